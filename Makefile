@@ -73,7 +73,7 @@ bench-tiles: $(VENV)/.test  ## the maps of a whole tile by us, by pycute and by 
 	$(BIN)/python -m tests.bench.tiles
 
 bench-reader: $(VENV)/.test  ## read every text of the corpus and 64 KiB of the worst; writes docs/benchmarks.md
-	$(BIN)/python -m tests.bench.reading
+	$(BIN)/python -m tests.bench.reader
 
 bench-cxx: $(VENV)/.test compiler  ## C++ that builds descriptors, read and compiled with g++; writes docs/benchmarks.md (a minute)
 	$(BIN)/python -m tests.cxx_programs -w
@@ -91,7 +91,7 @@ golden: $(VENV)/.test browser  ## rewrite tests/golden: pictures, pages, transcr
 	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 -q tests/test_golden.py tests/test_pages.py tests/test_transcripts.py tests/test_openapi.py tests/browser/test_screenshot.py
 
 diagnoses: $(VENV)/.test  ## what the verifier says of 26,000 wrong descriptors; writes docs/diagnoses.md (minutes)
-	$(BIN)/python -m tests.study
+	$(BIN)/python -m tests.verifier_study
 
 gpu-verify: $(VENV)/.run  ## run everything on the GPU of this machine and write layouts/evidence/
 	$(BIN)/lanescope gpu verify --write

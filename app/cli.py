@@ -34,7 +34,7 @@ def export(
     """
     from lanescope.app import export as site
 
-    told = site.export(folder, family or [], sys.stderr.isatty())
+    told = site.export_site(folder, family or [], sys.stderr.isatty())
     (
         print_json(told)
         if as_json
@@ -48,7 +48,7 @@ def export(
 OWN: dict[str, Callable[..., None]] = {"serve": serve, "export": export}  # verbs of no feature
 
 
-def attach() -> typer.Typer:
+def build_cli() -> typer.Typer:
     """Return the command with all its verbs."""
     return _command(tuple(_names()), False)
 
@@ -63,7 +63,7 @@ def _command_for(words: list[str]) -> typer.Typer:
     """Return the command with what a command line needs: one verb, or what --help says of all."""
     if words and words[0] in _names():
         return _command((words[0],), False)
-    return attach() if "_LANESCOPE_COMPLETE" in os.environ else _command(tuple(_names()), True)
+    return build_cli() if "_LANESCOPE_COMPLETE" in os.environ else _command(tuple(_names()), True)
 
 
 @lru_cache(maxsize=64)
@@ -93,7 +93,7 @@ def _verbs(folder: str, name: str, for_help: bool) -> list[Verb]:
 
 def main() -> None:
     """Entry point: what the caller gave wrong is a message and status 2."""
-    from lanescope.errors import LayoutError, refusing_depth
+    from lanescope.errors import LayoutError, refuse_deep_recursion
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -102,23 +102,25 @@ def main() -> None:
         for word in sys.argv[1:]:
             if not word.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in word):
                 raise LayoutError("bad_usage", f"{word[:60]!a} is not UTF-8 text.", "Write the argument in UTF-8.", "")
-        with refusing_depth():
+        with refuse_deep_recursion():
             _command_for(sys.argv[1:])(prog_name="lanescope")
     except LayoutError as error:
-        _refuse(error)
+        _print_refusal(error)
     except ModuleNotFoundError as error:
         if (error.name or "lanescope").startswith("lanescope"):
             raise
         message = f"This command needs {error.name}, which is not installed."
-        _refuse(LayoutError("not_installed", message, "Install the server with it: pip install 'lanescope[web]'."))
+        _print_refusal(
+            LayoutError("not_installed", message, "Install the server with it: pip install 'lanescope[web]'.")
+        )
     except OSError as error:
         named = f"'{error.filename}': " if error.filename else ""
-        _refuse(
+        _print_refusal(
             LayoutError("bad_usage", f"{named}{error.strerror or error}.", "Choose another file or folder.", "output")
         )
 
 
-def _refuse(error: Any) -> NoReturn:
+def _print_refusal(error: Any) -> NoReturn:
     if "--json" in sys.argv:
         print(
             json.dumps(

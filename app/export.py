@@ -19,26 +19,26 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.app.catalogue import search, topics
-from lanescope.app.catalogue.groups import in_order
-from lanescope.app.catalogue.topics import Exported
-from lanescope.app.guide import render as guide
-from lanescope.app.instruction.state import with_descriptor
+from lanescope.app.catalogue.groups import sort_instructions
+from lanescope.app.catalogue.topics import TopicExport
+from lanescope.app.guide import rendering as guide
+from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit import links
-from lanescope.app.kit.assets import STATIC, bundle, style
-from lanescope.app.kit.encode import dumps
-from lanescope.app.kit.fact import plain
-from lanescope.app.kit.page import css
+from lanescope.app.kit.assets import STATIC, render_bundle, render_style_sheet
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.fact import fact_to_json
+from lanescope.app.kit.page import render_palette_css
 from lanescope.app.kit.plotly import plotly_url
 from lanescope.app.kit.settings import Settings
 from lanescope.app.main import create_app
-from lanescope.app.read import reading
-from lanescope.app.runs.hardware import Hardware
+from lanescope.app.read import text_meanings
+from lanescope.app.runs.hardware import ServerHardware
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render import palette
-from lanescope.render.svg import svg
-from lanescope.render.view import Figure, figure_of, operand_figure
+from lanescope.render.svg import render_svg
+from lanescope.render.view import PanelFigure, make_figure, make_operand_figure
 
 REASON = "An exported site executes nothing; run the server for that."
 MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json
@@ -50,12 +50,12 @@ _LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
 _MODULE = re.compile(r'(?:<link rel="modulepreload"[^>]*>)*<script type="module" src="/static/([\w./-]+)\?\w+"([^>]*)>')
 
 
-def file_of(ptx: str) -> str:
+def name_instruction_file(ptx: str) -> str:
     """An instruction's file name: colons are illegal in some file systems."""
     return ptx.replace(":", "-")
 
 
-class Site:
+class SiteExport:
     """One export: what was written, by relative path."""
 
     def __init__(self, folder: Path, chosen: tuple[Instruction, ...]) -> None:
@@ -66,16 +66,16 @@ class Site:
         self.drawn: dict[tuple[str, ...], str] = {}
         self.files: dict[str, int] = {}
         self.written = 0
-        limits = catalogue.Limits(len(catalog.instructions()), MOST_TABLE_VALUES, frozenset(self.names))
+        limits = catalogue.CatalogueLimits(len(catalog.instructions()), MOST_TABLE_VALUES, frozenset(self.names))
         self.app = create_app(
-            Hardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0)
+            ServerHardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0)
         )  # whatever this shell's variables say
 
-    def get(self, address: str) -> bytes:
+    def fetch_page(self, address: str) -> bytes:
         """One page of the application. In a thread of its own, so that it works under a running event loop, too."""
-        return self.thread.submit(lambda: asyncio.run(fetch(self.app, address))).result()
+        return self.thread.submit(lambda: asyncio.run(fetch_address(self.app, address))).result()
 
-    def write(self, path: str, content: bytes | str) -> str:
+    def write_file(self, path: str, content: bytes | str) -> str:
         """A file, left alone where it already has this content."""
         raw = content.encode() if isinstance(content, str) else content
         if path in self.files:
@@ -88,13 +88,13 @@ class Site:
             self.written += 1
         return path
 
-    def shared(self, folder: str, ending: str, content: str) -> str:
+    def write_shared_file(self, folder: str, ending: str, content: str) -> str:
         """A file named by its content."""
-        return self.write(f"{folder}/{_digest(content)}.{ending}", content)
+        return self.write_file(f"{folder}/{_compute_digest(content)}.{ending}", content)
 
     # links ------------------------------------------------------------------------------------------------------------
 
-    def target(self, address: str) -> str:
+    def resolve_address(self, address: str) -> str:
         """The file a server address has become."""
         path, _, fragment = html.unescape(address).partition("#")
         path, _, query = path.partition("?")
@@ -102,14 +102,16 @@ class Site:
         tail = f"#{query or fragment}" if query or fragment else ""
         if path == "/read":
             text = dict(parse_qsl(query)).get("text", "")
-            return self.target(reading.certain(text) or f"/instructions?{urlencode({'q': text} if text else {})}")
+            return self.resolve_address(
+                text_meanings.find_certain_link(text) or f"/instructions?{urlencode({'q': text} if text else {})}"
+            )
         if path == "/" and query:  # the catalogue's address once
             path = "/instructions"
         file = self._standing(path)
         if file.startswith("assets/"):
             return file
         if not file and path.startswith("/i/"):
-            file = self._instruction(path.removeprefix("/i/"))
+            file = self._resolve_instruction(path.removeprefix("/i/"))
         return file + tail if file else NEEDS_SERVER
 
     def _standing(self, path: str) -> str:
@@ -126,34 +128,34 @@ class Site:
             return f"{path[1:]}.html"
         return ""
 
-    def _instruction(self, rest: str) -> str:
+    def _resolve_instruction(self, rest: str) -> str:
         stem, _, form = rest.rpartition(".")
         if form == "cu":  # the program stands in the page
-            return self._instruction(stem)
+            return self._resolve_instruction(stem)
         if form in ("png", "pdf", "tex"):
             return NEEDS_SERVER
         if form in ("json", "svg") and stem.split("/")[0]:
             return self._instruction_file(stem, form)
-        found = self._find(rest)
-        return f"i/{file_of(found.ptx)}.html" if found else NEEDS_SERVER
+        found = self._find_instruction(rest)
+        return f"i/{name_instruction_file(found.ptx)}.html" if found else NEEDS_SERVER
 
     def _instruction_file(self, stem: str, form: str) -> str:
         """Return the file of an instruction or operand as JSON, or as a picture."""
         name, slash, letter = stem.rpartition("/")
-        found = self._find(name if slash else stem)
+        found = self._find_instruction(name if slash else stem)
         if found is None:
             return NEEDS_SERVER
-        found = with_descriptor(found, {})  # a file shows the usual one
+        found = bind_descriptor(found, {})  # a file shows the usual one
         operand = found.operands.get(letter) if slash else None
         if form == "json":
-            return self.map_file(operand) if operand else f"i/{file_of(found.ptx)}.json"
+            return self.write_map(operand) if operand else f"i/{name_instruction_file(found.ptx)}.json"
         held = (operand,) if operand else tuple(found.operands.values())
         key = (letter if slash else found.shape, *(f"{op.name} {op.pattern} {op.element.name}" for op in held))
         if key not in self.drawn:
-            self.drawn[key] = self.picture(operand_figure(operand) if operand else figure_of(found))
+            self.drawn[key] = self.write_picture(make_operand_figure(operand) if operand else make_figure(found))
         return self.drawn[key]
 
-    def _find(self, text: str) -> Instruction | None:
+    def _find_instruction(self, text: str) -> Instruction | None:
         if text not in self.found:
             try:
                 found = catalog.find(text)
@@ -162,30 +164,30 @@ class Site:
                 self.found[text] = None
         return self.found[text]
 
-    def map_file(self, operand: Operand) -> str:
+    def write_map(self, operand: Operand) -> str:
         """An operand's map as JSON, shared by all instructions that have it."""
         key = ("map", operand.name, str(operand.pattern), operand.element.name)
         if key not in self.drawn:
-            self.drawn[key] = self._map_file(operand)
+            self.drawn[key] = self._write_map(operand)
         return self.drawn[key]
 
-    def _map_file(self, operand: Operand) -> str:
+    def _write_map(self, operand: Operand) -> str:
         content = {"name": operand.name, "pattern": str(operand.pattern), "element_type": operand.element.name}
         content |= {axis: array.tolist() for axis, array in operand.coords.items()}
-        return self.shared("maps", "json", json.dumps(content, separators=(",", ":")))
+        return self.write_shared_file("maps", "json", json.dumps(content, separators=(",", ":")))
 
-    def picture(self, figure: Figure) -> str:
+    def write_picture(self, figure: PanelFigure) -> str:
         """A figure as a picture that carries its colours, shared by all instructions that look so."""
         named = "; ".join(f"{panel.title}: {panel.grid.operand.pattern}" for panel in figure.panels if panel.grid)
-        return self.shared("svg", "svg", svg(figure, title=named, palette=palette.LIGHT))
+        return self.write_shared_file("svg", "svg", render_svg(figure, title=named, palette=palette.LIGHT))
 
     # pages ------------------------------------------------------------------------------------------------------------
 
-    def page(self, address: str, path: str, maps: bool = False) -> None:
+    def write_page(self, address: str, path: str, maps: bool = False) -> None:
         """Fetch a page from the application and write it with links that hold in files."""
-        self.write(path, self.localise(self.get(address).decode(), path, maps))
+        self.write_file(path, self.localise_page(self.fetch_page(address).decode(), path, maps))
 
-    def localise(self, text: str, path: str, maps: bool = False) -> str:
+    def localise_page(self, text: str, path: str, maps: bool = False) -> str:
         """A page's text for its place in the site."""
         up = "../" * path.count("/")
         extra = ""
@@ -195,17 +197,21 @@ class Site:
         if path == CATALOGUE["/instructions"]:
             text = text.replace(
                 "</body>",
-                _script("search", plain(search.exported(in_order(self.chosen))) | {"pages": self.topics()}) + "</body>",
+                _render_data_script(
+                    "search",
+                    fact_to_json(search.build_export(sort_instructions(self.chosen))) | {"pages": self.build_topics()},
+                )
+                + "</body>",
                 1,
             )
-        text = _MODULE.sub(lambda m: f'{extra}<script defer src="/static/{self.script(m[1])}"{m[2]}>', text)
+        text = _MODULE.sub(lambda m: f'{extra}<script defer src="/static/{self.write_script(m[1])}"{m[2]}>', text)
         text = text.replace("<html ", "<html data-exported ", 1)
-        text = _dedent(text)
-        return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.target(m[2]), quote=True)}"', text)
+        text = _remove_indentation(text)
+        return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.resolve_address(m[2]), quote=True)}"', text)
 
-    def script(self, name: str) -> str:
+    def write_script(self, name: str) -> str:
         """A page's script with all that it imports, as one file; its path below assets/."""
-        self.write(f"assets/{name}", bundle(INSTEAD.get(name, name)))
+        self.write_file(f"assets/{name}", render_bundle(INSTEAD.get(name, name)))
         return name
 
     def _share_maps(self, text: str) -> tuple[str, list[str]]:
@@ -215,51 +221,57 @@ class Site:
         files = []
         for name, operand in data["operands"].items():
             content = json.dumps(operand, separators=(",", ":"))
-            key = _digest(content)
-            files.append(self.write(f"maps/{key}.js", f'(window.lanescopeMaps ??= {{}})["{key}"]={content};\n'))
+            key = _compute_digest(content)
+            files.append(self.write_file(f"maps/{key}.js", f'(window.lanescopeMaps ??= {{}})["{key}"]={content};\n'))
             data["operands"][name] = key
-        return text[: match.start()] + _script("data", data) + text[match.end() :], files
+        return text[: match.start()] + _render_data_script("data", data) + text[match.end() :], files
 
-    def topics(self) -> Exported:
+    def build_topics(self) -> TopicExport:
         """The topics that a search finds beside instructions, with the files their pages have become."""
-        told = topics.exported()
-        return replace(told, topics=tuple(replace(topic, page=self.target(topic.page)) for topic in told.topics))
+        told = topics.build_export()
+        return replace(
+            told, topics=tuple(replace(topic, page=self.resolve_address(topic.page)) for topic in told.topics)
+        )
 
-    def index(self) -> None:
+    def write_index(self) -> None:
         """The home page, the catalogue with its search, and what every page loads."""
         for name in ("kit/theme.js", "kit/icon.svg"):
-            self.write(f"assets/{name}", (STATIC / name).read_bytes())
-        self.write("assets/style.css", style())
-        self.write("assets/palette.css", css())
+            self.write_file(f"assets/{name}", (STATIC / name).read_bytes())
+        self.write_file("assets/style.css", render_style_sheet())
+        self.write_file("assets/palette.css", render_palette_css())
         for address, path in CATALOGUE.items():
-            self.page(address, path)
+            self.write_page(address, path)
 
-    def run(self) -> Iterator[str]:
+    def write_site(self) -> Iterator[str]:
         """Write everything; the path of each page as it is done."""
-        self.index()
-        self.write("assets/plotly.js", self.get(plotly_url()))
-        for address in (*STANDING, *(f"/guide/{slug}" for slug in guide.slugs())):
-            self.page(address, address[1:] + ".html")
+        self.write_index()
+        self.write_file("assets/plotly.js", self.fetch_page(plotly_url()))
+        for address in (*STANDING, *(f"/guide/{slug}" for slug in guide.list_slugs())):
+            self.write_page(address, address[1:] + ".html")
             yield address
-        self.write(NEEDS_SERVER, self.localise(_needs_server(self.get("/help").decode()), NEEDS_SERVER))
+        self.write_file(
+            NEEDS_SERVER, self.localise_page(_render_needs_server(self.fetch_page("/help").decode()), NEEDS_SERVER)
+        )
         for found in self.chosen:
-            self.page(links.path_of(found), f"i/{file_of(found.ptx)}.html", maps=True)
-            self.write(f"i/{file_of(found.ptx)}.json", self.get(f"/api/v1/instructions/{found.ptx}"))
+            self.write_page(links.link_instruction(found), f"i/{name_instruction_file(found.ptx)}.html", maps=True)
+            self.write_file(
+                f"i/{name_instruction_file(found.ptx)}.json", self.fetch_page(f"/api/v1/instructions/{found.ptx}")
+            )
             yield found.ptx
         self.thread.shutdown()
 
 
-def _script(name: str, data: Any) -> str:
+def _render_data_script(name: str, data: Any) -> str:
     """Data inside a page, for its script."""
-    text = dumps(data).decode().replace("</", "<\\/")
+    text = encode_json(data).decode().replace("</", "<\\/")
     return f'<script type="application/json" id="{name}">{text}</script>'
 
 
-def _digest(content: str) -> str:
+def _compute_digest(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-def _dedent(text: str) -> str:
+def _remove_indentation(text: str) -> str:
     """Indentation removed outside <pre> and <textarea>."""
     parts = re.split(
         r"(<pre.*?</pre>|<textarea.*?</textarea>|<script type=\"application/json\".*?</script>)", text, flags=re.S
@@ -267,7 +279,7 @@ def _dedent(text: str) -> str:
     return "".join(part if n % 2 else re.sub(r"^[ \t]+", "", part, flags=re.M) for n, part in enumerate(parts))
 
 
-def _needs_server(text: str) -> str:
+def _render_needs_server(text: str) -> str:
     """The page that stands for everything computed, in the frame of another page."""
     body = (
         '<main id="main"><h1>This needs the server</h1><p class="note">An exported site has the catalogue, every'
@@ -277,7 +289,7 @@ def _needs_server(text: str) -> str:
     return re.sub(r'<main id="main">.*</main>', lambda _: body, text, flags=re.S)
 
 
-async def fetch(app: Any, address: str) -> bytes:
+async def fetch_address(app: Any, address: str) -> bytes:
     """One GET of the application, without a socket. RuntimeError where it is not answered with 200."""
     path, _, query = address.partition("?")
     scope = {
@@ -312,7 +324,7 @@ async def fetch(app: Any, address: str) -> bytes:
     return bytes(body)
 
 
-def export(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
+def export_site(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
     """Write the site; LayoutError names a wrong family or a folder that cannot be written."""
     for name in families:
         if name not in catalog.FAMILY_NAMES:
@@ -328,14 +340,16 @@ def export(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
         raise LayoutError(
             "bad_usage", f"'{folder}' cannot be made: {error.strerror}.", "Choose another folder.", "folder"
         ) from None
-    site = Site(target, chosen)
+    site = SiteExport(target, chosen)
     from rich.console import Console
     from rich.progress import track
 
-    total = len(chosen) + len(STANDING) + len(guide.slugs())
+    total = len(chosen) + len(STANDING) + len(guide.list_slugs())
     done = sum(
         1
-        for _ in track(site.run(), total=total, description="exporting", console=Console(stderr=True), disable=not bar)
+        for _ in track(
+            site.write_site(), total=total, description="exporting", console=Console(stderr=True), disable=not bar
+        )
     )
     return {
         "folder": str(target),

@@ -18,28 +18,28 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from lanescope.app.apidocs import api as openapi
 from lanescope.app.catalogue import search
-from lanescope.app.catalogue.facts import ChapterFamilies, Limits, chapters
+from lanescope.app.catalogue.facts import CatalogueLimits, ChapterFamilies, list_chapters
 from lanescope.app.features import load_features
-from lanescope.app.kit.api import ApiRoute
+from lanescope.app.kit.api import StrictRoute
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
-from lanescope.app.kit.assets import IMMUTABLE, STATIC, STYLE, digest_of, style
-from lanescope.app.kit.fact import plain
-from lanescope.app.kit.limits import Guard
+from lanescope.app.kit.assets import IMMUTABLE, STATIC, STYLE, compute_digest, render_style_sheet
+from lanescope.app.kit.fact import fact_to_json
+from lanescope.app.kit.health import Health, Ready
+from lanescope.app.kit.limits import RequestGuard
 from lanescope.app.kit.menus import entries, menu_of
-from lanescope.app.kit.metrics import Counted, Metrics
-from lanescope.app.kit.page import closing, css, install, templates
-from lanescope.app.kit.plotly import plotly, plotly_url, style_hashes
-from lanescope.app.kit.prefix import Prefix, Slashes
-from lanescope.app.kit.probes import Health, Ready
+from lanescope.app.kit.metrics import CountingMiddleware, ServerMetrics
+from lanescope.app.kit.page import install_handlers, render_closing_error, render_palette_css, templates
+from lanescope.app.kit.plotly import list_style_hashes, load_plotly, plotly_url
+from lanescope.app.kit.prefix import PrefixMiddleware, SlashRedirects
 from lanescope.app.kit.router import routes_of
 from lanescope.app.kit.settings import Settings
-from lanescope.app.kit.wire import Body
-from lanescope.app.kit.work import Kept, Work, settle
-from lanescope.app.runs.hardware import Hardware
+from lanescope.app.kit.wire import CachedBody
+from lanescope.app.kit.work import CacheMiddleware, WorkThreads, freeze_memory
+from lanescope.app.runs.hardware import ServerHardware
 from lanescope.ptx import catalog
 
 
-class Head:
+class HeadRequests:
     """A HEAD request is a GET whose body is not sent: monitors and link checkers ask so."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -58,21 +58,21 @@ class Head:
 
 
 @lru_cache(maxsize=2)
-def style_sheet(cache: str) -> Body:
+def get_style_sheet(cache: str) -> CachedBody:
     """The joined style sheets, compressed."""
-    return Body(style().encode(), "text/css", cache=cache).prepare("br").prepare("gzip")
+    return CachedBody(render_style_sheet().encode(), "text/css", cache=cache).prepare("br").prepare("gzip")
 
 
-class Assets(StaticFiles):
+class AssetFiles(StaticFiles):
     """Files of the pages. An address with the file's digest is that file for ever. Modules import one another by names
     that never change: for these, and for a digest of another version, a browser asks each time.
     """
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         asked = scope["query_string"].decode("latin-1")
-        cache = IMMUTABLE if asked and asked == digest_of(path) else "no-cache"
+        cache = IMMUTABLE if asked and asked == compute_digest(path) else "no-cache"
         if path == STYLE:
-            return style_sheet(cache)
+            return get_style_sheet(cache)
         answer = await super().get_response(path, scope)
         answer.headers["cache-control"] = cache if answer.status_code in (200, 304) else "no-cache"
         return answer
@@ -83,7 +83,7 @@ templates.env.globals["plotly_url"] = plotly_url
 
 @lru_cache(maxsize=1)
 def nav_chapters() -> list[ChapterFamilies]:
-    return chapters()
+    return list_chapters()
 
 
 templates.env.globals["nav_chapters"] = nav_chapters
@@ -91,19 +91,19 @@ templates.env.globals |= {"menus": entries, "menu_of": menu_of}
 
 
 def create_app(
-    hardware: Hardware | None = None,
-    limits: Limits | None = None,
+    hardware: ServerHardware | None = None,
+    limits: CatalogueLimits | None = None,
     settings: Settings | None = None,
 ) -> FastAPI:
     """The whole server, by the settings of the environment; tests give it hardware and settings of their own, the
     static export limits.
     """
-    settings = settings or Settings.of()
+    settings = settings or Settings.from_environment()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await run_in_threadpool(search.index)
-        settle()
+        await run_in_threadpool(search.index_instructions)
+        freeze_memory()
         yield
         await run_in_threadpool(app.state.work.close)
         await run_in_threadpool(app.state.hardware.close)
@@ -118,14 +118,14 @@ def create_app(
         openapi_url=None,  # ours is made in a thread and kept
         redirect_slashes=False,  # Starlette's redirect repeats the Host header; ours is kit/prefix.Slashes
     )
-    app.router.route_class = ApiRoute
+    app.router.route_class = StrictRoute
     app.router.routes.extend(routes_of(load_features()))  # include_router would build every route a second time
-    app.mount("/static", Assets(directory=STATIC), name="static")
+    app.mount("/static", AssetFiles(directory=STATIC), name="static")
 
     @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})
     async def healthz() -> Response:
         """The process answers."""
-        return JSONResponse(plain(Health(status="ok")))
+        return JSONResponse(fact_to_json(Health(status="ok")))
 
     @app.get("/readyz", tags=["operation"], responses={200: {"model": Ready}})
     async def readyz() -> Response:
@@ -134,9 +134,9 @@ def create_app(
         """
         app.state.work.check_free()
         told = Ready(
-            status="ready", instructions=len(catalog.instructions()), assembler=catalog.assembler()["assembler"]
+            status="ready", instructions=len(catalog.instructions()), assembler=catalog.get_assembler()["assembler"]
         )
-        return JSONResponse(plain(told))
+        return JSONResponse(fact_to_json(told))
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
     async def metrics() -> Response:
@@ -145,15 +145,15 @@ def create_app(
 
     @app.get("/favicon.ico", include_in_schema=False)
     def favicon() -> Response:
-        return Body((STATIC / "kit" / "icon.svg").read_bytes(), "image/svg+xml")
+        return CachedBody((STATIC / "kit" / "icon.svg").read_bytes(), "image/svg+xml")
 
     @app.get("/palette.css", include_in_schema=False)
     def palette_css() -> Response:
-        return Body(css().encode(), "text/css")
+        return CachedBody(render_palette_css().encode(), "text/css")
 
     @app.get("/vendor/plotly-{digest}.js", include_in_schema=False)
     def plotly_js(digest: str) -> Response:
-        known, body = plotly()
+        known, body = load_plotly()
         if digest != known:
             raise HTTPException(404, f"No plotly.js '{digest}'.")
         return body
@@ -161,19 +161,19 @@ def create_app(
     def routed(scope: Scope) -> bool:
         return any(route.matches(scope)[0] is not Match.NONE for route in app.router.routes)
 
-    app.router.default = Slashes(routed, app.router.default)
-    app.state.hardware = hardware or Hardware.of(settings)
-    app.state.limits = limits or Limits()
+    app.router.default = SlashRedirects(routed, app.router.default)
+    app.state.hardware = hardware or ServerHardware.from_settings(settings)
+    app.state.limits = limits or CatalogueLimits()
     app.state.settings = settings
-    app.state.work = Work(settings)
-    app.state.metrics = Metrics(lambda: app.state.hardware)
-    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
-    install(app)
-    app.add_middleware(Kept, work=app.state.work, facts=lambda: app.state.hardware.reason)
-    app.add_middleware(Guard, settings=settings, refused=closing, styles=style_hashes())
-    app.add_middleware(Counted, metrics=app.state.metrics)
-    app.add_middleware(Head)
-    app.add_middleware(Prefix, root=settings.root_path)
+    app.state.work = WorkThreads(settings)
+    app.state.metrics = ServerMetrics(lambda: app.state.hardware)
+    app.openapi = lambda: openapi.get_document(app)  # type: ignore[method-assign]
+    install_handlers(app)
+    app.add_middleware(CacheMiddleware, work=app.state.work, facts=lambda: app.state.hardware.reason)
+    app.add_middleware(RequestGuard, settings=settings, refused=render_closing_error, styles=list_style_hashes())
+    app.add_middleware(CountingMiddleware, metrics=app.state.metrics)
+    app.add_middleware(HeadRequests)
+    app.add_middleware(PrefixMiddleware, root=settings.root_path)
     if settings.trusted_proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies)
     return app

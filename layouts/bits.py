@@ -8,7 +8,7 @@ from lanescope.errors import LayoutError
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class BitField:
     """Bits `low` to `high` of a word; one count is `unit` of what the field measures.
 
     amount: the name of what it measures, with its unit (lbo_bytes); title, short, said: how headings, pictures and
@@ -55,7 +55,7 @@ class Field:
         """The bits of an amount that the field can hold, with those below its unit."""
         return self.most * self.unit + self.unit - 1
 
-    def cut(self, amount: int) -> int:
+    def truncate(self, amount: int) -> int:
         """The encoded value of an amount, cut to the field's width as hardware and casts do it."""
         return amount // self.unit & self.most
 
@@ -91,7 +91,7 @@ class Field:
         return amount // self.unit
 
 
-def gaps(fields: tuple[Field, ...], width: int = 64) -> tuple[tuple[int, int], ...]:
+def find_gaps(fields: tuple[BitField, ...], width: int = 64) -> tuple[tuple[int, int], ...]:
     """The (low, high) bit ranges that no field covers; ValueError where two fields overlap."""
     covered = [0] * width
     for one in fields:
@@ -108,6 +108,6 @@ def gaps(fields: tuple[Field, ...], width: int = 64) -> tuple[tuple[int, int], .
     return tuple(out)
 
 
-def hex_word(word: int) -> str:
+def format_word(word: int) -> str:
     """Sixteen hex digits."""
     return f"0x{word:016x}"

@@ -21,7 +21,7 @@ class OverdueError(BaseException):
 
 
 @contextmanager
-def ends_when(over: Callable[[], bool]) -> Iterator[None]:
+def end_when(over: Callable[[], bool]) -> Iterator[None]:
     """Let `check_deadline` end what is computed inside, in this thread, once over() is true."""
     token = _over.set(over)
     try:
@@ -31,7 +31,7 @@ def ends_when(over: Callable[[], bool]) -> Iterator[None]:
 
 
 @contextmanager
-def reading_at(place: Callable[[], int]) -> Iterator[None]:
+def note_reading_place(place: Callable[[], int]) -> Iterator[None]:
     """Have an OverdueError from inside say where reading stopped; the innermost place counts."""
     try:
         yield

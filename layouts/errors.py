@@ -37,7 +37,7 @@ class LayoutError(ValueError):
 
 
 @contextmanager
-def refusing_depth() -> Iterator[None]:
+def refuse_deep_recursion() -> Iterator[None]:
     """Turn a RecursionError of what runs inside into LayoutError `too_deep`. Also a decorator.
 
     Readers bound their depth where a bound is natural; this is for the ways around these bounds.

@@ -17,7 +17,7 @@ PAGE, PICTURE, DATA, STATIC = f"/i/{M16}", f"/i/{M16}/a.svg", "/api/v1/instructi
 
 
 @dataclass
-class Answer:
+class AsgiAnswer:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -27,7 +27,7 @@ class Answer:
         return json.loads(self.body)
 
 
-async def ask(
+async def send_request(
     app: Any,
     method: str,
     address: str,
@@ -36,7 +36,7 @@ async def ask(
     headers: dict[str, str] | None = None,
     client: str = "127.0.0.1",
     receive: Any = None,
-) -> Answer:
+) -> AsgiAnswer:
     """One request and its answer. A body that is not bytes is sent as JSON; `receive` instead gives its parts as ASGI
     messages.
     """
@@ -64,7 +64,7 @@ async def ask(
         "server": ("127.0.0.1", 80),
     }
     parts = [{"type": "http.request", "body": raw, "more_body": False}]
-    out = Answer(0, {}, b"", "")
+    out = AsgiAnswer(0, {}, b"", "")
 
     async def whole() -> dict[str, Any]:
         return parts.pop() if parts else {"type": "http.disconnect"}
@@ -81,7 +81,7 @@ async def ask(
     return out
 
 
-def run(coroutine: Coroutine[Any, Any, Made]) -> Made:
+def run_coroutine(coroutine: Coroutine[Any, Any, Made]) -> Made:
     """asyncio.run, also in a process in which Playwright's own loop waits in this thread (browser tests ran here
     before).
     """
@@ -93,12 +93,12 @@ def run(coroutine: Coroutine[Any, Any, Made]) -> Made:
         asyncio._set_running_loop(waiting)
 
 
-def get(app: Any, address: str, method: str = "GET", body: Any = b"", **options: Any) -> Answer:
+def fetch(app: Any, address: str, method: str = "GET", body: Any = b"", **options: Any) -> AsgiAnswer:
     """One request in a loop of its own."""
-    return run(ask(app, method, address, body, **options))
+    return run_coroutine(send_request(app, method, address, body, **options))
 
 
-def refused(answer: Answer) -> tuple[int, str]:
+def parse_refusal(answer: AsgiAnswer) -> tuple[int, str]:
     """(status, code) of a refusal, which has a message and a hint."""
     error = answer.json()["error"]
     assert set(error) >= {"code", "message", "hint", "field"} and error["message"] and error["hint"]

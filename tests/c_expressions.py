@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lanescope.cxx import integers as c_integers
-from lanescope.cxx.expression import evaluate
+from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.integers import ULONG, IntegerType
 from lanescope.errors import LayoutError
 from lanescope.reader.code import cxx, tree
-from lanescope.reader.code.evaluate import BUDGET
+from lanescope.reader.code.evaluation import BUDGET
 from lanescope.reader.code.evaluator import Evaluator
-from lanescope.reader.code.expressions import Frame
-from lanescope.reader.code.overloads import Candidate
-from lanescope.reader.code.preprocess import prepare
-from lanescope.reader.code.values import Scope
-from lanescope.reader.code.word import Int, Linear, convert, exact
+from lanescope.reader.code.expressions import CallFrame
+from lanescope.reader.code.overloads import OverloadCandidate
+from lanescope.reader.code.preprocessor import prepare_source
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt, convert_int, get_exact_linear
+from lanescope.reader.code.values import NameScope
 from tests import cpp
 
 NAMES = (
@@ -131,14 +131,14 @@ EDGES = (
 
 
 @dataclass(frozen=True)
-class Shape:
+class TypedExpression:
     """One expression: `text` as the readers get it, `live` with every literal hidden from the compiler's folding."""
 
     text: str
     live: str
 
 
-class Maker:
+class ExpressionMaker:
     """Random expressions; operands: names of parameters, () for constants only."""
 
     def __init__(self, seed: int, operands: Sequence[str] = (), characters: bool = True) -> None:
@@ -146,40 +146,40 @@ class Maker:
         self.operands = operands
         self.literals = [one for one in LITERALS if characters or ("\\" not in one and not one.startswith("'"))]
 
-    def made(self, depth: int) -> Shape:
+    def make_expression(self, depth: int) -> TypedExpression:
         pick = self.pick
         if not depth or pick.random() < 0.08:
-            return self._leaf()
+            return self._make_leaf()
         if self.operands and pick.random() < 0.2:
-            return self._field()
+            return self._make_field()
         form = pick.randrange(12)
         if form < 6:
             op = pick.choice(BINARY)
-            left, right = self.made(depth - 1), self.made(depth - 1)
+            left, right = self.make_expression(depth - 1), self.make_expression(depth - 1)
             if op in ("<<", ">>") and pick.random() < 0.8:
                 count = str(pick.choice((0, 1, 2, 4, 5, 8, 13, 16, 31)))
-                right = Shape(count, f"L({count})")
-            return Shape(f"({left.text} {op} {right.text})", f"({left.live} {op} {right.live})")
+                right = TypedExpression(count, f"L({count})")
+            return TypedExpression(f"({left.text} {op} {right.text})", f"({left.live} {op} {right.live})")
         if form == 6:
             mask = pick.choice(("0xFF", "0x3FFFF", "15", "0x3FFFu", "0xFFFF0000", "-16", "~7", "1"))
-            inner = self.made(depth - 1)
-            return Shape(f"({inner.text} & {mask})", f"({inner.live} & {mask})")
+            inner = self.make_expression(depth - 1)
+            return TypedExpression(f"({inner.text} & {mask})", f"({inner.live} & {mask})")
         if form in (7, 8):
-            kind, inner = pick.choice(NAMES), self.made(depth - 1)
+            kind, inner = pick.choice(NAMES), self.make_expression(depth - 1)
             form_ = pick.choice(("({}){}", "static_cast<{}>({})"))
-            return Shape(form_.format(kind, inner.text), form_.format(kind, inner.live))
+            return TypedExpression(form_.format(kind, inner.text), form_.format(kind, inner.live))
         if form == 9:
-            op, inner = pick.choice("-~!+"), self.made(depth - 1)
-            return Shape(
+            op, inner = pick.choice("-~!+"), self.make_expression(depth - 1)
+            return TypedExpression(
                 f"({op}{inner.text})".replace("--", "- -").replace("++", "+ +"),
                 f"({op}{inner.live})".replace("--", "- -").replace("++", "+ +"),
             )
         if form == 10:
-            a, b, c = (self.made(depth - 1) for _ in range(3))
-            return Shape(f"({a.text} ? {b.text} : {c.text})", f"({a.live} ? {b.live} : {c.live})")
-        return self._leaf()
+            a, b, c = (self.make_expression(depth - 1) for _ in range(3))
+            return TypedExpression(f"({a.text} ? {b.text} : {c.text})", f"({a.live} ? {b.live} : {c.live})")
+        return self._make_leaf()
 
-    def _field(self) -> Shape:
+    def _make_field(self) -> TypedExpression:
         """A value cut and moved to a place of a word, as descriptors are put together."""
         pick = self.pick
         kind = pick.choice(("uint64_t", "uint32_t", "int", "long long", "uint64_t"))
@@ -189,17 +189,17 @@ class Maker:
         if pick.random() < 0.5:
             op, more = pick.choice("+|^-"), pick.choice(("2", "0x10000", "1ull << 62", "64", "1", "p", "q", "r"))
             text = f"({text} {op} ({more}))"
-        return Shape(text, text)
+        return TypedExpression(text, text)
 
-    def _leaf(self) -> Shape:
+    def _make_leaf(self) -> TypedExpression:
         if self.operands and self.pick.random() < 0.6:
             name = self.pick.choice(list(self.operands))
-            return Shape(name, name)
+            return TypedExpression(name, name)
         if self.pick.random() < 0.06:
             kind = self.pick.choice(NAMES)
-            return Shape(f"sizeof({kind})", f"sizeof({kind})")
+            return TypedExpression(f"sizeof({kind})", f"sizeof({kind})")
         one = self.pick.choice(self.literals)
-        return Shape(one, f"L({one})")
+        return TypedExpression(one, f"L({one})")
 
 
 # A trap of the sanitizer ends one evaluation; CODE is a type's identity, RESULT its bits widened by its sign.
@@ -224,7 +224,7 @@ template <class F> void tell(F one) {
 _CODES = "\n".join(f"TYPE({n}, {kind.name})" for n, kind in enumerate(c_integers.TYPES) if "__int128" not in kind.name)
 
 
-def program(bodies: Sequence[str], functions: str = "") -> str:
+def render_program(bodies: Sequence[str], functions: str = "") -> str:
     """A program that evaluates each body, and prints its type's number and its 64 bits, or - where it is undefined."""
     chunks = [bodies[n : n + 200] for n in range(0, len(bodies), 200)]
     texts = ["static void part{}() {{\n{}\n}}".format(n, "\n".join(chunk)) for n, chunk in enumerate(chunks)]
@@ -236,10 +236,10 @@ def program(bodies: Sequence[str], functions: str = "") -> str:
 Answer = tuple[IntegerType, int] | None  # type and 64 bits; None where C++ leaves it undefined
 
 
-def compiled(bodies: Sequence[str], functions: str = "") -> list[Answer]:
+def compile_and_run(bodies: Sequence[str], functions: str = "") -> list[Answer]:
     """What g++ makes of each body."""
     options = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
-    told = cpp.run(program(bodies, functions), options=options).decode().split("\n")
+    told = cpp.build_and_run(render_program(bodies, functions), options=options).decode().split("\n")
     out: list[Answer] = []
     for line in told[: len(bodies)]:
         code, _, bits = line.partition(" ")
@@ -250,44 +250,44 @@ def compiled(bodies: Sequence[str], functions: str = "") -> list[Answer]:
 # constants ------------------------------------------------------------------------------------------------------------
 
 
-def by_code(text: str) -> Int | None:
+def parse_as_code(text: str) -> SymbolicInt | None:
     """What the reader of code makes of a constant expression, or of a function's first return: its symbolic integer."""
     source = text if "{" in text else f"auto f() {{ return {text}; }}"
-    body = cxx.read(prepare(source))
+    body = cxx.parse_cxx(prepare_source(source))
     machine = Evaluator(source, BUDGET * 20)
-    machine.frames.append(Frame("", (0, len(source))))
-    scope = Scope()
+    machine.frames.append(CallFrame("", (0, len(source))))
+    scope = NameScope()
     for one in body:
         machine.define(one, scope)
     function = next(one for one in body if isinstance(one, tree.Function))
-    inner = machine.bound(scope.names["f"], Candidate(function, (), {}), [], {}, symbolic=True)
-    machine.enter("f", function.span, entry=True)
+    inner = machine.bind_parameters(scope.names["f"], OverloadCandidate(function, (), {}), [], {}, symbolic=True)
+    machine.enter_function("f", function.span, entry=True)
     left = machine.run_body(function, inner)
-    return left.value if left is not None and isinstance(left.value, Int) else None
+    return left.value if left is not None and isinstance(left.value, SymbolicInt) else None
 
 
-def constants(count: int, seed: int) -> Iterator[tuple[Shape, Answer]]:
+def make_constants(count: int, seed: int) -> Iterator[tuple[TypedExpression, Answer]]:
     """So many constant expressions with what g++ makes of them."""
-    maker = Maker(seed, characters=False)
-    shapes = [maker.made(maker.pick.randrange(1, 5)) for _ in range(count)]
-    yield from zip(shapes, compiled([f"tell([] {{ return {one.live}; }});" for one in shapes]), strict=True)
+    maker = ExpressionMaker(seed, characters=False)
+    shapes = [maker.make_expression(maker.pick.randrange(1, 5)) for _ in range(count)]
+    yield from zip(shapes, compile_and_run([f"tell([] {{ return {one.live}; }});" for one in shapes]), strict=True)
 
 
-def wrong_constants(count: int, seed: int) -> list[str]:
+def find_wrong_constants(count: int, seed: int) -> list[str]:
     """Every constant expression that a reader gives another value or type than g++."""
     out = []
-    for shape, answer in constants(count, seed):
+    for shape, answer in make_constants(count, seed):
         if answer is None:
             continue
         kind, bits = answer
         try:
-            said = evaluate(shape.text)
+            said = evaluate_constant(shape.text)
         except LayoutError as error:
             out.append(f"expression refuses {shape.text}: {error.message}")
         else:
             if (said.word, said.type) != (bits, kind.name):
                 out.append(f"expression: {shape.text} = {said.word:#x} {said.type}, g++ {bits:#x} {kind.name}")
-        made = by_code(shape.text)
+        made = parse_as_code(shape.text)
         if made is None or made.known is None:
             out.append(f"code does not know {shape.text}: {made}")
         elif (made.known & (1 << 64) - 1, made.type) != (bits, kind):
@@ -298,7 +298,7 @@ def wrong_constants(count: int, seed: int) -> list[str]:
 # symbols --------------------------------------------------------------------------------------------------------------
 
 
-def claims(made: Int, values: dict[str, int]) -> list[tuple[int, int, str]]:
+def list_claims(made: SymbolicInt, values: dict[str, int]) -> list[tuple[int, int, str]]:
     """(mask, bits, why) of everything that a symbolic integer says of its value for these values of its symbols."""
     mask = (1 << made.type.bits) - 1
     open_ = 0
@@ -308,31 +308,31 @@ def claims(made: Int, values: dict[str, int]) -> list[tuple[int, int, str]]:
     out = [(~open_ & mask | surely, surely, "known bits")]
     told, hidden = surely, 0
     for piece in made.pieces:
-        line = at(piece.source, values)
+        line = evaluate_linear(piece.source, values)
         if line is None:
             hidden |= piece.mask
         else:
             told |= (line >> piece.shift & (1 << piece.width) - 1) << piece.low
     out.append((~hidden & made.type.mask & mask, told, "pieces"))
-    whole = exact(made)
-    if whole is not None and (line := at(whole, values)) is not None:
+    whole = get_exact_linear(made)
+    if whole is not None and (line := evaluate_linear(whole, values)) is not None:
         out.append((mask, line & mask, "exact"))
-        if not made.type.holds(line):
+        if not made.type.can_hold(line):
             out.append((mask, ~line & mask, "exact beyond the type"))
     return [(m, bits & m, why) for m, bits, why in out]
 
 
-def at(line: Linear, values: dict[str, int]) -> int | None:
+def evaluate_linear(line: LinearExpression, values: dict[str, int]) -> int | None:
     """A linear expression's value; None where it has another symbol than these."""
     if any(name not in values for name, _ in line.terms):
         return None
     return line.const + sum(factor * values[name] for name, factor in line.terms)
 
 
-def holds(made: Int, values: dict[str, int]) -> bool:
+def is_premise_met(made: SymbolicInt, values: dict[str, int]) -> bool:
     """Whether what a symbolic integer rests on is so for these values; it is not asked where that cannot be told."""
     for one in made.assumed:
-        line = at(one.source, values)
+        line = evaluate_linear(one.source, values)
         low, high = (-1 << one.bits - 1, 1 << one.bits - 1) if one.signed else (0, 1 << one.bits)
         if line is None or not low <= line < high:
             return False
@@ -350,27 +350,27 @@ class Tally:
     resting: int = 0
 
 
-def wrong_claims(count: int, seed: int, each: int = 12) -> Tally:
+def find_wrong_claims(count: int, seed: int, each: int = 12) -> Tally:
     """Every claim of the reader of code about an expression of parameters that is not true for some of their values."""
-    maker = Maker(seed, tuple(PARAMETERS))
+    maker = ExpressionMaker(seed, tuple(PARAMETERS))
     pick = maker.pick
-    shapes = [maker.made(pick.randrange(1, 5)) for _ in range(count)]
+    shapes = [maker.make_expression(pick.randrange(1, 5)) for _ in range(count)]
     listed = ", ".join(f"{kind} {name}" for name, kind in PARAMETERS.items())
     functions = "\n".join(f"static auto f{n}({listed}) {{ return {one.live}; }}" for n, one in enumerate(shapes))
     given = []
     bodies = []
     for n in range(count):
         for _ in range(each):
-            values = {name: _value(pick, kind) for name, kind in PARAMETERS.items()}
+            values = {name: _pick_value(pick, kind) for name, kind in PARAMETERS.items()}
             given.append((n, values))
             sent = ", ".join(
                 f"({kind}){values[name]:#x}ull" if values[name] >= 0 else f"({kind})-{-values[name]:#x}ull"
                 for name, kind in PARAMETERS.items()
             )
             bodies.append(f"tell([] {{ return f{n}({sent}); }});")
-    answers = compiled(bodies, functions)
+    answers = compile_and_run(bodies, functions)
     tally = Tally([])
-    made = {n: by_code(f"auto f({listed}) {{ return {one.text}; }}") for n, one in enumerate(shapes)}
+    made = {n: parse_as_code(f"auto f({listed}) {{ return {one.text}; }}") for n, one in enumerate(shapes)}
     for (n, values), answer in zip(given, answers, strict=True):
         own = made[n]
         if answer is None or own is None:
@@ -378,12 +378,15 @@ def wrong_claims(count: int, seed: int, each: int = 12) -> Tally:
         kind, bits = answer
         if own.type != kind:
             tally.wrong.append(f"{shapes[n].text}: type {own.type.name}, g++ {kind.name}")
-        if not holds(own, values):
+        if not is_premise_met(own, values):
             tally.resting += 1
             continue
         tally.asked += 1
         tally.bits += 64 + own.type.bits
-        every = [*claims(own, values), *claims(convert(own, ULONG), values)]  # as it is, and put into a uint64_t
+        every = [
+            *list_claims(own, values),
+            *list_claims(convert_int(own, ULONG), values),
+        ]  # as it is, and put into a uint64_t
         for mask, told, why in every:
             tally.known += bin(mask).count("1") if why == "pieces" else 0
             if bits & mask != told:
@@ -393,9 +396,9 @@ def wrong_claims(count: int, seed: int, each: int = 12) -> Tally:
     return tally
 
 
-def _value(pick: random.Random, kind: str) -> int:
+def _pick_value(pick: random.Random, kind: str) -> int:
     """A value of a type, often one at its edge."""
-    found = c_integers.type_named(kind)
+    found = c_integers.find_integer_type(kind)
     assert found is not None
     raw = pick.choice(EDGES) if pick.random() < 0.7 else pick.getrandbits(64) >> pick.randrange(64)
     return found.wrap(raw)
@@ -405,8 +408,8 @@ def main(count: int, seed: int) -> int:
     failed = 0
     for start in range(0, count, 2000):
         part = min(2000, count - start)
-        wrong = wrong_constants(part, seed + start)
-        tally = wrong_claims(part, seed + start + 1)
+        wrong = find_wrong_constants(part, seed + start)
+        tally = find_wrong_claims(part, seed + start + 1)
         failed += len(wrong) + len(tally.wrong)
         print(
             f"{start + part}: {len(wrong)} + {len(tally.wrong)} differ; asked {tally.asked}, resting {tally.resting},"

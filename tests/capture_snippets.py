@@ -11,28 +11,28 @@ from typing import Any
 import numpy as np
 
 from lanescope.app.hardware import captures
-from lanescope.app.hardware.device import Cuda
+from lanescope.app.hardware.device import CudaDevice
 from lanescope.render.capture_snippets import TESTS
 
 EXAMPLE = captures.BY_NAME["wgmma_tma_k_major"]  # bf16, B as (n, k): what the texts fill
 
 
-def outcome(title: str, text: str, mistake: int) -> str:
+def run_snippet(title: str, text: str, mistake: int) -> str:
     """ "passes", or what the assertion of a test says, on a kernel that is right (0) or has a mistake."""
-    device = Cuda()
+    device = CudaDevice()
     cupy = device.cupy
-    made = captures.compiled(device, EXAMPLE, mistake)
+    made = captures.compile_kernel(device, EXAMPLE, mistake)
     out = cupy.zeros((EXAMPLE.a[0], EXAMPLE.n), np.float32)
 
     def kernel(grid: Any, block: Any, given: Any, shared_mem: int) -> None:
         """What a binding does: the tensor maps of A and B, then the launch."""
         into, a, b, buffer = given
-        maps, _held = captures.mapped(device, EXAMPLE, (a, b))
+        maps, _held = captures.map_tensors(device, EXAMPLE, (a, b))
         made(grid, block, (into, *maps, buffer), shared_mem=shared_mem)
 
     def launch(a: Any, b: Any, buffer: Any) -> None:
         a, b = (cupy.from_dlpack(one.view(torch.int16)).view(np.uint16) for one in (a, b))
-        kernel((1,), (EXAMPLE.threads,), (out, a, b, np.uint64(buffer.data_ptr())), EXAMPLE.bytes(mistake))
+        kernel((1,), (EXAMPLE.threads,), (out, a, b, np.uint64(buffer.data_ptr())), EXAMPLE.count_shared_bytes(mistake))
 
     scope = {
         "kernel": kernel,
@@ -40,7 +40,7 @@ def outcome(title: str, text: str, mistake: int) -> str:
         "M": EXAMPLE.a[0],
         "K": EXAMPLE.a[1],
         "N": EXAMPLE.n,
-        "SHARED": EXAMPLE.bytes(mistake),
+        "SHARED": EXAMPLE.count_shared_bytes(mistake),
         "extension": SimpleNamespace(launch=launch),
     }
     if "torch" in text:
@@ -57,7 +57,7 @@ def main() -> int:
     good = True
     for title, text in TESTS:
         for mistake in range(captures.MISTAKES + 1):
-            told = outcome(title, text, mistake)
+            told = run_snippet(title, text, mistake)
             code = EXAMPLE.mistakes[mistake - 1][1] if mistake else "passes"
             good &= code in told
             print(f"{title}, {EXAMPLE.mistakes[mistake - 1][0] if mistake else 'right'}: {told.splitlines()[0]}")

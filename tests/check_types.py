@@ -18,7 +18,7 @@ from mypy.modulefinder import BuildSource
 ROOT = Path(__file__).parents[1]
 
 
-def sources() -> Iterator[BuildSource]:
+def list_sources() -> Iterator[BuildSource]:
     """Every module of the package, with its name."""
     mapping = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"]
     for package, folder in mapping.items():
@@ -31,7 +31,7 @@ def sources() -> Iterator[BuildSource]:
 def main() -> int:
     """Print what mypy finds; 1 if it finds anything."""
     _, options = process_options(["--fast-module-lookup", "-c", ""])
-    modules = list(sources())
+    modules = list(list_sources())
     try:
         errors = build(modules, options).errors
     except CompileError as error:

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tests import asgi
 
 
-class Direct(httpx.BaseTransport):
+class DirectTransport(httpx.BaseTransport):
     """An application as httpx asks a server."""
 
     def __init__(self, app: Any, raises: bool) -> None:
@@ -50,7 +50,7 @@ class Direct(httpx.BaseTransport):
             "server": (url.host, url.port or 80),
         }
         try:
-            asgi.run(self.app(scope, receive, send))
+            asgi.run_coroutine(self.app(scope, receive, send))
         except Exception:
             if self.raises or not started:
                 raise
@@ -62,4 +62,4 @@ class Direct(httpx.BaseTransport):
 class Client(TestClient):
     def __init__(self, app: Any, raise_server_exceptions: bool = True, **options: Any) -> None:
         super().__init__(app, raise_server_exceptions=raise_server_exceptions, **options)
-        self._transport = Direct(app, raise_server_exceptions)
+        self._transport = DirectTransport(app, raise_server_exceptions)

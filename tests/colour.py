@@ -23,17 +23,17 @@ VISION = {
 }
 
 
-def linear(hexes: list[str]) -> Array:
+def parse_linear_rgb(hexes: list[str]) -> Array:
     srgb = np.array([[int(h[i : i + 2], 16) / 255 for i in (1, 3, 5)] for h in hexes])
     return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
 
 
-def contrast(one: str, other: str) -> float:
-    a, b = (float(rgb @ [0.2126, 0.7152, 0.0722]) for rgb in linear([one, other]))
+def compute_contrast(one: str, other: str) -> float:
+    a, b = (float(rgb @ [0.2126, 0.7152, 0.0722]) for rgb in parse_linear_rgb([one, other]))
     return (max(a, b) + 0.05) / (min(a, b) + 0.05)
 
 
-def lab(rgb: Array) -> Array:
+def convert_to_lab(rgb: Array) -> Array:
     xyz = (
         np.clip(rgb, 0, 1)
         @ np.array(
@@ -45,7 +45,7 @@ def lab(rgb: Array) -> Array:
     return np.stack([116 * f[..., 1] - 16, 500 * (f[..., 0] - f[..., 1]), 200 * (f[..., 1] - f[..., 2])], -1)
 
 
-def ciede2000(x: Array, y: Array) -> Array:
+def compute_ciede2000(x: Array, y: Array) -> Array:
     (l1, a1, b1), (l2, a2, b2) = np.moveaxis(x, -1, 0), np.moveaxis(y, -1, 0)
     cm = (np.hypot(a1, b1) + np.hypot(a2, b2)) / 2
     g = 0.5 * (1 - np.sqrt(cm**7 / (cm**7 + 25.0**7)))
@@ -70,8 +70,8 @@ def ciede2000(x: Array, y: Array) -> Array:
     return np.sqrt(dl**2 + dc**2 + dhh**2 + rt * dc * dhh)
 
 
-def least_distance(hexes: list[str], vision: str) -> float:
+def find_least_distance(hexes: list[str], vision: str) -> float:
     """The smallest CIEDE2000 between two of the colours as that vision sees them."""
-    seen = lab(linear(hexes) @ VISION[vision].T)
+    seen = convert_to_lab(parse_linear_rgb(hexes) @ VISION[vision].T)
     i, j = np.triu_indices(len(hexes), 1)
-    return float(ciede2000(seen[i], seen[j]).min())
+    return float(compute_ciede2000(seen[i], seen[j]).min())

@@ -20,18 +20,18 @@ from lanescope.app import cli
 made = lru_cache(maxsize=4)(lambda command, groups, make=typer.main.get_command: make(command))
 
 
-def built(command: typer.Typer) -> Any:
+def build_command(command: typer.Typer) -> Any:
     """What typer makes of the verbs, once: that takes longer than most of them do. Verbs join; none changes."""
     return made(command, len(command.registered_groups))
 
 
-def lanescope(*words: str) -> subprocess.CompletedProcess[str]:
+def run_lanescope(*words: str) -> subprocess.CompletedProcess[str]:
     """Neither output is a terminal. An exception that the command lets through is the test's."""
     out, errors = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     status: object = 0
     with (
         mock.patch.object(sys, "argv", ["lanescope", *words]),
-        mock.patch.object(typer.main, "get_command", built),
+        mock.patch.object(typer.main, "get_command", build_command),
         redirect_stdout(out),
         redirect_stderr(errors),
     ):

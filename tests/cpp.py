@@ -65,16 +65,16 @@ static unsigned tf32_rna(float x) { const unsigned u = __float_as_uint(x); retur
 
 
 @lru_cache(maxsize=1)
-def compiler() -> str | None:
+def find_compiler() -> str | None:
     """A C++20 compiler, or None."""
     return next((found for name in ("g++", "c++", "clang++") if (found := shutil.which(name))), None)
 
 
-def run(source: str, given: bytes = b"", include: Path | None = None, options: Sequence[str] = ()) -> bytes:
+def build_and_run(source: str, given: bytes = b"", include: Path | None = None, options: Sequence[str] = ()) -> bytes:
     """Build `source` and run it with `given` at its standard input; what it prints. A build that fails is an
     AssertionError.
     """
-    program = compiler()
+    program = find_compiler()
     assert program is not None
     with tempfile.TemporaryDirectory() as folder:
         text, binary = Path(folder) / "host.cpp", Path(folder) / "host"
@@ -93,6 +93,6 @@ def run(source: str, given: bytes = b"", include: Path | None = None, options: S
         return subprocess.run([str(binary)], input=given, capture_output=True, check=True, timeout=60).stdout
 
 
-def as_host(code: str) -> str:
+def convert_to_host(code: str) -> str:
     """Generated device code with its one instruction that a host lacks, cvt.rna.tf32, as a function."""
     return re.sub(r'asm\("cvt\.rna\.tf32\.f32 %0, %1;" : "=r"\((\w+)\) : "f"\((.+?)\)\);', r"\1 = tf32_rna(\2);", code)

@@ -10,21 +10,21 @@ PARAMETERS = "x y z".split()
 WORDS = "a b1 3 0x1F + - * ( ) , \"s\" 'c' 1.5f << :: w".split()
 
 
-def program(rng: random.Random, conditions: bool = False) -> str:
+def make_program(rng: random.Random, conditions: bool = False) -> str:
     """A text of definitions, conditions and uses."""
     out: list[str] = []
     kinds: dict[str, int] = {}
     for _ in range(rng.randint(2, 7)):
-        out += _definition(rng, kinds)
+        out += _make_definition(rng, kinds)
         if rng.random() < 0.5:
-            out.append(_use(rng, kinds, 3))
+            out.append(_make_use(rng, kinds, 3))
         if conditions and rng.random() < 0.6:
-            out += _condition(rng, kinds, 2)
-    out += [_use(rng, kinds, 4) for _ in range(3)]
+            out += _make_condition(rng, kinds, 2)
+    out += [_make_use(rng, kinds, 4) for _ in range(3)]
     return "\n".join(out) + "\n"
 
 
-def _balanced(words: list[str]) -> list[str]:
+def _make_balanced(words: list[str]) -> list[str]:
     depth, out = 0, []
     for word in words:
         if word == ")" and not depth:
@@ -34,7 +34,7 @@ def _balanced(words: list[str]) -> list[str]:
     return out + [")"] * depth
 
 
-def _definition(rng: random.Random, kinds: dict[str, int]) -> list[str]:
+def _make_definition(rng: random.Random, kinds: dict[str, int]) -> list[str]:
     name = rng.choice(NAMES)
     out = [f"#undef {name}"]
     count = rng.randint(-1, 3)
@@ -42,7 +42,7 @@ def _definition(rng: random.Random, kinds: dict[str, int]) -> list[str]:
     own = PARAMETERS[: max(count, 0)]
     rest = rng.choice(["...", "r..."]) if variadic else ""
     named = ("__VA_ARGS__" if rest == "..." else "r") if variadic else ""
-    words = _body(rng, own, named, count >= 0)
+    words = _make_body(rng, own, named, count >= 0)
     head = "" if count < 0 else "(" + rng.choice([",", ", "]).join([*own, *([rest] if rest else [])]) + ")"
     if rng.random() < 0.1:
         words = " \\\n".join(words.split(" ", 1))
@@ -50,7 +50,7 @@ def _definition(rng: random.Random, kinds: dict[str, int]) -> list[str]:
     return [*out, f"#define {name}{head} {words}"]
 
 
-def _body(rng: random.Random, own: list[str], rest: str, takes: bool) -> str:
+def _make_body(rng: random.Random, own: list[str], rest: str, takes: bool) -> str:
     words: list[str] = []
     usable = [*own, *([rest] if rest else [])]
     for _ in range(rng.randint(0, 6)):
@@ -69,14 +69,14 @@ def _body(rng: random.Random, own: list[str], rest: str, takes: bool) -> str:
             words.append(rng.choice(NAMES) + rng.choice(["", "", "(x)" if "x" in own else "(1)", " (2, 3)"]))
         else:
             words.append(rng.choice(WORDS))
-    return " ".join(_balanced(" ".join(words).replace("(", " ( ").replace(")", " ) ").split(" ")))
+    return " ".join(_make_balanced(" ".join(words).replace("(", " ( ").replace(")", " ) ").split(" ")))
 
 
-def _use(rng: random.Random, kinds: dict[str, int], deep: int) -> str:
-    return " ".join(_part(rng, kinds, deep) for _ in range(rng.randint(1, 4))) + " ;"
+def _make_use(rng: random.Random, kinds: dict[str, int], deep: int) -> str:
+    return " ".join(_make_part(rng, kinds, deep) for _ in range(rng.randint(1, 4))) + " ;"
 
 
-def _part(rng: random.Random, kinds: dict[str, int], deep: int) -> str:
+def _make_part(rng: random.Random, kinds: dict[str, int], deep: int) -> str:
     name = rng.choice([*NAMES, "w", "k"])
     if deep == 0 or rng.random() < 0.2:
         return rng.choice([name, "1", "v", "a+b", '"t\\"u"', "/* AA */", "'\\''"])
@@ -84,43 +84,43 @@ def _part(rng: random.Random, kinds: dict[str, int], deep: int) -> str:
     if count < 0:
         return name + rng.choice(["", " (1)", " + 1"])
     most = rng.randint(count - 10, count - 7) if count >= 10 else count
-    given = [_part(rng, kinds, deep - 1) if rng.random() < 0.8 else "" for _ in range(max(most, 0))]
+    given = [_make_part(rng, kinds, deep - 1) if rng.random() < 0.8 else "" for _ in range(max(most, 0))]
     return f"{name}{rng.choice(['', ' ', chr(10)])}({','.join(given)})"
 
 
-def _condition(rng: random.Random, kinds: dict[str, int], deep: int) -> list[str]:
+def _make_condition(rng: random.Random, kinds: dict[str, int], deep: int) -> list[str]:
     name = rng.choice(NAMES)
     opening = rng.choice(
         [
             f"#ifdef {name}",
             f"#ifndef {name}",
             f"#if defined({name})",
-            f"#if {expression(rng, 3)}",
-            f"#if !defined {name} || {expression(rng, 2)}",
+            f"#if {make_expression(rng, 3)}",
+            f"#if !defined {name} || {make_expression(rng, 2)}",
         ]
     )
-    out = [opening, _use(rng, kinds, 2)]
+    out = [opening, _make_use(rng, kinds, 2)]
     if deep and rng.random() < 0.4:
-        out += _condition(rng, kinds, deep - 1)
+        out += _make_condition(rng, kinds, deep - 1)
     if rng.random() < 0.4:
-        out += [f"#elif {expression(rng, 3)}", _use(rng, kinds, 2)]
+        out += [f"#elif {make_expression(rng, 3)}", _make_use(rng, kinds, 2)]
     if rng.random() < 0.6:
-        out += ["#else", _use(rng, kinds, 2)]
+        out += ["#else", _make_use(rng, kinds, 2)]
     return [*out, "#endif"]
 
 
-def expression(rng: random.Random, deep: int) -> str:
+def make_expression(rng: random.Random, deep: int) -> str:
     """An integer expression that #if takes and C++ defines."""
     if not deep or rng.random() < 0.2:
         return rng.choice(
             "0 1 2 7 0xFF 3u 9223372036854775807 0xFFFFFFFFFFFFFFFF 1'000 'a' true false 0b11 017 UU 5ull".split()
         )
     kind = rng.random()
-    left, right = expression(rng, deep - 1), expression(rng, deep - 1)
+    left, right = make_expression(rng, deep - 1), make_expression(rng, deep - 1)
     if kind < 0.15:
         return f"{rng.choice(['!', '~', '-', '+'])}({left})"
     if kind < 0.25:
-        return f"({left} ? {right} : {expression(rng, deep - 1)})"
+        return f"({left} ? {right} : {make_expression(rng, deep - 1)})"
     if kind < 0.4:
         return f"({left} {rng.choice(['<<', '>>'])} {rng.randint(0, 9)})"
     if kind < 0.5:
@@ -128,7 +128,7 @@ def expression(rng: random.Random, deep: int) -> str:
     return f"({left} {rng.choice('+ - * | & ^ == != < > <= >= && ||'.split())} {right})"
 
 
-def numbered(count: int, seed: int, conditions: bool = False) -> Iterator[str]:
+def make_programs(count: int, seed: int, conditions: bool = False) -> Iterator[str]:
     """So many texts."""
     for n in range(count):
-        yield program(random.Random(f"{seed} {n}"), conditions)
+        yield make_program(random.Random(f"{seed} {n}"), conditions)

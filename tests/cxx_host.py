@@ -115,7 +115,7 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True)
-class Program:
+class HostProgram:
     """One program: its title, the calls that are asked of the reader, those of g++ alone, the findings that are true.
 
     loose: the variable that holds the word where the code is statements without a function. before, behind: what g++
@@ -163,38 +163,38 @@ class Program:
         return bool(re.search(r"(?m)(?:^|[^\w>:\s])\s*::\s*\w|\bextern\s+\"C\"|^namespace std\b", self.code))
 
 
-def programs(paths: Iterable[Path] = (GOLDEN,)) -> list[Program]:
+def read_programs(paths: Iterable[Path] = (GOLDEN,)) -> list[HostProgram]:
     """The programs of files and folders."""
     out = []
     for path in paths:
         for file in sorted(path.glob("*.txt")) if path.is_dir() else [path]:
             if file.suffix == ".txt":
-                out += list(_blocks(file))
+                out += list(_split_blocks(file))
             else:
-                out.append(of_code(file.name, file.read_text()))
+                out.append(make_host_program(file.name, file.read_text()))
     return out
 
 
-def of_code(title: str, code: str, head: dict[str, str] | None = None) -> Program:
+def make_host_program(title: str, code: str, head: dict[str, str] | None = None) -> HostProgram:
     """A program of its code and the lines above it."""
     told = head or {}
     calls, given = (tuple(c.strip() for c in told.get(key, "").split(";") if c.strip()) for key in ("call", "with"))
     if not calls and not given and not re.search(r"\bmain\s*\(", code):
         calls = ("make()",)
-    return Program(title, code, calls, given, frozenset(re.split(r"[\s,]+", told.get("allow", ""))))
+    return HostProgram(title, code, calls, given, frozenset(re.split(r"[\s,]+", told.get("allow", ""))))
 
 
-def _blocks(file: Path) -> Iterator[Program]:
+def _split_blocks(file: Path) -> Iterator[HostProgram]:
     for n, section in enumerate(re.split(r"(?m)^=== ", file.read_text())[1:], 1):
         head, _, code = section.partition("\n---\n")
         title, *lines = head.split("\n")
         told = {key.strip(): value for key, _, value in (line.partition(":") for line in lines)}
         code = re.sub("|".join(SHORT), lambda found: SHORT[found[0]], code)
         before, code, behind = ("", *code.split("\n+++\n"), "", "")[(code.count("\n+++\n") > 1) :][:3]
-        yield replace(of_code(f"{file.stem}/{n} {title}", code, told), before=before, behind=behind)
+        yield replace(make_host_program(f"{file.stem}/{n} {title}", code, told), before=before, behind=behind)
 
 
-def loosened(one: Program, name: str = "") -> Program | None:
+def loosen_statements(one: HostProgram, name: str = "") -> HostProgram | None:
     """The statements of a program that is one function without parameters, its word's variable called `name`; None for
     other programs.
     """
@@ -209,7 +209,7 @@ def loosened(one: Program, name: str = "") -> Program | None:
 # what g++ computes ----------------------------------------------------------------------------------------------------
 
 
-def compiled(some: Sequence[Program], jobs: int = 2) -> list[tuple[int, ...] | str]:
+def compile_and_run(some: Sequence[HostProgram], jobs: int = 2) -> list[tuple[int, ...] | str]:
     """For each program the words it hands to `use`; what the compiler or the sanitizer says where there are none."""
     out: dict[int, tuple[int, ...] | str] = {}
     joined = [n for n, one in enumerate(some) if not one.alone]
@@ -217,12 +217,12 @@ def compiled(some: Sequence[Program], jobs: int = 2) -> list[tuple[int, ...] | s
     batches = [joined[at : at + size] for at in range(0, len(joined), size)]
     batches += [[n] for n, one in enumerate(some) if one.alone]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
-        for told in pool.map(lambda batch: _batch(some, batch, Path(folder)), batches):
+        for told in pool.map(lambda batch: _run_batch(some, batch, Path(folder)), batches):
             out.update(told)
     return [out[n] for n in range(len(some))]
 
 
-def _batch(some: Sequence[Program], batch: list[int], folder: Path) -> dict[int, tuple[int, ...] | str]:
+def _run_batch(some: Sequence[HostProgram], batch: list[int], folder: Path) -> dict[int, tuple[int, ...] | str]:
     source = HEADERS + SINK
     for n in batch:
         one = some[n]
@@ -246,16 +246,16 @@ def _batch(some: Sequence[Program], batch: list[int], folder: Path) -> dict[int,
         rest = [n for n in batch if n not in blamed]
         out: dict[int, tuple[int, ...] | str] = {}
         for n in sorted(blamed):
-            out.update(_batch(some, [n], folder))
-        return {**out, **_batch(some, rest, folder)}
+            out.update(_run_batch(some, [n], folder))
+        return {**out, **_run_batch(some, rest, folder)}
     ran = subprocess.run([str(binary)], capture_output=True, text=True, timeout=SECONDS)
     binary.unlink()
     told = ran.stdout.split("@\n")[1:]
     assert len(told) == len(batch), ran.stderr[-500:]
-    return {n: _words(part, ran.stderr) for n, part in zip(batch, told, strict=True)}
+    return {n: _parse_words(part, ran.stderr) for n, part in zip(batch, told, strict=True)}
 
 
-def _words(part: str, errors: str) -> tuple[int, ...] | str:
+def _parse_words(part: str, errors: str) -> tuple[int, ...] | str:
     if "!" in part:
         return f"stopped: {part[-20:].strip()} {' '.join(errors.split())[-300:]}"
     lines = [line for line in part.split("\n") if re.fullmatch(r"[0-9a-f]{1,16}", line)]

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lanescope import reader
-from lanescope.reader.code.builders import Builder, builders
-from lanescope.reader.code.evaluate import evaluate
-from lanescope.reader.code.values import number
-from lanescope.workbench.check import check
+from lanescope.reader.code.builders import DescriptorBuilder, find_builders
+from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.values import get_integer
+from lanescope.workbench.check import check_text
 from tests import cpp
-from tests.cxx_host import GOLDEN, Program, compiled, loosened, programs
+from tests.cxx_host import GOLDEN, HostProgram, compile_and_run, loosen_statements, read_programs
 
 MASK = (1 << 64) - 1
 _FIELDS = {  # field → (first bit, width, unit), by format
@@ -37,12 +37,12 @@ _MODES = {
 
 
 @dataclass
-class Verdict:
+class ProgramVerdict:
     """What came of one program. words: g++'s, in the order of the calls of `use`; followed: the evaluator hands it the
     same ones.
     """
 
-    program: Program
+    program: HostProgram
     kind: str = "right"  # right unknown wrong failed
     reasons: list[str] = field(default_factory=list)
     words: tuple[int, ...] = ()
@@ -62,7 +62,7 @@ class Verdict:
 # what the reader says -------------------------------------------------------------------------------------------------
 
 
-def field_values(word: int, form: str) -> dict[str, int | str | None]:
+def read_fields(word: int, form: str) -> dict[str, int | str | None]:
     """The fields of a word as its format has them."""
     out: dict[str, int | str | None] = {}
     for name, (low, width, unit) in _FIELDS[form].items():
@@ -71,10 +71,10 @@ def field_values(word: int, form: str) -> dict[str, int | str | None]:
     return out
 
 
-def compare(program: Program, words: tuple[int, ...]) -> Verdict:
+def compare_program(program: HostProgram, words: tuple[int, ...]) -> ProgramVerdict:
     """What the reader says of a program whose words are known."""
-    out = Verdict(program, words=words)
-    built = builders(program.text)
+    out = ProgramVerdict(program, words=words)
+    built = find_builders(program.text)
     _compare_used(out)
     if program.given and not program.calls:
         _compare_symbols(out, built)
@@ -87,20 +87,20 @@ def compare(program: Program, words: tuple[int, ...]) -> Verdict:
     return out
 
 
-def _compare_used(out: Verdict) -> None:
+def _compare_used(out: ProgramVerdict) -> None:
     """The values that the evaluator hands to `use`, which has no body, in the order of execution."""
-    made = evaluate(out.program.text)
+    made = evaluate_text(out.program.text)
     if made is None:
         return
     told: list[int | None] = []
     for one in made.made:
         if one.term.head == "use" and one.term.arguments:
-            given = number(one.term.arguments[0])
+            given = get_integer(one.term.arguments[0])
             known = None if given is None else given.known
             told.append(None if known is None else known & MASK)
     for value in told:
         if value is not None and value not in out.words:
-            out.wrong(f"use() is given {value:#x}, g++ {_hex(out.words)}")
+            out.wrong(f"use() is given {value:#x}, g++ {_format_words(out.words)}")
     out.followed = tuple(told) == out.words
     if len(told) == len(out.words):
         for n, (value, word) in enumerate(zip(told, out.words, strict=True)):
@@ -114,11 +114,11 @@ def _compare_used(out: Verdict) -> None:
             out.notes.append(f"use(): {missing} of {len(told)} values open")
 
 
-def _hex(words: Iterable[int]) -> str:
+def _format_words(words: Iterable[int]) -> str:
     return " ".join(dict.fromkeys(f"{word:#x}" for word in words))
 
 
-def _stated(one: Builder) -> Iterator[tuple[str, int | str | None]]:
+def _list_stated(one: DescriptorBuilder) -> Iterator[tuple[str, int | str | None]]:
     for name, value in one.fields.items():
         if value is not None:
             yield name, value
@@ -126,19 +126,19 @@ def _stated(one: Builder) -> Iterator[tuple[str, int | str | None]]:
         yield "start", one.start
 
 
-def _fits(one: Builder, word: int) -> list[str]:
+def _list_contradictions(one: DescriptorBuilder, word: int) -> list[str]:
     """What a builder states that a word does not have."""
     if one.word is not None:
         return [] if one.word == word else [f"{one.name}: word {one.word:#018x}, g++ {word:#018x}"]
-    actual = {**field_values(word, one.format), "start": (word & 0x3FFF) * 16}
-    wrong = [f"{one.name}: {k} {v}, g++ {actual[k]}" for k, v in _stated(one) if actual[k] != v]
+    actual = {**read_fields(word, one.format), "start": (word & 0x3FFF) * 16}
+    wrong = [f"{one.name}: {k} {v}, g++ {actual[k]}" for k, v in _list_stated(one) if actual[k] != v]
     version = word >> 46 & 7
     if (one.format == "tcgen05") != (version == 1) and not wrong:
         wrong.append(f"{one.name}: format {one.format}, g++'s version {version}")
     return wrong
 
 
-def _compare_words(out: Verdict, built: Sequence[Builder]) -> None:
+def _compare_words(out: ProgramVerdict, built: Sequence[DescriptorBuilder]) -> None:
     found: set[int] = set()
     stray: list[str] = []
     opened: list[str] = []
@@ -148,11 +148,11 @@ def _compare_words(out: Verdict, built: Sequence[Builder]) -> None:
             found |= words & set(out.words)
             on_the_way = " in a loop" if one.steps and out.followed else ""
             stray += [
-                f"{one.name}{on_the_way}: word {word:#018x}, g++ {_hex(out.words)}"
+                f"{one.name}{on_the_way}: word {word:#018x}, g++ {_format_words(out.words)}"
                 for word in sorted(words - set(out.words))
             ]
             continue
-        wrong = [_fits(one, word) for word in out.words]
+        wrong = [_list_contradictions(one, word) for word in out.words]
         if all(wrong):
             stray.append(min(wrong, key=len)[0])
         else:
@@ -167,25 +167,27 @@ def _compare_words(out: Verdict, built: Sequence[Builder]) -> None:
     out.notes += [f"also {line}" for line in stray if out.kind != "wrong"]
 
 
-def _compare_symbols(out: Verdict, built: Sequence[Builder]) -> None:
+def _compare_symbols(out: ProgramVerdict, built: Sequence[DescriptorBuilder]) -> None:
     """Fields that are stated must hold for every call; those that every call has alike should be stated."""
     if not built:
         out.unknown("nothing is found")
         return
-    values = list(_arguments(out.program))
+    values = list(_list_arguments(out.program))
     reasons: list[list[str]] = []
     for one in built:
-        wrong = [why for word in out.words for why in _fits(one, word)]
+        wrong = [why for word in out.words for why in _list_contradictions(one, word)]
         if isinstance(one.start, str) and not wrong and len(values) == len(out.words):
-            wrong += [why for given, word in zip(values, out.words, strict=True) for why in _starts(one, given, word)]
+            wrong += [
+                why for given, word in zip(values, out.words, strict=True) for why in _compare_start(one, given, word)
+            ]
         reasons.append(wrong)
         if not wrong:
             alike = {
                 name
                 for name in (*one.fields, *(["start"] if isinstance(one.start, int) or one.start == "?" else []))
-                if len({(field_values(w, one.format) | {"start": w & 0x3FFF})[name] for w in out.words}) == 1
+                if len({(read_fields(w, one.format) | {"start": w & 0x3FFF})[name] for w in out.words}) == 1
             }
-            missing = alike - {name for name, _ in _stated(one)}
+            missing = alike - {name for name, _ in _list_stated(one)}
             if one.word is None and missing:
                 out.unknown(f"{one.name}: {', '.join(sorted(missing))}: {dict(one.free)} {one.start}")
     if all(reasons):
@@ -194,7 +196,7 @@ def _compare_symbols(out: Verdict, built: Sequence[Builder]) -> None:
         out.notes += [f"also {why[0]}" for why in reasons if why]
 
 
-def _arguments(program: Program) -> Iterator[dict[str, int]]:
+def _list_arguments(program: HostProgram) -> Iterator[dict[str, int]]:
     """The parameters of `make` in each call, where all are numbers."""
     found = re.search(r"\bmake\s*\(([^()]*)\)\s*(?:->\s*\w+\s*)?\{", program.code)
     names = [re.findall(r"\w+", part)[-1] for part in found[1].split(",") if part.strip()] if found else []
@@ -205,7 +207,7 @@ def _arguments(program: Program) -> Iterator[dict[str, int]]:
             yield {name: int(part, 0) for name, part in zip(names, parts, strict=True)}
 
 
-def _starts(one: Builder, given: dict[str, int], word: int) -> Iterator[str]:
+def _compare_start(one: DescriptorBuilder, given: dict[str, int], word: int) -> Iterator[str]:
     text = str(one.start).replace("·", "*")
     if re.fullmatch(r"\([^()]*\)", text):
         return  # what the start is made of, not how
@@ -216,29 +218,29 @@ def _starts(one: Builder, given: dict[str, int], word: int) -> Iterator[str]:
             yield f"{one.name}: start {one.start} is {told:#x} for {given}, g++ {actual:#x}"
 
 
-def _compare_read(out: Verdict) -> None:
+def _compare_read(out: ProgramVerdict) -> None:
     """What the reader's front door says of the text: the word of its first reading."""
-    for one in reader.read(out.program.text).found:
+    for one in reader.recognise_text(out.program.text).found:
         word = one.facts.get("word") if isinstance(one.facts, dict) else None
         if one.kind in ("descriptor", "word") and isinstance(word, str):
             value = int(word, 16)
             if value not in out.words:
-                out.wrong(f"read() as {one.kind}: {value:#018x}, g++ {_hex(out.words)}")
+                out.wrong(f"read() as {one.kind}: {value:#018x}, g++ {_format_words(out.words)}")
 
 
-def _compare_alone(out: Verdict) -> None:
+def _compare_alone(out: ProgramVerdict) -> None:
     """The text without the calls that were appended to it: what `make` returns there."""
     code, at = out.program.code, out.program.code.rfind("uint64_t make()")
     if out.program.calls != ("make()",) or at < 0:
         return
     returned = {"make", *re.findall(r"\breturn\s+(\w+)\s*;", code[at:])}
-    for one in builders(code):
+    for one in find_builders(code):
         if one.word is not None and one.name in returned and one.span[0] > at and one.word not in out.words:
-            out.wrong(f"alone, {one.name}: word {one.word:#018x}, g++ {_hex(out.words)}")
+            out.wrong(f"alone, {one.name}: word {one.word:#018x}, g++ {_format_words(out.words)}")
 
 
-def _compare_findings(out: Verdict, built: Sequence[Builder]) -> None:
-    told = check(out.program.text)
+def _compare_findings(out: ProgramVerdict, built: Sequence[DescriptorBuilder]) -> None:
+    told = check_text(out.program.text)
     for one in told.findings:
         if one.level != "error" or one.code in out.program.allow:
             continue
@@ -248,27 +250,27 @@ def _compare_findings(out: Verdict, built: Sequence[Builder]) -> None:
             out.notes.append(f"check says {one.code}: {one.message}")
 
 
-def judge(some: Sequence[Program], jobs: int = 2) -> list[Verdict]:
+def judge_programs(some: Sequence[HostProgram], jobs: int = 2) -> list[ProgramVerdict]:
     """Every program compiled, run, read and compared."""
     out = []
-    for program, words in zip(some, compiled(some, jobs), strict=True):
+    for program, words in zip(some, compile_and_run(some, jobs), strict=True):
         if isinstance(words, str):
-            out.append(Verdict(program, "failed", [words]))
+            out.append(ProgramVerdict(program, "failed", [words]))
             continue
         try:
-            out.append(compare(program, words))
+            out.append(compare_program(program, words))
         except Exception as error:  # a crash is a finding, and the others are still of use
-            out.append(Verdict(program, "wrong", [f"crash: {type(error).__name__}: {error}"], words))
+            out.append(ProgramVerdict(program, "wrong", [f"crash: {type(error).__name__}: {error}"], words))
     return out
 
 
-def share(some: Iterable[Verdict]) -> float:
+def measure_known_share(some: Iterable[ProgramVerdict]) -> float:
     """How many of the programs that g++ ran are known, of 1."""
     seen = Counter(one.kind for one in some)
     return seen["right"] / max(1, seen.total() - seen["failed"])
 
 
-def totals(some: Iterable[Verdict]) -> str:
+def format_totals(some: Iterable[ProgramVerdict]) -> str:
     """How many are right, unknown and wrong, in words."""
     seen = Counter(one.kind for one in some)
     asked = seen.total() - seen["failed"]
@@ -280,10 +282,10 @@ def totals(some: Iterable[Verdict]) -> str:
 def main(paths: Sequence[str]) -> int:
     """Print a line a program: -q only those that are not right, -n without notes, -l of one function its statements."""
     flags = {path for path in paths if path.startswith("-")}
-    some = programs([Path(path) for path in paths if not path.startswith("-")] or (GOLDEN,))
+    some = read_programs([Path(path) for path in paths if not path.startswith("-")] or (GOLDEN,))
     if "-l" in flags:
-        some = [loose for one in some for name in ("", "q") if (loose := loosened(one, name)) is not None]
-    told = judge(some)
+        some = [loose for one in some for name in ("", "q") if (loose := loosen_statements(one, name)) is not None]
+    told = judge_programs(some)
     for one in told:
         if one.kind == "right" and "-q" in flags and not one.notes:
             continue
@@ -291,10 +293,10 @@ def main(paths: Sequence[str]) -> int:
         print(f"{sign:8}{one.program.title}" + "".join(f"\n          {why}" for why in one.reasons))
         if "-n" not in flags:
             print("".join(f"          ({note})\n" for note in one.notes), end="")
-    print(totals(told))
+    print(format_totals(told))
     return int(any(one.kind in ("wrong", "failed") for one in told))
 
 
 if __name__ == "__main__":
-    assert cpp.compiler() is not None, cpp.MISSING
+    assert cpp.find_compiler() is not None, cpp.MISSING
     sys.exit(main(sys.argv[1:]))

@@ -13,44 +13,44 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from tests import cxx_oracle
-from tests.cxx_host import Program, programs
-from tests.cxx_oracle import Verdict, judge
-from tests.cxx_shapes import Maker, every, everyday
+from tests.cxx_host import HostProgram, read_programs
+from tests.cxx_oracle import ProgramVerdict, judge_programs
+from tests.cxx_shapes import ProgramMaker, list_common_shapes, list_shapes
 
 HEADING = "## C++ that builds descriptors"
 AT = {"start": (0, 14), "lbo": (16, 14), "sbo": (32, 14), "base": (49, 3), "mode": (62, 2)}  # first bit, width
 COUNT, SEED = 600, 29
-Style = Callable[[Maker, dict[str, str]], None]
+Style = Callable[[ProgramMaker, dict[str, str]], None]
 STYLES: list[Style] = []
 PARAMETERS = {"a": "uint32_t", "k": "int", "flag": "bool"}
 
 
-def _style(one: Style) -> Style:
+def _register_style(one: Style) -> Style:
     STYLES.append(one)
     return one
 
 
-def _masked(name: str, text: str) -> str:
+def _mask_field(name: str, text: str) -> str:
     return f"((uint64_t)({text}) & {(1 << AT[name][1]) - 1:#x})"
 
 
-@_style
-def in_steps(m: Maker, fields: dict[str, str]) -> None:
+@_register_style
+def write_in_steps(m: ProgramMaker, fields: dict[str, str]) -> None:
     word = m.pick("desc", "d", "result", "word")
     m.do(f"uint64_t {word} = {m.pick('0', '0ull', '0x0')};")
     for name, text in fields.items():
-        m.do(f"{word} {m.pick('|=', '|=', '+=', '^=')} {_masked(name, text)} << {AT[name][0]};")
+        m.do(f"{word} {m.pick('|=', '|=', '+=', '^=')} {_mask_field(name, text)} << {AT[name][0]};")
     m.do(f"return {word};")
 
 
-@_style
-def in_one(m: Maker, fields: dict[str, str]) -> None:
-    parts = [f"{_masked(name, text)} << {AT[name][0]}" for name, text in fields.items()]
+@_register_style
+def write_in_one(m: ProgramMaker, fields: dict[str, str]) -> None:
+    parts = [f"{_mask_field(name, text)} << {AT[name][0]}" for name, text in fields.items()]
     m.do(f"uint64_t desc = {' | '.join(parts)};\n  return desc;")
 
 
-@_style
-def by_helper(m: Maker, fields: dict[str, str]) -> None:
+@_register_style
+def write_with_helper(m: ProgramMaker, fields: dict[str, str]) -> None:
     m.declare(
         "inline uint64_t place(uint64_t value, int at, int width) { return (value & ((1ull << width) - 1)) << at; }"
     )
@@ -58,8 +58,8 @@ def by_helper(m: Maker, fields: dict[str, str]) -> None:
     m.do("uint64_t desc = 0;\n  " + "\n  ".join(f"desc |= {part};" for part in parts) + "\n  return desc;")
 
 
-@_style
-def by_union(m: Maker, fields: dict[str, str]) -> None:
+@_register_style
+def write_with_union(m: ProgramMaker, fields: dict[str, str]) -> None:
     layout = m.pick(
         "uint64_t start : 14, : 2, lbo : 14, : 2, sbo : 14, : 3, base : 3, : 10, mode : 2;",
         "uint64_t start : 14; uint64_t : 2; uint64_t lbo : 14; uint64_t : 2; uint64_t sbo : 14; uint64_t : 3;"
@@ -70,12 +70,12 @@ def by_union(m: Maker, fields: dict[str, str]) -> None:
     m.declare(f"union Desc {{ uint64_t word; struct {{ {layout} }} bits; }};")
     m.do("Desc desc;\n  desc.word = 0;")
     for name, text in fields.items():
-        m.do(f"desc.bits.{name} = {_masked(name, text)};")
+        m.do(f"desc.bits.{name} = {_mask_field(name, text)};")
     m.do("return desc.word;")
 
 
-@_style
-def by_methods(m: Maker, fields: dict[str, str]) -> None:
+@_register_style
+def write_with_methods(m: ProgramMaker, fields: dict[str, str]) -> None:
     m.declare(
         "class Builder {\n  uint64_t word_ = 0;\n public:\n"
         "  Builder& put(uint64_t v, int at) { word_ |= v << at; return *this; }\n"
@@ -83,21 +83,21 @@ def by_methods(m: Maker, fields: dict[str, str]) -> None:
     )
     m.do("Builder builder;")
     for name, text in fields.items():
-        m.do(f"builder.put({_masked(name, text)}, {AT[name][0]});")
+        m.do(f"builder.put({_mask_field(name, text)}, {AT[name][0]});")
     m.do("uint64_t desc = builder.word();\n  return desc;")
 
 
-@_style
-def by_halves(m: Maker, fields: dict[str, str]) -> None:
+@_register_style
+def write_with_halves(m: ProgramMaker, fields: dict[str, str]) -> None:
     m.do("uint32_t lo = 0, hi = 0;")
     for name, text in fields.items():
         at, half = AT[name][0], "hi" if AT[name][0] >= 32 else "lo"
-        m.do(f"{half} |= (uint32_t){_masked(name, text)} << {at % 32};")
+        m.do(f"{half} |= (uint32_t){_mask_field(name, text)} << {at % 32};")
     m.do("uint64_t desc = (uint64_t)hi << 32 | lo;\n  return desc;")
 
 
-@_style
-def by_reference(m: Maker, fields: dict[str, str]) -> None:
+@_register_style
+def write_with_reference(m: ProgramMaker, fields: dict[str, str]) -> None:
     m.declare(
         m.pick(
             "inline void put(uint64_t& d, uint64_t v, int at) { d |= v << at; }",
@@ -106,14 +106,14 @@ def by_reference(m: Maker, fields: dict[str, str]) -> None:
     )
     m.do("uint64_t desc = 0;")
     for name, text in fields.items():
-        m.do(f"put(desc, {_masked(name, text)}, {AT[name][0]});")
+        m.do(f"put(desc, {_mask_field(name, text)}, {AT[name][0]});")
     m.do("return desc;")
 
 
-@_style
-def by_arguments(m: Maker, fields: dict[str, str]) -> None:
+@_register_style
+def write_with_arguments(m: ProgramMaker, fields: dict[str, str]) -> None:
     names = list(fields)
-    body = " | ".join(f"{_masked(name, name)} << {AT[name][0]}" for name in names)
+    body = " | ".join(f"{_mask_field(name, name)} << {AT[name][0]}" for name in names)
     m.declare(f"uint64_t make_desc({', '.join(f'{m.pick(*_KINDS)} {name}' for name in names)}) {{ return {body}; }}")
     m.do(f"uint64_t desc = make_desc({', '.join(fields.values())});\n  return desc;")
 
@@ -121,10 +121,10 @@ def by_arguments(m: Maker, fields: dict[str, str]) -> None:
 _KINDS = ("uint32_t", "int", "uint64_t", "unsigned", "const int&")
 
 
-@_style
-def by_table(m: Maker, fields: dict[str, str]) -> None:
+@_register_style
+def write_with_table(m: ProgramMaker, fields: dict[str, str]) -> None:
     m.declare("struct Field { uint64_t value; int at; };")
-    rows = ", ".join(f"{{{_masked(name, text)}, {AT[name][0]}}}" for name, text in fields.items())
+    rows = ", ".join(f"{{{_mask_field(name, text)}, {AT[name][0]}}}" for name, text in fields.items())
     m.do(f"const Field fields[] = {{{rows}}};\n  uint64_t desc = 0;")
     m.do(
         m.pick(
@@ -135,10 +135,10 @@ def by_table(m: Maker, fields: dict[str, str]) -> None:
     m.do("return desc;")
 
 
-def program(seed: int, plain: bool = False, only: str = "") -> Program:
+def make_program(seed: int, plain: bool = False, only: str = "") -> HostProgram:
     """A program of this seed. plain: of what most kernels have; only: of one shape beside numbers."""
     rng = Random(f"{seed} {plain} {only}")
-    m = Maker(rng, (only,) if only else everyday() if plain else every())
+    m = ProgramMaker(rng, (only,) if only else list_common_shapes() if plain else list_shapes())
     fields = {
         "start": str(rng.randrange(1, 1 << 10)),
         "lbo": str(rng.randrange(1, 64)),
@@ -152,7 +152,7 @@ def program(seed: int, plain: bool = False, only: str = "") -> Program:
     if rng.random() < 0.3:
         rng.shuffle(order)
     m.do("//")
-    styles = [one for one in STYLES if one is not by_table] if plain else STYLES
+    styles = [one for one in STYLES if one is not write_with_table] if plain else STYLES
     style = rng.choice(styles)
     chosen = rng.sample([name for name in order if name != "start"], 1 if only else rng.randint(1, 3))
     made = {}
@@ -199,17 +199,17 @@ def program(seed: int, plain: bool = False, only: str = "") -> Program:
     m.body.clear()
     code = "\n".join([*m.head, f"uint64_t make({parameters}) {{", *(f"  {line}" for line in lines), "}"]) + "\n"
     what = ", ".join(dict.fromkeys(m.used))
-    return Program(
+    return HostProgram(
         f"{'everyday ' if plain else ''}{seed}: {style.__name__}; {what}", code, () if given else ("make()",), given
     )
 
 
-def compared(some: Sequence[Program]) -> list[Verdict]:
+def compile_and_judge(some: Sequence[HostProgram]) -> list[ProgramVerdict]:
     """The programs that g++ compiles and that do nothing undefined, judged."""
-    return [one for one in judge(some) if one.kind != "failed"]
+    return [one for one in judge_programs(some) if one.kind != "failed"]
 
 
-def by_shape(told: Iterable[Verdict]) -> str:
+def format_by_shape(told: Iterable[ProgramVerdict]) -> str:
     """A line a shape: how often it stood in a right, unknown and wrong program."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for one in told:
@@ -222,7 +222,7 @@ def by_shape(told: Iterable[Verdict]) -> str:
 # the page -------------------------------------------------------------------------------------------------------------
 
 
-def table(rows: dict[str, list[Verdict]]) -> list[str]:
+def format_table(rows: dict[str, list[ProgramVerdict]]) -> list[str]:
     """A row of figures for each set of programs."""
     out = ["| programs | known | left open | wrong |", "|---|---:|---:|---:|"]
     for name, told in rows.items():
@@ -232,19 +232,19 @@ def table(rows: dict[str, list[Verdict]]) -> list[str]:
     return out
 
 
-def write() -> None:
+def write_benchmarks() -> None:
     """Measure, and write the section of docs/benchmarks.md."""
     from tests.bench import load
 
-    corpus = [one for one in judge(programs()) if one.kind != "failed"]
-    topics: dict[str, list[Verdict]] = defaultdict(list)
+    corpus = [one for one in judge_programs(read_programs()) if one.kind != "failed"]
+    topics: dict[str, list[ProgramVerdict]] = defaultdict(list)
     for one in corpus:
         topics[one.program.title.partition("/")[0]].append(one)
     seeds = range(SEED, SEED + COUNT)
     seeds = range(SEED, SEED + COUNT)
     rows = {
-        "generated, of what most kernels have": compared([program(n, plain=True) for n in seeds]),
-        "generated, of every construct": compared([program(n) for n in seeds]),
+        "generated, of what most kernels have": compile_and_judge([make_program(n, plain=True) for n in seeds]),
+        "generated, of every construct": compile_and_judge([make_program(n) for n in seeds]),
         "written by hand, to mislead": corpus,
         **{f"of these, {topic}": topics[topic] for topic in sorted(topics)},
     }
@@ -254,27 +254,27 @@ def write() -> None:
         " parameter decides. Wrong: a number that no execution produces. The programs written by hand stand in"
         " tests/golden/cxx; the reader was mended against them and against other seeds of the generated ones."
     )
-    load.write([HEADING, "", head, "", *table(rows)], HEADING)
+    load.write_section([HEADING, "", head, "", *format_table(rows)], HEADING)
 
 
 def main(arguments: Sequence[str]) -> int:
     if "-w" in arguments:
-        write()
+        write_benchmarks()
         return 0
     numbers = [int(one) for one in arguments if one.isdigit()]
     count, first = (*numbers, COUNT, SEED)[:2] if len(numbers) != 1 else (numbers[0], SEED)
     if "-s" in arguments:
-        some = [program(n, only=name) for name in every() for n in range(first, first + count)]
+        some = [make_program(n, only=name) for name in list_shapes() for n in range(first, first + count)]
     else:
-        some = [program(n, plain="-e" in arguments) for n in range(first, first + count)]
-    told = judge(some)
+        some = [make_program(n, plain="-e" in arguments) for n in range(first, first + count)]
+    told = judge_programs(some)
     for one in told:
         if one.kind in ("wrong", "failed") and "-q" not in arguments:
             print(f"{one.kind.upper()} {one.program.title}\n  " + "\n  ".join(one.reasons))
             if "-v" in arguments:
                 print(one.program.code)
-    print(by_shape(one for one in told if one.kind != "failed"))
-    print(cxx_oracle.totals(told))
+    print(format_by_shape(one for one in told if one.kind != "failed"))
+    print(cxx_oracle.format_totals(told))
     return 0
 
 

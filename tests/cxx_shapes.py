@@ -19,7 +19,7 @@ TYPES = ("int", "unsigned", "uint64_t", "int64_t", "uint8_t", "int16_t", "uint16
 
 
 @dataclass(frozen=True)
-class Shape:
+class CodeShape:
     """One way to write a shape: what stands outside the function, in it, and the expression."""
 
     declarations: str
@@ -28,30 +28,30 @@ class Shape:
 
 
 @cache
-def shapes() -> dict[str, tuple[Shape, ...]]:
+def read_shapes() -> dict[str, tuple[CodeShape, ...]]:
     """The shapes of the file by name, each with its alternatives."""
-    out: dict[str, tuple[Shape, ...]] = {}
+    out: dict[str, tuple[CodeShape, ...]] = {}
     for block in re.split(r"(?m)^=== ", FILE.read_text())[1:]:
         head, _, text = block.partition("\n")
         parts = [part.strip() for part in re.split(r"(?m)^---$", text)]
         assert len(parts) == 3, block
-        out[head.split()[0]] = (*out.get(head.split()[0], ()), Shape(*parts))
+        out[head.split()[0]] = (*out.get(head.split()[0], ()), CodeShape(*parts))
     return out
 
 
 @cache
-def everyday() -> tuple[str, ...]:
+def list_common_shapes() -> tuple[str, ...]:
     """The shapes that most kernels have."""
     return (*sorted(set(re.findall(r"(?m)^=== (\w+) everyday$", FILE.read_text()))), "helper")
 
 
-def every() -> tuple[str, ...]:
+def list_shapes() -> tuple[str, ...]:
     """All shapes."""
-    return (*sorted(shapes()), *BY_RULE)
+    return (*sorted(read_shapes()), *BY_RULE)
 
 
 @dataclass
-class Maker:
+class ProgramMaker:
     """One program while it is written. head: declarations; body: statements of the function that is being written."""
 
     rng: Random
@@ -84,7 +84,7 @@ class Maker:
         chosen = chosen or self.rng.choice(self.shapes)
         self.used.append(chosen)
         self.deep += 1
-        text = BY_RULE[chosen](self) if chosen in BY_RULE else self.written(self.rng.choice(shapes()[chosen]))
+        text = BY_RULE[chosen](self) if chosen in BY_RULE else self.written(self.rng.choice(read_shapes()[chosen]))
         self.deep -= 1
         return f"({text})"
 
@@ -94,7 +94,7 @@ class Maker:
     def do(self, text: str) -> None:
         self.body.append(text)
 
-    def written(self, one: Shape) -> str:
+    def written(self, one: CodeShape) -> str:
         """A shape with all its choices made; its expression."""
         names: dict[str, str] = {}
 
@@ -107,7 +107,7 @@ class Maker:
 
         def text(part: str, nested: bool = True) -> str:
             part = re.sub(r"\$([A-Za-z]+)", lambda found: names.setdefault(found[1], self.name(found[1])), part)
-            part = re.sub(r"%E\{(.*?)\}", lambda found: _tree(self, found[1].split(), 2), part)
+            part = re.sub(r"%E\{(.*?)\}", lambda found: _make_tree(self, found[1].split(), 2), part)
             part = part.replace("%T", self.rng.choice(TYPES))
             part = re.sub(r"@@", lambda _: self.number() if nested else str(self.small()), part)
             return re.sub(r"@(\d*)", lambda found: str(self.small(int(found[1] or 15))), part)
@@ -119,11 +119,11 @@ class Maker:
         return text(chosen(one.expression))
 
 
-def _tree(m: Maker, names: list[str], deep: int) -> str:
+def _make_tree(m: ProgramMaker, names: list[str], deep: int) -> str:
     """An expression over variables of several types, with every operator."""
     if deep == 0 or m.rng.random() < 0.15:
         return m.rng.choice((*names, str(m.small(40)), f"{m.small(9)}u", f"-{m.small(9) + 1}"))
-    one, two = _tree(m, names, deep - 1), _tree(m, names, deep - 1)
+    one, two = _make_tree(m, names, deep - 1), _make_tree(m, names, deep - 1)
     return m.rng.choice(
         (
             f"({one} + {two})",
@@ -149,7 +149,7 @@ def _tree(m: Maker, names: list[str], deep: int) -> str:
     )
 
 
-def helper(m: Maker) -> str:
+def make_helper(m: ProgramMaker) -> str:
     """A function whose body has statements of other shapes."""
     name = m.name("encode")
     kept, m.body = m.body, []
@@ -161,4 +161,4 @@ def helper(m: Maker) -> str:
     return f"{name}({m.number()})"
 
 
-BY_RULE: dict[str, Callable[[Maker], str]] = {"helper": helper}
+BY_RULE: dict[str, Callable[[ProgramMaker], str]] = {"helper": make_helper}

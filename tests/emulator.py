@@ -2,8 +2,8 @@
 the instructions.
 
 The device half is taken as it is but for two things: statements that are one fence are left out, and the body of a
-wrapper hands its registers to `Emulator.call` instead of to an instruction. Fills, offsets, descriptors, loads,
-epilogue and host half are what runs.
+wrapper hands its registers to `ProgramEmulator.call` instead of to an instruction. Fills, offsets,
+descriptors, loads, epilogue and host half are what runs.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.app.hardware.device import WINDOW, Product
-from lanescope.app.hardware.reference import Reference
-from lanescope.product.plan import Plan
+from lanescope.app.hardware.device import WINDOW, ProductJob
+from lanescope.app.hardware.numpy_device import NumpyDevice
+from lanescope.product.plan import ProductPlan
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.slots import Slot
-from lanescope.ptx.slots import slots as slots_of
+from lanescope.ptx.slots import OperandSlot
+from lanescope.ptx.slots import list_slots as slots_of
 from lanescope.render import cuda, kernel, kernel_device
-from tests.cpp import compiler
+from tests.cpp import find_compiler
 
 PRELUDE = r"""
 #include <barrier>
@@ -79,16 +79,16 @@ template <class K> static cudaError_t cudaFuncSetAttribute(K, int, int) { return
 """
 
 
-class Emulator:
+class ProgramEmulator:
     """Programs built into one library. `wrong`: what is added to every D, to plant a fault."""
 
-    def __init__(self, plans: Sequence[Plan], folder: Path) -> None:
+    def __init__(self, plans: Sequence[ProductPlan], folder: Path) -> None:
         self.plans, self.wrong = list(plans), 0.0
         self.calls: list[tuple[int, Instruction, str]] = []
         text = PRELUDE + "".join(self._program(number, plan) for number, plan in enumerate(self.plans))
         source, library = folder / "programs.cpp", folder / "programs.so"
         source.write_text(text)
-        program = compiler()
+        program = find_compiler()
         assert program is not None
         options = ["-std=c++20", "-O0", "-fno-strict-aliasing", "-fPIC", "-shared", "-pthread"]
         options += ["-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]  # #pragma unroll is nvcc's
@@ -99,26 +99,28 @@ class Emulator:
         self._called = ctypes.CFUNCTYPE(None, ctypes.c_int)(self._call)
         ctypes.c_void_p.in_dll(self.library, "call").value = ctypes.cast(self._called, ctypes.c_void_p).value
 
-    def _program(self, number: int, plan: Plan) -> str:
+    def _program(self, number: int, plan: ProductPlan) -> str:
         """One program in a namespace: its kernel, its main, and a way to launch each."""
-        text = re.sub(r"#include <\w+>\n", "", kernel.program(plan))
+        text = re.sub(r"#include <\w+>\n", "", kernel.render_program(plan))
         i = plan.instruction
         used = [(i, plan.a_from)] + [
             (side.chain.load.instruction, "registers") for side in (plan.a, plan.b) if getattr(side, "chain", None)
         ]
         used += (
-            [(move, "registers") for move in kernel_device.accesses(plan).values()] if i.family.name == "wmma" else []
+            [(move, "registers") for move in kernel_device.find_accesses(plan).values()]
+            if i.family.name == "wmma"
+            else []
         )
         for instruction, form in dict.fromkeys(used):
-            original = cuda.wrapper(instruction, form)
+            original = cuda.render_wrapper(instruction, form)
             assert original in text
             text = text.replace(original, self._emulated(number, instruction, form, original))
         text = re.sub(r'asm volatile\("(?:fence|wgmma)[^"]*" ::: "memory"\);', "", text)
         text = text.replace("  extern __shared__ __align__(1024) unsigned char shared[];\n", "")  # defined below
         assert "asm" not in text
         text = re.sub(r"product<<<1, (\d+), (\d+)>>>\(", r"launch(\1, product, ", text)
-        names = [name for name, _ in kernel_device.parameters(plan)]
-        given = ", ".join(f"({kind})pointers[{n}]" for n, (_, kind) in enumerate(kernel_device.parameters(plan)))
+        names = [name for name, _ in kernel_device.list_parameters(plan)]
+        given = ", ".join(f"({kind})pointers[{n}]" for n, (_, kind) in enumerate(kernel_device.list_parameters(plan)))
         return (
             f"namespace n{number} {{\nalignas(1024) unsigned char shared[{max(1024, plan.shared_bytes)}];\n"
             "[[maybe_unused]] static size_t __cvta_generic_to_shared(const void* p) {"
@@ -139,11 +141,12 @@ class Emulator:
             if slot.kind != "immediate"
         ]
         given = "".join(
-            f"  std::memcpy(at + {where}, {_pointer(slot)}, {size});\n" for slot, where, size in layout(slots)
+            f"  std::memcpy(at + {where}, {_make_pointer(slot)}, {size});\n"
+            for slot, where, size in compute_layout(slots)
         )
         taken = "".join(
-            f"  std::memcpy((void*){_pointer(slot)}, at + {where}, {size});\n"
-            for slot, where, size in layout(slots)
+            f"  std::memcpy((void*){_make_pointer(slot)}, at + {where}, {size});\n"
+            for slot, where, size in compute_layout(slots)
             if slot.written
         )
         names = [
@@ -169,19 +172,19 @@ class Emulator:
             128, 4096
         )[: i.threads]
         held = {}
-        for slot, where, size in layout(slots):
+        for slot, where, size in compute_layout(slots):
             kind = np.uint64 if size // max(slot.registers, 1) == 8 else np.uint32
             held[slot.name] = lanes[:, where : where + size].copy().view(kind)
         names = [name for slot in slots_of(i, form) if slot.kind == "immediate" for name, _ in slot.immediates]
         told = (ctypes.c_int * 8).in_dll(self.library, "immediates")
         out = self._result(number, i, form, held, {name: str(told[n]) for n, name in enumerate(names)})
-        for slot, where, size in layout(slots):
+        for slot, where, size in compute_layout(slots):
             if slot.written:
                 lanes[:, where : where + size] = np.ascontiguousarray(out.reshape(i.threads, -1)).view(np.uint8)
 
     def _result(self, number: int, i: Instruction, form: str, held: dict[str, Any], immediates: dict[str, str]) -> Any:
         """The registers an instruction writes."""
-        device, plan = Reference(), self.plans[number]
+        device, plan = NumpyDevice(), self.plans[number]
         if i.family.name == "ldmatrix":
             image = np.frombuffer(self._shared(number), np.uint8).view(np.uint32)[None]
             return device.move(i, image, held["p"][:, 0].astype(np.int64) - WINDOW)[0][0]
@@ -208,7 +211,7 @@ class Emulator:
                     descriptors[name] = words.pop()
             image = np.frombuffer(self._shared(number), np.uint8)
             image = np.concatenate([image, np.zeros(-len(image) % 4, np.uint8)]).view(np.uint32)[None]
-        job = Product(
+        job = ProductJob(
             i,
             form if i.threads == 128 else "registers",
             registers,
@@ -226,7 +229,7 @@ class Emulator:
         function.restype = ctypes.c_void_p
         return ctypes.string_at(function(), max(1024, self.plans[number].shared_bytes))
 
-    def _moved(self, device: Reference, i: Instruction, held: dict[str, Any]) -> Any:
+    def _moved(self, device: NumpyDevice, i: Instruction, held: dict[str, Any]) -> Any:
         """wmma.load and wmma.store between registers and the memory a pointer names."""
         (op,) = i.operands.values()
         pointer, stride = int(held["p"][0, 0]), int(held["stride"][0, 0])
@@ -262,7 +265,7 @@ class Emulator:
         """The exit status of the program's Python form, CuPy and NVRTC replaced by this."""
         scope: dict[str, Any] = {"__name__": "program"}
         with self.as_cupy(number):
-            exec(compile(kernel.script(self.plans[number]), "product.py", "exec"), scope)
+            exec(compile(kernel.render_script_program(self.plans[number]), "product.py", "exec"), scope)
             return int(scope["main"]())
 
     @contextmanager
@@ -284,7 +287,7 @@ class Emulator:
             self.launch(number, arguments)
 
         def compile_(text: str, options: list[str]) -> None:
-            assert text == "\n" + kernel_device.device(plan, 'extern "C" ') and options == [
+            assert text == "\n" + kernel_device.render_device(plan, 'extern "C" ') and options == [
                 "--gpu-architecture=sm_00",
                 "--std=c++17",
             ]
@@ -314,11 +317,11 @@ class Emulator:
                 sys.modules.pop(name) if old is None else sys.modules.__setitem__(name, old)
 
 
-def _pointer(slot: Slot) -> str:
+def _make_pointer(slot: OperandSlot) -> str:
     return slot.name if slot.kind == "vector" else f"&{slot.name}"
 
 
-def layout(slots: Sequence[Slot]) -> list[tuple[Slot, int, int]]:
+def compute_layout(slots: Sequence[OperandSlot]) -> list[tuple[OperandSlot, int, int]]:
     """(slot, first byte, bytes) of each operand in a lane's block."""
     out, at = [], 0
     for slot in slots:

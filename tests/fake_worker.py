@@ -13,22 +13,22 @@ from typing import Any
 
 
 @lru_cache(maxsize=1)
-def variants() -> tuple[str, ...]:
+def list_variants() -> tuple[str, ...]:
     """Those of sm_90a, in the order in which pieces count them."""
     sys.path.insert(0, ".")  # a worker is started in the project's folder
-    from lanescope.app.hardware import verify
+    from lanescope.app.hardware import verification
 
-    return tuple(job.key for job in verify.jobs("sm_90a"))
+    return tuple(job.key for job in verification.generate_jobs("sm_90a"))
 
 
-def verified(piece: dict[str, Any], device: dict[str, str]) -> dict[str, Any]:
+def verify_piece(piece: dict[str, Any], device: dict[str, str]) -> dict[str, Any]:
     """A piece of a verification in which everything agrees, but for one chain of a card that is called faulty."""
     time.sleep(0.05)
     ran = piece["count"] or 1
     good = ran - (device["name"] == "faulty" and piece["part"] == "chains" and not piece["first"])
     rows: dict[str, Any] = {"all": {"ran": ran, "agreed": good}}
     if not piece["part"]:
-        rows = {key: {"mma": "agrees"} for key in variants()[piece["first"] : piece["first"] + piece["count"]]}
+        rows = {key: {"mma": "agrees"} for key in list_variants()[piece["first"] : piece["first"] + piece["count"]]}
     return {"kind": "verify", "device": device, "found": rows, "seconds": 0.05}
 
 
@@ -65,7 +65,7 @@ def main() -> None:
         message = json.loads(line)
         number, do = message["id"], message["request"].get("seed", 0)
         if message["request"]["kind"] == "verify":
-            print(json.dumps({"id": number, "result": verified(message["request"], device)}), flush=True)
+            print(json.dumps({"id": number, "result": verify_piece(message["request"], device)}), flush=True)
             continue
         match do:
             case 1:

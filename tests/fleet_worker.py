@@ -7,26 +7,26 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from lanescope.app.hardware.contact import Tls
-from lanescope.app.hardware.device import target_of
-from lanescope.app.hardware.posts import serve_workers
+from lanescope.app.hardware.connection import TlsFiles
+from lanescope.app.hardware.device import get_compile_target
+from lanescope.app.hardware.fleet_processes import serve_workers
 
 FAKE = [sys.executable, str(Path(__file__).with_name("fake_worker.py"))]
 
 
-def device(capability: str) -> dict[str, str]:
+def describe_device(capability: str) -> dict[str, str]:
     """What a stand-in says of itself."""
     told = {"name": f"stand-in {capability}", "compute_capability": capability, "driver": "1", "cuda": "13.0"}
-    return told | {"nvrtc": "13.0", "target": target_of(told)}
+    return told | {"nvrtc": "13.0", "target": get_compile_target(told)}
 
 
 def main() -> int:
     scheduler, name, capabilities, *rest = sys.argv[1:]
-    devices = [(n, device(capability)) for n, capability in enumerate(capabilities.split(","))]
+    devices = [(n, describe_device(capability)) for n, capability in enumerate(capabilities.split(","))]
     program, *files = rest or [""]
     kind = "faulty" if name == "faulty" else "stand-in"
     return serve_workers(
-        scheduler, name, devices, host="127.0.0.1", tls=Tls(*files), program=program, argv=[*FAKE, "ready", kind]
+        scheduler, name, devices, host="127.0.0.1", tls=TlsFiles(*files), program=program, argv=[*FAKE, "ready", kind]
     )
 
 

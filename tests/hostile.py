@@ -17,11 +17,19 @@ VERIFY = {"descriptor": "0x4000004004000101", "instruction": WIDE, "operand": "b
 Request = tuple[str, str, str, Any]
 
 
-def requests(document: dict[str, Any], examples: Mapping[str, dict[str, Any]]) -> list[Request]:
+def generate_requests(document: dict[str, Any], examples: Mapping[str, dict[str, Any]]) -> list[Request]:
     """(name, method, address, body): bytes are sent as they are, all else as JSON. document: the OpenAPI document;
     examples: a body a route.
     """
-    return [*pages(), *pictures(), *words(), *bodies(), *storages(), *every_parameter(document), *every_key(examples)]
+    return [
+        *generate_pages(),
+        *generate_pictures(),
+        *generate_words(),
+        *generate_bodies(),
+        *generate_storages(),
+        *generate_parameters(document),
+        *generate_keys(examples),
+    ]
 
 
 # As long as an address takes them, once their signs are percent-encoded.
@@ -40,7 +48,7 @@ TEXTS = {
 }
 
 
-def every_parameter(document: dict[str, Any]) -> list[Request]:
+def generate_parameters(document: dict[str, Any]) -> list[Request]:
     """Every parameter of every route given every text, the others left out or as in the document's examples."""
     out: list[Request] = []
     for path, operations in document["paths"].items():
@@ -68,25 +76,25 @@ VALUES = {name: text * 20 for name, text in TEXTS.items()} | {
 }
 
 
-def every_key(examples: Mapping[str, dict[str, Any]]) -> list[Request]:
+def generate_keys(examples: Mapping[str, dict[str, Any]]) -> list[Request]:
     """Every key of every body given every value, inside objects too."""
     return [
         (f"{path.removeprefix('/api/v1')} {key}: {name}"[:60], "POST", path, changed)
         for path, body in examples.items()
         for name, value in VALUES.items()
-        for key, changed in _changed(body, value)
+        for key, changed in _replace_values(body, value)
     ]
 
 
-def _changed(body: dict[str, Any], value: Any) -> list[tuple[str, dict[str, Any]]]:
+def _replace_values(body: dict[str, Any], value: Any) -> list[tuple[str, dict[str, Any]]]:
     out = [(key, body | {key: value}) for key in body]
     for key, inner in body.items():
         if isinstance(inner, dict):
-            out += [(f"{key}.{name}", body | {key: changed}) for name, changed in _changed(inner, value)]
+            out += [(f"{key}.{name}", body | {key: changed}) for name, changed in _replace_values(inner, value)]
     return out
 
 
-def pages() -> list[Request]:
+def generate_pages() -> list[Request]:
     sizes = [
         {"mn": 4096, "k": 4096},
         {"mn": 4096, "k": 16},
@@ -160,7 +168,7 @@ def pages() -> list[Request]:
     return [*out, *((path[:60], "GET", path, b"") for path in reads)]
 
 
-def pictures() -> list[Request]:
+def generate_pictures() -> list[Request]:
     out = []
     for ptx, operand in ((WIDE, "d"), (DEEP, "d"), (M16, "a")):
         for form in ("svg", "png", "pdf", "tex", "txt", "md", "csv", "json"):
@@ -187,7 +195,7 @@ def pictures() -> list[Request]:
     return out
 
 
-def words() -> list[Request]:
+def generate_words() -> list[Request]:
     texts = {
         "8000 characters of an instruction": "mma.sync.aligned." + "m16n8k16." * 880,
         "8000 characters, one name": "mma.sync.aligned." + "m" * 7900,
@@ -263,7 +271,7 @@ POSTS = (
 )
 
 
-def bodies() -> list[Request]:
+def generate_bodies() -> list[Request]:
     strange = {
         "250 KB of [": b"[" * 250_000,
         '250 KB of {"a":': b'{"a":' * 50_000,
@@ -321,7 +329,7 @@ def bodies() -> list[Request]:
     return out
 
 
-def storages() -> list[Request]:
+def generate_storages() -> list[Request]:
     given: dict[str, dict[str, Any]] = {
         "Sw<20000000000,3,3>": {
             "kind": "cute",

@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "golden" / "reader"
 
 
 @dataclass(frozen=True)
-class Entry:
+class CorpusEntry:
     file: str
     title: str
     source: str
@@ -29,26 +29,26 @@ class Entry:
         return str(self.expect["kind"])
 
 
-def entries() -> list[Entry]:
-    return [entry for path in sorted(FOLDER.glob("*.txt")) for entry in _file(path)]
+def load_entries() -> list[CorpusEntry]:
+    return [entry for path in sorted(FOLDER.glob("*.txt")) for entry in _read_file(path)]
 
 
-def _file(path: Path) -> Iterator[Entry]:
+def _read_file(path: Path) -> Iterator[CorpusEntry]:
     for block in path.read_text().split("\n=== ")[0:]:
         head, _, text = block.removeprefix("=== ").partition("\n---\n")
         title, *lines = head.splitlines()
         fields = dict(line.split(": ", 1) for line in lines)
-        yield Entry(path.stem, title, fields["source"], json.loads(fields["expect"]), text)
+        yield CorpusEntry(path.stem, title, fields["source"], json.loads(fields["expect"]), text)
 
 
-def _fact(facts: dict[str, Any], path: str) -> Any:
+def _find_fact(facts: dict[str, Any], path: str) -> Any:
     value: Any = facts
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
-def wrong(entry: Entry, answer: dict[str, Any]) -> list[str]:
+def find_wrong_facts(entry: CorpusEntry, answer: dict[str, Any]) -> list[str]:
     """What an answer of POST /read says otherwise than an entry expects."""
     out = []
     for key, wanted in entry.expect.items():
@@ -61,7 +61,7 @@ def wrong(entry: Entry, answer: dict[str, Any]) -> list[str]:
         elif key == "notice~":
             said = " ".join(answer["notices"])
         else:
-            said = _fact(answer["facts"], key.removesuffix("~"))
+            said = _find_fact(answer["facts"], key.removesuffix("~"))
         if key == "notice~":
             good = wanted in said
         elif key.endswith("~"):

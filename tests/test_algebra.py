@@ -16,32 +16,46 @@ import pycute
 import pytest
 
 from lanescope.cute import algebra as cute
-from lanescope.cute.algebra import joined, layout
+from lanescope.cute.algebra import concatenate, make_layout
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import cxx, python, read_coordinate, read_layout, read_tiler, static
-from lanescope.cute.tuples import compatible, congruent, coordinate, index, leaves, size
+from lanescope.cute.text import (
+    format_cxx,
+    format_python,
+    format_static,
+    parse_coordinate,
+    parse_cute_layout,
+    parse_tiler,
+)
+from lanescope.cute.tuples import (
+    coordinate_to_index,
+    index_to_coordinate,
+    is_compatible,
+    is_congruent,
+    list_leaves,
+    size,
+)
 from lanescope.errors import LayoutError
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16)
 
 
-def shape_of(rng: np.random.Generator, depth: int = 2) -> Any:
+def make_random_shape(rng: np.random.Generator, depth: int = 2) -> Any:
     if depth == 0 or rng.random() < 0.4:
         return int(rng.choice(SIZES))
-    return tuple(shape_of(rng, depth - 1) for _ in range(rng.integers(1, 4)))
+    return tuple(make_random_shape(rng, depth - 1) for _ in range(rng.integers(1, 4)))
 
 
-def nested_like(shape: Any, values: list[int]) -> Any:
-    return values.pop(0) if isinstance(shape, int) else tuple(nested_like(item, values) for item in shape)
+def nest_like(shape: Any, values: list[int]) -> Any:
+    return values.pop(0) if isinstance(shape, int) else tuple(nest_like(item, values) for item in shape)
 
 
-def random_layout(rng: np.random.Generator, most: int = 600) -> CuteLayout:
+def make_random_layout(rng: np.random.Generator, most: int = 600) -> CuteLayout:
     """Half of them compact in some order, the others with any small strides."""
     while True:
-        shape = shape_of(rng)
+        shape = make_random_shape(rng)
         if size(shape) <= most:
             break
-    sizes = leaves(shape)
+    sizes = list_leaves(shape)
     if rng.random() < 0.7:
         strides, reached = [0] * len(sizes), int(rng.choice((1, 1, 1, 2, 4)))
         for at in rng.permutation(len(sizes)).tolist():
@@ -49,34 +63,39 @@ def random_layout(rng: np.random.Generator, most: int = 600) -> CuteLayout:
             reached *= sizes[at] * int(rng.choice((1, 1, 1, 2)))
     else:
         strides = rng.integers(0, 20, len(sizes)).tolist()
-    return CuteLayout(shape, nested_like(shape, strides))
+    return CuteLayout(shape, nest_like(shape, strides))
 
 
-def theirs(one: CuteLayout) -> Any:
+def to_pycute(one: CuteLayout) -> Any:
     return pycute.Layout(one.shape, one.stride)
 
 
-def same(ours: CuteLayout, their: Any) -> None:
+def is_same(ours: CuteLayout, their: Any) -> None:
     """The same shape and strides; that of a mode of size 1 means nothing."""
     assert ours.shape == their.shape, f"{ours} is not {their}"
-    both = zip(leaves(ours.shape), leaves(ours.stride), leaves(their.stride), strict=True)
+    both = zip(list_leaves(ours.shape), list_leaves(ours.stride), list_leaves(their.stride), strict=True)
     assert all(a == b for n, a, b in both if n > 1), f"{ours} is not {their}"
 
 
 def test_coalesce_coordinates_and_indices_are_pycutes() -> None:
     rng = np.random.default_rng(15)
     for _ in range(1500):
-        one = random_layout(rng)
-        same(cute.coalesce(one), pycute.coalesce(theirs(one)))
-        assert one.size == theirs(one).size() and one.cosize == theirs(one).cosize()
+        one = make_random_layout(rng)
+        is_same(cute.coalesce(one), pycute.coalesce(to_pycute(one)))
+        assert one.size == to_pycute(one).size() and one.cosize == to_pycute(one).cosize()
         at = int(rng.integers(0, one.size))
-        natural = coordinate(at, one.shape)
-        assert congruent(natural, one.shape)
-        assert one(at) == theirs(one)(at) == index(natural, one.shape, one.stride) == one.indices()[at]
-        assert cute.distinct(one) == len(set(one.indices().tolist()))
+        natural = index_to_coordinate(at, one.shape)
+        assert is_congruent(natural, one.shape)
+        assert (
+            one(at)
+            == to_pycute(one)(at)
+            == coordinate_to_index(natural, one.shape, one.stride)
+            == one.list_indices()[at]
+        )
+        assert cute.count_distinct(one) == len(set(one.list_indices().tolist()))
         assert natural == pycute.idx2crd(at, one.shape)
         if isinstance(one.shape, tuple):
-            same(cute.coalesce(one, (1,)), pycute.coalesce(theirs(one), (1,)))
+            is_same(cute.coalesce(one, (1,)), pycute.coalesce(to_pycute(one), (1,)))
 
 
 def test_a_composition_is_a_of_b_or_is_refused() -> None:
@@ -85,62 +104,65 @@ def test_a_composition_is_a_of_b_or_is_refused() -> None:
     rng = np.random.default_rng(16)
     made = agreed = 0
     for _ in range(6000):
-        a, b = random_layout(rng), random_layout(rng, 100)
+        a, b = make_random_layout(rng), make_random_layout(rng, 100)
         try:
             ours = cute.composition(a, b)
         except LayoutError as error:
             assert error.code == "not_admissible" and "is not admissible" in error.message and error.hint
             try:
-                their = pycute.composition(theirs(a), theirs(b))
+                their = pycute.composition(to_pycute(a), to_pycute(b))
             except AssertionError:
                 continue
-            wrong = their.size() != b.size or any(their(i) != theirs(a)(theirs(b)(i)) for i in range(b.size))
-            assert wrong or _strict(a, b), (a, b)
+            wrong = their.size() != b.size or any(their(i) != to_pycute(a)(to_pycute(b)(i)) for i in range(b.size))
+            assert wrong or _is_strict_refusal(a, b), (a, b)
             continue
         made += 1
-        assert compatible(b.shape, ours.shape)
+        assert is_compatible(b.shape, ours.shape)
         assert all(ours(i) == a(b(i)) for i in range(b.size)), f"{a} o {b} = {ours}"
         try:
-            their = pycute.composition(theirs(a), theirs(b))
+            their = pycute.composition(to_pycute(a), to_pycute(b))
         except AssertionError:
             continue
         if b.cosize <= a.size:  # beyond its size pycute's coalesce changes the function, CuTe's coalesce_x does not
-            same(ours, their)
+            is_same(ours, their)
             agreed += 1
     assert made > 2500 and agreed > 2000
 
 
-def _strict(a: CuteLayout, b: CuteLayout) -> bool:
+def _is_strict_refusal(a: CuteLayout, b: CuteLayout) -> bool:
     """Whether a mode of B steps past a mode of A that its stride does not divide: refused although the values agree."""
-    return any(d > 1 and n == 1 for n, d in zip(leaves(b.shape), leaves(b.stride), strict=True)) or b.cosize > a.size
+    return (
+        any(d > 1 and n == 1 for n, d in zip(list_leaves(b.shape), list_leaves(b.stride), strict=True))
+        or b.cosize > a.size
+    )
 
 
 def test_complements_and_inverses() -> None:
     rng = np.random.default_rng(17)
     seen = dict.fromkeys(("complement", "left"), 0)
     for _ in range(2500):
-        one = random_layout(rng, 200)
+        one = make_random_layout(rng, 200)
         target = int(rng.integers(1, 400))
         right = cute.right_inverse(one)
         assert all(one(right(i)) == i for i in range(right.size))
         own = cute.coalesce(one)
-        if 0 not in leaves(own.stride) and own.size > 1:
-            same(right, pycute.right_inverse(theirs(one)))
+        if 0 not in list_leaves(own.stride) and own.size > 1:
+            is_same(right, pycute.right_inverse(to_pycute(one)))
         try:
             rest = cute.complement(one, target)
         except LayoutError as error:
             assert "Non-injective" in error.message
         else:
-            whole = joined(one, rest)
-            held = set(one.indices().tolist())
-            indices = rest.indices()
+            whole = concatenate(one, rest)
+            held = set(one.list_indices().tolist())
+            indices = rest.list_indices()
             assert whole.cosize >= target and (np.diff(indices) > 0).all() and not held & set(indices[1:].tolist())
-            same(rest, pycute.complement(theirs(cute.filtered(one)), target))
+            is_same(rest, pycute.complement(to_pycute(cute.filter_layout(one)), target))
             seen["complement"] += 1
         try:
             left = cute.left_inverse(one)
         except LayoutError as error:
-            assert "Left inverse divisibility" in error.message or len(set(one.indices().tolist())) < one.size
+            assert "Left inverse divisibility" in error.message or len(set(one.list_indices().tolist())) < one.size
         else:
             assert all(one(left(one(i))) == one(i) for i in range(one.size))
             seen["left"] += 1
@@ -151,87 +173,94 @@ def test_divides_and_products_are_pycutes() -> None:
     rng = np.random.default_rng(18)
     divided = multiplied = 0
     for _ in range(4000):
-        a, b = random_layout(rng), random_layout(rng, 32)
+        a, b = make_random_layout(rng), make_random_layout(rng, 32)
         try:
-            ours, their = cute.logical_divide(a, b), pycute.logical_divide(theirs(a), theirs(b))
+            ours, their = cute.logical_divide(a, b), pycute.logical_divide(to_pycute(a), to_pycute(b))
         except (LayoutError, AssertionError):
             pass
         else:
             if a.size % b.size == 0 and b.cosize <= a.size:
-                same(ours, their)
+                is_same(ours, their)
                 divided += 1
         try:
-            ours, their = cute.logical_product(a, b), pycute.logical_product(theirs(a), theirs(b))
+            ours, their = cute.logical_product(a, b), pycute.logical_product(to_pycute(a), to_pycute(b))
         except (LayoutError, AssertionError):
             continue
-        if 0 not in leaves(a.stride):
-            same(ours, their)
-            assert str(ours.modes[0]) == str(a) and len(set(ours.indices().tolist())) <= ours.size
+        if 0 not in list_leaves(a.stride):
+            is_same(ours, their)
+            assert str(ours.modes[0]) == str(a) and len(set(ours.list_indices().tolist())) <= ours.size
             multiplied += 1
     assert divided > 300 and multiplied > 700
 
 
 def test_divides_by_mode() -> None:
-    one = layout((16, (2, 12)), (24, (1, 2)))
-    for tiler in ((4, 6), (layout(4, 2), layout((2, 3), (2, 4))), (4,), (4, None)):
-        pyt = tuple(theirs(t) if isinstance(t, CuteLayout) else t for t in tiler)
-        same(cute.logical_divide(one, tiler), pycute.logical_divide(theirs(one), pyt))
+    one = make_layout((16, (2, 12)), (24, (1, 2)))
+    for tiler in ((4, 6), (make_layout(4, 2), make_layout((2, 3), (2, 4))), (4,), (4, None)):
+        pyt = tuple(to_pycute(t) if isinstance(t, CuteLayout) else t for t in tiler)
+        is_same(cute.logical_divide(one, tiler), pycute.logical_divide(to_pycute(one), pyt))
         if None not in tiler:
-            same(cute.zipped_divide(one, tiler), pycute.zipped_divide(theirs(one), pyt))
-            same(cute.tiled_divide(one, tiler), pycute.tiled_divide(theirs(one), pyt))
-    flat = cute.flat_divide(layout((9, 32)), (layout(3, 3), layout((2, 4), (1, 8))))
+            is_same(cute.zipped_divide(one, tiler), pycute.zipped_divide(to_pycute(one), pyt))
+            is_same(cute.tiled_divide(one, tiler), pycute.tiled_divide(to_pycute(one), pyt))
+    flat = cute.flat_divide(make_layout((9, 32)), (make_layout(3, 3), make_layout((2, 4), (1, 8))))
     assert str(flat) == "(3,(2,4),3,4):(3,(9,72),1,18)"
-    assert str(cute.composition(layout((8, 4, 2)), (4, 2))) == "(4,2):(1,8)"  # the third mode is dropped
+    assert str(cute.composition(make_layout((8, 4, 2)), (4, 2))) == "(4,2):(1,8)"  # the third mode is dropped
 
 
 def test_cutlass_documents_these() -> None:
     """Results printed in CUTLASS's documents and tests: media/docs/cpp/cute/02_layout_algebra.md."""
-    assert str(cute.coalesce(layout((2, (1, 6)), (1, (6, 2))))) == "12:1"
-    assert str(cute.coalesce(layout((2, (1, 6)), (1, (6, 2))), (1, 1))) == "(2,6):(1,2)"
-    assert str(cute.composition(layout((6, 2), (8, 2)), layout((4, 3), (3, 1)))) == "((2,2),3):((24,2),8)"
-    assert str(cute.composition(layout(20, 2), layout((5, 4), (4, 1)))) == "(5,4):(8,2)"
-    assert str(cute.composition(layout((10, 2), (16, 4)), layout((5, 4), (1, 5)))) == "(5,(2,2)):(16,(80,4))"
-    by_mode = (layout(3, 4), layout(8, 2))
-    assert str(cute.composition(layout((12, (4, 8)), (59, (13, 1))), by_mode)) == "(3,(2,4)):(236,(26,1))"
-    rests = {"6:4": layout(4), "4:1": layout(6, 4), "1:0": layout((4, 6)), "(2,3):(1,8)": layout(4, 2)}
-    rests |= {"3:2": layout((2, 4), (1, 6)), "(3,2):(2,12)": layout((2, 2), (1, 6))}
+    assert str(cute.coalesce(make_layout((2, (1, 6)), (1, (6, 2))))) == "12:1"
+    assert str(cute.coalesce(make_layout((2, (1, 6)), (1, (6, 2))), (1, 1))) == "(2,6):(1,2)"
+    assert str(cute.composition(make_layout((6, 2), (8, 2)), make_layout((4, 3), (3, 1)))) == "((2,2),3):((24,2),8)"
+    assert str(cute.composition(make_layout(20, 2), make_layout((5, 4), (4, 1)))) == "(5,4):(8,2)"
+    assert str(cute.composition(make_layout((10, 2), (16, 4)), make_layout((5, 4), (1, 5)))) == "(5,(2,2)):(16,(80,4))"
+    by_mode = (make_layout(3, 4), make_layout(8, 2))
+    assert str(cute.composition(make_layout((12, (4, 8)), (59, (13, 1))), by_mode)) == "(3,(2,4)):(236,(26,1))"
+    rests = {
+        "6:4": make_layout(4),
+        "4:1": make_layout(6, 4),
+        "1:0": make_layout((4, 6)),
+        "(2,3):(1,8)": make_layout(4, 2),
+    }
+    rests |= {"3:2": make_layout((2, 4), (1, 6)), "(3,2):(2,12)": make_layout((2, 2), (1, 6))}
     for text, one in rests.items():
         assert str(cute.complement(one, 24)) == text
-    divided = cute.logical_divide(layout((4, 2, 3), (2, 1, 8)), layout(4, 2))
+    divided = cute.logical_divide(make_layout((4, 2, 3), (2, 1, 8)), make_layout(4, 2))
     assert str(divided) == "((2,2),(2,3)):((4,1),(2,8))"
-    tiler = (layout(3, 3), layout((2, 4), (1, 8)))
-    one = layout((9, (4, 8)), (59, (13, 1)))
+    tiler = (make_layout(3, 3), make_layout((2, 4), (1, 8)))
+    one = make_layout((9, (4, 8)), (59, (13, 1)))
     assert str(cute.logical_divide(one, tiler)) == "((3,3),((2,4),(2,2))):((177,59),((13,2),(26,1)))"
     assert str(cute.zipped_divide(one, tiler)) == "((3,(2,4)),(3,(2,2))):((177,(13,2)),(59,(26,1)))"
-    assert str(cute.logical_product(layout((2, 2), (4, 1)), layout(6))) == "((2,2),(2,3)):((4,1),(2,8))"
-    several = cute.logical_product(layout((2, 2), (4, 1)), layout((4, 2), (2, 1)))
+    assert str(cute.logical_product(make_layout((2, 2), (4, 1)), make_layout(6))) == "((2,2),(2,3)):((4,1),(2,8))"
+    several = cute.logical_product(make_layout((2, 2), (4, 1)), make_layout((4, 2), (2, 1)))
     assert str(several) == "((2,2),(4,2)):((4,1),(8,2))"
-    assert str(cute.blocked_product(layout((2, 5), (5, 1)), layout((3, 4)))) == "((2,3),(5,4)):((5,10),(1,30))"
-    assert str(cute.raked_product(layout((2, 5), (5, 1)), layout((3, 4)))) == "((3,2),(4,5)):((10,5),(30,1))"
+    assert (
+        str(cute.blocked_product(make_layout((2, 5), (5, 1)), make_layout((3, 4)))) == "((2,3),(5,4)):((5,10),(1,30))"
+    )
+    assert str(cute.raked_product(make_layout((2, 5), (5, 1)), make_layout((3, 4)))) == "((3,2),(4,5)):((10,5),(30,1))"
 
 
 def test_casts_slices_and_common_vectors() -> None:
-    atom = read_layout("Sw<3,3,3> o (8,64):(64,1)")
+    atom = parse_cute_layout("Sw<3,3,3> o (8,64):(64,1)")
     assert str(cute.recast(atom, 16, 8)) == "Sw<3,4,3> o (8,128):(128,1)"
     assert str(cute.recast(cute.recast(atom, 16, 128), 128, 16)) == str(atom)
-    assert str(cute.upcast(layout((16, 4, 8), (1, 128, 1024)), 16)) == "(1,4,8):(1,8,64)"
+    assert str(cute.upcast(make_layout((16, 4, 8), (1, 128, 1024)), 16)) == "(1,4,8):(1,8,64)"
     for one in (atom, cute.tile_to_shape(atom, (64, 128), (1, 0))):
         bytes_ = cute.recast(one, 16, 8)
-        wide = np.array(sorted(set((np.array(one.indices()) // 8).tolist())))
-        assert wide.tolist() == sorted(set(cute.recast(one, 16, 128).indices().tolist()))
-        assert bytes_.size == 2 * one.size and sorted(bytes_.indices()) == list(range(bytes_.size))
-    one = layout((4, (2, 3)), (6, (3, 1)))
+        wide = np.array(sorted(set((np.array(one.list_indices()) // 8).tolist())))
+        assert wide.tolist() == sorted(set(cute.recast(one, 16, 128).list_indices().tolist()))
+        assert bytes_.size == 2 * one.size and sorted(bytes_.list_indices()) == list(range(bytes_.size))
+    one = make_layout((4, (2, 3)), (6, (3, 1)))
     for coord, start in (((None, 3), 4), ((2, None), 12), ((None, (1, None)), 3), ((None, None), 0)):
-        part, offset = cute.sliced(one, coord)
-        same(part, theirs(one)(*coord))
+        part, offset = cute.slice_and_offset(one, coord)
+        is_same(part, to_pycute(one)(*coord))
         assert offset == start
-    row, offset = cute.sliced(atom, (3, None))
-    assert offset == 0 and row.indices().tolist() == [atom((3, k)) for k in range(64)]
-    assert cute.max_common_vector(layout((8, 4)), layout((8, 4), (1, 16))) == 8
-    assert cute.max_common_vector(layout((8, 4), (4, 1)), layout((8, 4))) == 1
+    row, offset = cute.slice_and_offset(atom, (3, None))
+    assert offset == 0 and row.list_indices().tolist() == [atom((3, k)) for k in range(64)]
+    assert cute.max_common_vector(make_layout((8, 4)), make_layout((8, 4), (1, 16))) == 8
+    assert cute.max_common_vector(make_layout((8, 4), (4, 1)), make_layout((8, 4))) == 1
     rng = np.random.default_rng(19)
     for _ in range(300):
-        a, b = random_layout(rng, 64), random_layout(rng, 64)
+        a, b = make_random_layout(rng, 64), make_random_layout(rng, 64)
         try:
             count, common = cute.max_common_vector(a, b), cute.max_common_layout(a, b)
         except LayoutError:
@@ -242,18 +271,18 @@ def test_casts_slices_and_common_vectors() -> None:
 @pytest.mark.parametrize(
     ("act", "why"),
     [
-        (lambda: cute.composition(layout((4, 6), (1, 5)), layout(3, 6)), "4 does not divide 6"),
-        (lambda: cute.composition(layout((6, 2), (1, 9)), layout(4, 2)), "3 does not divide 4"),
-        (lambda: cute.composition(layout((7, 10), (1, 100)), layout(8, 2)), "2 does not divide 7"),
-        (lambda: cute.complement(layout((4, 4), (1, 2)), 32), "Non-injective"),
-        (lambda: cute.left_inverse(layout((2, 2), (2, 3))), "Left inverse divisibility"),
-        (lambda: cute.upcast(layout(8, 3), 2), "neither of 3 and 2"),
-        (lambda: cute.downcast(layout(8, 2), 2), "no mode has stride 1"),
-        (lambda: cute.composition(layout(64), read_layout("Sw<3,3,3> o 64:1")), "ComposedLayout"),
-        (lambda: cute.logical_divide(layout((4, 4)), (2, 2, 2)), "3 modes"),
-        (lambda: cute.zipped_divide(layout((4, 4)), (2, None)), "is not a pair"),
-        (lambda: cute.tile_to_shape(layout((8, 64)), (12, 64)), "does not divide the target"),
-        (lambda: cute.sliced(layout((4, 4)), (None, (0, None))), "does not fit"),
+        (lambda: cute.composition(make_layout((4, 6), (1, 5)), make_layout(3, 6)), "4 does not divide 6"),
+        (lambda: cute.composition(make_layout((6, 2), (1, 9)), make_layout(4, 2)), "3 does not divide 4"),
+        (lambda: cute.composition(make_layout((7, 10), (1, 100)), make_layout(8, 2)), "2 does not divide 7"),
+        (lambda: cute.complement(make_layout((4, 4), (1, 2)), 32), "Non-injective"),
+        (lambda: cute.left_inverse(make_layout((2, 2), (2, 3))), "Left inverse divisibility"),
+        (lambda: cute.upcast(make_layout(8, 3), 2), "neither of 3 and 2"),
+        (lambda: cute.downcast(make_layout(8, 2), 2), "no mode has stride 1"),
+        (lambda: cute.composition(make_layout(64), parse_cute_layout("Sw<3,3,3> o 64:1")), "ComposedLayout"),
+        (lambda: cute.logical_divide(make_layout((4, 4)), (2, 2, 2)), "3 modes"),
+        (lambda: cute.zipped_divide(make_layout((4, 4)), (2, None)), "is not a pair"),
+        (lambda: cute.tile_to_shape(make_layout((8, 64)), (12, 64)), "does not divide the target"),
+        (lambda: cute.slice_and_offset(make_layout((4, 4)), (None, (0, None))), "does not fit"),
     ],
 )
 def test_what_cute_refuses_says_which_condition_fails(act: Any, why: str) -> None:
@@ -265,11 +294,17 @@ def test_what_cute_refuses_says_which_condition_fails(act: Any, why: str) -> Non
 def test_every_printed_form_is_read_back() -> None:
     rng = np.random.default_rng(20)
     for number in range(400):
-        one = random_layout(rng)
+        one = make_random_layout(rng)
         if number % 3 == 0:
-            one = CuteLayout(one.shape, one.stride, read_layout("Sw<2,3,3> o 8:1").swizzle, None, number % 2)
-        for text in (str(one), cxx(one), python(one), static(one), cxx(one).replace("_", "cute::_") + "{}"):
-            assert read_layout(text) == one, text
+            one = CuteLayout(one.shape, one.stride, parse_cute_layout("Sw<2,3,3> o 8:1").swizzle, None, number % 2)
+        for text in (
+            str(one),
+            format_cxx(one),
+            format_python(one),
+            format_static(one),
+            format_cxx(one).replace("_", "cute::_") + "{}",
+        ):
+            assert parse_cute_layout(text) == one, text
 
 
 @pytest.mark.parametrize(
@@ -289,7 +324,7 @@ def test_every_printed_form_is_read_back() -> None:
     ],
 )
 def test_spellings(text: str, means: str) -> None:
-    assert str(read_layout(text)) == means
+    assert str(parse_cute_layout(text)) == means
 
 
 def test_tilers_and_coordinates() -> None:
@@ -300,8 +335,8 @@ def test_tilers_and_coordinates() -> None:
         "[(4,2,4):(1,32,8), 32, None]",
         "(Layout<Shape<_4,_2,_4>,Stride<_1,_32,_8>>{}, _32{}, X)",
     ):
-        assert cute.spelled_tiler(read_tiler(text)) == "((4,2,4):(1,32,8),32,_)"
-    assert read_coordinate("(_,(1,_))") == (None, (1, None))
+        assert cute.format_tiler(parse_tiler(text)) == "((4,2,4):(1,32,8),32,_)"
+    assert parse_coordinate("(_,(1,_))") == (None, (1, None))
 
 
 @pytest.mark.parametrize(
@@ -323,5 +358,5 @@ def test_tilers_and_coordinates() -> None:
 )
 def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
     with pytest.raises(LayoutError, match=why.replace("(", r"\(")) as caught:
-        read_layout(text)
+        parse_cute_layout(text)
     assert caught.value.code in ("bad_cute", "unknown_swizzle") and caught.value.hint and caught.value.field == "layout"

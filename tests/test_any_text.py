@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from lanescope import find
 from lanescope.app.banks import facts as bank_facts
-from lanescope.app.hardware import own
+from lanescope.app.hardware import user_matrices
 from lanescope.app.instruction import state
-from lanescope.app.kit.api import read_json
+from lanescope.app.kit.api import parse_json
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.metadata import facts as metadata
 from lanescope.errors import LayoutError
-from lanescope.product.planning import plan
+from lanescope.inputs import parse_digits, parse_integer, parse_pair, parse_ranges
+from lanescope.product.planning import make_plan
 from lanescope.ptx import catalog
-from lanescope.reader.code.words import built_word
-from lanescope.reading import digits, number, pair, ranges
+from lanescope.reader.code.code_words import build_word
 from lanescope.shared import banks
 from lanescope.shared.storage import KEYS, storage
 
@@ -32,7 +32,7 @@ WGMMA = find("wgmma.mma_async.m64n8k16.f32.f16.f16")
 COMMON = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def refusal(parse: Callable[[], Any]) -> Any:
+def parse_or_refusal(parse: Callable[[], Any]) -> Any:
     """What the parser gives, or the LayoutError it refuses with; anything else is a fault."""
     try:
         return parse()
@@ -41,13 +41,13 @@ def refusal(parse: Callable[[], Any]) -> Any:
         return error
 
 
-def near(*words: str) -> st.SearchStrategy[str]:
+def generate_texts(*words: str) -> st.SearchStrategy[str]:
     """Any text, and text made of pieces of what is legal."""
     pieces = st.lists(st.sampled_from(words) | st.text(max_size=4), max_size=8)
     return st.text(max_size=60) | pieces.map("".join)
 
 
-opcodes = near(
+opcodes = generate_texts(
     "mma",
     "wgmma",
     ".mma_async",
@@ -74,30 +74,34 @@ opcodes = near(
 @COMMON
 @given(opcodes)
 def test_instructions(text: str) -> None:
-    found = refusal(lambda: catalog.find(text))
+    found = parse_or_refusal(lambda: catalog.find(text))
     if not isinstance(found, LayoutError):
         assert catalog.find(found.ptx) is found or catalog.find(found.ptx).ptx == found.ptx
-    refusal(lambda: memory.seen_by({"instruction": text}))
+    parse_or_refusal(lambda: memory.parse_view({"instruction": text}))
 
 
 @pytest.mark.parametrize("repeat", ["mma ", "mma.", "mma.sync.", "wgmma::", "mma\n", "ldmatrix.x4", "a.mma", "mma . "])
 def test_long_texts_are_searched_in_one_pass(repeat: str) -> None:
     """64 KiB, the most a pasted instruction may have; a search that looks twice at everything would take minutes."""
-    refusal(lambda: catalog.find(repeat * (65536 // len(repeat))))
-    refusal(lambda: memory.seen_by({"instruction": repeat * 100_000}))
+    parse_or_refusal(lambda: catalog.find(repeat * (65536 // len(repeat))))
+    parse_or_refusal(lambda: memory.parse_view({"instruction": repeat * 100_000}))
 
 
-numbers = near("0x", "0b", "00", "12", "_", "'", "ull", "Z", "-", " ", "f", "9" * 40)
+numbers = generate_texts("0x", "0b", "00", "12", "_", "'", "ull", "Z", "-", " ", "f", "9" * 40)
 
 
 @COMMON
 @given(numbers)
 def test_numbers(text: str) -> None:
-    found = refusal(lambda: number(text, "k"))
+    found = parse_or_refusal(lambda: parse_integer(text, "k"))
     if isinstance(found, int):
-        read = digits(text.strip())
+        read = parse_digits(text.strip())
         assert read and read[0] == found >= 0 and text.isascii()
-        assert number(f"0{text.strip()}", "k") == found if read[1] == 10 else number(hex(found), "k") == found
+        assert (
+            parse_integer(f"0{text.strip()}", "k") == found
+            if read[1] == 10
+            else parse_integer(hex(found), "k") == found
+        )
 
 
 @COMMON
@@ -115,42 +119,45 @@ def test_numbers_printed_are_read_back(value: int, suffix: str, zeros: int) -> N
         f"{value:#b}",
         f"{value:_}".replace("_", "'"),
     ):
-        assert number(text + suffix, "k") == value
+        assert parse_integer(text + suffix, "k") == value
 
 
 @COMMON
-@given(near("0", "-", ",", "31", "99", "0x1", " ", "1-2"))
+@given(generate_texts("0", "-", ",", "31", "99", "0x1", " ", "1-2"))
 def test_ranges_and_pairs(text: str) -> None:
-    spans = refusal(lambda: ranges(text, "lanes", 32))
+    spans = parse_or_refusal(lambda: parse_ranges(text, "lanes", 32))
     assert isinstance(spans, LayoutError) or all(0 <= first <= last < 32 for first, last in spans)
-    refusal(lambda: pair(text, "at"))
+    parse_or_refusal(lambda: parse_pair(text, "at"))
 
 
 @COMMON
 @given(
     st.fixed_dictionaries(
-        {}, optional={name: near("0-3", "8", "d:", "3,2", ",", "g", "lane:value", "0", "-") for name in state.SPEC}
+        {},
+        optional={
+            name: generate_texts("0-3", "8", "d:", "3,2", ",", "g", "lane:value", "0", "-") for name in state.SPEC
+        },
     )
 )
 def test_states_of_a_page(query: dict[str, str]) -> None:
     """Whatever the query: a state that can be shown, and that says itself again."""
-    chosen, notices = state.read(MMA, query)
+    chosen, notices = state.parse_state(MMA, query)
     assert len(notices) <= len(query)
-    threads, pin = chosen.thread_set(), chosen.pinned()
+    threads, pin = chosen.parse_threads(), chosen.pinned()
     assert threads is None or (threads and max(threads) < 32)
     assert pin is None or (pin[1] < 16 and pin[2] < 16)
-    again, none = state.read(MMA, {name: str(getattr(chosen, name)) for name in state.SPEC})
+    again, none = state.parse_state(MMA, {name: str(getattr(chosen, name)) for name in state.SPEC})
     assert again == chosen and not none
 
 
 @COMMON
-@given(near("0", "16", ",", " ", "-", "null", "0x10", ";", ":", "ldmatrix.x4", "rows"))
+@given(generate_texts("0", "16", ",", " ", "-", "null", "0x10", ";", ":", "ldmatrix.x4", "rows"))
 def test_addresses_and_accesses(text: str) -> None:
-    given_ = refusal(lambda: banks.parse(text))
+    given_ = parse_or_refusal(lambda: banks.parse_addresses(text))
     if isinstance(given_, list):
-        refusal(lambda: banks.cost(banks.ACCESSES["ld.shared.b32"], given_))
-    refusal(lambda: [bank_facts.use_of(item) for item in bank_facts.accesses(text)])
-    refusal(lambda: bank_facts.use_of({"swizzle": text}))
+        parse_or_refusal(lambda: banks.compute_cost(banks.ACCESSES["ld.shared.b32"], given_))
+    parse_or_refusal(lambda: [bank_facts.parse_use(item) for item in bank_facts.parse_accesses(text)])
+    parse_or_refusal(lambda: bank_facts.parse_use({"swizzle": text}))
 
 
 anything = (
@@ -158,7 +165,7 @@ anything = (
     | st.booleans()
     | st.integers(-(2**70), 2**70)
     | st.floats()
-    | near("0x10", "128B", "K", "MN", "tile", "k", "64")
+    | generate_texts("0x10", "128B", "K", "MN", "tile", "k", "64")
     | st.lists(st.integers(), max_size=2)
 )
 
@@ -171,7 +178,7 @@ def test_storages(kind: str, data: st.DataObject) -> None:
     """
     values = dict.fromkeys(KEYS[kind], anything)
     spec = data.draw(st.fixed_dictionaries({"kind": st.just(kind)}, optional=values)) | {"kind": kind}
-    found = refusal(lambda: storage(spec, 16, "K"))
+    found = parse_or_refusal(lambda: storage(spec, 16, "K"))
     if isinstance(found, LayoutError):
         assert found.field.removeprefix("storage.") in ("kind", *KEYS[kind])
     else:
@@ -180,23 +187,27 @@ def test_storages(kind: str, data: st.DataObject) -> None:
 
 @COMMON
 @given(
-    near("swizzle=", "128B", ",", "major", "=", "MN", "from=registers", "mn=64", "k", "9" * 30),
-    near("major=K", ",", "k=32", "base="),
+    generate_texts("swizzle=", "128B", ",", "major", "=", "MN", "from=registers", "mn=64", "k", "9" * 30),
+    generate_texts("major=K", ",", "k=32", "base="),
 )
 def test_options_of_programs(a: str, b: str) -> None:
-    refusal(lambda: plan(WGMMA, a, b))
-
-
-@COMMON
-@given(near("desc.bitfield.", "start_address_", " = ", "16 >> 4", ";", "return ", "uint64_t d", "(", ")", "|", "smem"))
-def test_code(text: str) -> None:
-    refusal(lambda: built_word(text))
-    refusal(lambda: memory.parse_descriptor(text))
+    parse_or_refusal(lambda: make_plan(WGMMA, a, b))
 
 
 @COMMON
 @given(
-    near(
+    generate_texts(
+        "desc.bitfield.", "start_address_", " = ", "16 >> 4", ";", "return ", "uint64_t d", "(", ")", "|", "smem"
+    )
+)
+def test_code(text: str) -> None:
+    parse_or_refusal(lambda: build_word(text))
+    parse_or_refusal(lambda: memory.parse_descriptor(text))
+
+
+@COMMON
+@given(
+    generate_texts(
         "i",
         "row",
         "+",
@@ -219,29 +230,29 @@ def test_code(text: str) -> None:
     )
 )
 def test_matrices_of_ones_own(text: str) -> None:
-    refusal(lambda: own.check(MMA, {"a": text}))
+    parse_or_refusal(lambda: user_matrices.check_matrices(MMA, {"a": text}))
 
 
 @pytest.mark.parametrize("entry", [True, "5", None, [1], {}, 10**400, float("nan"), "1" * 50], ids=str)
 def test_a_matrix_holds_numbers(entry: Any) -> None:
     with pytest.raises(LayoutError) as caught:
-        own.check(MMA, {"a": [[entry] * 16] * 16})
+        user_matrices.check_matrices(MMA, {"a": [[entry] * 16] * 16})
     assert caught.value.field == "a"
 
 
 @COMMON
-@given(near("0x44444444", "44", " ", ",", "_", "ee", "g"))
+@given(generate_texts("0x44444444", "44", " ", ",", "_", "ee", "g"))
 def test_metadata_words(text: str) -> None:
-    words = refusal(lambda: metadata.read_words(text, 32))
+    words = parse_or_refusal(lambda: metadata.parse_words(text, 32))
     assert isinstance(words, LayoutError) or (len(words) == 32 and all(0 <= word < 1 << 32 for word in words))
 
 
 @COMMON
 @given(
     st.binary(max_size=60)
-    | near('{"', '"', ":", ",", "[", "]", "}", "NaN", "1e400", "\\ud800", "null", "9" * 50).map(
+    | generate_texts('{"', '"', ":", ",", "[", "]", "}", "NaN", "1e400", "\\ud800", "null", "9" * 50).map(
         lambda text: text.encode("utf-8", "replace")
     )
 )
 def test_bodies(raw: bytes) -> None:
-    refusal(lambda: read_json(raw))
+    parse_or_refusal(lambda: parse_json(raw))

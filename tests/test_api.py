@@ -16,7 +16,7 @@ from lanescope import find
 from lanescope.app import cli
 from lanescope.app.catalogue.facts import Listing
 from lanescope.app.instruction.facts import Detail, OperandMap
-from lanescope.app.instruction.pickers import pickers
+from lanescope.app.instruction.pickers import build_pickers
 from lanescope.app.kit.errors import Error
 from lanescope.app.kit.examples import BODIES
 from lanescope.app.main import create_app
@@ -233,7 +233,7 @@ def test_types_keep_the_shape_where_they_can(client: Client) -> None:
         find("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"),
         find("wgmma.mma_async.m64n64k16.f32.f16.f16"),
     ):
-        picker = next(each for each in pickers(found) if each.name == "types")
+        picker = next(each for each in build_pickers(found) if each.name == "types")
         for option in picker.options:
             other = find(option.ptx)
             assert (other.shape == found.shape) == (f"→ {other.shape}" not in option.text), option
@@ -283,7 +283,7 @@ def test_every_picker_option_is_legal() -> None:
         "mma.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
     ):
         found = catalog.find(text)
-        made = pickers.pickers(found)
+        made = pickers.build_pickers(found)
         assert made and all(sum(o.chosen for o in p.options) == 1 for p in made)
         for option in (o for p in made for o in p.options):
             assert catalog.find(option.ptx).ptx == option.ptx
@@ -315,8 +315,8 @@ def test_a_pointer_and_an_ldm_are_judged(client: Client) -> None:
 
 def test_the_command_judges_a_pointer_and_an_ldm() -> None:
     load = ["show", "wmma.load.a.row.m16n16k16.f16"]
-    wrong = CliRunner().invoke(cli.attach(), [*load, "--pointer", "0x20", "--ldm", "24"])
+    wrong = CliRunner().invoke(cli.build_cli(), [*load, "--pointer", "0x20", "--ldm", "24"])
     assert wrong.exit_code == 1 and "✗ PTX ldm: 24 mod 16 = 8; a multiple of 16 elements is asked" in wrong.output
-    right = CliRunner().invoke(cli.attach(), [*load, "--pointer", "0x20", "--ldm", "32"])
+    right = CliRunner().invoke(cli.build_cli(), [*load, "--pointer", "0x20", "--ldm", "32"])
     assert right.exit_code == 0 and "pointer 0x20, ldm 32: legal" in right.output
-    assert isinstance(CliRunner().invoke(cli.attach(), [*load, "a", "--ldm", "24"]).exception, LayoutError)
+    assert isinstance(CliRunner().invoke(cli.build_cli(), [*load, "a", "--ldm", "24"]).exception, LayoutError)

@@ -11,31 +11,31 @@ import random
 import pytest
 
 from lanescope.cxx.integers import UINT, ULONG
-from lanescope.reader.code.assembly import Operand, outputs
-from lanescope.reader.code.evaluate import evaluate
-from lanescope.reader.code.values import number
-from lanescope.reader.code.word import Int, free
+from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.ptx_evaluation import AsmOperand, evaluate_outputs
+from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
+from lanescope.reader.code.values import get_integer
 
 FULL = (1 << 32) - 1
 
 
-def one_output(code: str, *given: int, wide: bool = False, constraints: str = "") -> int | None:
+def compute_output(code: str, *given: int, wide: bool = False, constraints: str = "") -> int | None:
     """What %0 holds after a statement of which %1, %2, … are given numbers; None where that is unknown."""
     letters = constraints or ("l" if wide else "r") * len(given)
     inputs = [
-        Operand(letter, "", Int(value, ULONG if letter == "l" else UINT))
+        AsmOperand(letter, "", SymbolicInt(value, ULONG if letter == "l" else UINT))
         for letter, value in zip(letters, given, strict=True)
     ]
-    made = number(outputs(code, [Operand("=l" if wide else "=r"), *inputs])[0])
+    made = get_integer(evaluate_outputs(code, [AsmOperand("=l" if wide else "=r"), *inputs])[0])
     return None if made is None else made.known
 
 
-def handed(text: str) -> list[int | None]:
+def parse_call_arguments(text: str) -> list[int | None]:
     """What the last call of `desc(…)` of a text is given: known values, None for unknown ones."""
-    made = evaluate(text)
+    made = evaluate_text(text)
     assert made is not None
     last = [one for one in made.made if one.term.head == "desc"][-1]
-    return [None if (value := number(one)) is None else value.known for one in last.term.arguments]
+    return [None if (value := get_integer(one)) is None else value.known for one in last.term.arguments]
 
 
 KNOWN = [  # a statement, its inputs, what %0 is
@@ -92,7 +92,7 @@ KNOWN = [  # a statement, its inputs, what %0 is
 
 @pytest.mark.parametrize(("code", "given", "result"), KNOWN)
 def test_a_known_instruction_leaves_its_result(code: str, given: tuple[int, ...], result: int) -> None:
-    assert one_output(code, *given) == result
+    assert compute_output(code, *given) == result
 
 
 WIDE = [
@@ -111,7 +111,7 @@ WIDE = [
 
 @pytest.mark.parametrize(("code", "constraints", "given", "result"), WIDE)
 def test_registers_of_64_bits(code: str, constraints: str, given: tuple[int, ...], result: int) -> None:
-    assert one_output(code, *given, wide=True, constraints=constraints) == result
+    assert compute_output(code, *given, wide=True, constraints=constraints) == result
 
 
 OPEN = [  # statements of which the text does not say what they leave
@@ -141,68 +141,78 @@ OPEN = [  # statements of which the text does not say what they leave
 
 @pytest.mark.parametrize("code", OPEN)
 def test_what_the_text_does_not_say_is_unknown(code: str) -> None:
-    assert one_output(code, 5) is None
+    assert compute_output(code, 5) is None
 
 
 def test_another_register_keeps_its_value_beside_an_unknown_instruction() -> None:
-    made = outputs("mov.u32 %0, 7; ld.shared.u32 %1, [%2];", [Operand("=r"), Operand("=r"), Operand("r", "", Int(0))])
+    made = evaluate_outputs(
+        "mov.u32 %0, 7; ld.shared.u32 %1, [%2];",
+        [AsmOperand("=r"), AsmOperand("=r"), AsmOperand("r", "", SymbolicInt(0))],
+    )
     assert [str(one) for one in made] == ["7", "None", "0"]
 
 
 def test_operands_by_name_by_number_and_tied_to_an_output() -> None:
-    made = outputs(
-        "add.u32 %[out], %[in], %0;", [Operand("=r", "out"), Operand("r", "in", Int(4)), Operand("0", "", Int(3))]
+    made = evaluate_outputs(
+        "add.u32 %[out], %[in], %0;",
+        [AsmOperand("=r", "out"), AsmOperand("r", "in", SymbolicInt(4)), AsmOperand("0", "", SymbolicInt(3))],
     )
     assert str(made[0]) == "7"
 
 
 def test_a_symbol_stays_in_the_bits_it_is_put_into() -> None:
-    address = free("smem", UINT, 18)
+    address = make_free("smem", UINT, 18)
     code = "{ .reg .b32 t; and.b32 t, %1, 0x3FFFF; shr.u32 t, t, 4; mov.b64 %0, {t, 0x40000040}; }"
-    made = outputs(code, [Operand("=l"), Operand("r", "", address)])[0]
+    made = evaluate_outputs(code, [AsmOperand("=l"), AsmOperand("r", "", address)])[0]
     assert (hex(made.const), made.pieces[0].width, made.pieces[0].shift) == ("0x4000004000000000", 14, 4)
 
 
 def test_a_symbol_that_may_be_negative_is_not_sign_extended() -> None:
-    assert outputs("cvt.s64.s32 %0, %1;", [Operand("=l"), Operand("r", "", free("n", UINT))])[0] is None
-    assert str(outputs("cvt.u64.u32 %0, %1;", [Operand("=l"), Operand("r", "", free("n", UINT))])[0]) == "n"
+    assert (
+        evaluate_outputs("cvt.s64.s32 %0, %1;", [AsmOperand("=l"), AsmOperand("r", "", make_free("n", UINT))])[0]
+        is None
+    )
+    assert (
+        str(evaluate_outputs("cvt.u64.u32 %0, %1;", [AsmOperand("=l"), AsmOperand("r", "", make_free("n", UINT))])[0])
+        == "n"
+    )
 
 
 # loops over bits, from the ISA's pseudocode ---------------------------------------------------------------------------
 
 
-def bit(value: int, at: int) -> int:
+def get_bit(value: int, at: int) -> int:
     return value >> at & 1
 
 
-def bfe_by_bits(signed: bool, bits: int, a: int, b: int, c: int) -> int:
+def compute_bfe(signed: bool, bits: int, a: int, b: int, c: int) -> int:
     msb, pos, length = bits - 1, b & 0xFF, c & 0xFF
-    sign = 0 if not signed or length == 0 else bit(a, min(pos + length - 1, msb))
-    return sum((bit(a, pos + i) if i < length and pos + i <= msb else sign) << i for i in range(bits))
+    sign = 0 if not signed or length == 0 else get_bit(a, min(pos + length - 1, msb))
+    return sum((get_bit(a, pos + i) if i < length and pos + i <= msb else sign) << i for i in range(bits))
 
 
-def bfi_by_bits(bits: int, a: int, b: int, c: int, d: int) -> int:
+def compute_bfi(bits: int, a: int, b: int, c: int, d: int) -> int:
     msb, pos, length = bits - 1, c & 0xFF, d & 0xFF
-    out = [bit(b, i) for i in range(bits)]
+    out = [get_bit(b, i) for i in range(bits)]
     for i in range(length):
         if pos + i <= msb:
-            out[pos + i] = bit(a, i)
+            out[pos + i] = get_bit(a, i)
     return sum(one << i for i, one in enumerate(out))
 
 
-def prmt_by_bits(a: int, b: int, c: int) -> int:
+def compute_prmt(a: int, b: int, c: int) -> int:
     out = 0
     for n in range(4):
         selector = c >> 4 * n & 0xF
         source = selector & 7
         for i in range(8):
             at = 7 if selector & 8 else i
-            out |= bit(a if source < 4 else b, source % 4 * 8 + at) << 8 * n + i
+            out |= get_bit(a if source < 4 else b, source % 4 * 8 + at) << 8 * n + i
     return out
 
 
-def lop3_by_bits(a: int, b: int, c: int, table: int) -> int:
-    return sum(bit(table, bit(a, i) << 2 | bit(b, i) << 1 | bit(c, i)) << i for i in range(32))
+def compute_lop3(a: int, b: int, c: int, table: int) -> int:
+    return sum(get_bit(table, get_bit(a, i) << 2 | get_bit(b, i) << 1 | get_bit(c, i)) << i for i in range(32))
 
 
 def test_selections_of_bits_are_those_of_the_pseudocode() -> None:
@@ -212,16 +222,16 @@ def test_selections_of_bits_are_those_of_the_pseudocode() -> None:
         at, count = (rng.choice((0, 1, 7, 31, 32, 33, 255, 256, rng.getrandbits(9))) for _ in range(2))
         long, more = rng.getrandbits(64), rng.getrandbits(64)
         table = rng.getrandbits(8)
-        assert one_output("bfe.u32 %0, %1, %2, %3;", a, at, count) == bfe_by_bits(False, 32, a, at, count)
-        assert one_output("bfe.s32 %0, %1, %2, %3;", a, at, count) == bfe_by_bits(True, 32, a, at, count)
+        assert compute_output("bfe.u32 %0, %1, %2, %3;", a, at, count) == compute_bfe(False, 32, a, at, count)
+        assert compute_output("bfe.s32 %0, %1, %2, %3;", a, at, count) == compute_bfe(True, 32, a, at, count)
         for signed, letter in ((False, "u"), (True, "s")):
-            got = one_output(f"bfe.{letter}64 %0, %1, %2, %3;", long, at, count, wide=True, constraints="lrr")
-            assert got == bfe_by_bits(signed, 64, long, at, count)
-        got = one_output("bfi.b64 %0, %1, %2, %3, %4;", long, more, at, count, wide=True, constraints="llrr")
-        assert got == bfi_by_bits(64, long, more, at, count)
-        assert one_output("bfi.b32 %0, %1, %2, %3, %4;", a, b, at, count) == bfi_by_bits(32, a, b, at, count)
-        assert one_output("prmt.b32 %0, %1, %2, %3;", a, b, c) == prmt_by_bits(a, b, c)
-        assert one_output(f"lop3.b32 %0, %1, %2, %3, {table:#x};", a, b, c) == lop3_by_bits(a, b, c, table)
+            got = compute_output(f"bfe.{letter}64 %0, %1, %2, %3;", long, at, count, wide=True, constraints="lrr")
+            assert got == compute_bfe(signed, 64, long, at, count)
+        got = compute_output("bfi.b64 %0, %1, %2, %3, %4;", long, more, at, count, wide=True, constraints="llrr")
+        assert got == compute_bfi(64, long, more, at, count)
+        assert compute_output("bfi.b32 %0, %1, %2, %3, %4;", a, b, at, count) == compute_bfi(32, a, b, at, count)
+        assert compute_output("prmt.b32 %0, %1, %2, %3;", a, b, c) == compute_prmt(a, b, c)
+        assert compute_output(f"lop3.b32 %0, %1, %2, %3, {table:#x};", a, b, c) == compute_lop3(a, b, c, table)
 
 
 def test_what_is_told_of_symbols_holds_for_their_values() -> None:
@@ -256,11 +266,15 @@ def test_what_is_told_of_symbols_holds_for_their_values() -> None:
             "c": rng.getrandbits(16),
             "d": rng.getrandbits(16),
         }
-        kinds = [Operand("r"), Operand("r"), Operand("h"), Operand("h")]
-        symbols = [Operand(k.constraint, "", free(name, UINT, k.bits)) for k, name in zip(kinds, values, strict=True)]
-        known = [Operand(k.constraint, "", Int(v, UINT)) for k, v in zip(kinds, values.values(), strict=True)]
-        of_symbols = number(outputs(code, [Operand("=r"), *symbols])[0])
-        of_known = number(outputs(code, [Operand("=r"), *known])[0])
+        kinds = [AsmOperand("r"), AsmOperand("r"), AsmOperand("h"), AsmOperand("h")]
+        symbols = [
+            AsmOperand(k.constraint, "", make_free(name, UINT, k.bits)) for k, name in zip(kinds, values, strict=True)
+        ]
+        known = [
+            AsmOperand(k.constraint, "", SymbolicInt(v, UINT)) for k, v in zip(kinds, values.values(), strict=True)
+        ]
+        of_symbols = get_integer(evaluate_outputs(code, [AsmOperand("=r"), *symbols])[0])
+        of_known = get_integer(evaluate_outputs(code, [AsmOperand("=r"), *known])[0])
         if of_symbols is None:
             continue
         told += 1
@@ -299,15 +313,17 @@ LVALUES = [  # a declaration that gives a value, the lvalue that the statement w
 def test_an_output_is_unknown_whatever_it_names(declared: str, written: str, read: str, constraint: str) -> None:
     statement = f'asm volatile("ld.shared.u32 %0, [0];" : "{constraint}"({written}));'
     text = f"__global__ void k() {{ {declared} {statement} desc({read}); }}"
-    assert handed(text) == [None]
-    assert handed(text.replace(statement, "")) == [3]
+    assert parse_call_arguments(text) == [None]
+    assert parse_call_arguments(text.replace(statement, "")) == [3]
 
 
 @pytest.mark.parametrize(
     ("constraint", "kind"), [("=h", "unsigned short"), ("=l", "unsigned long long"), ("=f", "float"), ("+d", "double")]
 )
 def test_an_output_of_every_width_is_unknown(constraint: str, kind: str) -> None:
-    assert handed(f'__global__ void k() {{ {kind} x = 3; asm("? %0;" : "{constraint}"(x)); desc(x); }}') == [None]
+    assert parse_call_arguments(
+        f'__global__ void k() {{ {kind} x = 3; asm("? %0;" : "{constraint}"(x)); desc(x); }}'
+    ) == [None]
 
 
 def test_a_known_output_is_put_into_what_it_names() -> None:
@@ -317,36 +333,41 @@ def test_a_known_output_is_put_into_what_it_names() -> None:
       asm("{ .reg .b64 t; mov.b64 t, {%1, %2}; shr.u64 t, t, 16; cvt.u32.u64 %0, t; }" : "=r"(y) : "r"(x[0]), "r"(7));
       desc(u.whole, x[0], x[1], y);
     }"""
-    assert handed(text) == [9 << 32 | 3, 1, 42, 7 << 16]
+    assert parse_call_arguments(text) == [9 << 32 | 3, 1, 42, 7 << 16]
 
 
 def test_a_known_word_goes_into_its_half_of_a_variable() -> None:
     text = """__global__ void k() { unsigned long long x = 3ull << 32 | 5;
       asm("mov.u32 %0, 9;" : "=r"(*(unsigned*)&x)); desc(x); }"""
-    assert handed(text) == [3 << 32 | 9]
+    assert parse_call_arguments(text) == [3 << 32 | 9]
 
 
 def test_two_unknown_outputs_are_two_values() -> None:
     text = """__device__ unsigned lane() { unsigned n; asm volatile("elect.sync %0|_, -1;" : "=r"(n)); return n; }
     __global__ void k(unsigned x) { unsigned y = x; asm volatile("ld.shared.u32 %0, [0];" : "=r"(x));
       desc(lane() - lane(), y - x); }"""
-    assert handed(text) == [None, None]
+    assert parse_call_arguments(text) == [None, None]
 
 
 def test_a_statement_of_its_inputs_alone_gives_one_value_twice() -> None:
     text = """__device__ unsigned there(unsigned n) {
       unsigned x; asm("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(x) : "r"(n)); return x; }
     __global__ void k(unsigned a, unsigned b) { desc(there(a) - there(a), there(a) - there(b)); }"""
-    assert handed(text) == [0, None]
+    assert parse_call_arguments(text) == [0, None]
 
 
 def test_memory_that_a_statement_may_write_is_unknown() -> None:
     clobbered = """__global__ void k() {{ unsigned x = 3, y = 4, z[2] = {{5, 5}}; __shared__ unsigned s; s = 6;
       asm volatile("{code}" :: "l"(&x), "l"(z), "r"((unsigned)__cvta_generic_to_shared(&s)) : {clobber});
       desc(x, y, z[1], s); }}"""
-    assert handed(clobbered.format(code="atom.add.u32 _, [%0], 1;", clobber='"memory"')) == [None, 4, None, None]
-    assert handed(clobbered.format(code="fence.proxy.async;", clobber='"memory"')) == [3, 4, 5, 6]
-    assert handed(clobbered.format(code="prefetch.global.L2 [%0];", clobber='"cc"')) == [3, 4, 5, 6]
+    assert parse_call_arguments(clobbered.format(code="atom.add.u32 _, [%0], 1;", clobber='"memory"')) == [
+        None,
+        4,
+        None,
+        None,
+    ]
+    assert parse_call_arguments(clobbered.format(code="fence.proxy.async;", clobber='"memory"')) == [3, 4, 5, 6]
+    assert parse_call_arguments(clobbered.format(code="prefetch.global.L2 [%0];", clobber='"cc"')) == [3, 4, 5, 6]
 
 
 ELECT = """
@@ -378,12 +399,12 @@ __device__ unsigned elect_one_sync() {
 )
 def test_what_an_unknown_predicate_guards_is_run(head: str) -> None:
     text = f"{ELECT} __global__ void k() {{ {head} {{ unsigned long long x = 5; desc(x); }} }}"
-    assert handed(text) == [5]
+    assert parse_call_arguments(text) == [5]
 
 
 def test_a_variable_of_a_branch_keeps_what_the_branch_gave_it() -> None:
     text = f"""{ELECT} __global__ void k(char* smem) {{ if (elect_one_sync()) {{
       uint64_t desc = 0; desc |= (uint64_t)((__cvta_generic_to_shared(smem) & 0x3FFFF) >> 4); desc |= 1ull << 16;
       desc |= 64ull << 32; desc |= 1ull << 62; }} }}"""
-    made = evaluate(text)
+    made = evaluate_text(text)
     assert made is not None and [hex(one.value.const) for one in made.found] == ["0x4000004000010000"]

@@ -24,9 +24,9 @@ PYTHON = "\n".join(path.read_text() for path in sorted((ROOT / "app").rglob("*.p
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_bundle_is_one_script_in_the_order_of_its_imports(name: str) -> None:
-    parts, text = assets.modules(name), assets.bundle(name)
+    parts, text = assets.list_modules(name), assets.render_bundle(name)
     assert parts[-1] == name and all(
-        parts.index(needed) < n for n, part in enumerate(parts) for needed in assets.imports(part)
+        parts.index(needed) < n for n, part in enumerate(parts) for needed in assets.find_imports(part)
     )
     assert not re.search(r"^\s*(?:import|export)\b", text, re.M)
     assert len(re.findall(r"^const module\d+ = ", text, re.M)) == len(parts)
@@ -36,7 +36,7 @@ def test_a_bundle_is_one_script_in_the_order_of_its_imports(name: str) -> None:
 def test_a_bundle_takes_only_what_its_modules_hand_on(name: str) -> None:
     """Every module ends with what it exports, and what another takes of it, or all of it, is among that."""
     handed: dict[str, set[str]] = {}
-    bundle = assets.bundle(name).removesuffix("})();\n")
+    bundle = assets.render_bundle(name).removesuffix("})();\n")
     _, *parts = re.split(r"^const (module\d+) = \(\(\) => \{\n", bundle, flags=re.M)
     for module, whole in zip(parts[::2], parts[1::2], strict=True):
         text = whole.removesuffix("})();\n")
@@ -53,19 +53,19 @@ def test_a_bundle_takes_only_what_its_modules_hand_on(name: str) -> None:
                 assert {one.strip().partition(":")[0] for one in taken[1:-1].split(",") if one.strip()} <= handed[
                     source
                 ]
-    assert len(handed) == len(assets.modules(name))
+    assert len(handed) == len(assets.list_modules(name))
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_imports_and_exports_have_the_form_that_is_read(name: str) -> None:
     """No `export let`, whose value a bundle would not follow; no default, no address outside static/."""
     text = (assets.STATIC / name).read_text()
-    assert len(re.findall(r"^\s*import\b(?!\()", text, re.M)) == len(assets.imports(name))
+    assert len(re.findall(r"^\s*import\b(?!\()", text, re.M)) == len(assets.find_imports(name))
     assert len(re.findall(r"^\s*export\b", text, re.M)) == len(assets._EXPORT.findall(text))
 
 
 def test_style_css_joins_every_sheet() -> None:
-    joined = assets.style()
+    joined = assets.render_style_sheet()
     assert "@import" not in joined
     for name in set(SHEETS) - {assets.STYLE}:
         assert joined.count((assets.STATIC / name).read_text()) == 1, name
@@ -82,9 +82,9 @@ def test_an_address_changes_with_anything_it_loads(tmp_path: Path, monkeypatch: 
     for value in ("1", "2"):
         (tmp_path / "kit" / "one.js").write_text(f"export const one = () => {value};\n")
         (tmp_path / "kit" / "base.css").write_text(f"a {{ top: {value}px; }}\n")
-        assets.style.cache_clear()
+        assets.render_style_sheet.cache_clear()
         seen.append([assets.static_url.__wrapped__(name) for name in ("page.js", "style.css")])
-    assets.style.cache_clear()
+    assets.render_style_sheet.cache_clear()
     assert all(before != after for before, after in zip(*seen, strict=True))
 
 
@@ -111,7 +111,7 @@ def test_every_script_and_template_is_used() -> None:
         name for text in TEMPLATES.values() for name in re.findall(r"(?:script|static_url)\('([\w/.-]+\.js)'", text)
     }
     entries |= {name for name in SCRIPTS if f'"{name}"' in PYTHON}
-    assert {part for name in entries for part in assets.modules(name)} == set(SCRIPTS)
+    assert {part for name in entries for part in assets.list_modules(name)} == set(SCRIPTS)
     named = "\n".join(TEMPLATES.values()) + PYTHON
     assert [name for name in TEMPLATES if f'"{name}"' not in named] == []
 
@@ -144,7 +144,7 @@ def test_every_class_and_id_of_the_style_sheets_is_used() -> None:
         r"(?:className[:=]|className = |classList\.\w+\(|\$\(|getElementById\()\s*[\"'`]([\w -]+)", scripts
     )
     used = {word for text in given for word in re.findall(r"[\w-]+", text)}
-    rules = re.sub(r"/\*.*?\*/|\{[^{}]*\}", " ", assets.style(), flags=re.S)
+    rules = re.sub(r"/\*.*?\*/|\{[^{}]*\}", " ", assets.render_style_sheet(), flags=re.S)
     selectors = set(re.findall(r"[.#]([A-Za-z][\w-]*)", rules))
     assert len(selectors) > 60
     numbered = {name for name in selectors if any(stem.endswith("-") and name.startswith(stem) for stem in used)}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lanescope.app.hardware.reference import Reference
+from lanescope.app.hardware.numpy_device import NumpyDevice
 from lanescope.errors import LayoutError
-from lanescope.shared.banks import ACCESSES, access, at, cost, rows
-from lanescope.shared.freeing import PLAIN, solve
+from lanescope.shared.banks import ACCESSES, compute_cost, get_access, make_address_use, make_rows_use
+from lanescope.shared.freeing import PLAIN, find_freeing_swizzle
 from lanescope.shared.swizzle import Swizzle
 
 # (access, lane stride in bytes, clocks an access on an H100, 16 warps, 2026-11-21); loads issue two wavefronts in about
@@ -35,34 +35,34 @@ H100 = [
 
 @pytest.mark.parametrize(("name", "stride", "clocks"), H100)
 def test_wavefronts_are_the_clocks_an_h100_took(name: str, stride: int, clocks: float) -> None:
-    found = cost(access(name), [stride * lane for lane in range(ACCESSES[name].lanes)])
+    found = compute_cost(get_access(name), [stride * lane for lane in range(ACCESSES[name].lanes)])
     assert abs(clocks / found.wavefronts - 1) < 0.06
 
 
 def test_wide_loads_are_not_split_as_wide_stores_are() -> None:
     """Measured: 32 lanes that want the same 16 bytes are one wavefront to ld.shared.b128, four to st.shared.b128."""
-    assert cost(access("ld.shared.b128"), [0] * 32).wavefronts == 1
-    assert cost(access("st.shared.b128"), [0] * 32).wavefronts == 4
+    assert compute_cost(get_access("ld.shared.b128"), [0] * 32).wavefronts == 1
+    assert compute_cost(get_access("st.shared.b128"), [0] * 32).wavefronts == 4
     quarter = [16 * (lane % 8) for lane in range(32)]
-    assert cost(access("ld.shared.b128"), quarter).wavefronts == 1
+    assert compute_cost(get_access("ld.shared.b128"), quarter).wavefronts == 1
 
 
 @given(st.sampled_from(sorted(ACCESSES)), st.lists(st.integers(0, 300), min_size=32, max_size=32))
 def test_the_model_is_the_simulation(name: str, chunks: list[int]) -> None:
-    row = access(name)
+    row = get_access(name)
     address = [row.bytes * chunk for chunk in chunks][: row.lanes]
-    found = cost(row, address)
-    assert found.wavefronts == Reference().cycles(row, address)[0]
+    found = compute_cost(row, address)
+    assert found.wavefronts == NumpyDevice().cycles(row, address)[0]
     assert found.ideal <= found.wavefronts and found.ways >= 1
 
 
 def test_padding_and_swizzles_do_what_they_are_for() -> None:
-    ldmatrix = access("ldmatrix.x4")
+    ldmatrix = get_access("ldmatrix.x4")
     lane = np.arange(32)
     rows = (lane % 16) * 128 + lane // 16 * 16
-    assert cost(ldmatrix, rows.tolist()).ways == 8
-    assert cost(ldmatrix, ((lane % 16) * 144 + lane // 16 * 16).tolist()).ways == 1
-    assert cost(ldmatrix, (rows ^ (rows >> 3 & 0x70)).tolist()).ways == 1
+    assert compute_cost(ldmatrix, rows.tolist()).ways == 8
+    assert compute_cost(ldmatrix, ((lane % 16) * 144 + lane // 16 * 16).tolist()).ways == 1
+    assert compute_cost(ldmatrix, (rows ^ (rows >> 3 & 0x70)).tolist()).ways == 1
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_padding_and_swizzles_do_what_they_are_for() -> None:
 )
 def test_refusals(name: str, address: list[int | None], message: str) -> None:
     with pytest.raises(LayoutError, match=message):
-        cost(access(name), address)
+        compute_cost(get_access(name), address)
 
 
 def test_inactive_lanes_ask_for_nothing() -> None:
-    assert cost(access("ld.shared.b32"), [0, 128, None] + [None] * 29).wavefronts == 2
+    assert compute_cost(get_access("ld.shared.b32"), [0, 128, None] + [None] * 29).wavefronts == 2
 
 
 # the solver: against every swizzle there is, judged by the simulation -------------------------------------------------
@@ -92,15 +92,15 @@ NAMES = st.sampled_from(
 )
 
 
-def every_swizzle() -> list[Swizzle]:
+def list_swizzles() -> list[Swizzle]:
     return [Swizzle(0, 4, 3), *(Swizzle(b, m, s) for b in range(1, 6) for m in range(2, 9) for s in range(b, 15))]
 
 
-def simulated_free(row: str, address: list[int], xor: Swizzle) -> bool:
+def is_conflict_free(row: str, address: list[int], xor: Swizzle) -> bool:
     moved = [xor(a) for a in address]
     if any(a % ACCESSES[row].bytes for a in moved) or (xor.bits and 1 << xor.base < ACCESSES[row].bytes):
         return False
-    return Reference().cycles(ACCESSES[row], moved)[0] == cost(ACCESSES[row], moved).ideal
+    return NumpyDevice().cycles(ACCESSES[row], moved)[0] == compute_cost(ACCESSES[row], moved).ideal
 
 
 @settings(max_examples=15)
@@ -114,23 +114,23 @@ def test_the_smallest_swizzle_is_the_smallest(given_: list[tuple[str, list[int]]
         for name, lines in given_
     ]
     wanted = [(name, address[: ACCESSES[name].lanes]) for name, address in wanted]
-    free = [xor for xor in every_swizzle() if all(simulated_free(name, address, xor) for name, address in wanted)]
-    found = solve([at(access(name), address) for name, address in wanted])
+    free = [xor for xor in list_swizzles() if all(is_conflict_free(name, address, xor) for name, address in wanted)]
+    found = find_freeing_swizzle([make_address_use(get_access(name), address) for name, address in wanted])
     assert found.free == bool(free), found.why
     if free:
         assert found.swizzle.bits == min(xor.bits for xor in free)
-        assert all(simulated_free(name, address, found.swizzle) for name, address in wanted)
+        assert all(is_conflict_free(name, address, found.swizzle) for name, address in wanted)
     else:
         assert max(c.ways for c in found.costs) == min(
-            max(cost(access(n), [xor(a) for a in address]).ways for n, address in wanted)
-            for xor in every_swizzle()
+            max(compute_cost(get_access(n), [xor(a) for a in address]).ways for n, address in wanted)
+            for xor in list_swizzles()
             if all(1 << xor.base >= ACCESSES[n].bytes or not xor.bits for n, _ in wanted)
         )
 
 
 def test_addresses_no_swizzle_can_part_say_which_bits_are_to_blame() -> None:
     scattered = [(lane & 1) << 9 | (lane >> 1 & 1) << 11 | (lane >> 2) << 13 for lane in range(8)]
-    found = solve([at(access("ldmatrix.x1"), scattered)])
+    found = find_freeing_swizzle([make_address_use(get_access("ldmatrix.x1"), scattered)])
     assert (
         not found.free
         and "differ in address bits 9, 11 and 13;" in found.why
@@ -140,18 +140,22 @@ def test_addresses_no_swizzle_can_part_say_which_bits_are_to_blame() -> None:
 
 def test_accesses_that_need_different_swizzles_are_named() -> None:
     words, chunks = (
-        at(access("ld.shared.b32"), [128 * lane for lane in range(32)]),
-        rows(access("ldmatrix.x4"), "rows", 128),
+        make_address_use(get_access("ld.shared.b32"), [128 * lane for lane in range(32)]),
+        make_rows_use(get_access("ldmatrix.x4"), "rows", 128),
     )
-    assert solve([words]).swizzle == Swizzle(5, 2, 5) and solve([chunks]).swizzle == Swizzle(3, 4, 3)
-    both = solve([words, chunks])
+    assert find_freeing_swizzle([words]).swizzle == Swizzle(5, 2, 5) and find_freeing_swizzle(
+        [chunks]
+    ).swizzle == Swizzle(3, 4, 3)
+    both = find_freeing_swizzle([words, chunks])
     assert not both.free and "needs Swizzle<5,2,5>, but ldmatrix.x4 rows needs 16 bytes left together" in both.why
-    other = solve([chunks, at(access("ldmatrix.x4"), [1024 * lane for lane in range(32)])])
+    other = find_freeing_swizzle(
+        [chunks, make_address_use(get_access("ldmatrix.x4"), [1024 * lane for lane in range(32)])]
+    )
     assert not other.free and "is conflict-free with Swizzle<3,4,3>" in other.why and "Swizzle<3,4,6>" in other.why
 
 
 def test_a_free_access_needs_no_swizzle_and_a_swizzle_never_parts_a_lane() -> None:
-    use = at(access("ld.shared.b128"), [16 * lane for lane in range(32)])
-    assert solve([use]).swizzle == PLAIN and solve([use]).why == "No swizzle is needed."
+    use = make_address_use(get_access("ld.shared.b128"), [16 * lane for lane in range(32)])
+    assert find_freeing_swizzle([use]).swizzle == PLAIN and find_freeing_swizzle([use]).why == "No swizzle is needed."
     with pytest.raises(LayoutError, match="would split the 16 bytes"):
-        use.cost(Swizzle(5, 2, 5))
+        use.compute_use_cost(Swizzle(5, 2, 5))

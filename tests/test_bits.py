@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanescope.bits import Field, gaps, hex_word
+from lanescope.bits import BitField, find_gaps, format_word
 from lanescope.errors import LayoutError
 
 FIELDS = st.builds(
-    lambda low, width, unit: Field("size", low, min(63, low + width - 1), unit),
+    lambda low, width, unit: BitField("size", low, min(63, low + width - 1), unit),
     st.integers(0, 63),
     st.integers(1, 20),
     st.sampled_from([1, 2, 16]),
@@ -18,7 +18,7 @@ FIELDS = st.builds(
 
 
 @given(FIELDS, st.integers(0, (1 << 64) - 1), st.data())
-def test_a_field_changes_its_own_bits_alone(field: Field, word: int, data: st.DataObject) -> None:
+def test_a_field_changes_its_own_bits_alone(field: BitField, word: int, data: st.DataObject) -> None:
     value = data.draw(st.integers(0, field.most))
     changed = field.put(word, value)
     assert field.get(changed) == value and changed >> field.high + 1 == word >> field.high + 1
@@ -50,15 +50,15 @@ def test_gaps_are_the_runs_no_field_covers(kinds: list[int]) -> None:
         if bit == width or kinds[bit] != kinds[start]:
             (fields if kinds[start] else runs).append((start, bit - 1))
             start = bit
-    assert gaps(tuple(Field("f", low, high) for low, high in fields), width) == tuple(runs)
+    assert find_gaps(tuple(BitField("f", low, high) for low, high in fields), width) == tuple(runs)
 
 
 def test_fields_that_overlap_are_refused() -> None:
     with pytest.raises(ValueError, match="fields overlap"):
-        gaps((Field("a", 0, 3), Field("b", 3, 4)))
-    assert gaps((Field("a", 0, 3), Field("b", 4, 63))) == ()
-    assert Field("a", 0, 3) == Field("a", 0, 3, 1, "")
+        find_gaps((BitField("a", 0, 3), BitField("b", 3, 4)))
+    assert find_gaps((BitField("a", 0, 3), BitField("b", 4, 63))) == ()
+    assert BitField("a", 0, 3) == BitField("a", 0, 3, 1, "")
 
 
 def test_words_have_sixteen_digits() -> None:
-    assert hex_word(0xAB) == "0x00000000000000ab"
+    assert format_word(0xAB) == "0x00000000000000ab"

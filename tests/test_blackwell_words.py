@@ -9,7 +9,7 @@ import pytest
 
 from lanescope.app.main import create_app
 from lanescope.blackwell import idesc, tmem
-from lanescope.blackwell.tmem import OPERANDS, Mma
+from lanescope.blackwell.tmem import OPERANDS, TmemMma
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR
 from tests.client import Client
@@ -17,14 +17,14 @@ from tests.client import Client
 CLIENT = Client(create_app())
 
 
-def _placements() -> list[tuple[str, Mma, str]]:
+def _list_placements() -> list[tuple[str, TmemMma, str]]:
     """(query, MMA, operand) of every kind, form, sparsity and M, once each."""
     out = []
     for row in KINDS:
         for (form, sparse), sizes in row.sizes.items():
             for m in sizes.m:
                 n = 64
-                mma = Mma(row, form, sparse, m, n)
+                mma = TmemMma(row, form, sparse, m, n)
                 group, ws = (2 if form == PAIR else 1), int(form not in (ALONE, PAIR))
                 query = f"kind={row.name}&cta_group={group}&ws={ws}&sparse={int(sparse)}&m={m}&n={n}"
                 out += [(query, mma, operand) for operand in OPERANDS if operand in mma.operands]
@@ -33,10 +33,10 @@ def _placements() -> list[tuple[str, Mma, str]]:
 
 def test_every_layout_of_tensor_memory() -> None:
     counted = {"inferred": 0, "open": 0, "agrees": 0}
-    for query, mma, operand in _placements():
+    for query, mma, operand in _list_placements():
         told = CLIENT.get(f"/api/v1/tmem/layout?{query}&operand={operand}")
         try:
-            found = tmem.layout(mma, operand)
+            found = tmem.make_tmem_layout(mma, operand)
         except LayoutError:
             assert told.status_code == 422 and "is open" in told.json()["error"]["message"]
             counted["open"] += 1
@@ -101,6 +101,8 @@ def test_an_idesc_that_says_otherwise_is_named() -> None:
     assert "sparse_mismatch_between_idesc_mod" in wrong and "Bit 2 of 0x08400494 says sparse" in wrong
     assert "sparse_mismatch" not in CLIENT.get("/tmem?n=256&idesc=0x08400490&access=").text
     right: dict[str, Any] = {"m": 128, "n": 64, "sparse": 1}
-    word = idesc.encode(idesc.kind("f16"), right)
-    assert "idesc" not in [fault.name for fault in tmem.idesc_faults(word, Mma(word.kind, ALONE, True, 128, 64))]
+    word = idesc.encode(idesc.get_kind("f16"), right)
+    assert "idesc" not in [
+        fault.name for fault in tmem.find_idesc_faults(word, TmemMma(word.kind, ALONE, True, 128, 64))
+    ]
     assert "idesc_size" in CLIENT.get(f"/tmem?n=256&sparse=1&idesc={word}&access=").text

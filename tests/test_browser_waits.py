@@ -60,34 +60,34 @@ READS = {
 WAITS = {"expect", "until", "rested", "goto", "reload", "open_page"}
 
 
-def waits(name: str) -> bool:
+def is_wait(name: str) -> bool:
     return name in WAITS or name.startswith(("wait_for_", "expect_"))
 
 
-def called(node: ast.AST) -> str:
+def get_called_name(node: ast.AST) -> str:
     """The last word of what is called or of an attribute that is read."""
     given = node.func if isinstance(node, ast.Call) else node
     return given.attr if isinstance(given, ast.Attribute) else given.id if isinstance(given, ast.Name) else ""
 
 
-def words_of(tree: ast.AST) -> set[str]:
-    return {called(node) for node in ast.walk(tree) if isinstance(node, ast.Call | ast.Attribute)}
+def list_words(tree: ast.AST) -> set[str]:
+    return {get_called_name(node) for node in ast.walk(tree) if isinstance(node, ast.Call | ast.Attribute)}
 
 
-class Walk:
+class StatementWalk:
     """Statements in their order; a loop's body twice, as its end comes before its beginning."""
 
     def __init__(self, kinds: dict[str, str]) -> None:
         self.kinds, self.acted, self.found = kinds, 0, set[tuple[int, int]]()
 
     def kind(self, node: ast.AST) -> str:
-        name = called(node)
+        name = get_called_name(node)
         if name == "url":
             return "reads"
         if not isinstance(node, ast.Call):
             return ""
         plain = isinstance(node.func, ast.Name)
-        if waits(name):
+        if is_wait(name):
             return "waits"
         if plain:
             return self.kinds.get(name, "")
@@ -115,29 +115,31 @@ class Walk:
                     self.block(statement.body)
             elif isinstance(statement, ast.With | ast.Try | ast.If):
                 for item in getattr(statement, "items", []):
-                    if not waits(called(item.context_expr)):
+                    if not is_wait(get_called_name(item.context_expr)):
                         self.expression(item.context_expr)
                 self.block(statement.body)
-                if isinstance(statement, ast.With) and any(waits(called(i.context_expr)) for i in statement.items):
+                if isinstance(statement, ast.With) and any(
+                    is_wait(get_called_name(i.context_expr)) for i in statement.items
+                ):
                     self.acted = 0
                 self.block([*getattr(statement, "orelse", []), *getattr(statement, "finalbody", [])])
             else:
                 self.expression(statement)
 
 
-def functions(trees: list[ast.Module]) -> Iterator[ast.FunctionDef]:
+def list_functions(trees: list[ast.Module]) -> Iterator[ast.FunctionDef]:
     for tree in trees:
         yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
-def kinds_of(trees: list[ast.Module]) -> dict[str, str]:
+def classify_helpers(trees: list[ast.Module]) -> dict[str, str]:
     """Helpers of the tests by what they do; one that also waits is a wait."""
-    words = {one.name: words_of(one) for one in functions(trees) if not one.name.startswith("test_")}
+    words = {one.name: list_words(one) for one in list_functions(trees) if not one.name.startswith("test_")}
     kinds: dict[str, str] = {}
     for _ in range(3):  # helpers of helpers
         for name, used in words.items():
             known = {kinds.get(word) for word in used}
-            if any(map(waits, used)) or "waits" in known:
+            if any(map(is_wait, used)) or "waits" in known:
                 kinds[name] = "waits"
             elif used & ACTS or "acts" in known:
                 kinds[name] = "acts"
@@ -146,12 +148,12 @@ def kinds_of(trees: list[ast.Module]) -> dict[str, str]:
     return kinds
 
 
-def hasty(kinds: dict[str, str], tree: ast.Module) -> list[tuple[int, int]]:
+def find_hasty_reads(kinds: dict[str, str], tree: ast.Module) -> list[tuple[int, int]]:
     """(line of the action, line of the read) of every read without a wait."""
     found = set()
-    for function in functions([tree]):
+    for function in list_functions([tree]):
         if function.name.startswith("test_"):
-            walk = Walk(kinds)
+            walk = StatementWalk(kinds)
             walk.block(function.body)
             found |= walk.found
     return sorted(found)
@@ -161,13 +163,13 @@ FILES = sorted(BROWSER.glob("*.py"))
 
 
 @lru_cache(maxsize=1)
-def known() -> dict[str, str]:
-    return kinds_of([ast.parse(one.read_text()) for one in FILES])
+def classify_all_helpers() -> dict[str, str]:
+    return classify_helpers([ast.parse(one.read_text()) for one in FILES])
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.name.startswith("test_")], ids=lambda path: path.stem)
 def test_what_is_read_after_an_action_is_waited_for(path: Path) -> None:
-    hurried = hasty(known(), ast.parse(path.read_text()))
+    hurried = find_hasty_reads(classify_all_helpers(), ast.parse(path.read_text()))
     assert [f"{path.name}:{at}: line {before} acted" for before, at in hurried] == []
 
 
@@ -196,7 +198,10 @@ def test_it(page):
 )
 def test_it_would_be_found(between: str, read: str, found: bool) -> None:
     helpers = ast.parse("def lit(page):\n    return page.get_attribute('a', 'b')")
-    assert bool(hasty(kinds_of([helpers]), ast.parse(HASTY.format(between=between, read=read)))) is found
+    assert (
+        bool(find_hasty_reads(classify_helpers([helpers]), ast.parse(HASTY.format(between=between, read=read))))
+        is found
+    )
 
 
 def test_only_a_browser_test_is_run_once_more() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lanescope.app.memory import descriptors as memory
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
-from lanescope.reader.code.words import built_word
-from lanescope.render.descriptor import code
+from lanescope.reader.code.code_words import build_word
+from lanescope.render.descriptor import render_code
 from tests.client import Client
 
 WORD = 0x4000004000010100
@@ -26,14 +26,14 @@ WORD = 0x4000004000010100
 @example(2**64 - 1)
 def test_every_form_the_editor_prints_is_read_back(word: int) -> None:
     descriptor = Descriptor(word)
-    forms = code(descriptor)
+    forms = render_code(descriptor)
     assert set(forms) == {"constant", "function", "cutlass"}
     for name, text in forms.items():
         for spelled in (text, text.replace("\n", " \r\n\t"), re.sub(r"//[^\n]*", "", text)):
             read, notices = memory.read_descriptor(spelled, descriptor.start_address)
             assert read == descriptor, (name, spelled)
             assert len(notices) == (name == "function")
-    assert built_word(forms["function"]).start == "tile"
+    assert build_word(forms["function"]).start == "tile"
 
 
 @settings(max_examples=20, deadline=None)
@@ -169,13 +169,13 @@ def test_values_are_those_of_cpp() -> None:
 )
 def test_any_code_is_read_or_refused(text: str) -> None:
     try:
-        assert 0 <= built_word(text).word < 1 << 64
+        assert 0 <= build_word(text).word < 1 << 64
     except LayoutError as error:
         assert error.message and error.hint
 
 
 def test_the_editor_takes_code_with_and_without_scripts(client: Client) -> None:
-    text = code(Descriptor(WORD))["function"]
+    text = render_code(Descriptor(WORD))["function"]
     answer = client.post("/descriptor/read.json", json={"text": text, "start": "4096"}).json()
     assert answer["descriptor"] == f"0x{WORD:016x}" and "'tile'" in answer["notices"][0]
     page = client.get("/descriptor/wgmma", params={"word": text, "start": "0x1000"}, follow_redirects=False)

@@ -7,37 +7,37 @@ from __future__ import annotations
 import pytest
 
 from lanescope.cxx import integers as c_integers
-from lanescope.cxx.expression import evaluate
-from lanescope.cxx.integers import INT, LLONG, LONG, UINT, ULLONG, ULONG, IntegerType, type_named
-from lanescope.cxx.sizes import ELEMENT_BITS, VECTORS, size_of
-from lanescope.reader.code.word import (
-    Int,
-    Piece,
-    add,
-    compare,
-    convert,
-    free,
-    merged,
-    opaque,
-    quotient,
-    shifted,
-    symbol,
+from lanescope.cxx.expression import evaluate_constant
+from lanescope.cxx.integers import INT, LLONG, LONG, UINT, ULLONG, ULONG, IntegerType, find_integer_type
+from lanescope.cxx.sizes import ELEMENT_BITS, VECTORS, find_size
+from lanescope.reader.code.code_words import build_word
+from lanescope.reader.code.symbolic_integers import (
+    SymbolBits,
+    SymbolicInt,
+    add_ints,
+    compare_ints,
+    convert_int,
+    divide_ints,
+    make_free,
+    make_opaque,
+    make_symbol,
+    merge_ints,
+    shift_int,
 )
-from lanescope.reader.code.words import built_word
-from lanescope.reader.grammar import Typed, computed
+from lanescope.reader.grammar import TypedInteger, compute_integer
 from tests import c_expressions, cpp
 
-needs_compiler = pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+needs_compiler = pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 
 
 @needs_compiler
 def test_constant_expressions_are_those_of_gcc() -> None:
-    assert c_expressions.wrong_constants(800, seed=20261123) == []
+    assert c_expressions.find_wrong_constants(800, seed=20261123) == []
 
 
 @needs_compiler
 def test_what_is_known_of_an_open_value_is_true_for_every_parameter() -> None:
-    tally = c_expressions.wrong_claims(250, seed=20261124, each=8)
+    tally = c_expressions.find_wrong_claims(250, seed=20261124, each=8)
     assert tally.wrong == []
     assert tally.asked > 1200, "most of it can be judged"
     assert tally.resting < tally.asked / 20, "little rests on what is taken for granted"
@@ -109,39 +109,44 @@ def test_types_sizes_and_characters_are_those_of_gcc() -> None:
     ]
     bodies = [f"tell([] {{ return ({name})-1; }});" for name in names]
     bodies += [f"tell([] {{ return {one}; }});" for one in (*characters, *literals)]
-    answers = c_expressions.compiled(bodies)
+    answers = c_expressions.compile_and_run(bodies)
     mask = (1 << 64) - 1
     for name, answer in zip(names, answers, strict=False):
-        kind = type_named(name)
+        kind = find_integer_type(name)
         assert kind is not None and answer == (kind, kind.wrap(-1) & mask), name
-    read = [*map(c_integers.character, characters), *map(c_integers.literal, literals)]
+    read = [*map(c_integers.parse_character, characters), *map(c_integers.parse_literal, literals)]
     for text, made, answer in zip((*characters, *literals), read, answers[len(names) :], strict=True):
         assert made is not None and answer == (made[1], made[0] & mask), text
-    sizes = cpp.run(
+    sizes = cpp.build_and_run(
         "#include <stddef.h>\n#include <cstdint>\n#include <cstdio>\nint main() {"
         + "".join(f'std::printf("%zu %zu ", sizeof({name}), alignof({name}));' for name in names)
         + "}"
     ).split()
-    assert [int(n) for n in sizes] == [n for name in names for n in size_of(name) or ()]
+    assert [int(n) for n in sizes] == [n for name in names for n in find_size(name) or ()]
 
 
 def test_types_keep_their_identity() -> None:
     """uint64_t is unsigned long and no unsigned long long; the name in the text is kept for messages alone."""
-    assert type_named("uint64_t") == type_named("unsigned long") == ULONG != ULLONG
-    assert type_named("long") != type_named("long long") and c_integers.common(LONG, LLONG) == LLONG
-    named = type_named("uint64_t")
+    assert find_integer_type("uint64_t") == find_integer_type("unsigned long") == ULONG != ULLONG
+    assert (
+        find_integer_type("long") != find_integer_type("long long")
+        and c_integers.find_common_type(LONG, LLONG) == LLONG
+    )
+    named = find_integer_type("uint64_t")
     assert named is not None and named.written == "uint64_t"
-    assert [type_named(text) for text in ("unsigned bool", "long char", "float", "long long long", "")] == [None] * 5
+    assert [find_integer_type(text) for text in ("unsigned bool", "long char", "float", "long long long", "")] == [
+        None
+    ] * 5
 
 
 @pytest.mark.parametrize("text", ["08", "0x", "1lL", "1uu", "1''0", "'1", "18446744073709551616", "0b2", "1.5", "1e3"])
 def test_what_is_no_integer_is_refused(text: str) -> None:
-    assert c_integers.literal(text) is None
+    assert c_integers.parse_literal(text) is None
 
 
 @pytest.mark.parametrize("text", ["''", "'", r"'\q'", "'abcde'", "'é'", "a"])
 def test_what_is_no_character_is_refused(text: str) -> None:
-    assert c_integers.character(text) is None
+    assert c_integers.parse_character(text) is None
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,7 @@ def test_what_is_no_character_is_refused(text: str) -> None:
 def test_what_is_undefined_says_so_and_gives_what_the_device_computes(
     op: str, left: int, right: int, value: int | None
 ) -> None:
-    made = c_integers.binary(op, left, INT, right, INT)
+    made = c_integers.compute_binary(op, left, INT, right, INT)
     assert made.undefined and made.defined is None and made.value == value
 
 
@@ -192,10 +197,10 @@ def test_what_is_undefined_says_so_and_gives_what_the_device_computes(
 )
 def test_sizes_of_cuda(name: str, size: int, align: int) -> None:
     """CUDA C++ Programming Guide, table of alignments; cuda_fp16.h and its like."""
-    assert size_of(name) == (size, align)
+    assert find_size(name) == (size, align)
     if "int128" not in name:
-        assert evaluate(f"sizeof({name}) + 0").word == size, "an expression"
-        assert built_word(f"uint64_t d = sizeof({name}); return d;").word == size, "a declaration"
+        assert evaluate_constant(f"sizeof({name}) + 0").word == size, "an expression"
+        assert build_word(f"uint64_t d = sizeof({name}); return d;").word == size, "a declaration"
 
 
 def test_elements_and_vectors_are_of_one_table() -> None:
@@ -221,68 +226,76 @@ C_WORDS = [
 @pytest.mark.parametrize(("text", "word"), C_WORDS)
 @pytest.mark.parametrize("name", ["desc", "d"])
 def test_the_name_of_a_variable_decides_nothing(text: str, word: int, name: str) -> None:
-    assert evaluate(text).word == word
-    assert evaluate(f"uint64_t {name} = {text};").word == word
+    assert evaluate_constant(text).word == word
+    assert evaluate_constant(f"uint64_t {name} = {text};").word == word
     for code in (
         f"uint64_t {name} = {text}; return {name};",
         f"uint64_t {name} = 0; {name} |= {text}; return {name};",
         f"__device__ uint64_t make() {{ uint64_t {name} = 0; {name} |= {text}; return {name}; }}",
     ):
-        assert built_word(code).word == word
+        assert build_word(code).word == word
 
 
 def test_template_arguments_are_computed_in_their_types() -> None:
-    assert computed("/", -16, Typed(3, UINT), False) == (2**32 - 16) // 3
-    assert (computed("%", 7, -4, False), computed("/", -7, 2, False), computed("%", -7, 4, True)) == (3, -3, 1)
-    assert computed("*", 1 << 30, 4, False) is None, "int overflows: undefined"
-    assert computed("*", 1 << 30, Typed(4, ULONG), False) == 1 << 32
+    assert compute_integer("/", -16, TypedInteger(3, UINT), False) == (2**32 - 16) // 3
+    assert (
+        compute_integer("%", 7, -4, False),
+        compute_integer("/", -7, 2, False),
+        compute_integer("%", -7, 4, True),
+    ) == (3, -3, 1)
+    assert compute_integer("*", 1 << 30, 4, False) is None, "int overflows: undefined"
+    assert compute_integer("*", 1 << 30, TypedInteger(4, ULONG), False) == 1 << 32
 
 
 # values of which bits are open ----------------------------------------------------------------------------------------
 
-K, U, L = free("k", INT), free("u", UINT), free("x", ULONG)
+K, U, L = make_free("k", INT), make_free("u", UINT), make_free("x", ULONG)
 
 
 def test_a_signed_symbol_takes_its_sign_along() -> None:
-    wide = convert(K, ULONG)
-    assert wide.pieces == (Piece(0, 64, symbol("k")),), "bits 32 to 63 are copies of its sign"
-    assert convert(U, ULONG).pieces == (Piece(0, 32, symbol("u")),)
-    assert shifted(K, -4).pieces == (Piece(0, 32, symbol("k"), 4),)
-    assert quotient(K, Int(16)).pieces[0].source == symbol("(k / 16)"), "-1 / 16 is 0, and -1 >> 4 is not"
-    assert quotient(U, Int(16)).pieces == (Piece(0, 28, symbol("u"), 4),)
+    wide = convert_int(K, ULONG)
+    assert wide.pieces == (SymbolBits(0, 64, make_symbol("k")),), "bits 32 to 63 are copies of its sign"
+    assert convert_int(U, ULONG).pieces == (SymbolBits(0, 32, make_symbol("u")),)
+    assert shift_int(K, -4).pieces == (SymbolBits(0, 32, make_symbol("k"), 4),)
+    assert divide_ints(K, SymbolicInt(16)).pieces[0].source == make_symbol("(k / 16)"), (
+        "-1 / 16 is 0, and -1 >> 4 is not"
+    )
+    assert divide_ints(U, SymbolicInt(16)).pieces == (SymbolBits(0, 28, make_symbol("u"), 4),)
 
 
 def test_a_sum_of_bits_that_may_meet_is_no_or() -> None:
-    cut = Int(0, ULONG, (Piece(0, 8, symbol("x")),))
-    assert str(add(cut, Int(0x80, ULONG))) != str(add(cut, Int(0x100, ULONG)))
-    assert add(cut, Int(0x100, ULONG)).const == 0x100
-    assert add(cut, Int(0x80, ULONG)).const == 0
+    cut = SymbolicInt(0, ULONG, (SymbolBits(0, 8, make_symbol("x")),))
+    assert str(add_ints(cut, SymbolicInt(0x80, ULONG))) != str(add_ints(cut, SymbolicInt(0x100, ULONG)))
+    assert add_ints(cut, SymbolicInt(0x100, ULONG)).const == 0x100
+    assert add_ints(cut, SymbolicInt(0x80, ULONG)).const == 0
 
 
 def test_an_address_grows_in_its_field() -> None:
     """(smem & 0x3FFFF) >> 4 and a step of 32 bytes: the start of the next slice, as every kernel counts."""
-    desc = Int(1 << 62 | 64 << 32, ULONG, (Piece(0, 14, symbol("smem"), 4),))
-    grown = add(desc, Int(2, INT))
+    desc = SymbolicInt(1 << 62 | 64 << 32, ULONG, (SymbolBits(0, 14, make_symbol("smem"), 4),))
+    grown = add_ints(desc, SymbolicInt(2, INT))
     assert grown.const == desc.const and str(grown.pieces[0].source) == "smem + 32"
     assert [one.bits for one in grown.assumed] == [18, 18], "it rests on both being shared addresses"
 
 
 def test_comparisons_do_not_take_what_may_wrap() -> None:
-    assert compare("<", L, add(L, Int(1, ULONG))) is None, "x + 1 may be 0"
-    assert compare("<", K, add(K, Int(1))) is True, "k + 1 of a signed k that does not fit is undefined"
-    assert compare("==", L, L) is True and compare("<", U, Int(0, UINT)) is False
-    assert compare("==", L, free("y", ULONG)) is None
+    assert compare_ints("<", L, add_ints(L, SymbolicInt(1, ULONG))) is None, "x + 1 may be 0"
+    assert compare_ints("<", K, add_ints(K, SymbolicInt(1))) is True, (
+        "k + 1 of a signed k that does not fit is undefined"
+    )
+    assert compare_ints("==", L, L) is True and compare_ints("<", U, SymbolicInt(0, UINT)) is False
+    assert compare_ints("==", L, make_free("y", ULONG)) is None
 
 
 def test_two_long_names_are_two_symbols() -> None:
-    assert symbol("n" * 90 + "a") != symbol("n" * 90 + "b") and len(str(symbol("n" * 90))) <= 80
-    assert opaque("a * b", UINT, U, U) != opaque("a * b", ULONG, U, U), "of 32 bits and of 64"
+    assert make_symbol("n" * 90 + "a") != make_symbol("n" * 90 + "b") and len(str(make_symbol("n" * 90))) <= 80
+    assert make_opaque("a * b", UINT, U, U) != make_opaque("a * b", ULONG, U, U), "of 32 bits and of 64"
 
 
 def test_a_choice_keeps_what_both_sides_have() -> None:
-    yes = Int(1 << 62 | 1 << 16, ULONG, (Piece(10, 30, symbol("x")),))
-    no = Int(1 << 62 | 2 << 16, ULONG, (Piece(10, 30, symbol("x")),))
-    made = merged("c", yes, no)
+    yes = SymbolicInt(1 << 62 | 1 << 16, ULONG, (SymbolBits(10, 30, make_symbol("x")),))
+    no = SymbolicInt(1 << 62 | 2 << 16, ULONG, (SymbolBits(10, 30, make_symbol("x")),))
+    made = merge_ints("c", yes, no)
     open_ = 0
     for piece in made.pieces:
         open_ |= piece.mask
@@ -290,11 +303,11 @@ def test_a_choice_keeps_what_both_sides_have() -> None:
 
 
 def test_a_bit_field_is_promoted_by_its_width() -> None:
-    assert c_integers.promoted(IntegerType("unsigned long", 64, False, 4, 8, field_bits=14)) == INT
+    assert c_integers.promote(IntegerType("unsigned long", 64, False, 4, 8, field_bits=14)) == INT
     struct = "struct F { uint64_t lo : 14, hi : 50; }; uint64_t f() { F d; d.lo = 9; return d.lo << 31; }"
-    assert built_word(struct).word == (1 << 64) - (1 << 31), "int: bit 31 is its sign"
+    assert build_word(struct).word == (1 << 64) - (1 << 31), "int: bit 31 is its sign"
 
 
 def test_an_enumeration_has_the_type_that_its_values_need() -> None:
-    assert built_word("enum { A = 1ull << 40, B }; uint64_t f() { return B; }").word == (1 << 40) + 1
-    assert built_word("enum E : uint64_t { A = 1 }; uint64_t f() { return A << 40; }").word == 1 << 40
+    assert build_word("enum { A = 1ull << 40, B }; uint64_t f() { return B; }").word == (1 << 40) + 1
+    assert build_word("enum E : uint64_t { A = 1 }; uint64_t f() { return A << 40; }").word == 1 << 40

@@ -10,15 +10,24 @@ import pytest
 from typer.testing import CliRunner
 
 from lanescope import capture
-from lanescope.app.capture.forms import facts
-from lanescope.app.cli import attach
+from lanescope.app.capture.forms import build_answer
+from lanescope.app.cli import build_cli
 from lanescope.app.hardware.captures import EXAMPLES, MISTAKES
-from lanescope.capture.causes import causes
-from lanescope.capture.form import Capture
-from lanescope.capture.report import Verified, text
+from lanescope.capture.causes import find_causes
+from lanescope.capture.file_format import Capture
+from lanescope.capture.report import Verified, render_report
 from lanescope.descriptor.matrix import Descriptor
-from tests.captured import verified
-from tests.test_capture_verify import BASE_A, BASE_B, at, loop, memory, record, spec, tile
+from tests.h200_captures import verify_capture
+from tests.test_capture_verify import (
+    BASE_A,
+    BASE_B,
+    build_loop,
+    build_memory,
+    build_record,
+    build_storage,
+    build_tile,
+    build_word,
+)
 
 STEPS: dict[str, Callable[[int], int]] = {  # the K whose word a step is given, of a tile of 128
     "counted in elements": lambda s: 8 * s,
@@ -32,42 +41,47 @@ STEPS: dict[str, Callable[[int], int]] = {  # the K whose word a step is given, 
 @pytest.mark.parametrize("operand", ["a", "b"])
 def test_one_wrong_step_along_k_is_one_cause(name: str, operand: str) -> None:
     """Each later step has a name of its own when it is looked at alone: it follows from the first."""
-    made = loop(4, k=128, **{operand: STEPS[name]})
-    (cause,) = causes(made.steps)
+    made = build_loop(4, k=128, **{operand: STEPS[name]})
+    (cause,) = find_causes(made.steps)
     wrong = [step for step in made.steps for one in step.operands if one.name == operand and not one.ok]
     assert cause.operands == (operand,) and (cause.count, cause.total) == (len(wrong), 4)
     assert cause.first is wrong[0] and cause.code == next(o for o in wrong[0].operands if not o.ok).diagnoses[0].code
     assert set(cause.folded) == {o.diagnoses[0].code for s in wrong for o in s.operands if not o.ok} - {cause.code}
     given, right = cause.repairs[operand]
     base = BASE_A if operand == "a" else BASE_B
-    assert given == at(base, STEPS[name](wrong[0].index)).word and right == at(base, 16 * wrong[0].index).word
+    assert (
+        given == build_word(base, STEPS[name](wrong[0].index)).word
+        and right == build_word(base, 16 * wrong[0].index).word
+    )
 
 
 def test_a_mistake_of_both_operands_is_one_line() -> None:
-    made = loop(4, a=lambda s: 0, b=lambda s: 0)
-    (cause,) = causes(made.steps)
+    made = build_loop(4, a=lambda s: 0, b=lambda s: 0)
+    (cause,) = find_causes(made.steps)
     assert cause.operands == ("a", "b") and set(cause.repairs) == {"a", "b"}
-    lines = text(made, every=False).splitlines()
+    lines = render_report(made, every=False).splitlines()
     assert lines[1].startswith("  A and B: 3 of 4 steps, first step 1 at k.cu:10. The K step is missing")
     assert "Repair: desc_a" in lines[1] and len(lines) == 2
 
 
 def test_two_mistakes_are_two_causes() -> None:
     """A keeps its start, B has the tensor map's code of its swizzle."""
-    window = memory(
-        (spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))),
-        (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
+    window = build_memory(
+        (build_storage((64, 64), BASE_A), build_tile("bf16", "a", (0, 0), (64, 64))),
+        (build_storage((64, 64), BASE_B), build_tile("bf16", "b", (0, 0), (64, 64))),
     )
 
     def swizzled(one: Descriptor) -> Descriptor:
         return one.replace(swizzle=3)
 
     records = [
-        record(at(BASE_A, 0), swizzled(at(BASE_B, 16 * s)), window, slice={"m": 0, "n": 0, "k": 16 * s})
+        build_record(
+            build_word(BASE_A, 0), swizzled(build_word(BASE_B, 16 * s)), window, slice={"m": 0, "n": 0, "k": 16 * s}
+        )
         for s in range(4)
     ]
     made: Verified = capture.verify(capture.write(Capture(tuple(records))))
-    assert {(one.operands, one.code, one.count) for one in causes(made.steps)} == {
+    assert {(one.operands, one.code, one.count) for one in find_causes(made.steps)} == {
         (("a",), "k_step_missing", 3),
         (("b",), "tma_swizzle_enum", 4),
     }
@@ -75,61 +89,67 @@ def test_two_mistakes_are_two_causes() -> None:
 
 def test_a_second_mistake_of_one_operand_is_not_folded() -> None:
     """The stride is wrong from the first step on; from the second on the start does not move, too."""
-    window = memory(
-        (spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))),
-        (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
+    window = build_memory(
+        (build_storage((64, 64), BASE_A), build_tile("bf16", "a", (0, 0), (64, 64))),
+        (build_storage((64, 64), BASE_B), build_tile("bf16", "b", (0, 0), (64, 64))),
     )
-    wrong = at(BASE_A).replace(sbo_encoded=8)
-    records = [record(wrong, at(BASE_B, 16 * s), window) for s in range(4)]
+    wrong = build_word(BASE_A).replace(sbo_encoded=8)
+    records = [build_record(wrong, build_word(BASE_B, 16 * s), window) for s in range(4)]
     made = capture.verify(capture.write(Capture(tuple(records))))
-    assert len(causes(made.steps)) == 2 and [one.count for one in causes(made.steps)] == [4, 3]
-    assert causes(made.steps)[1].code == "k_step_missing"
+    assert len(find_causes(made.steps)) == 2 and [one.count for one in find_causes(made.steps)] == [4, 3]
+    assert find_causes(made.steps)[1].code == "k_step_missing"
 
 
 def test_lines_of_their_own_are_causes_of_their_own() -> None:
     """Four calls: the second repeats the first word, the fourth reads past the tile; each is wrong in its own way."""
-    made = loop(4, k=128, b=lambda s: (0, 0, 32, 96)[s])
+    made = build_loop(4, k=128, b=lambda s: (0, 0, 32, 96)[s])
     records = [replace(step.record, line=20 + n) for n, step in enumerate(made.steps)]
     apart = capture.verify(capture.write(Capture(tuple(records))))
-    assert [(one.first.record.line, one.count) for one in causes(apart.steps)] == [(21, 1), (23, 1)]
+    assert [(one.first.record.line, one.count) for one in find_causes(apart.steps)] == [(21, 1), (23, 1)]
 
 
 @pytest.mark.parametrize("step", [8, 32, 48])
 def test_one_increment_that_is_wrong_in_every_call_is_one_cause(step: int) -> None:
     """desc += the wrong amount, written out: every call has a line of its own."""
-    made = loop(3, k=128, a=lambda s: step * s)
+    made = build_loop(3, k=128, a=lambda s: step * s)
     records = [replace(one.record, line=20 + n) for n, one in enumerate(made.steps)]
     apart = capture.verify(capture.write(Capture(tuple(records))))
-    assert [(one.first.record.line, one.count, one.operands) for one in causes(apart.steps)] == [(21, 2, ("a",))]
+    assert [(one.first.record.line, one.count, one.operands) for one in find_causes(apart.steps)] == [(21, 2, ("a",))]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
 @pytest.mark.parametrize("mistake", range(1, MISTAKES + 1))
 def test_a_planted_mistake_leads_with_its_cause(example: object, mistake: int) -> None:
     """What an H200 recorded with one planted mistake: a line a cause, then D."""
-    made = verified(example.name, mistake)  # type: ignore[attr-defined]
+    made = verify_capture(example.name, mistake)  # type: ignore[attr-defined]
     named = example.mistakes[mistake - 1][1]  # type: ignore[attr-defined]
-    assert {one.code for one in causes(made.steps)} == {named}
-    lines = text(made, every=False).splitlines()
-    assert len(lines) <= 4 and named in lines[1] and causes(made.steps)[0].first.record.where in lines[1]
-    assert made.text.splitlines()[: 1 + len(causes(made.steps))] == lines[: 1 + len(causes(made.steps))]
-    told = facts(made)
+    assert {one.code for one in find_causes(made.steps)} == {named}
+    lines = render_report(made, every=False).splitlines()
+    assert len(lines) <= 4 and named in lines[1] and find_causes(made.steps)[0].first.record.where in lines[1]
+    assert made.text.splitlines()[: 1 + len(find_causes(made.steps))] == lines[: 1 + len(find_causes(made.steps))]
+    told = build_answer(made)
     assert [(one.code, one.steps, one.operands) for one in told.causes] == [
-        (one.code, one.count, list(one.operands)) for one in causes(made.steps)
+        (one.code, one.count, list(one.operands)) for one in find_causes(made.steps)
     ]
-    assert sum(len(one.repairs) for one in told.causes) == sum(len(one.repairs) for one in causes(made.steps))
+    assert sum(len(one.repairs) for one in told.causes) == sum(len(one.repairs) for one in find_causes(made.steps))
 
 
 def test_the_command_leads_with_causes_and_shows_steps_when_asked(tmp_path: Path) -> None:
     path = tmp_path / "wrong.lscap"
-    made = loop(4, a=lambda s: 0)
+    made = build_loop(4, a=lambda s: 0)
     path.write_bytes(capture.write(Capture(tuple(step.record for step in made.steps))))
-    brief, every = (CliRunner().invoke(attach(), ["capture", "verify", str(path), *more]) for more in ([], ["--all"]))
+    brief, every = (
+        CliRunner().invoke(build_cli(), ["capture", "verify", str(path), *more]) for more in ([], ["--all"])
+    )
     assert brief.exit_code == every.exit_code == 1
     assert "✗ step" not in brief.output and "--all" in brief.output and "k_step_missing" in brief.output
     assert every.output.count("✗ step") == 3 and "first wrong: step 1" in every.output
 
 
 def test_a_right_capture_has_no_causes() -> None:
-    made = loop(4)
-    assert causes(made.steps) == () and text(made, every=False) == made.text and "✓ step" in text(made, every=False)
+    made = build_loop(4)
+    assert (
+        find_causes(made.steps) == ()
+        and render_report(made, every=False) == made.text
+        and "✓ step" in render_report(made, every=False)
+    )

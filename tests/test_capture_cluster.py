@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from lanescope import capture, find
-from lanescope.capture import form
-from lanescope.render.capture_header import header
+from lanescope.capture import file_format
+from lanescope.render.capture_header import render_header
 
 STEPS, CLUSTERS = 16, 4
 KERNEL = r"""
@@ -59,11 +59,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128) pair
 
 def open_device() -> Any:
     """The device of this machine; the test is skipped without one that has clusters."""
-    from lanescope.app.hardware.device import Cuda
+    from lanescope.app.hardware.device import CudaDevice
     from lanescope.errors import LayoutError
 
     try:
-        device = Cuda()
+        device = CudaDevice()
         lacking = device.supports(find("wgmma.mma_async.m64n8k16.f32.bf16.bf16"))
     except LayoutError as error:
         pytest.skip(error.message)
@@ -78,16 +78,16 @@ def run_kernel(device: Any, first: int, last: int) -> bytes:
 
     cupy = device.cupy
     module = cupy.cuda.function.Module()
-    module.load(compile_text(f"#define LANESCOPE 1\n{header()}{KERNEL}", device.target))
+    module.load(compile_text(f"#define LANESCOPE 1\n{render_header()}{KERNEL}", device.target))
     kernel = module.get_function("paired")
     driver, size = cupy.cuda.driver, 72 * 16 * STEPS * 2
     driver.funcSetAttribute(kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, size)
-    buffer = cupy.asarray(form.empty(8 << 20, (first, last)))
+    buffer = cupy.asarray(file_format.empty(8 << 20, (first, last)))
     out = cupy.zeros(2 * CLUSTERS * 128, np.float32)
     kernel((2 * CLUSTERS,), (128,), (out, buffer), shared_mem=size)
     cupy.cuda.runtime.deviceSynchronize()
     raw = cupy.asnumpy(buffer)
-    used = int(raw[: form.HEADER_BYTES].view(form.HEADER_TYPE)["used"][0])
+    used = int(raw[: file_format.HEADER_BYTES].view(file_format.HEADER_TYPE)["used"][0])
     return bytes(raw[:used])
 
 
@@ -98,7 +98,7 @@ def test_the_kernel_is_whole() -> None:
 @pytest.mark.parametrize(("asked", "blocks"), [((0, 0), {0, 1}), ((5, 5), {4, 5}), ((1, 2), {0, 1, 2, 3})])
 def test_one_cluster_of_several_is_recorded_whole(asked: tuple[int, int], blocks: set[int]) -> None:
     raw = run_kernel(open_device(), *asked)
-    read = form.read(raw)
+    read = file_format.read(raw)
     assert {one.block[0] for one in read.records} == blocks and not read.dropped
     assert len(read.records) == STEPS * len(blocks)
     assert capture.verify(raw).ok

@@ -8,37 +8,37 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.hardware.captures import EXAMPLES, MISTAKES, Example, folder, program
-from lanescope.capture.fills import EIGHT_BIT, codes
-from lanescope.render.capture_header import header
-from tests.cpp import compiler
+from lanescope.app.hardware.captures import EXAMPLES, MISTAKES, ExampleProgram, find_examples, render_program
+from lanescope.capture.fills import EIGHT_BIT, compute_codes
+from lanescope.render.capture_header import render_header
+from tests.cpp import find_compiler
 from tests.ptxas import assembler, nvcc, nvrtc, sass
 
-needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+needs_nvrtc = pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 needs_sass = pytest.mark.skipif(
-    nvrtc.library() is None or assembler.ptxas() is None or sass.nvdisasm() is None,
+    nvrtc.find_library() is None or assembler.find_ptxas() is None or sass.find_nvdisasm() is None,
     reason="no NVRTC, ptxas or nvdisasm: make test installs them",
 )
 MACRO = re.compile(r"^ *LANESCOPE_\w+\(.*?\);\n", re.M | re.S)
 
 
 def test_the_header_is_complete() -> None:
-    text = header()
+    text = render_header()
     assert not re.search(r"@\w+@", text) and max(map(len, text.splitlines())) <= 120
     assert text.isascii() or "…" in text
 
 
 def test_off_the_macros_do_not_even_look_at_their_arguments(tmp_path: Path) -> None:
-    if not compiler():
+    if not find_compiler():
         pytest.skip("no host compiler")
-    (tmp_path / "lanescope.cuh").write_text(header().replace("#include <cuda_runtime.h>", ""))
-    macros = sorted(set(re.findall(r"^#define (LANESCOPE_\w+)\(\.\.\.\) \(\(void\)0\)$", header(), re.M)))
+    (tmp_path / "lanescope.cuh").write_text(render_header().replace("#include <cuda_runtime.h>", ""))
+    macros = sorted(set(re.findall(r"^#define (LANESCOPE_\w+)\(\.\.\.\) \(\(void\)0\)$", render_header(), re.M)))
     assert len(macros) == 8
     uses = "".join(f'  {name}(nothing, at, "all");\n' for name in macros)
     text = f'#define __CUDACC_RTC__\n#include "lanescope.cuh"\nint main() {{\n{uses}  return 0;\n}}\n'
     (tmp_path / "off.cpp").write_text(text)
     done = subprocess.run(
-        [str(compiler()), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(tmp_path / "off.cpp")],
+        [str(find_compiler()), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(tmp_path / "off.cpp")],
         capture_output=True,
         text=True,
     )
@@ -47,17 +47,17 @@ def test_off_the_macros_do_not_even_look_at_their_arguments(tmp_path: Path) -> N
 
 def test_the_lane_that_takes_a_record_s_place_tells_the_others() -> None:
     took, told = (
-        re.search(r"if \(lane\(\) == (\d+)\) \{\n +at = atomicAdd", header()),
-        re.search(r"at = __shfl_sync\(0xffffffffu, at, (\d+)\)", header()),
+        re.search(r"if \(lane\(\) == (\d+)\) \{\n +at = atomicAdd", render_header()),
+        re.search(r"at = __shfl_sync\(0xffffffffu, at, (\d+)\)", render_header()),
     )
     assert took and told and took[1] == told[1]
 
 
 def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None:
     """Compiled for the host and executed."""
-    if not compiler():
+    if not find_compiler():
         pytest.skip("no host compiler")
-    (tmp_path / "lanescope.cuh").write_text(header())
+    (tmp_path / "lanescope.cuh").write_text(render_header())
     prints = "".join(
         f'std::printf("%u ", lanescope::{call});\n'
         for mn in (0, 1, 112, 113, 239, 240, 1000, 4095)
@@ -74,11 +74,11 @@ def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None
     text = f'#define __CUDACC_RTC__\n#include "lanescope.cuh"\n#include <cstdio>\nint main() {{\n{prints}}}\n'
     (tmp_path / "fills.cpp").write_text(text)
     subprocess.run(
-        [str(compiler()), "-std=c++17", "-o", str(tmp_path / "fills"), str(tmp_path / "fills.cpp")], check=True
+        [str(find_compiler()), "-std=c++17", "-o", str(tmp_path / "fills"), str(tmp_path / "fills.cpp")], check=True
     )
     told = subprocess.run([str(tmp_path / "fills")], capture_output=True, text=True, check=True).stdout.split()
     wanted = [
-        codes(mn, k, name, o, part).item()
+        compute_codes(mn, k, name, o, part).item()
         for mn in (0, 1, 112, 113, 239, 240, 1000, 4095)
         for k in (0, 1, 112, 127, 128, 4095)
         for o in "ab"
@@ -89,19 +89,19 @@ def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None
 
 @needs_nvrtc
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
-def test_examples_compile_with_nvrtc(example: Example) -> None:
+def test_examples_compile_with_nvrtc(example: ExampleProgram) -> None:
     """Right, and with a mistake; warnings of the compiler stand in the log of an error only."""
     for mistake in (0, MISTAKES - 1):
-        assert nvrtc.compile_ptx(program(example, mistake), "sm_90a")[1] == ""
+        assert nvrtc.compile_ptx(render_program(example, mistake), "sm_90a")[1] == ""
 
 
 @needs_nvrtc
 def test_a_block_reads_its_own_window() -> None:
     """In a cluster, bits 24 and up of a shared address are the block's rank; words and captures have none of them."""
-    ptx, said = nvrtc.compile_ptx(program(EXAMPLES[3], 0), "sm_90a")
+    ptx, said = nvrtc.compile_ptx(render_program(EXAMPLES[3], 0), "sm_90a")
     assert said == "" and "lanescope_shared" in ptx
     assert re.search(r"and\.b32\s+%r\d+, %r\d+, -16777216;", ptx)
-    text = header()
+    text = render_header()
     begins = re.search(r"const unsigned (\w+) = shared_window\(\) \+ first;", text)
     assert begins and f'"r"({begins[1]} + n)' in text and text.count("ld.shared") == 1
     assert "[lane()] = address & OWN;" in text and "place.window_first & OWN" in text
@@ -110,7 +110,7 @@ def test_a_block_reads_its_own_window() -> None:
 @needs_nvrtc
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_100a"])
 def test_the_header_compiles_for_other_targets(target: str) -> None:
-    text = next(one for one in EXAMPLES if one.threads == 32).text()
+    text = next(one for one in EXAMPLES if one.threads == 32).render_source()
     text = text.replace(".m16n8k16.", ".m16n8k8.").replace("%4, %5, %6, %7}, {%8, %9}", "%4, %5}, {%8}")
     ptx, said = nvrtc.compile_ptx("#define LANESCOPE 1\n" + text, target)
     assert said == "" and "ld.shared.v4" in ptx
@@ -118,50 +118,52 @@ def test_the_header_compiles_for_other_targets(target: str) -> None:
 
 @needs_nvrtc
 def test_a_place_is_that_of_the_program() -> None:
-    ptx, _ = nvrtc.compile_ptx(program(EXAMPLES[0], 0), "sm_90a")
-    lines = (folder() / f"{EXAMPLES[0].name}.cu").read_text().splitlines()
+    ptx, _ = nvrtc.compile_ptx(render_program(EXAMPLES[0], 0), "sm_90a")
+    lines = (find_examples() / f"{EXAMPLES[0].name}.cu").read_text().splitlines()
     number = next(n for n, line in enumerate(lines, 1) if "LANESCOPE_WGMMA" in line)
     name = ", ".join(str(letter) for letter in f"{EXAMPLES[0].name}.cu".encode())
     assert name in ptx and re.search(rf"\b{number}\b", ptx)
 
 
-def machine_code(text: str, file: Path) -> str:
+def compile_machine_code(text: str, file: Path) -> str:
     ptx, said = nvrtc.compile_ptx(text, "sm_90a", optimized=True)
     assert said == ""
-    assert assembler._run(ptx, "sm_90a", file)[0] == 0
-    return subprocess.run([str(sass.nvdisasm()), "-c", str(file)], capture_output=True, text=True, check=True).stdout
+    assert assembler._run_ptxas(ptx, "sm_90a", file)[0] == 0
+    return subprocess.run(
+        [str(sass.find_nvdisasm()), "-c", str(file)], capture_output=True, text=True, check=True
+    ).stdout
 
 
 @needs_sass
 @pytest.mark.parametrize("example", [EXAMPLES[0], EXAMPLES[3]], ids=lambda one: one.name)
-def test_compiled_out_it_costs_nothing(example: Example, tmp_path: Path) -> None:
+def test_compiled_out_it_costs_nothing(example: ExampleProgram, tmp_path: Path) -> None:
     """The machine code is that of the program without the header's macros; with them on it is another."""
-    off = program(example, 0, recorded=False)
+    off = render_program(example, 0, recorded=False)
     begin = off.index(f'#line 1 "{example.name}.cu"')
     body = off.rindex('extern "C"')
     assert begin < body
     without = off[:body] + MACRO.sub("", off[body:])
     assert "LANESCOPE_" not in without[body:] and "LANESCOPE_" in off[body:]
-    told = machine_code(off, tmp_path / "off.cubin")
-    assert told == machine_code(without, tmp_path / "without.cubin")
-    assert told != machine_code(program(example, 0), tmp_path / "on.cubin")
+    told = compile_machine_code(off, tmp_path / "off.cubin")
+    assert told == compile_machine_code(without, tmp_path / "without.cubin")
+    assert told != compile_machine_code(render_program(example, 0), tmp_path / "on.cubin")
 
 
-@pytest.mark.skipif(nvcc.nvcc() is None, reason=nvcc.MISSING)
+@pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
 @pytest.mark.parametrize("example", [EXAMPLES[1]], ids=lambda one: one.name)
-def test_an_example_compiles_with_nvcc(example: Example, tmp_path: Path) -> None:
+def test_an_example_compiles_with_nvcc(example: ExampleProgram, tmp_path: Path) -> None:
     """Host side and all; every warning is an error but those about wgmma, which come as advice."""
-    (tmp_path / "lanescope.cuh").write_text(header())
-    options = ["-gencode", "arch=compute_90a,code=sm_90a", "-DLANESCOPE=1", f"-I{folder()}", f"-I{tmp_path}"]
+    (tmp_path / "lanescope.cuh").write_text(render_header())
+    options = ["-gencode", "arch=compute_90a,code=sm_90a", "-DLANESCOPE=1", f"-I{find_examples()}", f"-I{tmp_path}"]
     good, said = nvcc.compile_object(f'#include "{example.name}.cu"\n', tmp_path, options)
     assert good, said
 
 
 def test_a_cluster_is_recorded_whole(tmp_path: Path) -> None:
     """Compiled for the host: every block of every cluster, against the blocks counted one by one."""
-    if not compiler():
+    if not find_compiler():
         pytest.skip("no host compiler")
-    (tmp_path / "lanescope.cuh").write_text(header())
+    (tmp_path / "lanescope.cuh").write_text(render_header())
     asks = [
         (grid, cluster, first, last)
         for grid, cluster in (
@@ -183,7 +185,7 @@ def test_a_cluster_is_recorded_whole(tmp_path: Path) -> None:
     )
     text = f'#define __CUDACC_RTC__\n#include <cstdio>\n#include "lanescope.cuh"\nint main() {{\n{calls}}}\n'
     (tmp_path / "range.cpp").write_text(text)
-    command = [str(compiler()), "-std=c++17", "-Wall", "-Wextra", "-Werror", str(tmp_path / "range.cpp")]
+    command = [str(find_compiler()), "-std=c++17", "-Wall", "-Wextra", "-Werror", str(tmp_path / "range.cpp")]
     subprocess.run([*command, "-o", str(tmp_path / "range")], check=True, capture_output=True)
     answers = subprocess.run([str(tmp_path / "range")], check=True, capture_output=True, text=True).stdout.split()
     for (grid, cluster, first, last), answer in zip(asks, answers, strict=True):
@@ -193,10 +195,10 @@ def test_a_cluster_is_recorded_whole(tmp_path: Path) -> None:
         assert answer == "".join("1" if one in wanted else "0" for one in own), (grid, cluster, first, last)
 
 
-@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+@pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 def test_the_registers_of_a_cluster_assemble() -> None:
-    moves = re.findall(r'asm\("(mov\.u32 %0, %%cluster_\w+\.[xyz];)"', header())
+    moves = re.findall(r'asm\("(mov\.u32 %0, %%cluster_\w+\.[xyz];)"', render_header())
     assert len(moves) == 6
     body = "\n".join(move.replace("%%", "%").replace("%0", "r") for move in moves)
     text = f".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {{ .reg .u32 r;\n{body}\nret; }}"
-    assert assembler.judged(text, "sm_90")[0] == 0
+    assert assembler.judge_text(text, "sm_90")[0] == 0

@@ -9,13 +9,22 @@ import numpy as np
 import pytest
 
 from lanescope import capture
+from lanescope.capture import file_format
 from lanescope.capture import fills as fill
-from lanescope.capture import form
-from lanescope.capture import given as matrices
-from lanescope.capture.form import HEADER, HEADER_BYTES, HEADER_TYPE, RECORD, RECORD_BYTES, RECORD_TYPE, Capture, Record
+from lanescope.capture import operand_sources as matrices
+from lanescope.capture.file_format import (
+    HEADER,
+    HEADER_BYTES,
+    HEADER_TYPE,
+    RECORD,
+    RECORD_BYTES,
+    RECORD_TYPE,
+    Capture,
+    Record,
+)
 from lanescope.errors import LayoutError
-from lanescope.ptx.codec import decode
-from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.codec import decode_bits
+from lanescope.ptx.dtypes import get_dtype
 
 RNG = np.random.default_rng(3)
 WGMMA = Record(
@@ -67,7 +76,7 @@ MMA = Record(
 WHOLE = Capture((WGMMA, LOAD, MMA))
 
 
-def same(one: Record, other: Record) -> bool:
+def is_same(one: Record, other: Record) -> bool:
     for name in Record.__slots__:
         left, right = getattr(one, name), getattr(other, name)
         if name == "registers":
@@ -82,7 +91,7 @@ def test_what_is_written_is_read() -> None:
     raw = capture.write(WHOLE)
     for given in (raw, bytearray(raw), memoryview(raw), np.frombuffer(raw, np.uint8), np.frombuffer(raw, np.int32)):
         told = capture.read(given)
-        assert all(same(a, b) for a, b in zip(told.records, WHOLE.records, strict=True))
+        assert all(is_same(a, b) for a, b in zip(told.records, WHOLE.records, strict=True))
         assert told.dropped == 0 and not told.cut
     assert told.records[0].warp == 4 and told.records[0].where == "kernel.cu:42"
 
@@ -106,7 +115,7 @@ def test_an_empty_buffer_has_no_records() -> None:
         assert error.value.code == "bad_capture" and error.value.field in ("size", "blocks")
 
 
-def refused(raw: bytes) -> str:
+def get_refusal(raw: bytes) -> str:
     with pytest.raises(LayoutError) as error:
         capture.read(raw)
     assert error.value.code == "bad_capture" and error.value.field == "capture" and error.value.hint
@@ -115,25 +124,25 @@ def refused(raw: bytes) -> str:
 
 @pytest.mark.parametrize("cut", [1, 100, 1000, 3000])
 def test_a_truncated_file_is_refused(cut: int) -> None:
-    assert "truncated" in refused(capture.write(WHOLE)[:-cut])
+    assert "truncated" in get_refusal(capture.write(WHOLE)[:-cut])
 
 
 def test_foreign_files_are_refused() -> None:
     for raw in (b"", b"LANE", b"\x93NUMPY" + bytes(200), bytes(4096)):
-        assert "no capture" in refused(raw)
-    assert "truncated" in refused(capture.write(WHOLE)[:20])
+        assert "no capture" in get_refusal(raw)
+    assert "truncated" in get_refusal(capture.write(WHOLE)[:20])
     with pytest.raises(LayoutError, match="objects"):
         capture.read(np.array([None]))
 
 
-def changed(row: str, value: int, at: int, kind: np.dtype) -> bytes:
+def change_record(row: str, value: int, at: int, kind: np.dtype) -> bytes:
     data = np.frombuffer(capture.write(WHOLE), np.uint8).copy()
     data[at : at + kind.itemsize].view(kind)[row] = value
     return data.tobytes()
 
 
 def test_other_versions_are_refused_by_number() -> None:
-    assert "version 2" in refused(changed("version", 2, 0, HEADER_TYPE))
+    assert "version 2" in get_refusal(change_record("version", 2, 0, HEADER_TYPE))
 
 
 @pytest.mark.parametrize(
@@ -151,12 +160,12 @@ def test_other_versions_are_refused_by_number() -> None:
     ],
 )
 def test_damaged_records_are_refused(row: str, value: int, says: str) -> None:
-    assert says in refused(changed(row, value, HEADER_BYTES, RECORD_TYPE))
+    assert says in get_refusal(change_record(row, value, HEADER_BYTES, RECORD_TYPE))
 
 
 def test_more_records_than_bytes_are_refused() -> None:
-    assert "truncated" in refused(changed("records", 4, 0, HEADER_TYPE))
-    assert "truncated" in refused(changed("records", 0xFFFFFFFF, 0, HEADER_TYPE))
+    assert "truncated" in get_refusal(change_record("records", 4, 0, HEADER_TYPE))
+    assert "truncated" in get_refusal(change_record("records", 0xFFFFFFFF, 0, HEADER_TYPE))
 
 
 def test_structs_have_no_holes() -> None:
@@ -165,32 +174,32 @@ def test_structs_have_no_holes() -> None:
 
 @pytest.mark.parametrize(("row", "wrong"), [("version", 0), ("version", 2), ("header_bytes", 63), ("header_bytes", 65)])
 def test_a_header_of_another_program_is_refused(row: str, wrong: int) -> None:
-    assert "version" in refused(changed(row, wrong, 0, HEADER_TYPE))
+    assert "version" in get_refusal(change_record(row, wrong, 0, HEADER_TYPE))
 
 
 def test_the_extent_is_what_was_used_of_the_capacity() -> None:
     size = len(capture.write(WHOLE))
-    assert form.extent(changed("capacity", 1 << 30, 0, HEADER_TYPE)) == size
-    assert form.extent(changed("capacity", 64, 0, HEADER_TYPE)) == 64
-    assert form.extent(changed("used", 160, 0, HEADER_TYPE)) == 160
+    assert file_format.get_extent(change_record("capacity", 1 << 30, 0, HEADER_TYPE)) == size
+    assert file_format.get_extent(change_record("capacity", 64, 0, HEADER_TYPE)) == 64
+    assert file_format.get_extent(change_record("used", 160, 0, HEADER_TYPE)) == 160
     head = np.frombuffer(capture.write(WHOLE)[:HEADER_BYTES], HEADER_TYPE).copy()
-    head["used"], head["capacity"] = form.MOST_FILE, 1 << 40
-    assert form.extent(head.tobytes()) == form.MOST_FILE
-    head["used"] = form.MOST_FILE + 1
+    head["used"], head["capacity"] = file_format.MOST_FILE, 1 << 40
+    assert file_format.get_extent(head.tobytes()) == file_format.MOST_FILE
+    head["used"] = file_format.MOST_FILE + 1
     with pytest.raises(LayoutError):
-        form.extent(head.tobytes())
+        file_format.get_extent(head.tobytes())
 
 
 def test_fewer_records_than_were_written_are_the_first_ones() -> None:
     for count in range(4):
-        assert len(capture.read(changed("records", count, 0, HEADER_TYPE)).records) == count
+        assert len(capture.read(change_record("records", count, 0, HEADER_TYPE)).records) == count
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"text": "x" * (form.MOST_TEXT - 3)},
-        {"window": np.zeros(form.MOST_WINDOW, np.uint8)},
+        {"text": "x" * (file_format.MOST_TEXT - 3)},
+        {"window": np.zeros(file_format.MOST_WINDOW, np.uint8)},
         {"label": "ä"},
         *({"registers": {name: np.ones((32, n), np.uint32)}} for name in "abcd" for n in (1, 256)),
         {"addresses": np.arange(32, dtype=np.uint32)},
@@ -202,14 +211,14 @@ def test_fewer_records_than_were_written_are_the_first_ones() -> None:
 def test_a_record_at_its_bounds_is_read_as_it_was_written(change: dict) -> None:
     one = dataclasses.replace(MMA, **{"registers": {}, "file": "", "text": "", **change})
     (found,) = capture.read(capture.write(Capture((one,)))).records
-    assert same(found, one)
+    assert is_same(found, one)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"text": "x" * (form.MOST_TEXT - 2)},
-        {"window": np.zeros(form.MOST_WINDOW + 1, np.uint8)},
+        {"text": "x" * (file_format.MOST_TEXT - 2)},
+        {"window": np.zeros(file_format.MOST_WINDOW + 1, np.uint8)},
         {"label": "A\0B"},
         *({"registers": {name: np.ones((32, 257), np.uint32)}} for name in "abcd"),
     ],
@@ -217,13 +226,13 @@ def test_a_record_at_its_bounds_is_read_as_it_was_written(change: dict) -> None:
 )
 def test_a_record_beyond_its_bounds_is_damaged(change: dict) -> None:
     one = dataclasses.replace(MMA, **{"registers": {}, "file": "", "text": "", **change})
-    assert "damaged" in refused(capture.write(Capture((one,))))
+    assert "damaged" in get_refusal(capture.write(Capture((one,))))
 
 
 @pytest.mark.parametrize(("number", "kind"), [(1, "wgmma"), (2, "ldmatrix"), (3, "mma"), (4, "fragment")])
 def test_kinds_are_numbered(number: int, kind: str) -> None:
-    assert capture.read(changed("kind", number, HEADER_BYTES, RECORD_TYPE)).records[0].kind == kind
-    assert "damaged" in refused(changed("kind", 0, HEADER_BYTES, RECORD_TYPE))
+    assert capture.read(change_record("kind", number, HEADER_BYTES, RECORD_TYPE)).records[0].kind == kind
+    assert "damaged" in get_refusal(change_record("kind", 0, HEADER_BYTES, RECORD_TYPE))
 
 
 def test_an_empty_buffer_has_whole_grains_and_says_which_blocks_record() -> None:
@@ -273,7 +282,7 @@ def test_tensors_of_other_libraries_are_brought_to_the_host() -> None:
         def cpu(self) -> Torch:
             raise AssertionError("detach comes first")
 
-    assert [matrices.on_host(one) for one in (Cupy(), Torch(True), Torch(False), Grad(True), Grad(False), 3)] == [
+    assert [matrices.copy_to_host(one) for one in (Cupy(), Torch(True), Torch(False), Grad(True), Grad(False), 3)] == [
         *("got", "its numbers", "its numbers", "its numbers", "its numbers", 3)
     ]
 
@@ -281,12 +290,12 @@ def test_tensors_of_other_libraries_are_brought_to_the_host() -> None:
 HALF = np.arange(512, dtype=np.float16).reshape(16, 32)
 
 
-def known(
+def make_known_codes(
     name: str, a: object, b: object, nk: bool = False, stored: int = 1
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """The codes [mn][k] of A and of B, and the notes."""
     notes: list[str] = []
-    found = matrices.known_of((name, name), [[]], a=a, b=b, nk=nk, notes=notes, steps=(), kept=stored)
+    found = matrices.identify_operands((name, name), [[]], a=a, b=b, nk=nk, notes=notes, steps=(), kept=stored)
     return found["a"].codes[0], found["b"].codes[0], notes
 
 
@@ -294,19 +303,19 @@ def test_a_and_b_are_kept_along_k() -> None:
     """A as (m, k), B turned from (k, n); (n, k) where it is said, or where nothing else fits."""
     bits = HALF.view(np.uint16)
     for b, nk, noted in ((HALF.T, False, 0), (HALF, True, 0), (HALF, False, 1)):
-        codes_a, codes_b, notes = known("f16", HALF, b, nk)
+        codes_a, codes_b, notes = make_known_codes("f16", HALF, b, nk)
         assert np.array_equal(codes_a, bits) and np.array_equal(codes_b, bits) and len(notes) == noted
 
 
 @pytest.mark.parametrize("name", ["bf16", "tf32", "e4m3", "s8", "u8"])
 def test_given_matrices_are_elements_of_the_instructions_type(name: str) -> None:
     whole = (np.arange(512) % 8).reshape(16, 32)
-    codes_a, codes_b, _ = known(name, whole, whole.T)
-    assert np.array_equal(decode(codes_a.astype(np.uint64), name), whole) and np.array_equal(codes_a, codes_b)
+    codes_a, codes_b, _ = make_known_codes(name, whole, whole.T)
+    assert np.array_equal(decode_bits(codes_a.astype(np.uint64), name), whole) and np.array_equal(codes_a, codes_b)
 
 
 def test_a_stored_half_of_a_sparse_matrix_has_twice_its_k() -> None:
-    codes_a, codes_b, _ = known("f16", HALF[:, :16], HALF, True, 2)
+    codes_a, codes_b, _ = make_known_codes("f16", HALF[:, :16], HALF, True, 2)
     assert codes_a.shape == (16, 16) and codes_b.shape == (16, 32)
 
 
@@ -329,7 +338,7 @@ def test_matrices_that_do_not_fit_are_refused(
     name: str, a: object, b: object, nk: bool, stored: int, field: str
 ) -> None:
     with pytest.raises(LayoutError) as error:
-        known(name, a, b, nk, stored)
+        make_known_codes(name, a, b, nk, stored)
     assert error.value.field == field
 
 
@@ -341,24 +350,24 @@ def test_fills_tell_each_element_of_a_period_apart(name: str) -> None:
     """And A from B: one code where an element has one of its own, else 16 bytes along K, and along M or N; every code
     is a finite number, neither zero nor subnormal where the type has a normal range.
     """
-    mn, k = fill.periods(name)
-    parts, per = range(1, fill.passes(name) + 1), fill.blocks(name)
+    mn, k = fill.get_periods(name)
+    parts, per = range(1, fill.count_passes(name) + 1), fill.count_blocks(name)
     single: list[np.ndarray] = []
     along: dict[int, list[np.ndarray]] = {0: [], 1: []}
     for operand in "ab":
         codes = [
-            fill.codes(np.arange(mn)[:, None], np.arange(k)[None, :], name, operand, part).astype(np.int64)
+            fill.compute_codes(np.arange(mn)[:, None], np.arange(k)[None, :], name, operand, part).astype(np.int64)
             for part in parts
         ]
         for one in codes:
-            values = decode(one.astype(np.uint64), name)
-            assert np.isfinite(values).all() and (values != 0).all() and one.max() < 1 << dtype(name).bits
+            values = decode_bits(one.astype(np.uint64), name)
+            assert np.isfinite(values).all() and (values != 0).all() and one.max() < 1 << get_dtype(name).bits
         single.append(sum(one << 32 * n for n, one in enumerate(codes)).ravel())
         along[0].append(codes[0].reshape(-1, per) if k % per == 0 else codes[0][:0])
         along[1].append(codes[0].T.reshape(-1, per) if mn % per == 0 else codes[0][:0])
     if len(parts) == 2:
         assert np.unique(np.concatenate(single)).size == 2 * mn * k
-    for chunks in along.values() if dtype(name).bits == 16 else [along[0]]:
+    for chunks in along.values() if get_dtype(name).bits == 16 else [along[0]]:
         whole = np.concatenate(chunks)
         assert np.unique(whole, axis=0).shape == whole.shape
     if name == "tf32":
@@ -367,7 +376,7 @@ def test_fills_tell_each_element_of_a_period_apart(name: str) -> None:
 
 def test_a_fill_repeats_by_its_periods_and_turns_with_b() -> None:
     for name, kind in (("bf16", np.uint16), ("tf32", np.uint32)):
-        mn, k = fill.periods(name)
+        mn, k = fill.get_periods(name)
         whole = capture.fill((mn + 8, k + 64), name)
         assert whole.dtype == kind and k > 7 * 64
         assert np.array_equal(whole[mn:, k:], whole[:8, :64]) and not np.array_equal(whole[:8, 128:192], whole[:8, :64])

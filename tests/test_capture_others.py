@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from lanescope import capture
-from lanescope.app.hardware import planted
+from lanescope.app.hardware import capture_verdicts
 from lanescope.capture.report import Verified
 from lanescope.errors import LayoutError
-from tests.captured import FOLDER
+from tests.h200_captures import FOLDER
 
 RUNS = {
     "w1_bf16_64B_ring-right": "",
@@ -42,50 +42,52 @@ RUNS = {
 
 
 @lru_cache(maxsize=1)
-def files() -> dict[str, bytes]:
+def read_files() -> dict[str, bytes]:
     with tarfile.open(FOLDER / "others.tar.xz") as archive:
         read = {member.name: archive.extractfile(member) for member in archive}
         return {name: file.read() for name, file in read.items() if file is not None}
 
 
 @lru_cache(maxsize=32)
-def told(run: str) -> Verified:
-    return capture.verify([files()[name] for name in sorted(files()) if name.startswith(f"{run}-fill")])
+def verify_run(run: str) -> Verified:
+    return capture.verify([read_files()[name] for name in sorted(read_files()) if name.startswith(f"{run}-fill")])
 
 
 def test_other_kernels_are_judged_as_they_are() -> None:
     for run, code in RUNS.items():
-        made = told(run)
-        assert (made.verdict, planted.named(made)) == (("mismatch", [code]) if code else ("match", [])), run
+        made = verify_run(run)
+        assert (made.verdict, capture_verdicts.list_causes(made)) == (
+            ("mismatch", [code]) if code else ("match", [])
+        ), run
         assert (not made.unread and all(one.verdict == "match" for one in made.accumulators)) or code, run
 
 
 def test_matrices_of_other_kernels() -> None:
     for name in ("w4_s8", "w6_sparse", "p4_plain_tf32"):
-        a, b = (np.load(io.BytesIO(files()[f"{name}-{letter}.npy"])) for letter in "ab")
-        made = capture.verify(files()[f"{name}-right-real.lscap"], a, b, nk=True)
+        a, b = (np.load(io.BytesIO(read_files()[f"{name}-{letter}.npy"])) for letter in "ab")
+        made = capture.verify(read_files()[f"{name}-right-real.lscap"], a, b, nk=True)
         assert made.ok and made.source == "matrices", name
         if name == "w6_sparse":
             with pytest.raises(LayoutError) as error:
-                capture.verify(files()[f"{name}-right-real.lscap"], a[:, :64], b, nk=True)
+                capture.verify(read_files()[f"{name}-right-real.lscap"], a[:, :64], b, nk=True)
             assert "(m, k / 2)" in error.value.hint
 
 
 def test_blocks_of_a_cluster_record_their_own_memory() -> None:
     """The window of a block that is not its cluster's first; as recorded, addresses count from the window."""
-    records = capture.read(files()["w7_blocks_at-right-fill1.lscap"]).records
+    records = capture.read(read_files()["w7_blocks_at-right-fill1.lscap"]).records
     assert {one.block for one in records} == {(x, y, 0) for x in (0, 1) for y in (0, 1)}
     assert {one.window_first for one in records if len(one.window)} == {1024}
 
 
 def test_warpgroups_that_multiply_the_same_slices_are_mentioned() -> None:
-    text = told("w1_bf16_64B_ring-wgoffset").text
+    text = verify_run("w1_bf16_64B_ring-wgoffset").text
     assert "Warpgroup 0 of block 0, 0, 0 and warpgroup 1 of block 0, 0, 0 multiply the same slices" in text
-    assert "multiply the same slices" not in told("w1_bf16_64B_ring-right").text
+    assert "multiply the same slices" not in verify_run("w1_bf16_64B_ring-right").text
 
 
 def test_registers_of_a_load_that_an_mma_takes_in_another_order() -> None:
-    made = told("p3_4warps_x4_pairs-b_pairs")
+    made = verify_run("p3_4warps_x4_pairs-b_pairs")
     first = made.first_wrong
     assert first is not None and first.causes[0].code == "registers_exchanged"
     assert "B is given registers 0 and 1 of the load at" in first.causes[0].message
@@ -93,6 +95,6 @@ def test_registers_of_a_load_that_an_mma_takes_in_another_order() -> None:
 
 
 def test_calls_that_were_left_out_are_counted() -> None:
-    raw = files()["when.lscap"]
+    raw = read_files()["when.lscap"]
     assert capture.read(raw).skipped == 12 and len(capture.read(raw).records) == 2
     assert "LANESCOPE_WHEN left out 12 calls" in capture.verify(raw).text

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from lanescope import capture
-from lanescope.app.hardware import captures, planted
+from lanescope.app.hardware import capture_verdicts, captures
 from lanescope.app.hardware.captures import EXAMPLES
-from lanescope.capture.form import Capture
+from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified
-from tests import captured
+from tests import h200_captures
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def client() -> Any:
 
 
 def test_the_api_and_the_page_say_what_the_engine_says(client: Any) -> None:
-    raw = captured.fills_of("wgmma_tma_k_major", 2)[0]
+    raw = h200_captures.list_fills("wgmma_tma_k_major", 2)[0]
     answer = client.post("/api/v1/captures/verify", json={"capture": base64.b64encode(raw).decode()})
     made = answer.json()
     assert answer.status_code == 200 and made["verdict"] == "mismatch" and made["first_wrong"] == 4
@@ -37,12 +37,12 @@ def test_the_api_and_the_page_say_what_the_engine_says(client: Any) -> None:
     page = client.post("/capture", files={"capture": ("k.lscap", raw)})
     assert page.status_code == 200 and 'data-verdict="mismatch"' in page.text
     assert "The K step runs past the swizzle atom" in page.text and "/descriptor/wgmma/0x" in page.text
-    passes = dict(zip(("capture", "second"), captured.fills_of("wgmma_fp8_a_registers", 4), strict=True))
+    passes = dict(zip(("capture", "second"), h200_captures.list_fills("wgmma_fp8_a_registers", 4), strict=True))
     page = client.post("/capture", files={name: (name, held) for name, held in passes.items()}).text
     assert "Registers 1 and 2 of A are exchanged. Register 1 of thread 0 begins with A[8,0]" in page
     assert "✗8,0" in page
-    raw = captured.files()["ldmatrix_padded-0-real.lscap"]
-    npy = {name: captured.files()[f"ldmatrix_padded-{name}.npy"] for name in "ab"}
+    raw = h200_captures.read_files()["ldmatrix_padded-0-real.lscap"]
+    npy = {name: h200_captures.read_files()[f"ldmatrix_padded-{name}.npy"] for name in "ab"}
     page = client.post(
         "/capture", files={"capture": ("k", raw), **{n: (n, f) for n, f in npy.items()}}, data={"nk": "1"}
     )
@@ -50,7 +50,7 @@ def test_the_api_and_the_page_say_what_the_engine_says(client: Any) -> None:
 
 
 def test_what_is_no_capture_is_refused_at_its_field(client: Any) -> None:
-    raw = captured.fills_of("ldmatrix_padded", 0)[0]
+    raw = h200_captures.list_fills("ldmatrix_padded", 0)[0]
     for files, label in (
         ({"capture": b"x" * 100}, "Capture"),
         ({"capture": raw[:5000]}, "Capture"),
@@ -66,38 +66,38 @@ def test_what_is_no_capture_is_refused_at_its_field(client: Any) -> None:
 
 @pytest.mark.parametrize("name", ["k-step", "panel", "strides", "right"])
 def test_the_examples_of_the_page_are_what_they_say(client: Any, name: str) -> None:
-    from lanescope.app.capture.examples import file
+    from lanescope.app.capture.examples import build_capture
 
     code = {"k-step": ["k_advance_past_atom"], "panel": ["panel_stride_wrong"], "strides": ["lbo_sbo_swapped"]}
-    assert planted.named(capture.verify(file(name))) == code.get(name, [])
+    assert capture_verdicts.list_causes(capture.verify(build_capture(name))) == code.get(name, [])
     assert client.get(f"/capture?example={name}").status_code == 200
 
 
 def test_the_command_has_a_status_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from typer.testing import CliRunner
 
-    from lanescope.app.cli import attach
-    from lanescope.render.capture_header import header
+    from lanescope.app.cli import build_cli
+    from lanescope.render.capture_header import render_header
 
     def run(*words: str) -> tuple[int, str]:
-        made = CliRunner().invoke(attach(), ["capture", *words])
+        made = CliRunner().invoke(build_cli(), ["capture", *words])
         return made.exit_code, made.output
 
     for name, raw in (
-        ("right", captured.fills_of("ldmatrix_padded", 0)[0]),
+        ("right", h200_captures.list_fills("ldmatrix_padded", 0)[0]),
         ("none", capture.write(Capture(()))),
-        ("wrong", captured.fills_of("ldmatrix_padded", 1)[0]),
+        ("wrong", h200_captures.list_fills("ldmatrix_padded", 1)[0]),
     ):
         (tmp_path / name).write_bytes(raw)
     assert [run("verify", str(tmp_path / name))[0] for name in ("right", "wrong", "none")] == [0, 1, 2]
     assert "matrices_exchanged" in run("verify", str(tmp_path / "wrong"))[1]
     assert json.loads(run("verify", str(tmp_path / "wrong"), "--json")[1])["first_wrong"] == 0
     for letter in "ab":
-        (tmp_path / f"{letter}.npy").write_bytes(captured.files()[f"ldmatrix_padded-{letter}.npy"])
-    (tmp_path / "real").write_bytes(captured.files()["ldmatrix_padded-5-real.lscap"])
+        (tmp_path / f"{letter}.npy").write_bytes(h200_captures.read_files()[f"ldmatrix_padded-{letter}.npy"])
+    (tmp_path / "real").write_bytes(h200_captures.read_files()["ldmatrix_padded-5-real.lscap"])
     given = ["--a", str(tmp_path / "a.npy"), "--b", str(tmp_path / "b.npy"), "--nk"]
     assert run("verify", str(tmp_path / "real"), *given)[0] == 1
-    assert run("header") == (0, header())
+    assert run("header") == (0, render_header())
     out = tmp_path / "fill.npy"
     assert run("fill", "--shape", "4x8", "--type", "bf16", "--operand", "b", str(out))[0] == 0
     assert np.array_equal(np.load(out), capture.fill((4, 8), "bf16", "b"))
@@ -109,9 +109,9 @@ def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
 
     from typer.testing import CliRunner
 
-    from lanescope.app.cli import attach
+    from lanescope.app.cli import build_cli
 
-    right = captured.fills_of("ldmatrix_padded", 0)[0]
+    right = h200_captures.list_fills("ldmatrix_padded", 0)[0]
     large = bytearray(right[:64])
     large[16:32] = (1 << 31).to_bytes(8, "little") * 2
     for head, says in (
@@ -125,7 +125,7 @@ def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
             file.write(head)
             file.truncate(3 << 29)
         tracemalloc.start()
-        made = CliRunner().invoke(attach(), ["capture", "verify", str(path)])
+        made = CliRunner().invoke(build_cli(), ["capture", "verify", str(path)])
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         error = "" if made.exception is None else f"{made.exception} {getattr(made.exception, 'hint', '')}"
@@ -135,25 +135,27 @@ def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
 def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the files of an H200 in the device's place, and one of them exchanged for another mistake's."""
     device = type("Hopper", (), {"supports": lambda self, instruction: ""})()
-    rows = json.loads((captured.FOLDER / "captures.json").read_text())["runs"]
-    monkeypatch.setattr(captures, "together", lambda to, examples, last: rows)
-    monkeypatch.setattr(planted, "opened", lambda folder: captured.files())
+    rows = json.loads((h200_captures.FOLDER / "captures.json").read_text())["runs"]
+    monkeypatch.setattr(captures, "record_all", lambda to, examples, last: rows)
+    monkeypatch.setattr(capture_verdicts, "read_archive", lambda folder: h200_captures.read_files())
 
-    def kept(files: planted.Files, example: captures.Example, mistake: int, real: bool) -> Verified:
+    def kept(files: capture_verdicts.Files, example: captures.ExampleProgram, mistake: int, real: bool) -> Verified:
         """Files that were not exchanged are judged once."""
         own = [name for name in files if name.startswith(f"{example.name}-{mistake}-")]
-        if all(files[name] is captured.files()[name] for name in own):
-            return captured.verified(example.name, mistake, real)
-        return captured.judged(files, example, mistake, real)
+        if all(files[name] is h200_captures.read_files()[name] for name in own):
+            return h200_captures.verify_capture(example.name, mistake, real)
+        return h200_captures.judged(files, example, mistake, real)
 
-    monkeypatch.setattr(planted, "verified", kept)
-    assert planted.run(device) == {one.name: {"ran": 6, "agreed": 6} for one in EXAMPLES}
-    assert planted.run(device, per_kind=1) == {EXAMPLES[0].name: {"ran": 2, "agreed": 2}}  # right, and one mistake
+    monkeypatch.setattr(capture_verdicts, "verify_run", kept)
+    assert capture_verdicts.run_verdicts(device) == {one.name: {"ran": 6, "agreed": 6} for one in EXAMPLES}
+    assert capture_verdicts.run_verdicts(device, per_kind=1) == {
+        EXAMPLES[0].name: {"ran": 2, "agreed": 2}
+    }  # right, and one mistake
     first, name = EXAMPLES[0].name, "{}-{}-fill1.lscap".format
-    changed = dict(captured.files()) | {name(first, 2): captured.files()[name(first, 1)]}
+    changed = dict(h200_captures.read_files()) | {name(first, 2): h200_captures.read_files()[name(first, 1)]}
     rows[5]["d_right"] = True
-    monkeypatch.setattr(planted, "opened", lambda folder: changed)
-    told = planted.run(device)
+    monkeypatch.setattr(capture_verdicts, "read_archive", lambda folder: changed)
+    told = capture_verdicts.run_verdicts(device)
     assert told[first] == {"ran": 6, "agreed": 4, "differs": ["2: named lbo_sbo_swapped", "5: D is right"]}
     assert sum(row["agreed"] for row in told.values()) == 28
-    assert planted.run(type("Ampere", (), {"supports": lambda self, instruction: "sm_80"})()) == {}
+    assert capture_verdicts.run_verdicts(type("Ampere", (), {"supports": lambda self, instruction: "sm_80"})()) == {}

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from lanescope import capture, find
-from lanescope.app.hardware import captures, planted
+from lanescope.app.hardware import capture_verdicts, captures
 from lanescope.app.hardware.captures import BY_NAME, EXAMPLES, MISTAKES
 from lanescope.capture import fills
-from lanescope.capture.form import Capture, Record
+from lanescope.capture.file_format import Capture, Record
 from lanescope.capture.verify import NO_FILL
 from lanescope.descriptor.matrix import Descriptor
-from lanescope.descriptor.matrix import encode as word
+from lanescope.descriptor.matrix import encode_wgmma as word
 from lanescope.dump import written
 from lanescope.errors import LayoutError
-from lanescope.ptx.codec import decode, encode
-from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.codec import decode_bits, encode_values
+from lanescope.ptx.dtypes import get_dtype
 from lanescope.shared.storage import storage
-from tests import captured
+from tests import h200_captures
 
 RUNS = [(one.name, mistake) for one in EXAMPLES for mistake in range(MISTAKES + 1)]
 BF16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16"
@@ -32,9 +32,9 @@ BASE_A, BASE_B = 1024, 1024 + (64 << 10)
 @pytest.mark.parametrize(("example", "mistake"), RUNS)
 @pytest.mark.parametrize("real", [False, True], ids=["fills", "matrices"])
 def test_what_was_planted_is_what_is_named(example: str, mistake: int, real: bool) -> None:
-    told = captured.verified(example, mistake, real)
+    told = h200_captures.verify_capture(example, mistake, real)
     code = BY_NAME[example].mistakes[mistake - 1][1] if mistake else ""
-    assert planted.named(told) == ([code] if mistake else [])
+    assert capture_verdicts.list_causes(told) == ([code] if mistake else [])
     assert told.ok == (mistake == 0) and told.verdict == ("mismatch" if mistake else "match") and not told.unread
     assert {one.verdict for one in told.accumulators} == {told.verdict}
     assert all(one.as_read for one in told.accumulators)  # D on the device is the product of what is said to be read
@@ -43,7 +43,7 @@ def test_what_was_planted_is_what_is_named(example: str, mistake: int, real: boo
 
 @pytest.mark.parametrize(("example", "mistake"), [run for run in RUNS if run[1] and "ldm" not in run[0]])
 def test_a_repair_reads_the_slice_where_it_lies(example: str, mistake: int) -> None:
-    told = captured.verified(example, mistake)
+    told = h200_captures.verify_capture(example, mistake)
     assert told.picture is not None
     side, first = told.picture.side, told.first_wrong
     assert first is not None and not told.picture.right.all()
@@ -61,24 +61,26 @@ def test_a_repair_reads_the_slice_where_it_lies(example: str, mistake: int) -> N
 
 
 def test_the_table_of_the_docs_is_what_is_named() -> None:
-    text = captured.DOCS.read_text()
-    assert captured.written(text) == text, "python -m tests.captured"
+    text = h200_captures.DOCS.read_text()
+    assert h200_captures.fill_page(text) == text, "python -m tests.h200_captures"
     assert "\n30 of 30 are named" in text
 
 
 # made captures --------------------------------------------------------------------------------------------------------
 
 
-def tile(name: str, operand: str, first: tuple[int, int], size: tuple[int, int], part: int = 1) -> np.ndarray:
+def build_tile(name: str, operand: str, first: tuple[int, int], size: tuple[int, int], part: int = 1) -> np.ndarray:
     mn, k = first[0] + np.arange(size[0])[:, None], first[1] + np.arange(size[1])[None, :]
-    return fills.codes(mn, k, name, operand, part)
+    return fills.compute_codes(mn, k, name, operand, part)
 
 
-def spec(size: tuple[int, int], base: int, swizzle: str = "128B", major: str = "K", **more: Any) -> dict[str, Any]:
+def build_storage(
+    size: tuple[int, int], base: int, swizzle: str = "128B", major: str = "K", **more: Any
+) -> dict[str, Any]:
     return {"kind": "canonical", "major": major, "swizzle": swizzle, "mn": size[0], "k": size[1], "base": base, **more}
 
 
-def memory(*tiles: tuple[dict[str, Any], np.ndarray], bits: int = 16, size: int = 160 << 10) -> np.ndarray:
+def build_memory(*tiles: tuple[dict[str, Any], np.ndarray], bits: int = 16, size: int = 160 << 10) -> np.ndarray:
     out = np.zeros(size, np.uint8)
     for one, codes in tiles:
         stored = storage(one, bits, one["major"])
@@ -87,7 +89,7 @@ def memory(*tiles: tuple[dict[str, Any], np.ndarray], bits: int = 16, size: int 
     return out
 
 
-def record(a: Descriptor, b: Descriptor, window: np.ndarray, n: int = 64, **more: Any) -> Record:
+def build_record(a: Descriptor, b: Descriptor, window: np.ndarray, n: int = 64, **more: Any) -> Record:
     made = Record(
         "wgmma",
         "k.cu",
@@ -105,27 +107,29 @@ def record(a: Descriptor, b: Descriptor, window: np.ndarray, n: int = 64, **more
     return replace(made, **more)
 
 
-def at(base: int, k: int = 0, rows: int = 64, mode: str = "128B") -> Descriptor:
+def build_word(base: int, k: int = 0, rows: int = 64, mode: str = "128B") -> Descriptor:
     """The word of a K-major 128B tile of 16-bit elements, at a K of it."""
     return word(base + k // 64 * rows * 128 + k % 64 * 2, 16, 1024, 0, mode)
 
 
-def told(records: Sequence[Record], **more: Any) -> Any:
+def verify_records(records: Sequence[Record], **more: Any) -> Any:
     return capture.verify(capture.write(Capture(tuple(records))), **more)
 
 
-def loop(count: int, a: Any = None, b: Any = None, n: int = 64, k: int = 64) -> Any:
+def build_loop(count: int, a: Any = None, b: Any = None, n: int = 64, k: int = 64) -> Any:
     """A K loop over one tile; a, b: step → the K whose word is given."""
-    window = memory(
-        (spec((64, k), BASE_A), tile("bf16", "a", (0, 0), (64, k))),
-        (spec((n, k), BASE_B), tile("bf16", "b", (0, 0), (n, k))),
+    window = build_memory(
+        (build_storage((64, k), BASE_A), build_tile("bf16", "a", (0, 0), (64, k))),
+        (build_storage((n, k), BASE_B), build_tile("bf16", "b", (0, 0), (n, k))),
     )
     a, b = a or (lambda s: 16 * s), b or (lambda s: 16 * s)
-    return told([record(at(BASE_A, a(s)), at(BASE_B, b(s), n), window, n) for s in range(count)])
+    return verify_records(
+        [build_record(build_word(BASE_A, a(s)), build_word(BASE_B, b(s), n), window, n) for s in range(count)]
+    )
 
 
 def test_a_right_loop_is_right() -> None:
-    made = loop(4)
+    made = build_loop(4)
     assert made.ok and [one.part.k for step in made.steps for one in step.operands] == [0, 0, 16, 16, 32, 32, 48, 48]
     assert all(one.part.by == "inferred" for step in made.steps for one in step.operands)
     assert [one.stored["swizzle"] for one in made.steps[0].operands] == ["128B", "128B"]
@@ -133,16 +137,16 @@ def test_a_right_loop_is_right() -> None:
 
 @pytest.mark.parametrize("which", ["a", "b", "ab"])
 def test_a_k_step_that_is_missing_is_found_without_being_stated(which: str) -> None:
-    made = loop(4, **{name: lambda step: 0 for name in which})
-    assert not made.ok and planted.named(made) == ["k_step_missing"]
+    made = build_loop(4, **{name: lambda step: 0 for name in which})
+    assert not made.ok and capture_verdicts.list_causes(made) == ["k_step_missing"]
     assert [step.index for step in made.wrong] == [1, 2, 3]
     assert all(one.name in which for step in made.wrong for one in step.operands if not one.ok)
 
 
 def test_more_rows_than_the_fill_has_codes() -> None:
-    assert loop(4, n=256).ok and loop(8, n=256, k=128).ok
-    made = loop(4, n=256, b=lambda step: 0)
-    assert planted.named(made) == ["k_step_missing"]
+    assert build_loop(4, n=256).ok and build_loop(8, n=256, k=128).ok
+    made = build_loop(4, n=256, b=lambda step: 0)
+    assert capture_verdicts.list_causes(made) == ["k_step_missing"]
 
 
 def test_a_pipeline_of_stages_that_wrap_past_the_fill() -> None:
@@ -153,54 +157,60 @@ def test_a_pipeline_of_stages_that_wrap_past_the_fill() -> None:
         parts = []
         for k in held:
             stage = k % 2
-            parts.append((spec((64, 64), BASE_A + 8192 * stage), tile("bf16", "a", (64, 64 * k), (64, 64))))
-            parts.append((spec((64, 64), BASE_B + 8192 * stage), tile("bf16", "b", (128, 64 * k), (64, 64))))
-        window = memory(*parts)
+            parts.append(
+                (build_storage((64, 64), BASE_A + 8192 * stage), build_tile("bf16", "a", (64, 64 * k), (64, 64)))
+            )
+            parts.append(
+                (build_storage((64, 64), BASE_B + 8192 * stage), build_tile("bf16", "b", (128, 64 * k), (64, 64)))
+            )
+        window = build_memory(*parts)
         for step in range(4):
             start = 8192 * (turn % 2) + 32 * step
             records.append(
-                record(word(BASE_A + start, 16, 1024, 0, "128B"), word(BASE_B + start, 16, 1024, 0, "128B"), window)
+                build_record(
+                    word(BASE_A + start, 16, 1024, 0, "128B"), word(BASE_B + start, 16, 1024, 0, "128B"), window
+                )
             )
-    made = told(records)
+    made = verify_records(records)
     assert made.ok and {one.part.mn for step in made.steps for one in step.operands} == {64, 128}
     stale = list(records)
     stale[9] = replace(records[9], words={**records[9].words, "b": records[9].words["b"] + (8192 >> 4)})
-    made = told(stale)
+    made = verify_records(stale)
     assert [step.index for step in made.wrong] == [9] and [one.ok for one in made.wrong[0].operands] == [True, False]
 
 
-def ring(stages: int, turns: int) -> list[Record]:
+def build_ring(stages: int, turns: int) -> list[Record]:
     """A pipeline: tile t of K lies in stage t % stages; the fill's codes repeat after two tiles."""
     records = []
     for turn in range(turns):
         parts = []
         for stage in range(min(stages, turn + 1)):
             k = 64 * (turn - (turn - stage) % stages)
-            parts.append((spec((64, 64), BASE_A + 8192 * stage), tile("bf16", "a", (64, k), (64, 64))))
-            parts.append((spec((64, 64), BASE_B + 8192 * stage), tile("bf16", "b", (128, k), (64, 64))))
-        window = memory(*parts)
+            parts.append((build_storage((64, 64), BASE_A + 8192 * stage), build_tile("bf16", "a", (64, k), (64, 64))))
+            parts.append((build_storage((64, 64), BASE_B + 8192 * stage), build_tile("bf16", "b", (128, k), (64, 64))))
+        window = build_memory(*parts)
         for step in range(4):
             at_a, at_b = (base + 8192 * (turn % stages) + 32 * step for base in (BASE_A, BASE_B))
             words = [word(start, 16, 1024, 0, "128B") for start in (at_a, at_b)]
-            records.append(record(words[0], words[1], window))
+            records.append(build_record(words[0], words[1], window))
     return records
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4, 5])
 def test_stages_of_a_ring_hold_codes_twice(stages: int) -> None:
-    records = ring(stages, 7)
-    assert told(records).ok
+    records = build_ring(stages, 7)
+    assert verify_records(records).ok
     wrong = records[17]
     records[17] = replace(wrong, words={**wrong.words, "b": wrong.words["b"] & ~(3 << 62) | 2 << 62})
-    made = told(records)
-    assert [step.index for step in made.wrong] == [17] and planted.named(made) == ["swizzle_mode"]
+    made = verify_records(records)
+    assert [step.index for step in made.wrong] == [17] and capture_verdicts.list_causes(made) == ["swizzle_mode"]
 
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 
 
-def loaded(window: np.ndarray, address: np.ndarray) -> np.ndarray:
+def compute_loaded(window: np.ndarray, address: np.ndarray) -> np.ndarray:
     """What ldmatrix.x4 gives: lane l has 4 bytes of row l / 4 of each matrix."""
     lanes, matrices = np.arange(32)[:, None], np.arange(4)[None, :]
     at = address.astype(np.int64)[8 * matrices + lanes // 4] - 1024 + lanes % 4 * 4
@@ -209,12 +219,12 @@ def loaded(window: np.ndarray, address: np.ndarray) -> np.ndarray:
     )
 
 
-def warp(bug: str = "") -> list[Record]:
+def build_warp(bug: str = "") -> list[Record]:
     """A warp's 32×32 tile over K = 64: two loads of A and two of B a step, each of B for two mma."""
-    stored = [storage(spec((32, 64), base), 16, "K") for base in (1024, 8192)]
-    window = memory(
-        (spec((32, 64), 1024), tile("f16", "a", (0, 0), (32, 64))),
-        (spec((32, 64), 8192), tile("f16", "b", (0, 0), (32, 64))),
+    stored = [storage(build_storage((32, 64), base), 16, "K") for base in (1024, 8192)]
+    window = build_memory(
+        (build_storage((32, 64), 1024), build_tile("f16", "a", (0, 0), (32, 64))),
+        (build_storage((32, 64), 8192), build_tile("f16", "b", (0, 0), (32, 64))),
         size=16 << 10,
     )
     base = Record(
@@ -239,13 +249,13 @@ def warp(bug: str = "") -> list[Record]:
             if bug == "a" and k == 32:
                 rows, along = lanes % 8 + 8 * (lanes // 16), lanes // 8 % 2
             address = np.asarray(stored[0].address(m + rows, k + 8 * along)).astype(np.uint32)
-            a.append(loaded(window, address))
+            a.append(compute_loaded(window, address))
             records.append(replace(base, addresses=address, registers={"a": a[-1]}))
         for n in (0, 16):
             row, along = n + lanes % 8 + 8 * (lanes // 16), k + 8 * (lanes // 8 % 2)
             plain = 8192 + row * 128 + along * 2
             address = (plain if bug == "plain" else np.asarray(stored[1].address(row, along))).astype(np.uint32)
-            held = loaded(window, address)
+            held = compute_loaded(window, address)
             records.append(replace(base, line=11, label="B", addresses=address, registers={"a": held}))
             b += [held[:, :2], held[:, 2:]]
         records += [
@@ -275,14 +285,14 @@ def warp(bug: str = "") -> list[Record]:
     ("bug", "code", "count"), [("", "", 0), ("a", "matrices_exchanged", 8), ("plain", "address_not_swizzled", 32)]
 )
 def test_loads_that_fill_several_mma(bug: str, code: str, count: int) -> None:
-    made = told(warp(bug))
+    made = verify_records(build_warp(bug))
     assert len(made.steps) == 32 and len(made.wrong) == count and len(made.loads) == 16
-    assert code in "".join(planted.named(made)) and made.ok == (not bug)
+    assert code in "".join(capture_verdicts.list_causes(made)) and made.ok == (not bug)
     if not bug:
         assert {one.part.mn for step in made.steps for one in step.operands if one.name == "b"} == {0, 8, 16, 24}
 
 
-class Device:
+class FakeArray:
     """An array as CuPy has it, and as PyTorch does."""
 
     __cuda_array_interface__: dict[str, Any] = {}  # noqa: RUF012
@@ -294,14 +304,14 @@ class Device:
         return self.held
 
 
-class Tensor:
+class FakeTensor:
     def __init__(self, held: np.ndarray, dtype: str = "torch.uint8") -> None:
         self.held, self.dtype = held, dtype
 
-    def float(self) -> Tensor:
-        return Tensor(decode(self.held.astype(np.uint64), "bf16").astype(np.float32), "torch.float32")
+    def float(self) -> FakeTensor:
+        return FakeTensor(decode_bits(self.held.astype(np.uint64), "bf16").astype(np.float32), "torch.float32")
 
-    def cpu(self) -> Tensor:
+    def cpu(self) -> FakeTensor:
         return self
 
     def numpy(self) -> np.ndarray:
@@ -310,61 +320,67 @@ class Tensor:
         return self.held
 
 
-@pytest.mark.parametrize("kind", [Device, Tensor, lambda held: held])
+@pytest.mark.parametrize("kind", [FakeArray, FakeTensor, lambda held: held])
 def test_a_test_asks_once(kind: Any) -> None:
-    right, wrong = (np.frombuffer(captured.fills_of("ldmatrix_padded", mistake)[0], np.uint8) for mistake in (0, 1))
+    right, wrong = (
+        np.frombuffer(h200_captures.list_fills("ldmatrix_padded", mistake)[0], np.uint8) for mistake in (0, 1)
+    )
     assert str(capture.check(kind(right))).startswith("match: ")
     with pytest.raises(AssertionError, match="matrices_exchanged"):
         capture.check(kind(wrong))
-    held = {name: kind(captured.matrix("ldmatrix_padded", name)) for name in "ab"}
-    raw = np.frombuffer(captured.files()["ldmatrix_padded-0-real.lscap"], np.uint8)
+    held = {name: kind(h200_captures.read_matrix("ldmatrix_padded", name)) for name in "ab"}
+    raw = np.frombuffer(h200_captures.read_files()["ldmatrix_padded-0-real.lscap"], np.uint8)
     assert capture.check(kind(raw), **held, nk=True).source == "matrices"
 
 
 def test_tensors_of_types_that_numpy_has_not() -> None:
     """PyTorch's bfloat16 has no NumPy array: its numbers are taken."""
     held = [np.random.default_rng(4).integers(0x3F00, 0x4000, (64, 64)).astype(np.uint16) for _ in "ab"]
-    window = memory((spec((64, 64), BASE_A), held[0]), (spec((64, 64), BASE_B), held[1]))
-    records = [record(at(BASE_A, 16 * s), at(BASE_B, 16 * s), window) for s in range(4)]
-    a, b = (Tensor(one, "torch.bfloat16") for one in held)
-    assert told(records, a=a, b=b, nk=True).ok
+    window = build_memory((build_storage((64, 64), BASE_A), held[0]), (build_storage((64, 64), BASE_B), held[1]))
+    records = [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window) for s in range(4)]
+    a, b = (FakeTensor(one, "torch.bfloat16") for one in held)
+    assert verify_records(records, a=a, b=b, nk=True).ok
 
 
 def test_too_many_steps_for_one_answer_are_counted() -> None:
-    made = told(ring(2, 4), most=5)
+    made = verify_records(build_ring(2, 4), most=5)
     assert made.verdict == "unknown" and made.left == 11 and "11 are not" in made.text
 
 
 def test_a_slice_that_is_not_there_is_said() -> None:
-    window = memory((spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))))
-    made = told([record(at(BASE_A), at(BASE_B), window, slice={"m": 0, "n": 0, "k": 0})])
-    assert planted.named(made) == ["slice_not_in_memory"] and not made.ok
-    made = told([record(at(BASE_A), at(BASE_B), window)])  # nothing says which slice of B it should be
-    assert made.verdict == "unknown" or planted.named(made) == ["slice_not_in_memory"]
+    window = build_memory((build_storage((64, 64), BASE_A), build_tile("bf16", "a", (0, 0), (64, 64))))
+    made = verify_records(
+        [build_record(build_word(BASE_A), build_word(BASE_B), window, slice={"m": 0, "n": 0, "k": 0})]
+    )
+    assert capture_verdicts.list_causes(made) == ["slice_not_in_memory"] and not made.ok
+    made = verify_records(
+        [build_record(build_word(BASE_A), build_word(BASE_B), window)]
+    )  # nothing says which slice of B it should be
+    assert made.verdict == "unknown" or capture_verdicts.list_causes(made) == ["slice_not_in_memory"]
 
 
 def test_what_is_stated_goes_before_what_is_inferred() -> None:
-    window = memory(
-        (spec((128, 64), BASE_A), tile("bf16", "a", (0, 0), (128, 64))),
-        (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
+    window = build_memory(
+        (build_storage((128, 64), BASE_A), build_tile("bf16", "a", (0, 0), (128, 64))),
+        (build_storage((64, 64), BASE_B), build_tile("bf16", "b", (0, 0), (64, 64))),
     )
-    right = record(at(BASE_A + 8192), at(BASE_B), window, slice={"m": 64, "n": 0, "k": 0})
-    assert told([right]).ok
-    wrong = told([replace(right, words={**right.words, "a": at(BASE_A).word})])
-    assert planted.named(wrong) == ["other_slice"] and wrong.first_wrong.operands[0].part.by == "stated"
+    right = build_record(build_word(BASE_A + 8192), build_word(BASE_B), window, slice={"m": 64, "n": 0, "k": 0})
+    assert verify_records([right]).ok
+    wrong = verify_records([replace(right, words={**right.words, "a": build_word(BASE_A).word})])
+    assert capture_verdicts.list_causes(wrong) == ["other_slice"] and wrong.first_wrong.operands[0].part.by == "stated"
 
 
 def test_two_warpgroups_are_two_loops() -> None:
-    window = memory(
-        (spec((128, 64), BASE_A), tile("bf16", "a", (0, 0), (128, 64))),
-        (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
+    window = build_memory(
+        (build_storage((128, 64), BASE_A), build_tile("bf16", "a", (0, 0), (128, 64))),
+        (build_storage((64, 64), BASE_B), build_tile("bf16", "b", (0, 0), (64, 64))),
     )
     records = [
-        record(at(BASE_A + 8192 * group, 16 * s), at(BASE_B, 16 * s), window, thread=128 * group)
+        build_record(build_word(BASE_A + 8192 * group, 16 * s), build_word(BASE_B, 16 * s), window, thread=128 * group)
         for s in range(4)
         for group in (0, 1)
     ]
-    made = told(records)
+    made = verify_records(records)
     assert made.ok and [step.index for step in made.steps] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert [step.operands[0].part.mn for step in made.steps] == [0, 64] * 4
 
@@ -372,29 +388,33 @@ def test_two_warpgroups_are_two_loops() -> None:
 def test_tf32_ignores_what_the_instruction_ignores() -> None:
     text = "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32"
     parts = [
-        (spec((64, 32), base), tile("tf32", name, (0, 0), (64, 32)) | 0x155)
+        (build_storage((64, 32), base), build_tile("tf32", name, (0, 0), (64, 32)) | 0x155)
         for base, name in ((BASE_A, "a"), (BASE_B, "b"))
     ]
-    window = memory(*parts, bits=32)
-    records = [record(at(BASE_A, 16 * s), at(BASE_B, 16 * s), window, text=text, immediates={}) for s in range(4)]
-    made = told(records)
+    window = build_memory(*parts, bits=32)
+    records = [
+        build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window, text=text, immediates={})
+        for s in range(4)
+    ]
+    made = verify_records(records)
     assert made.ok and [step.k for step in made.steps] == [0, 8, 16, 24]
 
 
 def test_real_data_that_repeats_is_counted_and_never_guessed() -> None:
     rng = np.random.default_rng(5)
     a, b = rng.integers(-2, 3, (64, 64)).astype(float), rng.integers(-2, 3, (64, 64)).astype(float)
-    held = [encode(a, "bf16").astype(np.uint64), encode(b.T, "bf16").astype(np.uint64)]
-    window = memory((spec((64, 64), BASE_A), held[0]), (spec((64, 64), BASE_B), held[1]))
-    records = [record(at(BASE_A, 16 * s), at(BASE_B, 16 * s), window) for s in range(4)]
-    assert told(records, a=a, b=b).ok
-    assert told(records, a=a, b=b.T.copy(), nk=True).ok
-    flat = told(records, a=np.ones((64, 64)), b=b)
+    held = [encode_values(a, "bf16").astype(np.uint64), encode_values(b.T, "bf16").astype(np.uint64)]
+    window = build_memory((build_storage((64, 64), BASE_A), held[0]), (build_storage((64, 64), BASE_B), held[1]))
+    records = [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window) for s in range(4)]
+    assert verify_records(records, a=a, b=b).ok
+    assert verify_records(records, a=a, b=b.T.copy(), nk=True).ok
+    flat = verify_records(records, a=np.ones((64, 64)), b=b)
     assert not flat.ok
-    same = memory(
-        (spec((64, 64), BASE_A), encode(np.ones((64, 64)), "bf16").astype(np.uint64)), (spec((64, 64), BASE_B), held[1])
+    same = build_memory(
+        (build_storage((64, 64), BASE_A), encode_values(np.ones((64, 64)), "bf16").astype(np.uint64)),
+        (build_storage((64, 64), BASE_B), held[1]),
     )
-    made = told([replace(one, window=same) for one in records], a=np.ones((64, 64)), b=b)
+    made = verify_records([replace(one, window=same) for one in records], a=np.ones((64, 64)), b=b)
     assert made.verdict in ("match", "unknown")
     counted = [one.several for step in made.steps for one in step.operands if one.name == "a"]
     assert all(count == 1024 for count in counted)
@@ -402,12 +422,17 @@ def test_real_data_that_repeats_is_counted_and_never_guessed() -> None:
 
 def test_what_cannot_be_judged_is_said() -> None:
     window = np.zeros(64, np.uint8)
-    blank = record(at(BASE_A), at(BASE_B), window, text="wgmma.nonsense")
-    made = told([blank])
+    blank = build_record(build_word(BASE_A), build_word(BASE_B), window, text="wgmma.nonsense")
+    made = verify_records([blank])
     assert made.verdict == "unknown" and made.unread and not made.steps and "!" in made.text
-    assert told([]).verdict == "unknown"
-    bits = record(at(BASE_A), at(BASE_B), window, text="wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc")
-    assert told([bits]).unread
+    assert verify_records([]).verdict == "unknown"
+    bits = build_record(
+        build_word(BASE_A),
+        build_word(BASE_B),
+        window,
+        text="wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc",
+    )
+    assert verify_records([bits]).unread
 
 
 @pytest.mark.parametrize(
@@ -420,17 +445,17 @@ def test_what_cannot_be_judged_is_said() -> None:
     ],
 )
 def test_matrices_that_do_not_fit_are_refused(more: dict[str, Any], code: str, field: str) -> None:
-    window = memory((spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))))
+    window = build_memory((build_storage((64, 64), BASE_A), build_tile("bf16", "a", (0, 0), (64, 64))))
     with pytest.raises(LayoutError) as error:
-        told([record(at(BASE_A), at(BASE_B), window)], **more)
+        verify_records([build_record(build_word(BASE_A), build_word(BASE_B), window)], **more)
     assert (error.value.code, error.value.field) == (code, field) and error.value.hint
 
 
 def test_two_passes_must_be_of_one_kernel() -> None:
-    one, other = captured.fills_of("wgmma_fp8_a_registers", 0)
+    one, other = h200_captures.list_fills("wgmma_fp8_a_registers", 0)
     for given, says in (
         ([one, one], "pass 1"),
-        ([one, captured.fills_of("ldmatrix_padded", 0)[0]], "no record"),
+        ([one, h200_captures.list_fills("ldmatrix_padded", 0)[0]], "no record"),
         ([one, other, one], "3 captures"),
     ):
         with pytest.raises(LayoutError) as error:
@@ -439,13 +464,13 @@ def test_two_passes_must_be_of_one_kernel() -> None:
     assert capture.verify(other, second=one).ok  # in either order
     single = capture.verify(one)
     assert single.ok and any("second capture" in note for note in single.notes)
-    assert find("wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3").types["a"] == dtype("e4m3").name
+    assert find("wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3").types["a"] == get_dtype("e4m3").name
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
-def test_matrices_that_are_no_fills_are_not_judged_as_fills(example: captures.Example) -> None:
+def test_matrices_that_are_no_fills_are_not_judged_as_fills(example: captures.ExampleProgram) -> None:
     """A kernel that is right, on random numbers that nobody gave: no verdict, and what to give."""
-    raw = captured.files()[f"{example.name}-0-real.lscap"]
-    made = capture.verify([raw] * fills.passes(example.element))
+    raw = h200_captures.read_files()[f"{example.name}-0-real.lscap"]
+    made = capture.verify([raw] * fills.count_passes(example.element))
     assert made.verdict == "unknown" and not made.steps and made.unread
     assert {one.reason for one in made.unread} == {NO_FILL} and "Give A and B as matrices" in made.text

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import PTX, Opcode
-from lanescope.ptx.syntax import Syntax
-from lanescope.ptx.table.chapters import chapter_of
+from lanescope.ptx.instruction import OpcodeWords, cite_ptx
+from lanescope.ptx.syntax import OpcodeSyntax
+from lanescope.ptx.table.chapters import get_chapter
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 F8 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32"
@@ -199,14 +199,17 @@ def test_counts_by_family() -> None:
 
 
 def test_every_variant_is_in_the_assembled_data_and_the_other_way_round() -> None:
-    assert {i.ptx for i in catalog.instructions()} == set(catalog._assembled()[1])
-    assert all(catalog.assembled(i).targets and catalog.assembled(i).ptx_version for i in catalog.instructions())
+    assert {i.ptx for i in catalog.instructions()} == set(catalog._load_targets()[1])
+    assert all(
+        catalog.get_target_support(i).targets and catalog.get_target_support(i).ptx_version
+        for i in catalog.instructions()
+    )
 
 
 def test_syntax_order_of_types_counts_and_of_modifiers_not() -> None:
-    one = Syntax.parse("mma.m16n8k32.row.col.satfinite.s32.s8.u8.s32", ())
-    assert one.key == Syntax.parse("mma.sync.satfinite.m16n8k32.row.col.s32.s8.u8.s32", ()).key
-    assert one.key != Syntax.parse("mma.m16n8k32.row.col.satfinite.s32.u8.s8.s32", ()).key
+    one = OpcodeSyntax.parse("mma.m16n8k32.row.col.satfinite.s32.s8.u8.s32", ())
+    assert one.key == OpcodeSyntax.parse("mma.sync.satfinite.m16n8k32.row.col.s32.s8.u8.s32", ()).key
+    assert one.key != OpcodeSyntax.parse("mma.m16n8k32.row.col.satfinite.s32.u8.s8.s32", ()).key
 
 
 def test_an_operand_that_is_not_there() -> None:
@@ -217,9 +220,9 @@ def test_an_operand_that_is_not_there() -> None:
 
 
 def test_every_family_stands_in_the_chapter_of_each_of_its_opcodes() -> None:
-    shown = catalogue.chapters()
+    shown = catalogue.list_chapters()
     held = {family.name: family for chapter in shown for family in chapter.families}
-    assert held == {family.name: family for family in catalogue.family_counts()}
+    assert held == {family.name: family for family in catalogue.count_families()}
     assert sum(family.count for chapter in shown for family in chapter.families) == len(catalog.instructions())
     for chapter in shown:
         for family in chapter.families:
@@ -233,7 +236,7 @@ def test_every_family_stands_in_the_chapter_of_each_of_its_opcodes() -> None:
     [("9.7.14.5.14", "9.7.14"), ("9.7.15", "9.7.15"), ("9.7.16.8.3", "9.7.16"), ("9.7.1", ""), ("9.7.140.1", "")],
 )
 def test_an_opcode_stands_in_one_chapter(section: str, chapter: str) -> None:
-    assert chapter_of(Opcode("x", "does", PTX(section))).section == chapter
+    assert get_chapter(OpcodeWords("x", "does", cite_ptx(section))).section == chapter
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanescope.app.main import create_app
-from lanescope.app.memory.descriptors import Verified, verify_facts
-from lanescope.descriptor.format import Format
-from lanescope.descriptor.matrix import Descriptor, cautions, view
+from lanescope.app.memory.descriptors import Verified, build_verified
+from lanescope.descriptor.format import DescriptorFormat
+from lanescope.descriptor.matrix import Descriptor, list_cautions, view
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import FORMATS, TCGEN05, WGMMA
 from tests.client import Client
@@ -47,36 +47,36 @@ BITS = {
 }
 
 
-def post(word: int, **more: object) -> Verified:
+def post_verify(word: int, **more: object) -> Verified:
     body = {"descriptor": hex(word), "instruction": M64N64, "operand": "a", "major": "K", "storage": BOX, **more}
-    return verify_facts(body)
+    return build_verified(body)
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
-def test_every_reserved_bit_has_its_own_advice(form: Format) -> None:
+def test_every_reserved_bit_has_its_own_advice(form: DescriptorFormat) -> None:
     """Each bit that no field covers is named with what a program does to keep it 0; no field's bit ever is."""
-    good = form.codes[form.named("128B")] << form.field("swizzle").low | sum(
-        n << form.field(name).low for name, n in form.constants.items()
+    good = form.codes[form.get_mode_by_name("128B")] << form.get_field("swizzle").low | sum(
+        n << form.get_field(name).low for name, n in form.constants.items()
     )
     for bit in range(64):
-        if form.field_at(bit) in ("swizzle", *form.constants):
+        if form.get_field_name(bit) in ("swizzle", *form.constants):
             continue
-        said = cautions(Descriptor(good | 1 << bit, form), SEEN)
-        if not form.field_at(bit):
+        said = list_cautions(Descriptor(good | 1 << bit, form), SEEN)
+        if not form.get_field_name(bit):
             assert len(said) == 1 and f"bit {bit} is set" in said[0], bit
             assert BITS[form].get(bit, "") in said[0]
         else:
             assert said == (), bit
 
 
-@pytest.mark.parametrize("bit", [bit for bit in range(64) if not WGMMA.field_at(bit)])
+@pytest.mark.parametrize("bit", [bit for bit in range(64) if not WGMMA.get_field_name(bit)])
 def test_a_reserved_bit_stands_beside_a_match(bit: int) -> None:
-    told = post(0x4000004000000000 | 1 << bit)
+    told = post_verify(0x4000004000000000 | 1 << bit)
     assert told.verdict == "match" and f"bit {bit} is set" in " ".join(told.caution)
 
 
 def test_bits_of_one_gap_are_one_caution() -> None:
-    told = cautions(Descriptor(0x400000400000C000 | 1 << 30), SEEN)
+    told = list_cautions(Descriptor(0x400000400000C000 | 1 << 30), SEEN)
     assert told == (
         "Reserved bits 14 and 15 are set: mask the address with 0x3FFFF.",
         "Reserved bit 30 is set: mask LBO with 0x3FFFF.",
@@ -84,7 +84,7 @@ def test_bits_of_one_gap_are_one_caution() -> None:
 
 
 def test_a_mismatch_has_causes_and_no_caution() -> None:
-    told = post(0x4000008000004000)
+    told = post_verify(0x4000008000004000)
     assert told.verdict == "mismatch" and told.caution == () and told.diagnoses
 
 
@@ -93,7 +93,7 @@ def test_a_mismatch_has_causes_and_no_caution() -> None:
 def test_unusual_but_legal_fields_are_no_caution(lbo: int, start_row: int) -> None:
     """LBO is not read here, and a start inside the pattern is right for data that TMA swizzled by address."""
     base = 128 * start_row
-    told = post(0x4000004000000000 | lbo << 16 | base >> 4, storage={**BOX, "base": base})
+    told = post_verify(0x4000004000000000 | lbo << 16 | base >> 4, storage={**BOX, "base": base})
     assert told.verdict == "match" and told.caution == ()
 
 
@@ -106,29 +106,29 @@ def test_tcgen05s_reserved_bits_are_named_too() -> None:
         "instruction": "tcgen05.mma.cta_group::1.kind::f16",
         "storage": BOX,
     }
-    told = verify_facts(body)
+    told = build_verified(body)
     assert told.verdict == "match"
     assert told.caution == ("Reserved bit 55 is set: no field of tcgen05’s descriptor is there.",)
-    assert verify_facts({**body, "descriptor": hex(0x4000404000000000)}).caution == ()
+    assert build_verified({**body, "descriptor": hex(0x4000404000000000)}).caution == ()
 
 
-def verdict(page: str) -> str:
+def read_verdict(page: str) -> str:
     part = page[page.index('<div class="verdict') :]
     return " ".join(unescape(part[: part.index("</div>")]).split())
 
 
-def presets(page: str) -> dict[str, str]:
+def list_presets(page: str) -> dict[str, str]:
     return {name: unescape(to) for name, to in re.findall(r'data-preset="(\w+)"\s+href="([^"]+)"', page)}
 
 
 def test_the_page_of_a_reserved_bit_is_not_green() -> None:
     client = Client(create_app())
     word = "/descriptor/wgmma/0x4000004000004000"
-    shown = verdict(client.get(word + "?s_kind=rows&s_inner=K&s_pitch_bytes=128&s_swizzle=128B&s_base=0").text)
+    shown = read_verdict(client.get(word + "?s_kind=rows&s_inner=K&s_pitch_bytes=128&s_swizzle=128B&s_base=0").text)
     assert 'class="verdict care"' in shown and "✓" not in shown
     assert "<h2>The bytes are right; reserved bit 14 is set: mask the address with 0x3FFFF</h2>" in shown
     assert "/descriptor/wgmma/0x4000004000000000?" in shown  # the same word without the bit
-    clear = verdict(client.get("/descriptor/wgmma/0x4000004000000000?s_kind=rows&s_pitch_bytes=128&s_base=0").text)
+    clear = read_verdict(client.get("/descriptor/wgmma/0x4000004000000000?s_kind=rows&s_pitch_bytes=128&s_base=0").text)
     assert 'class="verdict ok"' in clear
 
 
@@ -139,11 +139,11 @@ def test_a_preset_made_from_the_word_does_not_confirm_it(word: str) -> None:
     """
     client = Client(create_app())
     at = f"/descriptor/wgmma/{word}"
-    box = presets(client.get(at).text)["box"]
-    shown = verdict(client.get(at + box).text)
+    box = list_presets(client.get(at).text)["box"]
+    shown = read_verdict(client.get(at + box).text)
     assert 'class="verdict care"' in shown and "if the word is right about swizzle" in shown and "first byte" in shown
     confirm = unescape(re.search(r'id="confirm" href="([^"]+)"', shown)[1])  # type: ignore[index]
-    assert 'class="verdict ok"' in verdict(client.get(at + confirm).text)
+    assert 'class="verdict ok"' in read_verdict(client.get(at + confirm).text)
     drawn = client.get(f"/descriptor/wgmma/{word}.txt{box}").text
     assert drawn.startswith("! ") and "if the word is right about swizzle" in drawn
 
@@ -154,11 +154,11 @@ def test_a_standard_tile_found_from_the_word_does_not_confirm_it() -> None:
     fits = [unescape(to) for to in re.findall(r'<li><a data-store href="([^"]+)"', client.get(at).text)]
     assert fits
     for to in fits:
-        assert "if the word is right about the tile itself" in verdict(client.get(at + to).text)
+        assert "if the word is right about the tile itself" in read_verdict(client.get(at + to).text)
 
 
 def test_a_value_that_differs_from_the_words_own_was_given() -> None:
     client = Client(create_app())
     at = "/descriptor/wgmma/0x4000004000010040"
-    box = presets(client.get(at).text)["box"].replace("s_base=0x400", "s_base=0x0")
+    box = list_presets(client.get(at).text)["box"].replace("s_base=0x400", "s_base=0x0")
     assert "first byte" not in client.get(at + box).text.split('id="from-word"')[-1].split("</p>")[0]

@@ -12,7 +12,7 @@ from lanescope import find
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Operand
 from lanescope.shared import chain, pieces
-from lanescope.shared.feeding import why_not
+from lanescope.shared.feeding import explain_no_feed
 from lanescope.shared.storage import Storage
 
 F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
@@ -70,21 +70,21 @@ S8 = "mma.m16n8k32.row.col.s32.s8.s8.s32"
     ],
 )
 def test_known_pairings(ptx: str, operand: str, major: str, load: str, line: str, byte: str) -> None:
-    best = chain.advise(find(ptx).operand(operand), major)[0]
+    best = chain.list_best_chains(find(ptx).operand(operand), major)[0]
     assert best.load.instruction.ptx == load
-    assert chain.lane_formula(best) == {"line": line, "byte": byte}
+    assert chain.make_lane_formula(best) == {"line": line, "byte": byte}
 
 
 def test_formulas_give_every_lane_its_row() -> None:
-    for found in chain.advise(find(F16).operand("a"), "MN"):
-        formula = chain.lane_formula(found)
+    for found in chain.list_best_chains(find(F16).operand("a"), "MN"):
+        formula = chain.make_lane_formula(found)
         for lane in range(found.load.instruction.address.threads):  # type: ignore[union-attr]
             place = [eval(text, {"lane": lane, "warp": 0}) for text in (formula["line"], formula["byte"])]
             assert place == found.lane_places[0, 0, lane].tolist()
 
 
-def over(load: str, operand: Operand, spec: dict[str, object], major: str = "K") -> chain.Chain:
-    return chain.chain(find(load), operand, chain.stored(spec, operand, major))
+def build_chain(load: str, operand: Operand, spec: dict[str, object], major: str = "K") -> chain.Chain:
+    return chain.make_chain(find(load), operand, chain.make_operand_storage(spec, operand, major))
 
 
 # 16-bit pieces --------------------------------------------------------------------------------------------------------
@@ -116,18 +116,18 @@ def test_pieces_of_16_bits_go_through_trans_with_whatever_they_hold(
 ) -> None:
     op = find(ptx).operand(operand)
     spec = {"kind": "cute", "layout": layout, "unit": unit, "base": 0x40}
-    found = over(f"ldmatrix.m8n8.{count}.trans.shared.b16", op, spec)
+    found = build_chain(f"ldmatrix.m8n8.{count}.trans.shared.b16", op, spec)
     assert found.match and found.matched == op.threads * op.values
-    assert {c.load.instruction.ptx for c in chain.advise(op, chain.stored(spec, op, "K"))} >= {
+    assert {c.load.instruction.ptx for c in chain.list_best_chains(op, chain.make_operand_storage(spec, op, "K"))} >= {
         found.load.instruction.ptx
     }
-    straight = over(f"ldmatrix.m8n8.{count}.shared.b16", op, spec)
+    straight = build_chain(f"ldmatrix.m8n8.{count}.shared.b16", op, spec)
     assert not straight.match
-    assert np.array_equal(registers(found), wants(op, found.where))
-    assert not np.array_equal(registers(straight), wants(op, found.where))
+    assert np.array_equal(read_registers(found), list_wanted_units(op, found.where))
+    assert not np.array_equal(read_registers(straight), list_wanted_units(op, found.where))
 
 
-def registers(found: chain.Chain) -> NDArray[np.int64]:
+def read_registers(found: chain.Chain) -> NDArray[np.int64]:
     """What ldmatrix leaves in the registers, [thread, register, half]: two units a register by PTX's rule, from memory
     whose unit u holds u.
     """
@@ -149,7 +149,7 @@ def registers(found: chain.Chain) -> NDArray[np.int64]:
     return out
 
 
-def wants(op: Operand, where: Storage) -> NDArray[np.int64]:
+def list_wanted_units(op: Operand, where: Storage) -> NDArray[np.int64]:
     """The 16-bit unit of memory in which the storage holds what each half of each register wants, [thread, register,
     half]; whole units only.
     """
@@ -162,15 +162,15 @@ def wants(op: Operand, where: Storage) -> NDArray[np.int64]:
                 bit = 32 * register + 16 * half
                 row, col = int(op.rows[thread, bit // bits]), int(op.coords["col"][thread, bit // bits])
                 mn, k = (col, row) if op.name == "b" else (row, col)
-                out[thread, register, half] = placed.locate(placed.before(mn, k, bit % bits)) // 16
+                out[thread, register, half] = placed.locate_bits(placed.before(mn, k, bit % bits)) // 16
     return out
 
 
 @pytest.mark.parametrize("operand", ["a", "b"])
 def test_eight_bit_data_cannot_be_transposed_by_sixteen_bit_loads(operand: str) -> None:
     op = find(S8).operand(operand)
-    assert chain.advise(op, "MN") == []
-    assert "pairs of bytes stay together" in why_not(op, "MN")
+    assert chain.list_best_chains(op, "MN") == []
+    assert "pairs of bytes stay together" in explain_no_feed(op, "MN")
 
 
 WHY = [
@@ -239,9 +239,9 @@ def test_why_nothing_feeds_is_said_of_this_storage(
     ptx: str, operand: str, spec: dict[str, object], says: str, too: str
 ) -> None:
     op = find(ptx).operand(operand)
-    where = chain.stored(spec, op, "K")
-    assert chain.advise(op, where) == []
-    told = why_not(op, where)
+    where = chain.make_operand_storage(spec, op, "K")
+    assert chain.list_best_chains(op, where) == []
+    told = explain_no_feed(op, where)
     assert says in told and too in told, told
 
 
@@ -249,8 +249,8 @@ def test_byte_loads_and_two_permutes_do_transpose_b() -> None:
     """m16n16.trans.b8 puts k 4t+2r, 4t+2r+1 of n g and g+8 in register r: __byte_perm 0x5410 and 0x7632 make B's
     registers of both n.
     """
-    given = pieces.given(find("ldmatrix.m16n16.x1.trans.shared.b8"))
-    want = pieces.wanted(find(S8).operand("b"))
+    given = pieces.make_matrix_move(find("ldmatrix.m16n16.x1.trans.shared.b8"))
+    want = pieces.make_operand_granules(find(S8).operand("b"))
     for lane in range(32):
         places = [(int(given.row[lane, r, b]), int(given.byte[lane, r, b])) for r in (0, 1) for b in range(4)]  # (k, n)
         for n_tile, picked in ((0, (0, 1, 4, 5)), (8, (2, 3, 6, 7))):
@@ -265,11 +265,11 @@ def test_byte_loads_and_two_permutes_do_transpose_b() -> None:
 def test_a_wrong_trans_is_told_element_by_element() -> None:
     op = find(F16).operand("b")
     spec = {"kind": "rows", "inner": "K", "pitch_bytes": 32}
-    told = over("ldmatrix.m8n8.x2.trans.shared.b16", op, spec)
+    told = build_chain("ldmatrix.m8n8.x2.trans.shared.b16", op, spec)
     assert not told.match and told.total == 32 * 4
     first = told.first_mismatch
     assert first and first.read != first.expected
-    right = over("ldmatrix.m8n8.x2.shared.b16", op, spec)
+    right = build_chain("ldmatrix.m8n8.x2.shared.b16", op, spec)
     assert right.match and right.lane_addresses[0, 0, :16].tolist() == [
         (lane & 7) * 32 + (lane >> 3) * 16 for lane in range(16)
     ]
@@ -278,7 +278,7 @@ def test_a_wrong_trans_is_told_element_by_element() -> None:
 def test_the_addresses_of_a_wrong_load_are_the_best_there_are() -> None:
     """Every other address of any row makes no more of its bytes right."""
     op = find(F16).operand("b")
-    told = over("ldmatrix.m8n8.x2.trans.shared.b16", op, {"kind": "rows", "pitch_bytes": 48})
+    told = build_chain("ldmatrix.m8n8.x2.trans.shared.b16", op, {"kind": "rows", "pitch_bytes": 48})
     starts = told.expected - (told.read - 8 * told.rows[0, 0][told.load.matrix, told.load.row][None])
     for matrix in range(2):
         for row in range(8):
@@ -292,13 +292,15 @@ def test_the_addresses_of_a_wrong_load_are_the_best_there_are() -> None:
 @pytest.mark.parametrize(("operand", "major"), [("a", "K"), ("a", "MN"), ("b", "K"), ("b", "MN")])
 def test_every_canonical_storage_is_read_right(operand: str, major: str, swizzle: str) -> None:
     op = find(F16).operand(operand)
-    where = chain.stored({"kind": "canonical", "swizzle": swizzle, "mn": 64, "k": 64, "base": 0}, op, major)
-    assert chain.advise(op, where)[0].match
+    where = chain.make_operand_storage(
+        {"kind": "canonical", "swizzle": swizzle, "mn": 64, "k": 64, "base": 0}, op, major
+    )
+    assert chain.list_best_chains(op, where)[0].match
 
 
 def test_a_pitch_off_sixteen_bytes_faults() -> None:
     op = find(F16).operand("a")
-    told = over("ldmatrix.m8n8.x4.shared.b16", op, {"kind": "rows", "pitch_bytes": 40})
+    told = build_chain("ldmatrix.m8n8.x4.shared.b16", op, {"kind": "rows", "pitch_bytes": 40})
     assert not told.match and "does not start on 16 bytes" in told.notes[0] and not told.costs
 
 
@@ -313,17 +315,22 @@ def test_a_pitch_off_sixteen_bytes_faults() -> None:
 )
 def test_a_storage_that_cannot_hold_the_operand_is_refused(ptx: str, spec: dict[str, object], field: str) -> None:
     with pytest.raises(LayoutError) as refused:
-        chain.stored(spec, find(ptx).operand("a"), "K")
+        chain.make_operand_storage(spec, find(ptx).operand("a"), "K")
     assert refused.value.field == field
 
 
 def test_stores_of_accumulators() -> None:
-    d = pieces.packed(find(F16).operand("d"), 16)
-    assert chain.advise(d, "K", store=True)[0].load.instruction.ptx == "stmatrix.sync.aligned.m8n8.x2.shared.b16"
-    assert chain.advise(d, "MN", store=True)[0].load.instruction.ptx == "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16"
-    wide = pieces.packed(find("wgmma.mma_async.m64n64k16.f32.f16.f16").operand("d"), 16)
-    best = chain.advise(wide, "K", store=True)[0]
-    assert best.count == 4 and chain.turn_steps(best) == [(0, 0), (0, 32), (0, 64), (0, 96)]
+    d = pieces.pack_operand(find(F16).operand("d"), 16)
+    assert (
+        chain.list_best_chains(d, "K", store=True)[0].load.instruction.ptx == "stmatrix.sync.aligned.m8n8.x2.shared.b16"
+    )
+    assert (
+        chain.list_best_chains(d, "MN", store=True)[0].load.instruction.ptx
+        == "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16"
+    )
+    wide = pieces.pack_operand(find("wgmma.mma_async.m64n64k16.f32.f16.f16").operand("d"), 16)
+    best = chain.list_best_chains(wide, "K", store=True)[0]
+    assert best.count == 4 and chain.compute_turn_steps(best) == [(0, 0), (0, 32), (0, 64), (0, 96)]
     assert np.array_equal(best.lane_places[1, 0, :, 0], best.lane_places[0, 0, :, 0] + 16)
 
 
@@ -339,4 +346,4 @@ def test_stores_of_accumulators() -> None:
 )
 def test_refusals(load: str, ptx: str, operand: str, message: str) -> None:
     with pytest.raises(LayoutError, match=message):
-        chain.chain(find(load), find(ptx).operand(operand), "K")
+        chain.make_chain(find(load), find(ptx).operand(operand), "K")

@@ -11,11 +11,11 @@ from html import unescape
 import pytest
 
 from lanescope.app.banks import facts as bank_facts
-from lanescope.app.hardware import chained, verify
+from lanescope.app.hardware import chain_runs, verification
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from tests.client import Client
-from tests.command import lanescope
+from tests.command import run_lanescope
 from tests.ptxas import nvrtc
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -122,24 +122,27 @@ def test_rows_that_do_not_start_on_16_bytes_are_no_match(client: Client) -> None
 
 
 @cache
-def cases() -> list[chained.Case]:
+def list_cases() -> list[chain_runs.ChainCase]:
     """What a device is given, made once."""
-    return list(chained.cases())
+    return list(chain_runs.generate_cases())
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_the_kernels_that_run_chains_on_a_device_compile() -> None:
-    parts = [f"namespace n{n} {{\n{verify.named(case.source(), n)}}}" for n, case in enumerate(cases()[::20])]
+    parts = [
+        f"namespace n{n} {{\n{verification.rename_kernel(case.render_kernel(), n)}}}"
+        for n, case in enumerate(list_cases()[::20])
+    ]
     assert nvrtc.compile_ptx("\n".join(parts), "sm_90a")[1] == ""
-    assert max(int(case.expected().max()) for case in cases()) < 4 * chained.WORDS
+    assert max(int(case.compute_addresses().max()) for case in list_cases()) < 4 * chain_runs.WORDS
 
 
 def test_every_chain_a_device_ran_is_one_we_still_write() -> None:
     """The evidence files hold what `gpu verify` ran: operands that are on today's list, no more chains of each than
     today, all right.
     """
-    today = Counter(case.key for case in cases())
-    ran = [data for data in catalog.evidence_files() if "chains" in data]  # the H200's file is older than this method
+    today = Counter(case.key for case in list_cases())
+    ran = [data for data in catalog.load_evidence() if "chains" in data]  # the H200's file is older than this method
     assert ran
     for data in ran:
         assert all(row["ran"] <= today[key] for key, row in data["chains"].items())
@@ -150,14 +153,14 @@ def test_the_device_list_has_every_kind_of_storage() -> None:
     """Swizzled by address and by tile, on the pattern's boundary and off it, and pieces of 16 bits along M or N for 1,
     4, 8, 16 and 32 bits.
     """
-    assert {case.found.want.operand.container_bits for case in cases() if case.key.endswith("pieces")} == {
+    assert {case.found.want.operand.container_bits for case in list_cases() if case.key.endswith("pieces")} == {
         1,
         4,
         8,
         16,
         32,
     }
-    placed = [case.found.where.placed for case in cases()]
+    placed = [case.found.where.placed for case in list_cases()]
     assert {(p.by, p.base % 1024 != 0) for p in placed if p and p.xor.bits} == {
         ("address", True),
         ("tile", True),
@@ -167,8 +170,8 @@ def test_the_device_list_has_every_kind_of_storage() -> None:
 
 def test_the_expected_addresses_are_those_of_memory() -> None:
     """B of m16n8k16, K contiguous, pitch 144: register r of lane 4g + t holds bytes 4t … of row g, 16 r along."""
-    case = next(c for c in cases() if " b K" in c.key and "m16n8k16" in c.key and "pitch of 144 bytes" in c.name)
-    want = case.expected()
+    case = next(c for c in list_cases() if " b K" in c.key and "m16n8k16" in c.key and "pitch of 144 bytes" in c.name)
+    want = case.compute_addresses()
     for lane, register, byte in ((0, 0, 0), (13, 1, 2), (31, 0, 3)):
         assert want[lane, register, byte] == lane // 4 * 144 + 16 * register + lane % 4 * 4 + byte
 
@@ -195,12 +198,14 @@ def test_banks(client: Client) -> None:
 def test_the_solver_finds_the_field_s_swizzles(
     row_bytes: int, accesses: list[tuple[str, str]], text: str, mode: str | None
 ) -> None:
-    found = bank_facts.solve({"row_bytes": row_bytes, "accesses": [{"access": a, "pattern": p} for a, p in accesses]})
+    found = bank_facts.solve_swizzle(
+        {"row_bytes": row_bytes, "accesses": [{"access": a, "pattern": p} for a, p in accesses]}
+    )
     assert found.free and found.swizzle.text == text and found.mode == mode
     for access, pattern in accesses:
         bits = found.swizzle
-        told = bank_facts.use_facts(
-            *bank_facts.use_of(
+        told = bank_facts.build_use_cost(
+            *bank_facts.parse_use(
                 {
                     "access": access,
                     "pattern": pattern,
@@ -213,7 +218,7 @@ def test_the_solver_finds_the_field_s_swizzles(
 
 
 def test_the_solver_says_why_there_is_none() -> None:
-    found = bank_facts.solve(
+    found = bank_facts.solve_swizzle(
         {
             "row_bytes": 48,
             "accesses": [
@@ -282,16 +287,16 @@ def test_what_is_wrong_with_an_access_is_named(client: Client, path: str, body: 
 
 
 def test_accesses_as_people_write_them() -> None:
-    assert bank_facts.accesses("ldmatrix.x4, st.shared.b128:columns;ld.shared.b32:0,128 0x100") == [
+    assert bank_facts.parse_accesses("ldmatrix.x4, st.shared.b128:columns;ld.shared.b32:0,128 0x100") == [
         {"access": "ldmatrix.x4"},
         {"access": "st.shared.b128", "pattern": "columns"},
         {"access": "ld.shared.b32", "address": [0, 128, 256]},
     ]
-    assert bank_facts.accesses("") == [] and bank_facts.accesses("ld.shared.b32:- 4") == [
+    assert bank_facts.parse_accesses("") == [] and bank_facts.parse_accesses("ld.shared.b32:- 4") == [
         {"access": "ld.shared.b32", "address": [None, 4]}
     ]
     with pytest.raises(LayoutError, match="before any access"):
-        bank_facts.accesses("0 4 8")
+        bank_facts.parse_accesses("0 4 8")
 
 
 @pytest.mark.parametrize(
@@ -346,24 +351,24 @@ def test_pages_keep_what_was_wrong(client: Client, path: str, says: str) -> None
 
 
 def test_commands() -> None:
-    right = lanescope("chain", MMA, "b", "--storage", "kind=rows", "--storage", "pitch_bytes=144", "--json")
+    right = run_lanescope("chain", MMA, "b", "--storage", "kind=rows", "--storage", "pitch_bytes=144", "--json")
     assert right.returncode == 0 and json.loads(right.stdout)["ways"] == 1
-    assert lanescope("chain", MMA, "b", "--load", LOAD.replace("x2", "x2.trans")).returncode == 1
-    nothing = lanescope("chain", "mma.m16n8k32.row.col.s32.s8.s8.s32", "b", "--major", "MN")
+    assert run_lanescope("chain", MMA, "b", "--load", LOAD.replace("x2", "x2.trans")).returncode == 1
+    nothing = run_lanescope("chain", "mma.m16n8k32.row.col.s32.s8.s8.s32", "b", "--major", "MN")
     assert nothing.returncode == 1 and "pairs of bytes stay together" in nothing.stdout
-    assert lanescope("banks", "ldmatrix.x4").returncode == 1
-    assert lanescope("banks", "ldmatrix.x4", "--swizzle", "128B").returncode == 0
-    assert "Swizzle<3,4,3>" in lanescope("banks", "--solve").stdout
+    assert run_lanescope("banks", "ldmatrix.x4").returncode == 1
+    assert run_lanescope("banks", "ldmatrix.x4", "--swizzle", "128B").returncode == 0
+    assert "Swizzle<3,4,3>" in run_lanescope("banks", "--solve").stdout
     address = ",".join(map(str, COLUMN))
-    solved = lanescope("banks", "ld.shared.b32", "--address", address, "--solve", "--json")
+    solved = run_lanescope("banks", "ld.shared.b32", "--address", address, "--solve", "--json")
     assert solved.returncode == 0 and json.loads(solved.stdout)["swizzle"]["text"] == "Sw<5,2,5>"
-    assert lanescope("banks", "ld.shared.b32", "--address", address, "--swizzle", "5,2,5").returncode == 0
-    many = lanescope("banks", "ldmatrix.x4", "--solve", "--also", f"ld.shared.b32:{address}")
+    assert run_lanescope("banks", "ld.shared.b32", "--address", address, "--swizzle", "5,2,5").returncode == 0
+    many = run_lanescope("banks", "ldmatrix.x4", "--solve", "--also", f"ld.shared.b32:{address}")
     assert many.returncode == 1 and "needs 16 bytes left together" in many.stdout
-    assert lanescope("banks", "--solve", "--swizzle", "128B").returncode == 2
-    assert lanescope("banks", "ld.nothing").returncode == 2
+    assert run_lanescope("banks", "--solve", "--swizzle", "128B").returncode == 2
+    assert run_lanescope("banks", "ld.nothing").returncode == 2
     for words in (("banks", "ldmatrix.x4"), ("gpu", "run", "banks", "ldmatrix.x4", "--backend", "numpy")):
-        wrong = lanescope(*words, "--address", "0, zero")
+        wrong = run_lanescope(*words, "--address", "0, zero")
         assert (
             wrong.returncode == 2
             and "'0, zero' is not a list of numbers" in wrong.stderr

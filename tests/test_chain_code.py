@@ -14,23 +14,23 @@ import numpy as np
 import pytest
 
 from lanescope import find
-from lanescope.app.hardware import chained
+from lanescope.app.hardware import chain_runs
 from lanescope.errors import LayoutError
-from lanescope.render.chain import code
+from lanescope.render.chain import render_code
 from lanescope.shared import chain, pieces
 from lanescope.shared.chain import Chain
 from tests import cpp
 from tests.ptxas import nvrtc
 
-F16, S8, WGMMA = chained.F16, chained.S8, chained.WGMMA
+F16, S8, WGMMA = chain_runs.F16, chain_runs.S8, chain_runs.WGMMA
 OPERANDS = (
     (F16, "a"),
     (F16, "b"),
     (F16, "d"),
     (S8, "a"),
     (S8, "b"),
-    (chained.S4, "a"),
-    (chained.TF32, "a"),
+    (chain_runs.S4, "a"),
+    (chain_runs.TF32, "a"),
     (WGMMA, "a"),
     (WGMMA, "d"),
     ("wgmma.mma_async.m64n24k16.f32.f16.f16", "d"),
@@ -48,7 +48,7 @@ FORMS = {
 }  # what the code is made of: a table, steps, a stride, XORs of both directions
 
 
-def storages(rng: random.Random, major: str) -> Iterator[dict[str, Any]]:
+def make_storages(rng: random.Random, major: str) -> Iterator[dict[str, Any]]:
     """Storages of every kind: any base, any mode, by address and by tile, sizes that are no powers of two."""
     mode, by = rng.choice(["none", "32B", "64B", "128B"]), rng.choice(["address", "tile"])
     base = rng.choice([0, 0x80, 0x400, 0x1080, 16 * rng.randrange(2048)])
@@ -82,22 +82,22 @@ def storages(rng: random.Random, major: str) -> Iterator[dict[str, Any]]:
 
 
 @lru_cache(maxsize=1)
-def sample() -> list[Chain]:
+def sample_cases() -> list[Chain]:
     """Half of what the device runs, and as many storages again at random."""
     rng = random.Random(20261121)
-    out = [case.found for case in chained.cases()][::2]
+    out = [case.found for case in chain_runs.generate_cases()][::2]
     kinds: set[tuple[str, str, int]] = set()
     while len(out) < 320:
         text, letter = rng.choice(OPERANDS)
-        operand, major = pieces.in_memory(find(text).operand(letter)), rng.choice(["K", "MN"])
-        for spec in storages(rng, major):
+        operand, major = pieces.convert_for_memory(find(text).operand(letter)), rng.choice(["K", "MN"])
+        for spec in make_storages(rng, major):
             try:
-                fits = chain.advise(operand, chain.stored(spec, operand, major), letter == "d")
+                fits = chain.list_best_chains(operand, chain.make_operand_storage(spec, operand, major), letter == "d")
             except LayoutError:
                 continue  # too small for the operand, or a canonical tile that does not exist
             out += fits[:1]
             kinds |= {(spec["kind"], str(spec.get("swizzle_by")), spec["base"] % 1024 != 0) for _ in fits[:1]}
-    texts = [code(found) for found in out]
+    texts = [render_code(found) for found in out]
     assert {part for part in FORMS if any(part in text for text in texts)} == FORMS
     assert (
         len(kinds) == 14
@@ -105,12 +105,12 @@ def sample() -> list[Chain]:
     return out
 
 
-def driver(number: int, found: Chain) -> str:
+def render_driver(number: int, found: Chain) -> str:
     """A function that runs the generated one in every thread; the instruction itself writes down the address it is
     given.
     """
     operand, base = found.want.operand, found.where.placed.base  # type: ignore[union-attr]
-    body, count = re.subn(r"asm volatile\(.*?\);", "told(p);", code(found), flags=re.S)
+    body, count = re.subn(r"asm volatile\(.*?\);", "told(p);", render_code(found), flags=re.S)
     assert count == 1
     function = f"{'store' if found.store else 'load'}_{operand.name}"
     return (
@@ -119,15 +119,15 @@ def driver(number: int, found: Chain) -> str:
     )
 
 
-@pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+@pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 def test_the_code_gives_the_addresses_that_were_verified() -> None:
-    cases = sample()
-    parts = [driver(number, found) for number, found in enumerate(cases)]
+    cases = sample_cases()
+    parts = [render_driver(number, found) for number, found in enumerate(cases)]
     calls = "".join(f"  n{number}::all();\n" for number in range(len(cases)))
     told = "static void told(unsigned address) { fwrite(&address, 4, 1, stdout); }\n"
-    raw = np.frombuffer(cpp.run("".join([cpp.DEVICE, told, *parts, f"int main() {{\n{calls}}}"])), np.uint32).astype(
-        np.int64
-    )
+    raw = np.frombuffer(
+        cpp.build_and_run("".join([cpp.DEVICE, told, *parts, f"int main() {{\n{calls}}}"])), np.uint32
+    ).astype(np.int64)
     for found in cases:
         warps, turns, lanes = found.lane_addresses.shape
         size = warps * turns * lanes
@@ -136,18 +136,18 @@ def test_the_code_gives_the_addresses_that_were_verified() -> None:
         assert np.array_equal(mine[given], found.lane_addresses[given]), (
             found.where.text,
             found.where.placed,
-            code(found),
+            render_code(found),
         )
     assert not raw.size
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_the_code_compiles() -> None:
     parts = []
-    for number, found in enumerate(sample()[::7]):
+    for number, found in enumerate(sample_cases()[::7]):
         operand, what = found.want.operand, "store" if found.store else "load"
         call = f"unsigned r[{operand.registers}] = {{}}; {what}_{operand.name}(r, 64u); p[threadIdx.x] = r[0];"
-        parts.append(f"namespace n{number} {{\n{code(found)}\n__global__ void k(unsigned* p) {{ {call} }}\n}}")
+        parts.append(f"namespace n{number} {{\n{render_code(found)}\n__global__ void k(unsigned* p) {{ {call} }}\n}}")
     assert nvrtc.compile_ptx("\n".join(parts), "sm_100a")[1] == ""
 
 
@@ -158,10 +158,14 @@ def test_a_swizzle_by_address_is_of_the_address_and_one_by_tile_of_the_offset() 
     operand = find(F16).operand("a")
     rows: dict[str, Any] = {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B", "base": 0x1080}
     by_address, by_tile = (
-        chain.chain(find("ldmatrix.m8n8.x4.shared.b16"), operand, chain.stored(rows | {"swizzle_by": by}, operand, "K"))
+        chain.make_chain(
+            find("ldmatrix.m8n8.x4.shared.b16"),
+            operand,
+            chain.make_operand_storage(rows | {"swizzle_by": by}, operand, "K"),
+        )
         for by in ("address", "tile")
     )
-    assert "swizzle_a(tile + offset)" in code(by_address) and "tile + swizzle_a(offset)" in code(by_tile)
+    assert "swizzle_a(tile + offset)" in render_code(by_address) and "tile + swizzle_a(offset)" in render_code(by_tile)
     assert (by_address.lane_addresses != by_tile.lane_addresses).all()
     offset = np.arange(32) % 16 * 128 + np.arange(32) // 16 * 16
     assert by_address.lane_addresses[0, 0].tolist() == [x ^ (x >> 3 & 0x70) for x in (0x1080 + offset).tolist()]

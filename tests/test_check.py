@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from lanescope.descriptor import causes
-from lanescope.workbench import bench, guesses, judge
+from lanescope.workbench import build_bench, guesses, verification
 from lanescope.workbench import check as engine
-from lanescope.workbench.check import check as checked
-from tests import benches
+from lanescope.workbench.check import check_text as checked
 from tests import test_reader_code as builders
+from tests import workbench_cases
 
-KERNELS = {case.title: case for case in benches.CASES}
+KERNELS = {case.title: case for case in workbench_cases.CASES}
 RIGHT = KERNELS["K-major, 128B, all right"].text
 # Wrong kernels whose mistake depends on how far apart the text's boxes are put, which no text here says.
 OPEN = {
@@ -38,7 +38,7 @@ def test_public_builders_have_no_finding_but_their_own(case: Any) -> None:
     assert told - engine.WARNINGS == set(filter(None, wanted.split(",")))
 
 
-@pytest.mark.parametrize("case", benches.CASES, ids=str)
+@pytest.mark.parametrize("case", workbench_cases.CASES, ids=str)
 def test_kernels_right_and_wrong(case: Any) -> None:
     """A right kernel is clean; of a wrong one the cause is found, or it is open and says what it rests on."""
     made = check(case.text)
@@ -53,13 +53,13 @@ def test_kernels_right_and_wrong(case: Any) -> None:
 
 
 def test_most_planted_mistakes_are_findings() -> None:
-    wrong = [case for case in benches.CASES if case.head["verdict"] == "mismatch"]
+    wrong = [case for case in workbench_cases.CASES if case.head["verdict"] == "mismatch"]
     found = [case for case in wrong if check(case.text).findings]
     open_ = [case for case in wrong if case.title in OPEN or "open" in case.head]
     assert len(wrong) >= 40 and len(wrong) - len(found) <= len(open_) <= len(wrong) // 4
 
 
-def planted(old: str, new: str, text: str = RIGHT) -> str:
+def plant_mistake(old: str, new: str, text: str = RIGHT) -> str:
     assert old in text
     return text.replace(old, new, 1)
 
@@ -84,7 +84,7 @@ def planted(old: str, new: str, text: str = RIGHT) -> str:
     ],
 )
 def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
-    text = planted(old, new)
+    text = plant_mistake(old, new)
     found = [one for one in check(text).findings if one.code == code]
     assert found, [one.code for one in check(text).findings]
     lines = text.split("\n")
@@ -147,7 +147,7 @@ __global__ void gemm(float* d, int K) {
 )
 def test_a_mistake_in_a_pipeline_is_found_where_it_was_made(old: str, new: str, code: str, line: str) -> None:
     """Where the variable was given its descriptor, where a helper gives the field, at the one wrong instruction."""
-    right, text = check(PIPED), planted(old, new, PIPED)
+    right, text = check(PIPED), plant_mistake(old, new, PIPED)
     assert (right.findings, right.open, right.steps) == ((), (), 24)
     places = [(one.code, text.count("\n", 0, one.span[0])) for one in check(text).findings]
     assert any(own == code and line in text.split("\n")[at] for own, at in places), places
@@ -156,7 +156,7 @@ def test_a_mistake_in_a_pipeline_is_found_where_it_was_made(old: str, new: str, 
 def test_the_other_operands_descriptor_is_told_by_the_code_that_builds_it() -> None:
     """The variables da and db say nothing; what they are built from does."""
     made = check(
-        planted("else multiply<0>(d, da, db)", "else multiply<0>(d, db, da)", PIPED).replace(
+        plant_mistake("else multiply<0>(d, da, db)", "else multiply<0>(d, db, da)", PIPED).replace(
             "if (k == 0) multiply<0>(d, da, db); else ", ""
         )
     )
@@ -171,7 +171,7 @@ def test_stages_that_begin_where_an_earlier_one_did_are_that_one_again() -> None
 
 def test_what_rests_on_a_guess_is_open() -> None:
     """A mismatch that exchanging two nameless maps mends is no finding, and a helper that nothing calls is none."""
-    one = planted("SWIZZLE_128B", "SWIZZLE_NONE")
+    one = plant_mistake("SWIZZLE_128B", "SWIZZLE_NONE")
     assert {found.code for found in check(one).findings} == {"stored_unswizzled"}
     nameless = (
         one.replace("tma_a", "map0").replace("tma_b", "map1").replace(" A, d", " p, d").replace(" B, d", " q, d")
@@ -185,12 +185,12 @@ def test_what_rests_on_a_guess_is_open() -> None:
 
 def test_a_mismatch_on_two_guesses_or_on_too_many_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Assumed values are varied one by one, then in pairs; where that is cut short, nothing is claimed."""
-    wrong = planted("sB + k * 16", "sB")
+    wrong = plant_mistake("sB + k * 16", "sB")
     assert [one.code for one in check(wrong).findings] == ["k_step_missing"]
 
     def assumed(count: int) -> None:
         found = [(f"of{n}.b", "1", f"guess {n}") for n in range(count)]
-        monkeypatch.setattr(guesses, "_assumed", lambda *_: iter(found))
+        monkeypatch.setattr(guesses, "_list_assumed_values", lambda *_: iter(found))
 
     checked.cache_clear() if hasattr(checked, "cache_clear") else None
     for count, mended, says in (
@@ -200,7 +200,7 @@ def test_a_mismatch_on_two_guesses_or_on_too_many_is_open(monkeypatch: pytest.Mo
         (3, None, ""),
     ):
         assumed(count)
-        monkeypatch.setattr(guesses, "_mended", lambda _t, chosen, *_, of=mended: set(chosen) == of)
+        monkeypatch.setattr(guesses, "_is_mended", lambda _t, chosen, *_, of=mended: set(chosen) == of)
         made = checked(wrong)
         assert (not made.findings) == bool(says)
         assert any(says in one.message for one in made.open) or not says
@@ -208,19 +208,19 @@ def test_a_mismatch_on_two_guesses_or_on_too_many_is_open(monkeypatch: pytest.Mo
 
 def test_other_choices_are_verified_without_looking_for_causes(monkeypatch: pytest.MonkeyPatch) -> None:
     """They cost more than all the rest: a text of many pieces took a minute."""
-    wrong, asked = planted("SWIZZLE_128B", "SWIZZLE_NONE"), []
-    told = bench(wrong, copied=False)
-    bare = bench(wrong, copied=False, why=False)
+    wrong, asked = plant_mistake("SWIZZLE_128B", "SWIZZLE_NONE"), []
+    told = build_bench(wrong, copied=False)
+    bare = build_bench(wrong, copied=False, why=False)
     assert told.operands[0].wrong[0].causes and not any(s.causes for o in bare.operands for s in o.steps)
     assert [(s.verdict, s.word) for o in bare.operands for s in o.steps] == [
         (s.verdict, s.word) for o in told.operands for s in o.steps
     ]
-    looked, tried = judge.causes, guesses.bench
-    monkeypatch.setattr(judge, "causes", lambda *a, **k: asked.append("causes") or looked(*a, **k))
-    bench(wrong, copied=False)
+    looked, tried = verification.diagnose_step, guesses.build_bench
+    monkeypatch.setattr(verification, "diagnose_step", lambda *a, **k: asked.append("causes") or looked(*a, **k))
+    build_bench(wrong, copied=False)
     own = len(asked)
     for module in (engine, guesses):
-        monkeypatch.setattr(module, "bench", lambda *a, **k: asked.append("bench") or tried(*a, **k))
+        monkeypatch.setattr(module, "build_bench", lambda *a, **k: asked.append("bench") or tried(*a, **k))
     checked(wrong)
     assert asked.count("bench") > 2 and asked.count("causes") == 2 * own > 0
 
@@ -233,7 +233,7 @@ def test_pitfalls_elsewhere_in_a_file_are_no_findings() -> None:
 
 def test_a_source_file_is_what_it_is() -> None:
     """Code in comments is none, and neither is what an entity of HTML would stand for."""
-    wrong = planted("1ull << 62", "1 << 62")
+    wrong = plant_mistake("1ull << 62", "1 << 62")
     for mark in ("// ", "# "):
         made = check("".join(f"{mark}{line}\n" if line.strip() else "\n" for line in wrong.split("\n")))
         assert (made.findings, made.open, made.descriptors, made.maps) == ((), (), 0, 0), mark
@@ -249,9 +249,9 @@ def test_every_code_has_a_title() -> None:
     own = {code for path in sources for code in said.findall(path.read_text("utf-8"))}
     assert len(own) > 15 and {"tma_box_bytes", "tma_swizzle", "tma_inner_stride", "not_shifted"} <= own
     assert own <= codes, own - codes
-    texts = [*(case.code for case in builders.CASES), *(case.text for case in benches.CASES)]
+    texts = [*(case.code for case in builders.CASES), *(case.text for case in workbench_cases.CASES)]
     assert {one.code for text in texts[::16] for one in check(text).findings} <= codes
-    assert "_" not in engine.title("tma_rank") and engine.title("other_bytes") == "Other bytes"
+    assert "_" not in engine.get_finding_title("tma_rank") and engine.get_finding_title("other_bytes") == "Other bytes"
 
 
 SIBLINGS = """CUtensorMap mapA, mapB;
@@ -305,8 +305,8 @@ def test_a_file_is_given_more_patience_than_a_paste() -> None:
         " for (int j = 0; j < 16; ++j) { desc += i * j; desc ^= i << j; out[i] = desc; } }"
         for n in range(6)
     )
-    text = other + "\n" + planted("sB + k * 16", "sB")
-    assert not bench(text).complete
+    text = other + "\n" + plant_mistake("sB + k * 16", "sB")
+    assert not build_bench(text).complete
     told = check(text)
     assert [one.code for one in told.findings] == ["k_step_missing"] and not any(
         "too long" in o.message for o in told.open
@@ -323,7 +323,7 @@ __device__ int depth(int n) { return n < limit ? depth(n + 1) + depth(n - 1) : n
 def test_names_of_libraries_that_a_text_uses_again_end_nothing() -> None:
     """An alias or a function named as what it calls in a library stood for itself, and the kernel was not evaluated."""
     own = "__shared__ barrier full[2]; Vec<float> v; Gemm::run(d, 3); depth(K);"
-    kernel = planted("  float d[", f"  {own}\n  float d[")
+    kernel = plant_mistake("  float d[", f"  {own}\n  float d[")
     for text, codes, right in ((kernel, [], 8), (kernel.replace("sB + k * 16", "sB"), ["k_step_missing"], 5)):
         told = check(NAMESAKES + text)
         assert [one.code for one in told.findings] == codes and told.steps == right and told.open == ()

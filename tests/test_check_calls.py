@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.workbench.check import check
+from lanescope.workbench.check import check_text
 
 HEAD = """__device__ uint64_t make_desc(uint32_t a) {
   uint64_t d = (a & 0x3ffff) >> 4; d |= 1ull << 16; d |= 64ull << 32; d |= 1ull << 62; return d; }
@@ -62,11 +62,11 @@ RIGHT = {
 }
 
 
-def line_of(text: str, at: int) -> int:
+def find_line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-def with_helpers(rest: str) -> str:
+def add_helpers(rest: str) -> str:
     """The text with the helpers that it calls and that those call, in their order."""
     chosen = ""
     for name, code in reversed(HELPERS.items()):
@@ -75,24 +75,24 @@ def with_helpers(rest: str) -> str:
     return HEAD + chosen + rest
 
 
-def kernel(body: str) -> str:
-    return with_helpers(HOST + KERNEL + body + "}\n")
+def build_kernel(body: str) -> str:
+    return add_helpers(HOST + KERNEL + body + "}\n")
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_every_wrong_call_is_told_at_its_line(name: str) -> None:
-    text = kernel(BODIES[name])
+    text = build_kernel(BODIES[name])
     wanted = {n for n, line in enumerate(text.split("\n"), 1) if "// wrong" in line}
     if "narrow" in BODIES[name]:  # wrong whoever calls it
         wanted = {n for n, line in enumerate(text.split("\n"), 1) if "mma(other_desc" in line}
-    made = check(text)
-    assert {line_of(text, one.span[0]) for one in made.findings} == wanted
+    made = check_text(text)
+    assert {find_line(text, one.span[0]) for one in made.findings} == wanted
     assert not any("wrong place" in one.message for one in made.open)
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_calls_are_verified_and_clean(name: str) -> None:
-    made = check(kernel(RIGHT[name]))
+    made = check_text(build_kernel(RIGHT[name]))
     assert not made.findings and not made.open and made.steps >= 4
 
 
@@ -103,10 +103,10 @@ def test_another_map_stores_another_tile() -> None:
     body = "__global__ void k() {\n  __shared__ half sQ[4096], sK[4096], sP[4096], sV[4096];\n" + "".join(
         f"  gemm(__cvta_generic_to_shared(s{one}), __cvta_generic_to_shared(s{two}));\n" for one, two in ("QK", "PV")
     )
-    assert not check(with_helpers(host + body + "}\n")).findings
+    assert not check_text(add_helpers(host + body + "}\n")).findings
     head, _, tail = host.rpartition("SWIZZLE_128B")
-    text = with_helpers(head + "SWIZZLE_64B" + tail + body + "}\n")
-    told = {one.code: line_of(text, one.span[0]) for one in check(text).findings}
+    text = add_helpers(head + "SWIZZLE_64B" + tail + body + "}\n")
+    told = {one.code: find_line(text, one.span[0]) for one in check_text(text).findings}
     wanted = {n for n, line in enumerate(text.split("\n"), 1) if "gemm(" in line and "sV)" in line}
     assert set(told) == {"tma_inner_over_swizzle", "stored_swizzle"} and told["stored_swizzle"] in wanted
 
@@ -157,12 +157,12 @@ def test_a_descriptor_that_is_repeated_is_wrong_for_elements_of_every_size(
         )
         return TYPED.format(type=type_, map=map_, wide=wide, ptx=ptx, rest=rest, calls="".join(lines))
 
-    right = check(text({}))
+    right = check_text(text({}))
     assert (right.findings, right.open, right.steps) == ((), (), 8)
     wrong = text({(call, operand): repeats})
-    made = check(wrong)
+    made = check_text(wrong)
     (one,) = made.findings
-    assert line_of(wrong, one.span[0]) == line_of(wrong, wrong.index("  wg(d")) + call
+    assert find_line(wrong, one.span[0]) == find_line(wrong, wrong.index("  wg(d")) + call
     assert one.level == "error" and f"{operand.upper()} of wgmma" in one.message
     assert bool(one.assumed) == (type_ == "__nv_bfloat16"), "nothing rests on what wgmma cannot read otherwise"
     assert made.open == () and made.steps == 7, "verified are the reads that match"

@@ -11,27 +11,27 @@ import pytest
 
 from lanescope.app.check import facts, sarif
 from lanescope.errors import LayoutError
-from tests.test_check import RIGHT, planted
+from tests.test_check import RIGHT, plant_mistake
 
 ROOT = Path(__file__).parents[1]
 
 
-def folder_of(tmp_path: Path) -> Path:
+def make_folder(tmp_path: Path) -> Path:
     (tmp_path / "src" / ".hidden").mkdir(parents=True)
     (tmp_path / "src" / "right.cu").write_text(RIGHT)
-    (tmp_path / "src" / "wrong.cuh").write_bytes(planted("sB + k * 16", "sB").replace("\n", "\r\n").encode())
-    (tmp_path / "src" / "notes.md").write_text(planted("sB + k * 16", "sB"))
-    (tmp_path / "src" / ".hidden" / "x.cu").write_text(planted("sB + k * 16", "sB"))
+    (tmp_path / "src" / "wrong.cuh").write_bytes(plant_mistake("sB + k * 16", "sB").replace("\n", "\r\n").encode())
+    (tmp_path / "src" / "notes.md").write_text(plant_mistake("sB + k * 16", "sB"))
+    (tmp_path / "src" / ".hidden" / "x.cu").write_text(plant_mistake("sB + k * 16", "sB"))
     (tmp_path / "src" / "blob.c").write_bytes(b"\0\1\2")
     (tmp_path / "src" / "long.py").write_text("x = 1\n" * 400_000)
     return tmp_path / "src"
 
 
 def test_a_folder_is_read_by_its_endings(tmp_path: Path) -> None:
-    told = facts.report(facts.files_of([str(folder_of(tmp_path))]))
+    told = facts.check_files(facts.find_sources([str(make_folder(tmp_path))]))
     assert told.files == 4 and [one.code for one in told.findings] == ["k_step_missing"]
     place = told.findings[0].place
-    lines = planted("sB + k * 16", "sB").split("\n")
+    lines = plant_mistake("sB + k * 16", "sB").split("\n")
     assert place.file.endswith("wrong.cuh") and "make_desc(sB)" in lines[place.line - 1]
     assert lines[place.line - 1][place.column - 1 : place.end_column - 1].startswith("make_desc(sB)"[:4])
     assert sorted(Path(one.place.file).name for one in told.open) == ["blob.c", "long.py"]
@@ -40,18 +40,18 @@ def test_a_folder_is_read_by_its_endings(tmp_path: Path) -> None:
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts, "MOST_FILES", 3)
     with pytest.raises(LayoutError, match="more than 3 files"):
-        list(facts.files_of([str(folder_of(tmp_path))]))
+        list(facts.find_sources([str(make_folder(tmp_path))]))
 
 
 @pytest.mark.parametrize("name", ["", "  "])
 def test_an_empty_name_is_not_the_current_folder(name: str) -> None:
     with pytest.raises(LayoutError, match="name is empty"):
-        list(facts.files_of([name]))
+        list(facts.find_sources([name]))
 
 
 def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:
     """The main points of SARIF 2.1.0: version, driver, rules by index, levels, regions from 1, notes apart."""
-    log = json.loads(json.dumps(sarif.log(facts.report(facts.files_of([str(folder_of(tmp_path))])))))
+    log = json.loads(json.dumps(sarif.build_log(facts.check_files(facts.find_sources([str(make_folder(tmp_path))])))))
     assert log["version"] == "2.1.0" and log["$schema"].endswith("sarif-schema-2.1.0.json")
     (run,) = log["runs"]
     driver, (result,) = run["tool"]["driver"], run["results"]
@@ -67,15 +67,15 @@ def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:
     assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] is True and len(invocation["toolExecutionNotifications"]) == 2
-    empty = sarif.log(facts.report([]))["runs"][0]
+    empty = sarif.build_log(facts.check_files([]))["runs"][0]
     assert empty["results"] == [] and empty["tool"]["driver"]["rules"] == []
 
 
 @pytest.mark.parametrize("name", ["a b#ü.cu", "x.cu"])
 def test_names_are_uris(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
-    Path(name).write_text(planted("sB + k * 16", "sB"))
-    (result,) = sarif.log(facts.report(facts.files_of([name])))["runs"][0]["results"]
+    Path(name).write_text(plant_mistake("sB + k * 16", "sB"))
+    (result,) = sarif.build_log(facts.check_files(facts.find_sources([name])))["runs"][0]["results"]
     uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert re.fullmatch(r"[\w.%-]+", uri, re.A) and uri.endswith(".cu")
 
@@ -85,7 +85,7 @@ def test_the_statuses_of_the_command(
 ) -> None:
     from lanescope.app.cli import main
 
-    folder = folder_of(tmp_path)
+    folder = make_folder(tmp_path)
 
     def run(*words: str) -> tuple[int, str]:
         monkeypatch.setattr("sys.argv", ["lanescope", "check", *words])
@@ -134,7 +134,7 @@ def test_a_file_whose_time_is_over_is_named_with_the_line(tmp_path: Path) -> Non
     slow, right = tmp_path / "slow.cu", tmp_path / "right.cu"
     slow.write_text("\n".join(["uint64_t f(uint32_t s) {", "  uint64_t desc = 0;", *lines, "  return desc; }"]))
     right.write_text(RIGHT)
-    told = facts.report([slow, right], seconds=0.3)
+    told = facts.check_files([slow, right], seconds=0.3)
     (left,) = [one for one in told.open if one.place.file.endswith("slow.cu")]
     assert re.fullmatch(
         rf"The file is not checked: its 0.3 s were over when reading had come to line {left.place.line}\.", left.message

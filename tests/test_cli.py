@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from lanescope.app.main import create_app
-from lanescope.app.read.bench import unpacked
+from lanescope.app.read.workbench import expand_text
 from tests.client import Client
-from tests.command import lanescope
+from tests.command import run_lanescope
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-def process(*words: str) -> subprocess.CompletedProcess[str]:
+def run_process(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", "from lanescope.app.cli import main; main()", *words],
         capture_output=True,
@@ -28,12 +28,12 @@ def process(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_element_to_lane_and_back() -> None:
-    out = lanescope("show", M16, "a", "--at", "11,2").stdout
+    out = run_lanescope("show", M16, "a", "--at", "11,2").stdout
     assert out.splitlines()[1].split() == ["13", "a2", "R1", "[15:0]", "A[11,2]"]
-    out = lanescope("show", M16, "a", "--lane", "13", "--value", "2").stdout
+    out = run_lanescope("show", M16, "a", "--lane", "13", "--value", "2").stdout
     assert out.splitlines()[1].split() == ["13", "a2", "R1", "[15:0]", "A[11,2]"]
-    assert len(lanescope("show", M16, "a", "--lane", "13").stdout.splitlines()) == 9
-    assert len(lanescope("show", M16, "a").stdout.splitlines()) == 257
+    assert len(run_lanescope("show", M16, "a", "--lane", "13").stdout.splitlines()) == 9
+    assert len(run_lanescope("show", M16, "a").stdout.splitlines()) == 257
 
 
 def test_json_is_the_apis() -> None:
@@ -43,18 +43,18 @@ def test_json_is_the_apis() -> None:
         (["show", M16, "b", "--json"], f"/api/v1/instructions/{M16}/operands/b"),
         (["list", "--family", "mma", "--type", "f64", "--json"], "/api/v1/instructions?family=mma&type=f64"),
     ):
-        assert json.loads(lanescope(*words).stdout) == client.get(path).json()
+        assert json.loads(run_lanescope(*words).stdout) == client.get(path).json()
 
 
 def test_plain_list_is_one_text_a_line() -> None:
-    lines = process("list", "--family", "mma").stdout.splitlines()
+    lines = run_process("list", "--family", "mma").stdout.splitlines()
     assert len(lines) == 160 and M16 in lines
 
 
 @pytest.mark.parametrize("words", [["show", M16, "a", "--at", "11,2"], ["banks", "ldmatrix.x4"], ["show", "nothing"]])
 def test_a_process_says_what_the_tests_are_told(words: list[str]) -> None:
     """The other tests ask in their own process (tests/command.py)."""
-    done, told = process(*words), lanescope(*words)
+    done, told = run_process(*words), run_lanescope(*words)
     assert (done.returncode, done.stdout, done.stderr) == (told.returncode, told.stdout, told.stderr)
 
 
@@ -73,12 +73,12 @@ def test_a_process_says_what_the_tests_are_told(words: list[str]) -> None:
     ],
 )
 def test_bad_usage_is_status_2(words: list[str], says: str) -> None:
-    done = lanescope(*words)
+    done = run_lanescope(*words)
     assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr
 
 
 def test_errors_as_json() -> None:
-    done = process("show", "nothing", "--json")
+    done = run_process("show", "nothing", "--json")
     assert done.returncode == 2 and json.loads(done.stdout)["error"]["code"] == "unknown_instruction"
 
 
@@ -103,12 +103,12 @@ def test_a_terminal_gets_a_table_and_a_pipe_plain_text() -> None:
     seen = os.read(master, 10000).decode()
     os.close(master)
     assert "\x1b[" in seen and "A[11,2]" in seen
-    assert "\x1b[" not in lanescope("show", M16, "a", "--at", "11,2").stdout
+    assert "\x1b[" not in run_lanescope("show", M16, "a", "--at", "11,2").stdout
 
 
 @pytest.mark.parametrize("verb", ["list", "show", "diagram", "export", "smem", "chain", "banks", "steps"])
 def test_every_verb_has_json_and_help(verb: str) -> None:
-    done = lanescope(verb, "--help")
+    done = run_lanescope(verb, "--help")
     assert done.returncode == 0 and "--json" in done.stdout
 
 
@@ -117,10 +117,10 @@ def test_read_prints_no_link_that_fills_the_screen(tmp_path: Path) -> None:
     for rest in ("", "# a longer text\n" * 8, "".join(f"x{n} = {n * 7919}\n" for n in range(60))):
         file = tmp_path / "a.py"
         file.write_text(text + rest)
-        told = lanescope("read", str(file))
+        told = run_lanescope("read", str(file))
         assert told.returncode == 0 and max(map(len, told.stdout.splitlines())) <= 162
         links = [line.strip() for line in told.stdout.splitlines() if "/read?" in line]
         if rest.startswith("#"):
-            assert links[0].startswith("/read?z=") and unpacked(links[0].partition("z=")[2]) == text + rest
+            assert links[0].startswith("/read?z=") and expand_text(links[0].partition("z=")[2]) == text + rest
         elif rest:
             assert not links

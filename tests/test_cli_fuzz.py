@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanescope.app import cli
-from tests.command import built, lanescope
+from tests.command import build_command, run_lanescope
 
 MMA = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
@@ -94,7 +94,7 @@ HOSTILE = (
 )
 
 
-def verbs() -> dict[tuple[str, ...], Any]:
+def list_verbs() -> dict[tuple[str, ...], Any]:
     """Every verb by its words."""
 
     def walk(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -105,30 +105,30 @@ def verbs() -> dict[tuple[str, ...], Any]:
         else:
             yield words, command
 
-    return dict(walk((), built(cli.attach())))
+    return dict(walk((), build_command(cli.build_cli())))
 
 
-def status(words: list[str]) -> tuple[int, str]:
+def run_words(words: list[str]) -> tuple[int, str]:
     """(exit status, what was printed) of the command in this process; any other exception is the test's."""
-    done = lanescope(*words)
+    done = run_lanescope(*words)
     return done.returncode, done.stdout + done.stderr
 
 
 def test_every_verb_is_tried() -> None:
-    assert set(verbs()) == set(WORKS) | UNTRIED
+    assert set(list_verbs()) == set(WORKS) | UNTRIED
     for verb, words in WORKS.items():
-        code, told = status([*verb, *words])
+        code, told = run_words([*verb, *words])
         assert code in ((2,) if verb == ("gpu", "verify") else (0, 1)), told
 
 
 def test_every_flag_is_off_until_it_is_given() -> None:
     flags = [
         (*verb, param.name)
-        for verb, command in verbs().items()
+        for verb, command in list_verbs().items()
         for param in command.params
         if getattr(param, "is_flag", False)
     ]
-    by_verb = verbs()
+    by_verb = list_verbs()
     given = [flag for flag in flags for param in by_verb[flag[:-1]].params if param.name == flag[-1] and param.default]
     assert len(flags) > 20 and given == []
 
@@ -136,13 +136,13 @@ def test_every_flag_is_off_until_it_is_given() -> None:
 @pytest.mark.parametrize("verb", sorted(WORKS), ids=" ".join)
 def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
     working = WORKS[verb]
-    for number, param in enumerate(verbs()[verb].params):
+    for number, param in enumerate(list_verbs()[verb].params):
         option = param.param_type_name == "option"
         if option and param.is_flag:
             continue
         for hostile in (HOSTILE[number % 4 :: 4]) if param.name != "output" else ("nowhere/at/all.svg", "x.doc", "/"):
             words = [*working, max(param.opts, key=len), hostile] if option else [hostile, *working[1:]]
-            code, told = status([*verb, *words])
+            code, told = run_words([*verb, *words])
             assert code in (0, 1, 2) and "Traceback" not in told, (words, told[:500])
             assert len(told) < 200_000 and (code != 2 or told.strip()), words
 
@@ -169,14 +169,14 @@ def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
     ],
 )
 def test_what_is_wrong_is_said(words: list[str], says: str) -> None:
-    code, told = status(words)
+    code, told = run_words(words)
     assert code == 2 and says in told
 
 
 def test_numbers_have_one_spelling() -> None:
-    plain = status(["show", MMA, "d", "--lane", "17", "--value", "1"])
+    plain = run_words(["show", MMA, "d", "--lane", "17", "--value", "1"])
     for lane in ("0x11", "017", "1_7", "17u", "0b1_0001"):
-        assert status(["show", MMA, "d", "--lane", lane, "--value", "1"]) == plain
+        assert run_words(["show", MMA, "d", "--lane", lane, "--value", "1"]) == plain
 
 
 words = st.lists(
@@ -190,7 +190,7 @@ words = st.lists(
 @given(st.sampled_from(sorted(WORKS)), words)
 def test_any_words(verb: tuple[str, ...], words: list[str]) -> None:
     if not any(word.startswith("-o") or word.startswith("--out") or word.startswith("--write") for word in words):
-        assert status([*verb, *words])[0] in (0, 1, 2)
+        assert run_words([*verb, *words])[0] in (0, 1, 2)
 
 
 def test_a_reader_that_closes_is_no_error() -> None:

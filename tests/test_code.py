@@ -12,7 +12,7 @@ from lanescope import find
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import REGISTERS
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.slots import slots as slots_of
+from lanescope.ptx.slots import list_slots as slots_of
 from lanescope.ptx.table import atoms
 from lanescope.reader import cutlass
 from lanescope.render import cuda, ptx, python
@@ -21,7 +21,7 @@ from tests.ptxas import assembler, nvrtc
 ATOMS = set(gzip.decompress((Path(__file__).parent / "golden" / "cutlass_atoms.txt.gz").read_bytes()).decode().split())
 
 
-def sample() -> dict[str, list[Instruction]]:
+def sample_instructions() -> dict[str, list[Instruction]]:
     """Every family row and shape once (wgmma: the smallest, an odd and the largest N), by the newest target that takes
     it.
     """
@@ -34,44 +34,45 @@ def sample() -> dict[str, list[Instruction]]:
         if key in seen or (i.family.scope.several and n not in (8, 24, 256)):
             continue
         seen.add(key)
-        out.setdefault(catalog.assembled(i).targets[-1], []).append(i)
+        out.setdefault(catalog.get_target_support(i).targets[-1], []).append(i)
     return out
 
 
-SAMPLE = sample()
+SAMPLE = sample_instructions()
 
 
 @pytest.mark.skipif(
-    nvrtc.library() is None or assembler.ptxas() is None, reason="no NVRTC or no ptxas: make test installs both"
+    nvrtc.find_library() is None or assembler.find_ptxas() is None,
+    reason="no NVRTC or no ptxas: make test installs both",
 )
 @pytest.mark.parametrize("target", SAMPLE)
 def test_cuda_compiles_and_assembles(target: str) -> None:
-    parts = [f"namespace n{number} {{\n{cuda.program(i)}}}\n" for number, i in enumerate(SAMPLE[target])]
+    parts = [f"namespace n{number} {{\n{cuda.render_program(i)}}}\n" for number, i in enumerate(SAMPLE[target])]
     kernels = []
     for number, i in enumerate(SAMPLE[target]):
         for form in i.family.forms:
-            kernels.append(call(i, number, form))
+            kernels.append(render_kernel(i, number, form))
     text, log = nvrtc.compile_ptx("".join(parts + kernels), target)
     assert text, log[:2000]
-    code, said = assembler._run(text, target)
+    code, said = assembler._run_ptxas(text, target)
     assert code == 0, said[:2000]
     for i in SAMPLE[target]:
         assert i.ptx in text
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_immediates_are_template_parameters() -> None:
     """Each lands at its place of the PTX line, and the defaults are those of an unscaled, K-major product."""
     dense, sparse = find("wgmma.mma_async.m64n8k16.f32.f16.f16"), find("wgmma.mma_async.sp.m64n8k32.f32.f16.f16")
-    name = cuda.wrapper_name(dense, "shared")
+    name = cuda.get_wrapper_name(dense, "shared")
     calls = [
         f"{name}(d, w, w, 1);",
         f"{name}<-1, 1, 0, 1>(d, w, w, 1);",
-        f"{cuda.wrapper_name(dense)}<1, -1, 1>(d, r, w, 0);",
+        f"{cuda.get_wrapper_name(dense)}<1, -1, 1>(d, r, w, 0);",
     ]
-    calls.append(f"{cuda.wrapper_name(sparse, 'shared')}<1, 1, -1, 1, 0>(d, w, w, 0x44444444, 1);")
+    calls.append(f"{cuda.get_wrapper_name(sparse, 'shared')}<1, 1, -1, 1, 0>(d, w, w, 0x44444444, 1);")
     body = "float d[4] = {}; unsigned r[4] = {}; " + " ".join(calls) + " for (int n = 0; n < 4; ++n) out[n] = d[n];"
-    head = "".join(cuda.wrapper(i, form) for i in (dense, sparse) for form in ("registers", "shared"))
+    head = "".join(cuda.render_wrapper(i, form) for i in (dense, sparse) for form in ("registers", "shared"))
     text, log = nvrtc.compile_ptx(
         f'{head}extern "C" __global__ void k(float* out, unsigned long long w) {{ {body} }}', "sm_90a"
     )
@@ -90,7 +91,7 @@ def test_immediates_are_template_parameters() -> None:
     assert lines[3].split(";")[0].endswith(", 1, p, 1, -1, 1, 0")
 
 
-def call(i: Instruction, number: int, form: str) -> str:
+def render_kernel(i: Instruction, number: int, form: str) -> str:
     """A kernel that loads, runs and stores through the generated functions, so that the compiler keeps them."""
     body, arguments = [], []
     for slot in sorted(slots_of(i, form), key=lambda s: not s.written):
@@ -98,11 +99,12 @@ def call(i: Instruction, number: int, form: str) -> str:
         if slot.kind == "vector":
             body.append(f"  {kind} {slot.name}[{slot.registers}] = {{}};")
             operand = {"r": next(iter(i.operands))}.get(slot.name, slot.name)
-            if not slot.written and f"load_{operand}(" in cuda.program(i):
+            if not slot.written and f"load_{operand}(" in cuda.render_program(i):
+                held = i.operands[operand]
                 body.append(
                     f"  n{number}::load_{operand}({slot.name}, (decltype(n{number}::m_{operand}))m, 64);".replace(
                         f"decltype(n{number}::m_{operand})",
-                        f"const {cuda.memory_type(i.operands[operand].element, i.operands[operand].container_bits)}*",
+                        f"const {cuda.get_memory_type(held.element, held.container_bits)}*",
                     )
                 )
             arguments.append(slot.name)
@@ -115,14 +117,15 @@ def call(i: Instruction, number: int, form: str) -> str:
                 else f"  {kind} {slot.name} = ({kind})(unsigned long long)m;"
             )
             arguments.append(slot.name)
-    name = cuda.function_name(i) + ("_shared_a" if form == "shared" else "")
+    name = cuda.get_function_name(i) + ("_shared_a" if form == "shared" else "")
     body.append(f"  n{number}::{name}({', '.join(arguments)});")
     if "d" in i.operands:
         out = i.operands["d"]
         written = next((s for s in slots_of(i, form) if s.written and s.kind == "vector"), None)
         if written:
             body.append(
-                f"  n{number}::store_d({written.name}, ({cuda.memory_type(out.element, out.container_bits)}*)m, 64);"
+                f"  n{number}::store_d({written.name}, ({cuda.get_memory_type(out.element, out.container_bits)}"
+                f"*)m, 64);"
             )
     outputs = [s for s in slots_of(i, form) if s.written]
     for s in outputs:
@@ -131,7 +134,7 @@ def call(i: Instruction, number: int, form: str) -> str:
     return f'extern "C" __global__ void k{number}_{form}(void* m) {{\n' + "\n".join(body) + "\n}\n"
 
 
-@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+@pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 @pytest.mark.parametrize("target", SAMPLE)
 def test_the_syntax_shown_assembles(target: str) -> None:
     """The operand list spelled on the page, with each name declared as the register type it says: a kernel for each, in
@@ -148,7 +151,7 @@ def test_the_syntax_shown_assembles(target: str) -> None:
                 declared += [f".reg .{slot.type} {slot.name};"]
         operands = ", ".join(slot.text for slot in slots_of(i, form))
         parts.append(f".entry k{number}() {{ {' '.join(declared)}\n{i.ptx} {operands};\nret; }}\n")
-    code, told = assembler._run("".join(parts), target)
+    code, told = assembler._run_ptxas("".join(parts), target)
     assert code == 0, told[:500]
 
 
@@ -161,7 +164,7 @@ def test_python_snippets_pack_by_the_map() -> None:
                 continue
             seen.add(key)
             scope: dict[str, object] = {}
-            exec(python.snippet(op), scope)
+            exec(python.render_snippet(op), scope)
             matrix = np.arange(int(np.prod(op.pattern.extents)), dtype=np.uint64).reshape(op.pattern.extents)
             matrix &= np.uint64((1 << min(op.container_bits, 63)) - 1)
             registers = scope["pack"](matrix)  # type: ignore[operator]
@@ -174,19 +177,19 @@ def test_python_snippets_pack_by_the_map() -> None:
 
 
 def test_atoms_exist_in_cutlass() -> None:
-    named = {i: name for i in catalog.instructions() if (name := atoms.atom(i))}
+    named = {i: name for i in catalog.instructions() if (name := atoms.get_atom_name(i))}
     assert len(named) > 500
     for i, name in named.items():
         bare = name.split(" ")[0].split("::")[-1]
         assert bare in ATOMS, (i.ptx, name)
-        (read,) = cutlass.read(name)
+        (read,) = cutlass.recognise_cutlass_atoms(name)
         assert read.facts["ptx"] == i.ptx, name
         if "_SS" in bare:
             assert bare.replace("_SS", "_RS") in ATOMS
 
 
 def test_syntax_says_what_each_operand_is() -> None:
-    text = ptx.syntax(find("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"))
+    text = ptx.render_syntax(find("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"))
     assert "{a0, a1, a2, a3}," in text and "sparsity metadata" in text and text.count("//") == 6
-    scaled = ptx.syntax(find("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"))
+    scaled = ptx.render_syntax(find("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"))
     assert "byte-id-a" in scaled and "scale_b_data" in scaled

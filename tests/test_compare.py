@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from lanescope import find
-from lanescope.app.compare.facts import compare
+from lanescope.app.compare.facts import compare_fragments
 from lanescope.app.main import create_app
-from lanescope.render.view import Grid
+from lanescope.render.view import OperandGrid
 from tests.client import Client
 
 MMA, WMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wmma.load.a.sync.aligned.row.m16n16k16.f16"
 
 
-def operand(ptx: str, name: str):  # type: ignore[no-untyped-def]
+def find_operand(ptx: str, name: str):  # type: ignore[no-untyped-def]
     return find(ptx).operand(name)
 
 
 def test_an_element_that_one_side_holds_twice_is_no_same_layout() -> None:
     """wmma's A of m16n16k16 holds every element twice, mma's A once: PTX ISA 9.7.15.4, measured on an H100."""
-    told = compare(operand(MMA, "a"), operand(WMMA, "a"))
+    told = compare_fragments(find_operand(MMA, "a"), find_operand(WMMA, "a"))
     assert (told.copies.left, told.copies.right) == (1, 2) and not told.same
     assert told.other_count + told.other_lane + told.other_value == told.total
-    turned = compare(operand(WMMA, "a"), operand(MMA, "a"))
+    turned = compare_fragments(find_operand(WMMA, "a"), find_operand(MMA, "a"))
     assert (turned.copies.left, turned.other_count) == (2, told.other_count)
     assert (turned.moved == told.moved).all()
 
@@ -31,16 +31,16 @@ def test_an_element_that_one_side_holds_twice_is_no_same_layout() -> None:
     ("ptx", "name"), [(MMA, "a"), (MMA, "d"), (WMMA, "a"), ("ldmatrix.m8n8.x4.shared.b16", "data")]
 )
 def test_an_operand_is_the_same_as_itself(ptx: str, name: str) -> None:
-    told = compare(operand(ptx, name), operand(ptx, name))
+    told = compare_fragments(find_operand(ptx, name), find_operand(ptx, name))
     assert told.same and not told.moved.any()
 
 
 def test_the_verdict_is_that_of_sets_of_places() -> None:
     """Element by element, from the grids alone: pairs of both sides, lanes of both sides."""
-    left = operand(MMA, "a")
-    for one, two in ((left, operand(WMMA, "a")), (operand(WMMA, "a"), left), (left, left)):
-        told = compare(one, two)
-        a, b = Grid(one), Grid(two)
+    left = find_operand(MMA, "a")
+    for one, two in ((left, find_operand(WMMA, "a")), (find_operand(WMMA, "a"), left), (left, left)):
+        told = compare_fragments(one, two)
+        a, b = OperandGrid(one), OperandGrid(two)
         for row in range(a.rows):
             for col in range(a.cols):
                 held = [set(zip(g.thread[row, col].tolist(), g.value[row, col].tolist(), strict=True)) for g in (a, b)]

@@ -15,7 +15,7 @@ import pytest
 
 from lanescope.app.main import create_app
 from tests.client import Client
-from tests.test_verify import canonical
+from tests.test_verify import build_canonical
 
 Json = dict[str, Any]
 API = "/api/v1"
@@ -24,7 +24,7 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
-TILE = canonical()
+TILE = build_canonical()
 ASK = {"descriptor": "0x4000004004000101", "instruction": WGMMA, "operand": "a", "major": "K"}
 INSTRUCTION = "ptx family shape types modifiers targets ptx_version operands"
 OPERAND = (
@@ -61,14 +61,14 @@ STORAGES = {
 }
 
 
-def within(place: str, names: str) -> str:
+def list_paths(place: str, names: str) -> str:
     return " ".join(f"{place}.{name}" for name in names.split())
 
 
 # address → fields of the answer ("operands.0.cute" is a field of the first of a list)
 ANSWERS = {
-    "/instructions?family=mma": "count instructions " + within("instructions.0", INSTRUCTION),
-    f"/instructions/{M16}": f"{INSTRUCTION} {within('operands.0', OPERAND)} operands.0.formula.forward"
+    "/instructions?family=mma": "count instructions " + list_paths("instructions.0", INSTRUCTION),
+    f"/instructions/{M16}": f"{INSTRUCTION} {list_paths('operands.0', OPERAND)} operands.0.formula.forward"
     " operands.0.formula.inverse shape.k types.d",
     f"/instructions/{M16}/operands/a": OPERAND + " row col register bit",
     "/instructions/mma.m8n8k4.row.col.f16.f16.f16.f16/operands/d": "row col register bit product",
@@ -163,14 +163,14 @@ def document(client: Client) -> Json:
     return made
 
 
-def at(found: Any, field: str) -> Any:
+def get_value(found: Any, field: str) -> Any:
     """The value at a field's path; KeyError where there is none."""
     for part in field.split("."):
         found = found[int(part)] if isinstance(found, list) else found[part]
     return found
 
 
-def model(document: Json, name: str) -> Json:
+def get_model(document: Json, name: str) -> Json:
     found: Json = document["components"]["schemas"][name]
     return found
 
@@ -184,8 +184,8 @@ def test_parameters_are_documented(document: Json, path: str) -> None:
 @pytest.mark.parametrize("path", BODIES)
 def test_bodies_are_documented(document: Json, path: str) -> None:
     schema = document["paths"][API + path]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    body = model(document, schema["$ref"].rpartition("/")[2])
-    forms = [model(document, one["$ref"].rpartition("/")[2]) for one in body.get("anyOf", ())] or [body]
+    body = get_model(document, schema["$ref"].rpartition("/")[2])
+    forms = [get_model(document, one["$ref"].rpartition("/")[2]) for one in body.get("anyOf", ())] or [body]
     assert any(set(BODIES[path].split()) <= set(form["properties"]) for form in forms)
     assert all(form["additionalProperties"] is False for form in forms)
 
@@ -193,27 +193,27 @@ def test_bodies_are_documented(document: Json, path: str) -> None:
 @pytest.mark.parametrize("kind", STORAGES)
 def test_storages_are_documented(document: Json, kind: str) -> None:
     told = [
-        model(document, one["$ref"].rpartition("/")[2])
-        for one in model(document, "VerifyBody")["properties"]["storage"]["oneOf"]
+        get_model(document, one["$ref"].rpartition("/")[2])
+        for one in get_model(document, "VerifyBody")["properties"]["storage"]["oneOf"]
     ]
     schema = next(one for one in told if one["properties"]["kind"]["const"] == kind)
     assert set(STORAGES[kind].split()) <= set(schema["properties"]) and schema["additionalProperties"] is False
 
 
 def test_words_are_those_of_the_contract(document: Json) -> None:
-    assert set(model(document, "Family")["enum"]) >= set(
+    assert set(get_model(document, "Family")["enum"]) >= set(
         "wmma mma mma_sp mma_scaled wgmma wgmma_sp ldmatrix stmatrix movmatrix".split()
     )
-    assert set(model(document, "Target")["enum"]) >= set(
+    assert set(get_model(document, "Target")["enum"]) >= set(
         "sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100a sm_103a sm_120a".split()
     )
-    assert set(model(document, "SwizzleMode")["enum"]) >= {"none", "32B", "64B", "128B"}
+    assert set(get_model(document, "SwizzleMode")["enum"]) >= {"none", "32B", "64B", "128B"}
     runs = {
-        model(document, one["$ref"].rpartition("/")[2])["properties"]["kind"]["const"]
-        for one in model(document, "RunBody")["oneOf"]
+        get_model(document, one["$ref"].rpartition("/")[2])["properties"]["kind"]["const"]
+        for one in get_model(document, "RunBody")["oneOf"]
     }
     assert runs >= {"mma", "fragment", "descriptor", "banks"}
-    assert model(document, "Word64")["pattern"] == "^0x[0-9a-f]{16}$"
+    assert get_model(document, "Word64")["pattern"] == "^0x[0-9a-f]{16}$"
 
 
 @pytest.mark.parametrize("address", ANSWERS)
@@ -221,7 +221,7 @@ def test_answers_have_their_fields(client: Client, address: str) -> None:
     answer = client.get(API + address)
     assert answer.status_code == 200
     for field in ANSWERS[address].split():
-        at(answer.json(), field)
+        get_value(answer.json(), field)
 
 
 @pytest.mark.parametrize(("path", "body", "fields"), POSTED, ids=[path for path, _, _ in POSTED])
@@ -229,7 +229,7 @@ def test_posted_answers_have_their_fields(client: Client, path: str, body: Json,
     answer = client.post(API + path, json=body)
     assert answer.status_code == 200, answer.text
     for field in fields.split():
-        at(answer.json(), field)
+        get_value(answer.json(), field)
 
 
 def test_shapes_of_the_arrays(client: Client) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lanescope.cute.layout import DEEPEST, MOST, CuteLayout, parse
+from lanescope.cute.layout import DEEPEST, MOST, CuteLayout, parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern
 from lanescope.shared.storage import storage
@@ -27,14 +27,16 @@ PRINTED = [  # the same layout by C++, by the Python DSL, by pycute, by hand
 
 @pytest.mark.parametrize("text", PRINTED)
 def test_every_printer_is_read(text: str) -> None:
-    assert parse(text) == CuteLayout((8, 64), (64, 1), Swizzle(3, 3, 3))
+    assert parse_layout(text) == CuteLayout((8, 64), (64, 1), Swizzle(3, 3, 3))
 
 
 @pytest.mark.parametrize(
     "pointer", ["smem_ptr16b", "smem_ptr[16b]", "smem_ptr[16b](unset)", "smem_ptr[16b](0x7f1200000400)"]
 )
 def test_pointers_say_the_unit(pointer: str) -> None:
-    assert parse(f"Sw<3,4,3> o {pointer} o (_8,_64):(_64,_1)") == CuteLayout((8, 64), (64, 1), Swizzle(3, 4, 3), 16)
+    assert parse_layout(f"Sw<3,4,3> o {pointer} o (_8,_64):(_64,_1)") == CuteLayout(
+        (8, 64), (64, 1), Swizzle(3, 4, 3), 16
+    )
 
 
 # In elements and in 16-byte units, the m64n32k16 operands in modes none, 64B and 128B, as Sw<…> o smem_ptr16b / 128b.
@@ -119,7 +121,7 @@ def test_offset_and_unit_move_the_data() -> None:
 )
 def test_what_is_no_layout_says_why(text: str, why: str) -> None:
     with pytest.raises(LayoutError, match=why.replace("(", r"\(").replace(")", r"\)")) as caught:
-        parse(text)
+        parse_layout(text)
     assert caught.value.field == "layout" and caught.value.hint and len(caught.value.message) < 200
 
 
@@ -157,8 +159,8 @@ nested = st.recursive(
 )
 
 
-def strides(shape: Any) -> Any:
-    return tuple(map(strides, shape)) if isinstance(shape, tuple) else shape % 1000
+def compute_strides(shape: Any) -> Any:
+    return tuple(map(compute_strides, shape)) if isinstance(shape, tuple) else shape % 1000
 
 
 @settings(max_examples=150, deadline=None)
@@ -169,15 +171,15 @@ def strides(shape: Any) -> Any:
     st.integers(0, 1000),
 )
 def test_what_is_printed_is_read_back(shape: Any, swizzle: Swizzle | None, unit: int | None, offset: int) -> None:
-    made = CuteLayout(shape, strides(shape), swizzle, unit, 0 if unit else offset)
-    assert parse(str(made)) == made
+    made = CuteLayout(shape, compute_strides(shape), swizzle, unit, 0 if unit else offset)
+    assert parse_layout(str(made)) == made
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=60) | st.text(alphabet="Swo<>0123456789,():_ smem_ptr[]b", max_size=60))
 def test_any_text_is_a_layout_or_refused(text: str) -> None:
     try:
-        parse(text)
+        parse_layout(text)
     except LayoutError as error:
         assert error.message and error.hint and error.field == "layout"
 
@@ -212,4 +214,4 @@ def test_a_pattern_has_a_size_that_can_be_evaluated(text: str) -> None:
 
 def test_depth_has_a_limit_that_layouts_keep() -> None:
     deep = DEEPEST - 1
-    assert parse("(" * deep + "8" + ")" * deep + ":" + "(" * deep + "1" + ")" * deep)
+    assert parse_layout("(" * deep + "8" + ")" * deep + ":" + "(" * deep + "1" + ")" * deep)

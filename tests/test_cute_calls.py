@@ -13,15 +13,15 @@ import pycute
 import pytest
 from typer.testing import CliRunner
 
-from lanescope.app.cli import attach
+from lanescope.app.cli import build_cli
 from lanescope.cute import algebra
-from lanescope.cute.calls import OPS, nearest_fits, steps, written
+from lanescope.cute.calls import OPS, evaluate_statements, find_nearest_fits, format_value
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import cxx, python, read_layout
-from lanescope.cute.tuples import leaves
+from lanescope.cute.text import format_cxx, format_python, parse_cute_layout
+from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
 from tests.client import Client
-from tests.test_algebra import random_layout, theirs
+from tests.test_algebra import make_random_layout, to_pycute
 
 THEIRS = {  # pycute's function of an operation that both define alike
     "composition": "composition",
@@ -36,29 +36,32 @@ THEIRS = {  # pycute's function of an operation that both define alike
 def test_expressions_are_pycutes(name: str) -> None:
     """In three spellings each; where both give a layout it is the same function, and refusals name their condition."""
     rng = np.random.default_rng(sum(map(ord, name)))
-    spellings = (str, cxx, python)
+    spellings = (str, format_cxx, format_python)
     told = refused = 0
     for number in range(120):
-        a, b = random_layout(rng, 96), random_layout(rng, 24)
-        if name in ("complement", "right_inverse") and 0 in leaves(a.stride):
+        a, b = make_random_layout(rng, 96), make_random_layout(rng, 24)
+        if name in ("complement", "right_inverse") and 0 in list_leaves(a.stride):
             continue
         pair = OPS[name].least == 2
         spell = spellings[number % 3]
         text = f"{name}({spell(a)}{f', {spell(b)}' if pair else ''})"
-        last = steps(text)[-1]
+        last = evaluate_statements(text)[-1]
         if last.error:
             refused += 1
             assert last.error.field == "expression" and last.error.hint, text
             continue
         try:
-            want = getattr(pycute, THEIRS[name])(*([theirs(a), theirs(b)] if pair else [theirs(a)]))
+            want = getattr(pycute, THEIRS[name])(*([to_pycute(a), to_pycute(b)] if pair else [to_pycute(a)]))
         except (AssertionError, ZeroDivisionError):
             continue
         if name == "composition" and b.cosize > a.size:
             continue  # past A's end each goes on in its own way
-        if name == "logical_divide" and [want(at) for at in range(last.result.size)] != last.result.indices().tolist():
+        if (
+            name == "logical_divide"
+            and [want(at) for at in range(last.result.size)] != last.result.list_indices().tolist()
+        ):
             continue  # pycute counts the complement differently past the end: test_algebra holds ours
-        assert [want(at) for at in range(last.result.size)] == last.result.indices().tolist(), text
+        assert [want(at) for at in range(last.result.size)] == last.result.list_indices().tolist(), text
         told += 1
     assert told >= 30, (told, refused)
 
@@ -85,11 +88,11 @@ def test_expressions_are_pycutes(name: str) -> None:
     ],
 )
 def test_statements_in_every_dialect(text: str, results: list[str]) -> None:
-    assert [written(step.result) for step in steps(text)] == results
+    assert [format_value(step.result) for step in evaluate_statements(text)] == results
 
 
 def test_a_divide_says_what_cute_makes_of_it() -> None:
-    (step,) = steps("logical_divide((4,2,3):(2,1,8), 4:2)")
+    (step,) = evaluate_statements("logical_divide((4,2,3):(2,1,8), 4:2)")
     assert [(part.op, str(part.result)) for part in step.parts] == [
         ("complement", "(2,3):(1,8)"),
         ("composition", "((2,2),(2,3)):((4,1),(2,8))"),
@@ -113,7 +116,7 @@ def test_a_divide_says_what_cute_makes_of_it() -> None:
     ],
 )
 def test_a_refused_step_says_why(client: Client, text: str, said: str) -> None:
-    last = steps(text)[-1]
+    last = evaluate_statements(text)[-1]
     assert last.error is not None and last.result is None and said in last.error.message
     answer = client.get(f"/api/v1/cute?expression={quote(text)}")
     assert answer.status_code == 422 and answer.json()["error"]["field"] == "expression"
@@ -141,7 +144,7 @@ def test_a_refused_step_says_why(client: Client, text: str, said: str) -> None:
 )
 def test_what_cannot_be_read_is_refused(text: str, said: str) -> None:
     with pytest.raises(LayoutError) as caught:
-        made = steps(text)
+        made = evaluate_statements(text)
         if made[-1].error:
             raise made[-1].error
     assert said in str(caught.value)
@@ -149,7 +152,7 @@ def test_what_cannot_be_read_is_refused(text: str, said: str) -> None:
 
 def test_what_would_fit_fits() -> None:
     a = CuteLayout((4, 6), (1, 8))
-    fits = nearest_fits(a, CuteLayout(6, 3), algebra.composition)
+    fits = find_nearest_fits(a, CuteLayout(6, 3), algebra.composition)
     assert [str(one) for one in fits] == ["6:2", "6:4", "2:3"]
     for one in fits:
         made = algebra.composition(a, one)
@@ -163,12 +166,12 @@ def test_page_api_and_command_say_the_same(client: Client) -> None:
     assert told["layout"]["indices"][:5] == [0, 16, 32, 48, 1]
     page = unescape(client.get(f"/cute?expression={quote(text)}").text)
     assert told["result"] in page and told["steps"][1]["says"] in page
-    before, after = _sheets(page)[-2:]
-    assert before["place"] == read_layout("(16,8):(1,16)").indices().tolist()  # rows of 16
+    before, after = _parse_sheets(page)[-2:]
+    assert before["place"] == parse_cute_layout("(16,8):(1,16)").list_indices().tolist()  # rows of 16
     assert sorted(before["place"]) == sorted(after["place"]) == list(range(128))
-    ran = CliRunner().invoke(attach(), ["cute", text])
+    ran = CliRunner().invoke(build_cli(), ["cute", text])
     assert ran.exit_code == 0 and told["result"] in ran.stdout
-    assert json.loads(CliRunner().invoke(attach(), ["cute", text, "--json"]).stdout) == told
+    assert json.loads(CliRunner().invoke(build_cli(), ["cute", text, "--json"]).stdout) == told
 
 
 def test_an_expression_that_cannot_be_read_is_a_bad_request(client: Client) -> None:
@@ -176,5 +179,5 @@ def test_an_expression_that_cannot_be_read_is_a_bad_request(client: Client) -> N
     assert page.status_code == 422 and "Did you mean composition?" in unescape(page.text)
 
 
-def _sheets(page: str) -> list[dict[str, Any]]:
+def _parse_sheets(page: str) -> list[dict[str, Any]]:
     return [json.loads(found) for found in re.findall(r'data-sheet="(\{.*?\})"', page)]

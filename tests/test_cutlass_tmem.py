@@ -15,18 +15,18 @@ import pytest
 from numpy.typing import NDArray
 
 from lanescope.blackwell import idesc, tmem
-from lanescope.blackwell.tmem import Layout, Mma
+from lanescope.blackwell.tmem import TmemMma, TmemOperandLayout
 from lanescope.ptx.table import tmem as rows
 from lanescope.ptx.table.kinds import WS
 
 HELD = json.loads((Path(__file__).parent / "golden" / "cutlass_tmem.json").read_text())
 
 
-def _hash(addresses: NDArray[np.int64]) -> str:
+def _hash_addresses(addresses: NDArray[np.int64]) -> str:
     return hashlib.sha256(np.ascontiguousarray(addresses, np.int64).tobytes()).hexdigest()[:16]
 
 
-def _addresses(held: Layout) -> NDArray[np.int64]:
+def _list_addresses(held: TmemOperandLayout) -> NDArray[np.int64]:
     """Address of every element in units of its width, of several copies and halves the first: [row][column]."""
     lane, unit = (at[..., 0] for at in held.pattern.inverse())
     lane, unit = (at[..., 0] if at.ndim == 3 else at for at in (lane, unit))
@@ -37,8 +37,8 @@ def test_every_copy_atom() -> None:
     """74 loads and 74 stores: the bit address of what each register's halves take."""
     wrong = []
     for text, meant in HELD["copies"].items():
-        lane, column = tmem.access(text).pattern.evaluate()[:2]
-        if _hash((lane.astype(np.int64) << 21) | column.astype(np.int64) * 32) != meant:
+        lane, column = tmem.parse_access(text).pattern.evaluate()[:2]
+        if _hash_addresses((lane.astype(np.int64) << 21) | column.astype(np.int64) * 32) != meant:
             wrong.append(text)
     assert len(HELD["copies"]) == rows.MOVE_MAPS == 148 and wrong == []
 
@@ -47,7 +47,12 @@ def test_d_of_every_legal_n() -> None:
     wrong = []
     for case, meant in HELD["d"].items():
         form, m, n = case.split()
-        if _hash(_addresses(tmem.layout(Mma(idesc.kind("f16"), form, False, int(m), int(n)), "d"))) != meant:
+        if (
+            _hash_addresses(
+                _list_addresses(tmem.make_tmem_layout(TmemMma(idesc.get_kind("f16"), form, False, int(m), int(n)), "d"))
+            )
+            != meant
+        ):
             wrong.append(case)
     assert len(HELD["d"]) == 105 and sum(case.startswith(WS) for case in HELD["d"]) == 9 and wrong == []
 
@@ -55,11 +60,18 @@ def test_d_of_every_legal_n() -> None:
 @pytest.mark.parametrize("case", HELD["a"])
 def test_a_of_every_width(case: str) -> None:
     form, m, kind = case.split()
-    assert _hash(_addresses(tmem.layout(Mma(idesc.kind(kind), form, False, int(m), 64), "a"))) == HELD["a"][case]
+    assert (
+        _hash_addresses(
+            _list_addresses(tmem.make_tmem_layout(TmemMma(idesc.get_kind(kind), form, False, int(m), 64), "a"))
+        )
+        == HELD["a"][case]
+    )
 
 
 def test_the_other_half_is_noticed() -> None:
-    held = tmem.layout(Mma(idesc.kind("f16"), "cta_group::1", False, 64, 64), "d")
+    held = tmem.make_tmem_layout(TmemMma(idesc.get_kind("f16"), "cta_group::1", False, 64, 64), "d")
     lane, unit = held.pattern.inverse()
-    assert _hash(_addresses(held)) == HELD["d"]["cta_group::1 64 64"]
-    assert _hash((lane[..., 1, 0].astype(np.int64) << 16) | unit[..., 1, 0]) != HELD["d"]["cta_group::1 64 64"]
+    assert _hash_addresses(_list_addresses(held)) == HELD["d"]["cta_group::1 64 64"]
+    assert (
+        _hash_addresses((lane[..., 1, 0].astype(np.int64) << 16) | unit[..., 1, 0]) != HELD["d"]["cta_group::1 64 64"]
+    )

@@ -9,9 +9,9 @@ import pytest
 
 from lanescope import reader
 from lanescope.errors import LayoutError
-from lanescope.reader.code.builders import builders
-from lanescope.workbench import bench
-from lanescope.workbench.check import check
+from lanescope.reader.code.builders import find_builders
+from lanescope.workbench import build_bench
+from lanescope.workbench.check import check_text
 from tests import reader_corpus
 from tests.client import Client
 from tests.test_reader_code import CASES
@@ -24,44 +24,44 @@ BRANCH = (
 )
 
 
-def page(client: Client, text: str) -> str:
+def get_page(client: Client, text: str) -> str:
     answer = client.get("/read", params={"text": text})
     assert answer.status_code == 200
     return answer.text
 
 
 def test_the_majors_of_sass_open_the_instruction_in_them(client: Client) -> None:
-    assert "m64n128k16.f32.f16.f16?a_major=MN&amp;b_major=MN" in page(client, TURNED)
-    assert "?a_major" not in page(client, TURNED.replace(".tnspA", "")) + page(
+    assert "m64n128k16.f32.f16.f16?a_major=MN&amp;b_major=MN" in get_page(client, TURNED)
+    assert "?a_major" not in get_page(client, TURNED.replace(".tnspA", "")) + get_page(
         client, "HGMMA.64x128x16.F32 R24, gdesc[UR8]"
     )
-    assert "f16.f16?b_major=MN" in page(client, TURNED.replace(".tnspA", ""))
+    assert "f16.f16?b_major=MN" in get_page(client, TURNED.replace(".tnspA", ""))
 
 
 def test_the_majors_of_sass_are_those_of_the_workbench() -> None:
-    made = bench(f"{TURNED}\ndesc_a 0x4000004000010100 desc_b 0x4000004000010400")
+    made = build_bench(f"{TURNED}\ndesc_a 0x4000004000010100 desc_b 0x4000004000010400")
     assert [(one.name, one.major) for one in made.operands] == [("a", "MN"), ("b", "MN")]
     assert not any(one.key.startswith("major") for one in made.assumed)
 
 
 def test_a_fragment_alone_is_drawn(client: Client) -> None:
-    shown = page(client, "LayoutC_TV: ((_4,_8),(_2,_2)):((_32,_1),(_16,_8))")
+    shown = get_page(client, "LayoutC_TV: ((_4,_8),(_2,_2)):((_32,_1),(_16,_8))")
     assert "C: 16 × 8 (m × n)" in shown and "/api/v1/layouts/tv" in shown
-    turned = page(client, "LayoutB_TV: ((_4,_8),(_2,_2)):((_16,_1),(_8,_64))")
+    turned = get_page(client, "LayoutB_TV: ((_4,_8),(_2,_2)):((_16,_1),(_8,_64))")
     assert "B: 8 × 16 (n × k)" in turned
 
 
 def test_a_field_that_a_branch_decides_is_shown_as_its_expression(client: Client) -> None:
-    shown = page(client, BRANCH)
+    shown = get_page(client, BRANCH)
     assert "16·(mn ? 128 : 1)" in shown and "None" not in shown.partition("<main")[2]
-    assert "LBO 16·(mn ? 128 : 1)" in page(client, f"{BRANCH}SM90_64x128x16_F32F16F16_SS")
+    assert "LBO 16·(mn ? 128 : 1)" in get_page(client, f"{BRANCH}SM90_64x128x16_F32F16F16_SS")
 
 
 def test_what_a_branch_decides_can_be_chosen() -> None:
-    made = bench(f"{BRANCH}SM90_64x128x16_F32F16F16_SS")
+    made = build_bench(f"{BRANCH}SM90_64x128x16_F32F16F16_SS")
     (one,) = (one for one in made.assumed if "?" in one.label)
     assert one.missing and one.choices == ("128", "1")
-    chosen = bench(f"{BRANCH}SM90_64x128x16_F32F16F16_SS", {one.key: "128"})
+    chosen = build_bench(f"{BRANCH}SM90_64x128x16_F32F16F16_SS", {one.key: "128"})
     assert [step.descriptor[-8:] for step in chosen.operands[0].steps] == ["00800040"]
 
 
@@ -69,12 +69,12 @@ def test_what_a_branch_decides_can_be_chosen() -> None:
     "text", ["(1,2) to (3,4)", "see (1,2):(3,4) and (5,6):(7,8)", "ratio 16:9", "at 12:30 the job"]
 )
 def test_prose_with_colons_is_no_layout(text: str) -> None:
-    assert not reader.read(text).found
+    assert not reader.recognise_text(text).found
 
 
 def test_no_recogniser_is_left_out_of_a_text_that_it_reads() -> None:
     """The words that a kind has are only asked to save time."""
-    texts = [entry.text for entry in reader_corpus.entries()] + [case.code for case in CASES]
+    texts = [entry.text for entry in reader_corpus.load_entries()] + [case.code for case in CASES]
     asked = 0
     for row in reader.RECOGNISERS:
         for text in texts:
@@ -100,26 +100,26 @@ sA: Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),(_64,_1)):((_64,_512),(_1,_0))
 def test_a_builder_without_its_code_is_asked_for(head: str) -> None:
     """What is missing is said, and the descriptor that such tiles mostly have can be chosen."""
     text = CALLS.replace("make_smem_desc", head)
-    made = bench(text)
+    made = build_bench(text)
     assert made.verdict == "unknown" and any(f"calls {head} and has no code" in said for said in made.missing)
     (asked,) = (one for one in made.assumed if one.key == f"builder.{head}")
     assert asked.missing and asked.choices == ("128B", "64B", "32B")
-    right, wrong = bench(text, {asked.key: "128B"}), bench(text, {asked.key: "64B"})
+    right, wrong = build_bench(text, {asked.key: "128B"}), build_bench(text, {asked.key: "64B"})
     assert [step.descriptor for step in right.operands[0].steps] == [f"0x400000400001{n:04x}" for n in (64, 66, 68, 70)]
     assert right.verdict == "match" and wrong.verdict == "mismatch" and not right.missing
     with pytest.raises(LayoutError, match="16B"):
-        bench(text, {asked.key: "16B"})
-    assert any("is not checked" in one.message for one in check(text).open) and not check(text).findings
+        build_bench(text, {asked.key: "16B"})
+    assert any("is not checked" in one.message for one in check_text(text).open) and not check_text(text).findings
 
 
 def test_a_builder_without_its_code_is_shown_alone(client: Client) -> None:
-    shown = page(client, "uint64_t desc = make_smem_desc(&sA[0]);")
+    shown = get_page(client, "uint64_t desc = make_smem_desc(&sA[0]);")
     assert "its code is not in the text" in shown and 'name="builder.make_smem_desc"' in shown
 
 
 @pytest.mark.parametrize("head", ["make_tma_desc", "prefetch_tma_descriptor", "make_instr_desc", "print_desc", "foo"])
 def test_other_functions_are_no_builders(head: str) -> None:
-    assert not any(one.key.startswith("builder.") for one in bench(CALLS.replace("make_smem_desc", head)).assumed)
+    assert not any(one.key.startswith("builder.") for one in build_bench(CALLS.replace("make_smem_desc", head)).assumed)
 
 
 ENCODE = """__device__ uint64_t make_smem_desc(bf16* ptr) {
@@ -132,10 +132,10 @@ SM90_64x64x16_F32BF16BF16_SS
 
 
 def test_an_encoding_that_the_text_does_not_have_is_among_the_assumptions() -> None:
-    (one,) = (one for one in bench(ENCODE).assumed if one.key.startswith("encode."))
+    (one,) = (one for one in build_bench(ENCODE).assumed if one.key.startswith("encode."))
     assert one.value == "(x & 0x3FFFF) >> 4" and "PTX" in one.why and "matrix_descriptor_encode" in one.label
     own = "__device__ uint64_t matrix_descriptor_encode(uint64_t x) { return (x & 0x3FFFF) >> 0x4; }\n" + ENCODE
-    assert not any(one.key.startswith("encode.") for one in bench(own).assumed)
+    assert not any(one.key.startswith("encode.") for one in build_bench(own).assumed)
 
 
 TYPES = {
@@ -152,7 +152,7 @@ TYPES = {
 
 @pytest.mark.parametrize("name", TYPES)
 def test_the_type_of_a_triton_descriptor(name: str) -> None:
-    (one,) = (found for found in reader.read(TYPES[name]).found if found.kind == "tensor_map")
+    (one,) = (found for found in reader.recognise_text(TYPES[name]).found if found.kind == "tensor_map")
     assert (one.facts["element_bits"], one.facts["swizzle"], one.facts["box"]) == (16, "128B", [64, 64])
 
 
@@ -163,10 +163,10 @@ def test_a_triton_descriptor_without_a_type_takes_the_instructions() -> None:
         "desc_a 0x{}00004000010040 SM90_64x64x{}_F32{}_SS"
     )
     for block, code, k, types, mode in ((64, 40, 16, "F16F16", "128B"), (64, 80, 32, "E4M3E4M3", "64B")):
-        made = bench(text.format(block, code, k, types))
+        made = build_bench(text.format(block, code, k, types))
         (one,) = (one for one in made.assumed if one.key.startswith("swizzle."))
         assert one.value == mode and "Triton" in one.why and one.choices
-        sbo = bench(text.format(block, code, k, types).replace("0x8000004000", "0x8000002000"))
+        sbo = build_bench(text.format(block, code, k, types).replace("0x8000004000", "0x8000002000"))
         assert (made if mode == "128B" else sbo).verdict == "match"
 
 
@@ -180,7 +180,7 @@ cuuint64_t dims[2] = {4096, 4096}, strides[1] = {8192};
 
 
 def test_arrays_that_are_declared_below_the_call_are_not_its_arguments() -> None:
-    (one,) = (found for found in reader.read(BELOW).found if found.kind == "tensor_map")
+    (one,) = (found for found in reader.recognise_text(BELOW).found if found.kind == "tensor_map")
     assert "strides[0]" in one.undetermined
 
 
@@ -188,7 +188,7 @@ STAGED = "Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),(_64,_1),(_1,_3)):((_64,_5
 
 
 def test_the_stages_of_a_print_can_be_chosen(client: Client) -> None:
-    shown = page(client, STAGED)
+    shown = get_page(client, STAGED)
     links = [html.unescape(one) for one in re.findall(r'href="(/descriptor/wgmma/[^"]+)"', shown)]
     bases = [re.search(r"wgmma/(\w+)\?.*s_base=(\w+)", one) for one in links]
     assert list(dict.fromkeys((one[1], one[2]) for one in bases if one)) == [
@@ -200,7 +200,7 @@ def test_the_stages_of_a_print_can_be_chosen(client: Client) -> None:
     for link in links:
         answer = client.get(f"{link}&instruction=wgmma.mma_async.m64n64k16.f32.f16.f16&operand=a&major=K")
         assert answer.status_code == 200 and "data-verdict=match" in answer.text
-    one = page(client, STAGED.replace(",(_1,_3)", "").replace(",(_0,_4096)", ""))
+    one = get_page(client, STAGED.replace(",(_1,_3)", "").replace(",(_0,_4096)", ""))
     assert one.count("/descriptor/wgmma/0x4000004000010100?") == 2  # as the stage's, and as what reads the layout
 
 
@@ -218,7 +218,7 @@ TILED = "using SmemLayoutA = decltype(tile_to_shape(GMMA::Layout_K_SW128_Atom<El
 @pytest.mark.parametrize("layout", [f"sA: {STAGED}", TILED])
 def test_stages_begin_where_the_layout_says(layout: str) -> None:
     """A print between the lines of code spoils none of them, and tile_to_shape is a storage wherever it stands."""
-    right, wrong = bench(LOOP.format(layout, 8192)), bench(LOOP.format(layout, 16384))
+    right, wrong = build_bench(LOOP.format(layout, 8192)), build_bench(LOOP.format(layout, 16384))
     assert right.verdict == "match" and right.operands[0].stages == 3 and len(right.operands[0].steps) == 12
     assert [step.stage for step in wrong.operands[0].wrong] == [1] * 4 + [2] * 4
     assert wrong.headline.startswith("Every K step of A in stages 1 and 2")
@@ -239,5 +239,5 @@ def test_stages_begin_where_the_layout_says(layout: str) -> None:
 def test_a_printed_line_above_code_spoils_no_loop(line: str) -> None:
     code = "for (int k = 0; k < 4; ++k) { uint64_t desc = (sA + 32 * k >> 4) | 64ull << 32 | 1ull << 62; f(desc); }"
     for text in (f"{line}\n{code}", f"int x = 1;\n{line}\n{code}"):
-        (one,) = builders(text)
+        (one,) = find_builders(text)
         assert one.start == "sA + 32·k" and len(one.steps) == 4

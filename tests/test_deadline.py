@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from lanescope import find, reader
-from lanescope.deadline import OverdueError, check_deadline, ends_when
+from lanescope.deadline import OverdueError, check_deadline, end_when
 from lanescope.errors import LayoutError
-from lanescope.reader.code.evaluate import evaluate
+from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.shared import banks, chain, freeing
-from lanescope.workbench import bench
-from lanescope.workbench.check import check
+from lanescope.workbench import build_bench
+from lanescope.workbench.check import check_text
 
 LOOP = """\
 constexpr uint64_t base(uint32_t smem) { return (smem & 0x3FFFF) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62; }
@@ -29,32 +29,37 @@ TILED = "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, 
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
 
 
-def words() -> list[tuple[str, object]]:
-    found = evaluate(LOOP + " ")
+def evaluate_words() -> list[tuple[str, object]]:
+    found = evaluate_text(LOOP + " ")
     assert found is not None
     return [(one.name, str(one.value)) for one in found.found]
 
 
-def advised() -> list[str]:
-    return [one.load.instruction.ptx for one in chain.advise(MMA.operand("a"), chain.lines(MMA.operand("a"), "K"))]
+def list_advised() -> list[str]:
+    return [
+        one.load.instruction.ptx
+        for one in chain.list_best_chains(MMA.operand("a"), chain.make_line_storage(MMA.operand("a"), "K"))
+    ]
 
 
 DOORS: dict[str, Callable[[], Any]] = {
-    "code": words,
-    "a bench": lambda: bench(LOOP),
-    "a check": lambda: check(LOOP),
-    "a TiledMMA": lambda: reader.read(TILED),
-    "a swizzle": lambda: freeing.solve([banks.at(banks.access("ldmatrix.x4"), [512 * lane for lane in range(32)])]),
-    "a chain": advised,
+    "code": evaluate_words,
+    "a bench": lambda: build_bench(LOOP),
+    "a check": lambda: check_text(LOOP),
+    "a TiledMMA": lambda: reader.recognise_text(TILED),
+    "a swizzle": lambda: freeing.find_freeing_swizzle(
+        [banks.make_address_use(banks.get_access("ldmatrix.x4"), [512 * lane for lane in range(32)])]
+    ),
+    "a chain": list_advised,
 }
 
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    evaluate.cache_clear()
+    evaluate_text.cache_clear()
 
 
-def count() -> tuple[list[int], Callable[[], bool]]:
+def make_counter() -> tuple[list[int], Callable[[], bool]]:
     asked = [0]
 
     def over() -> bool:
@@ -68,15 +73,15 @@ def count() -> tuple[list[int], Callable[[], bool]]:
 def test_an_answer_is_whole_or_there_is_none(door: str) -> None:
     make = DOORS[door]
     make()  # what every process reads once is read
-    evaluate.cache_clear()
-    asked, never = count()
-    with ends_when(never):
+    evaluate_text.cache_clear()
+    asked, never = make_counter()
+    with end_when(never):
         whole = make()
     assert asked[0] > 1
     for last in sorted({0, 1, asked[0] // 2, asked[0] - 1}):
-        evaluate.cache_clear()
+        evaluate_text.cache_clear()
         left = iter(range(last))
-        with pytest.raises(OverdueError), ends_when(lambda left=left: next(left, None) is None):  # type: ignore[misc]
+        with pytest.raises(OverdueError), end_when(lambda left=left: next(left, None) is None):  # type: ignore[misc]
             make()
         assert make() == whole, last  # what was computed until then is nowhere kept as an answer
 
@@ -91,15 +96,15 @@ def test_what_is_cached_is_computed_anew_after_an_end() -> None:
         check_deadline()
         return 5
 
-    with pytest.raises(OverdueError), ends_when(lambda: True):
+    with pytest.raises(OverdueError), end_when(lambda: True):
         cached()
     assert cached() == 5
 
 
 def test_a_condition_counts_inside_alone() -> None:
     check_deadline()
-    with ends_when(lambda: False):
-        with pytest.raises(OverdueError), ends_when(lambda: True):
+    with end_when(lambda: False):
+        with pytest.raises(OverdueError), end_when(lambda: True):
             check_deadline()
         check_deadline()
     check_deadline()

@@ -16,87 +16,87 @@ import pytest
 import typer
 import yaml
 
-from lanescope.app.cli import attach
+from lanescope.app.cli import build_cli
 from lanescope.app.kit import tls
-from lanescope.app.kit.settings import rows, variable
+from lanescope.app.kit.settings import list_settings, name_variable
 
 FOLDER = Path(__file__).parents[1] / "docs" / "deploy"
 UNITS = sorted(FOLDER.glob("*.service"))
-SETTINGS = {variable(name) for name, *_ in rows()}
+SETTINGS = {name_variable(name) for name, *_ in list_settings()}
 CONTROLLERS = {"Deployment": "apps/v1", "DaemonSet": "apps/v1"}
 KINDS = CONTROLLERS | {"Service": "v1", "NetworkPolicy": "networking.k8s.io/v1"}
 
 
-def parsed(words: list[str]) -> dict[str, Any]:
+def parse_command(words: list[str]) -> dict[str, Any]:
     """The options of a command line of ours, by name; an error of its own where there is no such option."""
     assert Path(words[0]).name == "lanescope"
-    command: Any = typer.main.get_command(attach())
+    command: Any = typer.main.get_command(build_cli())
     words = words[1:]
     while hasattr(command, "commands"):
         command, words = command.commands[words[0]], words[1:]
     return dict(command.make_context("lanescope", list(words)).params)
 
 
-def compose(name: str = "compose.yaml") -> dict[str, Any]:
+def read_compose(name: str = "compose.yaml") -> dict[str, Any]:
     return dict(yaml.safe_load((FOLDER / name).read_text()))
 
 
-def merged(base: Any, patch: Any) -> Any:
+def merge_patch(base: Any, patch: Any) -> Any:
     """A strategic merge of Kubernetes: objects by key, lists by what names their rows."""
     if isinstance(base, dict) and isinstance(patch, dict):
-        return base | {key: merged(base[key], value) if key in base else value for key, value in patch.items()}
+        return base | {key: merge_patch(base[key], value) if key in base else value for key, value in patch.items()}
     if isinstance(base, list) and isinstance(patch, list):
         name = "mountPath" if any("mountPath" in row for row in patch) else "name"
         rows = {row[name]: row for row in base}
-        return list((rows | {row[name]: merged(rows.get(row[name], {}), row) for row in patch}).values())
+        return list((rows | {row[name]: merge_patch(rows.get(row[name], {}), row) for row in patch}).values())
     return patch
 
 
-def objects(with_tls: bool = False) -> list[dict[str, Any]]:
+def load_objects(with_tls: bool = False) -> list[dict[str, Any]]:
     made = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
     if with_tls:
         overlay = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
         assert overlay["resources"] == ["kubernetes.yaml"] and overlay["kind"] == "Kustomization"
         for row in overlay["patches"]:
             patch = yaml.safe_load(row["patch"])
-            (of,) = (n for n, one in enumerate(made) if (one["kind"], one["metadata"]["name"]) == named(patch))
-            made[of] = merged(made[of], patch)
+            (of,) = (n for n, one in enumerate(made) if (one["kind"], one["metadata"]["name"]) == get_identity(patch))
+            made[of] = merge_patch(made[of], patch)
     return made
 
 
-def named(made: dict[str, Any]) -> tuple[str, str]:
+def get_identity(made: dict[str, Any]) -> tuple[str, str]:
     return made["kind"], made["metadata"]["name"]
 
 
-def pods(with_tls: bool = False) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+def list_pods(with_tls: bool = False) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """(object, pod's labels, container) of every controller."""
-    for made in objects(with_tls):
+    for made in load_objects(with_tls):
         if made["kind"] in CONTROLLERS:
             (container,) = made["spec"]["template"]["spec"]["containers"]
             yield made, made["spec"]["template"]["metadata"]["labels"], container
 
 
-def address_of(given: str) -> tuple[str, int]:
+def parse_address(given: str) -> tuple[str, int]:
     host, _, port = given.partition("://")[2].rpartition(":")
     return host, int(port)
 
 
 def test_the_parser_of_commands_refuses_what_is_none() -> None:
     with pytest.raises(Exception, match="No such option: --schedular"):
-        parsed(["lanescope", "gpu", "worker", "--schedular", "tcp://x:1"])
+        parse_command(["lanescope", "gpu", "worker", "--schedular", "tcp://x:1"])
 
 
 def test_compose() -> None:
-    services = compose()["services"]
+    services = read_compose()["services"]
     assert set(services) == {"server", "scheduler", "worker"}
     keys = set("image environment command ports read_only restart depends_on expose healthcheck tmpfs deploy".split())
     for service in services.values():
         assert set(service) <= keys and set(service.get("depends_on", ())) <= set(services)
         assert set(service.get("environment", {})) <= SETTINGS
-        parsed(service["command"])
-    listens = parsed(services["scheduler"]["command"])
+        parse_command(service["command"])
+    listens = parse_command(services["scheduler"]["command"])
     for given in (services[name]["environment"]["LANESCOPE_SCHEDULER"] for name in ("server", "worker")):
-        assert address_of(given) == ("scheduler", int(listens["port"]))
+        assert parse_address(given) == ("scheduler", int(listens["port"]))
     assert listens["host"] == "0.0.0.0" and "ports" not in services["scheduler"], "published nowhere"
     (device,) = services["worker"]["deploy"]["resources"]["reservations"]["devices"]
     assert device["driver"] == "nvidia" and device["capabilities"] == ["gpu"]
@@ -106,7 +106,7 @@ FILES = {"LANESCOPE_TLS_CA": "ca.pem", "LANESCOPE_TLS_CERT": "own.pem", "LANESCO
 
 
 def test_compose_with_tls() -> None:
-    plain, secured = compose(), compose("compose.tls.yaml")
+    plain, secured = read_compose(), read_compose("compose.tls.yaml")
     assert set(secured["services"]) == set(plain["services"]), "every side shows a certificate"
     for name, service in secured["services"].items():
         told = service["environment"]
@@ -121,7 +121,7 @@ def test_compose_with_tls() -> None:
 
 def test_kubernetes_with_tls() -> None:
     """The overlay's patches put in: each side has the three files, and speaks tls://."""
-    for controller, _, container in pods(with_tls=True):
+    for controller, _, container in list_pods(with_tls=True):
         pod = controller["spec"]["template"]["spec"]
         told = {row["name"]: row.get("value") for row in container["env"]}
         (mount,) = (row for row in container["volumeMounts"] if row["name"] == "tls")
@@ -135,19 +135,19 @@ def test_kubernetes_with_tls() -> None:
 
 @pytest.mark.parametrize("with_tls", [False, True])
 def test_kubernetes(with_tls: bool) -> None:
-    made = objects(with_tls)
+    made = load_objects(with_tls)
     assert [(one["kind"], one["apiVersion"]) for one in made] == [(one["kind"], KINDS[one["kind"]]) for one in made]
     assert len({(one["kind"], one["metadata"]["name"]) for one in made}) == len(made) == 6
     services = {one["metadata"]["name"]: one["spec"] for one in made if one["kind"] == "Service"}
-    labels = [found for _, found, _ in pods(with_tls)]
-    for controller, own, container in pods(with_tls):
+    labels = [found for _, found, _ in list_pods(with_tls)]
+    for controller, own, container in list_pods(with_tls):
         assert controller["spec"]["selector"]["matchLabels"] == own
         told = {row["name"]: row.get("value", "node-1") for row in container["env"]} if "env" in container else {}
         assert set(told) - {"NODE"} <= SETTINGS
-        options = parsed([word.replace("$(NODE)", told.get("NODE", "")) for word in container["command"]])
+        options = parse_command([word.replace("$(NODE)", told.get("NODE", "")) for word in container["command"]])
         scheduler = told.get("LANESCOPE_SCHEDULER") or options.get("scheduler")
         if scheduler:
-            host, port = address_of(scheduler)
+            host, port = parse_address(scheduler)
             assert [row["port"] for row in services[host]["ports"]] == [port]
         names = {row["name"] for row in container.get("ports", ())}
         for probe in ("readinessProbe", "livenessProbe"):
@@ -174,7 +174,7 @@ def test_systemd(unit: Path, tmp_path: Path) -> None:
     service = read["Service"]
     set_here = dict(word.split("=", 1) for word in shlex.split(service.get("Environment", "")))
     assert set(set_here) <= SETTINGS
-    parsed(shlex.split(service["ExecStart"].replace("%l", "host")))
+    parse_command(shlex.split(service["ExecStart"].replace("%l", "host")))
     assert "TLS" not in unit.read_text() and service["Restart"] == "on-failure"
     if shutil.which("systemd-analyze"):
         copy = tmp_path / unit.name
@@ -206,7 +206,7 @@ def test_the_guides_commands_make_the_files(tmp_path: Path) -> None:
     assert len(commands) == 2
     for command in commands:
         subprocess.run(shlex.split(command), check=True, capture_output=True, cwd=tmp_path)
-    tls.check(*(str(tmp_path / file) for file in FILES.values()))
+    tls.check_tls(*(str(tmp_path / file) for file in FILES.values()))
 
 
 def test_every_unit_is_there() -> None:

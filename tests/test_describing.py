@@ -8,23 +8,23 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from lanescope.descriptor.describing import Described, describe
 from lanescope.descriptor.matrix import reads
+from lanescope.descriptor.tile_descriptors import TileDescriptors, describe_stored_tile
 from tests.client import Client
-from tests.command import lanescope
-from tests.written_kernels import CODES, Operand
+from tests.command import run_lanescope
+from tests.written_kernels import CODES, OperandTile
 
 TILES = [
-    *((16, Operand(rows, k, "none", first)) for rows, k, first in ((64, 16, "K"), (128, 64, "K"), (64, 32, "MN"))),
-    *((16, Operand(64, 64, swizzle)) for swizzle in ("32B", "64B", "128B")),
-    *((16, Operand(128, 32, swizzle, "MN", k_first=True)) for swizzle in ("32B", "64B", "128B")),
-    *((16, Operand(256, 16, swizzle, "MN")) for swizzle in ("32B", "64B", "128B")),
-    *((8, Operand(96, 128, swizzle, k_first=True)) for swizzle in ("none", "32B", "64B", "128B")),
-    *((32, Operand(40, 32, swizzle)) for swizzle in ("none", "32B", "64B", "128B")),
+    *((16, OperandTile(rows, k, "none", first)) for rows, k, first in ((64, 16, "K"), (128, 64, "K"), (64, 32, "MN"))),
+    *((16, OperandTile(64, 64, swizzle)) for swizzle in ("32B", "64B", "128B")),
+    *((16, OperandTile(128, 32, swizzle, "MN", k_first=True)) for swizzle in ("32B", "64B", "128B")),
+    *((16, OperandTile(256, 16, swizzle, "MN")) for swizzle in ("32B", "64B", "128B")),
+    *((8, OperandTile(96, 128, swizzle, k_first=True)) for swizzle in ("none", "32B", "64B", "128B")),
+    *((32, OperandTile(40, 32, swizzle)) for swizzle in ("none", "32B", "64B", "128B")),
 ]
 
 
-def cute_text(own: Operand, bits: int, flagged: bool) -> str:
+def format_cute(own: OperandTile, bits: int, flagged: bool) -> str:
     """The layout as CuTe prints it: with the pointer's width, or in elements."""
     shape, stride = (str(one).replace(" ", "") for one in own.layout(bits))
     rows = own.atom(bits)[0 if own.major == "MN" else 1] * bits // 8 // 16
@@ -36,17 +36,17 @@ def cute_text(own: Operand, bits: int, flagged: bool) -> str:
     return f"Sw<{chunks},{(128 // bits).bit_length() - 1},3> o {shape}:{stride}"
 
 
-def of(layout: str, bits: int | None = None) -> list[Described]:
-    return describe({"kind": "cute", "layout": layout}, bits)
+def describe_layout(layout: str, bits: int | None = None) -> list[TileDescriptors]:
+    return describe_stored_tile({"kind": "cute", "layout": layout}, bits)
 
 
 @pytest.mark.parametrize(("bits", "own"), TILES, ids=str)
 @pytest.mark.parametrize("flagged", [True, False])
-def test_every_canonical_layout_has_its_descriptor(bits: int, own: Operand, flagged: bool) -> None:
+def test_every_canonical_layout_has_its_descriptor(bits: int, own: OperandTile, flagged: bool) -> None:
     """LBO, SBO, mode and major are those of the canonical layout; each word reads every element from where pycute puts
     it.
     """
-    (one,) = of(cute_text(own, bits, flagged), bits)
+    (one,) = describe_layout(format_cute(own, bits, flagged), bits)
     first, (lbo, sbo) = one.words[0], own.lbo_sbo(bits)
     assert (one.seen.major, first.mode.name, first.mode_code) == (own.major, own.swizzle, CODES[own.swizzle])
     assert one.seen.rows == own.rows and len(one.words) == own.k * bits // 256
@@ -61,26 +61,26 @@ def test_every_canonical_layout_has_its_descriptor(bits: int, own: Operand, flag
 
 def test_the_width_of_elements_that_the_text_leaves_open_is_said_to_be_taken() -> None:
     """Eight elements of stride 1 are a 16-byte chunk of 16 bits; a swizzle moves chunks of 2^M elements."""
-    (plain,) = of("((8,8),(8,2)):((8,64),(1,512))")
+    (plain,) = describe_layout("((8,8),(8,2)):((8,64),(1,512))")
     assert (plain.seen.bits, plain.assumed) == (16, True)
-    bytes_ = of("Sw<3,4,3> o ((8,8),128):((128,1024),1)")[-1]
+    bytes_ = describe_layout("Sw<3,4,3> o ((8,8),128):((128,1024),1)")[-1]
     assert (bytes_.seen.bits, bytes_.words[0].sbo_bytes) == (8, 1024)
-    (words,) = of("((8,8),(4,2)):((4,32),(1,256))")
+    (words,) = describe_layout("((8,8),(4,2)):((4,32),(1,256))")
     assert (words.seen.bits, words.words[0].lbo_bytes, words.words[0].sbo_bytes) == (32, 1024, 128)
 
 
 def test_a_swizzle_without_a_pointer_may_count_bytes_or_elements() -> None:
     """People write the atom of 16-bit elements so; by CuTe's rules it is that of bytes."""
-    half, byte = of("Sw<3,4,3> o (8,64):(64,1)")
+    half, byte = describe_layout("Sw<3,4,3> o (8,64):(64,1)")
     assert (half.seen.bits, half.on_bytes, half.words[0].mode.name) == (16, True, "128B")
     assert (byte.seen.bits, byte.on_bytes, byte.words[0].mode.name) == (8, False, "64B")
-    (flagged,) = of("Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)", 16)
+    (flagged,) = describe_layout("Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)", 16)
     assert not flagged.on_bytes and flagged.words == half.words
 
 
 def test_a_layout_of_16_byte_chunks_is_read_by_every_width() -> None:
     """Seen so in notes: K-major without a swizzle, LBO 64 and SBO 8 chunks."""
-    found = of("Sw<0,4,3> o smem_ptr[128b](unset) o ((8,8),(1,2)):((1,8),(1,64))", 128)
+    found = describe_layout("Sw<0,4,3> o smem_ptr[128b](unset) o ((8,8),(1,2)):((1,8),(1,64))", 128)
     assert [one.seen.bits for one in found] == [16, 8, 32]
     assert {(one.words[0].lbo_bytes, one.words[0].sbo_bytes) for one in found} == {(64 * 16, 8 * 16)}
 
@@ -97,7 +97,7 @@ def test_a_layout_of_16_byte_chunks_is_read_by_every_width() -> None:
     ],
 )
 def test_why_no_descriptor_reads_a_layout(layout: str, bits: int, why: str) -> None:
-    (one,) = of(layout, bits)
+    (one,) = describe_layout(layout, bits)
     assert not one.words and why in one.why
 
 
@@ -135,11 +135,11 @@ def test_json_has_the_descriptor_in_bytes_and_units(client: Client) -> None:
 
 def test_the_command_prints_it(tmp_path: object) -> None:
     (file := tmp_path / "layout").write_text(TEXT)  # type: ignore[operator]
-    told = lanescope("read", str(file)).stdout
+    told = run_lanescope("read", str(file)).stdout
     assert "LBO 1024 bytes (64), SBO 2048 bytes (128), swizzle mode 128B (1), transpose 1 (MN-major)" in told
     assert "k = 16: start 0x1000 + 4096, 0x4000008000400200" in told
     file.write_text("(64,64):(64,1)")
-    assert "no descriptor reads it as 16-bit elements: Core matrix (0, 0)" in lanescope("read", str(file)).stdout
+    assert "no descriptor reads it as 16-bit elements: Core matrix (0, 0)" in run_lanescope("read", str(file)).stdout
 
 
 def test_the_page_shows_it_and_judges_no_word(client: Client) -> None:
@@ -178,8 +178,10 @@ def test_a_word_that_does_not_read_a_layout_is_told_which_does(client: Client) -
     assert told["verdict"] == "mismatch" and told["described"][0]["k_steps"] == SAID["k_steps"]
     words = ["--instruction", asked["instruction"], "--operand", "b", "--storage", "kind=cute"]
     words += ["--storage", f"layout={TEXT}", "--storage", "base=0x1000"]
-    printed = lanescope("descriptor", "verify", str(asked["descriptor"]), *words)
+    printed = run_lanescope("descriptor", "verify", str(asked["descriptor"]), *words)
     assert "read by: LBO 1024 bytes (64), SBO 2048 bytes (128)" in printed.stdout
     right = client.post("/api/v1/descriptors/verify", json=asked | {"descriptor": "0x4000008000400100", "major": "MN"})
     assert right.json()["verdict"] == "match" and "described" not in right.json()
-    assert json.loads(lanescope("descriptor", "verify", str(asked["descriptor"]), *words, "--json").stdout)["described"]
+    assert json.loads(run_lanescope("descriptor", "verify", str(asked["descriptor"]), *words, "--json").stdout)[
+        "described"
+    ]

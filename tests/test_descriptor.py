@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from lanescope import find
 from lanescope.app.memory import descriptors, facts
 from lanescope.descriptor import matrix as desc
-from lanescope.descriptor.matrix import Descriptor, View, encode, reads, reads_many
-from lanescope.descriptor.spelling import read_word
+from lanescope.descriptor.matrix import Descriptor, View, compute_many_addresses, encode_wgmma, reads
+from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.shared import slices
-from lanescope.shared.swizzle import MODES, Swizzle, mode
+from lanescope.shared.swizzle import MODES, Swizzle, get_mode
 from lanescope.shared.tiling import Tile
-from tests.test_verify import GOOD, NONE, canonical, right
+from tests.test_verify import GOOD, NONE, build_canonical, build_right_word
 
 CASES = json.loads(
     gzip.decompress((Path(__file__).parent / "golden" / "hardware" / "wgmma_reads.json.gz").read_bytes())
@@ -30,7 +30,7 @@ CASES = json.loads(
 BITS = {"f16": 16, "u8": 8, "tf32": 32, "e4m3": 8}
 
 
-def case_view(case: dict[str, Any]) -> View:
+def build_case_view(case: dict[str, Any]) -> View:
     return View(case["rows"], case["k"], BITS[case["type"]], "MN" if case["tnsp"] else "K")
 
 
@@ -42,7 +42,7 @@ def test_all_measured_maps_exactly() -> None:
     )
     for case in CASES:
         descriptor = Descriptor(int(case["descriptor"], 16))
-        assert np.array_equal(reads(descriptor, case_view(case)), case["address"]), case["descriptor"]
+        assert np.array_equal(reads(descriptor, build_case_view(case)), case["address"]), case["descriptor"]
         decoded = (
             descriptor.start_address,
             descriptor.lbo_bytes,
@@ -64,11 +64,12 @@ def test_the_measurement_bites() -> None:
     for case in moved:
         descriptor = Descriptor(int(case["descriptor"], 16))
         turned = descriptor.replace(base_offset=-descriptor.base_offset % 8)
-        wrong += not np.array_equal(reads(turned, case_view(case)), case["address"])
+        wrong += not np.array_equal(reads(turned, build_case_view(case)), case["address"])
     assert wrong > len(moved) // 10
     swapped = sum(
         not np.array_equal(
-            reads(d.replace(lbo_encoded=d.sbo_bytes // 16, sbo_encoded=d.lbo_bytes // 16), case_view(c)), c["address"]
+            reads(d.replace(lbo_encoded=d.sbo_bytes // 16, sbo_encoded=d.lbo_bytes // 16), build_case_view(c)),
+            c["address"],
         )
         for c in CASES
         for d in [Descriptor(int(c["descriptor"], 16))]
@@ -79,7 +80,7 @@ def test_the_measurement_bites() -> None:
 def test_many_at_once_equal_one_by_one() -> None:
     words = np.array([int(c["descriptor"], 16) for c in CASES[:40]], dtype=np.uint64)
     seen = View(64, 16, 16, "K")
-    many = reads_many(words, seen)
+    many = compute_many_addresses(words, seen)
     assert all(np.array_equal(many[n], reads(Descriptor(int(word)), seen)) for n, word in enumerate(words))
 
 
@@ -89,14 +90,14 @@ def test_replacing_fields_by_themselves_keeps_every_bit(word: int) -> None:
     assert descriptor.replace(**{f.encoded_name: f.get(word) for f in desc.FIELDS}).word == word
     cleared = descriptor.replace(**{f.encoded_name: 0 for f in desc.FIELDS})
     assert cleared.word == descriptor.reserved == word & desc.WGMMA.reserved_mask
-    assert read_word(str(descriptor)).word == word
+    assert parse_word(str(descriptor)).word == word
 
 
 @given(
     st.integers(0, 0x3FFF), st.integers(0, 0x3FFF), st.integers(0, 0x3FFF), st.integers(0, 7), st.sampled_from(MODES)
 )
 def test_encode_and_decode_are_inverse(start: int, lbo: int, sbo: int, base_offset: int, m: Any) -> None:
-    made = encode(start * 16, lbo * 16, sbo * 16, base_offset, m.name)
+    made = encode_wgmma(start * 16, lbo * 16, sbo * 16, base_offset, m.name)
     assert (made.start_address, made.lbo_bytes, made.sbo_bytes, made.base_offset, made.mode) == (
         start * 16,
         lbo * 16,
@@ -130,13 +131,13 @@ def test_tiles_equal_cute_tile_to_shape(row: tuple[int, str, str, int, int, str]
     evaluated.
     """
     bits, major, name, mn, k, order = row
-    tile = Tile(bits, major, mode(name), mn, k, order)
+    tile = Tile(bits, major, get_mode(name), mn, k, order)
     (am, ak), (nm, nk) = tile.atom, tile.atoms
     atom = pycute.Layout((am, ak), (ak, 1) if major == "K" else (1, am))
     tiler = pycute.Layout((nm, nk), (1, nm) if order == "mn" else (nk, 1))
     whole = pycute.logical_product(atom, tiler)
     xor = pycute.Swizzle(tile.mode.bits, (128 // bits).bit_length() - 1, 3)
-    offsets = tile.offsets()
+    offsets = tile.compute_offsets()
     printed = {unit: text.split(" o ") for unit, text in tile.cute().items()}
     assert printed["elements"][0] == f"Sw<{xor.bits},{xor.base},{xor.shift}>"
     shape, stride = (eval(part) for part in printed["elements"][1].split(":"))
@@ -154,12 +155,12 @@ def test_tiles_equal_cute_tile_to_shape(row: tuple[int, str, str, int, int, str]
 @pytest.mark.parametrize("row", TILES, ids=str)
 def test_a_tiles_own_descriptors_read_each_byte_once(row: tuple[int, str, str, int, int, str]) -> None:
     bits, major, name, mn, k, order = row
-    tile = Tile(bits, major, mode(name), mn, k, order, base=8192)
+    tile = Tile(bits, major, get_mode(name), mn, k, order, base=8192)
     seen = View(64, tile.step(), bits, major)
     got = [reads(tile.descriptor(i, j), seen) for i in range(0, mn, 64) for j in range(0, k, tile.step())]
     everything = np.sort(np.concatenate([g.ravel() for g in got]))
     assert np.array_equal(everything, np.arange(8192, 8192 + tile.bytes, bits // 8))
-    assert np.array_equal(got[0], tile.offsets()[:64, : tile.step()] + 8192)
+    assert np.array_equal(got[0], tile.compute_offsets()[:64, : tile.step()] + 8192)
 
 
 def test_the_default_order_is_that_of_cutlass_collectives() -> None:
@@ -173,9 +174,11 @@ def test_the_default_order_is_that_of_cutlass_collectives() -> None:
             atom = pycute.Layout((am, ak), (ak, 1) if major == "K" else (1, am))
             whole = pycute.logical_product(atom, pycute.Layout((nm, nk), (1, nm) if major == "K" else (nk, 1)))
             for i, j in ((0, 0), (64, 0), (0, 8), (127, 63), (72, 40)):
-                assert tile.offset_before(i, j) == 2 * int(whole(i % am + am * (j % ak), i // am + nm * (j // ak)))
-    assert str(Tile(16, "MN", mode("128B"), 128, 64, base=1024).descriptor()) == "0x4000004002000040"
-    assert str(Tile(16, "MN", mode("128B"), 128, 64, order="mn", base=1024).descriptor()) == "0x4000008000400040"
+                assert tile.compute_offset_before(i, j) == 2 * int(
+                    whole(i % am + am * (j % ak), i // am + nm * (j // ak))
+                )
+    assert str(Tile(16, "MN", get_mode("128B"), 128, 64, base=1024).descriptor()) == "0x4000004002000040"
+    assert str(Tile(16, "MN", get_mode("128B"), 128, 64, order="mn", base=1024).descriptor()) == "0x4000008000400040"
 
 
 @pytest.mark.parametrize("name", ["32B", "64B", "128B"])
@@ -184,20 +187,23 @@ def test_a_tile_swizzled_from_its_own_start(name: str, rows: int) -> None:
     """The bytes are those of an aligned tile, moved; the descriptor's base offset makes the hardware read them."""
     for major in ("K", "MN"):
         aligned, moved = (
-            Tile(16, major, mode(name), 64, 64, order="", base=base, swizzle_by="tile")
+            Tile(16, major, get_mode(name), 64, 64, order="", base=base, swizzle_by="tile")
             for base in (8192, 8192 + 128 * rows)
         )
-        assert np.array_equal(aligned.offsets(), moved.offsets())
-        assert np.array_equal(aligned.offsets(), Tile(16, major, mode(name), 64, 64, order="", base=8192).offsets())
+        assert np.array_equal(aligned.compute_offsets(), moved.compute_offsets())
+        assert np.array_equal(
+            aligned.compute_offsets(), Tile(16, major, get_mode(name), 64, 64, order="", base=8192).compute_offsets()
+        )
         for k in (0, 16, 48):
             got = reads(moved.descriptor(0, k), View(64, 16, 16, major))
-            assert np.array_equal(got, moved.base + moved.offsets()[:, k : k + 16])
-    if rows % mode(name).chunks:
+            assert np.array_equal(got, moved.base + moved.compute_offsets()[:, k : k + 16])
+    if rows % get_mode(name).chunks:
         assert not np.array_equal(
-            moved.offsets(), Tile(16, major, mode(name), 64, 64, order="", base=moved.base).offsets()
+            moved.compute_offsets(),
+            Tile(16, major, get_mode(name), 64, 64, order="", base=moved.base).compute_offsets(),
         )
     with pytest.raises(LayoutError, match="rows of 128 bytes"):
-        Tile(16, "K", mode(name), 64, 64, order="", base=16, swizzle_by="tile").descriptor()
+        Tile(16, "K", get_mode(name), 64, 64, order="", base=16, swizzle_by="tile").descriptor()
 
 
 WORKED = [  # the m64n32k16 examples of the seed, LBO and SBO in 16-byte units; None: nothing reads it
@@ -214,12 +220,12 @@ WORKED = [  # the m64n32k16 examples of the seed, LBO and SBO in 16-byte units; 
 @pytest.mark.parametrize("row", WORKED, ids=str)
 def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
     mn, major, name, lbo, sbo = row
-    tile = Tile(16, major, mode(name), mn, 16, "mn")
-    lbo_used, _ = tile.used(mn)
+    tile = Tile(16, major, get_mode(name), mn, 16, "mn")
+    lbo_used, _ = tile.get_used_strides(mn)
     assert (
-        tile.lbo_sbo_bytes()[1] == sbo * 16
+        tile.get_lbo_sbo_bytes()[1] == sbo * 16
         and lbo_used == (lbo is not None)
-        and (lbo is None or tile.lbo_sbo_bytes()[0] == lbo * 16)
+        and (lbo is None or tile.get_lbo_sbo_bytes()[0] == lbo * 16)
     )
 
 
@@ -228,7 +234,7 @@ def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
 )
 def test_lbo_leads_to_the_next_atom_where_the_instruction_reaches_it(swizzle: str, reach: int, lbo: int) -> None:
     """Elsewhere it is 16, as CUTLASS writes what nothing reads."""
-    assert Tile(16, "K", mode(swizzle), 64, 128, "mn").lbo_sbo_bytes(reach)[0] == lbo
+    assert Tile(16, "K", get_mode(swizzle), 64, 128, "mn").get_lbo_sbo_bytes(reach)[0] == lbo
 
 
 def test_constant_expressions() -> None:
@@ -257,7 +263,7 @@ def test_constant_expressions() -> None:
 )
 def test_encode_names_the_wrong_field(given: dict[str, Any], field: str) -> None:
     with pytest.raises(LayoutError) as caught:
-        descriptors.encode(given)
+        descriptors.encode_descriptor(given)
     assert caught.value.field == field and caught.value.hint
 
 
@@ -278,7 +284,7 @@ def test_encode_names_the_wrong_field(given: dict[str, Any], field: str) -> None
 )
 def test_tiles_name_the_wrong_field(change: dict[str, str], field: str) -> None:
     with pytest.raises(LayoutError) as caught:
-        facts.tile_of(change)
+        facts.parse_tile(change)
     assert caught.value.field == field and caught.value.hint
 
 
@@ -316,23 +322,23 @@ def test_sparse_b_takes_64_bytes_of_k_as_measured_on_an_h200() -> None:
         ],
     }
     for mode_name, rows in measured.items():
-        word = desc.encode(0x2000, 0x1000, 0x4000, 0, mode_name)
+        word = desc.encode_wgmma(0x2000, 0x1000, 0x4000, 0, mode_name)
         assert (desc.reads(word, seen)[[0, 1, 8, 16], ::8] - 0x2000).tolist() == rows, mode_name
-    assert "lbo" not in desc.inert(desc.encode(0, 16, 16, 0, "32B"), seen) and "lbo" in desc.inert(
-        desc.encode(0, 16, 16, 0, "64B"), seen
-    )
+    assert "lbo" not in desc.find_inert_fields(
+        desc.encode_wgmma(0, 16, 16, 0, "32B"), seen
+    ) and "lbo" in desc.find_inert_fields(desc.encode_wgmma(0, 16, 16, 0, "64B"), seen)
 
 
 def test_warnings_are_about_what_is_there() -> None:
     def codes(word: Descriptor) -> set[str]:
-        return {notice.code for notice in desc.warnings(word)}
+        return {notice.code for notice in desc.find_warnings(word)}
 
     assert codes(GOOD) == set()
-    assert codes(right(canonical(), k=16)) == set()
+    assert codes(build_right_word(build_canonical(), k=16)) == set()
     assert codes(GOOD.replace(start_address_encoded=0x101)) == {"start_inside_row"}
     assert codes(GOOD.replace(start_address_encoded=0x110)) == {"start_off_pattern"}
-    assert codes(right(NONE).replace(base_offset=1)) == {"base_offset_in_none"}
-    assert codes(right(NONE).replace(lbo_encoded=1, sbo_encoded=4)) == {"overlap"}
+    assert codes(build_right_word(NONE).replace(base_offset=1)) == {"base_offset_in_none"}
+    assert codes(build_right_word(NONE).replace(lbo_encoded=1, sbo_encoded=4)) == {"overlap"}
     assert codes(Descriptor(GOOD.word | 1 << 46)) == {"tcgen05_format"}
     assert codes(Descriptor(GOOD.word | 1 << 46 | 1 << 30)) == {"reserved_bits"}
     assert codes(GOOD.replace(start_address_encoded=0x3FC0)) == {"start_beyond_shared"}
@@ -340,25 +346,29 @@ def test_warnings_are_about_what_is_there() -> None:
 
 def test_a_tile_ends_inside_the_window() -> None:
     """Its last slice's start would wrap to the window's beginning: hardware does not wrap, it faults."""
-    assert Tile(16, "K", mode("128B"), 64, 64, base=2**18 - 8192).descriptor(0, 48).start_address == 2**18 - 8192 + 96
+    assert (
+        Tile(16, "K", get_mode("128B"), 64, 64, base=2**18 - 8192).descriptor(0, 48).start_address == 2**18 - 8192 + 96
+    )
     with pytest.raises(LayoutError, match="ends past 262144") as caught:
-        Tile(16, "K", mode("128B"), 64, 128, base=2**18 - 8192)
+        Tile(16, "K", get_mode("128B"), 64, 128, base=2**18 - 8192)
     assert (caught.value.field, caught.value.hint) == ("base", "At most 245760.")
     with pytest.raises(LayoutError):
-        Tile(16, "K", mode("none"), 8, 8, base=2**18)
+        Tile(16, "K", get_mode("none"), 8, 8, base=2**18)
 
 
 def test_the_ends_of_shared_memory_and_of_its_window_are_exact() -> None:
     seen = View(64, 16, 16, "K")
-    size = int(reads(encode(0, 128, 256, 0, "none"), seen).max()) + 2
+    size = int(reads(encode_wgmma(0, 128, 256, 0, "none"), seen).max()) + 2
     for end, inside, beyond in (
         (desc.SHARED_END, [], ["reads_beyond_shared"]),
         (desc.WINDOW_BYTES, ["reads_beyond_shared"], ["reads_beyond_window"]),
     ):
         for start, codes in ((end - size, inside), (end - size + 16, beyond)):
-            assert [one.code for one in desc.outside(encode(start, 128, 256, 0, "none"), seen)] == codes
+            assert [
+                one.code for one in desc.find_outside_reads(encode_wgmma(start, 128, 256, 0, "none"), seen)
+            ] == codes
     for start, told in ((desc.SHARED_END - 16, False), (desc.SHARED_END, True)):
-        codes = [one.code for one in desc.warnings(encode(start, 128, 256, 0, "none"))]
+        codes = [one.code for one in desc.find_warnings(encode_wgmma(start, 128, 256, 0, "none"))]
         assert ("start_beyond_shared" in codes) is told
 
 
@@ -370,40 +380,43 @@ def test_reads_beyond_shared_memory_are_told() -> None:
         (desc.SHARED_END - 8192 + 1024, "reads_beyond_shared", 8 * 16),
         (2**18 - 8192 + 1024, "reads_beyond_window", 64 * 16),
     ):
-        told = desc.outside(encode(start // 16 * 16, 16, 1024, 0, "128B"), seen)
+        told = desc.find_outside_reads(encode_wgmma(start // 16 * 16, 16, 1024, 0, "128B"), seen)
         assert [notice.code for notice in told] == ([code] if code else [])
         assert not code or told[0].message.startswith(f"{count} of 1024 elements")
         assert ("illegal address" in str(told)) == (code == "reads_beyond_window")
-    far = encode(4096, 16, 0x3FFF * 16, 0, "128B")
-    assert desc.outside(far, seen)[0].code == "reads_beyond_window" and desc.outside(far, View(8, 16, 16, "K")) == []
+    far = encode_wgmma(4096, 16, 0x3FFF * 16, 0, "128B")
+    assert (
+        desc.find_outside_reads(far, seen)[0].code == "reads_beyond_window"
+        and desc.find_outside_reads(far, View(8, 16, 16, "K")) == []
+    )
 
 
 def test_k_steps_read_what_the_tile_holds() -> None:
     for name, order in (("128B", "mn"), ("64B", "k"), ("none", "mn")):
-        tile = Tile(16, "K", mode(name), 128, 128, order=order, base=2048)
-        for step in slices.k_steps(tile):
+        tile = Tile(16, "K", get_mode(name), 128, 128, order=order, base=2048)
+        for step in slices.list_k_steps(tile):
             got = reads(step.descriptor, View(64, 16, 16, "K"))
-            assert np.array_equal(got - 2048, tile.offsets()[:64, step.k : step.k + 16])
+            assert np.array_equal(got - 2048, tile.compute_offsets()[:64, step.k : step.k + 16])
 
 
 def test_swizzle_text() -> None:
-    assert str(Swizzle(3, 4, 3)) == "Sw<3,4,3>" and desc.WGMMA.codes[mode("128b")] == 1
+    assert str(Swizzle(3, 4, 3)) == "Sw<3,4,3>" and desc.WGMMA.codes[get_mode("128b")] == 1
     with pytest.raises(LayoutError, match="No swizzle mode 'x'"):
-        mode("x")
+        get_mode("x")
 
 
 def test_bank_conflicts_of_core_matrices() -> None:
     seen = View(64, 16, 16, "K")
     for m in MODES:
         tile = Tile(16, "K", m, 64, 64)
-        assert desc.bank_ways(reads(tile.descriptor(), seen), seen) == 1
+        assert desc.count_bank_ways(reads(tile.descriptor(), seen), seen) == 1
     # 128-byte rows read without their XOR all begin in the same banks; SBO does not matter inside a core matrix
     plain = np.arange(64)[:, None] * 128 + np.arange(16)[None, :] * 2
-    assert desc.bank_ways(plain.astype(np.int64), seen) == 8
-    assert desc.bank_ways((plain // 2).astype(np.int64), seen) == 4
+    assert desc.count_bank_ways(plain.astype(np.int64), seen) == 8
+    assert desc.count_bank_ways((plain // 2).astype(np.int64), seen) == 4
     turned = View(64, 16, 16, "MN")
-    tile = Tile(16, "MN", mode("64B"), 64, 16)
-    assert desc.bank_ways(reads(tile.descriptor(), turned), turned) == 1
+    tile = Tile(16, "MN", get_mode("64B"), 64, 16)
+    assert desc.count_bank_ways(reads(tile.descriptor(), turned), turned) == 1
 
 
 @pytest.mark.parametrize("word", [-1, 1 << 64, "0x40", None, 64.0])
@@ -417,9 +430,9 @@ def test_a_word_has_64_bits(word: Any) -> None:
 def test_reads_end_where_shared_memory_ends() -> None:
     """The last byte of shared memory may be read, the one after is told."""
     view = View(64, 16, 16, "K")
-    size = int(desc.reads(encode(0, 128, 256, 0, "none"), view).max()) + 2
-    last = encode((desc.SHARED_END - size) // 16 * 16, 128, 256, 0, "none")
-    assert int(desc.reads(last, view).max()) + 2 == desc.SHARED_END and desc.outside(last, view) == []
-    beyond = encode(last.start_address + 16, 128, 256, 0, "none")
-    (told,) = desc.outside(beyond, view)
+    size = int(desc.reads(encode_wgmma(0, 128, 256, 0, "none"), view).max()) + 2
+    last = encode_wgmma((desc.SHARED_END - size) // 16 * 16, 128, 256, 0, "none")
+    assert int(desc.reads(last, view).max()) + 2 == desc.SHARED_END and desc.find_outside_reads(last, view) == []
+    beyond = encode_wgmma(last.start_address + 16, 128, 256, 0, "none")
+    (told,) = desc.find_outside_reads(beyond, view)
     assert told.code == "reads_beyond_shared" and told.message.startswith("8 of 1024 ")

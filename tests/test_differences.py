@@ -16,51 +16,51 @@ from lanescope import find
 from lanescope.descriptor import matrix as descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, wmma
-from lanescope.ptx.differences import Difference, narrow_strides, rows
+from lanescope.ptx.differences import DocumentSlip, list_document_slips, list_narrow_strides
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.slots import slots
+from lanescope.ptx.slots import list_slots
 from tests.ptxas import assembler, nvrtc
 
 ROOT = Path(__file__).parents[1]
-ROWS = rows()
-needs_ptxas = pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+ROWS = list_document_slips()
+needs_ptxas = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 
 
-def answer(text: str, target: str, declared: str = "") -> tuple[int, str]:
+def assemble_line(text: str, target: str, declared: str = "") -> tuple[int, str]:
     """ptxas's exit status and what it says of one line."""
     source = f".version 9.0\n.target {target}\n.address_size 64\n.entry k() {{ {declared}\n{text}\nret; }}"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "line.ptx"
         path.write_text(source)
-        command = [str(assembler.ptxas()), f"-arch={target}", str(path), "-o", str(path.with_suffix(".cubin"))]
+        command = [str(assembler.find_ptxas()), f"-arch={target}", str(path), "-o", str(path.with_suffix(".cubin"))]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return done.returncode, done.stderr + done.stdout
 
 
-def spelled(text: str, like: Instruction) -> tuple[str, str]:
+def write_line(text: str, like: Instruction) -> tuple[str, str]:
     """A line of PTX with the operands of a similar instruction, and their declarations."""
     declared = []
-    for slot in slots(like):
+    for slot in list_slots(like):
         if slot.kind == "vector":
             declared.append(f".reg .{slot.type} {slot.name}<{slot.registers}>;")
         elif slot.kind != "immediate":
             declared.append(f".reg .{slot.type} {slot.name};")
-    return f"{text} {', '.join(slot.text for slot in slots(like))};", " ".join(declared)
+    return f"{text} {', '.join(slot.text for slot in list_slots(like))};", " ".join(declared)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
-def test_every_row_is_proved(row: Difference) -> None:
+def test_every_row_is_proved(row: DocumentSlip) -> None:
     assert row.says and row.really and row.place and row.document
     assert row.ran or row.assembled or row.refused or row.test or row.stated
     for text in row.ran:
         found = find(text)
         assert found.ptx == text
-        assert {run.device for run in catalog.runs(found) if run.agrees} == {
+        assert {run.device for run in catalog.list_hardware_runs(found) if run.agrees} == {
             "NVIDIA H100 80GB HBM3",
             "NVIDIA H200",
         }, text
     for text in row.assembled:
-        assert find(text).ptx == text and catalog.assembled(find(text)).targets
+        assert find(text).ptx == text and catalog.get_target_support(find(text)).targets
     for text in row.refused:
         with pytest.raises(LayoutError):
             find(text)
@@ -72,17 +72,19 @@ def test_every_row_is_proved(row: Difference) -> None:
 
 @needs_ptxas
 @pytest.mark.parametrize("row", [row for row in ROWS if row.refused], ids=lambda row: row.key)
-def test_ptxas_refuses_in_these_words(row: Difference) -> None:
+def test_ptxas_refuses_in_these_words(row: DocumentSlip) -> None:
     for text in row.refused:
-        like = nearest_legal(text)
-        line, declared = spelled(text, like)
-        target = catalog.assembled(like).targets[-1]
-        code, said = answer(line, target, declared)
+        like = find_nearest_legal(text)
+        line, declared = write_line(text, like)
+        target = catalog.get_target_support(like).targets[-1]
+        code, said = assemble_line(line, target, declared)
         assert code and row.message in said, said
-        assert answer(line.replace(text, like.ptx), target, declared)[0] == 0  # the operands are not what it refuses
+        assert (
+            assemble_line(line.replace(text, like.ptx), target, declared)[0] == 0
+        )  # the operands are not what it refuses
 
 
-def nearest_legal(text: str) -> Instruction:
+def find_nearest_legal(text: str) -> Instruction:
     with pytest.raises(LayoutError) as refused:
         find(text)
     return find(refused.value.nearest[0])
@@ -116,17 +118,17 @@ def test_the_four_products_of_m8n8k4_share_nothing() -> None:
 
 
 def test_default_strides_that_break_the_rule() -> None:
-    assert narrow_strides() == (
+    assert list_narrow_strides() == (
         "wmma.load.a.sync.aligned.col.m8n32k16.f16",
         "wmma.load.b.sync.aligned.row.m32n8k16.f16",
     )
-    for text in narrow_strides():
+    for text in list_narrow_strides():
         (op,) = find(text).operands.values()
-        assert wmma.default_stride(op, find(text).syntax.layouts[0]) == 8 and wmma.fragment_bytes(op) == 32
+        assert wmma.get_default_stride(op, find(text).syntax.layouts[0]) == 8 and wmma.count_fragment_bytes(op) == 32
 
 
 def test_a_stride_of_halves_is_a_multiple_of_16() -> None:
-    _, asked = wmma.requirements(find("wmma.load.a.row.m16n16k16.f16").operand("a"))
+    _, asked = wmma.get_requirements(find("wmma.load.a.row.m16n16k16.f16").operand("a"))
     assert (asked.document, asked.ldm_elements, asked.pointer_bytes) == ("PTX", 16, 32)
 
 
@@ -138,7 +140,8 @@ def test_align_counts_bytes(tmp_path: Path) -> None:
         " ret; }"
     )
     subprocess.run(
-        [str(assembler.ptxas()), "-arch=sm_90", str(tmp_path / "a.ptx"), "-o", str(tmp_path / "a.cubin")], check=True
+        [str(assembler.find_ptxas()), "-arch=sm_90", str(tmp_path / "a.ptx"), "-o", str(tmp_path / "a.cubin")],
+        check=True,
     )
     elf = (tmp_path / "a.cubin").read_bytes()
     offset, size = int.from_bytes(elf[0x28:0x30], "little"), int.from_bytes(elf[0x3A:0x3C], "little")
@@ -166,19 +169,19 @@ def test_lbo_of_sparse_b_is_read_with_the_32_byte_swizzle() -> None:
     found = find("wgmma.mma_async.sp.m64n32k32.f32.f16.f16")
     name = f"{found.ptx} b K-major"
     assert all(
-        data["descriptors"][name]["agreed"] == data["descriptors"][name]["ran"] > 0 for data in catalog.evidence_files()
+        data["descriptors"][name]["agreed"] == data["descriptors"][name]["ran"] > 0 for data in catalog.load_evidence()
     )
     seen = descriptor.view(found, "b", "K")
     for swizzle in ("32B", "64B", "128B"):
-        near, far = (descriptor.reads(descriptor.encode(4096, lbo, 512, 0, swizzle), seen) for lbo in (16, 2048))
+        near, far = (descriptor.reads(descriptor.encode_wgmma(4096, lbo, 512, 0, swizzle), seen) for lbo in (16, 2048))
         assert np.array_equal(near, far) == (swizzle != "32B"), swizzle
 
 
 @needs_ptxas
 def test_ptxas_refuses_one_register_for_the_f64_accumulator() -> None:
     head, declared = "wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64", ".reg .f64 d<2>, a, b, c<2>;"
-    assert answer(head + " {d0, d1}, {a}, {b}, {c0, c1};", "sm_80", declared)[0] == 0
-    code, said = answer(head + " {d0}, {a}, {b}, {c0};", "sm_80", declared)
+    assert assemble_line(head + " {d0, d1}, {a}, {b}, {c0, c1};", "sm_80", declared)[0] == 0
+    code, said = assemble_line(head + " {d0}, {a}, {b}, {c0};", "sm_80", declared)
     assert code and "Argument vector size mismatch" in said
     assert find("wmma.load.c.row.m8n8k4.f64").operand("c").registers == 2
 
@@ -187,12 +190,12 @@ def test_ptxas_refuses_one_register_for_the_f64_accumulator() -> None:
 def test_ptxas_refuses_two_registers_for_tf32_multiplicands() -> None:
     """The line names a0 to a3: with two of each declared, a2 is none; with two of each in the braces, they are few."""
     found = find("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32")
-    line, declared = spelled(found.ptx, found)
-    assert ".reg .b32 a<4>;" in declared and answer(line, "sm_80", declared)[0] == 0
-    code, said = answer(line, "sm_80", declared.replace("a<4>", "a<2>").replace("b<4>", "b<2>"))
+    line, declared = write_line(found.ptx, found)
+    assert ".reg .b32 a<4>;" in declared and assemble_line(line, "sm_80", declared)[0] == 0
+    code, said = assemble_line(line, "sm_80", declared.replace("a<4>", "a<2>").replace("b<4>", "b<2>"))
     assert code and "Unknown symbol 'a2'" in said
     few = line.replace("{a0, a1, a2, a3}", "{a0, a1}").replace("{b0, b1, b2, b3}", "{b0, b1}")
-    code, said = answer(few, "sm_80", declared)
+    code, said = assemble_line(few, "sm_80", declared)
     assert code and "Argument vector size mismatch" in said
 
 
@@ -201,17 +204,17 @@ def test_ptxas_refuses_two_registers_for_tf32_multiplicands() -> None:
     "text", ["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "wmma.store.d.sync.aligned.row.m16n16k16.f32"]
 )
 def test_ptxas_refuses_wmma_without_aligned(text: str) -> None:
-    line, declared = spelled(text, find(text))
-    assert answer(line, "sm_80", declared)[0] == 0
-    code, said = answer(line.replace(".aligned", ""), "sm_80", declared)
+    line, declared = write_line(text, find(text))
+    assert assemble_line(line, "sm_80", declared)[0] == 0
+    code, said = assemble_line(line.replace(".aligned", ""), "sm_80", declared)
     assert code and ".aligned modifier required for instruction" in said
 
 
 @needs_ptxas
 def test_ptxas_refuses_a_conversion_to_f32_without_rounding() -> None:
     declared = ".reg .u16 a; .reg .f32 d;"
-    assert answer("cvt.rn.f32.u16 d, a;", "sm_80", declared)[0] == 0
-    code, said = answer("cvt.f32.u16 d, a;", "sm_80", declared)
+    assert assemble_line("cvt.rn.f32.u16 d, a;", "sm_80", declared)[0] == 0
+    code, said = assemble_line("cvt.f32.u16 d, a;", "sm_80", declared)
     assert code and "Rounding modifier required" in said
 
 
@@ -219,8 +222,8 @@ def test_ptxas_refuses_a_conversion_to_f32_without_rounding() -> None:
 def test_the_selector_that_ptxas_lets_pass() -> None:
     for types, taken in (("f32.f16.f16.f32", 4), ("f16.f16.f16.f16", 2)):
         i = find(f"mma.sp::ordered_metadata.m16n8k32.row.col.{types}")
-        line, declared = spelled(i.ptx, i)
-        answers = [answer(re.sub(r"0;$", f"{selector};", line), "sm_80", declared) for selector in range(4)]
+        line, declared = write_line(i.ptx, i)
+        answers = [assemble_line(re.sub(r"0;$", f"{selector};", line), "sm_80", declared) for selector in range(4)]
         assert [code == 0 for code, _ in answers] == [selector < taken for selector in range(4)]
         assert all("expected to be in range [0..1]" in said for code, said in answers if code)
         assert i.operand("a").sparsity is not None and i.operand("a").sparsity.selectors == 2
@@ -228,12 +231,13 @@ def test_the_selector_that_ptxas_lets_pass() -> None:
 
 def test_kind_f8f6f4_assembles_for_sm_100a() -> None:
     with_kind = [i for i in catalog.instructions() if "kind::f8f6f4" in i.modifiers and i.types]
-    wider = {i for i in with_kind if "sm_100a" in catalog.assembled(i).targets}
+    wider = {i for i in with_kind if "sm_100a" in catalog.get_target_support(i).targets}
     assert {(i.types["a"], i.types["b"]) for i in wider} == {(a, b) for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")}
 
 
 @pytest.mark.skipif(
-    nvrtc.library() is None or nvrtc.headers() is None, reason="no NVRTC or no CUDA headers: make test installs both"
+    nvrtc.find_library() is None or nvrtc.find_headers() is None,
+    reason="no NVRTC or no CUDA headers: make test installs both",
 )
 @pytest.mark.parametrize(
     ("shape", "element", "there"),
@@ -249,7 +253,7 @@ def test_char_and_float_are_no_element_types(shape: str, element: str, there: bo
         f"#include <mma.h>\nusing namespace nvcuda;\nstatic_assert(wmma::fragment<wmma::matrix_a, {shape}, {element},"
         " wmma::row_major>::num_elements > 0);"
     )
-    assert bool(nvrtc.compile_ptx(source, "sm_90", nvrtc.headers())[0]) == there
+    assert bool(nvrtc.compile_ptx(source, "sm_90", nvrtc.find_headers())[0]) == there
 
 
 def test_the_layout_of_single_bit_m16n8k128() -> None:

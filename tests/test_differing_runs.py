@@ -9,7 +9,7 @@ import pytest
 
 from lanescope import find
 from lanescope.app.instruction import facts as about
-from lanescope.product.planning import plan
+from lanescope.product.planning import make_plan
 from lanescope.ptx import catalog
 from lanescope.render import kernel
 
@@ -17,7 +17,7 @@ F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.m64n8k16.f32.f16.f16"
 
 
-def told(device: str, **results: dict[str, str]) -> dict[str, Any]:
+def build_evidence(device: str, **results: dict[str, str]) -> dict[str, Any]:
     """An evidence file of two instructions: the mma, and wgmma in both forms."""
     keys = {"mma": find(F16).ptx, "wgmma": find(WGMMA).ptx, "shared": find(WGMMA).ptx + catalog.SHARED_A}
     return {
@@ -29,18 +29,18 @@ def told(device: str, **results: dict[str, str]) -> dict[str, Any]:
 AGREES, DIFFERS = {"mma": "agrees", "fragment": "agrees"}, {"mma": "agrees", "fragment": "differs: a 3 of 256"}
 FILES: dict[str, tuple[dict[str, Any], ...]] = {
     "no run": (),
-    "agrees": (told("NVIDIA H100 80GB HBM3", mma=AGREES, wgmma=AGREES, shared={"mma": "agrees"}),),
-    "differs": (told("NVIDIA H100 80GB HBM3", mma=DIFFERS, wgmma=DIFFERS, shared={"mma": "agrees"}),),
+    "agrees": (build_evidence("NVIDIA H100 80GB HBM3", mma=AGREES, wgmma=AGREES, shared={"mma": "agrees"}),),
+    "differs": (build_evidence("NVIDIA H100 80GB HBM3", mma=DIFFERS, wgmma=DIFFERS, shared={"mma": "agrees"}),),
     "one form differs": (
-        told(
+        build_evidence(
             "NVIDIA H100 80GB HBM3", mma={"mma": "differs: 4 of 128"}, wgmma=AGREES, shared={"mma": "differs: 1 of 512"}
         ),
     ),
     "two devices, one differs": (
-        told("NVIDIA H100 80GB HBM3", mma=AGREES, wgmma=AGREES),
-        told("NVIDIA H200", mma=DIFFERS, wgmma=DIFFERS),
+        build_evidence("NVIDIA H100 80GB HBM3", mma=AGREES, wgmma=AGREES),
+        build_evidence("NVIDIA H200", mma=DIFFERS, wgmma=DIFFERS),
     ),
-    "another instruction differs": (told("NVIDIA H200", wgmma=DIFFERS),),
+    "another instruction differs": (build_evidence("NVIDIA H200", wgmma=DIFFERS),),
 }
 
 
@@ -49,7 +49,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A way to put other evidence files in the place of the stored ones."""
 
     def put(name: str) -> None:
-        monkeypatch.setattr(catalog, "evidence_files", lambda: copy.deepcopy(FILES[name]))
+        monkeypatch.setattr(catalog, "load_evidence", lambda: copy.deepcopy(FILES[name]))
 
     return put
 
@@ -59,9 +59,9 @@ def test_a_run_that_differs_is_never_one_that_ran(stored: Any) -> None:
     for name, ptx in (("differs", F16), ("differs", WGMMA), ("one form differs", F16), ("one form differs", WGMMA)):
         stored(name)
         i = find(ptx)
-        (first, *_), runs = about.evidence(i), catalog.runs(i)
+        (first, *_), runs = about.list_evidence(i), catalog.list_hardware_runs(i)
         assert [run.agrees for run in runs] == [False] and first.kind == "differs" and "DIFFERS" in first.text
-        assert not any(e.kind == "ran" for e in about.evidence(i))
-        assert any("differ" in line for line in kernel.title(plan(i)))
+        assert not any(e.kind == "ran" for e in about.list_evidence(i))
+        assert any("differ" in line for line in kernel.render_title(make_plan(i)))
     stored("two devices, one differs")
-    assert [e.kind for e in about.evidence(find(F16))][:2] == ["ran", "differs"]
+    assert [e.kind for e in about.list_evidence(find(F16))][:2] == ["ran", "differs"]

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import typer.main
 
-from lanescope.app.cli import attach
-from tests.command import lanescope
+from lanescope.app.cli import build_cli
+from tests.command import run_lanescope
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -51,7 +51,7 @@ def test_python_block(first: str) -> None:
 def test_usage_lists_every_command() -> None:
     """Each once, in the order of --help, and every verb of a group in its row."""
     rows = re.findall(r"^\| `lanescope ([\w-]+)` \| (.*) \|$", USAGE, re.M)
-    groups = typer.main.get_command(attach()).commands  # type: ignore[attr-defined]
+    groups = typer.main.get_command(build_cli()).commands  # type: ignore[attr-defined]
     assert [name for name, _ in rows] == list(groups)
     for name, told in rows:
         assert all(f"`{verb}" in told for verb in getattr(groups[name], "commands", ())), name
@@ -71,8 +71,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     return folder, os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
 
 
-def words_of(line: str) -> list[str] | None:
-    """The words after `lanescope`, where the line is that command and needs nothing of the shell."""
+def split_words(line: str) -> list[str] | None:
+    """The words after `run_lanescope`, where the line is that command and needs nothing of the shell."""
     try:
         words = list(shlex.shlex(line, posix=True, punctuation_chars=True))
     except ValueError:  # cut off inside of a quotation
@@ -82,7 +82,7 @@ def words_of(line: str) -> list[str] | None:
 
 
 def test_a_line_that_needs_a_shell_gets_one() -> None:
-    assert words_of("lanescope banks 'Sw<3,4,3> o (8,8):(8,1)' --json") == [
+    assert split_words("lanescope banks 'Sw<3,4,3> o (8,8):(8,1)' --json") == [
         "banks",
         "Sw<3,4,3> o (8,8):(8,1)",
         "--json",
@@ -95,7 +95,7 @@ def test_a_line_that_needs_a_shell_gets_one() -> None:
         "lanescope show $x",
         "A=1 lanescope list",
     ):
-        assert words_of(line) is None
+        assert split_words(line) is None
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -113,8 +113,8 @@ def test_shell_blocks_print_what_they_show(
             assert expected.strip() == str(status), line
             continue
         first, _, filters = line.partition(" | ")
-        words = words_of(first)
-        done = lanescope(*words) if words else None
+        words = split_words(first)
+        done = run_lanescope(*words) if words else None
         if done is None or filters:
             done = subprocess.run(
                 ["bash", "-c", filters if done else line],
@@ -139,7 +139,7 @@ def test_there_are_blocks() -> None:
     assert len(BLOCKS) >= 4 and len(re.findall(r"^\$ lanescope", USAGE, re.M)) >= 8
 
 
-def commands() -> list[tuple[str, str]]:
+def list_commands() -> list[tuple[str, str]]:
     """Every `lanescope …` and `make …` between backticks in prose."""
     out = []
     for path in DOCUMENTS:
@@ -150,11 +150,11 @@ def commands() -> list[tuple[str, str]]:
 
 def test_commands_in_prose_exist() -> None:
     """Verbs and options are those of the command line; targets are the Makefile's."""
-    from lanescope.app.cli import attach
+    from lanescope.app.cli import build_cli
 
-    root = typer.main.get_command(attach())
+    root = typer.main.get_command(build_cli())
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
-    found = commands()
+    found = list_commands()
     for where, text in found:
         program, *words = shlex.split(re.sub(r"\[[^\]]*\]|…", "", text))
         if program == "make":
@@ -173,5 +173,5 @@ def test_the_readme_counts_what_there_is() -> None:
     from lanescope.app.guide import values as guide_values
 
     for part in ("forms", "descriptors", "banks", "chains", "programs", "boxes", "captures"):
-        assert f": {guide_values.ran(part)}." in README, part
+        assert f": {guide_values.format_evidence(part)}." in README, part
     assert f": {guide_values.VALUES['instructions']('')} instructions." in " ".join(README.split())

@@ -1,7 +1,7 @@
 """Memory dumps: what is read, what is wrong, where the tile really lies, which layout that is, and the repair.
 
 The storages that write a tile are those of the contract, and the numbers of f16, bf16 and tf32 are NumPy's: what finds
-them again is layouts/capture/locate.py and layouts/ptx/codec.py.
+them again is layouts/capture/tile_search.py and layouts/ptx/codec.py.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import pytest
 
 from lanescope import dump as engine
 from lanescope import find
-from lanescope.capture import locate
-from lanescope.capture.locate import ABSENT, SEVERAL
+from lanescope.capture import tile_search
+from lanescope.capture.tile_search import ABSENT, SEVERAL
 from lanescope.descriptor.matrix import Descriptor, View
-from lanescope.descriptor.matrix import encode as word_of
+from lanescope.descriptor.matrix import encode_wgmma as word_of
 from lanescope.dump import Dump, Examined, examine, of_file, tile_of, written
 from lanescope.errors import LayoutError
-from lanescope.ptx.codec import decode, encode
-from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.codec import decode_bits, encode_values
+from lanescope.ptx.dtypes import get_dtype
 from lanescope.shared.storage import storage
-from tests.arrays import npy
+from tests.npy_files import encode_npy
 
 BASE = engine.BASE
 F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"
 
 
-def distinct(mn: int, k: int, bits: int = 16) -> Any:
+def make_distinct_codes(mn: int, k: int, bits: int = 16) -> Any:
     """Codes of a tile; of 16 bits all different and finite, of 8 in an order that repeats nowhere."""
     if bits >= 16:
         return (np.arange(mn * k) % 31744).astype(np.uint64).reshape(mn, k) + (
@@ -37,7 +37,7 @@ def distinct(mn: int, k: int, bits: int = 16) -> Any:
     return np.random.default_rng(mn * k).integers(0, 1 << min(bits, 6), (mn, k)).astype(np.uint64)
 
 
-def looked(
+def examine_stored(
     spec: dict[str, Any],
     word: Descriptor,
     codes: Any = None,
@@ -51,8 +51,8 @@ def looked(
     **more: Any,
 ) -> Examined:
     """A tile stored so, examined with itself as the expected one."""
-    row = dtype(find(ptx).types[operand])
-    codes = distinct(mn, k, row.bits) if codes is None else codes
+    row = get_dtype(find(ptx).types[operand])
+    codes = make_distinct_codes(mn, k, row.bits) if codes is None else codes
     made = written(storage(spec, row.bits, major), codes, row.bits, size=more.pop("size", 0))
     expected = codes.astype(f"<u{max(row.bits // 8, 1)}")
     return examine(
@@ -61,7 +61,7 @@ def looked(
         find(ptx),
         operand=operand,
         major=major,
-        expected=npy(expected.T if operand == "b" else expected),
+        expected=encode_npy(expected.T if operand == "b" else expected),
         taken="bits",
         origin=origin,
     )
@@ -85,16 +85,16 @@ def looked(
 )
 def test_every_type_is_read_back(ptx: str, k: int) -> None:
     """A right word reads the numbers that were stored, in every type that a descriptor reads."""
-    row = dtype(find(ptx).types["b"])
+    row = get_dtype(find(ptx).types["b"])
     seed = np.random.default_rng(k)
     least = 0 if row.name in ("u8", "b1") else -50
     whole = seed.integers(0, 2, (64, k)) if row.bits == 1 else seed.integers(least, 51, (64, k))
-    numbers = decode(encode(whole, row.name), row.name)  # as the type holds them
+    numbers = decode_bits(encode_values(whole, row.name), row.name)  # as the type holds them
     spec = {"kind": "canonical", "element_bits": max(row.bits, 1), "swizzle": "128B", "mn": 64, "k": k, "base": BASE}
-    made = written(storage(spec, row.bits, "K"), encode(whole, row.name), row.bits)
+    made = written(storage(spec, row.bits, "K"), encode_values(whole, row.name), row.bits)
     word = word_of(BASE, 16, 1024, 0, "128B")
     step = find(ptx).sizes["k"]
-    told = examine(made, word, find(ptx), operand="b", major="K", expected=npy(numbers.T))
+    told = examine(made, word, find(ptx), operand="b", major="K", expected=encode_npy(numbers.T))
     assert (told.verdict, told.matched, told.outside) == ("match", 64 * step, 0)
     np.testing.assert_array_equal(told.values, numbers[:, :step])
 
@@ -147,7 +147,7 @@ STORED = [
 @pytest.mark.parametrize("spec", STORED, ids=str)
 def test_a_stored_tile_is_found_again(spec: dict[str, Any]) -> None:
     """The layout that is found puts every element where it was stored, and the verifier's repair reads it all."""
-    told = looked(spec, word_of(0x8000, 32, 48, 0, "64B"), origin=(0, 16), size=48 << 10)
+    told = examine_stored(spec, word_of(0x8000, 32, 48, 0, "64B"), origin=(0, 16), size=48 << 10)
     assert told.verdict == "mismatch" and told.layout_count == 1 and told.where is not None
     stored, (one,) = storage(spec, 16, "K"), told.layouts
     mn, k = np.arange(64)[:, None], np.arange(64)[None, :]
@@ -157,8 +157,8 @@ def test_a_stored_tile_is_found_again(spec: dict[str, Any]) -> None:
     np.testing.assert_array_equal(told.where.address, np.asarray(stored.address(mn, k))[:, 16:32])
     repair = one.diagnoses[0].fix
     if repair:
-        major = one.fit.stored.major("K")
-        again = looked(spec, repair, origin=(0, 16), size=48 << 10, major=major)
+        major = one.fit.stored.get_major("K")
+        again = examine_stored(spec, repair, origin=(0, 16), size=48 << 10, major=major)
         assert again.verdict == "match"
 
 
@@ -172,24 +172,24 @@ def test_a_stored_tile_is_found_again(spec: dict[str, Any]) -> None:
     ],
 )
 def test_narrow_and_wide_elements_are_found(ptx: str, mn: int, k: int, swizzle: str) -> None:
-    row = dtype(find(ptx).types["b"])
+    row = get_dtype(find(ptx).types["b"])
     codes = np.random.default_rng(5).integers(0, 1 << min(row.bits, 6), (mn, k)).astype(np.uint64)
     codes = codes << np.uint64(13) if row.name == "tf32" else codes
     spec = {"kind": "canonical", "element_bits": row.bits, "swizzle": swizzle, "mn": mn, "k": k, "base": BASE + 512}
-    told = looked(spec, word_of(BASE, 16, 256, 0, "none"), codes, ptx=ptx, operand="b", size=16384)
+    told = examine_stored(spec, word_of(BASE, 16, 256, 0, "none"), codes, ptx=ptx, operand="b", size=16384)
     assert [one.fit.stored.spec["swizzle"] for one in told.layouts] == [swizzle]
     assert told.layouts[0].fit.stored.spec["kind"] == "canonical"
 
 
 def test_a_few_wrong_values_do_not_hide_the_layout() -> None:
     """Three overwritten elements are wrong, nowhere in the dump, and the layout explains all others."""
-    codes = distinct(64, 64)
+    codes = make_distinct_codes(64, 64)
     spec = {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": BASE}
     made = written(storage(spec, 16, "K"), codes, 16)
     where = np.asarray(storage(spec, 16, "K").address(np.array([3, 9, 40]), np.array([2, 5, 11]))) - BASE
     for at in where:
         made.data[at : at + 2] = 255
-    told = looked(spec, word_of(BASE, 16, 1024, 0, "128B"), codes, dump=made)
+    told = examine_stored(spec, word_of(BASE, 16, 1024, 0, "128B"), codes, dump=made)
     assert told.verdict == "mismatch" and told.matched == 64 * 16 - 3
     assert told.layouts[0].fit.matched == 64 * 64 - 3 and not told.layouts[0].diagnoses
     assert told.where is not None and told.right is not None and told.where.by == "value"
@@ -200,15 +200,15 @@ def test_what_the_values_do_not_tell_is_counted() -> None:
     """A tile of one number fits anywhere; one whose rows are alike fits several layouts; two copies are two places."""
     spec = {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": BASE}
     word = word_of(BASE, 16, 512, 0, "64B")
-    ones = looked(spec, word, np.full((64, 64), 7, np.uint64))
+    ones = examine_stored(spec, word, np.full((64, 64), 7, np.uint64))
     assert ones.verdict == "match" and ones.distinct == 1
-    alike = looked(spec, word, np.broadcast_to(np.arange(64, dtype=np.uint64), (64, 64)))
+    alike = examine_stored(spec, word, np.broadcast_to(np.arange(64, dtype=np.uint64), (64, 64)))
     assert alike.verdict == "mismatch" and alike.layouts and not any(one.fit.determined for one in alike.layouts)
     assert alike.where is not None and alike.right is not None
     assert (alike.where.address[~alike.right] == SEVERAL).all()
-    codes = distinct(64, 64)
+    codes = make_distinct_codes(64, 64)
     once = written(storage(spec, 16, "K"), codes, 16, size=8192).data
-    twice = looked(spec, word, codes, dump=Dump(np.concatenate([once, once])))
+    twice = examine_stored(spec, word, codes, dump=Dump(np.concatenate([once, once])))
     assert all(one.fit.determined for one in twice.layouts)
     assert sorted(one.fit.stored.base for one in twice.layouts) == [BASE, BASE + 8192]
 
@@ -216,27 +216,29 @@ def test_what_the_values_do_not_tell_is_counted() -> None:
 def test_candidates_are_tried_once_and_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many walks there are, and however often two come to one storage."""
     tried: list[Any] = []
-    monkeypatch.setattr(locate, "_fitted", lambda image, tile, bits, spec, major: tried.append((spec, major)))
+    monkeypatch.setattr(tile_search, "_fit_storage", lambda image, tile, bits, spec, major: tried.append((spec, major)))
     spec = {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "none", "swizzle_by": "address", "base": 0}
-    image = locate.Image(np.zeros(8192, np.uint8), 0)
+    image = tile_search.MemoryImage(np.zeros(8192, np.uint8), 0)
     word: Any = None  # the standard layouts alone ask it
-    for bases, most in (((0, 16) * 100, 2), (range(1000), locate.MOST_TRIED)):
+    for bases, most in (((0, 16) * 100, 2), (range(1000), tile_search.MOST_TRIED)):
         tried.clear()
-        monkeypatch.setattr(locate, "_walked", lambda *_, of=bases: (({**spec, "base": n}, "K") for n in of))
-        monkeypatch.setattr(locate, "_standard", lambda *_: iter(()))
-        locate.search(image, distinct(64, 64), 16, word)
+        monkeypatch.setattr(
+            tile_search, "_list_walked_storages", lambda *_, of=bases: (({**spec, "base": n}, "K") for n in of)
+        )
+        monkeypatch.setattr(tile_search, "_list_standard_storages", lambda *_: iter(()))
+        tile_search.find_layouts(image, make_distinct_codes(64, 64), 16, word)
         assert len(tried) == 2 * most  # aligned chunks, then any
 
 
 def test_a_wrong_base_and_a_transposed_tile_are_named() -> None:
-    codes = distinct(64, 64)
+    codes = make_distinct_codes(64, 64)
     spec = {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": BASE}
     made = written(storage(spec, 16, "K"), codes, 16)
-    told = looked(spec, word_of(0x8000, 16, 1024, 0, "128B"), codes, dump=made)
+    told = examine_stored(spec, word_of(0x8000, 16, 1024, 0, "128B"), codes, dump=made)
     assert told.begins == (0x8000,) and told.outside == told.total and told.verdict == "unknown"
     square = "wgmma.mma_async.m64n16k16.f32.f16.f16"
     spec = {"kind": "canonical", "swizzle": "32B", "mn": 16, "k": 16, "base": BASE}
-    small = distinct(16, 16)
+    small = make_distinct_codes(16, 16)
     made = written(storage(spec, 16, "K"), small, 16)
     turned = examine(
         made,
@@ -244,7 +246,7 @@ def test_a_wrong_base_and_a_transposed_tile_are_named() -> None:
         find(square),
         operand="b",
         major="K",
-        expected=npy(small.astype(np.uint16)),
+        expected=encode_npy(small.astype(np.uint16)),
         taken="bits",
     )
     assert turned.transposed and turned.verdict == "mismatch"
@@ -257,10 +259,10 @@ def test_an_element_that_the_dump_cuts_is_not_held() -> None:
 
 
 def test_a_dump_that_ends_early_is_no_verdict_on_the_rest() -> None:
-    codes = distinct(64, 64)
+    codes = make_distinct_codes(64, 64)
     spec = {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": BASE}
     whole = written(storage(spec, 16, "K"), codes, 16)
-    told = looked(spec, word_of(BASE, 16, 1024, 0, "128B"), codes, dump=Dump(whole.data[:4096]))
+    told = examine_stored(spec, word_of(BASE, 16, 1024, 0, "128B"), codes, dump=Dump(whole.data[:4096]))
     assert (told.verdict, told.outside, told.matched) == ("unknown", 512, 512)
     bare = examine(Dump(whole.data[:4096]), word_of(BASE, 16, 1024, 0, "128B"), find(F16))
     assert (bare.verdict, bare.outside, bare.matched) == ("unknown", 512, None)
@@ -269,11 +271,11 @@ def test_a_dump_that_ends_early_is_no_verdict_on_the_rest() -> None:
 
 def test_panels_that_a_dump_does_not_show_are_no_layout_of_overlapping_rows() -> None:
     """The first of two panels is a walk, too; rows with a pitch of 32 bytes do not hold 64 bytes each."""
-    codes = distinct(128, 32)
+    codes = make_distinct_codes(128, 32)
     codes[:8, 16:] = codes[1:9, :16]  # by chance
     spec = {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "32B", "mn": 128, "k": 32, "base": BASE}
     half = Dump(written(storage(spec, 16, "K"), codes, 16).data[: 128 * 32])
-    told = looked(spec, word_of(BASE, 16, 1024, 0, "128B"), codes, dump=half, origin=(64, 16))
+    told = examine_stored(spec, word_of(BASE, 16, 1024, 0, "128B"), codes, dump=half, origin=(64, 16))
     assert told.verdict != "match" and all(one.fit.stored.spec["kind"] != "rows" for one in told.layouts)
 
 
@@ -282,14 +284,19 @@ def test_panels_that_a_dump_does_not_show_are_no_layout_of_overlapping_rows() ->
 
 def test_files_are_taken_as_they_lie() -> None:
     raw = np.arange(64, dtype=np.uint8)
-    for same in (raw.tobytes(), npy(raw), npy(raw.view("<f2").reshape(4, 8)), npy(raw.view("<V2"))):
+    for same in (
+        raw.tobytes(),
+        encode_npy(raw),
+        encode_npy(raw.view("<f2").reshape(4, 8)),
+        encode_npy(raw.view("<V2")),
+    ):
         assert of_file(same).data.tobytes() == raw.tobytes()
 
 
 def test_the_expected_tile_is_understood_by_its_type() -> None:
     seen = View(8, 16, 16, "K")
     values = np.arange(128.0).reshape(16, 8)
-    bits = encode(values, "bf16").astype(np.uint16)
+    bits = encode_values(values, "bf16").astype(np.uint16)
     for given, taken, told in (
         (values, "", "values"),
         (values.astype(np.float32), "", "values"),
@@ -300,17 +307,20 @@ def test_the_expected_tile_is_understood_by_its_type() -> None:
         (np.asfortranarray(values), "", "values"),
         (bits.astype(">u2"), "bits", "bits"),
     ):
-        tile = tile_of(npy(given), "bf16", "b", seen, taken)
+        tile = tile_of(encode_npy(given), "bf16", "b", seen, taken)
         assert tile.taken == told
-        np.testing.assert_array_equal(decode(tile.codes, "bf16"), values.T)
-    assert tile_of(npy(values / 3), "f16", "b", seen).rounded == 85
+        np.testing.assert_array_equal(decode_bits(tile.codes, "bf16"), values.T)
+    assert tile_of(encode_npy(values / 3), "f16", "b", seen).rounded == 85
     np.testing.assert_array_equal(
-        decode(tile_of(npy(np.arange(128).reshape(16, 8).astype(np.uint16)), "f16", "b", seen, "values").codes, "f16"),
+        decode_bits(
+            tile_of(encode_npy(np.arange(128).reshape(16, 8).astype(np.uint16)), "f16", "b", seen, "values").codes,
+            "f16",
+        ),
         values.T,
     )
 
 
-class Trap:
+class PickleTrap:
     """What unpickling would run."""
 
     def __reduce__(self) -> Any:
@@ -320,13 +330,13 @@ class Trap:
 F = np.zeros((64, 16), np.float16)
 
 
-def headed(text: str, version: bytes = b"\x01\x00") -> bytes:
+def build_npy(text: str, version: bytes = b"\x01\x00") -> bytes:
     """A .npy file with a header that somebody made."""
     return b"\x93NUMPY" + version + len(text).to_bytes(2, "little") + text.encode() + bytes(64)
 
 
 MADE = tuple(
-    ("dump", headed(text, version), "header")
+    ("dump", build_npy(text, version), "header")
     for text, version in (
         ("{", b"\x01\x00"),
         ("{'descr': (), 'fortran_order': False, 'shape': (4,)}", b"\x01\x00"),
@@ -342,23 +352,23 @@ WRONG = (
     ("dump", b"", "empty"),
     ("dump", b"x" * (engine.MOST_FILE + 1), "At most"),
     ("dump", bytes(engine.MOST_DUMP + 8), "At most"),
-    ("dump", npy(F)[:-4], "truncated"),
-    ("dump", npy(F) + b"1234", "longer"),
-    ("dump", npy(F)[:20], "header"),
-    ("dump", npy(np.array([Trap()], object)), "objects"),
-    ("dump", npy(np.zeros(4, "f4,i4")), "objects"),
-    ("dump", npy(F.astype(">f2")), "big-endian"),
-    ("dump", npy(np.asfortranarray(F)), "columns"),
+    ("dump", encode_npy(F)[:-4], "truncated"),
+    ("dump", encode_npy(F) + b"1234", "longer"),
+    ("dump", encode_npy(F)[:20], "header"),
+    ("dump", encode_npy(np.array([PickleTrap()], object)), "objects"),
+    ("dump", encode_npy(np.zeros(4, "f4,i4")), "objects"),
+    ("dump", encode_npy(F.astype(">f2")), "big-endian"),
+    ("dump", encode_npy(np.asfortranarray(F)), "columns"),
     ("expected", b"", ".npy"),
-    ("expected", npy(F)[:-4], "truncated"),
-    ("expected", npy(F.T), "transpose"),
-    ("expected", npy(F[:63]), "at least 64"),
-    ("expected", npy(np.zeros(7)), "(m, k)"),
-    ("expected", npy(np.float16(1)), "one number"),
-    ("expected", npy(np.array([[Trap()]], object)), "objects"),
-    ("expected", npy(F + np.float32(1e6)), "no f16"),
-    ("expected", npy(F.astype("c8")), "numbers"),
-    ("expected", npy(F.astype("V4")), "no codes of f16"),
+    ("expected", encode_npy(F)[:-4], "truncated"),
+    ("expected", encode_npy(F.T), "transpose"),
+    ("expected", encode_npy(F[:63]), "at least 64"),
+    ("expected", encode_npy(np.zeros(7)), "(m, k)"),
+    ("expected", encode_npy(np.float16(1)), "one number"),
+    ("expected", encode_npy(np.array([[PickleTrap()]], object)), "objects"),
+    ("expected", encode_npy(F + np.float32(1e6)), "no f16"),
+    ("expected", encode_npy(F.astype("c8")), "numbers"),
+    ("expected", encode_npy(F.astype("V4")), "no codes of f16"),
     ("expected", bytes(engine.MOST_TILE + 1), "At most"),
 )
 
@@ -376,10 +386,10 @@ def test_a_wrong_file_is_refused_by_name(field: str, raw: bytes, says: str) -> N
 def test_codes_need_the_elements_width() -> None:
     seen = View(64, 16, 16, "K")
     with pytest.raises(LayoutError, match="no codes of f16"):
-        tile_of(npy(F.astype(np.int64)), "f16", "a", seen, "bits")
+        tile_of(encode_npy(F.astype(np.int64)), "f16", "a", seen, "bits")
     with pytest.raises(LayoutError, match="raw bytes"):
-        tile_of(npy(np.zeros((64, 32), "V1")), "s8", "a", View(64, 32, 8, "K"))
+        tile_of(encode_npy(np.zeros((64, 32), "V1")), "s8", "a", View(64, 32, 8, "K"))
     with pytest.raises(LayoutError, match=r"\[2,1\] = 0.5 is no s8"):
         values = np.zeros((64, 32))
         values[2, 1] = 0.5
-        tile_of(npy(values), "s8", "a", View(64, 32, 8, "K"))
+        tile_of(encode_npy(values), "s8", "a", View(64, 32, 8, "K"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lanescope import dump as engine
-from lanescope.app.dump.examples import EXAMPLES, files
+from lanescope.app.dump.examples import EXAMPLES, build_files
 from lanescope.app.kit.examples import BODIES
 from lanescope.app.main import create_app
 from tests.client import Client
@@ -24,7 +24,7 @@ def client() -> Client:
 
 
 def test_the_api_answers_with_the_repair(client: Client) -> None:
-    dump, expected = (base64.b64encode(raw).decode() for raw in files("swizzle"))
+    dump, expected = (base64.b64encode(raw).decode() for raw in build_files("swizzle"))
     body = {
         "dump": dump,
         "expected": expected,
@@ -55,7 +55,7 @@ FORM = {"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"}
 
 def test_the_page_works_with_a_form_alone(client: Client) -> None:
     """Files are posted; the next post may use them again from the page's own fields."""
-    dump, expected = files("swizzle")
+    dump, expected = build_files("swizzle")
     sent = {"dump": ("smem.bin", dump), "expected": ("a.npy", expected)}
     page = client.post("/dump", data=FORM, files=sent)
     assert page.status_code == 200 and 'data-verdict="mismatch"' in page.text and "1,008 of 1,024" in page.text
@@ -106,7 +106,7 @@ def test_the_command_gives_the_three_statuses(
 ) -> None:
     from lanescope.app.cli import main
 
-    dump, expected = files("swizzle")
+    dump, expected = build_files("swizzle")
     (tmp_path / "smem.bin").write_bytes(dump)
     (tmp_path / "a.npy").write_bytes(expected)
 

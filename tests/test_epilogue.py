@@ -14,13 +14,13 @@ from lanescope.app.main import create_app
 from lanescope.app.tmem.feature import EPILOGUE
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, Epilogue
-from lanescope.blackwell.tmem import Mma
+from lanescope.blackwell.tmem import TmemMma
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render import epilogue as code
-from lanescope.render.tmem import statement
+from lanescope.render.tmem import render_statement
 from lanescope.shared.storage import storage
-from lanescope.shared.swizzle import mode
+from lanescope.shared.swizzle import get_mode
 from tests import cpp
 from tests.client import Client
 from tests.oracle import tensor as ptx
@@ -42,15 +42,15 @@ CASES = (  # form, M, N, load, whether D has 16 bits
 )
 
 
-def _made(case: tuple[str, int, int, str, bool]) -> Epilogue:
+def _build_epilogue(case: tuple[str, int, int, str, bool]) -> Epilogue:
     form, m, n, load, halves = case
-    return Epilogue(Mma(idesc.kind("f16"), form, False, m, n), tmem.access(load), halves)
+    return Epilogue(TmemMma(idesc.get_kind("f16"), form, False, m, n), tmem.parse_access(load), halves)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_loads_bring_every_element_once(case: Any) -> None:
-    made = _made(case)
-    held = [made.held(one) for one in made.loads]
+    made = _build_epilogue(case)
+    held = [made.locate_elements(one) for one in made.loads]
     row, col = (np.concatenate([part[side].ravel() for part in held]) for side in (0, 1))
     kept = row >= 0
     number = row[kept].astype(int) * made.mma.n + col[kept]
@@ -69,7 +69,7 @@ def test_every_epilogue_is_what_the_figures_of_ptx_give() -> None:
         (64, "cta_group::1", False),
         (32, "ws", False),
     ):
-        mma, n = Mma(idesc.kind("f16"), form, sparse, m, 128), 128
+        mma, n = TmemMma(idesc.get_kind("f16"), form, sparse, m, 128), 128
         _, organization, _ = ptx.layout(m, form, sparse)
         row, col = np.arange(m // mma.ctas)[:, None], np.arange(n)[None]
         lane, column = np.broadcast_arrays(*ptx.of_d(organization, n, row, col))
@@ -80,7 +80,7 @@ def test_every_epilogue_is_what_the_figures_of_ptx_give() -> None:
             packed = ".pack::16b" in text
             if verb != "ld" or what == "red" or shape == "16x32bx2" or count not in ("x1", "x4", "x16"):
                 continue
-            found = tmem.access(text)
+            found = tmem.parse_access(text)
             if column.max() + 1 < found.columns:
                 continue
             made = Epilogue(mma, found, packed)
@@ -94,7 +94,7 @@ def test_every_epilogue_is_what_the_figures_of_ptx_give() -> None:
                 else ptx.moved(shape, thread, value, 0)
             )
             for one in made.loads:
-                told = made.held(one)
+                told = made.locate_elements(one)
                 meant = element[at[0] + one.lane + 32 * one.warp, at[1] + one.column]
                 assert np.array_equal(np.where(told[0] < 0, -1, told[0] * n + told[1]), meant), (m, form, text, one)
                 compared += 1
@@ -104,33 +104,37 @@ def test_every_epilogue_is_what_the_figures_of_ptx_give() -> None:
 def test_which_registers_stmatrix_takes() -> None:
     """A matrix's thread and pair are those of stmatrix's own fragment."""
     store = catalog.find("stmatrix.sync.aligned.m8n8.x4.shared.b16").operand("data")
-    assert [bool(_made(case).matrices) for case in CASES] == [True] * 6 + [False] * 6
+    assert [bool(_build_epilogue(case).matrices) for case in CASES] == [True] * 6 + [False] * 6
     for case in CASES[:6]:
-        made = _made(case)
-        row, col = made.held(made.loads[-1])
+        made = _build_epilogue(case)
+        row, col = made.locate_elements(made.loads[-1])
         for first in range(0, made.matrices, 4):
             for value in range(2 * min(4, made.matrices - first)):
                 one = row[:, 2 * first + value] % 8, col[:, 2 * first + value] % 8
                 assert np.array_equal(one, (store.coords["row"][:, value], store.coords["col"][:, value]))
-        assert epilogue.fitting(made.mma, made.halves).packed == made.halves
-    assert str(epilogue.fitting(_made(CASES[6]).mma, False).ptx).endswith("16x256b.x4.b32")
+        assert epilogue.choose_load(made.mma, made.halves).packed == made.halves
+    assert str(epilogue.choose_load(_build_epilogue(CASES[6]).mma, False).ptx).endswith("16x256b.x4.b32")
     packed = ("cta_group::1", 128, 64, "tcgen05.ld.16x256b.x1.pack::16b", True)
-    assert _made(packed).matrices == 0, "a thread holds four neighbouring columns, not two"
+    assert _build_epilogue(packed).matrices == 0, "a thread holds four neighbouring columns, not two"
     with pytest.raises(LayoutError, match="D has 32 bits"):
-        _made((*packed[:4], False))
+        _build_epilogue((*packed[:4], False))
 
 
 def test_wavefronts() -> None:
-    made = _made(CASES[0])
-    assert made.cost(made.stored("128B")) == (32, 128, 128)
-    assert made.cost(made.stored(ROWS)) == (32, 1024, 128)  # 128 bytes a row: all rows in the same banks
-    assert made.rows(16) == (4, 4, 8) and _made(CASES[6]).rows(32) == (16, 4, 32)
+    made = _build_epilogue(CASES[0])
+    assert made.count_wavefronts(made.place_in_shared("128B")) == (32, 128, 128)
+    assert made.count_wavefronts(made.place_in_shared(ROWS)) == (
+        32,
+        1024,
+        128,
+    )  # 128 bytes a row: all rows in the same banks
+    assert made.count_sectors(16) == (4, 4, 8) and _build_epilogue(CASES[6]).count_sectors(32) == (16, 4, 32)
 
 
-def _host(text: str, made: Epilogue) -> str:
+def _convert_to_host(text: str, made: Epilogue) -> str:
     """The code with each instruction as a call."""
     text = text.replace("\n  ", "\n")
-    told = "\n".join(line for line in statement(made.access).splitlines())
+    told = "\n".join(line for line in render_statement(made.access).splitlines())
     assert told in text
     text = text.replace(told, f"uint32_t r[{made.access.registers}]; load(r, taddr);")
     value = r'"f"\(__uint_as_float\((.+?)\)\)'
@@ -138,34 +142,34 @@ def _host(text: str, made: Epilogue) -> str:
     text = re.sub(rf'asm\("cvt[^"]*" : "=h"\((\S+?)\) : {value}\);', r"\1 = \2;", text)
     text = re.sub(
         r'asm volatile\("stmatrix[^"]*"\s*:: "r"\(address\), (.+?) : "memory"\);',
-        lambda m: f"uint32_t s[] = {{{_names(m[1])}}}; store(address, s, sizeof(s) / 4);",
+        lambda m: f"uint32_t s[] = {{{_format_names(m[1])}}}; store(address, s, sizeof(s) / 4);",
         text,
     )
     return re.sub(
         r'asm volatile\("st\.global[^"]*" :: "l"\(to\), (.+?) : "memory"\);',
-        lambda m: f"const auto s = std::to_array({{{_names(m[1])}}}); memcpy(to, &s, sizeof s);",
+        lambda m: f"const auto s = std::to_array({{{_format_names(m[1])}}}); memcpy(to, &s, sizeof s);",
         text,
     )
 
 
-def _names(given: str) -> str:
+def _format_names(given: str) -> str:
     return ", ".join(re.findall(r'"[rh]"\((.+?)\)(?:,|$)', given))
 
 
-@pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+@pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_code_puts_every_element_where_it_belongs(case: Any) -> None:
     """Tensor memory holds each element's number; lanes run one after another, so a matrix's row is stored by whoever
     names it, and its values come from the lanes that hold them.
     """
-    made = _made(case)
+    made = _build_epilogue(case)
     rows, n = made.mma.place.rows, made.mma.n
     number = made.d.coords["row"] * n + made.d.coords["col"]
     if "half" in made.d.axes:
         number = np.where(made.d.coords["half"] == 0, number, 0xFFFF)
     lane, column = made.access.pattern.evaluate()[:2]
-    stored = made.stored("64B" if n < 64 else "128B") if made.matrices else None
-    body = code.to_shared(made, stored, "bf16") if stored else code.to_global(made, 16, "bf16")
+    stored = made.place_in_shared("64B" if n < 64 else "128B") if made.matrices else None
+    body = code.render_shared_store(made, stored, "bf16") if stored else code.render_global_store(made, 16, "bf16")
     cut = body.index("// warp: 0 to 3")
     values = lane.shape[1]
     packed = "r[v / 2] |= x << 16 * (v % 2)" if made.access.packed else "r[v] = x"
@@ -190,15 +194,15 @@ def test_the_code_puts_every_element_where_it_belongs(case: Any) -> None:
         f"{body[:cut]}\nint main() {{\n  const unsigned tmem = 0, shared = 0; char* const global = (char*)out;"
         f" const size_t pitch = {2 * n};\n"
         "  for (warp = 0; warp < 4; ++warp) for (pass = 0; pass < 2; ++pass) for (lane = 0; lane < 32; ++lane) {\n"
-        f"  turn = 0;\n{_host(body[cut:], made)}\n  }}\n  fwrite(out, 1, sizeof(out), stdout);\n}}\n"
+        f"  turn = 0;\n{_convert_to_host(body[cut:], made)}\n  }}\n  fwrite(out, 1, sizeof(out), stdout);\n}}\n"
     )
-    got = np.frombuffer(cpp.run(source), np.uint16)
+    got = np.frombuffer(cpp.build_and_run(source), np.uint16)
     row, col = np.indices((rows, n))
     place = stored.address(row, col) // 2 if stored else row * n + col
     assert np.array_equal(got[place], row * n + col)
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_the_code_compiles() -> None:
     for case, element in (
         (CASES[0], "bf16"),
@@ -207,10 +211,10 @@ def test_the_code_compiles() -> None:
         (CASES[8], "bf16"),
         (CASES[11], "f16"),
     ):
-        made = _made(case)
+        made = _build_epilogue(case)
         bits = 32 if element == "f32" else 16
-        shared = code.to_shared(made, made.stored("128B"), element) if made.matrices else ""
-        whole = code.to_global(made, bits, element)
+        shared = code.render_shared_store(made, made.place_in_shared("128B"), element) if made.matrices else ""
+        whole = code.render_global_store(made, bits, element)
         cut = shared.index("// warp: 0 to 3") if shared else 0
         text = (
             f'typedef unsigned uint32_t;\n{shared[:cut]}\nextern "C" __global__ void k(unsigned tmem, unsigned shared,'
@@ -243,5 +247,5 @@ def test_panels_of_d_are_a_canonical_tile_that_tma_stores(name: str, columns: in
     spec = {"kind": "canonical", "swizzle": name, "major": "K", "mn": 128, "k": columns, "order": "mn", "base": 0}
     row, col = np.indices((128, columns))
     wanted = storage(spec, 16, "K").address(row, col)
-    assert np.array_equal(epilogue.Stored(128, columns, mode(name)).address(row, col), wanted)
-    assert np.array_equal(epilogue.Stored(128, columns, None).address(row, col), 2 * (row * columns + col))
+    assert np.array_equal(epilogue.SharedStore(128, columns, get_mode(name)).address(row, col), wanted)
+    assert np.array_equal(epilogue.SharedStore(128, columns, None).address(row, col), 2 * (row * columns + col))

@@ -6,43 +6,43 @@ import time
 
 import pytest
 
-from lanescope.reader.code.evaluate import evaluate
-from lanescope.reader.code.known import fields_union
-from lanescope.reader.excerpt import code_of
-from lanescope.reader.pasted import legible
+from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.header_names import find_fields_union
+from lanescope.reader.excerpt import extract_code
+from lanescope.reader.pasted_text import clean_text
 
 KERNEL = "__global__ void f(int n)\n{\n  int a = 1;\n  ...\n}\n"
 
 
-def code(text: str) -> str:
-    made = code_of(text, text)
+def excerpt_code(text: str) -> str:
+    made = extract_code(text, text)
     assert len(made) == len(text) or (len(made) > len(text) and made.rstrip("}") == made[: len(text)].rstrip("}"))
     return made
 
 
-def squeezed(text: str) -> str:
+def squeeze_text(text: str) -> str:
     return " ".join(text.split())
 
 
 @pytest.mark.parametrize("dots", ["...", "....", "…", "// ...", "//...", "... ;", "  ..."])
 def test_a_function_goes_on_with_the_statements_behind_it(dots: str) -> None:
     text = KERNEL.replace("  ...", dots) + "a = 2;\nif (a) {\n  g(a);\n}\n"
-    assert squeezed(code(text)) == "__global__ void f(int n) { int a = 1; a = 2; if (a) { g(a); }}"
+    assert squeeze_text(excerpt_code(text)) == "__global__ void f(int n) { int a = 1; a = 2; if (a) { g(a); }}"
 
 
 def test_a_line_keeps_its_place() -> None:
     text = KERNEL + "a = 2;\n"
-    assert code(text).index("a = 2") == text.index("a = 2")
+    assert excerpt_code(text).index("a = 2") == text.index("a = 2")
 
 
 def test_dots_in_the_middle_leave_the_function_as_it_is() -> None:
     text = "void f() {\n  ...\n  a = 1;\n}\nb = 2;\n"
-    assert squeezed(code(text)) == "void f() { a = 1; } b = 2;"
+    assert squeeze_text(excerpt_code(text)) == "void f() { a = 1; } b = 2;"
 
 
 def test_a_namespace_around_the_function_is_closed_behind_it() -> None:
     text = "namespace n {\n" + KERNEL + "}\na = 2;\n\n"
-    assert squeezed(code(text)) == "namespace n { __global__ void f(int n) { int a = 1; a = 2;}}"
+    assert squeeze_text(excerpt_code(text)) == "namespace n { __global__ void f(int n) { int a = 1; a = 2;}}"
 
 
 @pytest.mark.parametrize(
@@ -58,59 +58,59 @@ def test_a_namespace_around_the_function_is_closed_behind_it() -> None:
     ],
 )
 def test_what_is_no_statement_of_the_function_stays_outside(behind: str) -> None:
-    assert squeezed(code(KERNEL + behind)) == squeezed(KERNEL.replace("...", "") + behind)
+    assert squeeze_text(excerpt_code(KERNEL + behind)) == squeeze_text(KERNEL.replace("...", "") + behind)
 
 
 def test_a_function_between_the_statements_is_passed_over() -> None:
     text = KERNEL + "a = 2;\n__device__ int help(int x) { return x; }\na = help(a);\nint main() { return 0; }\n"
-    assert squeezed(code(text)).endswith("a = help(a);}int main() { return 0; }")
+    assert squeeze_text(excerpt_code(text)).endswith("a = help(a);}int main() { return 0; }")
 
 
 def test_templates_and_variadic_functions_keep_their_dots() -> None:
     text = "template <class... T> void f(T... x) { g(x...); }\nint printf(const char*, ...);\n"
     text += "void h() { try {} catch (...) {} }\n"
-    assert code(text) == text
+    assert excerpt_code(text) == text
 
 
 def test_python_keeps_its_dots() -> None:
     text = "def f():\n    ...\n\ndef g():\n    return 1\n"
-    assert code(text) == text
+    assert excerpt_code(text) == text
 
 
 MARKDOWN = "Here x = 1;\n\n```cpp\nint a;\n```\nand {that}:\n\n~\n```cuda title=x\na = 2;\n```\nbye;\n"
 
 
 def test_prose_is_no_code_though_it_looks_like_it() -> None:
-    assert squeezed(code(MARKDOWN)) == "int a; a = 2;"
+    assert squeeze_text(excerpt_code(MARKDOWN)) == "int a; a = 2;"
 
 
 def test_a_paste_may_begin_inside_a_block() -> None:
-    assert squeezed(code(MARKDOWN.partition("```cpp\n")[2])) == "int a; a = 2;"
-    assert squeezed(code(MARKDOWN.rpartition("```")[0])) == "int a; a = 2;"
+    assert squeeze_text(excerpt_code(MARKDOWN.partition("```cpp\n")[2])) == "int a; a = 2;"
+    assert squeeze_text(excerpt_code(MARKDOWN.rpartition("```")[0])) == "int a; a = 2;"
 
 
 def test_blocks_of_other_languages_are_left_out() -> None:
     text = "```bash\nnvcc -o a a.cu; ./a\n```\n```python\nx = f(1)\n```\n" + MARKDOWN
-    assert squeezed(code(text)) == "int a; a = 2;"
-    assert squeezed(code("```bash\nnvcc a.cu;\n```\n```python\nx = f(1)\n```\n")) == "x = f(1)"
+    assert squeeze_text(excerpt_code(text)) == "int a; a = 2;"
+    assert squeeze_text(excerpt_code("```bash\nnvcc a.cu;\n```\n```python\nx = f(1)\n```\n")) == "x = f(1)"
 
 
 def test_a_quote_has_blocks_as_well() -> None:
     text = "".join(f"> {line}\n" for line in MARKDOWN.splitlines())
-    assert squeezed(code_of(text, legible(text, places=True))) == "int a; a = 2;"
+    assert squeeze_text(extract_code(text, clean_text(text, places=True))) == "int a; a = 2;"
 
 
 def test_markdown_without_code_in_its_blocks_is_left_as_it_is() -> None:
     text = "```\n0x4000004000010100\n```\nword = 1;\n"
-    assert code(text) == text
+    assert excerpt_code(text) == text
 
 
 # types that the text does not have -----------------------------------------------------------------------------------
 
 
-def foreign(text: str) -> dict[str, str]:
+def find_foreign_names(text: str) -> dict[str, str]:
     """Type or object that a text does not define → the union of CUTLASS whose members it has."""
-    found = evaluate(text)
+    found = evaluate_text(text)
     return dict(found.foreign) if found is not None else {}
 
 
@@ -118,12 +118,12 @@ def foreign(text: str) -> dict[str, str]:
 def test_an_object_with_cutlass_members_has_cutlass_type(declared: str) -> None:
     body = f"{declared} d.bitfield.layout_type_ = 1; d.bitfield.stride_byte_offset_ = 64;"
     text = f"uint64_t f() {{ {body} return d.raw; }}"
-    assert list(foreign(text).values()) == ["GmmaDescriptor"]
+    assert list(find_foreign_names(text).values()) == ["GmmaDescriptor"]
 
 
 def test_tcgen05s_union_is_known_by_its_own_fields() -> None:
     text = "uint64_t f() { Desc d; d.version_ = 1; d.stride_byte_offset_ = 64; return d.desc_; }"
-    assert foreign(text) == {"Desc": "SmemDescriptor"}
+    assert find_foreign_names(text) == {"Desc": "SmemDescriptor"}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_tcgen05s_union_is_known_by_its_own_fields() -> None:
     ],
 )
 def test_what_the_text_says_itself_is_not_taken(text: str) -> None:
-    assert foreign(f"void f() {{ {text} }}") == {}
+    assert find_foreign_names(f"void f() {{ {text} }}") == {}
 
 
 @pytest.mark.parametrize(
@@ -155,6 +155,6 @@ def test_what_the_text_says_itself_is_not_taken(text: str) -> None:
 )
 def test_no_text_takes_long(text: str) -> None:
     begin = time.process_time()
-    code_of(text, text)
-    fields_union(text)
+    extract_code(text, text)
+    find_fields_union(text)
     assert time.process_time() - begin < 2

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lanescope.cxx.expression import DEEPEST, LONGEST, evaluate
+from lanescope.cxx.expression import DEEPEST, LONGEST, evaluate_constant
 from lanescope.errors import LayoutError
 from tests.ptxas import nvrtc
 
@@ -57,13 +57,13 @@ LITERALS = (
 BINARY = ("+", "-", "*", "/", "%", "&", "|", "^", "==", "!=", "<", ">", "<=", ">=", "&&", "||")
 
 
-def random_expression(pick: random.Random, depth: int) -> str:
+def make_expression(pick: random.Random, depth: int) -> str:
     """An expression without blanks of its own parentheses where precedence decides; shift counts stay below 32."""
     if not depth:
         return pick.choice(LITERALS)
 
     def inner() -> str:
-        return random_expression(pick, depth - 1)
+        return make_expression(pick, depth - 1)
 
     form = pick.randrange(10)
     if form < 5:
@@ -79,14 +79,14 @@ def random_expression(pick: random.Random, depth: int) -> str:
     return f"({inner()} ? {inner()} : {inner()})"
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_random_expressions_equal_nvrtc() -> None:
     pick = random.Random(20261121)
     known: dict[str, int] = {}
     while len(known) < 400:
-        text = random_expression(pick, pick.randrange(1, 5))
+        text = make_expression(pick, pick.randrange(1, 5))
         try:
-            value = evaluate(text)
+            value = evaluate_constant(text)
         except LayoutError as error:
             assert "divides by zero" in error.message
             continue
@@ -102,7 +102,7 @@ def test_random_expressions_equal_nvrtc() -> None:
         assert word == folded.get(number, 0) % (1 << 64), text
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_a_shift_of_an_int_is_32_bits_wide_on_the_device() -> None:
     """The PTX that stands behind the value of `1 << 62`: shl.b32, whose amount is clamped, then sign extension."""
     ptx, _ = nvrtc.compile_ptx(
@@ -154,7 +154,7 @@ def test_a_shift_of_an_int_is_32_bits_wide_on_the_device() -> None:
     ],
 )
 def test_values(text: str, word: int) -> None:
-    value = evaluate(text)
+    value = evaluate_constant(text)
     assert (value.word, value.warnings) == (word, ())
 
 
@@ -174,7 +174,7 @@ def test_values(text: str, word: int) -> None:
     ],
 )
 def test_what_32_bits_lose_is_told_with_the_word_that_64_give(text: str, word: int, code: str, wide: int) -> None:
-    value = evaluate(text)
+    value = evaluate_constant(text)
     assert value.word == word and (value.warnings[0].code, value.warnings[0].word) == (code, wide)
     assert "64 bits wide" in value.warnings[0].message
 
@@ -184,7 +184,7 @@ def test_what_32_bits_lose_is_told_with_the_word_that_64_give(text: str, word: i
     ["(uint32_t)(1 << 31)", "1 << 31 | 0u", "0 ? 1 << 62 : 5", "1u << 31", "(uint64_t)1 << 46", "(1 << 31) >> 31 & 1"],
 )
 def test_shifts_that_lose_nothing_are_not_told(text: str) -> None:
-    assert evaluate(text).warnings == ()
+    assert evaluate_constant(text).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -234,23 +234,23 @@ def test_shifts_that_lose_nothing_are_not_told(text: str) -> None:
 )
 def test_what_is_refused_says_why(text: str, why: str) -> None:
     if text == "7//2/":
-        assert evaluate(text).word == 7  # a comment, as in C++
+        assert evaluate_constant(text).word == 7  # a comment, as in C++
         return
     with pytest.raises(LayoutError, match=re.escape(why)) as caught:
-        evaluate(text, "word")
+        evaluate_constant(text, "word")
     assert caught.value.field == "word" and len(caught.value.message) < 300 and caught.value.hint
 
 
 def test_depth_and_length_have_limits_that_expressions_keep() -> None:
-    assert evaluate("(" * (DEEPEST - 1) + "1" + ")" * (DEEPEST - 1)).word == 1
-    assert evaluate("+".join(["1"] * (LONGEST // 2))).word == LONGEST // 2
-    assert evaluate("- " * (LONGEST // 2 - 1) + "1").word == 2**64 - 1
+    assert evaluate_constant("(" * (DEEPEST - 1) + "1" + ")" * (DEEPEST - 1)).word == 1
+    assert evaluate_constant("+".join(["1"] * (LONGEST // 2))).word == LONGEST // 2
+    assert evaluate_constant("- " * (LONGEST // 2 - 1) + "1").word == 2**64 - 1
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=60) | st.text(alphabet="0123456789abxulz'_()<>|&^~!?:+-*/%={};, ", max_size=60))
 def test_any_text_is_a_word_or_refused(text: str) -> None:
     try:
-        assert 0 <= evaluate(text).word < 1 << 64
+        assert 0 <= evaluate_constant(text).word < 1 << 64
     except LayoutError as error:
         assert error.message and error.hint and error.field == "descriptor"

@@ -22,7 +22,7 @@ INSTRUCTIONS = tuple(i for i in catalog.instructions() if not i.ptx.startswith("
 
 
 @cache
-def one_of_each() -> list[tuple[Instruction, Operand]]:
+def list_distinct_operands() -> list[tuple[Instruction, Operand]]:
     """One operand for each distinct (family, shape, letter, pattern, width, layouts): every map, not every spelling."""
     seen: dict[tuple[object, ...], tuple[Instruction, Operand]] = {}
     for i in INSTRUCTIONS:
@@ -40,7 +40,7 @@ def one_of_each() -> list[tuple[Instruction, Operand]]:
     return list(seen.values())
 
 
-def ptx_map(i: Instruction, op: Operand) -> ptx.Fragment:
+def find_ptx_map(i: Instruction, op: Operand) -> ptx.Fragment:
     """The page (wmma: the measured fragment) that judges an operand."""
     family, shape = i.family.name, i.shape
     if family == "wmma":
@@ -61,24 +61,24 @@ def ptx_map(i: Instruction, op: Operand) -> ptx.Fragment:
 
 
 @lru_cache(maxsize=256)
-def table(judge: ptx.Fragment, threads: int, values: int) -> Any:
+def evaluate_oracle(judge: ptx.Fragment, threads: int, values: int) -> Any:
     """Where another hand puts every value: [coordinate, thread, value]."""
     return np.moveaxis(np.array([[judge(t, v) for v in range(values)] for t in range(threads)]), -1, 0)
 
 
-def disagreements(judge: ptx.Fragment, pattern: Pattern) -> int:
+def count_disagreements(judge: ptx.Fragment, pattern: Pattern) -> int:
     """How many (thread, value) the pattern places otherwise than PTX's page."""
-    placed, told = np.stack(pattern.evaluate()), table(judge, pattern.thread_count, pattern.value_count)
+    placed, told = np.stack(pattern.evaluate()), evaluate_oracle(judge, pattern.thread_count, pattern.value_count)
     assert placed.shape == told.shape
     return int((placed != told).any(axis=0).sum())
 
 
 def test_equals_ptx() -> None:
-    for i, op in one_of_each():
-        assert disagreements(ptx_map(i, op), op.pattern) == 0, (i.ptx, op.name)
+    for i, op in list_distinct_operands():
+        assert count_disagreements(find_ptx_map(i, op), op.pattern) == 0, (i.ptx, op.name)
 
 
-def in_cutlass(i: Instruction, op: Operand) -> bool:
+def is_in_cutlass(i: Instruction, op: Operand) -> bool:
     """Whether CUTLASS states this map as a CuTe layout: dense mma, wgmma and block-scaled mma, and every accumulator of
     them.
     """
@@ -90,18 +90,18 @@ def in_cutlass(i: Instruction, op: Operand) -> bool:
 
 
 def test_equals_cutlass() -> None:
-    for i, op in (pair for pair in one_of_each() if in_cutlass(*pair)):
+    for i, op in (pair for pair in list_distinct_operands() if is_in_cutlass(*pair)):
         rows, cols = op.row_count, op.col_count
         across, down = (cols, op.cols) if op.name == "b" else (rows, op.rows)  # CuTe writes B as (n, k)
         placed = down + across * (op.rows if op.name == "b" else op.cols)
-        layout, quads = in_cute(i, op)
+        layout, quads = find_cute_layout(i, op)
         told = cutlass.indices(layout, 8 if quads else op.threads, op.values)
         thread = np.arange(op.threads)
         told = told[thread % 4 + 4 * (thread // 16)] if quads else told
         assert np.array_equal(placed, told), (i.ptx, op.name)
 
 
-def in_cute(i: Instruction, op: Operand) -> tuple[cutlass.Layout, bool]:
+def find_cute_layout(i: Instruction, op: Operand) -> tuple[cutlass.Layout, bool]:
     """CUTLASS's layout of an operand, and whether its threads are those of a quad pair."""
     bits = i.operands["a"].container_bits
     if i.threads == 128:
@@ -118,20 +118,20 @@ def in_cute(i: Instruction, op: Operand) -> tuple[cutlass.Layout, bool]:
 
 
 def test_every_element_is_held_as_often_as_declared() -> None:
-    for i, op in one_of_each():
-        held, times, extents = elements(op.pattern)
+    for i, op in list_distinct_operands():
+        held, times, extents = count_elements(op.pattern)
         assert held * op.pattern.copies == op.threads * op.values and times == {op.pattern.copies}, (i.ptx, op.name)
         assert extents == op.pattern.extents, (i.ptx, op.name)
 
 
 @lru_cache(maxsize=256)
-def elements(pattern: Pattern) -> tuple[int, set[int], tuple[int, ...]]:
+def count_elements(pattern: Pattern) -> tuple[int, set[int], tuple[int, ...]]:
     """How many elements a pattern's threads hold, how often each, and one more than the largest of each coordinate."""
     places, times = np.unique(np.stack([axis.ravel() for axis in pattern.evaluate()]), axis=1, return_counts=True)
     return places.shape[1], set(times.tolist()), tuple(int(axis.max()) + 1 for axis in places)
 
 
-def swaps(pattern: Pattern) -> list[Pattern]:
+def generate_swaps(pattern: Pattern) -> list[Pattern]:
     """The pattern with two names of equal size changed over on the right."""
     names = [name for group in pattern.coords for name in group]
     size = {d.name: d.size for d in pattern.digits}
@@ -145,7 +145,7 @@ def swaps(pattern: Pattern) -> list[Pattern]:
     return out
 
 
-def reorders(pattern: Pattern) -> list[Pattern]:
+def generate_reorders(pattern: Pattern) -> list[Pattern]:
     """The pattern with two neighbours of one coordinate changed over: same extents, another map."""
     out = []
     for axis, group in enumerate(pattern.coords):
@@ -160,24 +160,24 @@ def test_the_checks_bite(row: object) -> None:
     """Any two names of any pattern of the family changed over must be noticed."""
     tried = 0
     seen = set()
-    for i, op in one_of_each():
+    for i, op in list_distinct_operands():
         if i.family is not row or op.pattern in seen:
             continue
         seen.add(op.pattern)
-        judge = ptx_map(i, op)
-        for wrong in swaps(op.pattern) + reorders(op.pattern):
+        judge = find_ptx_map(i, op)
+        for wrong in generate_swaps(op.pattern) + generate_reorders(op.pattern):
             tried += 1
-            assert disagreements(judge, wrong) > 0, (i.ptx, op.name, str(wrong))
+            assert count_disagreements(judge, wrong) > 0, (i.ptx, op.name, str(wrong))
     if not tried:  # the row's maps are another row's, judged there
-        patterns = {op.pattern for i in row.instructions() for op in i.operands.values()}  # type: ignore[attr-defined]
-        assert patterns <= {op.pattern for _, op in one_of_each()}
+        patterns = {op.pattern for i in row.generate_instructions() for op in i.operands.values()}  # type: ignore[attr-defined]
+        assert patterns <= {op.pattern for _, op in list_distinct_operands()}
 
 
 def test_sparse_groups_are_the_pages_ranges() -> None:
-    for i, op in one_of_each():
+    for i, op in list_distinct_operands():
         if op.sparsity:
             page = sparse.PAGES[i.sizes["k"], op.container_bits]
-            start = op.sparsity.group_columns(op.coords["col"])
+            start = op.sparsity.list_group_columns(op.coords["col"])
             for t, v in itertools.product(range(op.threads), range(op.values)):
                 _, first, last = page(t % 32, v)
                 assert first <= start[t, v] and start[t, v] + op.sparsity.group - 1 <= last
@@ -202,7 +202,7 @@ def test_scales() -> None:
             seen.add((scale.name, scale.blocks))
             supplier = getattr(movement, scale.name)
             for byte_id, thread_id in itertools.product(scale.byte_ids, scale.thread_ids):
-                thread, byte = scale.owners(byte_id, thread_id)
+                thread, byte = scale.find_owners(byte_id, thread_id)
                 assert (
                     scale.pattern.evaluate()[0][:, 0]
                     == cutlass.indices(cutlass.SCALE_LINE[scale.name], 32, 1)[:, 0].tolist()
@@ -227,9 +227,9 @@ def test_scale_selectors_are_refused_outside_the_documented(
     scale = catalog.find(f"mma.{shape}.row.col.kind::{text}").scales["scale_a"]
     assert (scale.byte_ids, scale.thread_ids) == (byte_ids, thread_ids)
     with pytest.raises(LayoutError, match="No byte-id 4"):
-        scale.owners(4, 0)
+        scale.find_owners(4, 0)
     with pytest.raises(LayoutError, match="No thread-id 2"):
-        scale.owners(0, 2)
+        scale.find_owners(0, 2)
 
 
 def test_metadata_that_does_not_ascend_is_refused() -> None:
@@ -238,9 +238,9 @@ def test_metadata_that_does_not_ascend_is_refused() -> None:
     words = [0x44444444] * 32
     words[5] = 0x44444E14
     with pytest.raises(LayoutError, match="Lane 5's metadata 0x44444E14 has nibble 0x1 in bits 4 to 7"):
-        op.sparsity.dense_columns(op.coords["col"], words, 0)
+        op.sparsity.list_dense_columns(op.coords["col"], words, 0)
     with pytest.raises(LayoutError, match="No sparsity selector 2"):
-        op.sparsity.suppliers(2)
+        op.sparsity.find_suppliers(2)
 
 
 def test_metadata_picks_the_columns() -> None:
@@ -251,7 +251,7 @@ def test_metadata_picks_the_columns() -> None:
     assert op.sparsity
     words = [0x44444444] * 32
     words[0] = 0x4444444D
-    dense = op.sparsity.dense_columns(op.coords["col"], words, 0)
+    dense = op.sparsity.list_dense_columns(op.coords["col"], words, 0)
     changed = {
         (int(op.rows[t, v]), int(op.cols[t, v]), int(dense[t, v]))
         for t, v in zip(*(dense != op.cols).nonzero(), strict=True)

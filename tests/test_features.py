@@ -23,8 +23,8 @@ from lanescope.app.kit.question import flag_field, number_field, options_of, que
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from tests.client import Client
-from tests.command import lanescope
-from tests.shipped import ROOT
+from tests.command import run_lanescope
+from tests.release import ROOT
 
 HELP = "Bytes of a tile of elements."
 PAGE = """{% extends "kit/base.html" %}{% from "kit/form.html" import fields %}{% block main %}
@@ -144,14 +144,14 @@ def test_its_page_shows_a_wrong_field_beside_it(client: Client) -> None:
 
 
 def test_its_command_prints_and_fails() -> None:
-    done = lanescope("tile-bytes", "--rows", "4", "--padded")
+    done = run_lanescope("tile-bytes", "--rows", "4", "--padded")
     assert (done.returncode, done.stdout) == (0, "4 rows: 192 bytes\n")
-    assert json.loads(lanescope("tile-bytes", "--element", "f32", "--json").stdout) == {"bytes": 512}
-    assert lanescope("tile-bytes", "--rows", "64").returncode == 1
-    refused = lanescope("tile-bytes", "--rows", "65")
+    assert json.loads(run_lanescope("tile-bytes", "--element", "f32", "--json").stdout) == {"bytes": 512}
+    assert run_lanescope("tile-bytes", "--rows", "64").returncode == 1
+    refused = run_lanescope("tile-bytes", "--rows", "65")
     assert refused.returncode == 2 and "rows is '65'." in refused.stderr
-    assert HELP in lanescope("--help").stdout
-    help = " ".join(lanescope("tile-bytes", "--help").stdout.split())
+    assert HELP in run_lanescope("--help").stdout
+    help = " ".join(run_lanescope("tile-bytes", "--help").stdout.split())
     assert HELP in help and "The type of an element: f16 or f32; f16 when left out." in help
     assert "Each row takes 16 bytes more." in help
 

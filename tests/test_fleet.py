@@ -23,15 +23,15 @@ import cloudpickle
 import pytest
 from starlette.testclient import TestClient
 
-from lanescope.app.hardware import jobs, pieces, runs, spread, verify
-from lanescope.app.hardware.contact import Tls
+from lanescope.app.hardware import fleet_verification, jobs, pieces, runs, verification
+from lanescope.app.hardware.connection import TlsFiles
 from lanescope.app.hardware.fleet import Fleet
-from lanescope.app.hardware.members import Member
-from lanescope.app.hardware.pool import Pool
+from lanescope.app.hardware.members import FleetMember
+from lanescope.app.hardware.pool import WorkerPool
 from lanescope.app.main import create_app
-from lanescope.app.runs.hardware import NO_CUPY, Hardware
+from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
 from lanescope.errors import LayoutError
-from tests.test_process import children
+from tests.test_process import list_children
 
 pytestmark = [pytest.mark.usefixtures("dask"), pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")]
 
@@ -42,7 +42,7 @@ FAKE = str(Path(__file__).with_name("fake_worker.py"))
 HANGS, DIES, SLOW = 1, 3, 10
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """A port that no connection gets as its own: one that waits for its server could otherwise reach itself."""
     for port in range(20_000 + os.getpid() % 10_000, 32_000):
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -51,11 +51,11 @@ def free_port() -> int:
     raise OSError("no port is free")
 
 
-class Site:
+class FleetSite:
     """A scheduler and its workers, each a process; what is started is ended."""
 
     def __init__(self, *files: str) -> None:
-        self.files, self.port = files, free_port()
+        self.files, self.port = files, find_free_port()
         self.address = f"{'tls' if files else 'tcp'}://127.0.0.1:{self.port}"
         self.started: list[subprocess.Popen[bytes]] = []
         self.scheduler = self.schedule()
@@ -75,7 +75,7 @@ class Site:
         )
 
     def fleet(self, **more: Any) -> Fleet:
-        return Fleet(self.address, Tls(*self.files), **more)
+        return Fleet(self.address, TlsFiles(*self.files), **more)
 
     def end(self) -> None:
         for process in reversed(self.started):
@@ -84,7 +84,7 @@ class Site:
             process.wait(20)
 
 
-def wait(fleet: Fleet, wanted: Callable[[Sequence[Member]], bool]) -> Sequence[Member]:
+def wait_for_fleet(fleet: Fleet, wanted: Callable[[Sequence[FleetMember]], bool]) -> Sequence[FleetMember]:
     """Until the fleet is as wanted."""
     until = time.monotonic() + 240  # five processes start, beside whatever else the machine does
     while True:
@@ -95,13 +95,13 @@ def wait(fleet: Fleet, wanted: Callable[[Sequence[Member]], bool]) -> Sequence[M
         time.sleep(0.05)
 
 
-def ready(found: Sequence[Member]) -> int:
+def list_ready(found: Sequence[FleetMember]) -> int:
     return sum(not member.refused for member in found)
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    made = Site()
+def site() -> Iterator[FleetSite]:
+    made = FleetSite()
     made.worker("a", "9.0")
     made.worker("b", "9.0,8.0,12.0")
     made.worker("old", "9.0", program="0.1.0")
@@ -110,25 +110,25 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def fleet(site: Site) -> Iterator[Fleet]:
+def fleet(site: FleetSite) -> Iterator[Fleet]:
     made = site.fleet(connect_seconds=15, run_seconds=300)
-    wait(made, lambda found: ready(found) == 4 and len(found) == 5)
+    wait_for_fleet(made, lambda found: list_ready(found) == 4 and len(found) == 5)
     yield made
     made.close()
 
 
-def request(seed: int = 0, instruction: str = MMA, **more: Any) -> dict[str, Any]:
+def build_request(seed: int = 0, instruction: str = MMA, **more: Any) -> dict[str, Any]:
     return {"kind": "mma", "backend": "cuda", "device": 0, "instruction": instruction, "seed": seed} | more
 
 
-def refused(fleet: Fleet, given: dict[str, Any]) -> LayoutError:
+def get_refusal(fleet: Fleet, given: dict[str, Any]) -> LayoutError:
     with pytest.raises(LayoutError) as caught:
         fleet.submit(given).result(60)
     return caught.value
 
 
 def test_200_runs_over_4_workers_each_answered_once(fleet: Fleet) -> None:
-    asked = [fleet.submit(request(1000 + n)) for n in range(200)]
+    asked = [fleet.submit(build_request(1000 + n)) for n in range(200)]
     told = [future.result(300) for future in asked]
     assert [answer["request"]["seed"] for answer in told] == [1000 + n for n in range(200)]
     by = Counter(answer["ran_by"]["worker"] for answer in told)
@@ -138,26 +138,30 @@ def test_200_runs_over_4_workers_each_answered_once(fleet: Fleet) -> None:
 
 def test_an_instruction_goes_where_it_can_run_and_a_run_where_it_says(fleet: Fleet) -> None:
     for _ in range(4):
-        assert fleet.submit(request(instruction=WGMMA)).result(60)["ran_by"]["worker"] in ("a:0", "b:0")
-    assert fleet.submit(request(architecture="sm_120")).result(60)["ran_by"]["worker"] == "b:2"
-    assert fleet.submit(request(worker="b:1")).result(60)["ran_by"]["worker"] == "b:1"
-    by_both = runs.check(request() | {"worker": "b", "device": 1})
-    assert by_both == runs.check(by_both) == request(worker="b:1") | {"device": 1, "a_from": "registers"}
+        assert fleet.submit(build_request(instruction=WGMMA)).result(60)["ran_by"]["worker"] in ("a:0", "b:0")
+    assert fleet.submit(build_request(architecture="sm_120")).result(60)["ran_by"]["worker"] == "b:2"
+    assert fleet.submit(build_request(worker="b:1")).result(60)["ran_by"]["worker"] == "b:1"
+    by_both = runs.check_run(build_request() | {"worker": "b", "device": 1})
+    assert by_both == runs.check_run(by_both) == build_request(worker="b:1") | {"device": 1, "a_from": "registers"}
     assert fleet.submit(by_both).result(60)["ran_by"]["worker"] == "b:1"
 
 
 @pytest.mark.parametrize(
     ("given", "field", "words"),
     [
-        (request(architecture="sm_75"), "architecture", "No worker with sm_75"),
-        (request(worker="e:0"), "worker", "No worker 'e:0'"),
-        (request(instruction=WGMMA, architecture="sm_80"), "instruction", "does not assemble for this device's sm_80"),
-        (request(worker="old:0"), "worker", "No worker 'old:0' is ready"),
-        (request() | {"device": 1}, "device", "device is 1: which host's?"),
+        (build_request(architecture="sm_75"), "architecture", "No worker with sm_75"),
+        (build_request(worker="e:0"), "worker", "No worker 'e:0'"),
+        (
+            build_request(instruction=WGMMA, architecture="sm_80"),
+            "instruction",
+            "does not assemble for this device's sm_80",
+        ),
+        (build_request(worker="old:0"), "worker", "No worker 'old:0' is ready"),
+        (build_request() | {"device": 1}, "device", "device is 1: which host's?"),
     ],
 )
 def test_no_such_worker_says_what_there_is(fleet: Fleet, given: dict[str, Any], field: str, words: str) -> None:
-    error = refused(fleet, given)
+    error = get_refusal(fleet, given)
     assert error.code == ("bad_device" if field == "device" else "no_worker")
     assert error.field == field and words in error.message
     assert "a:0 stand-in 9.0 (sm_90)" in error.hint and "it is Lanescope 0.1.0, this is" in error.hint
@@ -166,28 +170,28 @@ def test_no_such_worker_says_what_there_is(fleet: Fleet, given: dict[str, Any], 
 def test_a_worker_of_another_version_refuses_the_job_itself(fleet: Fleet) -> None:
     found = {member.name: member for member in fleet.members().result(60)}
     old = found["old:0"]
-    assert old.refused == f"it is Lanescope 0.1.0, this is {jobs.program()}"
-    text = fleet.start(fleet._ask(old, jobs.letter("run", request()))).result(30)
+    assert old.refused == f"it is Lanescope 0.1.0, this is {jobs.get_program_version()}"
+    text = fleet.start_coroutine(fleet._request_answer(old, jobs.format_job("run", build_request()))).result(30)
     assert '"other_version"' in text and "This worker is Lanescope 0.1.0" in text
 
 
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        (jobs.letter("run", request(seed=-1)), "bad_number"),
-        (jobs.letter("run", request(source="__global__ void k() {}")), "unknown_key"),
-        (jobs.letter("run", request(instruction="nop")), "bad_instruction"),
-        (jobs.letter("shell", {"command": "true"}), "bad_job"),
+        (jobs.format_job("run", build_request(seed=-1)), "bad_number"),
+        (jobs.format_job("run", build_request(source="__global__ void k() {}")), "unknown_key"),
+        (jobs.format_job("run", build_request(instruction="nop")), "bad_instruction"),
+        (jobs.format_job("shell", {"command": "true"}), "bad_job"),
         ("{", "bad_job"),
         (17, "bad_job"),
     ],
 )
 def test_a_tampered_job_is_refused_by_the_worker(fleet: Fleet, text: Any, code: str) -> None:
     member = fleet.members().result(60)[0]
-    assert f'"{code}"' in fleet.start(fleet._ask(member, text)).result(30)
+    assert f'"{code}"' in fleet.start_coroutine(fleet._request_answer(member, text)).result(30)
 
 
-def pid_of(member: Member) -> int:
+def find_pid(member: FleetMember) -> int:
     """The process that listens at a member's address."""
     port = int(member.address.rpartition(":")[2])
     inodes = {
@@ -202,49 +206,51 @@ def pid_of(member: Member) -> int:
     raise LookupError(member.address)
 
 
-def at_work(fleet: Fleet) -> Member:
+def find_busy_member(fleet: Fleet) -> FleetMember:
     """The member that a run is at."""
-    return next(m for m in wait(fleet, lambda found: any(m.queue for m in found)) if m.queue)
+    return next(m for m in wait_for_fleet(fleet, lambda found: any(m.queue for m in found)) if m.queue)
 
 
-def test_a_killed_worker_costs_no_run_and_a_second_one_is_told(site: Site, fleet: Fleet) -> None:
+def test_a_killed_worker_costs_no_run_and_a_second_one_is_told(site: FleetSite, fleet: Fleet) -> None:
     """kill -9 of the worker, then of the nanny of the one that has the run now."""
-    asked = fleet.submit(request(HANGS, instruction=WGMMA))
-    first = at_work(fleet)
-    os.kill(pid_of(first), signal.SIGKILL)
+    asked = fleet.submit(build_request(HANGS, instruction=WGMMA))
+    first = find_busy_member(fleet)
+    os.kill(find_pid(first), signal.SIGKILL)
     other = ({"a:0", "b:0"} - {first.name}).pop()  # the only one left that has the instruction
-    second = next(m for m in wait(fleet, lambda found: any(m.queue and m.name == other for m in found)) if m.queue)
-    others = [fleet.submit(request(2000 + n)) for n in range(8)]
-    nanny = next(p for p in site.started if pid_of(second) in children(p.pid))
+    second = next(
+        m for m in wait_for_fleet(fleet, lambda found: any(m.queue and m.name == other for m in found)) if m.queue
+    )
+    others = [fleet.submit(build_request(2000 + n)) for n in range(8)]
+    nanny = next(p for p in site.started if find_pid(second) in list_children(p.pid))
     nanny.kill()
     with pytest.raises(LayoutError) as caught:
         asked.result(60)
     assert caught.value.code == "worker_ended" and "It is not tried a third time" in caught.value.hint
     assert [future.result(60)["request"]["seed"] for future in others] == [2000 + n for n in range(8)]
-    back = wait(fleet, lambda found: any(m.name == first.name for m in found))  # its nanny started it anew
+    back = wait_for_fleet(fleet, lambda found: any(m.name == first.name for m in found))  # its nanny started it anew
     assert all(m.name != second.name for m in back)
     site.worker(second.name.partition(":")[0], "9.0,8.0,12.0" if second.name == "b:0" else "9.0")
 
 
-def test_a_run_whose_worker_is_killed_is_answered_by_another_and_says_so(site: Site, fleet: Fleet) -> None:
-    wait(fleet, lambda found: sum(m.name in ("a:0", "b:0") for m in found) == 2)
-    slow = fleet.submit(request(SLOW, instruction=WGMMA))
-    first = at_work(fleet)
-    os.kill(pid_of(first), signal.SIGKILL)
+def test_a_run_whose_worker_is_killed_is_answered_by_another_and_says_so(site: FleetSite, fleet: Fleet) -> None:
+    wait_for_fleet(fleet, lambda found: sum(m.name in ("a:0", "b:0") for m in found) == 2)
+    slow = fleet.submit(build_request(SLOW, instruction=WGMMA))
+    first = find_busy_member(fleet)
+    os.kill(find_pid(first), signal.SIGKILL)
     ran_by = slow.result(60)["ran_by"]
     assert ran_by.get("after") == first.name and ran_by["worker"] == ({"a:0", "b:0"} - {first.name}).pop()
     assert fleet.retries >= 2
-    wait(fleet, lambda found: any(m.name == first.name for m in found))
+    wait_for_fleet(fleet, lambda found: any(m.name == first.name for m in found))
 
 
 def test_a_run_that_is_given_up_as_it_is_served_keeps_no_worker(fleet: Fleet) -> None:
     member = fleet.members().result(60)[0]
 
     async def given_up() -> bool:
-        def only(one: Member) -> bool:
+        def only(one: FleetMember) -> bool:
             return one.name == member.name
 
-        task = asyncio.ensure_future(fleet._free(request(), [], only))
+        task = asyncio.ensure_future(fleet._take_member(build_request(), [], only))
         while not any(waiter.among is only for waiter in fleet._queue):
             await asyncio.sleep(0)
         while any(waiter.among is only for waiter in fleet._queue):  # until its place is set, and no longer
@@ -254,13 +260,13 @@ def test_a_run_that_is_given_up_as_it_is_served_keeps_no_worker(fleet: Fleet) ->
         await asyncio.wait({task})
         return taken and task.cancelled() and member.address not in fleet._busy
 
-    assert fleet.start(given_up()).result(60)
+    assert fleet.start_coroutine(given_up()).result(60)
 
 
 def test_a_device_that_fails_is_no_worker_that_dies(fleet: Fleet) -> None:
-    error = refused(fleet, request(DIES))
+    error = get_refusal(fleet, build_request(DIES))
     assert error.code == "worker_ended" and "status 7" in error.message
-    assert fleet.submit(request()).result(60)["agrees"]
+    assert fleet.submit(build_request()).result(60)["agrees"]
 
 
 def test_no_function_that_somebody_sends_is_run(fleet: Fleet, tmp_path: Path) -> None:
@@ -284,13 +290,13 @@ def test_no_function_that_somebody_sends_is_run(fleet: Fleet, tmp_path: Path) ->
         await worker.close_rpc()
         return out
 
-    assert "deseri" in fleet.start(hostile()).result(60)[0]
+    assert "deseri" in fleet.start_coroutine(hostile()).result(60)[0]
     assert not told.exists()
-    assert fleet.submit(request()).result(60)["agrees"]
+    assert fleet.submit(build_request()).result(60)["agrees"]
 
 
 def test_pages_and_the_api_show_the_fleet_and_who_ran(fleet: Fleet) -> None:
-    with TestClient(create_app(Hardware(why_not=NO_CUPY, fleet=Fleet(fleet.address)))) as client:
+    with TestClient(create_app(ServerHardware(why_not=NO_CUPY, fleet=Fleet(fleet.address)))) as client:
         told = client.get("/api/v1/gpu").json()
         assert told["available"] and told["fleet"]["connected"] and len(told["devices"]) == 4
         workers = {row["name"]: row for row in told["fleet"]["workers"]}
@@ -318,7 +324,7 @@ def test_the_command_line_asks_the_fleet(fleet: Fleet) -> None:
     assert done.returncode == 0 and "stand-in of b:1" in done.stdout, done.stderr
 
 
-def test_a_verification_is_spread_merged_and_resumed(site: Site, fleet: Fleet, tmp_path: Path) -> None:
+def test_a_verification_is_spread_merged_and_resumed(site: FleetSite, fleet: Fleet, tmp_path: Path) -> None:
     told: list[str] = []
     journal = tmp_path / "state" / "verify.jsonl"
 
@@ -327,35 +333,35 @@ def test_a_verification_is_spread_merged_and_resumed(site: Site, fleet: Fleet, t
         if len(told) == 12:
             raise RuntimeError("the power went")
 
-    with contextlib.closing(site.fleet(connect_seconds=15)) as first, spread.Journal(journal) as kept:
+    with contextlib.closing(site.fleet(connect_seconds=15)) as first, fleet_verification.PieceJournal(journal) as kept:
         with pytest.raises(RuntimeError, match="the power"):
-            spread.verify(first, stop, kept, architecture="sm_90")
+            fleet_verification.verify_fleet(first, stop, kept, architecture="sm_90")
         with pytest.raises(LayoutError, match="is the journal of a verification that is running"):
-            spread.Journal(journal)
+            fleet_verification.PieceJournal(journal)
     before = journal.read_text().splitlines()
     assert len(before) >= 12
     with journal.open("a") as file:
         file.write('{"program": "half a li')
-    wait(fleet, lambda found: not any(member.queue for member in found))
+    wait_for_fleet(fleet, lambda found: not any(member.queue for member in found))
     again: list[tuple[str, int, int]] = []
-    with spread.Journal(journal) as kept:
-        (found,) = spread.verify(fleet, lambda *row: again.append(row), kept, architecture="sm_90")
+    with fleet_verification.PieceJournal(journal) as kept:
+        (found,) = fleet_verification.verify_fleet(fleet, lambda *row: again.append(row), kept, architecture="sm_90")
         assert journal.exists(), "until what it holds is told"
-        kept.end()
+        kept.delete()
     assert sum(what.endswith("done before") for what, _, _ in again) >= len(before)
     assert sum(weight for _, weight, _ in again) == again[0][2] and not journal.exists()
     assert set(found["meta"]["ran_by"]) == {"a:0", "b:0"} and found["meta"]["device"] == "stand-in 9.0"
-    todo = pieces.pieces("sm_90a")
+    todo = pieces.split_verification("sm_90a")
     assert sum(found["meta"]["ran_by"].values()) == len(todo) == len(set(todo))
     for part in ("chains", "code", "programs"):  # every case once: the pieces' sums are the wholes
         assert found[part]["all"]["ran"] == sum(piece.count for piece in todo if piece.part == part)
-    assert set(found["results"]) == {job.key for job in verify.jobs("sm_90a")}
+    assert set(found["results"]) == {job.key for job in verification.generate_jobs("sm_90a")}
 
 
-def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: Site, fleet: Fleet) -> None:
+def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: FleetSite, fleet: Fleet) -> None:
     fleet.connect_seconds = 2
-    asked = fleet.submit(request(HANGS))
-    at_work(fleet)
+    asked = fleet.submit(build_request(HANGS))
+    find_busy_member(fleet)
     one = next(p for p in site.started[::-1] if list(p.args)[4:5] == ["a"] and p.poll() is None)
     for process in site.started:  # one host is enough for what follows
         if process is not one:
@@ -364,8 +370,8 @@ def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: Site, fle
     with pytest.raises(LayoutError) as caught:
         asked.result(60)
     assert caught.value.code == "no_scheduler" and time.monotonic() - begun < 30
-    assert refused(fleet, request()).code == "no_scheduler"
-    with TestClient(create_app(Hardware(Pool(lambda device: [sys.executable, FAKE]), "", fleet))) as client:
+    assert get_refusal(fleet, build_request()).code == "no_scheduler"
+    with TestClient(create_app(ServerHardware(WorkerPool(lambda device: [sys.executable, FAKE]), "", fleet))) as client:
         run = {"kind": "mma", "instruction": MMA}  # this server's own device takes over, unless another is asked for
         told = client.post("/api/v1/gpu/runs", json=run).json()
         assert told["agrees"] and "ran_by" not in told
@@ -378,8 +384,8 @@ def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: Site, fle
     site.scheduler.wait(20)
     site.scheduler = site.schedule()
     with contextlib.closing(site.fleet()) as again:
-        wait(again, lambda found: ready(found) == 1)
-        assert again.submit(request()).result(60)["ran_by"]["worker"] == "a:0"
+        wait_for_fleet(again, lambda found: list_ready(found) == 1)
+        assert again.submit(build_request()).result(60)["ran_by"]["worker"] == "a:0"
 
 
 @pytest.mark.parametrize("given_up", [False, True])
@@ -387,18 +393,18 @@ def test_a_scheduler_that_accepts_and_says_nothing_leaves_nothing_behind(given_u
     """Whether the time is over or the fleet is closed before: no client that closes itself when it is collected."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         fleet = Fleet(f"tcp://127.0.0.1:{silent.getsockname()[1]}", connect_seconds=30 if given_up else 0.3)
-        asked = fleet.submit(request())
+        asked = fleet.submit(build_request())
         if given_up:
             silent.accept()[0].close()  # it is connecting
         else:
-            assert refused(fleet, request()).code == "no_scheduler"
+            assert get_refusal(fleet, build_request()).code == "no_scheduler"
         fleet.close()
     assert asked.done() and not fleet._thread
     del fleet
     gc.collect()
 
 
-def signed(folder: Path, name: str, by: str) -> tuple[str, str]:
+def sign_certificate(folder: Path, name: str, by: str) -> tuple[str, str]:
     """(certificate, key) of a name, signed by an authority of that folder; by itself where it is the authority."""
     key, cert = folder / f"{name}.key", folder / f"{name}.pem"
     own = ["-x509"] if by == name else ["-CA", str(folder / f"{by}.pem"), "-CAkey", str(folder / f"{by}.key"), "-x509"]
@@ -424,19 +430,19 @@ def signed(folder: Path, name: str, by: str) -> tuple[str, str]:
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificates")
 def test_tls_lets_in_who_has_a_certificate_and_nobody_else(tmp_path: Path) -> None:
-    ca, _ = signed(tmp_path, "ca", "ca")
-    files = (ca, *signed(tmp_path, "own", "ca"))
-    other, _ = signed(tmp_path, "other", "other")
-    strangers = (other, *signed(tmp_path, "stranger", "other"))
-    site = Site(*files)
+    ca, _ = sign_certificate(tmp_path, "ca", "ca")
+    files = (ca, *sign_certificate(tmp_path, "own", "ca"))
+    other, _ = sign_certificate(tmp_path, "other", "other")
+    strangers = (other, *sign_certificate(tmp_path, "stranger", "other"))
+    site = FleetSite(*files)
     site.worker("a", "9.0")
     try:
         with contextlib.closing(site.fleet(connect_seconds=15)) as fleet:
-            wait(fleet, lambda found: ready(found) == 1)
-            assert fleet.submit(request()).result(60)["ran_by"]["worker"] == "a:0"
+            wait_for_fleet(fleet, lambda found: list_ready(found) == 1)
+            assert fleet.submit(build_request()).result(60)["ran_by"]["worker"] == "a:0"
         plain = Fleet(site.address.replace("tls", "tcp"), connect_seconds=2)
-        for stranger in (plain, Fleet(site.address, Tls(*strangers), connect_seconds=2)):
+        for stranger in (plain, Fleet(site.address, TlsFiles(*strangers), connect_seconds=2)):
             with contextlib.closing(stranger):
-                assert refused(stranger, request()).code == "no_scheduler"
+                assert get_refusal(stranger, build_request()).code == "no_scheduler"
     finally:
         site.end()

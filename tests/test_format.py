@@ -10,32 +10,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.kit.page import css, templates
+from lanescope.app.kit.page import render_palette_css, templates
 from lanescope.app.memory import descriptors, editor
-from lanescope.bits import Field
-from lanescope.descriptor.format import Format
-from lanescope.descriptor.matrix import WGMMA, Descriptor, encode_as
+from lanescope.bits import BitField
+from lanescope.descriptor.format import DescriptorFormat
+from lanescope.descriptor.matrix import WGMMA, Descriptor, encode_descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START
+from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.palette import LIGHT
-from lanescope.render.palette import css as palette_css
-from lanescope.render.word import bits_svg
-from lanescope.shared.swizzle import MODES, Mode, Swizzle, mode
+from lanescope.render.palette import render_css as palette_css
+from lanescope.shared.swizzle import MODES, Mode, Swizzle, get_mode
 
 # PTX ISA 9.1, 9.7.16.4.1: the row that Blackwell's format will be, with a swizzle that is none of wgmma's codes.
 BASE_32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2))
-OTHER = Format(
+OTHER = DescriptorFormat(
     "tcgen05",
     (
         START,
         LBO,
         SBO,
-        Field("version", 46, 48, 1, "1 in every word"),
+        BitField("version", 46, 48, 1, "1 in every word"),
         BASE_OFFSET,
-        Field("lbo_mode", 52, 52, 1, "0 byte offset, 1 address"),
-        Field("swizzle", 61, 63, 1, "3 bits"),
+        BitField("lbo_mode", 52, 52, 1, "0 byte offset, 1 address"),
+        BitField("swizzle", 61, 63, 1, "3 bits"),
     ),
-    {mode("none"): 0, BASE_32B: 1, mode("128B"): 2, mode("64B"): 4, mode("32B"): 6},
+    {get_mode("none"): 0, BASE_32B: 1, get_mode("128B"): 2, get_mode("64B"): 4, get_mode("32B"): 6},
     "PTX ISA 9.1, 9.7.16.4.1",
     constants={"version": 1},
 )
@@ -43,7 +43,7 @@ AMOUNTS = {"start_address": 0x4000, "lbo_bytes": 4096, "sbo_bytes": 1024, "base_
 
 
 def test_it_encodes_and_decodes() -> None:
-    word = encode_as(OTHER, AMOUNTS, "128B_base32B")
+    word = encode_descriptor(OTHER, AMOUNTS, "128B_base32B")
     assert word.word == 0x4000 >> 4 | 4096 >> 4 << 16 | 1024 >> 4 << 32 | 1 << 46 | 3 << 49 | 1 << 52 | 1 << 61
     assert (
         word.facts == {**AMOUNTS, "version": 1, "swizzle": "128B_base32B"}
@@ -56,39 +56,43 @@ def test_it_encodes_and_decodes() -> None:
         "lbo_bytes": 32,
         "swizzle": "32B",
     }
-    assert [row.name for row in descriptors.field_facts(word)] == [f.name for f in OTHER.fields]
+    assert [row.name for row in descriptors.build_fields(word)] == [f.name for f in OTHER.fields]
     assert {f.name: f.encoded_name for f in OTHER.fields}["sbo"] == "sbo_encoded"
 
 
 def test_codes_are_the_formats_own() -> None:
     assert [OTHER.codes[m] for m in MODES] == [0, 2, 4, 6] and [WGMMA.codes[m] for m in MODES] == [0, 1, 2, 3]
-    assert OTHER.field_at(61) == "swizzle" and WGMMA.field_at(61) == "" and OTHER.field_at(46) == "version"
-    reserved = encode_as(OTHER, AMOUNTS).replace(swizzle=5)
+    assert (
+        OTHER.get_field_name(61) == "swizzle"
+        and WGMMA.get_field_name(61) == ""
+        and OTHER.get_field_name(46) == "version"
+    )
+    reserved = encode_descriptor(OTHER, AMOUNTS).replace(swizzle=5)
     with pytest.raises(LayoutError, match="Swizzle code 5 is reserved in tcgen05"):
         _ = reserved.mode
     assert reserved.facts["swizzle"] == "reserved (5)"
     with pytest.raises(LayoutError, match="No swizzle mode '16B'") as refused:
-        encode_as(OTHER, AMOUNTS, "16B")
+        encode_descriptor(OTHER, AMOUNTS, "16B")
     assert "128B_base32B" in refused.value.hint
     with pytest.raises(TypeError, match="has no 'sbo'"):
-        encode_as(OTHER, AMOUNTS).replace(sbo=1)
+        encode_descriptor(OTHER, AMOUNTS).replace(sbo=1)
     with pytest.raises(LayoutError, match="outside the 18-bit shared window"):
-        encode_as(OTHER, AMOUNTS | {"start_address": 1 << 18})
+        encode_descriptor(OTHER, AMOUNTS | {"start_address": 1 << 18})
 
 
 def test_a_bad_row_is_refused() -> None:
     with pytest.raises(ValueError, match="overlap"):
-        Format("x", (START, Field("y", 13, 14)), {mode("none"): 0}, "")
+        DescriptorFormat("x", (START, BitField("y", 13, 14)), {get_mode("none"): 0}, "")
     with pytest.raises(ValueError, match="do not fit"):
-        Format("x", WGMMA.fields, {mode("none"): 4}, "")
+        DescriptorFormat("x", WGMMA.fields, {get_mode("none"): 4}, "")
     with pytest.raises(ValueError, match="are the same"):
-        Format("x", WGMMA.fields, {mode("none"): 1, mode("64B"): 1}, "")
+        DescriptorFormat("x", WGMMA.fields, {get_mode("none"): 1, get_mode("64B"): 1}, "")
 
 
 def test_the_picture_and_the_words_follow() -> None:
-    word = encode_as(OTHER, AMOUNTS, "128B_base32B")
+    word = encode_descriptor(OTHER, AMOUNTS, "128B_base32B")
     for palette in (LIGHT, None):
-        svg = bits_svg(word, palette)
+        svg = render_descriptor_bits(word, palette)
         assert f"<title>tcgen05 matrix descriptor {word}</title>" in svg
         assert (
             "version 1<" in svg
@@ -100,12 +104,12 @@ def test_the_picture_and_the_words_follow() -> None:
         by_bit = dict(zip(range(63, -1, -1), fills, strict=True))
         assert len({by_bit[f.low] for f in OTHER.fields}) == 7 and by_bit[48] == by_bit[46] != by_bit[53] == by_bit[60]
     rules = re.findall(r"\.bit\.(\w+) ", palette_css(f.name for f in OTHER.fields))
-    assert rules == [f.name for f in OTHER.fields] and ".bit.swizzle " in css()
-    assert descriptors.descriptor_facts(encode_as(WGMMA, {"start_address": 1024}, "64B")).swizzle == "64B"
+    assert rules == [f.name for f in OTHER.fields] and ".bit.swizzle " in render_palette_css()
+    assert descriptors.build_decoded(encode_descriptor(WGMMA, {"start_address": 1024}, "64B")).swizzle == "64B"
 
 
 def test_the_page_is_drawn_from_the_row() -> None:
-    word = encode_as(OTHER, AMOUNTS, "128B_base32B")
+    word = encode_descriptor(OTHER, AMOUNTS, "128B_base32B")
     labels = {f.amount: f.label for f in OTHER.fields}
     context: dict[str, Any] = {"descriptor": word, "facts": word.facts, "LABELS": {"descriptor": labels}}
     source, _, _ = templates.env.loader.get_source(templates.env, "memory/descriptor.html")  # type: ignore[union-attr]
@@ -125,7 +129,7 @@ def test_the_page_is_drawn_from_the_row() -> None:
         and 'name="lbo_bytes" data-field="lbo" value="4096"' in text
         and "version [48:46]" in text
     )
-    assert editor.fields_of(OTHER)[3] == {
+    assert editor.list_form_fields(OTHER)[3] == {
         "name": "version",
         "low": 46,
         "high": 48,
@@ -138,8 +142,8 @@ def test_the_xor_is_stated_once() -> None:
     address = np.arange(0, 1 << 13, 16)
     for m in (*MODES, BASE_32B):
         own = m.swizzle()
-        bits = sum(((address >> read ^ address >> changed) & 1) << changed for changed, read in own.terms())
-        kept = address & ~sum(1 << changed for changed, _ in own.terms())
+        bits = sum(((address >> read ^ address >> changed) & 1) << changed for changed, read in own.list_terms())
+        kept = address & ~sum(1 << changed for changed, _ in own.list_terms())
         assert np.array_equal(own(address), kept | bits) and np.array_equal(m.unswizzle(address), own(address))
         for back in range(8):
             once = m.unswizzle(address, back)
@@ -150,5 +154,5 @@ def test_the_xor_is_stated_once() -> None:
     assert (
         BASE_32B.swizzle(128) == Swizzle(2, 1, 2)
         and BASE_32B.swizzle(1).base == 8
-        and mode("128B").swizzle().terms() == [(4, 7), (5, 8), (6, 9)]
+        and get_mode("128B").swizzle().list_terms() == [(4, 7), (5, 8), (6, 9)]
     )

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lanescope.cxx.formula import DEEPEST, LONGEST, evaluate
+from lanescope.cxx.formula import DEEPEST, LONGEST, evaluate_formula
 from lanescope.errors import LayoutError
 
 I, J = (part.ravel() for part in np.meshgrid(np.arange(-3, 5), np.arange(6)))
@@ -42,7 +42,7 @@ WHOLE_ONLY = {"<<", ">>", "&", "|", "^"}
 
 
 @dataclass(frozen=True)
-class Made:
+class FormulaCase:
     """A formula: its text, its precedence, its value for one element, and whether that is C's int."""
 
     text: str
@@ -54,13 +54,13 @@ class Made:
         return self.text if self.level >= level else f"({self.text})"
 
 
-def quotient(a: int, b: int) -> int:
+def divide(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 WHOLE: dict[str, Callable[[Any, Any], Any]] = {
-    "/": quotient,
-    "%": lambda a, b: a - quotient(a, b) * b,
+    "/": divide,
+    "%": lambda a, b: a - divide(a, b) * b,
     "<<": lambda a, b: a << b,
     ">>": lambda a, b: a >> b,
     "&": lambda a, b: a & b,
@@ -84,7 +84,7 @@ EITHER: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def binary(op: str, left: Made, right: Made) -> Made | None:
+def make_binary(op: str, left: FormulaCase, right: FormulaCase) -> FormulaCase | None:
     whole = left.whole and right.whole
     if op in WHOLE_ONLY and not whole:
         return None
@@ -92,7 +92,7 @@ def binary(op: str, left: Made, right: Made) -> Made | None:
     level = PRECEDENCE[op]
     assert make is not None
     text = f"{left.at(level)} {op} {right.at(level + 1)}"
-    return Made(
+    return FormulaCase(
         text,
         level,
         lambda e: make(left.value(e), right.value(e)),
@@ -100,21 +100,21 @@ def binary(op: str, left: Made, right: Made) -> Made | None:
     )
 
 
-def unary(sign: str, of: Made) -> Made | None:
+def make_unary(sign: str, of: FormulaCase) -> FormulaCase | None:
     if sign == "~" and not of.whole:
         return None
     make = {"-": lambda a: -a, "+": lambda a: a, "~": lambda a: ~a, "!": lambda a: int(a == 0)}[sign]
-    return Made(f"{sign}{of.at(11)}", 11, lambda e: make(of.value(e)), of.whole or sign == "!")
+    return FormulaCase(f"{sign}{of.at(11)}", 11, lambda e: make(of.value(e)), of.whole or sign == "!")
 
 
-def choice(condition: Made, yes: Made, no: Made) -> Made:
+def make_choice(condition: FormulaCase, yes: FormulaCase, no: FormulaCase) -> FormulaCase:
     text = f"{condition.at(1)} ? {yes.text} : {no.text}"
-    return Made(text, 0, lambda e: yes.value(e) if condition.value(e) else no.value(e), yes.whole and no.whole)
+    return FormulaCase(text, 0, lambda e: yes.value(e) if condition.value(e) else no.value(e), yes.whole and no.whole)
 
 
-def called(name: str, *of: Made) -> Made:
+def make_call(name: str, *of: FormulaCase) -> FormulaCase:
     make = {"abs": abs, "min": min, "max": max}[name]
-    return Made(
+    return FormulaCase(
         f"{name}({', '.join(one.text for one in of)})",
         12,
         lambda e: make(*(one.value(e) for one in of)),
@@ -122,32 +122,32 @@ def called(name: str, *of: Made) -> Made:
     )
 
 
-def leaf(number: str) -> Made:
+def make_leaf(number: str) -> FormulaCase:
     value = float(number) if "." in number else int(number, 0)
-    return Made(number, 12, lambda e: value, "." not in number)
+    return FormulaCase(number, 12, lambda e: value, "." not in number)
 
 
 LEAVES = st.one_of(
-    st.sampled_from([Made("i", 12, lambda e: e["i"], True), Made("j", 12, lambda e: e["j"], True)]),
+    st.sampled_from([FormulaCase("i", 12, lambda e: e["i"], True), FormulaCase("j", 12, lambda e: e["j"], True)]),
     st.sampled_from(["0", "1", "2", "7", "0x1F", "0b101", "12'0", "2.5", "0.25", ".5"]).map(
-        lambda text: leaf(text) if "'" not in text else Made(text, 12, lambda e: 120, True)
+        lambda text: make_leaf(text) if "'" not in text else FormulaCase(text, 12, lambda e: 120, True)
     ),
 )
 
 
-def extended(inner: st.SearchStrategy[Made]) -> st.SearchStrategy[Made]:
+def extend_formula(inner: st.SearchStrategy[FormulaCase]) -> st.SearchStrategy[FormulaCase]:
     return st.one_of(
-        st.builds(binary, st.sampled_from(sorted(PRECEDENCE)), inner, inner),
-        st.builds(unary, st.sampled_from("-+~!"), inner),
-        st.builds(choice, inner, inner, inner),
-        st.builds(lambda of: called("abs", of), inner),
-        st.builds(called, st.sampled_from(["min", "max"]), inner, inner),
+        st.builds(make_binary, st.sampled_from(sorted(PRECEDENCE)), inner, inner),
+        st.builds(make_unary, st.sampled_from("-+~!"), inner),
+        st.builds(make_choice, inner, inner, inner),
+        st.builds(lambda of: make_call("abs", of), inner),
+        st.builds(make_call, st.sampled_from(["min", "max"]), inner, inner),
     ).filter(lambda made: made is not None)  # type: ignore[return-value]
 
 
 @settings(max_examples=400)
-@given(st.recursive(LEAVES, extended, max_leaves=7))
-def test_values_are_what_c_computes(made: Made) -> None:
+@given(st.recursive(LEAVES, extend_formula, max_leaves=7))
+def test_values_are_what_c_computes(made: FormulaCase) -> None:
     assume(len(made.text) <= LONGEST)
     try:
         wanted = [made.value({"i": int(i), "j": int(j)}) for i, j in zip(I, J, strict=True)]
@@ -155,7 +155,7 @@ def test_values_are_what_c_computes(made: Made) -> None:
         assume(False)
     assume(all(abs(value) < 1 << 40 for value in wanted))
     try:
-        found, whole = evaluate(made.text, {"i": I, "j": J})
+        found, whole = evaluate_formula(made.text, {"i": I, "j": J})
     except LayoutError as error:
         assert any(why in error.message for why in ("zero", "2^53", "shifts by")), made.text
         return
@@ -195,7 +195,7 @@ def test_values_are_what_c_computes(made: Made) -> None:
 )
 def test_what_is_no_formula(text: str, says: str) -> None:
     with pytest.raises(LayoutError) as caught:
-        evaluate(text, {"i": I, "j": J}, "data.a")
+        evaluate_formula(text, {"i": I, "j": J}, "data.a")
     error = caught.value
     assert error.code == "bad_formula" and error.field == "data.a" and says in error.message
     assert (
@@ -206,19 +206,19 @@ def test_what_is_no_formula(text: str, says: str) -> None:
 
 def test_the_limits_themselves_are_allowed() -> None:
     one = {"i": np.arange(3)}
-    assert evaluate("i" + " " * (LONGEST - 1), one)[0].tolist() == [0, 1, 2]
+    assert evaluate_formula("i" + " " * (LONGEST - 1), one)[0].tolist() == [0, 1, 2]
     with pytest.raises(LayoutError, match=f"has {LONGEST + 1} characters"):
-        evaluate("i" + " " * LONGEST, one)
-    assert evaluate("-" * DEEPEST + "i", one)[0].tolist() == [0, 1, 2]
-    assert evaluate("(" * (DEEPEST - 1) + "i" + ")" * (DEEPEST - 1), one)[0].tolist() == [0, 1, 2]
-    assert evaluate("9007199254740991", one)[0].tolist() == [2**53 - 1] * 3
-    assert evaluate("1 << 52", one)[0].tolist() == [2**52] * 3
+        evaluate_formula("i" + " " * LONGEST, one)
+    assert evaluate_formula("-" * DEEPEST + "i", one)[0].tolist() == [0, 1, 2]
+    assert evaluate_formula("(" * (DEEPEST - 1) + "i" + ")" * (DEEPEST - 1), one)[0].tolist() == [0, 1, 2]
+    assert evaluate_formula("9007199254740991", one)[0].tolist() == [2**53 - 1] * 3
+    assert evaluate_formula("1 << 52", one)[0].tolist() == [2**52] * 3
 
 
 def test_what_is_not_chosen_does_not_count() -> None:
     """As in C: the other branch, and the right side of && and || once the left one decides."""
     one = {"i": np.arange(4)}
-    assert evaluate("i ? 12 / i : 7", one)[0].tolist() == [7, 12, 6, 4]
-    assert evaluate("i && 12 / i > 5", one)[0].tolist() == [0, 1, 1, 0]
-    assert evaluate("!i || 12 / i > 5", one)[0].tolist() == [1, 1, 1, 0]
-    assert evaluate("i == 0 || i % 2", {"i": np.arange(4)})[1] is True
+    assert evaluate_formula("i ? 12 / i : 7", one)[0].tolist() == [7, 12, 6, 4]
+    assert evaluate_formula("i && 12 / i > 5", one)[0].tolist() == [0, 1, 1, 0]
+    assert evaluate_formula("!i || 12 / i > 5", one)[0].tolist() == [1, 1, 1, 0]
+    assert evaluate_formula("i == 0 || i % 2", {"i": np.arange(4)})[1] is True

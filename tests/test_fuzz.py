@@ -27,20 +27,20 @@ OPERATIONS = [
 @pytest.fixture(scope="module")
 def schema() -> Iterator[Any]:
     """The threads and the worker that the questions started, ended."""
-    from tests import questions
+    from tests import fuzz_questions
 
-    assert list(questions.OPERATIONS) == OPERATIONS
-    yield questions
-    questions.APP.state.work.close()
-    questions.APP.state.hardware.pool.close()
+    assert list(fuzz_questions.OPERATIONS) == OPERATIONS
+    yield fuzz_questions
+    fuzz_questions.APP.state.work.close()
+    fuzz_questions.APP.state.hardware.pool.close()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_it_keeps_its_word(schema: Any, operation: str) -> None:
     """The questions are thought of here: `SCHEMA.parametrize()` does it while tests are collected, in every worker."""
-    test = schema.questions(operation, schema.asked)
+    test = schema.make_questions(operation, schema.run_case)
     if not schema.EXAMPLES:
-        schema.ask_all(schema.some(test.hypothesis_explicit_examples))
+        schema.ask_all(schema.select_questions(test.hypothesis_explicit_examples))
         test.hypothesis_explicit_examples = []
     test()
 
@@ -53,4 +53,4 @@ def test_a_wrong_answer_fails(schema: Any) -> None:
         assert case.call().status_code != 422
 
     with pytest.raises(BaseException, match="422"):
-        schema.questions("POST /api/v1/descriptors/encode", never_refused)()
+        schema.make_questions("POST /api/v1/descriptors/encode", never_refused)()

@@ -11,9 +11,9 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from lanescope.app.hardware import generated, verify
+from lanescope.app.hardware import code_runs, verification
+from lanescope.app.hardware.code_runs import CodeCase
 from lanescope.app.hardware.device import WINDOW
-from lanescope.app.hardware.generated import Case
 from tests import cpp
 from tests.ptxas import nvrtc
 
@@ -63,28 +63,30 @@ FENCE = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
 
 
 @lru_cache(maxsize=1)
-def every() -> tuple[Case, ...]:
-    return tuple(generated.cases())
+def list_cases() -> tuple[CodeCase, ...]:
+    return tuple(code_runs.generate_cases())
 
 
 @lru_cache(maxsize=1)
-def sample() -> tuple[Case, ...]:
+def sample_cases() -> tuple[CodeCase, ...]:
     """Two cases of every key, the largest ones left out: their threads take long on a host."""
     seen: Counter[str] = Counter()
     out = []
-    for case in every():
+    for case in list_cases():
         if len(case.expected) < MOST and seen[case.key] < 2:
             seen[case.key] += 1
             out.append(case)
     return tuple(out)
 
 
-def on_host(cases: tuple[Case, ...]) -> list[np.ndarray]:
+def run_on_host(cases: tuple[CodeCase, ...]) -> list[np.ndarray]:
     """What each case's kernel writes."""
     parts, calls = [], []
     for n, case in enumerate(cases):
         text = (
-            cpp.as_host(case.source()).replace(FENCE, "").replace('extern "C" __global__ void k(', f"static void k{n}(")
+            cpp.convert_to_host(case.render_kernel())
+            .replace(FENCE, "")
+            .replace('extern "C" __global__ void k(', f"static void k{n}(")
         )
         text = text.replace("extern __shared__ __align__(1024) unsigned char shared[];", "").replace(
             "typedef unsigned long long uint64_t;\n", ""
@@ -93,19 +95,19 @@ def on_host(cases: tuple[Case, ...]) -> list[np.ndarray]:
         parts.append(f"namespace n{n} {{\n{text}}}\n")
         calls.append(f"  block(n{n}::k{n}, {case.threads}, {len(case.expected)}, {len(case.given)});\n")
     source = "".join([cpp.DEVICE, BLOCK, *parts, "int main() {\n", *calls, "}\n"])
-    told = np.frombuffer(cpp.run(source, b"".join(case.given.tobytes() for case in cases)), np.uint32)
+    told = np.frombuffer(cpp.build_and_run(source, b"".join(case.given.tobytes() for case in cases)), np.uint32)
     return np.split(told, np.cumsum([len(case.expected) for case in cases])[:-1])
 
 
-@pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+@pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 def test_a_sample_on_the_host_gives_the_words_of_the_maps() -> None:
-    cases = sample()
+    cases = sample_cases()
     assert {case.key.split()[0] for case in cases} == {"load", "store", "tile", "make_desc", "reuse"}
-    for case, told in zip(cases, on_host(cases), strict=True):
-        assert case.agrees(told), (case.key, case.code)
+    for case, told in zip(cases, run_on_host(cases), strict=True):
+        assert case.is_expected(told), (case.key, case.code)
 
 
-@pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+@pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 def test_a_wrong_function_does_not_agree() -> None:
     """Rows taken for columns, shifts and strides exchanged: each planted fault is seen by its case."""
     faults = {
@@ -116,19 +118,19 @@ def test_a_wrong_function_does_not_agree() -> None:
     }
     planted = []
     for key, (old, new) in faults.items():
-        case = next(c for c in every() if c.key == key and old in c.code and len(c.expected) < MOST)
+        case = next(c for c in list_cases() if c.key == key and old in c.code and len(c.expected) < MOST)
         planted.append(replace(case, code=case.code.replace(old, new, 1)))
-    assert not any(case.agrees(told) for case, told in zip(planted, on_host(tuple(planted)), strict=True))
+    assert not any(case.is_expected(told) for case, told in zip(planted, run_on_host(tuple(planted)), strict=True))
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_the_kernels_compile() -> None:
-    texts = [case.source() for case in sample()[::5]]
-    text = "\n".join(f"namespace n{n} {{\n{verify.named(source, n)}}}" for n, source in enumerate(texts))
+    texts = [case.render_kernel() for case in sample_cases()[::5]]
+    text = "\n".join(f"namespace n{n} {{\n{verification.rename_kernel(source, n)}}}" for n, source in enumerate(texts))
     assert nvrtc.compile_ptx(text, "sm_90a")[1] == ""
 
 
 def test_every_case_has_words_to_compare() -> None:
-    cases = every()
-    assert len(cases) > 400 and len({case.source() for case in cases}) == len(cases)
+    cases = list_cases()
+    assert len(cases) > 400 and len({case.render_kernel() for case in cases}) == len(cases)
     assert all(case.expected.any() for case in cases if not case.key.startswith("store"))

@@ -11,9 +11,9 @@ from lanescope.ptx import catalog
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import MODES, Mode
 from lanescope.shared.tiling import Tile
-from lanescope.workbench import bench
-from lanescope.workbench.check import check
-from tests.test_tma_loads import kernel
+from lanescope.workbench import build_bench
+from lanescope.workbench.check import check_text
+from tests.test_tma_loads import read_kernel
 
 POINTERS = st.tuples(st.sampled_from(("or", "add")), st.integers(0x70, 0x7F), st.integers(0, 0xFFFF))
 BASES = st.integers(1, 150)
@@ -38,7 +38,7 @@ def test_a_pointer_that_reaches_into_the_strides_is_called_one(
     major = "MN" if turned and bits == 16 else "K"
     seen = view(catalog.find(f"wgmma.mma_async.sync.aligned.{shape}"), operand, major)
     assume(how == "or" or seen.rows > 8)  # SBO of 8 rows is not read: a sum of it and an address tells nothing
-    mn, k = mode.atom(bits, major)
+    mn, k = mode.get_atom_size(bits, major)
     order = data.draw(st.sampled_from(("mn", "k")))
     tile = Tile(
         bits, major, mode, -(-seen.rows // mn) * mn, 4 * max(k, seen.k), order=order, base=1024 * data.draw(BASES)
@@ -77,9 +77,11 @@ def test_code_that_leaves_a_pointer_unmasked_reads_nothing_right() -> None:
     """The symbol of an address has no upper bits, the pointer has: a match of the fields is none."""
     old = "uint32_t addr = static_cast<uint32_t>(__cvta_generic_to_shared(p));"
     new = "uint64_t addr = reinterpret_cast<uint64_t>(p);"
-    code = kernel("one_stage", (old, new), ("desc |= encode(addr);", "desc |= addr >> 4;"))
-    made = bench(code)
+    code = read_kernel("one_stage", (old, new), ("desc |= encode(addr);", "desc |= addr >> 4;"))
+    made = build_bench(code)
     assert made.verdict == "mismatch" and "generic pointer is used as a shared-memory address" in made.headline
-    assert [one.code for one in check(code).findings] == ["generic_pointer"]
-    assert bench(kernel("one_stage", (old, new))).verdict == "match"  # masked to 18 bits it is the shared address
-    assert bench(kernel("one_stage", ("desc |= encode(addr);", "desc |= addr >> 4;"))).verdict == "match"
+    assert [one.code for one in check_text(code).findings] == ["generic_pointer"]
+    assert (
+        build_bench(read_kernel("one_stage", (old, new))).verdict == "match"
+    )  # masked to 18 bits it is the shared address
+    assert build_bench(read_kernel("one_stage", ("desc |= encode(addr);", "desc |= addr >> 4;"))).verdict == "match"

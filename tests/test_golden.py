@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lanescope import find
-from lanescope.app.diagram.gallery import PICTURES, drawing
+from lanescope.app.diagram.gallery import PICTURES, draw_entry
 from lanescope.ptx import catalog
 
 FOLDER = Path(__file__).parent / "golden" / "pictures"
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent / "golden" / "pictures"
 
 @pytest.mark.parametrize("slug", PICTURES)
 def test_picture(slug: str) -> None:
-    drawn = drawing(slug)
+    drawn = draw_entry(slug)
     path = FOLDER / f"{slug}.svg"
     if os.environ.get("LANESCOPE_GOLDEN") == "write":
         path.parent.mkdir(parents=True, exist_ok=True)

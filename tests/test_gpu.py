@@ -12,8 +12,18 @@ from typer.testing import CliRunner
 
 from lanescope import find
 from lanescope.app import cli
-from lanescope.app.hardware import boxes, device, evidence, generated, kernels, numbers, pieces, scripts, verify
-from lanescope.app.hardware.sampled import first_of_each
+from lanescope.app.hardware import (
+    code_runs,
+    device,
+    evidence,
+    fragment_words,
+    kernel_source,
+    pieces,
+    script_runs,
+    tma_boxes,
+    verification,
+)
+from lanescope.app.hardware.samples import take_first_of_each
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.shared.banks import ACCESSES
@@ -26,15 +36,15 @@ EVIDENCE = sorted((Path(__file__).parents[1] / "layouts" / "evidence").glob("*.j
     "name", ["f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1"]
 )
 def test_every_type_holds_its_test_values(name: str) -> None:
-    values = np.array(numbers.legal_values(name))
-    assert len(set(numbers.encode(values, name).tolist())) == len(values)
+    values = np.array(fragment_words.list_legal_values(name))
+    assert len(set(fragment_words.encode_values(values, name).tolist())) == len(values)
 
 
 def test_known_codes() -> None:
-    assert numbers.encode(np.array([1, -2]), "e4m3").tolist() == [0x38, 0xC0]
-    assert numbers.encode(np.array([1, -2]), "e2m1").tolist() == [0x2, 0xC]
-    assert numbers.encode(np.array([1, 2]), "bf16").tolist() == [0x3F80, 0x4000]
-    assert numbers.encode(np.array([-1]), "s4").tolist() == [0xF]
+    assert fragment_words.encode_values(np.array([1, -2]), "e4m3").tolist() == [0x38, 0xC0]
+    assert fragment_words.encode_values(np.array([1, -2]), "e2m1").tolist() == [0x2, 0xC]
+    assert fragment_words.encode_values(np.array([1, 2]), "bf16").tolist() == [0x3F80, 0x4000]
+    assert fragment_words.encode_values(np.array([-1]), "s4").tolist() == [0xF]
 
 
 def test_unpack_undoes_pack() -> None:
@@ -49,7 +59,7 @@ def test_unpack_undoes_pack() -> None:
                 .integers(0, 1 << min(op.container_bits, 32), op.pattern.extents)
                 .astype(np.uint64)
             )
-            back, disagree = numbers.unpack(op, numbers.pack(op, bits))
+            back, disagree = fragment_words.unpack(op, fragment_words.pack(op, bits))
             assert np.array_equal(back, bits) and not disagree
 
 
@@ -60,31 +70,37 @@ def test_a_4_bit_float_takes_the_middle_of_its_8_bit_container() -> None:
     ones = {"e2m1": 0x2 << 2, "e3m2": 0x0C, "e2m3": 0x08}
     for name, byte in ones.items():
         op = find(f"mma.m16n8k32.row.col.kind::f8f6f4.f32.{name}.{name}.f32").operands["a"]
-        bits = numbers.encode(np.ones(op.pattern.extents), name)
-        assert set(numbers.pack(op, bits).ravel().tolist()) == {byte * 0x01010101}
-        assert np.array_equal(numbers.unpack(op, numbers.pack(op, bits))[0], bits)
+        bits = fragment_words.encode_values(np.ones(op.pattern.extents), name)
+        assert set(fragment_words.pack(op, bits).ravel().tolist()) == {byte * 0x01010101}
+        assert np.array_equal(fragment_words.unpack(op, fragment_words.pack(op, bits))[0], bits)
     packed = find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0").operands["a"]
-    assert set(numbers.pack(packed, numbers.encode(np.ones(packed.pattern.extents), "e2m1")).ravel().tolist()) == {
-        0x22222222
-    }
+    assert set(
+        fragment_words.pack(packed, fragment_words.encode_values(np.ones(packed.pattern.extents), "e2m1"))
+        .ravel()
+        .tolist()
+    ) == {0x22222222}
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 @pytest.mark.parametrize(
     "family", ["mma", "mma_sp", "wmma", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix", "mma_scaled"]
 )
 def test_kernels_compile(family: str) -> None:
     target = "sm_120a" if family == "mma_scaled" else "sm_90a"
-    todo = [job for job in verify.jobs(target, family) if job.instruction.sizes.get("n", 8) in (8, 16, 32)]
+    todo = [
+        job for job in verification.generate_jobs(target, family) if job.instruction.sizes.get("n", 8) in (8, 16, 32)
+    ]
     chosen = todo[:: max(1, len(todo) // 12)]
-    sources = list(dict.fromkeys(text for job in chosen for text in job.sources()))
-    text = "\n".join(f"namespace n{n} {{\n{verify.named(source, n)}}}" for n, source in enumerate(sources))
+    sources = list(dict.fromkeys(text for job in chosen for text in job.list_kernels()))
+    text = "\n".join(
+        f"namespace n{n} {{\n{verification.rename_kernel(source, n)}}}" for n, source in enumerate(sources)
+    )
     assert sources and nvrtc.compile_ptx(text, target)[1] == ""
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_timed_accesses_compile() -> None:
-    text = "\n".join(kernels.access(name, f"k{n}") for n, name in enumerate(ACCESSES))
+    text = "\n".join(kernel_source.render_timing_loop(name, f"k{n}") for n, name in enumerate(ACCESSES))
     assert nvrtc.compile_ptx(text, "sm_90a")[1] == ""
 
 
@@ -93,7 +109,7 @@ def test_without_a_device_it_says_why() -> None:
         import cupy  # noqa: F401
     except ImportError:
         with pytest.raises(LayoutError, match="CuPy is not installed"):
-            device.devices()
+            device.list_devices()
 
 
 @pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
@@ -104,7 +120,7 @@ def test_evidence_names_what_the_catalogue_has_and_agrees(path: Path) -> None:
     found: dict[str, Any] = json.loads(path.read_text())
     assert {"device", "compute_capability", "driver", "cuda", "date", "method"} <= set(found["meta"])
     known = {i.ptx for i in catalog.instructions()}
-    methods = {job.key: set(job.methods) for job in verify.jobs(found["meta"]["target"])}
+    methods = {job.key: set(job.methods) for job in verification.generate_jobs(found["meta"]["target"])}
     for key, result in found["results"].items():
         assert set(result) == methods[key] and methods[key]
         assert key.removesuffix(catalog.SHARED_A) in known
@@ -115,14 +131,14 @@ def test_evidence_names_what_the_catalogue_has_and_agrees(path: Path) -> None:
 def test_evidence_covers_what_its_device_supports(path: Path) -> None:
     """No variant the device's target assembles is missing from its file, so none was left out because it failed."""
     found = json.loads(path.read_text())
-    assert {job.key for job in verify.jobs(found["meta"]["target"])} == set(found["results"])
+    assert {job.key for job in verification.generate_jobs(found["meta"]["target"])} == set(found["results"])
 
 
 @pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
 def test_evidence_of_descriptors_and_banks(path: Path) -> None:
     """Every case ran, all agreed; sparse B, swizzled and not, is among them."""
     found = json.loads(path.read_text())
-    assert evidence.failures(found) == []
+    assert evidence.list_failures(found) == []
     assert set(found["banks"]) == set(ACCESSES) and found["descriptors"]
     assert sum("wgmma.mma_async.sp" in what and " b " in what for what in found["descriptors"]) >= 4
     least = {"descriptors": 3, "banks": 3, "chains": 1, "programs": 1, "code": 1, "boxes": 4, "captures": 6}
@@ -143,9 +159,9 @@ def test_a_summary_counts_what_differs() -> None:
         "results": {i.ptx: {"mma": "agrees", "fragment": "differs: a"}, other.ptx: {"mma": "agrees"}},
         "banks": {"x": {"ran": 3, "agreed": 2}},
     }
-    assert evidence.summary(found) == [
-        evidence.Row("mma", 2, 1, {"mma": (2, 2), "fragment": (0, 1)}),
-        evidence.Row("banks", 3, 2, {}),
+    assert evidence.summarize(found) == [
+        evidence.SummaryRow("mma", 2, 1, {"mma": (2, 2), "fragment": (0, 1)}),
+        evidence.SummaryRow("banks", 3, 2, {}),
     ]
 
 
@@ -155,7 +171,7 @@ def test_failures_names_what_differs() -> None:
         "banks": {"ld": {"ran": 2, "agreed": 1}},
         "descriptors": {},
     }
-    assert evidence.failures(found) == ["x: fragment differs: a 1 of 2", "ld: 1 of 2"]
+    assert evidence.list_failures(found) == ["x: fragment differs: a 1 of 2", "ld: 1 of 2"]
 
 
 def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
@@ -163,14 +179,14 @@ def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
 
     stored = [set(json.loads(path.read_text())["results"]) for path in EVIDENCE]
     for i in catalog.instructions():
-        claims = [e for e in about.evidence(i) if e.text.startswith("ran on")]
+        claims = [e for e in about.list_evidence(i) if e.text.startswith("ran on")]
         assert len(claims) == sum(i.ptx in results for results in stored), i.ptx
     newest = find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")
-    assert [e.kind for e in about.evidence(newest)] == ["assembled", "documented", "not_run"]
+    assert [e.kind for e in about.list_evidence(newest)] == ["assembled", "documented", "not_run"]
 
 
 def test_kernels_name_no_user_text() -> None:
-    source = kernels.product(find("mma.m16n8k16.row.col.f32.f16.f16.f32"), "k")
+    source = kernel_source.render_product(find("mma.m16n8k16.row.col.f32.f16.f16.f32"), "k")
     assert "asm volatile" in source and source.count("__global__") == 1
 
 
@@ -186,7 +202,7 @@ def test_gpu_page_and_status() -> None:
     for path in EVIDENCE:
         found = json.loads(path.read_text())
         assert found["meta"]["device"] in page
-        rows = evidence.summary(found)
+        rows = evidence.summarize(found)
         assert sum(row.ran for row in rows if row.methods) == len(found["results"])
         for row in rows:
             assert row.ran == row.agreed and f"✓ {row.agreed} of {row.ran}" in page, row
@@ -201,7 +217,7 @@ def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, mo
     (tmp_path / EVIDENCE[0].name).write_text(json.dumps(kept))
     rows = {"wgmma": {"ran": 3, "agreed": 3}}
     found = {"meta": kept["meta"] | {"date": "2027-01-02"}, "results": {}, "programs": rows}
-    written = json.loads(evidence.write(found, "programs").read_text())
+    written = json.loads(evidence.write_evidence(found, "programs").read_text())
     assert written["programs"] == rows and written["meta"]["dates"] == {"programs": "2027-01-02"}
     assert (
         f"programs: {evidence.METHODS['programs']}" in written["meta"]["method"]
@@ -211,14 +227,14 @@ def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, mo
         k: v for k, v in kept.items() if k not in ("meta", "programs")
     }
     with pytest.raises(LayoutError, match="of another driver"):
-        evidence.write(found | {"meta": found["meta"] | {"driver": "1.0"}}, "programs")
+        evidence.write_evidence(found | {"meta": found["meta"] | {"driver": "1.0"}}, "programs")
     with pytest.raises(LayoutError, match="No part"):
-        verify.verify(part="nothing")
-    with pytest.raises(LayoutError, match="no family's"):
-        verify.verify("wgmma", part="banks")
+        verification.verify_device(part="nothing")
+    with pytest.raises(LayoutError, match="exclude each other"):
+        verification.verify_device("wgmma", part="banks")
 
 
-class Hopper:
+class HopperStub:
     """NumPy-free stand-in for an H200: it says what it is, and runs nothing."""
 
     target = "sm_90a"
@@ -232,52 +248,56 @@ class Hopper:
 
 def test_a_quick_verification_has_a_case_of_every_kind() -> None:
     """Every row in every form, every kind of generated function, program, load and rule; a few of the whole each."""
-    jobs = list(verify.jobs("sm_90a"))
-    chosen = verify.sample(jobs)
+    jobs = list(verification.generate_jobs("sm_90a"))
+    chosen = verification.sample_jobs(jobs)
     assert {(id(job.instruction.family), job.form) for job in jobs} == {
         (id(job.instruction.family), job.form) for job in chosen
     }
-    assert len({job.key for job in chosen}) == len(chosen) < len(jobs) / 10 and chosen == verify.sample(jobs)
-    on = pieces._Target("sm_90a")
+    assert len({job.key for job in chosen}) == len(chosen) < len(jobs) / 10 and chosen == verification.sample_jobs(jobs)
+    on = pieces._TargetStub("sm_90a")
     for cases, kind, part in (
-        (verify.chains_of(on), lambda case: case.key, "chains"),
-        (list(generated.cases()), lambda case: case.key, "code"),
-        (list(scripts.cases(on)), lambda made: made.instruction.family.name, "programs"),
-        (list(boxes.loads()), lambda load: load.key, "boxes"),
-        (list(boxes.offered()), lambda case: case[0], "boxes"),
+        (verification.list_chains(on), lambda case: case.key, "chains"),
+        (list(code_runs.generate_cases()), lambda case: case.key, "code"),
+        (list(script_runs.generate_plans(on)), lambda made: made.instruction.family.name, "programs"),
+        (list(tma_boxes.generate_loads()), lambda load: load.key, "boxes"),
+        (list(tma_boxes.generate_maps()), lambda case: case[0], "boxes"),
     ):
-        some = first_of_each(cases, kind, verify.QUICK[part])
+        some = take_first_of_each(cases, kind, verification.QUICK[part])
         assert {kind(case) for case in some} == {kind(case) for case in cases} and len(some) < len(cases) / 2
-        assert first_of_each(cases, kind, 0) == cases
-    assert set(verify.QUICK) == set(evidence.PARTS) - {"tcgen05"}
+        assert take_first_of_each(cases, kind, 0) == cases
+    assert set(verification.QUICK) == set(evidence.PARTS) - {"tcgen05"}
 
 
 def test_a_verification_says_its_stages_and_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
     ran: list[int] = []
 
-    def run_jobs(device: Hopper, todo: list[verify.Job], progress: verify.Progress) -> dict[str, dict[str, str]]:
+    def run_jobs(
+        device: HopperStub, todo: list[verification.VariantJob], progress: verification.Progress
+    ) -> dict[str, dict[str, str]]:
         ran.append(len(todo))
         return {job.key: {"mma": "agrees"} for job in todo}
 
     def recorded(name: str) -> Any:
-        def run(device: Hopper, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+        def run(device: HopperStub, per_kind: int = 0) -> dict[str, dict[str, Any]]:
             asked.append((name, per_kind))
             return {"x": {"ran": 1, "agreed": 1}}
 
         return run
 
-    monkeypatch.setattr(verify, "Cuda", Hopper)
-    monkeypatch.setattr(verify, "run_jobs", run_jobs)
-    monkeypatch.setattr(verify, "_VERIFY", {name: recorded(name) for name in evidence.PARTS})
+    monkeypatch.setattr(verification, "CudaDevice", HopperStub)
+    monkeypatch.setattr(verification, "run_jobs", run_jobs)
+    monkeypatch.setattr(verification, "_VERIFY", {name: recorded(name) for name in evidence.PARTS})
     for quick in (False, True):
         asked.clear()
         said: list[str] = []
-        found = verify.verify(quick=quick, begins=said.append)
+        found = verification.verify_device(quick=quick, begins=said.append)
         assert said[1:] == [name for name, _ in asked] == [name for name in evidence.PARTS if name != "tcgen05"]
         assert said[0] == f"{ran[-1]:,} forms of instructions" and "tcgen05" in found["skipped"]
-        assert all(count == (verify.QUICK[name] if quick else 0) for name, count in asked)
+        assert all(count == (verification.QUICK[name] if quick else 0) for name, count in asked)
     assert ran[1] < ran[0] / 10
-    done = CliRunner().invoke(cli.attach(), ["gpu", "verify", "--quick"])
+    done = CliRunner().invoke(cli.build_cli(), ["gpu", "verify", "--quick"])
     assert done.exit_code == 0 and " s  banks" in done.stderr and " s  banks" not in done.stdout
-    assert isinstance(CliRunner().invoke(cli.attach(), ["gpu", "verify", "--quick", "--write"]).exception, LayoutError)
+    assert isinstance(
+        CliRunner().invoke(cli.build_cli(), ["gpu", "verify", "--quick", "--write"]).exception, LayoutError
+    )

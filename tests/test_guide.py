@@ -17,7 +17,7 @@ import pytest
 from lanescope import find
 from lanescope.app.guide import benchmarks
 from lanescope.app.guide import index as guide_index
-from lanescope.app.guide import render as guide
+from lanescope.app.guide import rendering as guide
 from lanescope.app.guide import values as guide_values
 from lanescope.app.guide.words import GLOSSARY
 from lanescope.app.memory import descriptors as memory
@@ -25,7 +25,7 @@ from lanescope.descriptor.matrix import WGMMA, View, reads
 from lanescope.errors import LayoutError
 from lanescope.shared import chain
 from lanescope.shared.banks import ACCESSES
-from lanescope.shared.swizzle import MODES, Mode, mode
+from lanescope.shared.swizzle import MODES, Mode, get_mode
 from lanescope.shared.tiling import Tile
 from tests.client import Client
 
@@ -47,10 +47,10 @@ MEASURED = """\
 
 
 def test_amounts_stand_beside_their_promises() -> None:
-    (table,) = benchmarks.tables(MEASURED)
+    (table,) = benchmarks.parse_tables(MEASURED)
     made = {}
     told: dict[str, dict[str, tuple[float, float | None]]] = {}
-    for chart in benchmarks.charts(table):
+    for chart in benchmarks.build_charts(table):
         assert 1 <= len(chart["names"]) <= benchmarks.MOST_BARS
         made[kind := chart["title"].partition(",")[0].partition(":")[0]] = chart
         seen, marks = chart["series"][0]["values"], chart["marks"] or [None] * len(chart["names"])
@@ -83,8 +83,10 @@ def test_benchmarks_are_charts_of_the_written_tables(client: Client) -> None:
     text = client.get("/guide/benchmarks").text
     drawn = [json.loads(unescape(data)) for data in re.findall(r'data-chart="([^"]*)"', text)]
     tables = text.count("<table>")
-    assert tables == len(benchmarks.tables(benchmarks.source())) <= len(drawn) and "style=" not in text
-    written = {float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?:\.\d+)?", benchmarks.source())}
+    assert tables == len(benchmarks.parse_tables(benchmarks.read_benchmarks())) <= len(drawn) and "style=" not in text
+    written = {
+        float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?:\.\d+)?", benchmarks.read_benchmarks())
+    }
     shown = [value for one in drawn for row in one["series"] for value in row["values"] if value is not None]
     assert len(shown) > 40 and all({value, value / 1000, value * 1000, value * 1e3 / 1e3} & written for value in shown)
     assert sum(bool(one["marks"]) for one in drawn) >= 5 and 'aria-current="page">Benchmarks' in text
@@ -92,7 +94,7 @@ def test_benchmarks_are_charts_of_the_written_tables(client: Client) -> None:
     assert card[1] and card[0].rpartition("<svg")[2].count("<rect") >= 4
 
 
-@pytest.mark.parametrize("slug", guide.slugs())
+@pytest.mark.parametrize("slug", guide.list_slugs())
 def test_pages_render_and_their_links_open(client: Client, opens: Callable[[str], bool], slug: str) -> None:
     page = client.get(f"/guide/{slug}")
     assert page.status_code == 200 and "@figure" not in page.text and "FIGURE-" not in page.text
@@ -107,42 +109,42 @@ def test_pages_render_and_their_links_open(client: Client, opens: Callable[[str]
 
 def test_every_source_is_in_the_order_and_has_a_title() -> None:
     assert {path.stem for path in guide_index.GUIDE.glob("*.md")} == set(guide_index.ORDER)
-    assert all(guide_index.title_of(slug) for slug in guide_index.ORDER)
+    assert all(guide_index.read_title(slug) for slug in guide_index.ORDER)
 
 
 def test_a_figure_that_draws_nothing_is_refused() -> None:
     with pytest.raises(LayoutError, match="draws nothing"):
-        guide.figure_html("/nothing", "x")
+        guide.render_figure("/nothing", "x")
 
 
 def test_the_ldmatrix_table_is_what_chain_computes() -> None:
-    text = guide_index.source("ldmatrix")
+    text = guide_index.read_source("ldmatrix")
     rows = re.findall(
         r"^\| ([AB]) 16×(?:16|8) f16 \| (\w+).*? \| (x\d(?:\.trans)?) \| row (.*?), byte (.*?) \|$", text, re.M
     )
     assert len(rows) == 4
     for letter, contiguous, load, line, byte in rows:
         op = find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand(letter.lower())
-        best = chain.advise(op, "K" if contiguous == "K" else "MN")[0]
+        best = chain.list_best_chains(op, "K" if contiguous == "K" else "MN")[0]
         assert f".{load}." in best.load.instruction.ptx.replace("m8n8.", ".") or best.load.instruction.ptx.endswith(
             f"{load}.shared.b16"
         )
-        assert chain.lane_formula(best) == {"line": line.replace("·", "*"), "byte": byte.replace("·", "*")}
+        assert chain.make_lane_formula(best) == {"line": line.replace("·", "*"), "byte": byte.replace("·", "*")}
 
 
 def test_byte_pairs_go_through_trans_as_their_page_says() -> None:
     """Its formula is its CuTe layout, its examples need .trans, and its permutes make pairs of two rows."""
-    text = guide_index.source("bytes-and-trans")
+    text = guide_index.read_source("bytes-and-trans")
     formula = re.search(r"byte address of B\[k, n\]: `(.*?)`", text)
     assert formula
     op = find("mma.m8n8k16.row.col.s32.s8.s8.s32").operand("b")
-    where = chain.stored({"kind": "cute", "layout": "(8,(2,8)):(2,(1,16))", "unit": "bytes"}, op, "K")
+    where = chain.make_operand_storage({"kind": "cute", "layout": "(8,(2,8)):(2,(1,16))", "unit": "bytes"}, op, "K")
     assert all(
         eval(formula[1].replace("/", "//"), {"k": k, "n": n}) == where.address(n, k)
         for k in range(16)
         for n in range(8)
     )
-    best = chain.advise(op, where)[0]
+    best = chain.list_best_chains(op, where)[0]
     assert best.lane_addresses[0, 0, :8].tolist() == [16 * lane for lane in range(8)]
     assert best.starts[0, 0, 0, :, :2].tolist() == [[0, 2 * lane] for lane in range(8)]
     examples = [
@@ -152,10 +154,12 @@ def test_byte_pairs_go_through_trans_as_their_page_says() -> None:
     assert len(examples) == 5
     for given in examples:
         op = find(given["mma"]).operand("a")
-        stored = chain.stored({"kind": "cute", "layout": given["s_layout"], "unit": given["s_unit"]}, op, "K")
-        assert all(".trans." in found.load.instruction.ptx for found in chain.advise(op, stored)) and chain.advise(
-            op, stored
+        stored = chain.make_operand_storage(
+            {"kind": "cute", "layout": given["s_layout"], "unit": given["s_unit"]}, op, "K"
         )
+        assert all(
+            ".trans." in found.load.instruction.ptx for found in chain.list_best_chains(op, stored)
+        ) and chain.list_best_chains(op, stored)
     rows = [f"r{n}" for n in range(4)] + [f"s{n}" for n in range(4)]  # four bytes of row k, four of row k + 1
     made = [
         [rows[int(digit)] for digit in reversed(selector)]
@@ -164,7 +168,7 @@ def test_byte_pairs_go_through_trans_as_their_page_says() -> None:
     assert made == [["r0", "s0", "r1", "s1"], ["r2", "s2", "r3", "s3"]]
 
 
-def table(name: str) -> list[list[str]]:
+def render_cells(name: str) -> list[list[str]]:
     """The cells of a computed table, without its head."""
     return [
         [cell.strip() for cell in line.strip("|").split("|")] for line in guide_values.TABLES[name]().splitlines()[2:]
@@ -173,17 +177,17 @@ def table(name: str) -> list[list[str]]:
 
 def test_every_value_and_table_is_put_in_and_an_unknown_one_refused() -> None:
     for slug in guide_index.ORDER:
-        assert not re.search(r"\{\{|\}\}|@table", guide.rendered(slug)), slug
+        assert not re.search(r"\{\{|\}\}|@table", guide.render_guide_page(slug)), slug
     for text in ("{{nothing x}}", "@table nothing"):
         with pytest.raises(LayoutError, match="No value 'nothing'"):
-            guide_values.fill(text)
+            guide_values.expand_values(text)
 
 
 def test_the_order_of_atoms_moves_the_strides() -> None:
     """The engine's strides against its addresses; the page prints them."""
-    text = guide.rendered("tile-to-shape")
+    text = guide.render_guide_page("tile-to-shape")
     for order in ("mn", "k"):
-        tile = Tile(16, "K", mode("64B"), 64, 64, order=order)
+        tile = Tile(16, "K", get_mode("64B"), 64, 64, order=order)
         down, along = int(tile.address(8, 0)), int(tile.address(0, 32))
         assert (
             f"{down} bytes away and the next 32 columns {along}" in text or f"in the second, {down} and {along}" in text
@@ -192,8 +196,8 @@ def test_the_order_of_atoms_moves_the_strides() -> None:
 
 
 def test_the_swizzle_table_is_the_modes() -> None:
-    for (name, width, bits, text, repeats, code, tma), chunks in zip(table("modes"), (1, 2, 4, 8), strict=True):
-        row = mode(name)
+    for (name, width, bits, text, repeats, code, tma), chunks in zip(render_cells("modes"), (1, 2, 4, 8), strict=True):
+        row = get_mode(name)
         assert (row.chunks, width, code, tma) == (chunks, f"{row.width_bytes} B", str(WGMMA.codes[row]), str(row.tma))
         match = re.fullmatch(r"Swizzle<(\d),4,3>", text)
         assert match
@@ -211,14 +215,14 @@ def test_the_swizzle_table_is_the_modes() -> None:
 @pytest.mark.parametrize("name", [m.name for m in MODES])
 def test_base_offset_is_for_data_swizzled_by_offset_alone(name: str) -> None:
     """What the swizzle page says of its two cases, for tiles at every 128-byte row of the pattern."""
-    m = mode(name)
+    m = get_mode(name)
     for base in range(0x1000, 0x1000 + 1024, 128):
         view = View(64, 16, 16, "K")
         tile = Tile(16, "K", m, 64, 64, base=base)
         assert np.array_equal(
             reads(tile.descriptor(), view), tile.address(np.arange(64)[:, None], np.arange(16)[None, :])
         )
-        by_offset = base + m.swizzle()(tile.offset_before(np.arange(64)[:, None], np.arange(16)[None, :]))
+        by_offset = base + m.swizzle()(tile.compute_offset_before(np.arange(64)[:, None], np.arange(16)[None, :]))
         assert np.array_equal(reads(tile.descriptor(), view), by_offset) == (
             base % m.pattern_bytes == 0 or m.chunks == 1
         )
@@ -228,7 +232,9 @@ def test_base_offset_is_for_data_swizzled_by_offset_alone(name: str) -> None:
 @pytest.mark.parametrize("m", MODES, ids=lambda m: m.name)
 @pytest.mark.parametrize("major", ["K", "MN"])
 def test_the_table_of_k_steps_is_where_the_steps_are(m: Mode, major: str) -> None:
-    (text,) = (row[2] for row in table("k-steps") if m.name in row[0].split(", ") and (row[1] == "K") == (major == "K"))
+    (text,) = (
+        row[2] for row in render_cells("k-steps") if m.name in row[0].split(", ") and (row[1] == "K") == (major == "K")
+    )
     tile = Tile(16, major, m, 64, 256)
     word, per_atom = tile.descriptor(), 0
     starts = [int(tile.address(0, k)) for k in range(0, 256, 16)]
@@ -241,14 +247,16 @@ def test_the_table_of_k_steps_is_where_the_steps_are(m: Mode, major: str) -> Non
         assert {d for d in moved if d != 32} == {tile.strides[1] - 32 * (per_atom - 1)}
     else:
         assert text == "to the next atom along K: start + the stride between them" and set(moved) == {tile.strides[1]}
-    said = "only in the K-major modes 64B and 128B" in guide_index.source("descriptor")
+    said = "only in the K-major modes 64B and 128B" in guide_index.read_source("descriptor")
     assert said and (per_atom > 0) == (major == "K" and m.name in ("64B", "128B"))
 
 
 @pytest.mark.parametrize("m", MODES, ids=lambda m: m.name)
 @pytest.mark.parametrize("major", ["K", "MN"])
 def test_the_table_of_strides_is_where_the_strides_lead(m: Mode, major: str) -> None:
-    (row,) = (row for row in table("strides") if m.name in row[0].split(", ") and (row[1] == "K") == (major == "K"))
+    (row,) = (
+        row for row in render_cells("strides") if m.name in row[0].split(", ") and (row[1] == "K") == (major == "K")
+    )
     tile = Tile(16, major, m, 1024, 64)
     word = tile.descriptor()
     one_atom = 8 * m.chunks if major == "MN" else 8
@@ -271,8 +279,8 @@ def test_the_table_of_strides_is_where_the_strides_lead(m: Mode, major: str) -> 
 
 
 def test_the_descriptor_page_lists_the_fields_and_the_spellings() -> None:
-    assert [row[0] for row in table("fields")] == ["0–13", "16–29", "32–45", "49–51", "62–63"]
-    text = guide_index.source("descriptor")
+    assert [row[0] for row in render_cells("fields")] == ["0–13", "16–29", "32–45", "49–51", "62–63"]
+    text = guide_index.read_source("descriptor")
     unused = re.search(r"unused bits \(([^)]*)\)", text)
     assert unused and unused[1] == ", ".join(
         f"{a}–{b}" if b - a > 1 else str(a) if a == b else f"{a}, {b}" for a, b in WGMMA.reserved
@@ -337,7 +345,7 @@ def test_wmma_holds_its_copies_in_one_lane() -> None:
             assert len(held) == 2 and len({lane for lane, _ in held}) == 1
             registers = sorted(op.register_of(value)[0] for _, value in held)
             assert registers[1] == registers[0] + 4
-    text = guide.rendered("wmma-mma-wgmma")
+    text = guide.render_guide_page("wmma-mma-wgmma")
     assert "one lane holds each element, and\nholds it twice: the upper four registers repeat the lower four" in text
 
 
@@ -346,7 +354,7 @@ def test_lanes_page_answers_are_right() -> None:
     assert op.owner(11, 2) == [(13, 2)]
     assert sorted({int(r) for r in op.rows[13]}) == [3, 11] and sorted({int(c) for c in op.cols[13]}) == [2, 3, 10, 11]
     assert op.register_of(5)[0] == op.register_of(4)[0] == 2
-    text = guide.rendered("lanes-and-fragments")
+    text = guide.render_guide_page("lanes-and-fragments")
     assert "Lane 13 in a2, register 1, low half: g = 3" in text and "Rows 3 and 11, columns 2, 3, 10 and 11." in text
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from lanescope.app.guide import index as guide_index
-from lanescope.app.guide import render as guide
+from lanescope.app.guide import rendering as guide
 from tests.client import Client
 
 
@@ -29,8 +29,8 @@ def test_a_page_has_contents_headings_in_order_and_named_figures(client: Client,
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
     ids = re.findall(r'<h2 id="([^"]*)"', text)
-    assert len(ids) == len(set(ids)) == len(guide.sections(slug)) and all(ids)
-    for name, _ in guide.sections(slug):
+    assert len(ids) == len(set(ids)) == len(guide.list_sections(slug)) and all(ids)
+    for name, _ in guide.list_sections(slug):
         assert f'<a href="#{name}">' in text
     figures = re.findall(r"<figure><a.*?</figure>", text, re.S)
     assert figures
@@ -39,15 +39,15 @@ def test_a_page_has_contents_headings_in_order_and_named_figures(client: Client,
 
 
 def test_figures_stand_beside_the_text_before_them() -> None:
-    made = guide._rows(["<p>one</p>", '<figure><svg viewBox="0 0 300 300"></svg></figure>', "<p>two</p>"])
+    made = guide._group_rows(["<p>one</p>", '<figure><svg viewBox="0 0 300 300"></svg></figure>', "<p>two</p>"])
     assert len(made) == 2 and made[0].startswith('<div class="beside"><div>\n<p>one</p>') and made[1] == "<p>two</p>"
     wide = ["<p>one</p>", '<figure><svg viewBox="0 0 900 300"></svg></figure>']
-    assert guide._rows(wide) == wide
+    assert guide._group_rows(wide) == wide
 
 
 def test_five_minutes_is_first_and_its_checks_say_what_it_says(client: Client) -> None:
     assert guide_index.ORDER[0] == "five-minutes"
-    links = re.findall(r"\((/descriptor/wgmma/0x\w+\?[^)]*)\)", guide_index.source("five-minutes"))
+    links = re.findall(r"\((/descriptor/wgmma/0x\w+\?[^)]*)\)", guide_index.read_source("five-minutes"))
     right, wrong = (client.get(link).text for link in links)
     assert "data-verdict=match" in right and 'class="verdict ok"' in right
     assert "0x4000004000010100" in wrong and "data-verdict=mismatch" in wrong

@@ -11,32 +11,34 @@ from lanescope.app.guide import index as guide_index
 from lanescope.app.guide import reference as guide_reference
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, overview, wmma
-from lanescope.ptx.differences import rows as differences
+from lanescope.ptx.differences import list_document_slips as differences
 from lanescope.render import wgmma_order
 from tests.ptxas import assembler
 
 
-def cells(text: str) -> list[list[str]]:
+def parse_cells(text: str) -> list[list[str]]:
     """The cells of a Markdown table, without its head."""
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()[2:]]
 
 
 def test_every_part_is_used_and_an_unknown_one_refused() -> None:
     used = {
-        match[1] for slug in guide_index.ORDER for match in re.finditer(r"^@part (\S+)", guide_index.source(slug), re.M)
+        match[1]
+        for slug in guide_index.ORDER
+        for match in re.finditer(r"^@part (\S+)", guide_index.read_source(slug), re.M)
     }
     assert used | {"words"} == set(guide_reference.PARTS)  # words stands behind the form of read-ptx
     for wrong in ("@part nothing", "@part overview nothing"):
         with pytest.raises(LayoutError, match=r"No (part|section) 'nothing'"):
-            guide_reference.fill(wrong)
+            guide_reference.expand_parts(wrong)
 
 
 def test_the_page_of_shapes_has_the_whole_overview() -> None:
-    text = guide_index.source("shapes")
+    text = guide_index.read_source("shapes")
     assert {match[1] for match in re.finditer(r"^@part overview (.+)$", text, re.M)} == set(overview.SECTIONS)
     for section in overview.SECTIONS:
-        lines = cells(guide_reference.part("overview", section))
-        rows = [row for row in overview.rows() if row.section == section]
+        lines = parse_cells(guide_reference.render_part("overview", section))
+        rows = [row for row in overview.list_overview_rows() if row.section == section]
         assert len(lines) == len(rows)
         for line, row in zip(lines, rows, strict=True):
             assert line[0] == row.multiplicands and line[-2] == row.ptx_version and line[-1].startswith(row.target_text)
@@ -45,35 +47,35 @@ def test_the_page_of_shapes_has_the_whole_overview() -> None:
 
 
 def test_the_table_of_ldm_is_the_rules() -> None:
-    lines = cells(guide_reference.part("memory", ""))
-    for f in wmma.fragments():
+    lines = parse_cells(guide_reference.render_part("memory", ""))
+    for f in wmma.list_fragments():
         (line,) = (
             line
             for line in lines
             if f"`{f.element_cpp}`" in line[0]
-            and line[2] == f"{wmma.fragment_bytes(f.operand)} B"
+            and line[2] == f"{wmma.count_fragment_bytes(f.operand)} B"
             and ("C and D" in line[1]) == (f.use == "accumulator")
         )
-        cpp, asked = wmma.requirements(f.operand)
+        cpp, asked = wmma.get_requirements(f.operand)
         assert f.instruction.shape in line[1] and line[3:5] == [str(cpp.ldm_elements), str(asked.ldm_elements)]
-        assert int(line[5].split()[0]) == wmma.both(f.operand).ldm_elements
+        assert int(line[5].split()[0]) == wmma.combine_requirements(f.operand).ldm_elements
     half = next(line for line in lines if line[0] == "`__half`" and "A and B" in line[1])
     assert half[3:] == ["8", "16", "16 (PTX)"] and lines[0][5].endswith("(PTX)")
 
 
 def test_x_of_a_lane() -> None:
-    text = guide_reference.part("elements", "wmma.load.a.row.m16n16k16.f16 0 13")
-    lines = cells(text.split("\n\n")[1])
+    text = guide_reference.render_part("elements", "wmma.load.a.row.m16n16k16.f16 0 13")
+    lines = parse_cells(text.split("\n\n")[1])
     op = find("wmma.load.a.row.m16n16k16.f16").operand("a")
     assert [line[2] for line in lines] == [
         f"({int(r)}, {int(c)})" for r, c in zip(op.rows[13], op.cols[13], strict=True)
     ]
-    packed = cells(guide_reference.part("elements", "wmma.load.a.row.m8n8k32.s4 5").split("\n\n")[1])
+    packed = parse_cells(guide_reference.render_part("elements", "wmma.load.a.row.m8n8k32.s4 5").split("\n\n")[1])
     assert packed == [["x[0]", "(1, 8) … (1, 15)"]]
 
 
 def test_every_difference_stands_on_its_page_with_its_proofs() -> None:
-    text = guide_reference.part("differences", "")
+    text = guide_reference.render_part("differences", "")
     for row in differences():
         part = text.split(f"{{#{row.key}}}")[1].split("\n## ")[0]
         assert row.says in part and row.really in part
@@ -82,7 +84,7 @@ def test_every_difference_stands_on_its_page_with_its_proofs() -> None:
 
 
 def test_generations_are_the_catalogue() -> None:
-    lines = {line[0]: line[1:] for line in cells(guide_reference.part("generations", ""))}
+    lines = {line[0]: line[1:] for line in parse_cells(guide_reference.render_part("generations", ""))}
     assert (
         lines["sparse A"] == ["no", "yes", "yes"]
         and lines["block scale"] == ["no", "yes", "no"]
@@ -93,14 +95,15 @@ def test_generations_are_the_catalogue() -> None:
 
 def test_patterns_are_shown_as_they_are_assembled() -> None:
     for slug in guide_index.ORDER:
-        for match in re.finditer(r"^@part pattern (\S+)$", guide_index.source(slug), re.M):
+        for match in re.finditer(r"^@part pattern (\S+)$", guide_index.read_source(slug), re.M):
             assert (
-                guide_reference.part("pattern", match[1]) == f"```\n{wgmma_order.BY_NAME[match[1]].text.rstrip()}\n```"
+                guide_reference.render_part("pattern", match[1])
+                == f"```\n{wgmma_order.BY_NAME[match[1]].text.rstrip()}\n```"
             )
     shown = {
         match[1]
         for slug in guide_index.ORDER
-        for match in re.finditer(r"^@part pattern (\S+)$", guide_index.source(slug), re.M)
+        for match in re.finditer(r"^@part pattern (\S+)$", guide_index.read_source(slug), re.M)
     }
     assert {p.name for p in wgmma_order.PATTERNS if p.right} <= shown
 
@@ -108,7 +111,7 @@ def test_patterns_are_shown_as_they_are_assembled() -> None:
 @pytest.mark.parametrize("ptx", [i.ptx for i in catalog.instructions()[::97]])
 def test_words_spell_the_line(ptx: str) -> None:
     """Every word and every operand, each with a meaning of its own."""
-    lines = cells(guide_reference.part("words", ptx))
+    lines = parse_cells(guide_reference.render_part("words", ptx))
     assert "".join(
         line[0].strip("`") for line in lines if not line[0].startswith(("`{", "`[")) and line[0].strip("`") in ptx
     ).startswith(ptx)
@@ -116,14 +119,14 @@ def test_words_spell_the_line(ptx: str) -> None:
 
 
 def test_operands_say_their_registers() -> None:
-    lines = dict(cells(guide_reference.part("words", "wgmma.mma_async.m64n8k16.f32.f16.f16")))
+    lines = dict(parse_cells(guide_reference.render_part("words", "wgmma.mma_async.m64n8k16.f32.f16.f16")))
     assert lines["`{d0, d1, d2, d3}`"].startswith("4 × .f32: D") and lines["`a_desc`"] == ".b64: matrix descriptor of A"
 
 
-@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+@pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 def test_ptx_in_the_page_on_reading_assembles() -> None:
-    blocks = re.findall(r"^```ptx\n((?:.*\n)*?)```$", guide_index.source("read-ptx"), re.M)
+    blocks = re.findall(r"^```ptx\n((?:.*\n)*?)```$", guide_index.read_source("read-ptx"), re.M)
     declared = ".reg .pred p, q; .reg .b32 v, hi, lo, lane, tile; .reg .f32 f; .reg .b16 h;"
     source = f".version 9.0\n.target sm_90\n.address_size 64\n.entry k() {{ {declared}\n{''.join(blocks)}\nret; }}"
-    code, said = assembler._run(source, "sm_90")
+    code, said = assembler._run_ptxas(source, "sm_90")
     assert len(blocks) == 2 and code == 0, said

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.read.whole import whole
+from lanescope.app.read.answer import read_and_verify
 from lanescope.shared.storage import storage
-from lanescope.workbench import Bench, bench
-from lanescope.workbench.check import check
+from lanescope.workbench import Bench, build_bench
+from lanescope.workbench.check import check_text
 from tests.client import Client
-from tests.command import lanescope
-from tests.written_kernels import WAYS, Kernel, Operand
+from tests.command import run_lanescope
+from tests.written_kernels import WAYS, OperandTile, WrittenKernel
 
-PLAIN = Kernel(Operand(64, 16, "none"), Operand(48, 16, "none"))
+PLAIN = WrittenKernel(OperandTile(64, 16, "none"), OperandTile(48, 16, "none"))
 PASTED = {  # the ways in which a reader pastes it
     "a file": lambda kernel: kernel.whole(),
     "an article with its prose and fences": lambda kernel: kernel.article(),
@@ -32,17 +32,17 @@ PASTED = {  # the ways in which a reader pastes it
 }
 # dtype, A, B: each swizzle, both majors, both orders of atoms
 TILES = [
-    ("f16", Operand(64, 16, "none"), Operand(32, 32, "none", k_first=True)),
-    ("bf16", Operand(64, 64, "128B"), Operand(128, 64, "64B")),
-    ("f16", Operand(64, 16, "64B", "MN"), Operand(96, 16, "none", "MN")),
-    ("bf16", Operand(64, 32, "128B", "MN", k_first=True), Operand(64, 32, "32B", k_first=True)),
-    ("f16", Operand(64, 32, "32B", "MN"), Operand(128, 32, "128B", "MN")),
-    ("e4m3", Operand(64, 128, "128B"), Operand(64, 64, "32B")),
-    ("s8", Operand(64, 64, "64B", k_first=True), Operand(32, 32, "none")),
-    ("tf32", Operand(64, 32, "128B"), Operand(40, 16, "64B", k_first=True)),
+    ("f16", OperandTile(64, 16, "none"), OperandTile(32, 32, "none", k_first=True)),
+    ("bf16", OperandTile(64, 64, "128B"), OperandTile(128, 64, "64B")),
+    ("f16", OperandTile(64, 16, "64B", "MN"), OperandTile(96, 16, "none", "MN")),
+    ("bf16", OperandTile(64, 32, "128B", "MN", k_first=True), OperandTile(64, 32, "32B", k_first=True)),
+    ("f16", OperandTile(64, 32, "32B", "MN"), OperandTile(128, 32, "128B", "MN")),
+    ("e4m3", OperandTile(64, 128, "128B"), OperandTile(64, 64, "32B")),
+    ("s8", OperandTile(64, 64, "64B", k_first=True), OperandTile(32, 32, "none")),
+    ("tf32", OperandTile(64, 32, "128B"), OperandTile(40, 16, "64B", k_first=True)),
 ]
 SPELLED = [
-    Kernel(a, b, dtype, kind, way, names=names)
+    WrittenKernel(a, b, dtype, kind, way, names=names)
     for ((dtype, a, b), kind), way, names in zip(
         product(TILES, ("flagged", "composed", "atom")),
         cycle(WAYS),
@@ -51,47 +51,47 @@ SPELLED = [
     )
 ]
 SPELLED += [
-    Kernel(replace(PLAIN.a, k=32, k_first=first), replace(PLAIN.b, k=16), "bf16", "plain", way)
+    WrittenKernel(replace(PLAIN.a, k=32, k_first=first), replace(PLAIN.b, k=16), "bf16", "plain", way)
     for way, first in zip(WAYS, cycle([False, True]), strict=False)
 ]
 
 
-def lies(made: Bench, name: str, kernel: Kernel) -> list[int]:
+def list_addresses(made: Bench, name: str, kernel: WrittenKernel) -> list[int]:
     """Where the workbench puts some elements of an operand, from the tile's start."""
     own = next(one for one in made.operands if one.name == name)
     assert own.stored is not None
     stored = storage({**own.stored, "base": 0}, kernel.bits, own.major)
-    return [int(stored.address(mn, k)) for mn, k in sample(getattr(kernel, name))]
+    return [int(stored.address(mn, k)) for mn, k in pick_elements(getattr(kernel, name))]
 
 
-def sample(own: Operand) -> list[tuple[int, int]]:
+def pick_elements(own: OperandTile) -> list[tuple[int, int]]:
     return [(mn, k) for mn in range(0, own.rows, 5) for k in range(0, own.k, 3)]
 
 
 @pytest.mark.parametrize("kernel", SPELLED, ids=str)
-def test_every_spelling_is_stored_as_pycute_says_and_read_right(kernel: Kernel) -> None:
-    made = bench(kernel.whole())
+def test_every_spelling_is_stored_as_pycute_says_and_read_right(kernel: WrittenKernel) -> None:
+    made = build_bench(kernel.whole())
     assert made.verdict == "match", (made.headline, made.missing)
     assert [one.name for one in made.operands] == ["a", "b"]
     for name in "ab":
-        own: Operand = getattr(kernel, name)
-        assert lies(made, name, kernel) == [own.address(mn, k, kernel.bits) for mn, k in sample(own)]
+        own: OperandTile = getattr(kernel, name)
+        assert list_addresses(made, name, kernel) == [own.address(mn, k, kernel.bits) for mn, k in pick_elements(own)]
 
 
 @pytest.mark.parametrize("how", PASTED)
 def test_every_way_of_pasting_ends_in_a_verdict(how: str, tmp_path: Path, client: Client) -> None:
-    """On the workbench, in POST /read, on the page, in `read` and in `check`."""
+    """On the workbench, in POST /read, on the page, in `read` and in `check_text`."""
     text = PASTED[how](PLAIN)
     told = client.post("/api/v1/read", json={"text": text}).json()["bench"]
     assert (told["verdict"], [one["verdict"] for one in told["operands"]]) == ("match", ["match", "match"])
     page = client.post("/read", data={"text": text})
     assert "The descriptors of A and B read what is stored" in page.text
     (file := tmp_path / "kernel.cu").write_text(text)
-    read = lanescope("read", str(file))
+    read = run_lanescope("read", str(file))
     assert read.returncode == 0 and read.stdout.startswith("match: ")
     if "quotes" in how:  # a source file is what it is
         return
-    checked = check(text)
+    checked = check_text(text)
     assert (checked.steps, checked.findings, checked.open) == (2, (), ())
 
 
@@ -105,23 +105,23 @@ def test_exchanged_strides_are_named_at_their_line(how: str, tmp_path: Path, cli
     assert a["steps"][0]["diagnoses"][0]["code"] == "lbo_sbo_swapped" and (a["line"], b["line"]) == (line, None)
     assert re.sub(r"<[^>]*>", "", client.post("/read", data={"text": text}).text).count("LBO and SBO are exchanged")
     (file := tmp_path / "kernel.cu").write_text(text)
-    read = lanescope("read", str(file))
+    read = run_lanescope("read", str(file))
     assert read.returncode == 1 and f"line {line}: lbo_sbo_swapped" in read.stdout
     if "quotes" not in how:
-        (finding,) = check(text).findings
+        (finding,) = check_text(text).findings
         assert finding.code == "lbo_sbo_swapped" and text.count("\n", 0, finding.span[0]) + 1 == line
 
 
 @pytest.mark.parametrize("kernel", SPELLED[::3], ids=str)
 @pytest.mark.parametrize("name", ["a", "b"])
-def test_a_wrong_stride_of_any_spelling_is_found(kernel: Kernel, name: str) -> None:
+def test_a_wrong_stride_of_any_spelling_is_found(kernel: WrittenKernel, name: str) -> None:
     """Each stride that the instruction reads, made twice as large: never a match."""
     text = kernel.whole()
     step = re.search(rf"m{name}\.bitfield\.stride_byte_offset_ = (\d+);", text)
     assert step is not None
-    made = bench(text.replace(step[0], step[0].replace(step[1], str(2 * int(step[1])))))
+    made = build_bench(text.replace(step[0], step[0].replace(step[1], str(2 * int(step[1])))))
     wrong = next(one for one in made.operands if one.name == name)
-    own: Operand = getattr(kernel, name)
+    own: OperandTile = getattr(kernel, name)
     deep = 256 // kernel.bits > 8 if own.major == "MN" and own.swizzle != "none" else own.rows > 8
     assert wrong.verdict == ("mismatch" if deep else "match")
 
@@ -129,49 +129,49 @@ def test_a_wrong_stride_of_any_spelling_is_found(kernel: Kernel, name: str) -> N
 # what the text leaves open -------------------------------------------------------------------------------------------
 
 
-def changed(text: str, old: str, new: str) -> str:
+def replace_text(text: str, old: str, new: str) -> str:
     assert old in text
     return text.replace(old, new)
 
 
-def missing(text: str) -> str:
-    made = bench(text)
+def format_missing(text: str) -> str:
+    made = build_bench(text)
     assert made.verdict == "unknown", made.headline
     return " ".join(made.missing)
 
 
 def test_a_size_that_the_text_does_not_give_is_named() -> None:
-    text = changed(PLAIN.whole(), "make_shape(Int<64>{}, Int<16>{})", "make_shape(Int<TileM>{}, Int<16>{})")
-    assert "The layout of left, which holds A, depends on TileM" in missing(text)
+    text = replace_text(PLAIN.whole(), "make_shape(Int<64>{}, Int<16>{})", "make_shape(Int<TileM>{}, Int<16>{})")
+    assert "The layout of left, which holds A, depends on TileM" in format_missing(text)
 
 
 def test_a_layout_that_a_function_without_code_makes_is_named() -> None:
     text = re.sub(r"left_where = [^;]*;", "left_where = pick_layout<T>(64, 16);", PLAIN.whole())
-    assert "depends on pick_layout" in missing(text)
+    assert "depends on pick_layout" in format_missing(text)
 
 
 def test_a_block_that_does_not_divide_the_shape_is_refused_as_cute_does() -> None:
-    text = changed(PLAIN.whole(), "make_shape(Int<64>{}, Int<16>{})", "make_shape(Int<64>{}, Int<20>{})")
-    assert "does not divide the target shape" in missing(text)
+    text = replace_text(PLAIN.whole(), "make_shape(Int<64>{}, Int<16>{})", "make_shape(Int<64>{}, Int<20>{})")
+    assert "does not divide the target shape" in format_missing(text)
 
 
 def test_two_layouts_of_one_buffer_are_not_chosen_from() -> None:
     again = "  auto other = make_tensor(make_smem_ptr(left), make_layout(make_shape(64, 16)));\n  __syncthreads();"
-    assert "several tensors over its buffer" in missing(changed(PLAIN.whole(), "  __syncthreads();", again))
+    assert "several tensors over its buffer" in format_missing(replace_text(PLAIN.whole(), "  __syncthreads();", again))
 
 
 def test_a_tensor_of_an_output_in_the_same_buffer_is_not_the_operand() -> None:
     """The names of the tensors say which is A's."""
     kernel = replace(PLAIN, names=("shared_a", "shared_b"))
-    text = changed(kernel.whole(), "auto shared_a_view", "auto sA")
-    text = changed(text, "shared_a_view(t, j)", "sA(t, j)")
+    text = replace_text(kernel.whole(), "auto shared_a_view", "auto sA")
+    text = replace_text(text, "shared_a_view(t, j)", "sA(t, j)")
     again = "  auto sOut = make_tensor(make_smem_ptr(shared_a), make_layout(make_shape(64, 16)));\n  __syncthreads();"
-    assert bench(changed(text, "  __syncthreads();", again)).verdict == "match"
+    assert build_bench(replace_text(text, "  __syncthreads();", again)).verdict == "match"
 
 
 def test_a_descriptor_that_begins_past_its_tensor_reads_the_wrong_bytes() -> None:
-    text = changed(PLAIN.whole(), "cast_smem_ptr_to_uint(left)", "cast_smem_ptr_to_uint(left + 64)")
-    (first, _) = bench(text).operands
+    text = replace_text(PLAIN.whole(), "cast_smem_ptr_to_uint(left)", "cast_smem_ptr_to_uint(left + 64)")
+    (first, _) = build_bench(text).operands
     assert first.verdict == "mismatch" and first.steps[0].read - (first.steps[0].expected or 0) == 128
 
 
@@ -184,14 +184,14 @@ def test_two_tensors_of_one_buffer_lie_where_they_begin() -> None:
     text = text.replace("make_smem_ptr(right)", "make_smem_ptr(both + 1024)").replace(
         "uint(right)", "uint(both + 1024)"
     )
-    made = bench(text)
+    made = build_bench(text)
     assert made.verdict == "match" and [o.stored and o.stored["base"] for o in made.operands] == [0x400, 0x400 + 2048]
-    assert bench(text.replace("uint(both + 1024)", "uint(both + 512)")).verdict == "mismatch"
+    assert build_bench(text.replace("uint(both + 1024)", "uint(both + 512)")).verdict == "mismatch"
 
 
 def test_a_pointer_that_counts_other_elements_is_not_taken_for_the_instructions() -> None:
-    text = changed(PLAIN.whole(), "make_smem_ptr(left)", "make_smem_ptr(reinterpret_cast<float*>(left))")
-    assert "its pointer counts 32 bits, the instruction reads elements of 16" in missing(text)
+    text = replace_text(PLAIN.whole(), "make_smem_ptr(left)", "make_smem_ptr(reinterpret_cast<float*>(left))")
+    assert "its pointer counts 32 bits, the instruction reads elements of 16" in format_missing(text)
 
 
 def test_tiles_that_are_filled_by_hand_have_the_layout_of_their_name() -> None:
@@ -204,8 +204,8 @@ def test_tiles_that_are_filled_by_hand_have_the_layout_of_their_name() -> None:
         shape, stride = own.tuples(16)
         text = f"using Smem{letter} = Layout<{shape}, {stride}>;\n{text}"
         text = re.sub(rf"  auto {name}_where = [^;]*;\n", "", text)
-    assert bench(text).verdict == "match"
-    assert bench(text.replace("stride_byte_offset_ = 8", "stride_byte_offset_ = 16")).verdict == "mismatch"
+    assert build_bench(text).verdict == "match"
+    assert build_bench(text.replace("stride_byte_offset_ = 8", "stride_byte_offset_ = 16")).verdict == "mismatch"
 
 
 # the transpose immediates, the union, the exit status ----------------------------------------------------------------
@@ -213,9 +213,9 @@ def test_tiles_that_are_filled_by_hand_have_the_layout_of_their_name() -> None:
 
 def test_the_immediates_of_an_asm_statement_count_where_its_descriptors_are_open() -> None:
     """The words reach the asm through a function without code: the text still says that A is MN-major."""
-    kernel = Kernel(Operand(64, 16, "128B", "MN"), Operand(32, 16, "none"), "f16", "atom")
-    text = changed(kernel.whole(), '"l"(bits_a), "l"(bits_b)', '"l"(passed(bits_a, t)), "l"(passed(bits_b, t))')
-    made = bench(text)
+    kernel = WrittenKernel(OperandTile(64, 16, "128B", "MN"), OperandTile(32, 16, "none"), "f16", "atom")
+    text = replace_text(kernel.whole(), '"l"(bits_a), "l"(bits_b)', '"l"(passed(bits_a, t)), "l"(passed(bits_b, t))')
+    made = build_bench(text)
     assert {one.name: (one.major, one.verdict) for one in made.operands} == {"a": ("MN", "match"), "b": ("K", "match")}
     assert not any(one.key.startswith("major.") for one in made.assumed)
 
@@ -230,19 +230,22 @@ for (int k = 0; k < 4; ++k) {
 
 
 def test_what_is_taken_for_a_missing_union_is_said() -> None:
-    (one,) = (a for a in bench(PLAIN.whole(union=False)).assumed if a.key.startswith("type."))
+    (one,) = (a for a in build_bench(PLAIN.whole(union=False)).assumed if a.key.startswith("type."))
     assert (one.key, one.value) == ("type.Matrix64", "GmmaDescriptor") and "CUTLASS" in one.said
-    told = whole(PLAIN.whole(union=False), {})
+    told = read_and_verify(PLAIN.whole(union=False), {})
     assert told.bench and told.assumed and told.caution
     assert told.assumed["type.Matrix64"] == "GmmaDescriptor" and one.said in told.bench.detail
     assert told.caution == (one.said,), "the page is amber, not green"
-    assert "type.Matrix64" not in (whole(PLAIN.whole(), {}).assumed or {})
+    assert "type.Matrix64" not in (read_and_verify(PLAIN.whole(), {}).assumed or {})
 
 
 def test_an_address_without_a_promised_alignment_is_said() -> None:
     """A word is right at a multiple of 16 bytes alone: what the text does not promise is listed and told."""
     text = "extern __shared__ half sA[];\n" + ADDRESSED
-    told, promised = whole(text, {}), whole(text.replace("__shared__", "__shared__ __align__(1024)"), {})
+    told, promised = (
+        read_and_verify(text, {}),
+        read_and_verify(text.replace("__shared__", "__shared__ __align__(1024)"), {}),
+    )
     assert told.bench and told.bench.verdict == "match" and promised.bench and promised.bench.verdict == "match"
     assert told.assumed and "at.sA" in told.assumed and "Taken 1024-byte aligned: sA." in told.bench.detail
     assert "at.sA" not in (promised.assumed or {}) and "Taken" not in promised.bench.detail
@@ -252,7 +255,7 @@ def test_a_type_that_the_text_defines_is_its_own() -> None:
     """Other widths under CUTLASS's names: SBO is 13 bits wide and LBO begins a bit later."""
     union = "union Matrix64 { uint64_t raw; struct { uint64_t start_address_ : 14, : 3, leading_byte_offset_ : 14, : 1,"
     union += " stride_byte_offset_ : 14, : 16, layout_type_ : 2; uint64_t base_offset_; } bitfield; };\n"
-    made = bench(union + PLAIN.whole(union=False))
+    made = build_bench(union + PLAIN.whole(union=False))
     assert made.verdict != "match" and not any(one.key.startswith("type.") for one in made.assumed)
 
 
@@ -277,11 +280,11 @@ BUILDER = "uint64_t da = ((uint64_t)(addr & 0x3FFFF) >> 4) | 1ull << 16 | 64ull 
 )
 def test_read_ends_with_status_1_where_descriptors_have_no_verdict(text: str, status: int, tmp_path: Path) -> None:
     (file := tmp_path / "text").write_text(text)
-    assert lanescope("read", str(file)).returncode == status
+    assert run_lanescope("read", str(file)).returncode == status
 
 
 def test_the_help_says_so() -> None:
-    said = " ".join(lanescope("read", "--help").stdout.split())
+    said = " ".join(run_lanescope("read", "--help").stdout.split())
     assert "Exit status 1 where it is unknown, where ptxas refuses a line, where there is no verdict" in said
 
 
@@ -315,9 +318,9 @@ void launch() {
 
 def test_layouts_may_come_as_template_arguments() -> None:
     text = HEADER + ARGUMENTS
-    made = bench(text.replace("SBO_A", "64ull"))
+    made = build_bench(text.replace("SBO_A", "64ull"))
     assert made.verdict == "match" and [len(one.steps) for one in made.operands] == [4, 4]
-    wrong = bench(text.replace("SBO_A", "32ull"))
+    wrong = build_bench(text.replace("SBO_A", "32ull"))
     assert [one.verdict for one in wrong.operands] == ["mismatch", "match"]
 
 
@@ -342,19 +345,19 @@ int main() { kernel<64, 32><<<1, 128>>>(x, y); }
 
 
 def test_sizes_may_come_from_the_launch() -> None:
-    made = bench(HEADER + BY_HAND)
+    made = build_bench(HEADER + BY_HAND)
     assert made.verdict == "match" and [len(one.steps) for one in made.operands] == [2, 2]
-    assert bench(HEADER + BY_HAND.replace("step * 16 * Rows", "step * 8 * Rows")).verdict == "mismatch"
+    assert build_bench(HEADER + BY_HAND.replace("step * 16 * Rows", "step * 8 * Rows")).verdict == "mismatch"
 
 
 def test_each_kernel_of_a_file_has_its_own_tensors() -> None:
     """Two kernels with buffers of the same names and tiles of other sizes."""
     first = PLAIN.whole()
-    second = Kernel(Operand(64, 32, "none"), Operand(64, 32, "none", k_first=True)).whole(union=False)
+    second = WrittenKernel(OperandTile(64, 32, "none"), OperandTile(64, 32, "none", k_first=True)).whole(union=False)
     second = second.replace("void multiply(", "void again(").replace("using T = cute::half_t;\n", "")
-    made = bench(first + second)
+    made = build_bench(first + second)
     assert made.verdict == "match" and len(made.operands) == 4
-    wrong = bench(first + second.replace("stride_byte_offset_ = 8", "stride_byte_offset_ = 16"))
+    wrong = build_bench(first + second.replace("stride_byte_offset_ = 8", "stride_byte_offset_ = 16"))
     assert [one.verdict for one in wrong.operands].count("mismatch") == 1
 
 
@@ -363,4 +366,4 @@ def test_an_epilogue_that_writes_over_a_tile_says_nothing_of_it() -> None:
     text = re.sub(r"  auto left_view = ([^;]*);", r"  Tensor sC = \1;", PLAIN.whole()).replace(
         "left_view(t, j)", "sC(t, j)"
     )
-    assert "does not say how A is stored" in missing(text)
+    assert "does not say how A is stored" in format_missing(text)

@@ -17,12 +17,12 @@ from lanescope.ptx import catalog
 FOLDER = Path(__file__).parent / "golden" / "hardware"
 
 
-def measured(name: str, key: str) -> dict[str, Any]:
+def read_measured(name: str, key: str) -> dict[str, Any]:
     return json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))[key]
 
 
-WMMA = measured("wmma", "fragments")
-SPARSE = measured("mma_sp", "variants")
+WMMA = read_measured("wmma", "fragments")
+SPARSE = read_measured("mma_sp", "variants")
 
 
 @pytest.mark.parametrize("key", WMMA)
@@ -54,11 +54,11 @@ def test_sparse(key: str, ordered: str) -> None:
     variant = SPARSE[key]
     at_4, supplier = np.array(variant["a_at_0x4"]), np.array(variant["nibble_lane_index"])
     assert np.array_equal(op.rows, at_4[..., 0]) and np.array_equal(op.cols, at_4[..., 1])
-    thread, bit = op.sparsity.suppliers(int(selector))
+    thread, bit = op.sparsity.find_suppliers(int(selector))
     assert np.array_equal(thread, supplier[..., 0]) and np.array_equal(bit // 4, supplier[..., 1])
     stored = op.coords["col"]
     for word, expected in ((0x44444444, at_4[..., 1]), (0xEEEEEEEE, np.array(variant["k_at_0xE"]))):
-        assert np.array_equal(op.sparsity.dense_columns(stored, [word] * 32, int(selector)), expected)
+        assert np.array_equal(op.sparsity.list_dense_columns(stored, [word] * 32, int(selector)), expected)
 
 
 def test_every_sparse_map_was_measured_or_is_one_that_was() -> None:

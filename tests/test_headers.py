@@ -10,12 +10,12 @@ import pytest
 from fastapi import FastAPI
 
 from lanescope.app.kit.examples import BODIES
-from lanescope.app.kit.headers import Headers
+from lanescope.app.kit.headers import SecurityHeaders
 from lanescope.app.kit.settings import Settings
-from lanescope.app.kit.wire import Body, _coding
+from lanescope.app.kit.wire import CachedBody, _select_coding
 from lanescope.app.main import create_app
 from tests import asgi
-from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, get
+from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, fetch
 
 ROOT = Path(__file__).parents[1]
 
@@ -38,7 +38,7 @@ ALWAYS = {"x-content-type-options": "nosniff", "referrer-policy": "same-origin"}
     ],
 )
 def test_pages_run_and_take_nothing_but_ours(app: FastAPI, path: str) -> None:
-    headers = get(app, path).headers
+    headers = fetch(app, path).headers
     rules = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
     style = rules.pop("style-src").split()
     assert style[0] == "'self'" and all(re.fullmatch(r"'sha256-[\w+/]{43}='", part) for part in style[1:])
@@ -76,7 +76,7 @@ def test_pages_run_and_take_nothing_but_ours(app: FastAPI, path: str) -> None:
     ],
 )
 def test_pictures_and_data_are_for_everybody_and_run_nothing(app: FastAPI, path: str) -> None:
-    headers = get(app, path).headers
+    headers = fetch(app, path).headers
     assert (
         headers.items()
         >= {
@@ -100,7 +100,7 @@ def test_pictures_and_data_are_for_everybody_and_run_nothing(app: FastAPI, path:
     ],
 )
 def test_files_of_the_pages_and_what_is_posted_stay_here(app: FastAPI, method: str, path: str) -> None:
-    headers = get(app, path, method, BODIES["/api/v1/banks"] if method == "POST" else b"").headers
+    headers = fetch(app, path, method, BODIES["/api/v1/banks"] if method == "POST" else b"").headers
     assert (
         headers.items() >= {**ALWAYS, "cross-origin-resource-policy": "same-origin"}.items()
         and "access-control-allow-origin" not in headers
@@ -109,14 +109,14 @@ def test_files_of_the_pages_and_what_is_posted_stay_here(app: FastAPI, method: s
 
 def test_frames_are_a_setting() -> None:
     app = create_app(settings=Settings(frame_ancestors="https://docs.example.org"))
-    assert get(app, PAGE).headers["content-security-policy"].endswith("; frame-ancestors https://docs.example.org")
-    assert Headers("'none'").page[2][1].endswith(b"'none'")
+    assert fetch(app, PAGE).headers["content-security-policy"].endswith("; frame-ancestors https://docs.example.org")
+    assert SecurityHeaders("'none'").page[2][1].endswith(b"'none'")
 
 
 def test_a_304_leaves_the_headers_that_the_client_has(app: FastAPI) -> None:
     for path in (PAGE, PICTURE):
-        first = get(app, path)
-        again = get(app, path, headers={"if-none-match": first.headers["etag"]})
+        first = fetch(app, path)
+        again = fetch(app, path, headers={"if-none-match": first.headers["etag"]})
         assert (
             again.status == 304
             and "content-security-policy" not in again.headers
@@ -145,28 +145,28 @@ def test_no_page_needs_an_inline_style_or_script() -> None:
 
 @pytest.mark.parametrize("form", ["{tag}", "W/{tag}", '"x", {tag}', '"x" ,W/{tag}, "y"', "*", " * "])
 def test_a_tag_that_the_client_has_is_304(app: FastAPI, form: str) -> None:
-    tag = get(app, OPERAND).headers["etag"]
+    tag = fetch(app, OPERAND).headers["etag"]
     for path in (OPERAND, PAGE):
-        tag = get(app, path).headers["etag"]
+        tag = fetch(app, path).headers["etag"]
         for method in ("GET", "HEAD"):
-            answer = get(app, path, method, headers={"if-none-match": form.format(tag=tag)})
+            answer = fetch(app, path, method, headers={"if-none-match": form.format(tag=tag)})
             assert answer.status == 304 and not answer.body and answer.headers["etag"] == tag
 
 
 @pytest.mark.parametrize("form", ['"x"', "{bare}", '"{bare}x"', '"x{bare}"', "", '"*"'])
 def test_another_tag_is_200(app: FastAPI, form: str) -> None:
-    tag = get(app, OPERAND).headers["etag"]
-    assert get(app, OPERAND, headers={"if-none-match": form.format(bare=tag.strip('"'))}).status == 200
+    tag = fetch(app, OPERAND).headers["etag"]
+    assert fetch(app, OPERAND, headers={"if-none-match": form.format(bare=tag.strip('"'))}).status == 200
 
 
 def test_the_tag_of_another_coding_is_200(app: FastAPI) -> None:
-    plain, packed = (get(app, OPERAND, headers={"accept-encoding": coding}) for coding in ("identity", "br"))
+    plain, packed = (fetch(app, OPERAND, headers={"accept-encoding": coding}) for coding in ("identity", "br"))
     assert plain.headers["etag"] != packed.headers["etag"]
-    assert get(app, OPERAND, headers={"accept-encoding": "br", "if-none-match": plain.headers["etag"]}).status == 200
+    assert fetch(app, OPERAND, headers={"accept-encoding": "br", "if-none-match": plain.headers["etag"]}).status == 200
 
 
 def test_a_refusal_is_never_304(app: FastAPI) -> None:
-    assert get(app, "/smem?mn=7", headers={"if-none-match": "*"}).status == 422
+    assert fetch(app, "/smem?mn=7", headers={"if-none-match": "*"}).status == 422
 
 
 @pytest.mark.parametrize(
@@ -193,12 +193,12 @@ def test_a_refusal_is_never_304(app: FastAPI) -> None:
     ],
 )
 def test_the_coding_is_the_one_liked_best(app: FastAPI, accepted: str, coding: str) -> None:
-    assert _coding(accepted) == coding
-    assert get(app, OPERAND, headers={"accept-encoding": accepted}).headers.get("content-encoding", "") == coding
+    assert _select_coding(accepted) == coding
+    assert fetch(app, OPERAND, headers={"accept-encoding": accepted}).headers.get("content-encoding", "") == coding
 
 
 def test_tags_in_several_headers_are_one_list() -> None:
-    body = Body(b"x" * 9, "text/plain")
+    body = CachedBody(b"x" * 9, "text/plain")
     told: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -209,6 +209,10 @@ def test_tags_in_several_headers_are_one_list() -> None:
         await body({"type": "http", "headers": headers}, None, send)  # type: ignore[arg-type]
         return int(told[-2]["status"])
 
-    assert asgi.run(ask()) == 200
+    assert asgi.run_coroutine(ask()) == 200
     tag = dict(told[0]["headers"])[b"etag"]
-    assert [asgi.run(ask(*tags)) for tags in ((tag, b'"y"'), (b'"y"', tag), (b'"y"', b'"z"'))] == [304, 304, 200]
+    assert [asgi.run_coroutine(ask(*tags)) for tags in ((tag, b'"y"'), (b'"y"', tag), (b'"y"', b'"z"'))] == [
+        304,
+        304,
+        200,
+    ]

@@ -41,21 +41,21 @@ def test_its_figures_are_those_of_the_files(client: Client) -> None:
 def test_numbers_beside_a_picture_lie_inside_it() -> None:
     from lanescope.app.home import draw
 
-    picture = draw.labelled(facts.PICTURED)
+    picture = draw.draw_labelled(facts.PICTURED)
     ends = [float(x) for x in re.findall(r'<text x="([\d.-]+)"[^>]*text-anchor="end"', picture)]
     ends += [float(x) for x in re.findall(r'text-anchor="end"[^>]*><tspan x="([\d.-]+)"', picture)]
     assert len(ends) >= 1 and min(ends) >= 10
 
 
 def test_a_run_that_differs_is_not_called_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = json.loads(json.dumps(catalog.evidence_files()))
+    files = json.loads(json.dumps(catalog.load_evidence()))
     form = next(iter(files[1]["results"]))
     files[1]["results"][form] = {"fragment": "lane 3 holds row 1"}
     files[0]["descriptors"] = {"one": {"ran": 40, "agreed": 39}}
     files[1]["descriptors"] = {}
-    before = facts.proof()
-    monkeypatch.setattr(catalog, "evidence_files", lambda: tuple(files))
-    told = facts.proof()
+    before = facts.count_evidence()
+    monkeypatch.setattr(catalog, "load_evidence", lambda: tuple(files))
+    told = facts.count_evidence()
     assert (told.forms, told.agreed) == (before.forms, before.agreed - 1)
     assert (told.descriptors, told.descriptors_agreed) == (40, 39)
 

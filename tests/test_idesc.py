@@ -13,10 +13,17 @@ from typing import Any
 import pytest
 
 from lanescope.app.main import create_app
-from lanescope.bits import Field
+from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
-from lanescope.blackwell.idesc import Idesc, encode, forms, legal_forms, problems, warnings
-from lanescope.blackwell.kind import FORMS, Kind, Part
+from lanescope.blackwell.idesc import (
+    IdescWord,
+    encode,
+    find_legal_forms,
+    find_problems,
+    find_problems_by_form,
+    find_warnings,
+)
+from lanescope.blackwell.kind import FORMS, KindField, MmaKind
 from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
@@ -29,14 +36,14 @@ from tests.ptxas.assembler import Line
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
 SAMPLES = GOLDEN["instruction_descriptor"]["samples"]
-BF16 = Idesc(0x08400490, idesc.kind("f16"))
+BF16 = IdescWord(0x08400490, idesc.get_kind("f16"))
 
 
 # the tables -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("row", KINDS, ids=lambda row: row.name)
-def test_the_fields_are_ptxs(row: Kind) -> None:
+def test_the_fields_are_ptxs(row: MmaKind) -> None:
     """Every bit, every code of every field, and which of them are reserved."""
     known = oracle.FIELDS[row.name]
     assert sum(high - low + 1 for low, high, _, _ in known) == 32
@@ -44,26 +51,26 @@ def test_the_fields_are_ptxs(row: Kind) -> None:
         if name == "reserved":
             assert all(row.reserved_mask >> bit & 1 for bit in range(low, high + 1)), (row.name, low)
             continue
-        part = row.part(name)
+        part = row.get_field(name)
         assert (part.field.low, part.field.high) == (low, high), (row.name, name)
         for value in range(1 << (high - low + 1)):
             word = value << low
             if isinstance(codes, int):
-                assert part.said(word) == str(value << codes) and part.legal(word)
+                assert part.format_code(word) == str(value << codes) and part.is_legal(word)
             else:
-                assert part.legal(word) == (value in codes), (row.name, name, value)
-                assert part.said(word) == codes.get(value, f"reserved ({value})")
+                assert part.is_legal(word) == (value in codes), (row.name, name, value)
+                assert part.format_code(word) == codes.get(value, f"reserved ({value})")
     assert len(row.parts) == len([name for _, _, name, _ in known if name != "reserved"])
 
 
 @pytest.mark.parametrize("row", KINDS, ids=lambda row: row.name)
-def test_m_and_n_are_table_39(row: Kind) -> None:
+def test_m_and_n_are_table_39(row: MmaKind) -> None:
     """Every M and N that the fields can say, dense and sparse, in every form."""
-    m_field, n_field = row.part("m").field, row.part("n").field
+    m_field, n_field = row.get_field("m").field, row.get_field("n").field
     base = encode(row, {"m": 256 if row.scaled else 128, "n": 64}).word
     for sparse, m, n in product((0, 1), range(m_field.most + 1), range(n_field.most + 1)):
-        word = n_field.put(m_field.put(row.part("sparse").field.put(base, sparse), m), n)
-        said = forms(Idesc(word, row))
+        word = n_field.put(m_field.put(row.get_field("sparse").field.put(base, sparse), m), n)
+        said = find_problems_by_form(IdescWord(word, row))
         for form in FORMS:
             ms, ns = oracle.shapes(row.name, form, bool(sparse))
             legal = m * m_field.unit in ms and n * n_field.unit in ns
@@ -76,8 +83,8 @@ def test_as_many_products_as_the_tables_have() -> None:
     for row in KINDS:
         types = [
             (a, b, d)
-            for a, b in product(row.part("a").codes, row.part("b").codes)
-            for d in (row.part("d").codes if row.has("d") else ["f32"])
+            for a, b in product(row.get_field("a").codes, row.get_field("b").codes)
+            for d in (row.get_field("d").codes if row.has_field("d") else ["f32"])
             if not (need := row.needs.get(d, ())) or {a, b} <= set(need)
             if row.name != "f16" or a == b
         ]
@@ -88,21 +95,21 @@ def test_as_many_products_as_the_tables_have() -> None:
 
 def test_the_tables_bite() -> None:
     """A row with two fields exchanged, or a wrong code, is not PTX's."""
-    row = idesc.kind("f16")
+    row = idesc.get_kind("f16")
     moved = tuple(
-        Part(Field(part.name, 16, 16) if part.name == "transpose_a" else part.field, part.codes, part.chosen)
+        KindField(BitField(part.name, 16, 16) if part.name == "transpose_a" else part.field, part.codes, part.chosen)
         for part in row.parts
     )
     with pytest.raises(ValueError, match="overlap"):
-        Kind("f16", moved, 16, row.sizes, "", "")
+        MmaKind("f16", moved, 16, row.sizes, "", "")
     with pytest.raises(ValueError, match="does not fit"):
-        Kind("x", (Part(Field("a", 0, 0), {"f16": 2}),), 16, {}, "", "")
+        MmaKind("x", (KindField(BitField("a", 0, 0), {"f16": 2}),), 16, {}, "", "")
 
 
 # CUTLASS's words ------------------------------------------------------------------------------------------------------
 
 
-def _wish(sample: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
+def _parse_wish(sample: dict[str, Any]) -> tuple[MmaKind, dict[str, Any]]:
     """A sample of CUTLASS as kind and wish."""
     four = sample["a"] == "mx_e2m1"
     a, b = (sample[side].removeprefix("mx_") for side in "ab")
@@ -110,10 +117,10 @@ def _wish(sample: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
         name = "mxf4nvf4" if four else "mxf8f6f4"
     else:
         name = {"f16": "f16", "tf32": "tf32", "s8": "i8"}.get(a, "f8f6f4")
-    row = idesc.kind(name)
+    row = idesc.get_kind(name)
     same = {"ta": "transpose_a", "tb": "transpose_b", "na": "negate_a", "nb": "negate_b", "sat": "saturate"}
     wish = {"a": a, "b": b, "m": sample["m"], "n": sample["n"], "sparse": sample["sp"]}
-    wish |= {ours: sample[theirs] for theirs, ours in same.items() if theirs in sample and row.has(ours)}
+    wish |= {ours: sample[theirs] for theirs, ours in same.items() if theirs in sample and row.has_field(ours)}
     if row.scaled:
         wish |= {"scale_type": sample["s"], "sfa_id": sample["ia"], "sfb_id": sample["ib"]}
         wish |= {"k": "96" if sample["k"] else "64"} if four else {}
@@ -124,14 +131,14 @@ def _wish(sample: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["desc"])
 def test_cutlass_says_the_same_word(sample: dict[str, Any]) -> None:
-    row, wish = _wish(sample)
+    row, wish = _parse_wish(sample)
     word = int(sample["desc"], 0)
-    read = Idesc(word, row)
+    read = IdescWord(word, row)
     assert (read.m, read.n, read.types["a"], read.types["b"]) == (wish["m"], wish["n"], wish["a"], wish["b"])
     if row.name == "mxf4nvf4" and wish["sfa_id"] % 2:
         with pytest.raises(LayoutError, match="The code 3 of scale A id is not in kind::mxf4nvf4: 0 or 2"):
             encode(row, wish)
-        assert read.said("sfa_id") == "reserved (3)"
+        assert read.format_field("sfa_id") == "reserved (3)"
     elif row.name == "mxf4nvf4" and wish["scale_type"] == "ue4m3" and wish["sfa_id"]:
         with pytest.raises(LayoutError, match=r"scale A id is 2\. ue4m3 means scale_vec::4X, .* must be 0"):
             encode(row, wish)
@@ -140,80 +147,81 @@ def test_cutlass_says_the_same_word(sample: dict[str, Any]) -> None:
 
 
 def test_the_words_of_the_sheet() -> None:
-    assert encode(idesc.kind("f16"), {"a": "bf16", "b": "bf16", "d": "f32", "m": 128, "n": 256}).word == 0x08400490
-    assert encode(idesc.kind("mxf8f6f4"), {"m": 128, "n": 128}).word == 0x08A00000
-    assert encode(idesc.kind("mxf4nvf4"), {"m": 256, "n": 256, "scale_type": "ue4m3"}).word == 0x10400480
+    assert encode(idesc.get_kind("f16"), {"a": "bf16", "b": "bf16", "d": "f32", "m": 128, "n": 256}).word == 0x08400490
+    assert encode(idesc.get_kind("mxf8f6f4"), {"m": 128, "n": 128}).word == 0x08A00000
+    assert encode(idesc.get_kind("mxf4nvf4"), {"m": 256, "n": 256, "scale_type": "ue4m3"}).word == 0x10400480
 
 
-def _legal() -> list[tuple[Idesc, str]]:
+def _list_legal_words() -> list[tuple[IdescWord, str]]:
     """A word of every kind, density, form and K, with a form it is legal in."""
     out = []
     for row in KINDS:
         for (form, sparse), size in row.sizes.items():
             wish = {"m": size.m[-1], "n": size.n[-1], "sparse": int(sparse)}
             out.append((encode(row, wish, form), form))
-            if row.has("k") and not sparse and form == "cta_group::2":
+            if row.has_field("k") and not sparse and form == "cta_group::2":
                 out.append((encode(row, {**wish, "k": 96}, form), form))
     return out
 
 
-@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+@pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 def test_ptxas_takes_every_opcode() -> None:
-    given = _legal()
+    given = _list_legal_words()
     assert len(given) == 36 + 2
     lines = []
     for made, form in given:
         metadata, scales = ["[r3]"] * made.sparse, ["[r4]", "[r5]"] if made.kind.scaled else []
         operands = ", ".join(["[r0]", "q0", "q1", *metadata, "r2", *scales, "p"])
-        lines.append(Line(code.opcode(made, form), operands))
+        lines.append(Line(code.get_opcode(made, form), operands))
     deep = [n for n, (made, _) in enumerate(given) if made.k == 96]
-    good = assembler.accepted([line for n, line in enumerate(lines) if n not in deep], "sm_100a", "9.0")
+    good = assembler.find_accepted([line for n, line in enumerate(lines) if n not in deep], "sm_100a", "9.0")
     group = [n for n in range(len(lines)) if n not in deep]
     assert [lines[group[n]].ptx for n in range(len(group)) if n not in good] == []
     one = [n for n, (made, form) in enumerate(given) if made.k == 96]
-    assert len(assembler.accepted([lines[n] for n in one], "sm_103a", "9.0")) == 2
+    assert len(assembler.find_accepted([lines[n] for n in one], "sm_103a", "9.0")) == 2
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_the_statements_compile() -> None:
     head = (
         'extern "C" __global__ void k(unsigned d_tmem, unsigned long long a_desc, unsigned long long b_desc,'
         " unsigned accumulate, unsigned metadata_tmem, unsigned scale_a_tmem, unsigned scale_b_tmem) {\n"
     )
     body = "\n".join(
-        f"{{ {code.constant(made)}\n{code.statement(made, form)} }}"
-        for made, form in _legal()
+        f"{{ {code.render_constant(made)}\n{code.render_statement(made, form)} }}"
+        for made, form in _list_legal_words()
         if form != "cta_group::2"
     )
     ptx, log = nvrtc.compile_ptx(f"typedef unsigned uint32_t;\n{head}{body}\n}}\n", "sm_100a")
-    assert not log and ptx.count("tcgen05.mma") == len([1 for _, form in _legal() if form != "cta_group::2"])
+    assert not log and ptx.count("tcgen05.mma") == len([1 for _, form in _list_legal_words() if form != "cta_group::2"])
 
 
 CUTLASS = Path(assembler.sysconfig.get_paths()["purelib"]) / "cutlass_library" / "source" / "include"
 
 
 @pytest.mark.skipif(
-    cpp.compiler() is None or nvrtc.headers() is None or not CUTLASS.is_dir(), reason="no compiler, CUDA or CUTLASS"
+    cpp.find_compiler() is None or nvrtc.find_headers() is None or not CUTLASS.is_dir(),
+    reason="no compiler, CUDA or CUTLASS",
 )
 def test_cutlass_compiles_to_the_same_word(tmp_path: Path) -> None:
     """The code for CUTLASS, compiled with its headers: each assertion in it holds."""
-    made = [one for one, _ in _legal()]
+    made = [one for one, _ in _list_legal_words()]
     extra = {"transpose_a": 1, "transpose_b": 1, "negate_b": 1}
-    made += [encode(idesc.kind("f16"), {"m": 128, "n": 64, **extra, "max_shift": 8})]
+    made += [encode(idesc.get_kind("f16"), {"m": 128, "n": 64, **extra, "max_shift": 8})]
     made += [
-        encode(idesc.kind("i8"), {"a": "s8", "m": 64, "n": 32, "saturate": 1, "sparse": 1}),
-        encode(idesc.kind("tf32"), {"m": 64, "n": 32, "sparse": 1, "sparsity_selector": 1}),
+        encode(idesc.get_kind("i8"), {"a": "s8", "m": 64, "n": 32, "saturate": 1, "sparse": 1}),
+        encode(idesc.get_kind("tf32"), {"m": 64, "n": 32, "sparse": 1, "sparsity_selector": 1}),
     ]
-    made += [encode(idesc.kind("f8f6f4"), {"a": a, "b": "e5m2", "m": 64, "n": 32}) for a in oracle._F8.values()]
-    made += [encode(idesc.kind("mxf8f6f4"), {"m": 128, "n": 32, "sfa_id": 3, "sfb_id": 1})]
-    body = "\n".join(f"{{ {code.cutlass(one)} }}" for one in made)
+    made += [encode(idesc.get_kind("f8f6f4"), {"a": a, "b": "e5m2", "m": 64, "n": 32}) for a in oracle._F8.values()]
+    made += [encode(idesc.get_kind("mxf8f6f4"), {"m": 128, "n": 32, "sfa_id": 3, "sfb_id": 1})]
+    body = "\n".join(f"{{ {code.render_cutlass(one)} }}" for one in made)
     source = f"#include <cassert>\n#include <cute/arch/mma_sm100_desc.hpp>\nint main() {{\n{body}\n}}\n"
     path = tmp_path / "words.cpp"
     path.write_text(source)
-    cuda = nvrtc.headers()
+    cuda = nvrtc.find_headers()
     assert cuda is not None
     folders = [part for path in (CUTLASS, cuda, cuda / "cccl") for part in ("-isystem", str(path))]
-    command = [str(cpp.compiler()), "-std=c++17", "-w", "-O0", *folders]
+    command = [str(cpp.find_compiler()), "-std=c++17", "-w", "-O0", *folders]
     done = subprocess.run([*command, str(path), "-o", str(tmp_path / "words")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:3000]
     assert subprocess.run([str(tmp_path / "words")]).returncode == 0
@@ -222,46 +230,49 @@ def test_cutlass_compiles_to_the_same_word(tmp_path: Path) -> None:
 # what is refused, and what is said ------------------------------------------------------------------------------------
 
 
-def _codes(word: int, kind: str) -> list[str]:
-    return [notice.code for notice in problems(Idesc(word, idesc.kind(kind)))]
+def _list_codes(word: int, kind: str) -> list[str]:
+    return [notice.code for notice in find_problems(IdescWord(word, idesc.get_kind(kind)))]
 
 
 @pytest.mark.parametrize("kind", ["f8f6f4", "mxf8f6f4"])
 @pytest.mark.parametrize("element", ["e2m1", "e2m3", "e3m2"])
 def test_narrow_elements_in_bytes_may_be_mn_major(kind: str, element: str) -> None:
     """As CUTLASS's narrow_precision tests have them (NN, NT and TT); PTX's Table 54 lists no such row."""
-    word = encode(idesc.kind(kind), {"a": element, "b": element, "m": 128, "n": 64, "transpose_a": "MN"})
-    assert not problems(word) and "cta_group::1" in legal_forms(word)
-    (notice,) = idesc.warnings(word)
+    word = encode(idesc.get_kind(kind), {"a": element, "b": element, "m": 128, "n": 64, "transpose_a": "MN"})
+    assert not find_problems(word) and "cta_group::1" in find_legal_forms(word)
+    (notice,) = idesc.find_warnings(word)
     assert (notice.code, notice.source) == ("narrow_major", "CUTLASS; not run on hardware")
     assert f"A ({element}) is MN-major" in notice.message and "B (" not in notice.message
-    assert not idesc.warnings(encode(idesc.kind(kind), {"a": "e4m3", "m": 128, "n": 64, "transpose_a": "MN"}))
+    assert not idesc.find_warnings(encode(idesc.get_kind(kind), {"a": "e4m3", "m": 128, "n": 64, "transpose_a": "MN"}))
 
 
 @pytest.mark.parametrize("kind", ["mxf4", "mxf4nvf4"])
 def test_packed_elements_are_k_major(kind: str) -> None:
     """CUTLASS's builder refuses the rest: only its mxf8f6f4 takes inputs that are not K-major."""
     with pytest.raises(LayoutError, match="has no MN-major operands"):
-        encode(idesc.kind(kind), {"m": 128, "n": 64, "transpose_b": "MN"})
+        encode(idesc.get_kind(kind), {"m": 128, "n": 64, "transpose_b": "MN"})
 
 
 def test_what_is_illegal_has_a_name() -> None:
-    assert _codes(0x08400490 | 1 << 6, "f16") == ["reserved_bits"]
-    assert _codes(0x08400490 | 2 << 7, "f16") == ["reserved_code"]
-    assert _codes(0x08400480, "f16") == ["d_type"]
-    assert _codes(0x08400490 | 1, "f16") == ["selector_of_dense"] and _codes(0x08400490 | 5, "f16") == []
-    eight = encode(idesc.kind("f8f6f4"), {"m": 128, "n": 64, "sparse": 1}).word
-    assert _codes(eight | 1, "f8f6f4") == ["selector_of_kind"]
-    fine = encode(idesc.kind("mxf4nvf4"), {"m": 128, "n": 64, "scale_type": "ue4m3"}).word
-    assert _codes(fine | 2 << 4, "mxf4nvf4") == ["id_of_4x"] and _codes(fine | 2 << 4 | 1 << 31, "mxf4nvf4") == []
-    assert _codes(0x08400490 | 1 << 3, "f16") == ["reserved_code"]
-    assert _codes(0x90400484, "mxf4nvf4") == ["k96_sparse"]
-    pair = forms(Idesc(0x04400490, idesc.kind("f16")))
+    assert _list_codes(0x08400490 | 1 << 6, "f16") == ["reserved_bits"]
+    assert _list_codes(0x08400490 | 2 << 7, "f16") == ["reserved_code"]
+    assert _list_codes(0x08400480, "f16") == ["d_type"]
+    assert _list_codes(0x08400490 | 1, "f16") == ["selector_of_dense"] and _list_codes(0x08400490 | 5, "f16") == []
+    eight = encode(idesc.get_kind("f8f6f4"), {"m": 128, "n": 64, "sparse": 1}).word
+    assert _list_codes(eight | 1, "f8f6f4") == ["selector_of_kind"]
+    fine = encode(idesc.get_kind("mxf4nvf4"), {"m": 128, "n": 64, "scale_type": "ue4m3"}).word
+    assert (
+        _list_codes(fine | 2 << 4, "mxf4nvf4") == ["id_of_4x"]
+        and _list_codes(fine | 2 << 4 | 1 << 31, "mxf4nvf4") == []
+    )
+    assert _list_codes(0x08400490 | 1 << 3, "f16") == ["reserved_code"]
+    assert _list_codes(0x90400484, "mxf4nvf4") == ["k96_sparse"]
+    pair = find_problems_by_form(IdescWord(0x04400490, idesc.get_kind("f16")))
     assert [n.code for n in pair["cta_group::2"]] == ["bad_m"] and "M of the pair" in pair["cta_group::2"][0].message
-    eight = encode(idesc.kind("i8"), {"m": 128, "n": 32, "transpose_b": 1}, "cta_group::1")
-    assert legal_forms(eight) == ("cta_group::1", "cta_group::2")
-    assert legal_forms(Idesc(eight.word ^ (32 >> 3 ^ 24 >> 3) << 17, eight.kind)) == ()  # N 24
-    assert legal_forms(encode(idesc.kind("f16"), {"m": 64, "n": 64, "max_shift": 32})) == ("ws",)
+    eight = encode(idesc.get_kind("i8"), {"m": 128, "n": 32, "transpose_b": 1}, "cta_group::1")
+    assert find_legal_forms(eight) == ("cta_group::1", "cta_group::2")
+    assert find_legal_forms(IdescWord(eight.word ^ (32 >> 3 ^ 24 >> 3) << 17, eight.kind)) == ()  # N 24
+    assert find_legal_forms(encode(idesc.get_kind("f16"), {"m": 64, "n": 64, "max_shift": 32})) == ("ws",)
 
 
 def test_what_is_open_says_so() -> None:
@@ -274,8 +285,8 @@ def test_what_is_open_says_so() -> None:
     ]
     client = Client(create_app())
     for kind, wish in wishes:
-        made = encode(idesc.kind(kind), wish)
-        assert any("open" in notice.message for notice in warnings(made)), wish
+        made = encode(idesc.get_kind(kind), wish)
+        assert any("open" in notice.message for notice in find_warnings(made)), wish
         page = client.get(f"/idesc/{made}?kind={kind}").text
         assert "open." in page and "documented" in page and "agrees with CUTLASS" in page and "verified" not in page
 
@@ -296,7 +307,7 @@ def test_what_is_open_says_so() -> None:
 )
 def test_a_wish_is_refused_by_its_field(wish: dict[str, object], field: str, says: str) -> None:
     with pytest.raises(LayoutError) as refused:
-        encode(idesc.kind("f16"), wish)
+        encode(idesc.get_kind("f16"), wish)
     assert refused.value.field == field and str(refused.value).startswith(says)
 
 
@@ -312,31 +323,31 @@ def test_a_wish_is_refused_by_its_field(wish: dict[str, object], field: str, say
     ],
 )
 def test_a_word_of_32_bits_is_read_in_hex_and_decimal(text: object, word: int) -> None:
-    assert idesc.read(text) == word
+    assert idesc.parse_idesc_word(text) == word
 
 
 @pytest.mark.parametrize("text", ["0x100000000", "4294967296", "0x0840049000000000"])
 def test_a_word_of_more_than_32_bits_is_refused(text: str) -> None:
     with pytest.raises(LayoutError) as error:
-        idesc.read(text)
+        idesc.parse_idesc_word(text)
     assert error.value.code == "bad_word" and ("0x08400490" in error.value.hint) == text.startswith("0x08")
 
 
 def test_a_form_is_asked_for() -> None:
     with pytest.raises(LayoutError, match=r"M is 64. .cta_group::2 .* It is legal with .cta_group::1 or .ws"):
-        encode(idesc.kind("f16"), {"m": 64, "n": 64}, idesc.form_of(2))
+        encode(idesc.get_kind("f16"), {"m": 64, "n": 64}, idesc.get_form(2))
     with pytest.raises(LayoutError, match="issued by one CTA"):
-        idesc.form_of(2, 1)
+        idesc.get_form(2, 1)
     with pytest.raises(LayoutError, match=r"kind::mxf4 has no .ws: block scaling has no such form"):
-        encode(idesc.kind("mxf4"), {"m": 128, "n": 64}, "ws")
+        encode(idesc.get_kind("mxf4"), {"m": 128, "n": 64}, "ws")
     with pytest.raises(LayoutError, match=r"kind is 'f4'. Allowed: f16, tf32"):
-        idesc.kind("f4")
+        idesc.get_kind("f4")
     with pytest.raises(LayoutError, match="CUTLASS's idescE holds it in the upper half: 0x08400490"):
-        idesc.read("0x0840049000000000")
+        idesc.parse_idesc_word("0x0840049000000000")
     assert (
-        idesc.kind(".kind::F16").name == "f16"
-        and idesc.read("1u << 4 | 0x80") == 0x90
-        and idesc.read("138413200") == 0x08400490
+        idesc.get_kind(".kind::F16").name == "f16"
+        and idesc.parse_idesc_word("1u << 4 | 0x80") == 0x90
+        and idesc.parse_idesc_word("138413200") == 0x08400490
     )
 
 
@@ -346,9 +357,9 @@ def test_a_form_is_asked_for() -> None:
 @pytest.mark.parametrize(("start", "first", "skip", "use", "printed"), oracle.MASKS)
 def test_masks_are_ptxs_examples(start: int, first: int, skip: int, use: int, printed: str) -> None:
     fields = {"start_count_2": start, "first_span_2": first, "skip_span": skip, "use_span": use}
-    mask = zeromask.encode({**fields, "non_zero_mask": 1})
-    assert "".join(map(str, mask.sub_mask(2, len(printed))))[::-1] == printed
-    assert sum(zeromask.encode(fields).bits(32, 64)) == 0
+    mask = zeromask.encode_mask({**fields, "non_zero_mask": 1})
+    assert "".join(map(str, mask.expand_sub_mask(2, len(printed))))[::-1] == printed
+    assert sum(zeromask.encode_mask(fields).expand_bits(32, 64)) == 0
 
 
 def test_the_samples_of_masks_are_those() -> None:
@@ -360,16 +371,18 @@ def test_the_samples_of_masks_are_those() -> None:
 
 
 def test_sub_masks_stand_side_by_side() -> None:
-    mask = zeromask.encode({"non_zero_mask": 1, "skip_span": 1, "use_span": 2, "first_span_1": 1, "start_count_3": 1})
-    bits = mask.bits(32, 64)
+    mask = zeromask.encode_mask(
+        {"non_zero_mask": 1, "skip_span": 1, "use_span": 2, "first_span_1": 1, "start_count_3": 1}
+    )
+    bits = mask.expand_bits(32, 64)
     assert (
-        bits == [bit for part in range(4) for bit in mask.sub_mask(part, 16)]
+        bits == [bit for part in range(4) for bit in mask.expand_sub_mask(part, 16)]
         and len(set(map(tuple, [bits[:16], bits[16:32], bits[48:]]))) == 3
     )
-    assert mask.columns(128, 64) == [n for n in range(64) if n % 5 >= 3]
-    assert ZeroMask(33 << 56).problems(128) == ["The shift is 33; with M = 128 it is at most 32."]
-    assert ZeroMask(17 << 56).problems(64) == [] and ZeroMask(17 << 56).problems(32)
-    assert ZeroMask(1 << 36).problems(64) == ["Reserved bits are set: 0x0000001000000000. They must be 0."]
+    assert mask.list_zero_columns(128, 64) == [n for n in range(64) if n % 5 >= 3]
+    assert ZeroMask(33 << 56).find_problems(128) == ["The shift is 33; with M = 128 it is at most 32."]
+    assert ZeroMask(17 << 56).find_problems(64) == [] and ZeroMask(17 << 56).find_problems(32)
+    assert ZeroMask(1 << 36).find_problems(64) == ["Reserved bits are set: 0x0000001000000000. They must be 0."]
 
 
 # server and command ---------------------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.shipped import ROOT, tracked
+from tests.release import ROOT, list_tracked
 
 SERVER = "fastapi starlette pydantic uvicorn cupy"
 HEAVY = "numpy orjson jinja2 rich"
-MODULES = [path for path in tracked("app", "layouts") if path.endswith(".py")]
+MODULES = [path for path in list_tracked("app", "layouts") if path.endswith(".py")]
 LOADED = """
 import importlib, sys
 for name in sys.argv[1].split():
@@ -24,13 +24,13 @@ for name in sys.argv[1].split():
 """
 
 
-def name_of(path: str) -> str:
+def get_module_name(path: str) -> str:
     """The module of a file in the repository."""
     parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
     return ".".join(["lanescope", *(parts[1:] if parts[0] == "layouts" else parts)])
 
 
-def imported(path: str) -> set[str]:
+def list_imports(path: str) -> set[str]:
     """The packages that a file imports anywhere."""
     found: set[str] = set()
     for node in ast.walk(ast.parse((ROOT / path).read_text())):
@@ -41,29 +41,31 @@ def imported(path: str) -> set[str]:
     return found
 
 
-def loads(names: list[str], unwanted: str) -> str:
+def find_loaded(names: list[str], unwanted: str) -> str:
     """Which module, imported in turn in a process of its own, loads something unwanted; "" if none does."""
     command = [sys.executable, "-c", LOADED, " ".join(names), unwanted]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False).stderr.strip()
 
 
-def parts_of_features(*kinds: str) -> list[str]:
+def list_feature_modules(*kinds: str) -> list[str]:
     return [
-        name_of(path) for path in MODULES if path.startswith("app/") and Path(path).stem.rpartition("_")[2] in kinds
+        get_module_name(path)
+        for path in MODULES
+        if path.startswith("app/") and Path(path).stem.rpartition("_")[2] in kinds
     ]
 
 
 def test_facts_and_pictures_load_no_server() -> None:
-    chosen = parts_of_features("facts", "draw", "forms", "verbs")
+    chosen = list_feature_modules("facts", "draw", "forms", "verbs")
     assert len(chosen) > 50
-    assert loads(chosen, SERVER) == ""
-    assert loads(["lanescope.app.kit.wire"], SERVER) == "lanescope.app.kit.wire loads starlette"
+    assert find_loaded(chosen, SERVER) == ""
+    assert find_loaded(["lanescope.app.kit.wire"], SERVER) == "lanescope.app.kit.wire loads starlette"
 
 
 def test_help_loads_no_engine() -> None:
-    chosen = ["lanescope.app.cli", *parts_of_features("verbs"), "lanescope.app.kit.serve"]
-    assert loads(chosen, f"{HEAVY} lanescope.ptx {SERVER}") == ""
-    assert loads(["lanescope.app.memory.facts"], "numpy") == "lanescope.app.memory.facts loads numpy"
+    chosen = ["lanescope.app.cli", *list_feature_modules("verbs"), "lanescope.app.kit.serve"]
+    assert find_loaded(chosen, f"{HEAVY} lanescope.ptx {SERVER}") == ""
+    assert find_loaded(["lanescope.app.memory.facts"], "numpy") == "lanescope.app.memory.facts loads numpy"
 
 
 def test_help_of_all_verbs_loads_no_feature() -> None:
@@ -84,13 +86,13 @@ from lanescope.app.main import create_app
 from fastapi.routing import APIRoute
 from lanescope.ptx import catalog
 
-lanescope.app.cli.attach()
+lanescope.app.cli.build_cli()
 served = create_app()
 routes = [route for route in served.routes if isinstance(route, APIRoute)]
 bound = sum("operands" in vars(instruction) for instruction in catalog.instructions())
 built = sum(bool(route.response_fields) for route in routes)
 dask = len({"dask", "distributed"} & set(sys.modules))
-print(len(routes) > 100, built, bound, catalog._index.cache_info().misses, dask)
+print(len(routes) > 100, built, bound, catalog._index_by_syntax.cache_info().misses, dask)
 """
 
 
@@ -109,15 +111,15 @@ def test_all_public_names_of_the_package_can_be_imported() -> None:
         lanescope.magic  # noqa: B018
 
 
-@pytest.mark.parametrize("path", tracked("tests/oracle"))
+@pytest.mark.parametrize("path", list_tracked("tests/oracle"))
 def test_oracles_import_nothing_they_judge(path: str) -> None:
-    assert not imported(path) & {"lanescope", "layouts", "app"}
+    assert not list_imports(path) & {"lanescope", "layouts", "app"}
 
 
 def test_every_import_names_the_package() -> None:
     """From the repository's root `import layouts` works, too, and would load the engine a second time."""
-    paths = [path for path in tracked("app", "layouts", "tests", "examples") if path.endswith(".py")]
-    wrong = [path for path in paths if imported(path) & {"layouts", "app"}]
+    paths = [path for path in list_tracked("app", "layouts", "tests", "examples") if path.endswith(".py")]
+    wrong = [path for path in paths if list_imports(path) & {"layouts", "app"}]
     assert wrong == []
 
 
@@ -127,5 +129,5 @@ def test_every_module_has_a_docstring() -> None:
 
 
 def test_cupy_is_imported_in_one_module() -> None:
-    having = [path for path in MODULES if "cupy" in imported(path)]
+    having = [path for path in MODULES if "cupy" in list_imports(path)]
     assert having == ["app/hardware/device.py"]

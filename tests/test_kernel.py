@@ -11,24 +11,24 @@ import pytest
 
 from lanescope import find
 from lanescope.app.guide import examples
-from lanescope.app.hardware import scripts
+from lanescope.app.hardware import script_runs
 from lanescope.errors import LayoutError
-from lanescope.product.plan import Plan, Tiled
-from lanescope.product.planning import plan
+from lanescope.product.plan import ProductPlan, TiledSide
+from lanescope.product.planning import make_plan
 from lanescope.ptx import catalog
 from lanescope.render import kernel, kernel_device
 from tests import cpp
-from tests.emulator import Emulator
-from tests.programs import Target, together
+from tests.emulator import ProgramEmulator
+from tests.program_bundle import TargetDevice, join_programs
 from tests.ptxas import nvcc, nvrtc
 
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
 WORKED = dict(
-    zip((example.slug for example in examples.EXAMPLES), (given[:2] for given in scripts.CHOSEN), strict=False)
+    zip((example.slug for example in examples.EXAMPLES), (given[:2] for given in script_runs.CHOSEN), strict=False)
 )
 CASES = [
     *((F16, a, b, "") for a, b in WORKED.values()),
-    *((F16, *given) for given in scripts.CHOSEN[4:]),
+    *((F16, *given) for given in script_runs.CHOSEN[4:]),
     (
         "wgmma.mma_async.m64n24k16.f16.f16.f16",
         "major=MN,order=k,mn=128,first=64,k=32",
@@ -81,24 +81,26 @@ CASES = [
 ]
 
 
-def made(case: tuple[str, str, str, str]) -> Plan:
-    return plan(find(case[0]), *case[1:])
+def build_plan(case: tuple[str, str, str, str]) -> ProductPlan:
+    return make_plan(find(case[0]), *case[1:])
 
 
 @pytest.fixture(scope="module")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Emulator:
-    if cpp.compiler() is None:
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> ProgramEmulator:
+    if cpp.find_compiler() is None:
         pytest.skip(cpp.MISSING)
-    return Emulator([made(case) for case in CASES], tmp_path_factory.mktemp("programs"))
+    return ProgramEmulator([build_plan(case) for case in CASES], tmp_path_factory.mktemp("programs"))
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[" ".join(case) for case in CASES])
-def test_a_program_computes_its_product(emulator: Emulator, number: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_program_computes_its_product(
+    emulator: ProgramEmulator, number: int, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert emulator.main(number) == 0
     assert emulator.script(number) == 0
 
 
-def test_a_wrong_product_is_told(emulator: Emulator, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_product_is_told(emulator: ProgramEmulator, capfd: pytest.CaptureFixture[str]) -> None:
     """Both forms notice that the device's D differs, say where, and end with 1."""
     emulator.wrong = 1.0
     try:
@@ -112,18 +114,18 @@ MODES = ("none", "32B", "64B", "128B")
 
 
 @functools.cache
-def sample() -> dict[str, list[Plan]]:
+def sample_plans() -> dict[str, list[ProductPlan]]:
     """By target: a program of every row of the tables; of wgmma's rows, every mode and major of A and of B, and A from
     registers.
     """
-    out: dict[str, list[Plan]] = {}
+    out: dict[str, list[ProductPlan]] = {}
     seen, rows = set(), set()
     for i in catalog.instructions():
         key = (id(i.family), i.shape if i.threads == 32 else "")
         if key in seen or (i.threads == 128 and i.sizes.get("n") != 24):
             continue
         try:
-            plans = [plan(i)]
+            plans = [make_plan(i)]
         except LayoutError as error:
             assert error.code == "no_program"
             continue
@@ -133,18 +135,18 @@ def sample() -> dict[str, list[Plan]]:
         if i.threads == 128:
             majors = ("K", "MN") if i.types["a"] in ("f16", "bf16") else ("K",)
             forms = [f"swizzle={mode},major={major}" for mode in MODES for major in majors]
-            plans = [plan(i, a, b) for a, b in zip(forms, forms[::-1], strict=True)]
-            plans += [plan(i, "from=registers", b) for b in forms[1:3]]
+            plans = [make_plan(i, a, b) for a, b in zip(forms, forms[::-1], strict=True)]
+            plans += [make_plan(i, "from=registers", b) for b in forms[1:3]]
         elif new and i.family.name != "wmma":
             for major, pitch, mode in zip(("K", "MN"), (64, 272), cycle(MODES[1:]), strict=False):
                 try:
-                    plans.append(plan(i, f"major={major},pitch_bytes={pitch},swizzle={mode}", f"major={major}"))
+                    plans.append(make_plan(i, f"major={major},pitch_bytes={pitch},swizzle={mode}", f"major={major}"))
                 except LayoutError as error:
                     assert error.code in ("bad_major", "bad_number")
         elif new:
-            plans.append(plan(i, "ldm=128", "ldm=128", "layout=col,ldm=64"))
-        out.setdefault(kernel.target(plans[0]), []).extend(plans)
-    out["sm_90a"] += [plan(find(F16), *given) for given in scripts.CHOSEN]
+            plans.append(make_plan(i, "ldm=128", "ldm=128", "layout=col,ldm=64"))
+        out.setdefault(kernel.get_target(plans[0]), []).extend(plans)
+    out["sm_90a"] += [make_plan(find(F16), *given) for given in script_runs.CHOSEN]
     return out
 
 
@@ -152,30 +154,30 @@ def sample() -> dict[str, list[Plan]]:
 TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
 
-@pytest.mark.skipif(nvcc.nvcc() is None, reason=nvcc.MISSING)
+@pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
 @pytest.mark.parametrize("target", TARGETS)
 def test_programs_compile_without_a_warning(target: str, tmp_path: Path) -> None:
     """A program of every family, mode and major, all of a target in one translation unit; ptxas adds no fence and no
     wait of its own. Of the host's half the emulator's compiler sees a program of every family, with its warnings.
     """
-    assert set(sample()) == set(TARGETS)
-    plans = sample()[target]
+    assert set(sample_plans()) == set(TARGETS)
+    plans = sample_plans()[target]
     good, said = nvcc.compile_object(
-        together(plans), tmp_path, [*kernel.architecture(plans[0]).split(), "-Xptxas", "-v"], "-cubin"
+        join_programs(plans), tmp_path, [*kernel.get_arch_option(plans[0]).split(), "-Xptxas", "-v"], "-cubin"
     )
     assert good, said[:3000]
     assert not re.search(r"C75\d\d|warning", said), said[:3000]
 
 
-@pytest.mark.skipif(nvcc.nvcc() is None, reason=nvcc.MISSING)
+@pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
 @pytest.mark.parametrize("name", list(WORKED)[::3])
 def test_the_worked_examples_compile(name: str, tmp_path: Path) -> None:
     """As the file that a reader saves, by the options its build line names: one with A in shared memory, one with A in
     registers. The others stand in the unit of their target.
     """
-    made = plan(find(F16), *WORKED[name])
-    assert kernel.build(made).startswith("nvcc -std=c++17 -gencode arch=compute_90a,code=sm_90a ")
-    good, said = nvcc.compile_object(kernel.program(made), tmp_path, kernel.architecture(made).split())
+    made = make_plan(find(F16), *WORKED[name])
+    assert kernel.render_build(made).startswith("nvcc -std=c++17 -gencode arch=compute_90a,code=sm_90a ")
+    good, said = nvcc.compile_object(kernel.render_program(made), tmp_path, kernel.get_arch_option(made).split())
     assert good and not said.strip(), said[:2000]
 
 
@@ -183,11 +185,14 @@ def test_the_worked_examples_have_their_immediates_and_strides() -> None:
     """imm-trans-a and imm-trans-b of the four: 0 0, 1 1, 1 0, and 1 for B where A comes from registers; LBO and SBO in
     16 bytes.
     """
-    calls = [re.search(r"wgmma_\w+<([^>]*)>\(", kernel.program(plan(find(F16), *given))) for given in WORKED.values()]
+    calls = [
+        re.search(r"wgmma_\w+<([^>]*)>\(", kernel.render_program(make_plan(find(F16), *given)))
+        for given in WORKED.values()
+    ]
     assert [found[1] for found in calls if found] == ["1, 1, 0, 0", "1, 1, 1, 1", "1, 1, 1, 0", "1, 1, 1"]
-    sides = {name: plan(find(F16), *given) for name, given in WORKED.items()}
+    sides = {name: make_plan(find(F16), *given) for name, given in WORKED.items()}
     words = {
-        name: [side.descriptor(0) for side in (made.a, made.b) if isinstance(side, Tiled)]
+        name: [side.get_descriptor(0) for side in (made.a, made.b) if isinstance(side, TiledSide)]
         for name, made in sides.items()
     }
     strides = {name: [(word.lbo_bytes // 16, word.sbo_bytes // 16) for word in found] for name, found in words.items()}
@@ -198,7 +203,7 @@ def test_the_worked_examples_have_their_immediates_and_strides() -> None:
         and strides["registers-64b"][0][1] == 32
     )
     for example in examples.EXAMPLES:  # the guide's links say the same
-        linked = plan(find(F16), *(examples.stored(given) for given in (example.a, example.b)))
+        linked = make_plan(find(F16), *(examples.format_storage(given) for given in (example.a, example.b)))
         assert linked.options == sides[example.slug].options
 
 
@@ -237,7 +242,7 @@ def test_the_worked_examples_have_their_immediates_and_strides() -> None:
 )
 def test_what_cannot_be_is_refused_by_name(ptx: str, given: tuple[str, str, str], field: str, part: str) -> None:
     with pytest.raises(LayoutError) as caught:
-        plan(find(ptx), *given)
+        make_plan(find(ptx), *given)
     error = caught.value
     assert error.field == field and part in f"{error.message} {error.hint}", (
         f"{error.field}: {error.message} {error.hint}"
@@ -245,7 +250,7 @@ def test_what_cannot_be_is_refused_by_name(ptx: str, given: tuple[str, str, str]
 
 
 def test_the_sample_for_a_device_is_bounded_and_has_every_mode() -> None:
-    plans = list(scripts.cases(Target("sm_90a")))
+    plans = list(script_runs.generate_plans(TargetDevice("sm_90a")))
     assert 100 < len(plans) <= 160 and {made.instruction.family.name for made in plans} == {
         "mma",
         "mma_sp",
@@ -257,31 +262,33 @@ def test_the_sample_for_a_device_is_bounded_and_has_every_mode() -> None:
         (side.letter, side.major, side.tile.mode.name)
         for made in plans
         for side in (made.a, made.b)
-        if isinstance(side, Tiled)
+        if isinstance(side, TiledSide)
     ]
     assert set(tiles) == {(letter, major, mode) for letter in "ab" for major in ("K", "MN") for mode in MODES}
 
 
-def test_a_script_that_is_wrong_counts_as_wrong(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
+def test_a_script_that_is_wrong_counts_as_wrong(monkeypatch: pytest.MonkeyPatch, emulator: ProgramEmulator) -> None:
     """Each script is judged by its own check, through CuPy as it stands; the emulator takes CuPy's place."""
     with emulator.as_cupy(0):
-        assert scripts.agrees(emulator.plans[0])
+        assert script_runs.run_script(emulator.plans[0])
         emulator.wrong = 1.0
-        assert not scripts.agrees(emulator.plans[0])
+        assert not script_runs.run_script(emulator.plans[0])
     emulator.wrong = 0.0
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_scripts_give_nvrtc_what_it_compiles() -> None:
     """The kernel without any header, as CuPy hands it over: every fourth program of the device's sample."""
-    plans = list(scripts.cases(Target("sm_90a")))[::4]
+    plans = list(script_runs.generate_plans(TargetDevice("sm_90a")))[::4]
     text, log = nvrtc.compile_ptx(
-        "".join(f"namespace n{n} {{\n{kernel_device.device(made)}}}\n" for n, made in enumerate(plans)), "sm_90a"
+        "".join(f"namespace n{n} {{\n{kernel_device.render_device(made)}}}\n" for n, made in enumerate(plans)), "sm_90a"
     )
     assert not log and all(made.instruction.ptx in text for made in plans)
 
 
 def test_a_program_says_that_its_instruction_has_not_run() -> None:
-    scaled = kernel.program(plan(find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")))
+    scaled = kernel.render_program(
+        make_plan(find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"))
+    )
     assert "Not yet run on hardware" in scaled.split("#include")[0] and "sm_120a" in scaled
-    assert "Not yet run on hardware" not in kernel.program(plan(find(F16)))
+    assert "Not yet run on hardware" not in kernel.render_program(make_plan(find(F16)))

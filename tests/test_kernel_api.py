@@ -9,10 +9,10 @@ from pathlib import Path
 
 from lanescope import find
 from lanescope.app.guide import examples
-from lanescope.product.planning import plan
+from lanescope.product.planning import make_plan
 from lanescope.render import kernel
 from tests.client import Client
-from tests.command import lanescope
+from tests.command import run_lanescope
 
 PTX = "wgmma.mma_async.m64n32k16.f32.f16.f16"
 GIVEN = {"a": "major=MN,swizzle=64B,order=mn", "b": "major=MN,order=mn"}
@@ -20,13 +20,13 @@ GIVEN = {"a": "major=MN,swizzle=64B,order=mn", "b": "major=MN,order=mn"}
 
 def test_the_api_gives_the_program_and_what_it_was_made_of(client: Client) -> None:
     found = client.get(f"/api/v1/instructions/{PTX}/kernel", params=GIVEN).json()
-    made = plan(find(PTX), *GIVEN.values())
-    assert found["cu"] == kernel.program(made) and found["py"] == kernel.script(made)
+    made = make_plan(find(PTX), *GIVEN.values())
+    assert found["cu"] == kernel.render_program(made) and found["py"] == kernel.render_script_program(made)
     assert found["immediates"] == {"imm_scale_a": 1, "imm_scale_b": 1, "imm_trans_a": 1, "imm_trans_b": 1}
     # LBO 32 and SBO 64 of A, LBO 32 and SBO 8 of B, in units of 16 bytes
     assert found["descriptors"] == {"a": ["0x8000004000200000"], "b": ["0x0000000800200080"]}
     assert found["options"]["a"]["order"] == "mn" and found["options"]["d"] == {"scale": "1"}
-    again = plan(find(PTX), *(found["options"][side] for side in "abd"))
+    again = make_plan(find(PTX), *(found["options"][side] for side in "abd"))
     assert again.options == made.options
 
 
@@ -35,10 +35,10 @@ def test_the_same_bytes_by_address_command_and_api(client: Client, tmp_path: Pat
     for form in ("cu", "py"):
         assert client.get(f"/kernel/{PTX}.{form}", params=GIVEN).text == api[form]
         file = tmp_path / f"out.{form}"
-        done = lanescope("kernel", PTX, "--a", GIVEN["a"], "--b", GIVEN["b"], "-o", str(file))
+        done = run_lanescope("kernel", PTX, "--a", GIVEN["a"], "--b", GIVEN["b"], "-o", str(file))
         assert done.returncode == 0 and file.read_text() == api[form]
-    assert lanescope("kernel", PTX, "--a", GIVEN["a"], "--b", GIVEN["b"]).stdout == api["cu"]
-    assert json.loads(lanescope("kernel", PTX, "--a", GIVEN["a"], "--b", GIVEN["b"], "--json").stdout) == api
+    assert run_lanescope("kernel", PTX, "--a", GIVEN["a"], "--b", GIVEN["b"]).stdout == api["cu"]
+    assert json.loads(run_lanescope("kernel", PTX, "--a", GIVEN["a"], "--b", GIVEN["b"], "--json").stdout) == api
     assert client.get(f"/kernel/{PTX}.json", params=GIVEN).json() == api
 
 
@@ -51,9 +51,9 @@ def test_refusals_name_the_option(client: Client) -> None:
     assert client.get(f"/kernel/{PTX}.cu", params={"a": "k=24"}).status_code == 422
     assert client.get("/api/v1/instructions/ldmatrix.m8n8.x4.shared.b16/kernel").status_code == 422
     assert client.get(f"/api/v1/instructions/{PTX}/kernel", params={"e": "1"}).status_code == 422
-    refused = lanescope("kernel", PTX, "--a", "swizzle=96B")
+    refused = run_lanescope("kernel", PTX, "--a", "swizzle=96B")
     assert refused.returncode == 2 and "none, 128B, 64B, 32B" in refused.stderr
-    assert lanescope("kernel", PTX, "-o", "program.txt").returncode == 2
+    assert run_lanescope("kernel", PTX, "-o", "program.txt").returncode == 2
 
 
 def test_the_form_leads_to_the_plain_address(client: Client) -> None:

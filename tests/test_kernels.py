@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.workbench.check import Checked, check
+from lanescope.workbench.check import CheckReport, check_text
 
 KERNELS = Path(__file__).parent / "kernels"
 SHARED = '#include "accumulators.h"\n'
@@ -168,11 +168,11 @@ MISTAKES = [(name, *pair) for name, (_, pairs) in TABLE.items() for pair in pair
 
 
 @cache
-def checked(name: str, old: str = "", new: str = "") -> Checked:
+def check_kernel(name: str, old: str = "", new: str = "") -> CheckReport:
     """What check says of a kernel, with the file that the kernels share put in and one text replaced."""
     text = (KERNELS / f"{name}.cu").read_text()
     assert not old or old in text
-    return check(text.replace(old, new).replace(SHARED, (KERNELS / "accumulators.h").read_text()))
+    return check_text(text.replace(old, new).replace(SHARED, (KERNELS / "accumulators.h").read_text()))
 
 
 def test_every_kernel_stands_in_the_table() -> None:
@@ -181,13 +181,13 @@ def test_every_kernel_stands_in_the_table() -> None:
 
 @pytest.mark.parametrize("name", TABLE)
 def test_a_right_kernel_is_verified(name: str) -> None:
-    found = checked(name)
+    found = check_kernel(name)
     assert (found.findings, found.open, found.steps) == ((), (), TABLE[name][0])
 
 
 @pytest.mark.parametrize(("name", "old", "new"), MISTAKES)
 def test_a_mistake_is_found_or_open(name: str, old: str, new: str) -> None:
-    found = checked(name, old, new)
+    found = check_kernel(name, old, new)
     assert found.open if new in OPEN else found.findings
 
 
@@ -215,5 +215,5 @@ SPELLED = [  # other words for the same
 
 @pytest.mark.parametrize(("name", "old", "new"), SPELLED)
 def test_a_right_kernel_in_other_words_is_verified(name: str, old: str, new: str) -> None:
-    found = checked(name, old, new)
+    found = check_kernel(name, old, new)
     assert (found.findings, found.open, found.steps) == ((), (), TABLE[name][0])

@@ -57,7 +57,7 @@ FREE = {
 CONTROLS = ("input", "select", "textarea")
 
 
-class Labels(HTMLParser):
+class LabelParser(HTMLParser):
     """name of a control → the text of its label."""
 
     def __init__(self, page: str) -> None:
@@ -88,7 +88,7 @@ class Labels(HTMLParser):
             self.text += data
 
 
-def alert(page: str) -> str:
+def read_alert(page: str) -> str:
     """The page's first alert that is not hidden, as text."""
     for attributes, text in re.findall(r'<p class="notice" role="alert"([^>]*)>(.*?)</p>', page, re.S):
         if "hidden" not in attributes:
@@ -98,12 +98,12 @@ def alert(page: str) -> str:
 
 @pytest.mark.parametrize("address", PAGES)
 def test_an_error_begins_with_the_label_of_its_field(client: Client, address: str) -> None:
-    labels = Labels(client.get(address).text).found
+    labels = LabelParser(client.get(address).text).found
     tried = 0
     kind = re.search(r"s_kind=(\w+)", address)
     for name, label in labels.items():
         asked = client.get(f"{address}{'&' if '?' in address else '?'}{quote(name)}=!!").text
-        told = alert(asked)
+        told = read_alert(asked)
         if name in FREE or (not told and kind):  # a storage's fields that its kind has not
             continue
         tried += 1
@@ -118,16 +118,16 @@ def test_an_error_begins_with_the_label_of_its_segments(client: Client, address:
     for name, label in LABELS[address.removeprefix("/smem/").strip("/")].items():
         if name in ("show", "plain") and address.endswith("atoms"):
             continue
-        told = alert(client.get(f"{address}?{name}=!!").text)
+        told = read_alert(client.get(f"{address}?{name}=!!").text)
         assert told.startswith((f"{label}:", f"{label} is '!!'")), (name, label, told)
         assert f'aria-label="{label}"' in page or f"<label>{label} <input" in page or f">{label} <select" in page, name
 
 
 @pytest.mark.parametrize("name", sorted(FREE - {"title", "compare", "dump", "expected"}))
 def test_the_words_fields_are_named(client: Client, name: str) -> None:
-    label = Labels(client.get(WORD).text).found[name]
+    label = LabelParser(client.get(WORD).text).found[name]
     answer = client.get(f"/descriptor/wgmma?{name}=!!")
-    told = alert(answer.text)
+    told = read_alert(answer.text)
     assert (
         answer.status_code == 422
         and told.startswith("word:" if name == "word" else f"{label} is '!!'")
@@ -141,7 +141,9 @@ def test_every_field_of_a_storage_was_tried(client: Client) -> None:
     seen = set()
     for kind, keys in KEYS.items():
         for name in keys:
-            if name not in ("element_bits", "major") and alert(client.get(f"{WORD}?s_kind={kind}&s_{name}=!!").text):
+            if name not in ("element_bits", "major") and read_alert(
+                client.get(f"{WORD}?s_kind={kind}&s_{name}=!!").text
+            ):
                 seen.add((kind, name))
     assert seen == {
         (kind, name) for kind, keys in KEYS.items() for name in keys if name not in ("element_bits", "major")
@@ -153,21 +155,21 @@ def test_an_option_inside_a_field_is_named_with_it(client: Client) -> None:
         f"/steps/{WGMMA}?b=swizzle=96B",
         f"/gpu/run?kind=mma&backend=numpy&instruction={WGMMA}&b=swizzle=96B",
     ):
-        assert alert(client.get(address).text).startswith("B stored, swizzle is '96B'."), address
+        assert read_alert(client.get(address).text).startswith("B stored, swizzle is '96B'."), address
 
 
-def names(node: Any) -> Iterator[str]:
+def list_names(node: Any) -> Iterator[str]:
     """The names of properties and parameters of a part of the OpenAPI document."""
     if isinstance(node, dict):
         yield from node.get("properties", ())
         yield from (one["name"] for one in node.get("parameters", ()) if "name" in one)
     for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from names(inner)
+        yield from list_names(inner)
 
 
 def test_a_label_is_of_a_field_that_there_is(client: Client) -> None:
     """A request's, or a control's of a page; of `first.tile` each part."""
-    known = set(names(client.get("/openapi.json").json()))
+    known = set(list_names(client.get("/openapi.json").json()))
     for page in (
         "/descriptor",
         "/tmem",

@@ -12,7 +12,7 @@ import pytest
 from lanescope import find
 from lanescope.app.instruction import lanes, state
 from lanescope.ptx import catalog
-from lanescope.render.view import figure_of
+from lanescope.render.view import make_figure
 from tests.client import Client
 
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
@@ -24,12 +24,12 @@ SHOWN = tuple(
 @pytest.mark.parametrize("found", SHOWN, ids=lambda i: i.ptx)
 def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
     assert isinstance(found, catalog.Instruction)
-    figure = figure_of(found)
+    figure = make_figure(found)
     seen = 0
-    for panel, grid in lanes.panel_grids(found, figure).items():
+    for panel, grid in lanes.build_panel_grids(found, figure).items():
         op = grid.operand
         for thread in range(op.threads):
-            told = lanes.lane_registers(grid, panel, thread)
+            told = lanes.build_lane_registers(grid, panel, thread)
             for register, values in (told.registers if told else {}).items():
                 for each in values:
                     if op.name == "address":
@@ -94,7 +94,7 @@ def test_ldmatrix_page_names_matrix_row_and_column(client: Client) -> None:
 
 def test_the_panel_lists_a_lane_that_the_figure_has() -> None:
     found = find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
-    chosen, _ = state.read(found, {"product": "2"})
-    assert lanes.lane_of(found, figure_of(found, 2), chosen) == 8
-    chosen, _ = state.read(found, {"product": "2", "lanes": "9-11"})
-    assert lanes.lane_of(found, figure_of(found, 2), chosen) == 9
+    chosen, _ = state.parse_state(found, {"product": "2"})
+    assert lanes.find_selected_lane(found, make_figure(found, 2), chosen) == 8
+    chosen, _ = state.parse_state(found, {"product": "2", "lanes": "9-11"})
+    assert lanes.find_selected_lane(found, make_figure(found, 2), chosen) == 9

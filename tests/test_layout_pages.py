@@ -17,19 +17,19 @@ import pycute
 import pytest
 from typer.testing import CliRunner
 
-from lanescope.app.cli import attach
+from lanescope.app.cli import build_cli
 from lanescope.ptx.catalog import find
-from lanescope.reader.triton import mlir
-from lanescope.reader.ttgir import module
-from lanescope.tiles.convert import converted
-from lanescope.tiles.feeds import fed, fragments
-from lanescope.tiles.same import as_cute
+from lanescope.reader.triton import format_mlir
+from lanescope.reader.ttgir import parse_module
+from lanescope.tiles.convert import convert_layout
+from lanescope.tiles.cute_equivalent import find_cute_equivalent
+from lanescope.tiles.feeds import collect_fragment_maps, find_fed_operands
 from lanescope.tiles.tv import tv
-from lanescope.triton import linear as linear_of
+from lanescope.triton import make_linear_layout as linear_of
 from lanescope.triton.gluon import TritonLayout, triton_layout
-from lanescope.triton.linear import Linear
+from lanescope.triton.linear import LinearLayout
 from tests.client import Client
-from tests.test_triton import Cases
+from tests.test_triton import LayoutCases
 
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
@@ -50,20 +50,20 @@ module attributes {{"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80"}} {{
 }}"""
 
 
-def page(client: Client, path: str, code: int = 200, **query: str) -> str:
+def get_page(client: Client, path: str, code: int = 200, **query: str) -> str:
     answer = client.get(f"{path}?{urlencode(query)}")
     assert answer.status_code == code, answer.text[:2000]
     return unescape(answer.text)
 
 
-def sent(text: str) -> Any:
+def parse_page_data(text: str) -> Any:
     """What the page's script gets."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
     assert found
     return json.loads(found[1].replace("<\\/", "</"))
 
 
-def cells(told: Any) -> Any:
+def decode_cells(told: Any) -> Any:
     """[holder][value] → cell of a map that was sent."""
     if told.get("cells") is not None:
         return np.array(told["cells"]).reshape(len(told["held_by"]), -1)
@@ -72,38 +72,40 @@ def cells(told: Any) -> Any:
 
 def test_every_fragment_feeds_its_own_instructions() -> None:
     """A layout made of a fragment's bases is that operand, in order, and with two lanes' bases exchanged no longer."""
-    for one, ptx in list(fragments().items())[::7]:
+    for one, ptx in list(collect_fragment_maps().items())[::7]:
         op = find(ptx[0]).operand(one.operand)
         bases = op.pattern.linear_layout()
         assert bases is not None
         own = {name: tuple(tuple(b) for b in found) for name, found in bases.items()} | {"block": ()}
-        found = fed(Linear(own, op.pattern.extents, (1, 0)), one.bits)
+        found = find_fed_operands(LinearLayout(own, op.pattern.extents, (1, 0)), one.bits)
         mine = [it for it in found if it.fragment == one]
         assert len(mine) == 1 and mine[0].in_order and ptx[0] in mine[0].ptx
         lanes = own["lane"]
         if lanes[0] != lanes[4]:
             swapped = own | {"lane": (lanes[4], *lanes[1:4], lanes[0])}
-            assert one not in {it.fragment for it in fed(Linear(swapped, op.pattern.extents, (1, 0)), one.bits)}
+            assert one not in {
+                it.fragment for it in find_fed_operands(LinearLayout(swapped, op.pattern.extents, (1, 0)), one.bits)
+            }
 
 
-def _held(made: TritonLayout) -> list[set[tuple[int, ...]]]:
+def _list_held(made: TritonLayout) -> list[set[tuple[int, ...]]]:
     stacked = np.stack(made.coords, axis=-1)
     return [set(map(tuple, row)) for row in stacked.tolist()]
 
 
 def test_conversions_are_what_each_register_needs() -> None:
     """Counted again, element by element, over layouts by chance."""
-    cases, ways = Cases(), set()
+    cases, ways = LayoutCases(), set()
     for number in range(30):
         pair = []
         for kind in random.Random(number).choices(("blocked", "nvidia_mma"), k=2):
             params = cases.blocked(2) if kind == "blocked" else cases.mma(2)
             params.pop("CGALayout", None)
-            pair.append(triton_layout(mlir(kind, params), (32, 32), 16))
+            pair.append(triton_layout(format_mlir(kind, params), (32, 32), 16))
         if pair[0].warps != pair[1].warps:
             continue
-        found = converted(*pair)
-        have = _held(pair[0])
+        found = convert_layout(*pair)
+        have = _list_held(pair[0])
         warps = [set().union(*have[at : at + 32]) for at in range(0, len(have), 32)]
         want = np.stack(pair[1].coords, axis=-1).tolist()
         counts = [0, 0]
@@ -114,9 +116,9 @@ def test_conversions_are_what_each_register_needs() -> None:
         assert (found.in_thread, found.in_warp, found.in_block) == (*counts, found.places)
         ways.add(found.way)
     assert ways >= {"registers", "shared"} or ways >= {"same", "shared"}
-    same = converted(triton_layout(MMA, (32, 32)), triton_layout(MMA, (32, 32)))
+    same = convert_layout(triton_layout(MMA, (32, 32)), triton_layout(MMA, (32, 32)))
     assert same.way == "same" and same.trip is None
-    chained = converted(
+    chained = convert_layout(
         triton_layout(MMA.replace("[2, 2]", "[4, 1]"), (64, 16)),
         triton_layout(f"#ttg.dot_op<{{opIdx = 0, parent = {MMA.replace('[2, 2]', '[4, 1]')}, kWidth = 2}}>", (64, 16)),
     )
@@ -126,7 +128,7 @@ def test_conversions_are_what_each_register_needs() -> None:
 def test_the_trip_is_counted_in_wavefronts() -> None:
     """Columns of a 64×64 tile of 16 bits in rows of 128 bytes: every lane of a store hits the same bank."""
     rows = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
-    found = converted(triton_layout(rows, (64, 64), 16), triton_layout(MMA, (64, 64), 16)).trip
+    found = convert_layout(triton_layout(rows, (64, 64), 16), triton_layout(MMA, (64, 64), 16)).trip
     assert found is not None and found.bytes == 8192
     assert (found.store.name, found.store.ways, found.store.wavefronts) == ("st.shared.b128", 1, 64)
     assert (found.load.name, found.load.ways) == ("ld.shared.b32", 8)
@@ -135,8 +137,8 @@ def test_the_trip_is_counted_in_wavefronts() -> None:
 
 def test_shared_memory_in_cutesmlir() -> None:
     """Offsets of swizzled, padded and nvmma layouts, from the CuTe layout that is printed."""
-    cases = Cases()
-    texts = [(mlir(*cases.of("swizzled_shared")[:2]), (16, 64)) for _ in range(12)]
+    cases = LayoutCases()
+    texts = [(format_mlir(*cases.of("swizzled_shared")[:2]), (16, 64)) for _ in range(12)]
     nvmma = "#ttg.nvmma_shared<{{swizzlingByteWidth = {}, transposed = {}, elementBitWidth = {}}}>"
     texts += [
         (nvmma.format(width, turned, bits), (128, 128))
@@ -151,14 +153,14 @@ def test_shared_memory_in_cutesmlir() -> None:
             made = triton_layout(text, shape)
         except ValueError:
             continue
-        found = as_cute(made)
+        found = find_cute_equivalent(made)
         if found.layout is None:
             assert found.why
             continue
         told += 1
-        assert np.array_equal(found.layout.indices().reshape(shape[::-1]).T, made.offset), text
+        assert np.array_equal(found.layout.list_indices().reshape(shape[::-1]).T, made.offset), text
     assert told >= 30
-    threads = as_cute(triton_layout(MMA, (32, 32)))
+    threads = find_cute_equivalent(triton_layout(MMA, (32, 32)))
     assert str(threads.layout) == "((4,8,2,2),(2,2,2)):((64,1,256,16),(32,8,512))"
 
 
@@ -167,34 +169,34 @@ def test_the_parts_of_a_test_file_have_aliases_of_their_own() -> None:
     wide = BLOCKED.replace("[1, 4]", "[1, 8]", 1)
     line = "%1 = ttg.convert_layout %0 : tensor<64x64xf16, #a> -> tensor<64x64xf16, #mma>"
     text = "\n".join([f"#a = {BLOCKED}", f"#mma = {MMA}", line, "", "// -----", f"#a = {wide}", f"#mma = {MMA}", line])
-    found = module(text)
+    found = parse_module(text)
     assert found and [(one.source.layout, one.lines) for one in found.moves] == [(BLOCKED, (3,)), (wide, (8,))]
     assert {one.text: one.names for one in found.layouts} == {BLOCKED: ("#a",), wide: ("#a",), MMA: ("#mma",)}
 
 
 def test_a_module_is_listed_with_its_operations() -> None:
-    found = module(MODULE)
+    found = parse_module(MODULE)
     assert found is not None and dict(found.traits)["ttg.num-warps"] == "4"
     by_name = {one.names[0]: one for one in found.layouts if one.names}
     assert dict(by_name["#blocked"].ops) == {"tt.load": 1, "ttg.local_alloc": 1, "ttg.convert_layout": 1}
     assert str(by_name["#mma"].tensors[0]) == "64x64xf16"
     move = found.moves[0]
     assert (move.source.layout, move.target.layout) == (MMA, BLOCKED) and move.target.bits == 16
-    assert module("#mma = #ttg.nvidia_mma<{versionMajor = 2}>") is None
+    assert parse_module("#mma = #ttg.nvidia_mma<{versionMajor = 2}>") is None
 
 
 def test_pages_draw_what_they_are_given(client: Client) -> None:
-    plain = page(client, "/layouts/triton", text=BLOCKED, shape="16x16", element_bits="16", thread="5")
+    plain = get_page(client, "/layouts/triton", text=BLOCKED, shape="16x16", element_bits="16", thread="5")
     made = triton_layout(BLOCKED, (16, 16))
-    data = sent(plain)
-    assert np.array_equal(cells(data["operands"]["tile"]), made.rows * 16 + made.cols)
+    data = parse_page_data(plain)
+    assert np.array_equal(decode_cells(data["operands"]["tile"]), made.rows * 16 + made.cols)
     assert data["state"]["pin"] == "tile:1,4" and "Thread 5 <small>warp 0, lane 5 · pinned" in plain
     assert "register = [[0, 1], [0, 2]]" in plain and 'data-bit="lane-4"' in plain
-    listed = page(client, "/layouts/triton", text=MODULE)
+    listed = get_page(client, "/layouts/triton", text=MODULE)
     assert "3 layouts of this module" in listed and "ttg.convert_layout" in listed and "Through shared memory" in listed
-    both = page(client, "/layouts/triton", text=BLOCKED, shape="32x32", to=MMA)
-    assert set(sent(both)["operands"]) == {"before", "after"} and "Conversion through shared memory" in both
-    cube = page(
+    both = get_page(client, "/layouts/triton", text=BLOCKED, shape="32x32", to=MMA)
+    assert set(parse_page_data(both)["operands"]) == {"before", "after"} and "Conversion through shared memory" in both
+    cube = get_page(
         client,
         "/layouts/triton",
         shape="4x16x8",
@@ -202,22 +204,22 @@ def test_pages_draw_what_they_are_given(client: Client) -> None:
         at="3",
         text="gl.BlockedLayout([1, 1, 1], [2, 4, 4], [2, 2, 1], [2, 1, 0])",
     )
-    tile = sent(cube)["operands"]["tile"]
+    tile = parse_page_data(cube)["operands"]["tile"]
     assert (tile["rows"], tile["cols"]) == (4, 8) and -1 in tile["cells"] and "Index of axis 1" in cube
-    folded = page(client, "/layouts/triton", shape="64", text=f"#ttg.slice<{{dim = 1, parent = {MMA}}}>")
-    tile = sent(folded)["operands"]["tile"]
+    folded = get_page(client, "/layouts/triton", shape="64", text=f"#ttg.slice<{{dim = 1, parent = {MMA}}}>")
+    tile = parse_page_data(folded)["operands"]["tile"]
     assert tile["rows"] * tile["cols"] == 64 and tile["folded"] and tile["copies"] == 8
 
 
 def test_shared_memory_is_shown_by_bank(client: Client) -> None:
     """Each bank holds the elements whose byte the engine's offset puts there; words of a bank in their order."""
     text = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
-    shown = page(client, "/layouts/triton", shape="16x64", text=text, element_bits="16")
+    shown = get_page(client, "/layouts/triton", shape="16x64", text=text, element_bits="16")
     assert "Sw<3,3,3> o (16,64):(64,1)" in shown and "Bank 0" in shown and "Warps <input" not in shown
-    data, made = sent(shown), triton_layout(text, (16, 64), 16)
+    data, made = parse_page_data(shown), triton_layout(text, (16, 64), 16)
     tile = data["operands"]["tile"]
     assert data["unit"] == "bank" and tile["told"]["offset"] == made.offset.reshape(-1).tolist()
-    held = cells(tile)
+    held = decode_cells(tile)
     for bank in (0, 7, 31):
         bytes_ = made.offset.reshape(-1)[held[bank]] * 2
         assert (bytes_ // 4 % 32 == bank).all() and (np.diff(bytes_) > 0).all()
@@ -225,9 +227,9 @@ def test_shared_memory_is_shown_by_bank(client: Client) -> None:
 
 
 def test_thread_value_layouts_both_ways(client: Client) -> None:
-    text = page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((32,1),(16,8,128))", tile="16x16", slice="(5,_)")
-    data, made = sent(text), tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16))
-    assert np.array_equal(cells(data["operands"]["tile"]), made.rows * 16 + made.cols)
+    text = get_page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((32,1),(16,8,128))", tile="16x16", slice="(5,_)")
+    data, made = parse_page_data(text), tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16))
+    assert np.array_equal(decode_cells(data["operands"]["tile"]), made.rows * 16 + made.cols)
     table = data["operands"]["table"]
     assert (
         table["rows"] == 32 and table["text"] == "{axis0},{axis1}" and table["told"]["axis1"][8 * 5] == made.cols[5, 0]
@@ -239,17 +241,17 @@ def test_thread_value_layouts_both_ways(client: Client) -> None:
     words = " ".join(re.sub(r"<[^>]+>", "", text).split())
     assert "Slice (5,_): ((2,2,2)):((16,8,128)) from element 33, 8 elements." in words
     assert "((8,2),(2,4,2)):((4,64),(32,1,128))" in text and "m16n8k16" in text
-    moved = page(
+    moved = get_page(
         client, "/layouts/tv", cute="((4,8),(2,2)):((32,1),(16,8))", tile="16x8", to="((4,8),(2,2)):((32,1),(8,16))"
     )
     assert "Registers are renamed" in moved
-    cube = page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((16,1),(8,64,128))", tile="8x8x4")
-    assert sent(cube)["operands"]["table"]["text"] == "{axis0},{axis1},{axis2}"
+    cube = get_page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((16,1),(8,64,128))", tile="8x8x4")
+    assert parse_page_data(cube)["operands"]["table"]["text"] == "{axis0},{axis1},{axis2}"
 
 
 def test_the_colour_of_a_comparison_says_where_each_element_comes_from(client: Client) -> None:
     one, other = "((8,16),(4,2)):((128,1),(32,16))", "((4,8,2,2),(2,2,2)):((64,1,256,16),(32,8,512))"
-    data = sent(page(client, "/layouts/tv", cute=one, tile="32x32", to=other))
+    data = parse_page_data(get_page(client, "/layouts/tv", cute=one, tile="32x32", to=other))
     first, second = tv(one, (32, 32)), tv(other, (32, 32))
     moves = data["operands"]["after"]["categories"]["moves"]
     assert data["state"]["colour"] == "moves" and moves == data["operands"]["before"]["categories"]["moves"]
@@ -261,15 +263,15 @@ def test_the_colour_of_a_comparison_says_where_each_element_comes_from(client: C
 def test_a_tile_is_coloured_by_the_banks_it_is_stored_in(client: Client) -> None:
     """Row-major where nothing is said; a CuTe layout with a swizzle otherwise, on the page and in its picture."""
     query = {"cute": "((4,8),(8,2)):((64,1),(8,256))", "tile": "8x64", "colour": "bank", "label": "bank"}
-    plain = sent(page(client, "/layouts/tv", **query))["operands"]["tile"]
+    plain = parse_page_data(get_page(client, "/layouts/tv", **query))["operands"]["tile"]
     assert plain["told"]["byte"] == list(range(0, 1024, 2))
-    swizzled = page(client, "/layouts/tv", **query, stored="Sw<3,3,3> o (8,64):(64,1)")
-    told = sent(swizzled)["operands"]["tile"]["told"]["byte"]
+    swizzled = get_page(client, "/layouts/tv", **query, stored="Sw<3,3,3> o (8,64):(64,1)")
+    told = parse_page_data(swizzled)["operands"]["tile"]["told"]["byte"]
     assert told[64 : 64 + 64 : 8] == [128 + 16 * (n ^ 1) for n in range(8)]
     link = re.search(r'href="(/layouts/tv\.csv[^"]*)"', swizzled)
     assert link and client.get(link[1]).status_code == 200 and "colour=bank" in link[1]
     assert client.get("/layouts/tv.svg", params={k: query[k] for k in ("cute", "tile", "colour")}).status_code == 200
-    said = page(client, "/layouts/tv", 422, **query, stored="(8,8)")
+    said = get_page(client, "/layouts/tv", 422, **query, stored="(8,8)")
     assert "'(8,8):(1,8)' has 64 elements" in said and "data-error" in said
 
 
@@ -282,7 +284,7 @@ def test_a_look_that_does_not_fit_is_said_and_left(client: Client) -> None:
         ({"warps": "4"}, "Write numbers from 0 to 3"),
         ({"view": "t:0-4"}, "Write all, or ranges as in r:0-16,c:0-16"),
     ):
-        text = page(client, "/layouts/triton", text=BLOCKED, shape="16x16", **query)
+        text = get_page(client, "/layouts/triton", text=BLOCKED, shape="16x16", **query)
         assert said in text and 'class="notice"' in text, query
 
 
@@ -304,7 +306,7 @@ def test_a_look_that_does_not_fit_is_said_and_left(client: Client) -> None:
     ],
 )
 def test_what_does_not_fit_stands_beside_its_field(client: Client, path: str, query: dict[str, str], said: str) -> None:
-    text = page(client, path, 422, **query)
+    text = get_page(client, path, 422, **query)
     assert said in text and "data-error" in text
 
 
@@ -329,21 +331,21 @@ def test_pasted_texts_lead_to_these_pages(client: Client) -> None:
 def test_conversions_and_feeds_of_the_api_and_the_command(client: Client) -> None:
     body = {"text": BLOCKED, "to": MMA, "shape": [32, 32], "element_bits": 16}
     told = client.post("/api/v1/layouts/triton/convert", json=body).json()
-    want = converted(triton_layout(BLOCKED, (32, 32), 16), triton_layout(MMA, (32, 32), 16))
+    want = convert_layout(triton_layout(BLOCKED, (32, 32), 16), triton_layout(MMA, (32, 32), 16))
     assert (told["way"], told["in_thread"], told["in_warp"]) == (want.way, want.in_thread, want.in_warp)
     assert want.trip is not None and told["trip"]["load"]["wavefronts"] == want.trip.load.wavefronts
-    ran = CliRunner().invoke(attach(), ["convert", BLOCKED, MMA, "--shape", "32x32", "--json"])
+    ran = CliRunner().invoke(build_cli(), ["convert", BLOCKED, MMA, "--shape", "32x32", "--json"])
     assert ran.exit_code == 1 and json.loads(ran.stdout) == told
     fed_ = client.post("/api/v1/layouts/triton/feeds", json={"text": MMA, "shape": [32, 32], "element_bits": 32}).json()
     assert {(one["operand"], one["shape"]) for one in fed_["feeds"]} == {("d", "m16n8"), ("d", "m8n8")}
-    assert CliRunner().invoke(attach(), ["feeds", MMA, "--shape", "32x32"]).exit_code == 0
+    assert CliRunner().invoke(build_cli(), ["feeds", MMA, "--shape", "32x32"]).exit_code == 0
     refused = client.post("/api/v1/layouts/triton/convert", json=body | {"to": MMA.replace("[2, 2]", "[1, 1]")}).json()
     assert refused["error"]["field"] == "to" and "has 4 warps" in refused["error"]["message"]
 
 
 def test_real_objects_are_read_by_their_text() -> None:
     """Gluon's own objects print what the reader reads; a layout of pycute is one of CuTe."""
-    cases = Cases()
+    cases = LayoutCases()
     kinds = ("blocked", "nvidia_mma", "dot_op of nvidia_mma", "slice", "linear", "swizzled_shared", "nvmma_shared")
     given = [case for kind in kinds for case in [cases.of(kind) for _ in range(4)] if prod(case[2]) <= 1 << 15]
     script = (
@@ -354,14 +356,14 @@ def test_real_objects_are_read_by_their_text() -> None:
         [sys.executable, "-c", script], input=json.dumps(given), capture_output=True, text=True, timeout=120, check=True
     )
     for text, (kind, params, shape) in zip(json.loads(done.stdout.splitlines()[-1]), given, strict=True):
-        made = triton_layout(_Printed(text), shape, params.get("elementBitWidth", 16))
+        made = triton_layout(_PrintedObject(text), shape, params.get("elementBitWidth", 16))
         want = linear_of(kind, params, shape, params.get("elementBitWidth", 16))
         assert made.linear.bases == want.bases, text
         assert made._repr_svg_().startswith("<svg")
     assert tv(pycute.Layout(((4, 8), (2, 2)), ((32, 1), (16, 8))), (16, 8)).owner(9, 3) == [(5, 3)]
 
 
-class _Printed:
+class _PrintedObject:
     """An object of which only its text is known."""
 
     def __init__(self, text: str) -> None:

@@ -13,21 +13,21 @@ from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.shared.storage import storage
-from lanescope.shared.swizzle import mode
+from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests import asgi, hostile
-from tests.asgi import ask
-from tests.test_work import OnTheLoop
+from tests.asgi import send_request
+from tests.test_work import LoopWatcher
 
 
 @pytest.mark.parametrize("bits", ELEMENT_BITS)
 @pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
 def test_a_tile_is_as_large_as_shared_memory(bits: int, swizzle: str) -> None:
-    wide = Tile(bits, "K", mode(swizzle), 8, mode(swizzle).chunks * 128 // bits).k
+    wide = Tile(bits, "K", get_mode(swizzle), 8, get_mode(swizzle).chunks * 128 // bits).k
     most = MOST_SHARED * 8 // bits // wide // 8 * 8
-    assert Tile(bits, "K", mode(swizzle), most, wide).bytes <= MOST_SHARED
+    assert Tile(bits, "K", get_mode(swizzle), most, wide).bytes <= MOST_SHARED
     with pytest.raises(LayoutError) as refused:
-        Tile(bits, "K", mode(swizzle), most + 8, wide)
+        Tile(bits, "K", get_mode(swizzle), most + 8, wide)
     assert (refused.value.code, refused.value.field) == (
         "too_large",
         "mn",
@@ -36,10 +36,10 @@ def test_a_tile_is_as_large_as_shared_memory(bits: int, swizzle: str) -> None:
 
 def test_the_longer_side_is_named() -> None:
     with pytest.raises(LayoutError, match="do not fit the 232448 bytes") as refused:
-        Tile(16, "MN", mode("128B"), 128, 1024)
+        Tile(16, "MN", get_mode("128B"), 128, 1024)
     assert refused.value.field == "k" and refused.value.hint.endswith("k is at most 904.")
     with pytest.raises(LayoutError) as refused:
-        Tile(16, "K", mode("none"), 8 * 10**9, 8 * 10**9)
+        Tile(16, "K", get_mode("none"), 8 * 10**9, 8 * 10**9)
     assert refused.value.hint == "Make both smaller."
 
 
@@ -60,7 +60,7 @@ def test_a_layout_that_fits_is_taken() -> None:
     "text", ["m" * 7900, "m" + "1" * 7900 + "n8k16", "m16n8k16" + ".satfinite" * 30, "m16n8k16." * 30000]
 )
 def test_a_long_opcode_is_refused_before_it_is_compared(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanescope.ptx.refused.nearest", lambda *_: pytest.fail("compared"))
+    monkeypatch.setattr("lanescope.ptx.refusals.find_nearest", lambda *_: pytest.fail("compared"))
     with pytest.raises(LayoutError, match="at most 256") as refused:
         catalog.find(f"mma.sync.aligned.{text}")
     assert refused.value.code == "unknown_instruction" and len(str(refused.value)) < 400
@@ -76,23 +76,23 @@ EVERY, LONG = 29, 3  # `make load` sends all of them
 
 def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() -> None:
     app = create_app(settings=Settings(cache_bytes=1 << 20))
-    every = hostile.requests(app.openapi(), BODIES)
+    every = hostile.generate_requests(app.openapi(), BODIES)
     assert len(every) > 1500
-    asgi.run(ask(app, "GET", "/i/nothing"))  # the error page's frame is worked out once
+    asgi.run_coroutine(send_request(app, "GET", "/i/nothing"))  # the error page's frame is worked out once
 
     async def run() -> None:
         chosen = [one for n, one in enumerate(every) if n % EVERY == 0 or ("digits" in one[0] and n % LONG == 0)]
         for name, method, address, body in chosen:
             if any(form in address for form in DRAWN):
                 continue
-            answer = await ask(app, method, address, body, headers={"accept-encoding": "br"})
+            answer = await send_request(app, method, address, body, headers={"accept-encoding": "br"})
             assert answer.status < 500, (name, answer.status, answer.body[:300])
             assert len(answer.body) < 16 << 20, name
             assert answer.status < 400 or len(answer.body) < 20 << 10 or answer.body.startswith(b"<!doctype"), name
             assert app.state.work.cache.held_bytes <= 1 << 20 and app.state.work.held == 0
 
-    with OnTheLoop() as watched:
-        asgi.run(run())
+    with LoopWatcher() as watched:
+        asgi.run_coroutine(run())
     app.state.work.close()
     app.state.hardware.pool.close()
     assert not watched.computed(), watched.computed()

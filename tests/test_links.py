@@ -17,7 +17,7 @@ import pytest
 from lanescope.app.kit.media import FORMS
 from lanescope.app.main import create_app
 from tests import asgi
-from tests.asgi import Answer, ask
+from tests.asgi import AsgiAnswer, send_request
 
 LINKS = [
     line.split(" ", 1)[1]
@@ -36,17 +36,17 @@ def app() -> Iterator[Any]:
     made.state.hardware.pool.close()
 
 
-def opened(app: Any, address: str) -> tuple[str, Answer]:
+def open_link(app: Any, address: str) -> tuple[str, AsgiAnswer]:
     """(address, answer) where a link leads; a page may send the browser on, once or twice."""
     for _ in range(3):
-        answer = asgi.run(ask(app, "GET", address))
+        answer = asgi.run_coroutine(send_request(app, "GET", address))
         if answer.status not in (303, 307, 308):
             break
         address = urljoin(address, answer.headers["location"])
     return address, answer
 
 
-def kind_of(address: str) -> str:
+def find_media_type(address: str) -> str:
     """The media type an address promises."""
     path = urlsplit(address).path
     form = path.rpartition(".")[2]
@@ -55,7 +55,7 @@ def kind_of(address: str) -> str:
     return {"cu": "text/plain", "py": "text/x-python"}.get(form) or FORMS.get(form, "text/html").partition(";")[0]
 
 
-def said(page: str, name: str, value: str) -> bool:
+def has_value(page: str, name: str, value: str) -> bool:
     """Whether a page's form, or the state its script begins with, has this value."""
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     if data and name in (state := json.loads(data[1]).get("state", {})):
@@ -65,15 +65,15 @@ def said(page: str, name: str, value: str) -> bool:
     ):
         if field[1] == "select":
             chosen = re.findall(r"<option([^>]*)\bselected[^>]*>([^<]*)", field[2])
-            if any(_value(tag, text) == value for tag, text in chosen):
+            if any(_read_attribute(tag, text) == value for tag, text in chosen):
                 return True
         elif field[1] == "textarea":
             if unescape(field[2]).strip() == value:
                 return True
         elif 'type="checkbox"' in field[0] or 'type="radio"' in field[0]:
-            if " checked" in field[0] and _value(field[0], "") == value:
+            if " checked" in field[0] and _read_attribute(field[0], "") == value:
                 return True
-        elif _value(field[0], "") == value:
+        elif _read_attribute(field[0], "") == value:
             return True
     for href in re.findall(r'<a href="([^"]*)" aria-current="true">', page):  # segments: the one chosen says its own
         if value in dict.fromkeys(v for n, v in parse_qsl(urlsplit(unescape(href)).query) if n == name):
@@ -81,12 +81,12 @@ def said(page: str, name: str, value: str) -> bool:
     return False
 
 
-def _value(tag: str, text: str) -> str:
+def _read_attribute(tag: str, text: str) -> str:
     found = re.search(r'\bvalue="([^"]*)"', tag)
     return unescape(found[1] if found else text).strip()
 
 
-def told(address: str) -> Iterator[tuple[str, str]]:
+def parse_query(address: str) -> Iterator[tuple[str, str]]:
     """What a query says, name by name; the options of a whole product, a=major=MN,swizzle=64B, are fields
     of their own.
     """
@@ -100,29 +100,33 @@ def told(address: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("link", LINKS)
 def test_an_old_link_opens_with_its_state(app: Any, link: str) -> None:
-    landed, answer = opened(app, link)
-    assert answer.status == 200 and answer.headers["content-type"].partition(";")[0] == kind_of(landed), (
+    landed, answer = open_link(app, link)
+    assert answer.status == 200 and answer.headers["content-type"].partition(";")[0] == find_media_type(landed), (
         landed,
         answer.status,
     )
-    if kind_of(landed) != "text/html":
+    if find_media_type(landed) != "text/html":
         return
     page = answer.body.decode()
     assert not re.findall(r'role="alert"[^>]*>([^<]+)', page)
-    for name, value in told(landed):
+    for name, value in parse_query(landed):
         if name not in IN_THE_ANSWER:
-            assert said(page, name, value), f"{name}={value} is not shown at {landed}"
+            assert has_value(page, name, value), f"{name}={value} is not shown at {landed}"
         else:
             assert unescape(page).count(value), f"{value} is nowhere at {landed}"
 
 
 def test_a_short_spelling_chooses_the_same_load(app: Any) -> None:
     asked = "/chain?mma=mma.m16n8k16.row.col.f32.f16.f16.f32&operand=a&load=ldmatrix.m8n8.x4.shared.b16"
-    assert said(opened(app, asked)[1].body.decode(), "load", "ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+    assert has_value(open_link(app, asked)[1].body.decode(), "load", "ldmatrix.sync.aligned.m8n8.x4.shared.b16")
 
 
 def test_the_check_bites(app: Any) -> None:
-    _, answer = opened(app, "/smem?mn=128&swizzle=64B")
+    _, answer = open_link(app, "/smem?mn=128&swizzle=64B")
     page = answer.body.decode()
-    assert said(page, "mn", "128") and said(page, "swizzle", "64B")
-    assert not said(page, "mn", "64") and not said(page, "swizzle", "128B") and not said(page, "nothing", "1")
+    assert has_value(page, "mn", "128") and has_value(page, "swizzle", "64B")
+    assert (
+        not has_value(page, "mn", "64")
+        and not has_value(page, "swizzle", "128B")
+        and not has_value(page, "nothing", "1")
+    )

@@ -13,32 +13,32 @@ from numpy.typing import NDArray
 
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.ptx.slots import slots as slots_of
+from lanescope.ptx.slots import list_slots as slots_of
 from lanescope.render import cuda, python
 from tests import cpp
 
-needs_compiler = pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+needs_compiler = pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 BLOCK = 256  # threads of the block that runs them: more than one warp or warpgroup, each of which does the same
 EXTRA = 24  # elements between the lines of memory beside those that are read: whole bytes of every type
 Raw = NDArray[np.uint8]
 
 
 @lru_cache(maxsize=1)
-def functions() -> tuple[tuple[str, Operand, str], ...]:
+def list_functions() -> tuple[tuple[str, Operand, str], ...]:
     """(text, operand, "load" or "store") of every function that some page shows, each text once."""
     found: dict[str, tuple[str, Operand, str]] = {}
     for i in catalog.instructions():
         whole = None
         for op in i.operands.values():
-            for what, make, names in (("load", cuda.load, "abc"), ("store", cuda.store, "d")):
+            for what, make, names in (("load", cuda.render_load, "abc"), ("store", cuda.render_store, "d")):
                 if op.name in names and (text := make(i, op)) not in found:
                     found[text] = (text, op, what)
-                    whole = whole or cuda.program(i)
+                    whole = whole or cuda.render_program(i)
                     assert text in whole
     return tuple(found.values())
 
 
-class Memory:
+class MatrixMemory:
     """A matrix in memory with gaps, and the registers that hold it: by the map alone, bit by bit."""
 
     def __init__(self, op: Operand, rng: np.random.Generator) -> None:
@@ -66,16 +66,16 @@ def test_memory_is_read_off_the_map() -> None:
     a1.
     """
     op = catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
-    memory = Memory(op, np.random.default_rng(1))
+    memory = MatrixMemory(op, np.random.default_rng(1))
     halves = memory.bytes.view(np.uint16).reshape(16, 16 + EXTRA)
     assert memory.registers[5].view(np.uint16)[:4].tolist() == [halves[1, 2], halves[1, 3], halves[9, 2], halves[9, 3]]
 
 
-def driver(number: int, text: str, op: Operand, what: str, memory: Memory) -> str:
+def render_driver(number: int, text: str, op: Operand, what: str, memory: MatrixMemory) -> str:
     """A namespace with the function and a run of it: registers or memory come in through `take`, the other goes out
     through `give`.
     """
-    register, unit = cuda.register_type(op.element), cuda.memory_type(op.element, op.container_bits)
+    register, unit = cuda.get_register_type(op.element), cuda.get_memory_type(op.element, op.container_bits)
     head = (
         f"namespace n{number} {{\n{text}\nvoid all() {{\n"
         f"  static {register} r[{BLOCK}][{op.registers}];\n  alignas(16) static unsigned char m[{memory.size}];\n"
@@ -95,11 +95,11 @@ def driver(number: int, text: str, op: Operand, what: str, memory: Memory) -> st
 
 @needs_compiler
 def test_every_load_and_store_follows_its_map() -> None:
-    cases = functions()
+    cases = list_functions()
     assert len(cases) > 200 and {op.container_bits for _, op, _ in cases} == {1, 4, 8, 16, 32, 64}
     rng = np.random.default_rng(7)
-    memories = [Memory(op, rng) for _, op, _ in cases]
-    parts = [driver(n, *case, memory) for n, (case, memory) in enumerate(zip(cases, memories, strict=True))]
+    memories = [MatrixMemory(op, rng) for _, op, _ in cases]
+    parts = [render_driver(n, *case, memory) for n, (case, memory) in enumerate(zip(cases, memories, strict=True))]
     given = b"".join(
         (m.bytes if what == "load" else m.registers).tobytes() for (_, _, what), m in zip(cases, memories, strict=True)
     )
@@ -108,7 +108,9 @@ def test_every_load_and_store_follows_its_map() -> None:
         "static void give(void* from, size_t n) { fwrite(from, 1, n, stdout); }\n"
     )
     calls = "".join(f"  n{n}::all();\n" for n in range(len(cases)))
-    told = np.frombuffer(cpp.run("".join([cpp.DEVICE, moves, *parts, f"int main() {{\n{calls}}}\n"]), given), np.uint8)
+    told = np.frombuffer(
+        cpp.build_and_run("".join([cpp.DEVICE, moves, *parts, f"int main() {{\n{calls}}}\n"]), given), np.uint8
+    )
     for (text, op, what), memory in zip(cases, memories, strict=True):
         if what == "load":
             wanted = np.tile(memory.registers, (BLOCK // op.threads, 1)).reshape(-1)
@@ -128,7 +130,7 @@ def test_every_numpy_snippet_packs_and_unpacks_by_its_map() -> None:
     texts: dict[str, Operand] = {}
     for i in catalog.instructions():
         for op in i.operands.values():
-            texts.setdefault(python.snippet(op), op)
+            texts.setdefault(python.render_snippet(op), op)
     assert len(texts) > 100
     for text, op in texts.items():
         scope: dict[str, object] = {}
@@ -151,9 +153,9 @@ _BOUND = re.compile(r'"(?P<sign>[=+]?)(?P<letter>[a-z])"\((?P<name>\w+(?:\[\d+\]
 LETTERS = {"b32": "r", "s32": "r", "u32": "r", "f32": "f", "f64": "d", "b64": "l", "u64": "l"}
 
 
-def read(i: Instruction, form: str) -> tuple[str, dict[str, tuple[str, str]]]:
+def parse_asm(i: Instruction, form: str) -> tuple[str, dict[str, tuple[str, str]]]:
     """(the PTX statement with every %n replaced by the C++ name that is bound to it, name → (sign, constraint))."""
-    text = cuda.wrapper(i, form)
+    text = cuda.render_wrapper(i, form)
     match = _ASM.search(text)
     assert match, text
     bound = [(m["name"], m["sign"], m["letter"]) for m in _BOUND.finditer(f"{match['outputs']}, {match['inputs']}")]
@@ -178,7 +180,7 @@ def test_every_wrapper_binds_each_register_to_its_place() -> None:
     count = 0
     for i in catalog.instructions():
         for form in i.family.forms:
-            body, bound = read(i, form)
+            body, bound = parse_asm(i, form)
             told = []
             for slot in slots_of(i, form):
                 names = [f"{slot.name}[{n}]" for n in range(slot.registers)] if slot.kind == "vector" else [slot.name]

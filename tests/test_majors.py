@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from lanescope import find
-from lanescope.shared.swizzle import mode
+from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 from tests.client import Client
 
@@ -17,7 +17,7 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
 FP8 = "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3"
 
 
-def link(page: str, text: str) -> str:
+def find_link(page: str, text: str) -> str:
     found = re.search(rf'href="([^"]+)">{text}', page)
     assert found, text
     return unescape(found[1])
@@ -27,10 +27,10 @@ def link(page: str, text: str) -> str:
 @pytest.mark.parametrize("name", ["a", "b"])
 def test_the_major_of_an_operand_reaches_its_descriptor(client: Client, name: str, major: str) -> None:
     page = client.get(f"/i/{WGMMA}?{name}_major={major}").text
-    there = link(page, f"{name.upper()}(?:'|&#39;)s descriptor")
+    there = find_link(page, f"{name.upper()}(?:'|&#39;)s descriptor")
     assert parse_qs(urlsplit(there).query)["major"] == [major]
     assert "data-verdict=match" in client.get(there).text
-    other = link(page, f"{'ba'['ab'.index(name)].upper()}(?:'|&#39;)s descriptor")
+    other = find_link(page, f"{'ba'['ab'.index(name)].upper()}(?:'|&#39;)s descriptor")
     assert parse_qs(urlsplit(other).query)["major"] == ["K"]
 
 
@@ -39,9 +39,9 @@ def test_b_shows_its_bytes_and_its_tile(client: Client, major: str, k: int) -> N
     page = client.get(f"/i/{WGMMA}?b_major={major}").text
     picture = page[page.index('<figure class="mat" data-panel="b">') :]
     row = re.findall(r"<text[^>]*dy[^>]*>((?:<tspan[^>]*>\d+</tspan>)+)</text>", picture)[3]
-    tile = Tile(16, major, mode("128B"), 128, k)
+    tile = Tile(16, major, get_mode("128B"), 128, k)
     assert [int(n) for n in re.findall(r">(\d+)<", row)][:8] == [int(tile.address(n, 3)) for n in range(8)]
-    asked = parse_qs(urlsplit(link(page, "B(?:'|&#39;)s tile")).query)
+    asked = parse_qs(urlsplit(find_link(page, "B(?:'|&#39;)s tile")).query)
     assert asked["major"] == [major] and asked["k"] == [str(k)]
     assert re.search(rf'data-state="b_major={major}" aria-current="true">{major}-major</a>', page)
 

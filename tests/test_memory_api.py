@@ -18,12 +18,12 @@ from lanescope.render import palette, smem
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests.client import Client
-from tests.command import lanescope
+from tests.command import run_lanescope
 from tests.ptxas import nvrtc
-from tests.test_verify import canonical
+from tests.test_verify import build_canonical
 
 FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
-TILE = canonical()
+TILE = build_canonical()
 ASK: dict[str, Any] = {
     "descriptor": "0x4000004004000101",
     "instruction": FIXED,
@@ -67,7 +67,7 @@ def test_the_order_of_atoms_is_named_wherever_it_is_used(client: Client) -> None
             client.get(f"/smem.csv?{given}").text
             != client.get(f"/smem.csv?{given}&order={'k' if order == 'mn' else 'mn'}").text
         )
-        assert json.loads(lanescope("smem", "--major", major, "--json").stdout)["order"] == order
+        assert json.loads(run_lanescope("smem", "--major", major, "--json").stdout)["order"] == order
 
 
 def test_an_explicit_order_keeps_its_meaning(client: Client) -> None:
@@ -264,14 +264,14 @@ def test_guide_pages_and_their_links(client: Client, opens: Callable[[str], bool
     assert client.get("/guide/nothing").status_code == 404
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_tile_code_compiles() -> None:
     parts = []
     for n, (bits, major, m) in enumerate(
         (b, mj, m) for b in ELEMENT_BITS for mj in (("K", "MN") if b == 16 else ("K",)) for m in MODES
     ):
         tile = Tile(bits, major, m, 128, 128 if bits > 1 else 1024)
-        parts.append(f"namespace t{n} {{ {smem.fill(tile)}{smem.describe(tile)} }}")
+        parts.append(f"namespace t{n} {{ {smem.render_fill(tile)}{smem.render_descriptor(tile)} }}")
     assert nvrtc.compile_ptx("\n".join(parts), "sm_90a")[1] == ""
 
 
@@ -283,12 +283,12 @@ def test_tile_code_computes_the_tile() -> None:
         for m in MODES:
             tile = Tile(bits, major, m, 128, 128 if bits > 1 else 1024)
             per = 1 if bits > 1 else 8  # b1: the code counts bytes
-            text = smem.fill(tile)
+            text = smem.render_fill(tile)
             before = re.search(r"before = (.*);", text).group(1).replace("/", "//")  # type: ignore[union-attr]
             after = re.search(r"return (.*);", text).group(1)  # type: ignore[union-attr]
             for mn, k in ((0, 0), (9, 33), (77, 127), (127, 64)):
                 value = eval(after, {}, {"before": eval(before, {}, {"mn": mn, "k": k})})
-                assert value == tile.offsets()[mn, k * per]
+                assert value == tile.compute_offsets()[mn, k * per]
 
 
 def test_command_line(client: Client) -> None:
@@ -307,37 +307,41 @@ def test_command_line(client: Client) -> None:
         "--storage",
         "base=0x1000",
     ]
-    done = lanescope(*words)
+    done = run_lanescope(*words)
     assert done.returncode == 1 and "start_wrong" in done.stdout and "repair: 0x4000004004000100" in done.stdout
     assert "(start_address 0x101 → 0x100 in the field)" in done.stdout
     words[2] = "0x4000004004000100"
-    assert lanescope(*words[:5], "--storage", "swizzle=128B,mn=64, k=64 base=0x1000").returncode == 0
-    assert lanescope(*words[:5], "--storage", "kind=cute,base=0x1000,layout=Sw<3,3,3> o (64,64):(64,1)").returncode == 0
-    plain = lanescope(*words[:5], "--storage", "kind=cute,base=0x1000,layout=(64,64):(64,1)").stdout
+    assert run_lanescope(*words[:5], "--storage", "swizzle=128B,mn=64, k=64 base=0x1000").returncode == 0
+    assert (
+        run_lanescope(*words[:5], "--storage", "kind=cute,base=0x1000,layout=Sw<3,3,3> o (64,64):(64,1)").returncode
+        == 0
+    )
+    plain = run_lanescope(*words[:5], "--storage", "kind=cute,base=0x1000,layout=(64,64):(64,1)").stdout
     assert "stored so it would match: --storage 'kind=cute,base=0x1000,layout=Sw<3,3,3> o (64,64):(64,1)'" in plain
-    unknown = lanescope(*words[:5])
+    unknown = run_lanescope(*words[:5])
     assert (
         unknown.returncode == 2
         and "--storage kind=canonical,element_bits=16,major=K,swizzle=128B,mn=64,k=64" in unknown.stdout
     )
-    assert lanescope(*words).returncode == 0
-    assert json.loads(lanescope(*words, "--json").stdout)["verdict"] == "match"
-    assert lanescope(*words, "--storage", "nonsense").returncode == 2
+    assert run_lanescope(*words).returncode == 0
+    assert json.loads(run_lanescope(*words, "--json").stdout)["verdict"] == "match"
+    assert run_lanescope(*words, "--storage", "nonsense").returncode == 2
     assert (
-        json.loads(lanescope("descriptor", "decode", "0x4000004004000101", "--json").stdout)
+        json.loads(run_lanescope("descriptor", "decode", "0x4000004004000101", "--json").stdout)
         == client.get("/api/v1/descriptors/0x4000004004000101").json()
     )
     assert (
-        lanescope(
+        run_lanescope(
             "descriptor", "encode", "--start-address", "0x1000", "--sbo-bytes", "1024", "--swizzle", "128B"
         ).stdout.strip()
         == "0x4000004000010100"
     )
-    assert lanescope("descriptor", "encode", "--start-address", "8").returncode == 2
+    assert run_lanescope("descriptor", "encode", "--start-address", "8").returncode == 2
     assert (
-        json.loads(lanescope("smem", "--mn", "128", "--json").stdout) == client.get("/api/v1/smem/tile?mn=128").json()
+        json.loads(run_lanescope("smem", "--mn", "128", "--json").stdout)
+        == client.get("/api/v1/smem/tile?mn=128").json()
     )
-    assert "Sw<3,3,3>" in lanescope("smem").stdout
+    assert "Sw<3,3,3>" in run_lanescope("smem").stdout
 
 
 def test_the_page_takes_a_storage_as_the_api_does(client: Client) -> None:

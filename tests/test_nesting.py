@@ -15,59 +15,59 @@ from lanescope import reader
 from lanescope.app.kit.settings import Settings
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
-from lanescope.reader.code.evaluate import is_python
-from lanescope.reader.terms import of
-from lanescope.workbench import bench
-from lanescope.workbench.check import check
-from tests.asgi import get, refused
-from tests.command import lanescope
+from lanescope.reader.code.evaluation import is_python
+from lanescope.reader.terms import make_term_text
+from lanescope.workbench import build_bench
+from lanescope.workbench.check import check_text
+from tests.asgi import fetch, parse_refusal
+from tests.command import run_lanescope
 
 CODE = "uint64_t desc = (uint64_t)(smem >> 4) | (64ull << 32) | "
 TILED = "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, "
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
 
 
-def around(opening: str, inside: str, closing: str) -> Callable[[int], str]:
+def make_nested(opening: str, inside: str, closing: str) -> Callable[[int], str]:
     return lambda times: opening * times + inside + closing * times
 
 
-def code(inside: Callable[[int], str]) -> Callable[[int], str]:
+def nest_in_code(inside: Callable[[int], str]) -> Callable[[int], str]:
     return lambda times: f"{CODE}{inside(times)};"
 
 
 SHAPES: dict[str, Callable[[int], str]] = {
-    "parentheses": code(around("(", "1", ")")),
-    "open parentheses": code(lambda n: "(" * n),
-    "indices": code(around("a[", "1", "]")),
-    "braces": code(around("{", "1", "}")),
-    "template arguments": code(around("T<", "int", ">")),
-    "open angles": code(lambda n: "T<" * n),
-    "calls": code(around("f(", "1", ")")),
-    "casts": code(around("static_cast<uint64_t>(", "1", ")")),
-    "C casts": code(lambda n: "(uint64_t)" * n + "1"),
-    "lambdas": code(around("[&]{return ", "1", "}()")),
-    "signs": code(lambda n: "- " * n + "a"),
-    "a sum": code(lambda n: "a + " * n + "1"),
-    "comparisons": code(lambda n: "a < " * n + "1"),
-    "conditions": code(lambda n: "a ? b : " * n + "c"),
-    "members": code(lambda n: "a." * n + "b"),
-    "a path": code(lambda n: "a::" * n + "b"),
+    "parentheses": nest_in_code(make_nested("(", "1", ")")),
+    "open parentheses": nest_in_code(lambda n: "(" * n),
+    "indices": nest_in_code(make_nested("a[", "1", "]")),
+    "braces": nest_in_code(make_nested("{", "1", "}")),
+    "template arguments": nest_in_code(make_nested("T<", "int", ">")),
+    "open angles": nest_in_code(lambda n: "T<" * n),
+    "calls": nest_in_code(make_nested("f(", "1", ")")),
+    "casts": nest_in_code(make_nested("static_cast<uint64_t>(", "1", ")")),
+    "C casts": nest_in_code(lambda n: "(uint64_t)" * n + "1"),
+    "lambdas": nest_in_code(make_nested("[&]{return ", "1", "}()")),
+    "signs": nest_in_code(lambda n: "- " * n + "a"),
+    "a sum": nest_in_code(lambda n: "a + " * n + "1"),
+    "comparisons": nest_in_code(lambda n: "a < " * n + "1"),
+    "conditions": nest_in_code(lambda n: "a ? b : " * n + "c"),
+    "members": nest_in_code(lambda n: "a." * n + "b"),
+    "a path": nest_in_code(lambda n: "a::" * n + "b"),
     "blocks": lambda n: f"void f() {{ {CODE}1; {'{' * n}{'}' * n} }}",
     "else if": lambda n: f"void f(int x) {{ {CODE}1; {'if (x) {} else ' * n}{{}} }}",
-    "structs": around("struct a {", f"{CODE}1;", "};"),
-    "structs of members": around("struct {", f"{CODE}1;", "} a;"),
-    "namespaces": around("namespace a {", f"{CODE}1;", "}"),
+    "structs": make_nested("struct a {", f"{CODE}1;", "};"),
+    "structs of members": make_nested("struct {", f"{CODE}1;", "} a;"),
+    "namespaces": make_nested("namespace a {", f"{CODE}1;", "}"),
     "names of names": lambda n: (
         "constexpr int c0 = 1;\n" + "".join(f"constexpr int c{k + 1} = c{k} + 1;\n" for k in range(n)) + f"{CODE}c{n};"
     ),
     "Python lists": lambda n: "import torch\ndesc = " + "[" * n + "1" + "]" * n,
     "Python not": lambda n: "import torch\ndesc = " + "not " * n + "1",
     "a shape": lambda n: "(" * n + "8" + ")" * n + ":1",
-    "layouts": around("make_layout(", "make_shape(8,8)", ")"),
+    "layouts": make_nested("make_layout(", "make_shape(8,8)", ")"),
     "a tile's product": lambda n: f"{TILED}Layout<Shape<_2,_2>>{{}}, Tile<{'2 * ' * n}_32, _32, _16>{{}})",
     "a tile's sum of names": lambda n: f"{TILED}Layout<Shape<_2,_2>>{{}}, Tile<{'a + ' * n}_32, _32, _16>{{}})",
     "TiledMMA": lambda n: "TiledMMA<MMA_Atom<" * n + "SM80_16x8x16_F32F16F16F32_TN" + ">>" * n,
-    "slices": around("#ttg.slice<{dim = 0, parent = ", BLOCKED, "}>"),
+    "slices": make_nested("#ttg.slice<{dim = 0, parent = ", BLOCKED, "}>"),
     "slices of names": lambda n: (
         f"#b0 = {BLOCKED}\n" + "".join(f"#b{k + 1} = #ttg.slice<{{dim = 0, parent = #b{k}}}>\n" for k in range(n))
     ),
@@ -78,7 +78,7 @@ DEPTHS = (30, 300, 3000, 30_000)
 SECONDS = 5.0  # of the slowest; each takes less than one on a quiet machine
 
 
-def texts(most: int) -> Iterator[tuple[str, str]]:
+def generate_texts(most: int) -> Iterator[tuple[str, str]]:
     for name, make in SHAPES.items():
         for depth in DEPTHS:
             text = make(depth)
@@ -92,7 +92,7 @@ def test_a_nested_text_is_read_or_refused_in_time(name: str) -> None:
         text = SHAPES[name](depth)
         if len(text) > reader.LONGEST:
             continue
-        for door in (reader.read, bench):
+        for door in (reader.recognise_text, build_bench):
             begun = time.process_time()
             try:
                 door(text)
@@ -103,38 +103,38 @@ def test_a_nested_text_is_read_or_refused_in_time(name: str) -> None:
 
 def test_nested_texts_are_answered_by_the_server() -> None:
     app = create_app(settings=Settings(seconds=60, cache_bytes=0))
-    for name, text in texts(reader.LONGEST):
+    for name, text in generate_texts(reader.LONGEST):
         if name.endswith(("× 300", "× 3000")):
-            answer = get(app, "/api/v1/read", "POST", {"text": text})
+            answer = fetch(app, "/api/v1/read", "POST", {"text": text})
             assert answer.status in (200, 422), (name, answer.body[:200])
 
 
-def overflow(*_: Any, **__: Any) -> Any:
-    return overflow()
+def raise_overflow(*_: Any, **__: Any) -> Any:
+    return raise_overflow()
 
 
 def test_what_is_nested_too_deeply_is_refused_by_every_door(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "deep.cu"
     file.write_text(CODE + "1;")
     app = create_app()
-    app.get("/api/v1/deep")(lambda: overflow())
-    assert refused(get(app, "/api/v1/deep")) == (422, "too_deep")
-    monkeypatch.setattr("lanescope.workbench.contents.evaluate", overflow)
-    for door in (bench, check):
+    app.get("/api/v1/deep")(lambda: raise_overflow())
+    assert parse_refusal(fetch(app, "/api/v1/deep")) == (422, "too_deep")
+    monkeypatch.setattr("lanescope.workbench.contents.evaluate_text", raise_overflow)
+    for door in (build_bench, check_text):
         with pytest.raises(LayoutError, match="nested too deeply") as refusal:
             door(CODE + "1;")
         assert refusal.value.code == "too_deep" and refusal.value.hint
-    read = lanescope("read", str(file))
+    read = run_lanescope("read", str(file))
     assert read.returncode == 2 and read.stderr.startswith("lanescope: The text is nested too deeply")
-    checked = lanescope("check", str(file), str(file))
+    checked = run_lanescope("check", str(file), str(file))
     assert checked.returncode == 0 and checked.stdout.count("note: The file is not checked. The text is nested") == 2
     assert checked.stdout.endswith("2 files: 0 descriptors, 0 tensor maps, 0 reads verified; 0 findings, 2 undecided\n")
 
 
 def test_one_recogniser_that_gives_up_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = list(reader.RECOGNISERS)
-    monkeypatch.setattr(reader, "RECOGNISERS", [reader.Recogniser("x", "x", overflow), *rows])
-    told = reader.read("SM75_U32x4_LDSM_N")
+    monkeypatch.setattr(reader, "RECOGNISERS", [reader.Recogniser("x", "x", raise_overflow), *rows])
+    told = reader.recognise_text("SM75_U32x4_LDSM_N")
     assert [one.kind for one in told.found] == ["instruction"] and [one.code for one in told.refused] == ["too_deep"]
 
 
@@ -150,5 +150,5 @@ def test_blank_lines_do_not_change_what_is_python() -> None:
 
 
 def test_a_number_of_many_operators_is_not_known() -> None:
-    assert of("").number(of("Int<2> + Int<3> * Int<4>").term(0)) == 14
-    assert of("").number(of("a + " * 3000 + "1").term(0)) is None
+    assert make_term_text("").parse_number(make_term_text("Int<2> + Int<3> * Int<4>").parse_term(0)) == 14
+    assert make_term_text("").parse_number(make_term_text("a + " * 3000 + "1").parse_term(0)) is None

@@ -15,8 +15,8 @@ import tree_sitter_python
 from lanescope.reader.code import cxx, cxx_declarations, cxx_expressions, cxx_types, python, tree
 
 CLASSES = {
-    "cxx": (cxx.Lowering, cxx_declarations.Declarations, cxx_expressions.Expressions, cxx_types.Types),
-    "python": (python.Lowering,),
+    "cxx": (cxx.CxxLowering, cxx_declarations.Declarations, cxx_expressions.ExpressionLowering, cxx_types.Types),
+    "python": (python.PythonLowering,),
 }
 TABLES = {
     "cxx": [*cxx._STATEMENTS, *cxx_expressions._EXPRESSIONS],
@@ -31,7 +31,7 @@ OTHER = {
 }
 
 
-def texts(code: CodeType) -> Iterator[str]:
+def list_texts(code: CodeType) -> Iterator[str]:
     """The texts that a function and those within it use."""
     waiting = list(code.co_consts)
     while waiting:
@@ -44,13 +44,13 @@ def texts(code: CodeType) -> Iterator[str]:
                 waiting += several
 
 
-def named(language: str) -> set[str]:
+def list_node_names(language: str) -> set[str]:
     """The words that a reader compares with the kinds and fields of nodes."""
     out = set(TABLES[language])
     for reader in CLASSES[language]:
         for function in vars(reader).values():
             if isinstance(function, FunctionType):
-                for text in texts(function.__code__):
+                for text in list_texts(function.__code__):
                     if text != function.__doc__:
                         out |= {word for word in text.split() if re.fullmatch(r"\w\w+", word)}
     return out - KEYWORDS - OTHER[language]
@@ -63,7 +63,7 @@ def test_readers_name_kinds_and_fields_of_the_grammar(language: str) -> None:
     fields = {str(grammar.field_name_for_id(number)) for number in range(1, grammar.field_count + 1)}
     unknown = {
         word
-        for word in named(language) - kinds - fields
+        for word in list_node_names(language) - kinds - fields
         if not any(kind.startswith(word) or kind.endswith(word) for kind in kinds)
     }
     assert not unknown, f"the grammar has no such kind or field of nodes: {sorted(unknown)}"

@@ -8,16 +8,16 @@ from xml.etree import ElementTree
 import pytest
 
 from lanescope import find, tiled_copy, tiled_mma, triton_layout, tv
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.descriptor.matrix import Descriptor, view
 from lanescope.descriptor.verify import verify
-from lanescope.shared.banks import access, at
-from lanescope.shared.chain import chain
+from lanescope.shared.banks import get_access, make_address_use
+from lanescope.shared.chain import make_chain
 from lanescope.shared.freeing import PLAIN
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import Tile
-from lanescope.tiles.convert import converted
+from lanescope.tiles.convert import convert_layout
 
 M16, WGMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n64k16.f32.f16.f16"
 BLOCKED = "gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])"
@@ -26,7 +26,7 @@ ROWS = storage({"kind": "rows", "pitch_bytes": 128}, 16, "K")
 COPY = tiled_copy("universal", bits=128, thr_layout="(8,4):(4,1)", val_layout="(1,8)", tile=(8, 32))
 
 
-def verdict(word: int) -> Any:
+def verify_word(word: int) -> Any:
     return verify(Descriptor(word), view(find(WGMMA), "a", "K"), storage(STORED, 16, "K"))
 
 
@@ -35,7 +35,7 @@ def verdict(word: int) -> Any:
     [
         (find(M16).operand("a"), ">T13:2<"),
         (find(M16), ">D m×n 16×8<"),
-        (read_layout("((2,2),3):((24,2),8)"), ">42<"),
+        (parse_cute_layout("((2,2),3):((24,2),8)"), ">42<"),
         (Tile(16, "K", next(mode for mode in MODES if mode.name == "64B"), 8, 32), ">72<"),
         (Descriptor(0x4000004000010100), ">0x4000004000010100<"),
         (tiled_mma("SM80_16x8x16_F32F16F16F32_TN").a, ">T13:V2<"),
@@ -54,11 +54,14 @@ def test_what_is_drawn(made: Any, says: str) -> None:
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (verdict(0x4000004000010100), "✓ match: 1024 of 1024 elements"),
-        (verdict(0x4000004004000101), "Repair: <code>0x4000004004000100</code>"),
-        (chain(find("ldmatrix.m8n8.x4.b16"), find(M16).operand("a"), ROWS), "✓ match: 256 of 256 elements"),
-        (at(access("ldmatrix.x4"), [row * 128 for row in range(32)]).cost(PLAIN), "8-way bank conflicts"),
-        (converted(triton_layout(BLOCKED, (32, 16)), triton_layout(BLOCKED, (32, 16))), "✓ nothing moves"),
+        (verify_word(0x4000004000010100), "✓ match: 1024 of 1024 elements"),
+        (verify_word(0x4000004004000101), "Repair: <code>0x4000004004000100</code>"),
+        (make_chain(find("ldmatrix.m8n8.x4.b16"), find(M16).operand("a"), ROWS), "✓ match: 256 of 256 elements"),
+        (
+            make_address_use(get_access("ldmatrix.x4"), [row * 128 for row in range(32)]).compute_use_cost(PLAIN),
+            "8-way bank conflicts",
+        ),
+        (convert_layout(triton_layout(BLOCKED, (32, 16)), triton_layout(BLOCKED, (32, 16))), "✓ nothing moves"),
         (COPY, "<th>Destination</th>"),
         (tiled_mma("SM80_16x8x16_F32F16F16F32_TN"), "<table><tr>"),
     ],
@@ -70,5 +73,5 @@ def test_what_is_told(made: Any, says: str) -> None:
 
 def test_what_has_no_picture_leaves_its_text() -> None:
     """Jupyter shows the text of an object that returns None."""
-    assert read_layout("(128,128):(128,1)")._repr_svg_() is None
+    assert parse_cute_layout("(128,128):(128,1)")._repr_svg_() is None
     assert Descriptor(0)._repr_html_() is None

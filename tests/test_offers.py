@@ -79,7 +79,7 @@ WRONG = (
 
 
 @cache
-def refused(text: str) -> LayoutError:
+def get_refusal(text: str) -> LayoutError:
     with pytest.raises(LayoutError) as caught:
         find(text)
     return caught.value
@@ -95,7 +95,7 @@ def test_an_opcode_that_ends_early_is_offered_its_own_endings(
     text: str, opcodes: tuple[str, ...], missing: str
 ) -> None:
     """The opcodes that begin so, or have its first word; an instruction of each; and what else a text must say."""
-    error = refused(text)
+    error = get_refusal(text)
     assert f"(allowed: {', '.join(opcodes)}); {missing} are missing." in error.message
     assert tuple(find(ptx).family.opcode.text for ptx in error.nearest) == opcodes
 
@@ -103,13 +103,13 @@ def test_an_opcode_that_ends_early_is_offered_its_own_endings(
 @pytest.mark.parametrize("text", ["wgmma", "wgmma.sp"])
 def test_a_short_opcode_is_understood(text: str) -> None:
     """As people say it; only what is missing is named, and what is offered is of that opcode."""
-    error = refused(text)
+    error = get_refusal(text)
     assert error.message == f"No instruction '{text}': shape and types are missing."
     assert {find(ptx).family.opcode.short for ptx in error.nearest} == {text}
 
 
 def test_what_is_offered_is_legal() -> None:
     for text in WRONG:
-        near = refused(text).nearest
+        near = get_refusal(text).nearest
         assert all(find(ptx).ptx == ptx for ptx in near), text
-        assert all(ptx in refused(text).hint for ptx in near) or not near or "Allowed" in refused(text).hint
+        assert all(ptx in get_refusal(text).hint for ptx in near) or not near or "Allowed" in get_refusal(text).hint

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.reader.code.evaluate import evaluate
+from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.loops import FREE_TURNS, MOST_QUIET, MOST_TURNS
 
 CXX = "void f(int n) {{ uint64_t t = 5; uint64_t a[40] = {{}}; {loop} uint64_t desc = t | 1ull << 62; wgmma(desc); }}"
 PYTHON = "def f(n):\n    t = 5\n    {loop}\n    desc = t | 1 << 62\n    wgmma(desc)\n"
 
 
-def word(text: str, loop: str) -> int | None:
+def evaluate_word(text: str, loop: str) -> int | None:
     """What is or-ed into the last word of the text; None where it is open."""
-    value = evaluate(text.format(loop=loop)).found[-1].value
+    value = evaluate_text(text.format(loop=loop)).found[-1].value
     return None if value.pieces else value.const & ~(1 << 62)
 
 
@@ -38,7 +38,7 @@ def word(text: str, loop: str) -> int | None:
     ],
 )
 def test_what_a_loop_wrote(loop: str, wanted: int | None) -> None:
-    assert word(CXX, loop) == wanted
+    assert evaluate_word(CXX, loop) == wanted
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_what_a_loop_wrote(loop: str, wanted: int | None) -> None:
     ],
 )
 def test_what_a_loop_of_python_wrote(loop: str, wanted: int | None) -> None:
-    assert word(PYTHON, loop) == wanted
+    assert evaluate_word(PYTHON, loop) == wanted

@@ -14,12 +14,12 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from lanescope.app.apidocs.facts import ERRORS, operations
+from lanescope.app.apidocs.facts import ERRORS, walk_operations
 from lanescope.app.diagram.options import DIAGRAM
+from lanescope.app.kit.enumerations import list_element_types
 from lanescope.app.kit.errors import STATUS
 from lanescope.app.kit.examples import BODIES, EXAMPLES
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.names import known_types
 from lanescope.app.main import create_app
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import BASE32B
@@ -56,7 +56,9 @@ def conforms(document: Json) -> Conforms:
     def check(method: str, path: str, answer: Any) -> Json:
         key = (method, path, answer.status_code)
         if key not in known:
-            known[key] = jsonschema_rs.validator_for(schema_of(document, *key) | {"components": document["components"]})
+            known[key] = jsonschema_rs.validator_for(
+                find_schema(document, *key) | {"components": document["components"]}
+            )
         found: Json = answer.json()
         for error in known[key].iter_errors(found):
             raise AssertionError(f"{answer.url} {answer.status_code}: {error.instance_path}: {error.message[:300]}")
@@ -65,7 +67,7 @@ def conforms(document: Json) -> Conforms:
     return check
 
 
-def schema_of(document: Json, method: str, path: str, status: int) -> Json:
+def find_schema(document: Json, method: str, path: str, status: int) -> Json:
     told = document["paths"][path][method]["responses"][str(status)]
     if "$ref" in told:
         told = document["components"]["responses"][told["$ref"].rpartition("/")[2]]
@@ -86,7 +88,7 @@ def test_the_document_is_the_one_checked_in(document: Json) -> None:
 
 
 def test_every_operation_says_what_it_takes_and_gives(document: Json) -> None:
-    for path, method, operation in operations(document):
+    for path, method, operation in walk_operations(document):
         where = f"{method} {path}"
         assert operation["description"] and operation["summary"] and operation["tags"], where
         assert {str(status) for status in ERRORS} <= set(operation["responses"]), where
@@ -100,7 +102,7 @@ def test_every_operation_says_what_it_takes_and_gives(document: Json) -> None:
         if method == "post":
             media = operation["requestBody"]["content"]["application/json"]
             assert operation["requestBody"]["required"] and media["schema"] and media["example"], where
-    names = [operation["operationId"] for _, _, operation in operations(document)]
+    names = [operation["operationId"] for _, _, operation in walk_operations(document)]
     assert len(names) == len(set(names))
 
 
@@ -129,7 +131,7 @@ def test_every_reference_leads_to_a_component_and_every_object_is_closed(documen
 
 
 def test_an_example_is_legal_by_its_own_schema(document: Json) -> None:
-    for path, _, operation in operations(document):
+    for path, _, operation in walk_operations(document):
         body = operation.get("requestBody", {}).get("content", {}).get("application/json")
         if body:
             jsonschema_rs.validator_for(body["schema"] | {"components": document["components"]}).validate(
@@ -143,7 +145,7 @@ def test_words_come_from_the_tables(document: Json) -> None:
     for name, known in {
         "Family": catalog.FAMILY_NAMES,
         "Target": catalog.TARGETS,
-        "ElementType": known_types(),
+        "ElementType": list_element_types(),
         "SwizzleMode": [*(mode.name for mode in MODES), BASE32B.name],
         "Major": DEFAULT_ORDER,
         "Order": DEFAULT_ORDER.values(),
@@ -159,7 +161,10 @@ def test_words_come_from_the_tables(document: Json) -> None:
     for kind, names in KEYS.items():
         assert set(schemas[f"{kind.capitalize()}Storage"]["properties"]) == {"kind", *names}
     given = {p["name"]: p["schema"] for p in document["paths"][API]["get"]["parameters"]}
-    assert given["family"]["enum"] == ["", *catalog.FAMILY_NAMES] and given["type"]["enum"] == ["", *known_types()]
+    assert given["family"]["enum"] == ["", *catalog.FAMILY_NAMES] and given["type"]["enum"] == [
+        "",
+        *list_element_types(),
+    ]
     told = document["paths"]["/i/{ptx}/{operand}.{form}"]["get"]
     assert {p["name"] for p in told["parameters"]} >= set(DIAGRAM)
     assert {media.partition(";")[0] for media in FORMS.values()} == set(told["responses"]["200"]["content"])
@@ -167,7 +172,7 @@ def test_words_come_from_the_tables(document: Json) -> None:
 
 def test_the_page_says_what_the_document_says(client: Client, document: Json) -> None:
     text = client.get("/docs").text
-    for _, _, operation in operations(document):
+    for _, _, operation in walk_operations(document):
         assert f'id="{operation["operationId"]}"' in text
         for parameter in operation.get("parameters", ()):
             assert f"<code>{parameter['name']}</code>" in text
@@ -193,7 +198,7 @@ def test_every_example_answers_as_its_schema_says(client: Client, conforms: Conf
     assert client.get("/metrics").headers["content-type"].startswith("text/plain")
     for path in ("/healthz", "/readyz"):
         conforms("get", path, client.get(path))
-    assert {path for path, _, _ in operations(document)} == {*EXAMPLES, *BODIES}
+    assert {path for path, _, _ in walk_operations(document)} == {*EXAMPLES, *BODIES}
 
 
 def test_the_document_says_when_a_server_is_not_ready(document: dict[str, Any]) -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from lanescope.ptx import catalog
-from lanescope.ptx.overview import fold_shapes, rows
+from lanescope.ptx.overview import fold_shapes, list_overview_rows
 from tests.oracle.shapes import SHAPES
 
 
 def test_every_product_stands_in_one_line() -> None:
-    found = [i for row in rows() for i in row.found]
+    found = [i for row in list_overview_rows() for i in row.found]
     assert (
         len(found)
         == len(set(found))
         == sum("a" in i.operands and "d" in i.operands and i.family.name != "movmatrix" for i in catalog.instructions())
     )
-    for row in rows():
+    for row in list_overview_rows():
         for i in row.found:
-            known = catalog.assembled(i)
+            known = catalog.get_target_support(i)
             assert i.shape in row.shapes and (i.types["d"], i.types.get("c", i.types["d"])) in row.results
             assert (i.operands["a"].element.name, i.types.get("b", i.operands["a"].element.name)) in row.pairs
             later = [
@@ -34,7 +34,11 @@ def test_every_product_stands_in_one_line() -> None:
 def test_shapes_and_versions_are_those_of_the_document(
     section: str, types: tuple[str, ...], shapes: tuple[str, ...], version: str
 ) -> None:
-    lines = [row for row in rows() if row.section == section and any(set(pair) <= set(types) for pair in row.pairs)]
+    lines = [
+        row
+        for row in list_overview_rows()
+        if row.section == section and any(set(pair) <= set(types) for pair in row.pairs)
+    ]
     for shape in shapes:
         ages = [[int(n) for n in row.ptx_version.split(".")] for row in lines if shape in row.shapes]
         assert min(ages) == [int(n) for n in version.split(".")], (shape, ages)
@@ -42,7 +46,7 @@ def test_shapes_and_versions_are_those_of_the_document(
 
 def test_the_document_leaves_no_line_out() -> None:
     """Every shape of the overview stands in the document's table for its section."""
-    for row in rows():
+    for row in list_overview_rows():
         if not row.section.startswith("wgmma"):
             assert set(row.shapes) <= {
                 shape for section, _, shapes, _ in SHAPES if section == row.section for shape in shapes
@@ -58,9 +62,12 @@ def test_folded_shapes() -> None:
 
 
 def test_words() -> None:
-    told = {(row.section, row.multiplicands, row.accumulators, row.ptx_version, row.target_text) for row in rows()}
+    told = {
+        (row.section, row.multiplicands, row.accumulators, row.ptx_version, row.target_text)
+        for row in list_overview_rows()
+    }
     assert ("mma", "s4 or u4, A and B each", "s32", "7.0", "sm_80 and up") in told
     assert ("wmma", "s8 × s8, u8 × u8", "s32", "6.3", "sm_75 and up") in told
     assert ("mma", "f16", "f16, f32 with C f16, f32", "6.4", "sm_75 and up") in told
-    single_bit = next(row for row in rows() if row.section == "mma" and row.shapes == ("m8n8k128",))
+    single_bit = next(row for row in list_overview_rows() if row.section == "mma" and row.shapes == ("m8n8k128",))
     assert single_bit.newer == ((".and", "7.1", "sm_80 and up"),)

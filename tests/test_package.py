@@ -14,27 +14,27 @@ from pathlib import Path
 
 import pytest
 
-from tests import shipped
-from tests.shipped import ROOT
+from tests import release
+from tests.release import ROOT
 
 MMA = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
 
 
-def run(command: list[str], path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_in_folder(command: list[str], path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder with another on Python's path."""
     environment = {**os.environ, "PYTHONPATH": str(path)}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def without(*modules: str) -> str:
+def block_imports(*modules: str) -> str:
     """Lines of Python after which these modules cannot be imported."""
     return f"import sys; sys.modules |= dict.fromkeys({modules!r})\n"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shipped.build_wheel(tmp_path_factory.mktemp("wheel"))
+    return release.build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -61,22 +61,22 @@ def test_a_wheel_holds_one_package_and_all_its_data(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"lanescope"}
     here = {"static": "static", "templates": "templates", "examples": "examples", "docs/guide": "docs/guide"}
     for folder, inside in here.items():
-        for path in shipped.tracked(folder):
+        for path in release.list_tracked(folder):
             assert path.replace(folder, f"lanescope/app/{inside}", 1) in names
-    for path in shipped.tracked("layouts"):
+    for path in release.list_tracked("layouts"):
         assert path.replace("layouts", "lanescope", 1) in names
-    for path in shipped.tracked("app"):
+    for path in release.list_tracked("app"):
         assert f"lanescope/{path}" in names
 
 
 def test_it_is_imported_beside_other_modules_called_app_and_layouts(installed: Path, project: Path) -> None:
     program = f"from lanescope import find, tiled_mma, capture; print(find({MMA!r}).operand('a').owner(11, 2))"
-    ran = run([sys.executable, "-c", program], installed, project)
+    ran = run_in_folder([sys.executable, "-c", program], installed, project)
     assert (ran.returncode, ran.stdout) == (0, "[(13, 2)]\n"), ran.stderr
 
 
 def test_the_command_works_beside_other_modules_called_app_and_layouts(installed: Path, project: Path) -> None:
-    ran = run([*COMMAND, "show", MMA, "a", "--at", "11,2", "--json"], installed, project)
+    ran = run_in_folder([*COMMAND, "show", MMA, "a", "--at", "11,2", "--json"], installed, project)
     assert ran.returncode == 0, ran.stderr
     owner = json.loads(ran.stdout)["owners"][0]
     assert (owner["thread"], owner["value"]) == (13, 2)
@@ -87,11 +87,11 @@ def test_the_engine_works_without_the_parser_of_code(installed: Path, project: P
 from lanescope import find, reader, tiled_mma
 find({MMA!r}).operand("a").rows
 tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)")
-assert reader.read("{MMA}").found[0].kind == "instruction"
-print(reader.read("uint64_t desc = 0; desc |= 1ull << 62; return desc;").refused[0].code)
+assert reader.recognise_text("{MMA}").found[0].kind == "instruction"
+print(reader.recognise_text("uint64_t desc = 0; desc |= 1ull << 62; return desc;").refused[0].code)
 """
-    ran = run(
-        [sys.executable, "-c", without("tree_sitter", "tree_sitter_cuda", "tree_sitter_python") + program],
+    ran = run_in_folder(
+        [sys.executable, "-c", block_imports("tree_sitter", "tree_sitter_cuda", "tree_sitter_python") + program],
         installed,
         project,
     )
@@ -126,7 +126,7 @@ def test_the_server_of_the_wheel_serves(installed: Path, project: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     server = subprocess.Popen([*COMMAND, "serve", "--port", str(port)], cwd=project, env=environment)
     try:
-        answers = {path: fetch(port, path) for path in PATHS}
+        answers = {path: fetch_page(port, path) for path in PATHS}
     finally:
         server.terminate()
         server.wait(30)
@@ -136,7 +136,7 @@ def test_the_server_of_the_wheel_serves(installed: Path, project: Path) -> None:
 PATHS = ("/readyz", "/", f"/i/{MMA}", "/static/instruction/page.js", "/palette.css", "/guide/ldmatrix", "/gallery")
 
 
-def fetch(port: int, path: str, seconds: float = 60.0) -> tuple[int, bytes]:
+def fetch_page(port: int, path: str, seconds: float = 60.0) -> tuple[int, bytes]:
     """Return status and body of an address of a server that may still be starting."""
     deadline = time.monotonic() + seconds
     while True:
@@ -152,5 +152,5 @@ def fetch(port: int, path: str, seconds: float = 60.0) -> tuple[int, bytes]:
 def test_the_layers_hold(installed: Path) -> None:
     """The contracts of pyproject.toml, asked of the package as it is installed."""
     lint = [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--config", ROOT / "pyproject.toml"]
-    ran = run([str(part) for part in lint], installed, installed)
+    ran = run_in_folder([str(part) for part in lint], installed, installed)
     assert ran.returncode == 0, ran.stdout

@@ -22,7 +22,7 @@ PAGES = {
 }
 
 
-def without_what_a_build_changes(text: str) -> str:
+def normalize_page(text: str) -> str:
     """Digests of files, nonces and dates are left out, and so are pictures: tests/test_golden.py has those."""
     text = re.sub(r"<svg.*?</svg>", "<svg>…</svg>", text, flags=re.S)
     text = re.sub(r"(?<=[?&]v=)[0-9a-f]{8,}|(?<=/static/)[0-9a-f]{8,}|(?<=[?])[0-9a-f]{8,}", "DIGEST", text)
@@ -33,7 +33,7 @@ def without_what_a_build_changes(text: str) -> str:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_whole_page(name: str, client: Client) -> None:
     path = FOLDER / f"{name}.html"
-    page = without_what_a_build_changes(client.get(PAGES[name]).text)
+    page = normalize_page(client.get(PAGES[name]).text)
     if os.environ.get("LANESCOPE_GOLDEN") == "write":
         path.write_text(page)
     assert page.splitlines() == path.read_text().splitlines()

@@ -8,15 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lanescope.app.kit.assets import style
-from lanescope.app.kit.page import css
+from lanescope.app.kit.assets import render_style_sheet
+from lanescope.app.kit.page import render_palette_css
 from lanescope.descriptor.matrix import FIELDS, Descriptor
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.render import palette
-from lanescope.render.svg import status_legend, svg
-from lanescope.render.view import Figure, Panel
-from lanescope.render.word import bits_svg
-from tests.colour import VISION, ciede2000, contrast, lab, least_distance, linear
+from lanescope.render.descriptor_bits import render_descriptor_bits
+from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.view import FigurePanel, PanelFigure
+from tests.colour import (
+    VISION,
+    compute_ciede2000,
+    compute_contrast,
+    convert_to_lab,
+    find_least_distance,
+    parse_linear_rgb,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -24,23 +31,23 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 @pytest.mark.parametrize("vision", VISION)
 def test_fills_stay_apart(theme: palette.Palette, vision: str) -> None:
-    assert least_distance(list(theme.fills), vision) >= theme.least_distance
-    assert least_distance(list(theme.four), vision) >= theme.least_distance
+    assert find_least_distance(list(theme.fills), vision) >= theme.least_distance
+    assert find_least_distance(list(theme.four), vision) >= theme.least_distance
 
 
 @pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_ink_is_readable_on_every_fill(theme: palette.Palette) -> None:
-    assert all(contrast(theme.ink, fill) >= (7 if theme is palette.LIGHT else 4.5) for fill in theme.fills)
+    assert all(compute_contrast(theme.ink, fill) >= (7 if theme is palette.LIGHT else 4.5) for fill in theme.fills)
     assert all(fill in theme.fills for fill in theme.four)
-    assert contrast(theme.ink, theme.wrong) >= 7
-    assert all(contrast(colour, theme.paper) >= 4.5 for colour in (theme.ok, theme.bad, theme.accent))
-    assert contrast(theme.bad, theme.wrong) >= 3, "the sign on a wrong cell"
-    assert contrast(theme.muted, theme.paper) >= 4.5
+    assert compute_contrast(theme.ink, theme.wrong) >= 7
+    assert all(compute_contrast(colour, theme.paper) >= 4.5 for colour in (theme.ok, theme.bad, theme.accent))
+    assert compute_contrast(theme.bad, theme.wrong) >= 3, "the sign on a wrong cell"
+    assert compute_contrast(theme.muted, theme.paper) >= 4.5
 
 
 @pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_fills_are_calm(theme: palette.Palette) -> None:
-    colours = lab(linear(list(theme.fills)))
+    colours = convert_to_lab(parse_linear_rgb(list(theme.fills)))
     assert np.hypot(colours[:, 1], colours[:, 2]).max() <= 40
 
 
@@ -48,8 +55,8 @@ def test_fills_are_calm(theme: palette.Palette) -> None:
 @pytest.mark.parametrize("vision", VISION)
 def test_right_and_wrong_stay_apart(theme: palette.Palette, vision: str) -> None:
     """By the fill, and by a sign for whoever sees no red; the strokes of the hatches stay apart, too."""
-    assert least_distance([theme.wrong, theme.paper], vision) >= 12
-    assert least_distance([theme.bad, theme.accent], vision) >= 12
+    assert find_least_distance([theme.wrong, theme.paper], vision) >= 12
+    assert find_least_distance([theme.bad, theme.accent], vision) >= 12
     assert [status.mark[0] for status in palette.STATUSES[:2]] == ["✓", "✗"]
     shapes = [(status.filled, tuple(way for _, way in status.strokes)) for status in palette.STATUSES[:6]]
     assert len(set(shapes)) == 5, "right and idle are both plain"
@@ -60,10 +67,10 @@ STATES = np.arange(len(palette.STATUSES), dtype=np.int32)
 
 @pytest.mark.parametrize("theme", (None, *palette.PALETTES.values()), ids=str)
 def test_a_status_is_never_drawn_as_a_category(theme: palette.Palette | None) -> None:
-    panel = Panel(
+    panel = FigurePanel(
         "p", "p", rows=1, cols=len(STATES), x=20, y=30, cell_width=20, cell_height=20, grid=None, status=STATES[None, :]
     )
-    drawn = svg(Figure(400, 80, (panel,)), title="statuses", palette=theme)
+    drawn = render_svg(PanelFigure(400, 80, (panel,)), title="statuses", palette=theme)
     used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', drawn))
     assert not used & (set(theme.fills) - {theme.wrong} if theme else {f"var(--fill-{n})" for n in range(8)})
     wanted = (theme.wrong, theme.bad, theme.ok) if theme else ("var(--wrong)", "var(--bad)", "var(--ok)")
@@ -79,7 +86,7 @@ def test_right_cells_are_plain_and_wrong_ones_red() -> None:
     """Whichever way round: no red without a wrong cell, no green without a right one."""
     for number, wanted, other in ((palette.RIGHT, "--ok", "--bad"), (palette.WRONG, "--bad", "--ok")):
         for texts in (None, [["x"]]):
-            panel = Panel(
+            panel = FigurePanel(
                 "p",
                 "p",
                 rows=1,
@@ -92,10 +99,10 @@ def test_right_cells_are_plain_and_wrong_ones_red() -> None:
                 texts=texts,
                 status=np.array([[number]], np.int32),
             )
-            drawn = svg(Figure(80, 80, (panel,)), title="one", palette=None)
+            drawn = render_svg(PanelFigure(80, 80, (panel,)), title="one", palette=None)
             assert other not in drawn and ("--wrong" in drawn) == (number == palette.WRONG)
             assert wanted in drawn or texts
-    legend = status_legend(STATES, None, {"moved": "in another lane"})
+    legend = render_status_legend(STATES, None, {"moved": "in another lane"})
     assert "in another lane" in legend and "held elsewhere" not in legend and "✗" in legend
 
 
@@ -106,18 +113,18 @@ def test_the_distance_itself_is_right() -> None:
         ((50.0, 2.5, 0.0), (58.0, 24.0, 15.0), 19.4535),
         ((2.0776, 0.0795, -1.1350), (0.9033, -0.0636, -0.5514), 0.9082),
     ]:
-        assert float(ciede2000(np.array(one), np.array(other))) == pytest.approx(expected, abs=1e-4)
+        assert float(compute_ciede2000(np.array(one), np.array(other))) == pytest.approx(expected, abs=1e-4)
 
 
 def test_css_carries_both_themes() -> None:
-    text = palette.css()
+    text = palette.render_css()
     for n, (light, dark) in enumerate(zip(palette.LIGHT.fills, palette.DARK.fills, strict=True)):
         assert f"--fill-{n}: light-dark({light}, {dark});" in text
 
 
 def test_more_than_eight_categories_repeat() -> None:
-    assert palette.LIGHT.fill(9, 32) == palette.LIGHT.fills[1]
-    assert palette.LIGHT.fill(3, 4) == palette.LIGHT.four[3]
+    assert palette.LIGHT.get_fill(9, 32) == palette.LIGHT.fills[1]
+    assert palette.LIGHT.get_fill(3, 4) == palette.LIGHT.four[3]
 
 
 def test_black_and_white_hatches_differ_and_the_first_is_empty() -> None:
@@ -127,20 +134,21 @@ def test_black_and_white_hatches_differ_and_the_first_is_empty() -> None:
 @pytest.mark.parametrize("theme", (None, palette.LIGHT, palette.DARK), ids=str)
 def test_a_field_has_one_colour_in_editor_and_picture(theme: palette.Palette | None) -> None:
     """The picture's 64 rectangles against the page's rules; the style sheet has no colour of its own for a field."""
-    rules = dict(re.findall(r"\.bit\.(\w+) \{ background: var\(--fill-(\d)\); \}", css()))
-    edges = dict(re.findall(r"\.fields \.(\w+) \{ border-color: var\(--fill-(\d)\); \}", css()))
+    rules = dict(re.findall(r"\.bit\.(\w+) \{ background: var\(--fill-(\d)\); \}", render_palette_css()))
+    edges = dict(re.findall(r"\.fields \.(\w+) \{ border-color: var\(--fill-(\d)\); \}", render_palette_css()))
     assert rules == edges and set(rules) == {f.name for form in (WGMMA, TCGEN05) for f in form.fields}
     assert len(FIELDS) == len({rules[f.name] for f in FIELDS})
     assert len({rules[f.name] for f in TCGEN05.fields}) == len(TCGEN05.fields)
     drawn = re.findall(
-        r'<rect x="[\d.]+" y="\d+" width="23.7" height="24" fill="([^"]+)"', bits_svg(Descriptor(0), theme)
+        r'<rect x="[\d.]+" y="\d+" width="23.7" height="24" fill="([^"]+)"',
+        render_descriptor_bits(Descriptor(0), theme),
     )
     assert len(drawn) == 64
     for bit, fill in zip(range(63, -1, -1), drawn, strict=True):
-        name = Descriptor(0).format.field_at(bit)
+        name = Descriptor(0).format.get_field_name(bit)
         if name:
             assert fill == (theme.fills[int(rules[name])] if theme else f"var(--fill-{rules[name]})"), (bit, name)
-    own = style()
+    own = render_style_sheet()
     assert not re.search(rf"\.(?:{'|'.join(rules)})\b[^}}]*fill", own)
 
 

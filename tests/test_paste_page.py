@@ -10,20 +10,20 @@ import pytest
 
 from lanescope import reader
 from lanescope.app.guide import index
-from lanescope.app.guide.render import KINDS, PASTED, rendered
+from lanescope.app.guide.rendering import KINDS, PASTED, render_guide_page
 from lanescope.app.main import create_app
-from lanescope.app.read import reading
+from lanescope.app.read import text_meanings
 from lanescope.app.read.facts import Kind
 from tests.client import Client
 
-EXAMPLES = re.findall(rf"^```{PASTED}(\w+)\n(.*?)^```$", index.source("paste"), re.M | re.S)
+EXAMPLES = re.findall(rf"^```{PASTED}(\w+)\n(.*?)^```$", index.read_source("paste"), re.M | re.S)
 
 
 @pytest.mark.parametrize(("kind", "text"), EXAMPLES, ids=lambda part: part[:40])
 def test_an_example_is_read_as_its_page_says(kind: str, text: str) -> None:
-    told = reading.read(text.strip())
+    told = text_meanings.read_text(text.strip())
     assert told.kind == kind and told.link.startswith("/")
-    assert f"<strong>{KINDS[kind]}</strong>" in rendered("paste")
+    assert f"<strong>{KINDS[kind]}</strong>" in render_guide_page("paste")
 
 
 def test_every_kind_and_every_recogniser_has_an_example() -> None:

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanescope.cute.layout import parse_cute
+from lanescope.cute.layout import parse_shape_stride
 from lanescope.errors import LayoutError
-from lanescope.ptx.pattern import Pattern, Words
+from lanescope.ptx.pattern import FormulaWords, Pattern
 
 A = Pattern.parse("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)")
 
 
 @st.composite
-def patterns(draw: st.DrawFn, sizes: tuple[int, ...] = (2, 3, 5, 4, 7), copies: bool = True) -> Pattern:
+def generate_patterns(draw: st.DrawFn, sizes: tuple[int, ...] = (2, 3, 5, 4, 7), copies: bool = True) -> Pattern:
     """Any pattern with up to five digits over two or three coordinates."""
     chosen = draw(st.lists(st.sampled_from(sizes), min_size=1, max_size=5).filter(lambda c: prod(c) <= 400))
     names = [f"d{n}" for n in range(len(chosen))]
@@ -37,7 +37,7 @@ def patterns(draw: st.DrawFn, sizes: tuple[int, ...] = (2, 3, 5, 4, 7), copies: 
     return Pattern.parse(f"{left} -> {' '.join(f'({chr(32).join(g)})' for g in groups)}")
 
 
-def by_hand(pattern: Pattern, thread: int, value: int) -> tuple[int, ...]:
+def evaluate_by_hand(pattern: Pattern, thread: int, value: int) -> tuple[int, ...]:
     """Digit by digit, with no NumPy: the definition itself."""
     digit = {}
     for number, group in ((thread, pattern.threads), (value, pattern.values)):
@@ -53,20 +53,20 @@ def by_hand(pattern: Pattern, thread: int, value: int) -> tuple[int, ...]:
     return tuple(out)
 
 
-@given(patterns())
+@given(generate_patterns())
 def test_prints_what_it_parses(pattern: Pattern) -> None:
     assert Pattern.parse(str(pattern)) == pattern
 
 
-@given(patterns())
+@given(generate_patterns())
 def test_evaluates_to_its_definition(pattern: Pattern) -> None:
     arrays = pattern.evaluate()
     for thread in range(pattern.thread_count):
         for value in range(pattern.value_count):
-            assert tuple(int(a[thread, value]) for a in arrays) == by_hand(pattern, thread, value)
+            assert tuple(int(a[thread, value]) for a in arrays) == evaluate_by_hand(pattern, thread, value)
 
 
-@given(patterns())
+@given(generate_patterns())
 def test_inverse_names_every_owner_once(pattern: Pattern) -> None:
     thread, value = pattern.inverse()
     pairs = sorted(zip(thread.ravel().tolist(), value.ravel().tolist(), strict=True))
@@ -74,17 +74,17 @@ def test_inverse_names_every_owner_once(pattern: Pattern) -> None:
     for coords in itertools.product(*map(range, pattern.extents)):
         owners = pattern.owners(*coords)
         assert len(set(owners)) == pattern.copies
-        assert all(by_hand(pattern, t, v) == coords for t, v in owners)
+        assert all(evaluate_by_hand(pattern, t, v) == coords for t, v in owners)
 
 
-@given(patterns())
+@given(generate_patterns())
 def test_cute_text_means_the_same_to_pycute(pattern: Pattern) -> None:
-    shape, stride = parse_cute(pattern.to_cute())
+    shape, stride = parse_shape_stride(pattern.to_cute())
     layout = pycute.Layout(shape, stride)
     extents = pattern.extents
     for thread in range(pattern.thread_count):
         for value in range(pattern.value_count):
-            index, expected = layout(thread, value), by_hand(pattern, thread, value)
+            index, expected = layout(thread, value), evaluate_by_hand(pattern, thread, value)
             coords = []
             for extent in extents:
                 index, at = divmod(index, extent)
@@ -92,14 +92,14 @@ def test_cute_text_means_the_same_to_pycute(pattern: Pattern) -> None:
             assert tuple(coords) == expected
 
 
-@given(patterns())
+@given(generate_patterns())
 def test_cute_text_comes_back_as_the_same_map(pattern: Pattern) -> None:
     back = Pattern.from_cute(pattern.to_cute(), pattern.extents)
     assert back.copies == pattern.copies
     assert all(np.array_equal(x, y) for x, y in zip(back.evaluate(), pattern.evaluate(), strict=True))
 
 
-@given(patterns(sizes=(2, 4, 8)))
+@given(generate_patterns(sizes=(2, 4, 8)))
 def test_linear_layout_adds_up_over_bits(pattern: Pattern) -> None:
     bases = pattern.linear_layout(warp_threads=4)
     assert bases is not None
@@ -109,13 +109,13 @@ def test_linear_layout_adds_up_over_bits(pattern: Pattern) -> None:
         for number, rows in ((thread, on_thread), (value, bases["register"])):
             for bit, basis in enumerate(rows):
                 total ^= np.array(basis) * (number >> bit & 1)
-        assert tuple(total) == by_hand(pattern, thread, value)
+        assert tuple(total) == evaluate_by_hand(pattern, thread, value)
 
 
-@given(patterns(copies=False))
+@given(generate_patterns(copies=False))
 def test_formulas_compute_the_map_and_its_inverse(pattern: Pattern) -> None:
     axes = tuple("xyz"[: len(pattern.coords)])
-    words = Words("thread", "i")
+    words = FormulaWords("thread", "i")
     forward, inverse = pattern.forward_formula(axes, words), pattern.inverse_formula(axes, words)
 
     def compute(expression: str, **names: int) -> int:
@@ -123,7 +123,7 @@ def test_formulas_compute_the_map_and_its_inverse(pattern: Pattern) -> None:
 
     for thread, value in itertools.product(range(pattern.thread_count), range(pattern.value_count)):
         coords = {axis: compute(forward[axis], thread=thread, i=value) for axis in axes}
-        assert tuple(coords.values()) == by_hand(pattern, thread, value)
+        assert tuple(coords.values()) == evaluate_by_hand(pattern, thread, value)
         assert (compute(inverse["thread"], **coords), compute(inverse["i"], **coords)) == (thread, value)
 
 
@@ -171,7 +171,7 @@ def test_a_bad_pattern_is_refused_with_the_part(text: str, complaint: str) -> No
 )
 def test_a_bad_cute_text_is_refused(text: str) -> None:
     with pytest.raises(LayoutError):
-        parse_cute(text)
+        parse_shape_stride(text)
 
 
 @pytest.mark.parametrize(("text", "extents"), [("(4,2):(1,3)", (4, 2)), ("(4,2):(1,4)", (4, 4)), ("8:1", (8,))])

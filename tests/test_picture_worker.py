@@ -18,7 +18,7 @@ def test_the_process_that_draws(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     nice: list[int] = []
     monkeypatch.setattr("os.nice", nice.append)
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
-    picture_worker.serve()
+    picture_worker.serve_requests()
     ready, png, pdf, wrong = map(json.loads, capsys.readouterr().out.splitlines())
     assert nice == [3] and ready == {"ready": True} and (png["id"], pdf["id"], wrong["id"]) == (0, 1, 2)
     assert [one["result"]["base64"][:5] for one in (png, pdf)] == ["iVBOR", "JVBER"]

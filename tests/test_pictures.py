@@ -25,22 +25,22 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render.diagram import WORDS
-from lanescope.render.tikz import tikz
-from lanescope.render.view import figure_of
-from tests.asgi import get, refused
+from lanescope.render.tikz import render_tikz
+from lanescope.render.view import make_figure
+from tests.asgi import fetch, parse_refusal
 from tests.client import Client
-from tests.command import lanescope
+from tests.command import run_lanescope
 
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
 WGMMA = find("wgmma.mma_async.m64n256k16.f32.bf16.bf16")
-needs_raster = pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+needs_raster = pytest.mark.skipif(bool(raster.explain_missing_renderer()), reason=raster.explain_missing_renderer())
 
 
-def svg_of(form: str = "svg", operand: str = "a", **options: str) -> str:
-    return pictures.instruction(form, MMA, MMA.operand(operand), options)[0].decode()
+def render_svg(form: str = "svg", operand: str = "a", **options: str) -> str:
+    return pictures.render_instruction(form, MMA, MMA.operand(operand), options)[0].decode()
 
 
-def texts(drawing: str) -> list[str]:
+def list_texts(drawing: str) -> list[str]:
     out = []
     for node in ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}text"):
         out += [part.text or "" for part in node] if len(node) else [node.text or ""]
@@ -48,33 +48,33 @@ def texts(drawing: str) -> list[str]:
 
 
 def test_a_picture_says_what_it_is_to_a_reader() -> None:
-    root = ElementTree.fromstring(svg_of())
+    root = ElementTree.fromstring(render_svg())
     assert root.get("role") == "img"
     assert root[0].tag.endswith("title") and "A of mma.sync" in (root[0].text or "")
     assert root[1].tag.endswith("desc") and "(g:8 t:4)" in (root[1].text or "")
 
 
 def test_options_are_in_the_picture() -> None:
-    plain = texts(svg_of())
+    plain = list_texts(render_svg())
     assert plain.count("T13:2") == 1 and "lane" not in " ".join(plain)
-    assert "A title" in texts(svg_of(title="A title"))
-    assert "R1" in " ".join(texts(svg_of(label="register")))
-    shown = [t for t in texts(svg_of(lanes="0-1")) if t.startswith("T")]
+    assert "A title" in list_texts(render_svg(title="A title"))
+    assert "R1" in " ".join(list_texts(render_svg(label="register")))
+    shown = [t for t in list_texts(render_svg(lanes="0-1")) if t.startswith("T")]
     assert {t.split(":")[0] for t in shown} == {"T0", "T1"} and len(shown) == 16
-    captioned = texts(svg_of(legend="1", caption="1"))
+    captioned = list_texts(render_svg(legend="1", caption="1"))
     assert "colour g" in captioned and any("row = 8 * ((i >> 1) & 1) + groupID" in t for t in captioned)
-    assert any("Farbe g" in t for t in texts(svg_of(legend="1", lang="de")))
+    assert any("Farbe g" in t for t in list_texts(render_svg(legend="1", lang="de")))
 
 
 def test_a_window_keeps_the_numbers_of_the_matrix() -> None:
-    window = texts(svg_of(rows="8-9", cols="2-5"))
+    window = list_texts(render_svg(rows="8-9", cols="2-5"))
     cells = [t for t in window if t.startswith("T")]
     assert cells == ["T1:2", "T1:3", "T2:2", "T2:3", "T5:2", "T5:3", "T6:2", "T6:3"]
     assert window[1:7] == ["2", "3", "4", "5", "8", "9"]
 
 
 def test_warps_of_a_warpgroup() -> None:
-    drawn = pictures.instruction("csv", WGMMA, WGMMA.operand("d"), {"warps": "2", "cols": "0-1"})[0].decode()
+    drawn = pictures.render_instruction("csv", WGMMA, WGMMA.operand("d"), {"warps": "2", "cols": "0-1"})[0].decode()
     rows = list(csv.DictReader(io.StringIO(drawn)))
     assert {int(row["thread"]) // 32 for row in rows} == {2} and {row["row"] for row in rows} == {
         str(r) for r in range(32, 48)
@@ -82,26 +82,26 @@ def test_warps_of_a_warpgroup() -> None:
 
 
 def test_csv_and_markdown_hold_the_map() -> None:
-    rows = list(csv.DictReader(io.StringIO(svg_of("csv"))))
+    rows = list(csv.DictReader(io.StringIO(render_svg("csv"))))
     op = MMA.operand("a")
     assert len(rows) == 256
     for row in rows:
         assert int(op.rows[int(row["thread"]), int(row["value"])]) == int(row["row"])
-    table = [line for line in svg_of("md").splitlines() if line.startswith("| **")]
+    table = [line for line in render_svg("md").splitlines() if line.startswith("| **")]
     assert len(table) == 16 and table[11].split("|")[3].strip() == "T12:3"
-    whole = list(csv.DictReader(io.StringIO(pictures.instruction("csv", MMA, None, {})[0].decode())))
+    whole = list(csv.DictReader(io.StringIO(pictures.render_instruction("csv", MMA, None, {})[0].decode())))
     assert {row["operand"] for row in whole} == {"a", "b", "d"}
-    assert json.loads(svg_of("json"))["name"] == "a"
-    assert "T13:2" in svg_of("txt")
+    assert json.loads(render_svg("json"))["name"] == "a"
+    assert "T13:2" in render_svg("txt")
 
 
 @pytest.mark.parametrize("form", ["svg", "tex", "txt", "md", "csv", "json"])
 def test_equal_options_give_equal_bytes(form: str) -> None:
-    assert svg_of(form, legend="1", caption="1") == svg_of(form, legend="1", caption="1")
+    assert render_svg(form, legend="1", caption="1") == render_svg(form, legend="1", caption="1")
 
 
 def test_black_and_white_has_no_colour() -> None:
-    drawn = svg_of(theme="bw", legend="1", caption="1", title="t")
+    drawn = render_svg(theme="bw", legend="1", caption="1", title="t")
     for red, green, blue in re.findall(r"#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})\b", drawn.lower()):
         assert red == green == blue
     assert len(set(re.findall(r"fill=\"url\(#(hatch-\d)\)", drawn))) == 8
@@ -109,11 +109,11 @@ def test_black_and_white_has_no_colour() -> None:
 
 
 def test_the_large_accumulator_stays_small() -> None:
-    drawn = pictures.instruction("svg", WGMMA, WGMMA.operand("d"), {"cell": "40x16"})[0]
+    drawn = pictures.render_instruction("svg", WGMMA, WGMMA.operand("d"), {"cell": "40x16"})[0]
     assert len(drawn) < 1_500_000 and drawn.count(b"</tspan>") == 64 * 256
 
 
-def pixels(data: bytes) -> tuple[int, int, int]:
+def read_pixels(data: bytes) -> tuple[int, int, int]:
     """(width, height, how many bytes of image data are not white), RGBA PNG without a library."""
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", data[16:24])
@@ -129,7 +129,7 @@ def pixels(data: bytes) -> tuple[int, int, int]:
 @pytest.mark.parametrize("form", ["svg", "tex", "md"])
 def test_a_title_is_short(form: str) -> None:
     with pytest.raises(LayoutError, match="title has 201 characters") as refused:
-        pictures.instruction(form, MMA, MMA.operand("a"), {"title": "x" * 201})
+        pictures.render_instruction(form, MMA, MMA.operand("a"), {"title": "x" * 201})
     assert refused.value.field == "title"
 
 
@@ -137,45 +137,48 @@ def test_a_title_is_short(form: str) -> None:
 def test_png_has_glyphs_and_equal_bytes() -> None:
     """Without its font resvg drops text silently: the labelled picture must differ from the one without labels."""
     make = [
-        pictures.instruction("png", MMA, MMA.operand("a"), {"scale": "1", "label": label})[0]
+        pictures.render_instruction("png", MMA, MMA.operand("a"), {"scale": "1", "label": label})[0]
         for label in ("lane:value", "none", "none")
     ]
-    (width, height, labelled), (_, _, bare) = pixels(make[0]), pixels(make[1])
+    (width, height, labelled), (_, _, bare) = read_pixels(make[0]), read_pixels(make[1])
     assert make[1] == make[2] and (width, height) == (774, 378)
     assert labelled != bare
-    assert pixels(pictures.instruction("png", MMA, MMA.operand("a"), {"scale": "2"})[0])[:2] == (2 * width, 2 * height)
+    assert read_pixels(pictures.render_instruction("png", MMA, MMA.operand("a"), {"scale": "2"})[0])[:2] == (
+        2 * width,
+        2 * height,
+    )
 
 
 @needs_raster
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed")
 def test_pdf_text_is_selectable(tmp_path: Path) -> None:
     file = tmp_path / "a.pdf"
-    file.write_bytes(pictures.instruction("pdf", MMA, MMA.operand("a"), {})[0])
+    file.write_bytes(pictures.render_instruction("pdf", MMA, MMA.operand("a"), {})[0])
     told = subprocess.run(["pdftotext", str(file), "-"], capture_output=True, text=True, check=True).stdout
     assert "T13:2" in told
 
 
 @needs_raster
 def test_pdf_is_one_with_a_font() -> None:
-    made = pictures.instruction("pdf", MMA, MMA.operand("a"), {})[0]
+    made = pictures.render_instruction("pdf", MMA, MMA.operand("a"), {})[0]
     assert made.startswith(b"%PDF-") and b"DejaVuSansMono" in made
 
 
 @needs_raster
 def test_chinese_captions_are_refused_where_the_font_has_none() -> None:
     with pytest.raises(LayoutError, match="no glyph"):
-        pictures.instruction("png", MMA, MMA.operand("a"), {"legend": "1", "lang": "zh"})
-    assert "颜色" in svg_of(legend="1", lang="zh")
+        pictures.render_instruction("png", MMA, MMA.operand("a"), {"legend": "1", "lang": "zh"})
+    assert "颜色" in render_svg(legend="1", lang="zh")
 
 
 TEX = {
-    "product": lambda: pictures.instruction(
+    "product": lambda: pictures.render_instruction(
         "tex", MMA, None, {"legend": "1", "caption": "1", "title": "50% of A_0 & #1"}
     ),
-    "bw": lambda: pictures.instruction("tex", MMA, MMA.operand("a"), {"theme": "bw"}),
-    "shared": lambda: pictures.instruction("tex", WGMMA, None, {}),
-    "tile": lambda: pictures.tile("tex", {"mn": "64", "k": "64"}),
-    "descriptor": lambda: pictures.descriptor("tex", Descriptor(0x4000004000010100), {}),
+    "bw": lambda: pictures.render_instruction("tex", MMA, MMA.operand("a"), {"theme": "bw"}),
+    "shared": lambda: pictures.render_instruction("tex", WGMMA, None, {}),
+    "tile": lambda: pictures.render_tile("tex", {"mn": "64", "k": "64"}),
+    "descriptor": lambda: pictures.render_descriptor("tex", Descriptor(0x4000004000010100), {}),
 }
 
 
@@ -190,7 +193,7 @@ def test_tikz_has_every_cell_and_balanced_braces(name: str) -> None:
         assert r"50\% of A\_0 \& \#1" in text
 
 
-def standalone_class() -> bool:
+def build_standalone_class() -> bool:
     found = shutil.which("pdflatex") and shutil.which("kpsewhich")
     return (
         bool(found)
@@ -198,7 +201,7 @@ def standalone_class() -> bool:
     )
 
 
-@pytest.mark.skipif(not standalone_class(), reason="pdflatex with the standalone class is not installed")
+@pytest.mark.skipif(not build_standalone_class(), reason="pdflatex with the standalone class is not installed")
 @pytest.mark.parametrize("name", TEX)
 def test_tikz_compiles(name: str, tmp_path: Path) -> None:
     (tmp_path / "x.tex").write_bytes(TEX[name]()[0])
@@ -213,7 +216,7 @@ def test_tikz_compiles(name: str, tmp_path: Path) -> None:
 
 
 def test_tikz_to_input_is_the_picture_alone() -> None:
-    text = svg_of("tex", embed="1")
+    text = render_svg("tex", embed="1")
     assert r"\documentclass" not in text and r"\begin{tikzpicture}" in text
 
 
@@ -222,11 +225,11 @@ def test_tikz_follows_paths_as_svg_does() -> None:
         '<svg xmlns="http://www.w3.org/2000/svg"><g transform="translate(1 2)"><path d="M10 20h5v5h-5z"'
         ' fill="#010203"/></g></svg>'
     )
-    assert r"\fill[c0] (11,22) -- (16,22) -- (16,27) -- (11,27) -- cycle;" in tikz(drawing)
+    assert r"\fill[c0] (11,22) -- (16,22) -- (16,27) -- (11,27) -- cycle;" in render_tikz(drawing)
 
 
 def test_the_options_told_are_the_options_there_are() -> None:
-    told = lanescope("diagram", "--help").stdout
+    told = run_lanescope("diagram", "--help").stdout
     assert all(f"--{name}" in told for name in DIAGRAM)
     assert [word.strip() for word in re.split(r",|or", DIAGRAM["lang"])] == list(WORDS)
 
@@ -249,7 +252,7 @@ def test_the_options_told_are_the_options_there_are() -> None:
 )
 def test_bad_options_are_named(options: dict[str, str], field: str) -> None:
     with pytest.raises(LayoutError) as caught:
-        pictures.instruction("svg", MMA, MMA.operand("a"), options)
+        pictures.render_instruction("svg", MMA, MMA.operand("a"), options)
     assert caught.value.field == field and caught.value.hint
 
 
@@ -259,8 +262,8 @@ PATHS = [f"/i/{MMA.ptx}/a", f"/i/{MMA.ptx}", "/smem", "/descriptor/wgmma/0x40000
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("form", [*FORMS])
 def test_every_form_over_http(client: Client, path: str, form: str) -> None:
-    if form in ("png", "pdf") and raster.available():
-        pytest.skip(raster.available())
+    if form in ("png", "pdf") and raster.explain_missing_renderer():
+        pytest.skip(raster.explain_missing_renderer())
     answer = client.get(f"{path}.{form}")
     assert answer.status_code == 200, answer.text[:300]
     if form != "txt":
@@ -294,12 +297,12 @@ def test_the_gallery_shows_every_picture(client: Client) -> None:
 
 def test_the_command_writes_the_same_bytes(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "a.svg"
-    done = lanescope("diagram", MMA.ptx, "a", "--theme", "dark", "--legend", "-o", str(file))
+    done = run_lanescope("diagram", MMA.ptx, "a", "--theme", "dark", "--legend", "-o", str(file))
     assert done.returncode == 0
     assert file.read_bytes() == client.get(f"/i/{MMA.ptx}/a.svg?theme=dark&legend=1").content
-    assert lanescope("diagram", MMA.ptx, "a", "-o", str(tmp_path / "a.gif")).returncode == 2
-    assert lanescope("diagram", MMA.ptx, "a", "-o", "/no/such/folder/a.svg").returncode == 2
-    assert lanescope("smem", "--output", str(tmp_path / "t.csv")).returncode == 0
+    assert run_lanescope("diagram", MMA.ptx, "a", "-o", str(tmp_path / "a.gif")).returncode == 2
+    assert run_lanescope("diagram", MMA.ptx, "a", "-o", "/no/such/folder/a.svg").returncode == 2
+    assert run_lanescope("smem", "--output", str(tmp_path / "t.csv")).returncode == 0
     assert (tmp_path / "t.csv").read_text().count("\n") == 64 * 64 + 1
 
 
@@ -312,24 +315,24 @@ def test_a_pin_that_is_none_is_refused_by_every_form(form: str) -> None:
     app = create_app()
     for found in (MMA, *OPEN[:3]):
         for pin in PINS:
-            answer = get(app, f"/i/{found.ptx}.{form}?pin={pin}")
-            assert refused(answer) == (422, "bad_option"), (found.ptx, pin)
+            answer = fetch(app, f"/i/{found.ptx}.{form}?pin={pin}")
+            assert parse_refusal(answer) == (422, "bad_option"), (found.ptx, pin)
 
 
 def test_a_pin_that_is_none_is_refused_by_every_family() -> None:
     app = create_app()
     for found in {i.family: i for i in catalog.instructions()}.values():
-        assert refused(get(app, f"/i/{found.ptx}.json?pin=1")) == (422, "bad_option"), found.ptx
+        assert parse_refusal(fetch(app, f"/i/{found.ptx}.json?pin=1")) == (422, "bad_option"), found.ptx
 
 
 def test_json_takes_the_pin_of_a_picture_that_shows_the_usual_descriptor() -> None:
     app = create_app()
     for form in ("json", "svg"):
-        assert get(app, f"/i/tcgen05.mma.cta_group::1.kind::f16.{form}?pin=d:0,0").status == 200
+        assert fetch(app, f"/i/tcgen05.mma.cta_group::1.kind::f16.{form}?pin=d:0,0").status == 200
 
 
 def test_matrices_that_a_text_leaves_to_its_descriptor_are_no_figure() -> None:
     open_text = find("tcgen05.mma.cta_group::1.kind::f16")
     with pytest.raises(LayoutError, match="leaves its matrices to the instruction descriptor"):
-        figure_of(open_text)
+        make_figure(open_text)
     assert open_text._repr_svg_() is None

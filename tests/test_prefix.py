@@ -9,10 +9,10 @@ import pytest
 from fastapi import FastAPI
 
 from lanescope.app.kit.asgi import Receive, Scope, Send
-from lanescope.app.kit.prefix import Prefix
+from lanescope.app.kit.prefix import PrefixMiddleware
 from lanescope.app.kit.settings import Settings
 from lanescope.app.main import create_app
-from tests.asgi import M16, PAGE, STATIC, get
+from tests.asgi import M16, PAGE, STATIC, fetch
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r'\s(href|src|action|data-plotly)="([^"]*)"')
@@ -38,19 +38,19 @@ def test_every_link_stays_under_the_prefix(sent: str) -> None:
         "/no/such",
         "/diagram",
     ):
-        answer = get(app, sent + path)
+        answer = fetch(app, sent + path)
         assert answer.status == (404 if path == "/no/such" else 200), path
         assert b'<html data-root="/tools/lanescope"' in answer.body
         for name, link in LINK.findall(answer.body.decode()):
             assert not link.startswith("/") or link.startswith("/tools/lanescope/"), (path, name, link)
     assert (
-        get(app, sent + STATIC).status == 200
-        and get(app, f"{sent}/api/v1/nothing").json()["error"]["message"] == "There is nothing at /api/v1/nothing."
+        fetch(app, sent + STATIC).status == 200
+        and fetch(app, f"{sent}/api/v1/nothing").json()["error"]["message"] == "There is nothing at /api/v1/nothing."
     )
-    assert get(app, f"{sent}/go?ptx={M16}").headers["location"] == f"/tools/lanescope/i/{M16}"
-    assert get(app, f"{sent}/api/v1/instructions").headers["access-control-allow-origin"] == "*"
-    assert f"http://127.0.0.1/tools/lanescope/i/{M16}.svg" in get(app, sent + "/diagram").body.decode()
-    assert get(app, "/tools/lanescopex/").status == 404
+    assert fetch(app, f"{sent}/go?ptx={M16}").headers["location"] == f"/tools/lanescope/i/{M16}"
+    assert fetch(app, f"{sent}/api/v1/instructions").headers["access-control-allow-origin"] == "*"
+    assert f"http://127.0.0.1/tools/lanescope/i/{M16}.svg" in fetch(app, sent + "/diagram").body.decode()
+    assert fetch(app, "/tools/lanescopex/").status == 404
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_only_a_redirect_within_the_server_is_moved_below_the_prefix(given: byte
         await send({"type": "http.response.start", "status": 303, "headers": [(b"location", given), (b"x-at", b"/i")]})
         await send({"type": "http.response.body", "body": b""})
 
-    answer = get(Prefix(redirects, "/tools"), "/tools/go")
+    answer = fetch(PrefixMiddleware(redirects, "/tools"), "/tools/go")
     assert answer.headers["location"] == sent.decode() and answer.headers["x-at"] == "/i"
 
 
@@ -92,7 +92,7 @@ def test_a_redirect_of_a_slash_names_a_path_and_no_host(root: str, sent: str, pa
     prefix = sent if root else ""
     for host in ("evil.example", "evil.example/x?", "evil.example#"):
         for method in ("GET", "HEAD", "POST"):
-            answer = get(app, prefix + path, method, headers={"host": host, "x-forwarded-host": host})
+            answer = fetch(app, prefix + path, method, headers={"host": host, "x-forwarded-host": host})
             assert (answer.status, answer.headers["location"]) == (307, root + to)
 
 
@@ -105,7 +105,7 @@ def test_an_address_that_begins_with_two_slashes_redirects_to_no_host(app: FastA
     app.get("//evil.example/x/{rest:path}")(lambda: None)
     app.get("/\\evil.example")(lambda: None)
     for asked in (path, path.rstrip("/") + "/x"):
-        location = get(app, asked).headers.get("location", "/")
+        location = fetch(app, asked).headers.get("location", "/")
         assert location.startswith("/") and not location.startswith(("//", "/\\", "/%5C"))
 
 
@@ -118,4 +118,4 @@ def test_scripts_ask_below_the_prefix() -> None:
 
 
 def test_without_a_prefix_nothing_is_changed(app: FastAPI) -> None:
-    assert b"data-root" not in get(app, PAGE).body and b'href="/guide"' in get(app, PAGE).body
+    assert b"data-root" not in fetch(app, PAGE).body and b'href="/guide"' in fetch(app, PAGE).body

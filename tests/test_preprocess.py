@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.reader import read
-from lanescope.reader.code import builders, cxx, cxx_parsing, merging, topmost
-from lanescope.reader.code.brackets import bare
-from lanescope.reader.code.evaluate import Evaluation, evaluate
-from lanescope.reader.code.lexing import tokens
-from lanescope.reader.code.preprocess import Preprocessor, prepare
-from lanescope.reader.code.source import plain
-from lanescope.reader.code.values import number
-from lanescope.reader.code.variants import leaves, variants
-from lanescope.reader.code.word import Int
-from lanescope.workbench import bench
-from lanescope.workbench.check import check
+from lanescope.reader import recognise_text
+from lanescope.reader.code import builders, cxx, cxx_parsing, evaluation_merge, top_declarations
+from lanescope.reader.code.brackets import blank_brackets
+from lanescope.reader.code.evaluation import Evaluation, evaluate_text
+from lanescope.reader.code.lexing import split_tokens
+from lanescope.reader.code.preprocessor import Preprocessor, prepare_source
+from lanescope.reader.code.source import make_plain_source
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.values import get_integer
+from lanescope.reader.code.variants import list_leaves, make_variants
+from lanescope.workbench import build_bench
+from lanescope.workbench.check import check_text
 from tests import cpp_conditions, cpp_macros
 
 GXX = shutil.which("g++") or ""
@@ -31,21 +31,21 @@ DESC = "uint64_t desc = (uint64_t)((smem & 0x3FFFF) >> 4) | (uint64_t)LBO << 16 
 RAW = 'R"(\n#define H 5\n)"'
 
 
-def words(text: str) -> list[str]:
-    return [token.text for token in tokens(text)]
+def list_tokens(text: str) -> list[str]:
+    return [token.text for token in split_tokens(text)]
 
 
-def fields(text: str) -> dict[str, int | str | None]:
-    (built,) = builders.builders(text)
+def list_fields(text: str) -> dict[str, int | str | None]:
+    (built,) = builders.find_builders(text)
     return built.fields
 
 
-def free(text: str) -> dict[str, str]:
-    (built,) = builders.builders(text)
+def list_open_macros(text: str) -> dict[str, str]:
+    (built,) = builders.find_builders(text)
     return dict(built.free)
 
 
-def doubled(levels: int) -> str:
+def make_doubled(levels: int) -> str:
     """Macros of which each uses the one below twice."""
     return "".join(f"#define A{n}(x) A{n - 1}(A{n - 1}(x))\n" for n in range(levels, 0, -1)) + "#define A0(x) (x+x)\n"
 
@@ -79,35 +79,35 @@ def doubled(levels: int) -> str:
     ],
 )
 def test_macros_become_what_the_standard_says(given: str, made: str) -> None:
-    assert words(prepare(given).text) == words(made)
+    assert list_tokens(prepare_source(given).text) == list_tokens(made)
 
 
 @pytest.mark.skipif(not GXX, reason="needs g++")
 def test_random_macros_and_conditions_become_what_gcc_makes_of_them() -> None:
     """Those that gcc refuses are left out, and so are uses that take too long."""
     compared = 0
-    for n, text in enumerate([*cpp_macros.numbered(30, 71), *cpp_macros.numbered(30, 72, True)]):
+    for n, text in enumerate([*cpp_macros.make_programs(30, 71), *cpp_macros.make_programs(30, 72, True)]):
         made = subprocess.run(
             [GXX, "-E", "-P", "-xc++", "-w", "-"], input=f"#undef UU\n{text}", capture_output=True, text=True
         )
-        ours = Preprocessor(f"#undef UU\n{text}").run()
+        ours = Preprocessor(f"#undef UU\n{text}").read_text()
         if not made.returncode and not ours.unread:
-            assert words(ours.source.text) == words(bare(made.stdout)), f"text {n}:\n{text}"
+            assert list_tokens(ours.source.text) == list_tokens(blank_brackets(made.stdout)), f"text {n}:\n{text}"
             compared += 1
     assert compared > 25
 
 
 def test_every_character_keeps_its_place() -> None:
     text = "#define N 4\nint a\\\nb = N + 0x1\\\n0;\n#if 0\nno\n#endif\nlast c;\n"
-    source = prepare(text)
+    source = prepare_source(text)
     for word in ("int", "last", "c"):
         at = source.text.index(word)
-        first, past = source.original(at, at + len(word))
+        first, past = source.get_original(at, at + len(word))
         assert text[first:past] == word
     at = source.text.index("4")
-    assert text[slice(*source.original(at, at + 1))] == "N"
+    assert text[slice(*source.get_original(at, at + 1))] == "N"
     at = source.text.index("0x10")
-    assert text[slice(*source.original(at, at + 4))] == "0x1\\\n0"
+    assert text[slice(*source.get_original(at, at + 4))] == "0x1\\\n0"
 
 
 # the budget -----------------------------------------------------------------------------------------------------------
@@ -116,8 +116,8 @@ def test_every_character_keeps_its_place() -> None:
 @pytest.mark.parametrize(
     "use",
     [
-        f"{doubled(17)}int n = A17(1);\n",
-        f"{doubled(30)}int n = A30(1);\n",
+        f"{make_doubled(17)}int n = A17(1);\n",
+        f"{make_doubled(30)}int n = A30(1);\n",
         "#define F(x) (x+1)\nint n = " + "F(" * 1000 + "1" + ")" * 1000 + ";\n",
         "".join(f"#define B{n} B{n + 1}, B{n + 1}\n" for n in range(40)) + "#define B40 1\nint n = (B0);\n",
         "#define S(x) #x\n#define T(x) S(x)\nint n = sizeof(" + "T(" * 40 + '"\\"' + ")" * 40 + ");\n",
@@ -129,33 +129,33 @@ def test_an_expansion_that_takes_too_long_is_unknown_and_ends(use: str) -> None:
         use + "uint64_t desc = (uint64_t)(smem >> 4) | (uint64_t)n << 16 | 64ull << 32 | 1ull << 62;\nuse(desc, n);\n"
     )
     began = time.monotonic()
-    made = evaluate(text)
+    made = evaluate_text(text)
     assert time.monotonic() - began < 5
     assert made is not None
     for one in made.made:
-        assert all((value := number(given)) is None or value.known is None for given in one.term.arguments)
+        assert all((value := get_integer(given)) is None or value.known is None for given in one.term.arguments)
     line = use.count("\n")
     assert any(f"Line {line}: the macro" in one.message for one in made.unread) and not made.complete
-    assert any(f"Line {line}: the macro" in one.message for one in check(text).open)
+    assert any(f"Line {line}: the macro" in one.message for one in check_text(text).open)
 
 
 def test_two_uses_that_are_not_expanded_are_not_taken_for_the_same() -> None:
-    made = evaluate(f"{doubled(20)}void f() {{ use(A20(1) - A20(2)); /* desc */ }}")
-    assert made is not None and number(made.made[0].term.arguments[0]).known is None  # type: ignore[union-attr]
+    made = evaluate_text(f"{make_doubled(20)}void f() {{ use(A20(1) - A20(2)); /* desc */ }}")
+    assert made is not None and get_integer(made.made[0].term.arguments[0]).known is None  # type: ignore[union-attr]
 
 
 def test_a_use_that_may_store_takes_its_declaration_with_it() -> None:
-    deep = doubled(20).replace("(x+x)", "(x+x)\n#define SET desc = A20(1)")
+    deep = make_doubled(20).replace("(x+x)", "(x+x)\n#define SET desc = A20(1)")
     text = f"{deep}void f() {{ uint64_t desc = 1ull << 62; SET; use(desc); }}\n"
     text += "void g() { uint64_t desc = 5; use(desc); }"
-    made = evaluate(text)
+    made = evaluate_text(text)
     assert made is not None
     assert [[str(given) for given in one.term.arguments] for one in made.made] == [["5"]]
 
 
 def test_other_macros_are_expanded_beside_one_that_takes_too_long() -> None:
-    text = doubled(20) + f"#define LBO 1\nint n = A20(1);\n{DESC}"
-    assert fields(text)["lbo_bytes"] == 16
+    text = make_doubled(20) + f"#define LBO 1\nint n = A20(1);\n{DESC}"
+    assert list_fields(text)["lbo_bytes"] == 16
 
 
 # conditions -----------------------------------------------------------------------------------------------------------
@@ -179,10 +179,10 @@ def test_other_macros_are_expanded_beside_one_that_takes_too_long() -> None:
 )
 def test_a_value_that_an_unknown_macro_decides_depends_on_it(condition: str) -> None:
     text = f"{condition}\n#define LBO 1\n#else\n#define LBO 2\n#endif\n{DESC}"
-    assert fields(text)["lbo_bytes"] is None
-    assert fields(text)["sbo_bytes"] == 1024 and fields(text)["swizzle"] == "128B"
-    name = next(word for word in words(condition)[2:] if word not in ("defined", "(", "__has_include"))
-    assert name.strip("()<>") in free(text)["lbo_bytes"] or "x.h" in free(text)["lbo_bytes"]
+    assert list_fields(text)["lbo_bytes"] is None
+    assert list_fields(text)["sbo_bytes"] == 1024 and list_fields(text)["swizzle"] == "128B"
+    name = next(word for word in list_tokens(condition)[2:] if word not in ("defined", "(", "__has_include"))
+    assert name.strip("()<>") in list_open_macros(text)["lbo_bytes"] or "x.h" in list_open_macros(text)["lbo_bytes"]
 
 
 @pytest.mark.parametrize(
@@ -199,13 +199,15 @@ def test_a_value_that_an_unknown_macro_decides_depends_on_it(condition: str) -> 
 )
 def test_what_is_taken_of_a_macro_is_said(lines: str, lbo: int) -> None:
     text = f"{lines}\n{DESC}"
-    assert fields(text)["lbo_bytes"] == lbo
+    assert list_fields(text)["lbo_bytes"] == lbo
     name = next(
-        word for word in words(lines) if word.startswith("__C") or "_SM90" in word or word in ("LBO", "__cplusplus")
+        word
+        for word in list_tokens(lines)
+        if word.startswith("__C") or "_SM90" in word or word in ("LBO", "__cplusplus")
     )
-    (built,) = (one for one in read(text).found if one.kind == "builder")
+    (built,) = (one for one in recognise_text(text).found if one.kind == "builder")
     assert any(notice.startswith(f"Taken: {name} is ") for notice in built.notices)
-    assert f"macro.{name}" in [one.key for one in bench(text).assumed]
+    assert f"macro.{name}" in [one.key for one in build_bench(text).assumed]
 
 
 def test_functions_of_the_host_alone_are_read_beside_those_of_the_device() -> None:
@@ -214,14 +216,14 @@ def test_functions_of_the_host_alone_are_read_beside_those_of_the_device() -> No
         "#ifndef __CUDA_ARCH__\nvoid host() { use(1); /* desc */ }\n#endif\n"
         "void device() { uint64_t desc = 2;\n#ifndef __CUDA_ARCH__\ndesc = 3;\n#endif\nuse(desc); }"
     )
-    made = evaluate(text)
+    made = evaluate_text(text)
     assert made is not None
     assert sorted(str(one.term.arguments[0]) for one in made.made) == ["1", "2"]
 
 
 def test_a_macro_can_be_given() -> None:
     text = f"#if __cplusplus >= 202002L\n#define LBO 1\n#else\n#define LBO 2\n#endif\n{DESC}"
-    (piece,) = (p for p in bench(text, {"macro.__cplusplus": "202002L"}).pieces if p.kind == "descriptor")
+    (piece,) = (p for p in build_bench(text, {"macro.__cplusplus": "202002L"}).pieces if p.kind == "descriptor")
     assert piece.facts["fields"]["lbo_bytes"] == 16
 
 
@@ -240,14 +242,14 @@ def test_a_macro_can_be_given() -> None:
     ],
 )
 def test_conditions_that_decide_nothing_leave_a_value_known(lines: str) -> None:
-    assert fields(f"{lines}\n{DESC}")["lbo_bytes"] == 64
+    assert list_fields(f"{lines}\n{DESC}")["lbo_bytes"] == 64
 
 
 def test_conditions_on_one_macro_are_decided_together() -> None:
     """Eight conditions on one macro are two texts."""
     one = "#ifdef X\nint a{0};\n#endif\n#if !defined(X)\nint b{0};\n#endif\n#if defined X\nint c{0};\n#endif\n"
     text = "".join(one.format(n) for n in range(3))
-    assert len(list(leaves(variants(Preprocessor(text))))) == 2
+    assert len(list(list_leaves(make_variants(Preprocessor(text))))) == 2
 
 
 def test_what_depends_on_more_conditions_than_are_told_apart_is_left_out() -> None:
@@ -256,15 +258,15 @@ def test_what_depends_on_more_conditions_than_are_told_apart_is_left_out() -> No
         f"{many}void f() {{ use(L0 * L1 * L2 * L3 * L4 * L5 * L6); /* desc */ }}\nvoid g(int desc) {{ use(3); }}\n"
         "int kept = L6; enum E { one = L5, two }; void h() { use(kept, two); /* desc */ }\n"
     )
-    made = evaluate(text)
+    made = evaluate_text(text)
     assert made is not None
-    found = [[number(given) for given in one.term.arguments] for one in made.made]
+    found = [[get_integer(given) for given in one.term.arguments] for one in made.made]
     assert [value.known for values in found for value in values if value is not None and value.known is not None] == [3]
     assert made.unread
 
 
 def test_a_pitfall_under_one_choice_names_the_condition() -> None:
-    made = evaluate(
+    made = evaluate_text(
         "void f() {\n#ifdef X\nuint64_t desc = 1 << 40;\n#else\nuint64_t desc = 1ull << 40;\n#endif\nuse(desc);\n}"
     )
     assert made is not None
@@ -273,12 +275,14 @@ def test_a_pitfall_under_one_choice_names_the_condition() -> None:
 
 
 def test_an_evaluation_merged_with_itself_is_itself() -> None:
-    made = evaluate(
+    made = evaluate_text(
         f"#define LBO 4\nvoid f(uint32_t smem) {{ for (int k = 0; k < 2; ++k) {{ {DESC} use(desc + k); }} }}"
     )
     assert isinstance(made, Evaluation)
-    own = merging.Records(made.found, made.made, made.warnings, made.assembled, lambda _: True, lambda _: False)
-    both = merging.merge("X", own, own)
+    own = evaluation_merge.EvaluationRecords(
+        made.found, made.made, made.warnings, made.assembled, lambda _: True, lambda _: False
+    )
+    both = evaluation_merge.merge_records("X", own, own)
     assert (both.found, both.warnings) == (made.found, made.warnings)
     assert [one.term for one in both.made] == [one.term for one in made.made]
 
@@ -289,17 +293,17 @@ def test_what_is_known_holds_whatever_the_macros_are(tmp_path: Path) -> None:
     known = 0
     for n in range(8):
         rng = random.Random(f"conditions {n}")
-        text = cpp_conditions.program(rng)
-        made = evaluate(f"// desc\n{text}")
+        text = cpp_conditions.make_program(rng)
+        made = evaluate_text(f"// desc\n{text}")
         assert made is not None
-        claims: dict[int | None, list[Int]] = {}
+        claims: dict[int | None, list[SymbolicInt]] = {}
         for one in made.made:
             if one.term.head == "use":
-                value, which = (number(given) for given in one.term.arguments)
+                value, which = (get_integer(given) for given in one.term.arguments)
                 assert value is not None and which is not None
                 claims.setdefault(which.known, []).append(value)
-        for flags in rng.sample(choices := cpp_conditions.assignments(text), min(6, len(choices))):
-            for which, word in cpp_conditions.run(text, flags, GXX, tmp_path):
+        for flags in rng.sample(choices := cpp_conditions.list_assignments(text), min(6, len(choices))):
+            for which, word in cpp_conditions.run_program(text, flags, GXX, tmp_path):
                 for value in claims.get(which, []):
                     decided = (1 << 64) - 1
                     for piece in value.pieces:
@@ -321,13 +325,13 @@ def test_a_large_file_is_read_to_its_end() -> None:
     )
     text = f"#define LBO 4\n{filler}{DESC}"
     assert len(text) > 200_000
-    made = check(text)
+    made = check_text(text)
     assert made.descriptors == 1 and not any("not read" in one.message for one in made.open)
 
 
 def test_a_text_that_is_too_long_says_where_reading_stopped() -> None:
     text = f"#define LBO 4\n{DESC}" + "int x;\n" * 12_000
-    made = evaluate(text)
+    made = evaluate_text(text)
     assert made is not None and not made.complete
     line = text[: 1 << 16].count("\n") + 1
     assert [one.message for one in made.unread] == [
@@ -341,7 +345,7 @@ def test_a_declaration_that_cannot_be_parsed_leaves_the_others(monkeypatch: pyte
     monkeypatch.setattr(cxx, "PART", 100)
     bad = "int bad = " + "a<" * 3000 + ";\n"
     text = f"namespace one {{ int first = 1; }}\n{bad}namespace two {{ int last = 2; int more; }}\n"
-    found, unread = cxx.read_parts(plain(text))
+    found, unread = cxx.parse_cxx_parts(make_plain_source(text))
     inside = [inner for one in found for inner in getattr(one, "body", ())]
     assert [getattr(one, "name", "") for one in inside] == ["first", "last", "more"]
     assert [text[a:b].strip() for a, b in unread] == [bad.strip()]
@@ -353,7 +357,7 @@ def test_declarations_are_told_apart() -> None:
         "namespace n { template <class T> T h() { return T{}; } namespace m { int d; } }\n"
         'auto v = [] { return 1; }; if (a) { b(); } else { c(); } const char* q = "};{"; last'
     )
-    found = [text[one.start : one.end].strip() for one in topmost.pieces(text)]
+    found = [text[one.start : one.end].strip() for one in top_declarations.find_declarations(text)]
     assert found == [
         "int a = 1;",
         "void f(int x) { if (x) { g(); } }",

@@ -9,10 +9,17 @@ import numpy as np
 import pytest
 
 from lanescope.app.main import create_app
-from lanescope.app.memory.presets import PRESETS, Asked, Preset, asked_of, preset_of, thumbnail
+from lanescope.app.memory.presets import (
+    PRESETS,
+    PresetRequest,
+    StoragePreset,
+    adapt_request,
+    compute_thumbnail,
+    find_preset,
+)
 from lanescope.app.memory.storage import STORAGE
 from lanescope.descriptor.matrix import Descriptor, View
-from lanescope.descriptor.repair import expected_reads, repairs
+from lanescope.descriptor.repair import compute_expected_reads, find_repairs
 from lanescope.descriptor.verify import verify
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared.storage import storage
@@ -29,33 +36,33 @@ VIEWS = [
 READABLE = [preset for preset in PRESETS if preset.name != "plain"]
 
 
-def made(preset: Preset, seen: View, word: Descriptor) -> tuple[Asked, dict[str, str]] | None:
-    own = asked_of(preset, Asked(seen, word))
+def build_word(preset: StoragePreset, seen: View, word: Descriptor) -> tuple[PresetRequest, dict[str, str]] | None:
+    own = adapt_request(preset, PresetRequest(seen, word))
     return (own, preset.make(own)) if own else None
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda p: p.name)
-def test_a_preset_knows_its_own_storage(preset: Preset) -> None:
+def test_a_preset_knows_its_own_storage(preset: StoragePreset) -> None:
     for seen in VIEWS:
-        found = made(preset, seen, Descriptor(0x4000004000010100))
+        found = build_word(preset, seen, Descriptor(0x4000004000010100))
         if found:
-            assert preset_of(STORAGE | found[1]) is preset
+            assert find_preset(STORAGE | found[1]) is preset
             assert preset.major in ("", found[0].seen.major)
 
 
 @pytest.mark.parametrize("preset", READABLE, ids=lambda p: p.name)
-def test_some_word_reads_every_preset_but_plain_rows(preset: Preset) -> None:
+def test_some_word_reads_every_preset_but_plain_rows(preset: StoragePreset) -> None:
     """The tile holds the operand, and the right word for it verifies in every mode that the word may name."""
     tried = 0
     for seen in VIEWS:
         for mode in MODES:
             word = Descriptor(0x100).replace(swizzle=WGMMA.codes[mode])
-            found = made(preset, seen, word)
+            found = build_word(preset, seen, word)
             if not found:
                 continue
             own, spec = found
             stored = storage(spec, own.seen.bits, own.seen.major)
-            right = repairs(expected_reads(stored, own.seen, 0, 0), own.seen, word, True)
+            right = find_repairs(compute_expected_reads(stored, own.seen, 0, 0), own.seen, word, True)
             assert right and verify(right[0], own.seen, stored).match, (seen, mode.name, spec)
             tried += 1
     assert tried >= 8
@@ -63,8 +70,8 @@ def test_some_word_reads_every_preset_but_plain_rows(preset: Preset) -> None:
 
 def test_thumbnails_are_the_engines_xor() -> None:
     """A TMA box of 128-byte rows: chunk c of row r lies in column c XOR r."""
-    own, spec = made(PRESETS[0], VIEWS[0], Descriptor(0x4000004000010100)) or pytest.fail("no box")
-    cells = np.array(thumbnail(spec, own.seen)).reshape(8, 8)
+    own, spec = build_word(PRESETS[0], VIEWS[0], Descriptor(0x4000004000010100)) or pytest.fail("no box")
+    cells = np.array(compute_thumbnail(spec, own.seen)).reshape(8, 8)
     rows, columns = np.indices((8, 8))
     assert (cells == rows ^ columns).all()
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.tiles.copy import TiledCopy, tiled_copy
 from lanescope.tiles.mma import TiledMMA
@@ -19,14 +19,14 @@ from lanescope.tiles.tiled_mma import tiled_mma
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "oracle" / "cute_dsl.json").read_text())
 
 
-def _mma(case: dict[str, Any]) -> TiledMMA | None:
+def _build_mma(case: dict[str, Any]) -> TiledMMA | None:
     if "name" not in case:
         return None
     permutation = None if case["perm"] == "(_,_,_)" else case["perm"]
     return tiled_mma(case["name"], case["al"], permutation, case["tile"])
 
 
-def _copy(case: dict[str, Any], mma: TiledMMA | None) -> TiledCopy:
+def _build_copy(case: dict[str, Any], mma: TiledMMA | None) -> TiledCopy:
     tile = case["ctile"]
     if mma is None:
         return tiled_copy(
@@ -45,34 +45,34 @@ def _copy(case: dict[str, Any], mma: TiledMMA | None) -> TiledCopy:
     return tiled_copy(**asked["outer"], like=made, side=asked["how"], tile=tile)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     return np.array_equal(one.rows, other.rows) and np.array_equal(one.cols, other.cols)
 
 
-def _flat(rows: Any, cols: Any) -> list[int]:
+def _flatten(rows: Any, cols: Any) -> list[int]:
     return [int(n) for pair in zip(rows, cols, strict=True) for n in pair]
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_maps_are_those_of_cutes_dsl(number: int) -> None:
     case = CASES[number]
-    mma = _mma(case)
+    mma = _build_mma(case)
     if mma is not None:
         printed = tiled_mma(case["mma_print"], tile=case["tile"])
         for letter, want in case["parts"].items():
             op = mma.operand(letter.lower())
             at = case["mma_thread"] // 128 if op.shared else mma.thread_ids.tolist().index(case["mma_thread"])
             pair = (op.cols, op.rows) if letter == "B" else (op.rows, op.cols)
-            assert _flat(pair[0][at], pair[1][at]) == want
-            assert op.shared or _same(printed.operand(letter), op)
-    copy = _copy(case, mma)
+            assert _flatten(pair[0][at], pair[1][at]) == want
+            assert op.shared or _is_same(printed.operand(letter), op)
+    copy = _build_copy(case, mma)
     shown = next(line for line in case["copy_print"].splitlines() if "TV Layout tiled" in line).partition(":")[2]
-    assert np.array_equal(copy.tv.indices(), read_layout(shown).indices())
+    assert np.array_equal(copy.tv.list_indices(), parse_cute_layout(shown).list_indices())
     at = case["copy_thread"]
     printed_copy = tiled_copy(case["copy_print"], tile=case["ctile"])
     for side, want in ((copy.source, case["S"]), (copy.destination, case["D"])):
-        assert _flat(side.rows[at], side.cols[at]) == want
-    assert _same(printed_copy.source, copy.source) and _same(printed_copy.destination, copy.destination)
+        assert _flatten(side.rows[at], side.cols[at]) == want
+    assert _is_same(printed_copy.source, copy.source) and _is_same(printed_copy.destination, copy.destination)
     assert printed_copy.tilers == copy.tilers or printed_copy.tiler == copy.tiler
 
 
@@ -98,7 +98,7 @@ Copy_Atom
 """
 
 
-class Shown:
+class PrintedObject:
     """An object of cutlass.cute: known by its text."""
 
     def __str__(self) -> str:
@@ -109,15 +109,15 @@ def test_prints_of_cpp_and_objects_are_read() -> None:
     want = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", (64, 64, 32))
     for given in (
         CPP,
-        Shown(),
+        PrintedObject(),
         "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_32,_32,_16>{})",
     ):
         made = tiled_mma(given, tile=(64, 64, 32))
-        assert all(_same(made.operand(name), want.operand(name)) for name in "abc")
+        assert all(_is_same(made.operand(name), want.operand(name)) for name in "abc")
     copy = tiled_copy(CPP_COPY, tile=(64, 32))
     assert copy.atom.name == "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
     same = tiled_copy("SM75_U32x4_LDSM_N", tiled_mma=want, operand="a", tile=(64, 32))
-    assert _same(copy.source, same.source) and _same(copy.destination, same.destination)
+    assert _is_same(copy.source, same.source) and _is_same(copy.destination, same.destination)
     whole = tiled_copy(
         "make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, half_t>{}, Layout<Shape<_16,_8>,"
         "Stride<_8,_1>>{}, Layout<Shape<_1,_8>>{})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.workbench import bench
+from lanescope.workbench import build_bench
 
 A0, A1, B0, B1 = "0x4000004000010100", "0x4000004000010102", "0x4000004000010400", "0x4000004000010402"
 PRINTED = {  # how programs and debuggers print the words of two operands beside their instruction
@@ -35,7 +35,7 @@ def test_printed_words_in_every_arrangement(name: str) -> None:
     """Both operands get their words and every step of them, before the instruction and behind it."""
     atom = "SM90_64x128x16_F32F16F16_SS"
     for text in (f"{atom}\n{PRINTED[name]}", f"{PRINTED[name]}\n\n{atom}"):
-        made = bench(text)
+        made = build_bench(text)
         read = {one.name: [step.descriptor for step in one.steps] for one in made.operands}
         assert read["a"] == [A0, A1][: len(read["a"])] and read["b"] == [B0, B1][: len(read["b"])]
         assert all(f"{len(found)}" for found in read.values())
@@ -59,5 +59,5 @@ def test_printed_words_in_every_arrangement(name: str) -> None:
     ],
 )
 def test_numbers_of_code_and_addresses_are_no_printed_words(line: str) -> None:
-    made = bench(f"SM90_64x128x16_F32F16F16_SS\n{line}")
+    made = build_bench(f"SM90_64x128x16_F32F16F16_SS\n{line}")
     assert not any(piece.kind == "descriptor" for piece in made.pieces)

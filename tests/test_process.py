@@ -21,7 +21,7 @@ BODY = json.dumps({"access": "ldmatrix.x4", "address": [128 * lane for lane in r
 
 
 @contextlib.contextmanager
-def server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def run_server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """(process, port) of a server that answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -42,7 +42,7 @@ def server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         until = time.monotonic() + 60
         while time.monotonic() < until and process.poll() is None:
             with contextlib.suppress(OSError):
-                if ask(port, "GET", "/readyz")[0] == 200:
+                if send_request(port, "GET", "/readyz")[0] == 200:
                     break
             time.sleep(0.05)
         yield process, port
@@ -52,7 +52,7 @@ def server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         process.communicate(timeout=30)
 
 
-def ask(port: int, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+def send_request(port: int, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request(method, path, body, {"Content-Type": "application/json"})
@@ -62,7 +62,7 @@ def ask(port: int, method: str, path: str, body: bytes | None = None) -> tuple[i
         connection.close()
 
 
-def etag(port: int, path: str) -> str:
+def get_etag(port: int, path: str) -> str:
     """The ETag of an answer, over a connection of its own; it must be 200."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
@@ -74,7 +74,7 @@ def etag(port: int, path: str) -> str:
         connection.close()
 
 
-def children(pid: int) -> set[int]:
+def list_children(pid: int) -> set[int]:
     """Processes below a process, at any depth."""
     parents: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -88,7 +88,7 @@ def children(pid: int) -> set[int]:
     return out
 
 
-def ended(pids: set[int]) -> bool:
+def has_ended(pids: set[int]) -> bool:
     """Whether all have ended; Python's own helper process needs a moment after its parent."""
     until = time.monotonic() + 20
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
@@ -98,7 +98,7 @@ def ended(pids: set[int]) -> bool:
     return True
 
 
-def half_sent(port: int) -> socket.socket:
+def send_half(port: int) -> socket.socket:
     """A POST whose second half is still to come, known to be in the server."""
     sent = socket.create_connection(("127.0.0.1", port), timeout=30)
     head = (
@@ -112,12 +112,12 @@ def half_sent(port: int) -> socket.socket:
 
 
 def test_a_server_ends_with_what_it_was_at_finished_and_its_workers_gone() -> None:
-    with server() as (process, port):
+    with run_server() as (process, port):
         run = {"kind": "mma", "instruction": M16, "backend": "numpy"}
-        assert ask(port, "POST", "/api/v1/gpu/runs", json.dumps(run).encode())[0] == 200
-        below = children(process.pid)
+        assert send_request(port, "POST", "/api/v1/gpu/runs", json.dumps(run).encode())[0] == 200
+        below = list_children(process.pid)
         assert below  # the simulation's worker
-        sent = half_sent(port)
+        sent = send_half(port)
         process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:  # it listens no more, and still waits for the request
@@ -134,28 +134,28 @@ def test_a_server_ends_with_what_it_was_at_finished_and_its_workers_gone() -> No
         assert answer.startswith(b"HTTP/1.1 200") and b'"ways":8' in answer.replace(b" ", b"")
         _, log = process.communicate(timeout=30)
         assert process.returncode == 0
-        assert ended(below)
+        assert has_ended(below)
         assert all("message" in json.loads(line) for line in log.decode().splitlines())
 
 
 def test_ctrl_c_ends_a_server_too() -> None:
-    with server() as (process, port):
-        assert ask(port, "GET", "/healthz")[0] == 200
+    with run_server() as (process, port):
+        assert send_request(port, "GET", "/healthz")[0] == 200
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         assert process.returncode == 0
 
 
 def test_several_workers_answer_and_end_together() -> None:
-    with server("--workers", "2", "--root-path", "/x") as (process, port):
-        tags = {etag(port, f"/x/i/{M16}/a.svg") for _ in range(12)}
+    with run_server("--workers", "2", "--root-path", "/x") as (process, port):
+        tags = {get_etag(port, f"/x/i/{M16}/a.svg") for _ in range(12)}
         assert len(tags) == 1 and tags != {""}  # whichever process answers
-        below = children(process.pid)
+        below = list_children(process.pid)
         assert len(below) >= 2
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
         assert process.returncode == 0
-        assert ended(below)
+        assert has_ended(below)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from lanescope.ptx import catalog
 from tests.ptxas import assembler, candidates
 from tests.ptxas.sweep import NEWEST, SWEEPS, TARGETS, VERSIONS
 
-pytestmark = pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+pytestmark = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def sample() -> list[assembler.Line]:
 @pytest.fixture(scope="module")
 def good(sample: list[assembler.Line]) -> Callable[[str], set[int]]:
     """What a target assembles of the sample, asked once."""
-    return cache(lambda target: assembler.accepted(sample, target, NEWEST))
+    return cache(lambda target: assembler.find_accepted(sample, target, NEWEST))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -36,7 +36,7 @@ def test_targets_are_what_ptxas_says(
     sample: list[assembler.Line], good: Callable[[str], set[int]], target: str
 ) -> None:
     found = {sample[n].ptx for n in good(target)}
-    _, known = catalog._assembled()
+    _, known = catalog._load_targets()
     for ptx in {line.ptx for line in sample} & set(known):
         assert (ptx in found) == (target in known[ptx].targets), ptx
 
@@ -56,7 +56,7 @@ def test_what_is_not_listed_is_refused_or_left_out_with_a_reason(
 
 def test_least_versions(sample: list[assembler.Line]) -> None:
     """Read by the stored PTX version on some target of its own, and by none older."""
-    known = catalog._assembled()[1]
+    known = catalog._load_targets()[1]
     by_version: dict[str, list[assembler.Line]] = {}
     for line in sample:
         if line.ptx in known:
@@ -66,10 +66,10 @@ def test_least_versions(sample: list[assembler.Line]) -> None:
         left = {line.ptx for line in lines}
         for target in TARGETS:  # those that an older target has assembled are not asked of the next
             asked = [line for line in own[target] if line.ptx in left]
-            left -= {asked[n].ptx for n in assembler.accepted(asked, target, version)}
+            left -= {asked[n].ptx for n in assembler.find_accepted(asked, target, version)}
         assert not left
         older = VERSIONS[: VERSIONS.index(version)]
-        assert not older or not any(assembler.accepted(own[target], target, older[-1]) for target in TARGETS)
+        assert not older or not any(assembler.find_accepted(own[target], target, older[-1]) for target in TARGETS)
 
 
 def test_the_judge_tells_good_from_bad() -> None:
@@ -78,18 +78,18 @@ def test_the_judge_tells_good_from_bad() -> None:
     )
     few = assembler.Line(good.ptx, "{f0,f1,f2,f3}, {r0,r1}, {r4,r5}, {f4,f5,f6,f7}")
     nonsense = assembler.Line("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32", "{f0}")
-    assert assembler.accepted([few, good, nonsense, good], "sm_80", NEWEST) == {1, 3}
+    assert assembler.find_accepted([few, good, nonsense, good], "sm_80", NEWEST) == {1, 3}
 
 
 def test_a_line_without_code_is_noticed() -> None:
     lines = [
         x
-        for x in candidates.mma()
+        for x in candidates.generate_mma()
         if x.ptx
         in (
             "mma.sync.aligned.m8n8k4.row.col.f32.tf32.tf32.f32",
             "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
         )
     ]
-    real = assembler.emits_code(lines, "sm_80", NEWEST)
+    real = assembler.find_emitting(lines, "sm_80", NEWEST)
     assert [lines[n].ptx for n in real] == ["mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"]

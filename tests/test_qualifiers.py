@@ -7,14 +7,14 @@ import pytest
 from lanescope import find
 from lanescope.app.main import create_app
 from lanescope.ptx import catalog
-from lanescope.ptx.qualifiers import convergence, parts
+from lanescope.ptx.qualifiers import describe_convergence, list_opcode_parts
 from tests.client import Client
 
 
 def test_every_word_of_the_catalogue_is_explained_and_nothing_is_lost() -> None:
     kinds = set()
     for i in catalog.instructions():
-        words = parts(i)
+        words = list_opcode_parts(i)
         assert "".join(word.text for word in words) == i.ptx
         assert all(word.meaning and word.meaning == word.meaning.strip() for word in words), i.ptx
         kinds |= {word.kind for word in words}
@@ -39,13 +39,13 @@ def test_every_word_of_the_catalogue_is_explained_and_nothing_is_lost() -> None:
     ],
 )
 def test_words(ptx: str, word: str, meaning: str) -> None:
-    assert next(part.meaning for part in parts(find(ptx)) if part.text == word) == meaning
+    assert next(part.meaning for part in list_opcode_parts(find(ptx)) if part.text == word) == meaning
 
 
 def test_types_stand_in_ptx_order() -> None:
     meanings = [
         part.meaning.split(":")[0]
-        for part in parts(find("mma.m16n8k32.row.col.f16.e4m3.e5m2.f16"))
+        for part in list_opcode_parts(find("mma.m16n8k32.row.col.f16.e4m3.e5m2.f16"))
         if part.kind == "type"
     ]
     assert meanings == [f"type of {letter}'s elements" for letter in "DABC"]
@@ -53,14 +53,14 @@ def test_types_stand_in_ptx_order() -> None:
 
 def test_convergence_is_what_ptx_asks() -> None:
     warp, group = (
-        convergence(find("mma.m16n8k16.row.col.f32.f16.f16.f32")),
-        convergence(find("wgmma.mma_async.m64n8k16.f32.f16.f16")),
+        describe_convergence(find("mma.m16n8k16.row.col.f32.f16.f16.f32")),
+        describe_convergence(find("wgmma.mma_async.m64n8k16.f32.f16.f16")),
     )
     assert "all 32 threads of the warp" in warp and "has exited" in warp
     assert "all 128 threads of the warpgroup" in group and "has exited" not in group
     for load in ("wmma.load.a.row.m16n16k16.f16", "wmma.store.d.row.m16n16k16.f32"):
-        assert "the same address and stride" in convergence(find(load))
-    assert "has exited" not in convergence(find("movmatrix.m8n8.trans.b16"))
+        assert "the same address and stride" in describe_convergence(find(load))
+    assert "has exited" not in describe_convergence(find("movmatrix.m8n8.trans.b16"))
 
 
 def test_pages_and_json_say_it() -> None:
@@ -71,5 +71,5 @@ def test_pages_and_json_say_it() -> None:
             "ldmatrix.m8n8.x4.shared.b16",
         ):
             told = client.get(f"/api/v1/instructions/{ptx}").json()["convergence"]
-            assert told == convergence(find(ptx))
+            assert told == describe_convergence(find(ptx))
             assert "<code>.aligned</code>: all " in client.get(f"/i/{ptx}").text

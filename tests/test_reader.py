@@ -11,12 +11,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from lanescope import reader
-from lanescope.app.read import draw, reading
+from lanescope.app.read import draw, text_meanings
 from lanescope.cute import layout as cute
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from tests.client import Client
-from tests.command import lanescope
+from tests.command import run_lanescope
 
 GOLDEN = Path(__file__).parent / "golden" / "cutlass_ptx.txt.gz"
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -24,9 +24,9 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 
 
-def fits(text: str) -> list[str]:
+def list_instructions(text: str) -> list[str]:
     """The instructions that a text names, or may name."""
-    facts = reader.read(text).found[0].facts
+    facts = reader.recognise_text(text).found[0].facts
     return [facts["ptx"]] if facts["ptx"] else list(facts["candidates"])
 
 
@@ -36,7 +36,7 @@ def test_every_atom_of_cutlass_is_the_instruction_that_it_emits() -> None:
     assert len(rows) > 2300
     several = []
     for name, ptx in rows:
-        found = fits(name)
+        found = list_instructions(name)
         assert catalog.find(ptx).ptx in found, name
         if len(found) > 1:
             several.append(name)
@@ -63,8 +63,8 @@ def test_every_atom_of_cutlass_is_the_instruction_that_it_emits() -> None:
     ],
 )
 def test_one_instruction(client: Client, text: str, ptx: str) -> None:
-    found = reader.read(text).found[0]
-    assert fits(text) == [ptx] and (found.sure or found.facts["refused"])
+    found = reader.recognise_text(text).found[0]
+    assert list_instructions(text) == [ptx] and (found.sure or found.facts["refused"])
     answer = client.get("/read", params={"text": text}, follow_redirects=False)
     if not found.sure:  # a line that ptxas refuses stays where that is said
         assert answer.status_code == 200 and f'href="/i/{ptx}"' in answer.text
@@ -89,7 +89,7 @@ def test_one_instruction(client: Client, text: str, ptx: str) -> None:
     ],
 )
 def test_sass_names_candidates_and_never_more(client: Client, text: str, expected: list[str]) -> None:
-    (found,) = reader.read(text).found
+    (found,) = reader.recognise_text(text).found
     assert list(found.facts["candidates"]) == expected and found.facts["ptx"] is None and not found.sure
     page = client.get("/read", params={"text": text}, follow_redirects=False)
     assert page.status_code == 200 and all(f'href="/i/{ptx}"' in page.text for ptx in expected)
@@ -108,14 +108,14 @@ def test_sass_names_candidates_and_never_more(client: Client, text: str, expecte
     ],
 )
 def test_one_word(client: Client, text: str, word: str) -> None:
-    found = reader.read(text).found
+    found = reader.recognise_text(text).found
     assert [one.facts["word"] for one in found] == [word] and found[0].sure
     answer = client.get("/read", params={"text": text}, follow_redirects=False)
     assert answer.status_code == 303 and answer.headers["location"] == f"/descriptor/wgmma/{word}"
 
 
 def test_a_shift_of_32_bits_shows_both_words(client: Client) -> None:
-    words = [one.facts["word"] for one in reader.read("1 << 62 | 0x100").found]
+    words = [one.facts["word"] for one in reader.recognise_text("1 << 62 | 0x100").found]
     assert words == ["0x0000000000000100", "0x4000000000000100"]
     page = client.get("/read", params={"text": "1 << 62 | 0x100"}, follow_redirects=False)
     assert page.status_code == 200 and "shifts a 32-bit value" in page.text and words[1] in page.text
@@ -123,16 +123,16 @@ def test_a_shift_of_32_bits_shows_both_words(client: Client) -> None:
 
 def test_code_leaves_the_start_to_its_symbol() -> None:
     code = "uint64_t d = (uint64_t)(1024 >> 4) << 32 | 1ull << 62; return d | ((uint64_t)(addr & 0x3FFFF) >> 4);"
-    (found,) = reader.read(code).found
+    (found,) = reader.recognise_text(code).found
     assert found.kind == "builder" and found.facts["word"] is None and found.facts["start"] == "addr"
     assert found.facts["fields"] == {"lbo_bytes": 0, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}
-    link = urlsplit(reading.read(code).link)
+    link = urlsplit(text_meanings.read_text(code).link)
     assert link.path == "/descriptor" and parse_qs(link.query)["word"] == [code]
 
 
 def test_a_layout_says_what_it_is() -> None:
     text = "Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),_64):((_64,_512),_1)"
-    (found,) = reader.read(text).found
+    (found,) = reader.recognise_text(text).found
     assert found.sure and {name: found.facts[name] for name in ("shape", "stride", "swizzle", "element_bits")} == {
         "shape": "((8,8),64)",
         "stride": "((64,512),1)",
@@ -140,16 +140,16 @@ def test_a_layout_says_what_it_is() -> None:
         "element_bits": 16,
     }
     assert (found.facts["size"], found.facts["cosize"], found.facts["modes"]) == (4096, 4096, 2)
-    grid = draw.offsets(text)
+    grid = draw.build_offset_table(text)
     assert grid and (grid.rows, grid.cols) == (64, 64)
     assert grid.index[1][:9] == (72, 73, 74, 75, 76, 77, 78, 79, 64)  # row 1 of a 128-byte atom: chunks 1, 0
-    assert cute.parse(found.facts["cute"]) == cute.parse(text)
+    assert cute.parse_layout(found.facts["cute"]) == cute.parse_layout(text)
 
 
 @pytest.mark.parametrize("text", ["8:1", "16:32"])
 def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> None:
-    kinds = [one.kind for one in reader.read(text).found]
-    assert kinds == ["layout", "descriptor"] and reading.certain(text) == ""
+    kinds = [one.kind for one in reader.recognise_text(text).found]
+    assert kinds == ["layout", "descriptor"] and text_meanings.find_certain_link(text) == ""
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> Non
     ],
 )
 def test_a_word_finds_its_pages(client: Client, text: str, page: str) -> None:
-    told = reading.read(text)
+    told = text_meanings.read_text(text)
     links = [one.link for one in (told, *told.also)]
     assert page in links, links
     for link in links:
@@ -194,9 +194,9 @@ def test_a_word_finds_its_pages(client: Client, text: str, page: str) -> None:
     ],
 )
 def test_what_is_wrong_is_told_and_nothing_is_guessed(client: Client, text: str, code: str) -> None:
-    told = reader.read(text)
+    told = reader.recognise_text(text)
     assert not told.found and [error.code for error in told.refused][:1] == ([code] if code else [])
-    said = reading.read(text)
+    said = text_meanings.read_text(text)
     assert said.kind == "unknown" and said.facts == {} and said.notices and said.link.startswith("/read?")
     page = client.get("/read", params={"text": text})
     assert page.status_code == 200 and "What you can paste" in page.text
@@ -207,7 +207,7 @@ def test_several_instructions_stand_in_their_order(client: Client) -> None:
     told = client.post("/api/v1/read", json={"text": text}).json()
     assert told["kind"] == "instruction" and told["facts"]["all"] == [LDMATRIX, M16, LDMATRIX]
     assert [one["link"] for one in told["also"]] == ["/guide/wgmma.fence"]
-    assert reading.certain(text) == ""
+    assert text_meanings.find_certain_link(text) == ""
 
 
 def test_an_operand_is_pinned(client: Client) -> None:
@@ -231,7 +231,7 @@ def test_the_old_address_leads_the_same_way(client: Client) -> None:
 
 def test_too_long_and_too_many_keys(client: Client) -> None:
     with pytest.raises(LayoutError, match="65537 characters"):
-        reader.read("x" * (reader.LONGEST + 1))
+        reader.recognise_text("x" * (reader.LONGEST + 1))
     assert client.post("/api/v1/read", json={"text": "x", "kind": "y"}).json()["error"]["code"] == "unknown_key"
     assert client.post("/api/v1/read", json={}).json()["error"]["field"] == "text"
 
@@ -239,13 +239,13 @@ def test_too_long_and_too_many_keys(client: Client) -> None:
 def test_the_command_prints_what_the_api_answers(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "kernel.cu"
     file.write_text(f'asm("{M16}");')
-    done = lanescope("read", str(file), "--json")
+    done = run_lanescope("read", str(file), "--json")
     assert json.loads(done.stdout) == client.post("/api/v1/read", json={"text": file.read_text()}).json()
-    told = lanescope("read", str(file))
+    told = run_lanescope("read", str(file))
     assert told.returncode == 0 and told.stdout.splitlines() == [f"instruction: {M16}", f"  /i/{M16}"]
     file.write_text("nothing")
-    assert lanescope("read", str(file)).returncode == 1
-    assert lanescope("read", str(tmp_path / "missing")).returncode == 2
+    assert run_lanescope("read", str(file)).returncode == 1
+    assert run_lanescope("read", str(tmp_path / "missing")).returncode == 2
 
 
 def test_long_texts_are_read_in_no_time_to_speak_of() -> None:
@@ -253,11 +253,11 @@ def test_long_texts_are_read_in_no_time_to_speak_of() -> None:
     pieces = ("a", "a ", '"', "\\n", "SM90::", "SM1_", "mma ", "wgmma.x", "fragment<", "(", "8:", "<<", "0x1 ", "a::")
     for piece in (*pieces, "SM80_16x8x16_F32F16F16F32_TN ", "HMMA.16816 ", "HMMA.", "mma.m16n8k7.", "return ", "{1,"):
         try:
-            assert len(reader.read((piece * reader.LONGEST)[: reader.LONGEST]).found) <= 1
+            assert len(reader.recognise_text((piece * reader.LONGEST)[: reader.LONGEST]).found) <= 1
         except LayoutError as error:
             raise AssertionError(piece) from error
     kernel = "\n".join(f'asm("{i.ptx} {{%0}};");' for i in catalog.instructions()[::5])
-    found, *_ = reader.read(kernel[: reader.LONGEST]).found
+    found, *_ = reader.recognise_text(kernel[: reader.LONGEST]).found
     assert len(found.facts["all"]) == 64 and any("the first 64" in notice for notice in found.notices)
 
 
@@ -295,7 +295,7 @@ def test_tiles_are_drawn_where_they_are_small(client: Client, text: str, first: 
     ],
 )
 def test_halves_as_printf_writes_them(text: str, word: str) -> None:
-    (found,) = [one for one in reader.read(text).found if one.kind == "descriptor"]
+    (found,) = [one for one in reader.recognise_text(text).found if one.kind == "descriptor"]
     assert found.facts["word"] == word
 
 
@@ -315,21 +315,21 @@ def test_a_refused_address_says_why_whatever_else_it_holds(client: Client) -> No
     ],
 )
 def test_words_of_code_and_prose_are_no_wrong_instruction(text: str) -> None:
-    told = reader.read(text)
+    told = reader.recognise_text(text)
     assert not told.found and not told.refused
 
 
 def test_the_other_instructions_of_a_family_are_not_called_wrong() -> None:
     text = 'asm("wgmma.fence.sync.aligned;"); asm("{}.f32.bf16.bf16 {{%0}}, %1, %2, p, 1, 1, 0, 0;");'
-    (found,) = reader.read(text.format("wgmma.mma_async.sync.aligned.m64n128k16")).found
+    (found,) = reader.recognise_text(text.format("wgmma.mma_async.sync.aligned.m64n128k16")).found
     assert found.facts["ptx"] == WGMMA and found.sure and not found.notices
-    (wrong,) = reader.read(text.format("wgmma.mma_async.sync.aligned.m64n100k16") + WGMMA).found
+    (wrong,) = reader.recognise_text(text.format("wgmma.mma_async.sync.aligned.m64n100k16") + WGMMA).found
     assert "m64n100k16" in wrong.notices[0]
 
 
 @pytest.mark.parametrize("end", ['%dk16.f32.f16.f16"', '" #N "k16.f32.f16.f16"', '{n}k16.f32.f16.f16"'])
 def test_an_opcode_that_code_completes_is_said_to_go_on(end: str) -> None:
-    told = reader.read('"wgmma.mma_async.sync.aligned.m64n' + end)
+    told = reader.recognise_text('"wgmma.mma_async.sync.aligned.m64n' + end)
     assert not told.found and "goes on in code" in told.refused[0].message
 
 
@@ -344,7 +344,7 @@ def test_an_opcode_that_code_completes_is_said_to_go_on(end: str) -> None:
     ],
 )
 def test_layouts_as_tensors_print_them(text: str, cute: str) -> None:
-    assert [one.facts["cute"] for one in reader.layout.read(text) if one.kind == "layout"] == [cute]
+    assert [one.facts["cute"] for one in reader.cute_layout.recognise_layouts(text) if one.kind == "layout"] == [cute]
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_layouts_as_tensors_print_them(text: str, cute: str) -> None:
 )
 def test_what_may_be_another_thing_is_not_sure(text: str, kind: str, sure: bool) -> None:
     """A point of a debugger may hold any two numbers; a mode that does not exist is said to be none."""
-    told = [one for one in reader.read(text).found if one.kind == kind]
+    told = [one for one in reader.recognise_text(text).found if one.kind == kind]
     assert [one.sure for one in told] == [sure]
     assert kind == "descriptor" or sure or "no swizzle of 77B" in told[0].notices[0]
 
@@ -370,13 +370,13 @@ def test_what_may_be_another_thing_is_not_sure(text: str, kind: str, sure: bool)
     "text", ["(8,64):(64,1,2) in the A tile", "Sw<3,4,3> o smem_ptr[16b](0x4) o (8,64):(64) at first"]
 )
 def test_a_wrong_layout_with_words_behind_it_is_refused(text: str) -> None:
-    told = reader.read(text)
+    told = reader.recognise_text(text)
     assert not told.found and [one.code for one in told.refused] == ["bad_cute"]
 
 
 def test_a_coordinate_tensor_is_refused_as_one() -> None:
     with pytest.raises(LayoutError, match="coordinate tensor"):
-        reader.layout.read("ArithTuple(_0,_0) o (_128,_64):(_1@0,_1@1)")
+        reader.cute_layout.recognise_layouts("ArithTuple(_0,_0) o (_128,_64):(_1@0,_1@1)")
 
 
 def test_a_lone_tensor_map_leads_to_its_tile(client: Client) -> None:

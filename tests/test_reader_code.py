@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 
 from lanescope import reader
 from lanescope.errors import LayoutError
-from lanescope.reader.code import evaluate
-from lanescope.reader.code.builders import Builder, builders
-from lanescope.reader.code.tensor_maps import TensorMap, tensor_maps
-from lanescope.reader.code.words import built_word
+from lanescope.reader.code import evaluation
+from lanescope.reader.code.builders import DescriptorBuilder, find_builders
+from lanescope.reader.code.code_words import build_word
+from lanescope.reader.code.tensor_maps import TensorMap, find_tensor_maps
 
 GOLDEN = Path(__file__).parent / "golden" / "builders"
 
 
 @dataclass(frozen=True)
-class Case:
+class ReaderCase:
     """One text: its file and title, what its head says, the code."""
 
     file: str
@@ -45,18 +45,18 @@ class Case:
         return {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in told.split(";"))}
 
 
-def cases() -> list[Case]:
+def load_cases() -> list[ReaderCase]:
     out = []
     for path in sorted(GOLDEN.glob("*.txt")):
         for section in re.split(r"^=== ", path.read_text(), flags=re.M)[1:]:
             head, _, code = section.partition("\n---\n")
             title, *lines = head.split("\n")
             told = {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
-            out.append(Case(path.stem, title, told, code))
+            out.append(ReaderCase(path.stem, title, told, code))
     return out
 
 
-CASES = cases()
+CASES = load_cases()
 BUILT = [case for case in CASES if "expect" in case.head]
 MAPPED = [case for case in CASES if "map" in case.head]
 COMPILED = [case for case in BUILT if "oracle" in case.head and "nooracle" not in case.head]
@@ -68,7 +68,7 @@ def test_there_are_enough_texts_and_all_name_their_source() -> None:
     assert len({(case.file, case.title) for case in CASES}) == len(CASES)
 
 
-def of(builder: Builder, key: str) -> str:
+def get_builder_field(builder: DescriptorBuilder, key: str) -> str:
     """A field of a builder as the texts' heads write it."""
     values = {
         "format": builder.format,
@@ -87,13 +87,13 @@ def of(builder: Builder, key: str) -> str:
 
 
 @pytest.mark.parametrize("case", BUILT, ids=str)
-def test_a_builder_is_read(case: Case) -> None:
-    found = builders(case.code)
+def test_a_builder_is_read(case: ReaderCase) -> None:
+    found = find_builders(case.code)
     assert found
     wanted = case.expected
     chosen = next((b for b in found if b.name == wanted["name"]), None) if "name" in wanted else found[0]
     assert chosen is not None, [b.name for b in found]
-    assert {key: of(chosen, key) for key in wanted} == wanted
+    assert {key: get_builder_field(chosen, key) for key in wanted} == wanted
     assert set(wanted) >= {"warn"} or not [w for w in chosen.warnings if w.code != "reserved_bits"]
 
 
@@ -131,13 +131,13 @@ def test_compiled_code_makes_the_same_words(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr[-2000:]
     printed = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.split()
     for case, word in zip(COMPILED, printed, strict=True):
-        found = builders(f"{case.code}\nuint64_t probe_desc = {case.head['oracle']};\n")
+        found = find_builders(f"{case.code}\nuint64_t probe_desc = {case.head['oracle']};\n")
         probe = next((b for b in found if b.name == "probe_desc"), None)
         assert probe is not None, (str(case), [b.name for b in found])
         assert probe.word == int(word), (str(case), probe, hex(int(word)))
 
 
-def shown(found: TensorMap, key: str) -> str:
+def format_finding(found: TensorMap, key: str) -> str:
     def row(values: tuple[int | None, ...]) -> str:
         return ",".join("?" if v is None else str(v) for v in values)
 
@@ -156,12 +156,12 @@ def shown(found: TensorMap, key: str) -> str:
 
 
 @pytest.mark.parametrize("case", MAPPED, ids=str)
-def test_a_tensor_map_is_read(case: Case) -> None:
-    found = tensor_maps(case.code)
+def test_a_tensor_map_is_read(case: ReaderCase) -> None:
+    found = find_tensor_maps(case.code)
     assert len(found) == 1
     wanted = case.expected
     left_open = [name for name in wanted.pop("open", "").split(",") if name]
-    assert {key: shown(found[0], key) for key in wanted} == wanted
+    assert {key: format_finding(found[0], key) for key in wanted} == wanted
     assert set(left_open) <= set(found[0].undetermined)
     assert "problems" in wanted or not found[0].problems
 
@@ -187,8 +187,8 @@ CONFUSED = {
 
 @pytest.mark.parametrize("name", CONFUSED)
 def test_other_texts_are_neither(name: str) -> None:
-    assert builders(CONFUSED[name]) == ()
-    assert tensor_maps(CONFUSED[name]) == ()
+    assert find_builders(CONFUSED[name]) == ()
+    assert find_tensor_maps(CONFUSED[name]) == ()
 
 
 WORDS = (
@@ -202,21 +202,21 @@ WORDS = (
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join) | st.text(max_size=80).map(lambda t: "desc |= " + t))
 def test_no_text_breaks_it(text: str) -> None:
-    for built in builders(text):
+    for built in find_builders(text):
         assert built.format in ("wgmma", "tcgen05")
         assert all(0 <= a <= b <= len(text) for spans in built.origins.values() for a, b in spans)
         assert built.word is None or 0 <= built.word < 1 << 64
-    for found in tensor_maps(text):
+    for found in find_tensor_maps(text):
         assert len(found.undetermined) == len(set(found.undetermined))
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(CASES), st.data())
-def test_no_cut_of_a_text_breaks_it(case: Case, data: st.DataObject) -> None:
+def test_no_cut_of_a_text_breaks_it(case: ReaderCase, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(case.code)))
     end = data.draw(st.integers(start, len(case.code)))
-    builders(case.code[start:end])
-    tensor_maps(case.code[:start] + case.code[end:])
+    find_builders(case.code[start:end])
+    find_tensor_maps(case.code[:start] + case.code[end:])
 
 
 LONG = 1 << 14
@@ -244,15 +244,15 @@ HARD = {
 @pytest.mark.parametrize("name", HARD)
 def test_hard_texts_end(name: str) -> None:
     """Texts made to take long end within the budget: it counts steps, so no clock is needed."""
-    made = evaluate.evaluate(HARD[name])
+    made = evaluation.evaluate_text(HARD[name])
     assert made is None or len(made.found) < 1000
-    builders(HARD[name])
-    tensor_maps(HARD[name])
+    find_builders(HARD[name])
+    find_tensor_maps(HARD[name])
 
 
 def test_every_field_says_where_it_came_from() -> None:
     case = next(c for c in BUILT if c.title == "an encode helper, a K loop")
-    found = builders(case.code)[0]
+    found = find_builders(case.code)[0]
     told = {name: [case.code[a:b] for a, b in spans] for name, spans in found.origins.items()}
     assert "enc((uint64_t)1024) << 32" in told["sbo"]
     assert "1024" in told["sbo"]
@@ -262,15 +262,17 @@ def test_every_field_says_where_it_came_from() -> None:
 
 def test_a_macro_is_marked_where_it_is_used() -> None:
     text = next(c for c in BUILT if c.title == "macros").code
-    found = builders(text)[0]
+    found = find_builders(text)[0]
     assert all(text[a:b] == "MAKE_DESC(0x5400, 128, 256)" for spans in found.origins.values() for a, b in spans)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_reader_reads_every_text(case: Case) -> None:
+def test_the_reader_reads_every_text(case: ReaderCase) -> None:
     """Through the one door: the kind, and the facts that the contract names."""
     kind = "builder" if "expect" in case.head else "tensor_map"
-    found = [one for one in reader.read(case.code).found if one.kind in ("builder", "tensor_map", "descriptor")]
+    found = [
+        one for one in reader.recognise_text(case.code).found if one.kind in ("builder", "tensor_map", "descriptor")
+    ]
     assert found
     assert {one.kind for one in found} == {kind}
     keys = {
@@ -283,7 +285,7 @@ def test_the_reader_reads_every_text(case: Case) -> None:
 
 def test_one_line_of_triton_is_python() -> None:
     text = "tl.make_tensor_descriptor(p, shape=[M, K], strides=[K, 1], block_shape=[64, 32])"
-    (found,) = tensor_maps(text)
+    (found,) = find_tensor_maps(text)
     assert found.box == (32, 64)
 
 
@@ -303,7 +305,7 @@ def test_a_name_in_brackets_before_an_operator_is_no_cast(written: str, start: s
     """C's grammar alone reads (buf) + k as a cast of +k."""
     code = f"""uint64_t mk(uint64_t p) {{ return ((p & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62; }}
 void f(uint64_t buf) {{ for (int k = 0; k < 2; k++) {{ uint64_t desc = mk((uint64_t)({written})); use(desc); }} }}"""
-    (made,) = builders(code)
+    (made,) = find_builders(code)
     assert made.start == start
 
 
@@ -428,8 +430,8 @@ PYTHON = (  # before, what is 4096
 )
 
 
-def reads(text: str) -> list[tuple[object, ...]]:
-    return [(one.start, one.lbo_bytes, one.sbo_bytes, one.swizzle) for one in builders(text)]
+def is_read(text: str) -> list[tuple[object, ...]]:
+    return [(one.start, one.lbo_bytes, one.sbo_bytes, one.swizzle) for one in find_builders(text)]
 
 
 def test_what_code_may_do_before_it_encodes() -> None:
@@ -441,18 +443,18 @@ def test_what_code_may_do_before_it_encodes() -> None:
             f"uint64_t field(uint64_t x, int low) {{ return ((x & 0x3FFFF) >> 4) << low; }}\n{top}\n"
             f"void kernel() {{\n{before}\n  uint64_t desc = field({value}, 0) | {rest}1ull << 62;\n}}\n"
         )
-        assert reads(text) == right, text
+        assert is_read(text) == right, text
     for before, value in PYTHON:
         text = (
             "def field(value, low=0):\n    return ((value & 0x3FFFF) >> 4) << low\n"
             f"{before}\ndesc = field({value}) | {rest}1 << 62\n"
         )
-        assert reads(text) == right, text
+        assert is_read(text) == right, text
 
 
 def test_code_of_a_word_that_is_too_long_is_refused() -> None:
     with pytest.raises(LayoutError, match="The code has 70000 characters") as refused:
-        built_word("x" * 70_000, "word")
+        build_word("x" * 70_000, "word")
     assert (refused.value.code, refused.value.field) == ("bad_word", "word")
 
 
@@ -463,14 +465,14 @@ def test_texts_are_parsed_in_several_threads_at_once(language: str) -> None:
 import sys, threading
 from concurrent.futures import ThreadPoolExecutor
 from lanescope.reader.code import {language}
-from lanescope.reader.code.source import plain
+from lanescope.reader.code.source import make_plain_source
 
 sys.setswitchinterval(1e-5)
 text = "x = (a + b) * c\\n" * 500
 texts = [text + str(n) for n in range(24)]
-parse = {language}.read
+parse = {language}.parse_{language}
 with ThreadPoolExecutor(8) as pool:
-    read = list(pool.map(lambda one: len(parse(plain(one) if {language == "cxx"} else one)), texts))
+    read = list(pool.map(lambda one: len(parse(make_plain_source(one) if {language == "cxx"} else one)), texts))
 assert len(set(read)) == 1, read
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)

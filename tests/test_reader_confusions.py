@@ -8,9 +8,9 @@ import string
 import pytest
 
 from lanescope import reader
-from lanescope.app.read import reading
+from lanescope.app.read import text_meanings
 from lanescope.errors import LayoutError
-from lanescope.workbench import bench
+from lanescope.workbench import build_bench
 
 # What people paste by mistake, and what else of a machine's output looks like a word, a layout or code: the table of
 # confusions. Each is unknown, or a page.
@@ -174,7 +174,7 @@ PIECES = (  # beginnings, ends and middles of what each recogniser looks for
 
 @pytest.mark.parametrize("name", NOTHING)
 def test_what_is_none_of_these_is_unknown(name: str) -> None:
-    told = reading.read(NOTHING[name])
+    told = text_meanings.read_text(NOTHING[name])
     assert told.kind == "unknown", (told.kind, told.title)
 
 
@@ -184,7 +184,7 @@ def test_random_text_is_nothing() -> None:
     alphabet = string.ascii_letters + string.digits + "      .,:;()[]{}<>=_-+*/%&|#\n"
     for _ in range(400):
         text = "".join(choose.choice(alphabet) for _ in range(choose.randrange(20, 200)))
-        assert {one.kind for one in reader.read(text).found} == set(), text
+        assert {one.kind for one in reader.recognise_text(text).found} == set(), text
 
 
 # Texts of nearly 64 KiB whose long run of one thing a pattern might try from each of its places.
@@ -214,17 +214,17 @@ RUNS = (
 
 @pytest.mark.parametrize("text", RUNS, ids=lambda text: text[:12].split("\n")[0])
 def test_a_long_run_is_read_by_the_reader_and_the_workbench(text: str) -> None:
-    assert not {one.kind for one in reader.read(text).found} & {"tiled_mma", "tiled_copy", "descriptor"}
-    assert bench(text).verdict == "unknown"
+    assert not {one.kind for one in reader.recognise_text(text).found} & {"tiled_mma", "tiled_copy", "descriptor"}
+    assert build_bench(text).verdict == "unknown"
 
 
 def test_a_text_that_is_asked_for_often_stays_readable() -> None:
     """What a text costs is counted anew each time."""
     text = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>" * 8
-    first = [one.kind for one in reader.read(text).found]
+    first = [one.kind for one in reader.recognise_text(text).found]
     assert "triton" in first
     for _ in range(150):
-        assert [one.kind for one in reader.read(text).found] == first
+        assert [one.kind for one in reader.recognise_text(text).found] == first
 
 
 @pytest.mark.parametrize("piece", PIECES)
@@ -232,7 +232,7 @@ def test_no_shape_of_text_goes_round_for_ever(piece: str) -> None:
     """A text that hangs or raises is the failure; what it is called does not matter."""
     for text in ((piece * reader.LONGEST)[: reader.LONGEST], piece * 40):
         try:
-            reader.read(text)
+            reader.recognise_text(text)
         except LayoutError as error:
             raise AssertionError(piece) from error
 
@@ -241,4 +241,4 @@ def test_pieces_in_any_order_are_read_or_refused() -> None:
     choose = random.Random(15)
     for _ in range(120):
         text = "".join(choose.choice(PIECES) for _ in range(choose.randrange(2, 40)))
-        reading.read(text)
+        text_meanings.read_text(text)

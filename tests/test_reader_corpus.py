@@ -8,44 +8,44 @@ from collections.abc import Callable
 
 import pytest
 
-from lanescope.app.kit.encode import dumps
-from lanescope.app.read import reading
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.read import text_meanings
 from tests import reader_corpus
 from tests.client import Client
 
 
-def answered(text: str) -> dict[str, object]:
-    return json.loads(dumps(reading.read(text)))  # type: ignore[no-any-return]
+def read_text(text: str) -> dict[str, object]:
+    return json.loads(encode_json(text_meanings.read_text(text)))  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("entry", reader_corpus.entries(), ids=lambda e: f"{e.file}: {e.title}")
-def test_a_text_of_the_corpus(entry: reader_corpus.Entry) -> None:
-    answer = answered(entry.text)
-    assert reader_corpus.wrong(entry, answer) == []
+@pytest.mark.parametrize("entry", reader_corpus.load_entries(), ids=lambda e: f"{e.file}: {e.title}")
+def test_a_text_of_the_corpus(entry: reader_corpus.CorpusEntry) -> None:
+    answer = read_text(entry.text)
+    assert reader_corpus.find_wrong_facts(entry, answer) == []
 
 
-def _numbered(text: str, joint: str) -> str:
+def _number_text(text: str, joint: str) -> str:
     return "\n".join(f"{n:4d}{joint}{line}" for n, line in enumerate(text.split("\n"), 9))
 
 
-def _each(text: str, head: str) -> str:
+def _generate_texts(text: str, head: str) -> str:
     return "\n".join(head + line for line in text.split("\n"))
 
 
 COPIED: dict[str, Callable[[str], str]] = {  # what the way of a text to the box does to it
     "CRLF": lambda text: text.replace("\n", "\r\n"),
-    "a quotation": lambda text: _each(text, "> "),
-    "an editor": lambda text: _numbered(text, " | "),
-    "cat -n": lambda text: _numbered(text, "\t") if "\n" in text else text,
+    "a quotation": lambda text: _generate_texts(text, "> "),
+    "an editor": lambda text: _number_text(text, " | "),
+    "cat -n": lambda text: _number_text(text, "\t") if "\n" in text else text,
     "grep -n": lambda text: "\n".join(f"src/a.cu:{n}:{line}" for n, line in enumerate(text.split("\n"), 7)),
-    "a diff": lambda text: "@@ -1,3 +1,9 @@\n" + _each(text, "+"),
+    "a diff": lambda text: "@@ -1,3 +1,9 @@\n" + _generate_texts(text, "+"),
     "HTML": html.escape,
     "no-break spaces": lambda text: text.replace(" ", "\xa0"),
     "a block of Markdown": lambda text: f"Hi all, here it is:\n\n```\n{text}\n```\n\nAny idea?",
-    "comments": lambda text: _each(text, "// "),
+    "comments": lambda text: _generate_texts(text, "// "),
     "a terminal's colors": lambda text: f"\x1b[32m{text}\x1b[0m",
-    "a log": lambda text: _each(text, "[rank0]: "),
-    "a log with times": lambda text: _each(text, "2025-11-22 10:11:12,345 INFO "),
+    "a log": lambda text: _generate_texts(text, "[rank0]: "),
+    "a log with times": lambda text: _generate_texts(text, "2025-11-22 10:11:12,345 INFO "),
 }
 SAMPLES = (  # one of each kind and more
     "ptx: marlin's product",
@@ -67,16 +67,16 @@ SAMPLES = (  # one of each kind and more
 
 @pytest.mark.parametrize("way", COPIED)
 def test_a_text_is_read_however_it_was_copied(way: str) -> None:
-    entries = [one for one in reader_corpus.entries() if f"{one.file}: {one.title}" in SAMPLES]
+    entries = [one for one in reader_corpus.load_entries() if f"{one.file}: {one.title}" in SAMPLES]
     assert len(entries) == len(SAMPLES)
     for entry in entries:
-        assert reader_corpus.wrong(entry, answered(COPIED[way](entry.text))) == [], entry.title
+        assert reader_corpus.find_wrong_facts(entry, read_text(COPIED[way](entry.text))) == [], entry.title
 
 
-@pytest.mark.parametrize("file", sorted({entry.file for entry in reader_corpus.entries()}))
+@pytest.mark.parametrize("file", sorted({entry.file for entry in reader_corpus.load_entries()}))
 def test_every_page_of_the_corpus_opens(client: Client, opens: Callable[[str], bool], file: str) -> None:
     """The page of every fourth text, also where much of it is open, and every page that a meaning leads to."""
-    for number, entry in enumerate(entry for entry in reader_corpus.entries() if entry.file == file):
+    for number, entry in enumerate(entry for entry in reader_corpus.load_entries() if entry.file == file):
         if number % 4 == 0:
             page = client.get("/read", params={"text": entry.text}, follow_redirects=False)
             assert page.status_code in (200, 303), entry.title

@@ -40,7 +40,9 @@ def test_a_name_is_the_instruction_that_it_issues(text: str, ptx: str) -> None:
 
 
 def test_a_reduction_whose_type_is_open_may_be_three() -> None:
-    (one,) = reader.read("tcgen05.LdRed32x32bOp(tcgen05.Repetition(32), redOp=tcgen05.TmemLoadRedOp.MIN)").found
+    (one,) = reader.recognise_text(
+        "tcgen05.LdRed32x32bOp(tcgen05.Repetition(32), redOp=tcgen05.TmemLoadRedOp.MIN)"
+    ).found
     head = "tcgen05.ld.red.sync.aligned.32x32b.x32.min"
     assert one.facts["candidates"] == [f"{head}.{kind}" for kind in ("f32", "u32", "s32")]
 
@@ -55,7 +57,7 @@ def test_a_reduction_whose_type_is_open_may_be_three() -> None:
     ],
 )
 def test_what_is_open_or_no_instruction_is_not_made_one(text: str) -> None:
-    assert [one.kind for one in reader.read(text).found] == ["topic"]
+    assert [one.kind for one in reader.recognise_text(text).found] == ["topic"]
 
 
 WORDS = (
@@ -120,7 +122,7 @@ def test_cutlasss_call_is_its_word(text: str, link: str) -> None:
 
 def test_a_call_that_leaves_a_type_open_is_no_word() -> None:
     open_ = "make_instr_desc<a_type, b_type, float, 128, 256, Major::K, Major::K>()"
-    assert not any("word" in one.facts for one in reader.read(f"UMMA::{open_}").found)
+    assert not any("word" in one.facts for one in reader.recognise_text(f"UMMA::{open_}").found)
 
 
 def test_a_word_inside_inline_ptx_stands_beside_the_instruction() -> None:
@@ -131,22 +133,22 @@ def test_a_word_inside_inline_ptx_stands_beside_the_instruction() -> None:
     told = CLIENT.post("/api/v1/read", json={"text": asm.format(134743184, "f16")}).json()
     assert told["link"] == "/i/tcgen05.mma.cta_group::1.kind::f16"
     assert "/idesc/0x08080490?kind=f16" in [one["link"] for one in told["also"]]
-    other = reader.read(asm.format("0x8080490", "f8f6f4")).found
+    other = reader.recognise_text(asm.format("0x8080490", "f8f6f4")).found
     assert [one.facts["kind"] for one in other if "word" in one.facts] == ["f8f6f4"]
-    wrong = reader.read(asm.format("0x8080490", "i8")).found
+    wrong = reader.recognise_text(asm.format("0x8080490", "i8")).found
     assert not any("word" in one.facts for one in wrong)
 
 
 def test_other_words_of_32_bits_are_what_they_were() -> None:
     for text in ("0x00400040", "0x3f800000", "0xdeadbeef", "0x08400490 0x08400490", "12345678"):
-        assert not any("instruction descriptor" in one.title for one in reader.read(text).found), text
+        assert not any("instruction descriptor" in one.title for one in reader.recognise_text(text).found), text
 
 
 def test_an_atom_of_tf32_has_four_values_of_k() -> None:
-    one = reader.read("UMMA::Layout_MN_SW128_32B_Atom<cutlass::tfloat32_t>").found[0]
+    one = reader.recognise_text("UMMA::Layout_MN_SW128_32B_Atom<cutlass::tfloat32_t>").found[0]
     assert one.facts["cute"] == "Sw<2,5,2> o smem_ptr[32b](unset) o (32,4):(1,32)"
     assert one.notices[0].endswith("; tcgen05 reads this one.")
-    other = reader.read("UMMA::Layout_MN_SW64_Atom<cutlass::tfloat32_t>").found[0]
+    other = reader.recognise_text("UMMA::Layout_MN_SW64_Atom<cutlass::tfloat32_t>").found[0]
     assert other.notices[0].endswith("; tcgen05 reads none in this swizzle.")
-    byte = reader.read("UMMA::Layout_MN_SW128_Atom<cutlass::float_e4m3_t>").found[0]
+    byte = reader.recognise_text("UMMA::Layout_MN_SW128_Atom<cutlass::float_e4m3_t>").found[0]
     assert byte.notices[0].endswith("; tcgen05 reads this one.")

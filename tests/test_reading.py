@@ -9,7 +9,7 @@ import pytest
 
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
-from lanescope.reading import number
+from lanescope.inputs import parse_integer
 from tests.client import Client
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
@@ -28,7 +28,7 @@ def client() -> Client:
     return Client(create_app(), raise_server_exceptions=False)
 
 
-def refused(answer: Any) -> dict[str, str]:
+def parse_refusal(answer: Any) -> dict[str, str]:
     assert answer.status_code == 422, answer.text[:300]
     error: dict[str, str] = answer.json()["error"]
     assert error["message"] and error["hint"]
@@ -65,7 +65,7 @@ MISSPELT = [  # route, body, the field that is named, the key that is nearest
 def test_unknown_keys_are_refused_with_the_nearest(
     client: Client, route: str, body: dict[str, Any], field: str, near: str
 ) -> None:
-    error = refused(client.post(route, json=body))
+    error = parse_refusal(client.post(route, json=body))
     assert error["field"] == field and field.rpartition(".")[2] in error["message"]
     assert (f"Did you mean '{near}'?" in error["hint"]) if near else "Did you mean" not in error["hint"]
 
@@ -78,7 +78,7 @@ def test_every_kind_of_storage_takes_exactly_its_keys(client: Client) -> None:
 @pytest.mark.parametrize("part", [None, [], "k", 16])
 def test_a_slice_is_an_object(client: Client, part: Any) -> None:
     assert (
-        refused(
+        parse_refusal(
             client.post("/api/v1/descriptors/verify", json=SEEN | {"storage": STORAGES["canonical"], "slice": part})
         )["field"]
         == "slice"
@@ -91,7 +91,7 @@ def test_reads_past_shared_memory_are_told(client: Client) -> None:
         for word in (WORD, "0x40003fff00010100")
     )
     assert near["warnings"] == [] and [w["code"] for w in far["warnings"]] == ["reads_beyond_window"]
-    error = refused(client.get("/api/v1/smem/tile?base=0x3fff0"))
+    error = parse_refusal(client.get("/api/v1/smem/tile?base=0x3fff0"))
     assert error["code"] == "start_beyond_window" and error["field"] == "base"
 
 
@@ -147,7 +147,7 @@ def test_a_slice_may_begin_where_no_descriptor_can(client: Client, kind: str, ma
 def test_a_value_of_the_wrong_kind_names_its_field(
     client: Client, route: str, body: dict[str, Any], field: str
 ) -> None:
-    assert refused(client.post(f"/api/v1/{route}", json=body))["field"] == field
+    assert parse_refusal(client.post(f"/api/v1/{route}", json=body))["field"] == field
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_value_of_the_wrong_kind_names_its_field(
     ],
 )
 def test_what_is_no_json_names_its_field(client: Client, text: str, field: str) -> None:
-    error = refused(
+    error = parse_refusal(
         client.post("/api/v1/descriptors/verify", content=text, headers={"content-type": "application/json"})
     )
     assert error["field"] == field and field in error["message"]
@@ -221,7 +221,7 @@ def test_what_cxx_loses_is_told(client: Client) -> None:
     ],
 )
 def test_numbers_in_every_spelling(given: Any, value: int) -> None:
-    assert number(given, "k") == value
+    assert parse_integer(given, "k") == value
 
 
 @pytest.mark.parametrize(
@@ -264,5 +264,5 @@ def test_numbers_in_every_spelling(given: Any, value: int) -> None:
 )
 def test_what_is_no_number_is_refused(given: Any) -> None:
     with pytest.raises(LayoutError, match="^k is missing" if given is None else "^k is '") as caught:
-        number(given, "slice.k")
+        parse_integer(given, "slice.k")
     assert caught.value.field == "slice.k" and len(str(caught.value)) < 200

@@ -10,13 +10,13 @@ import pytest
 
 from lanescope import reader
 from lanescope.app.main import create_app
-from lanescope.app.read import reading
+from lanescope.app.read import text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.ptx import catalog
-from lanescope.reader import atom_traits, printed_map
-from lanescope.workbench import bench
+from lanescope.reader import atom_traits, printed_maps
+from lanescope.workbench import build_bench
 from tests.client import Client
-from tests.command import lanescope
+from tests.command import run_lanescope
 
 FIELDS = "{t} start_address_ : 14, : 2; {t} leading_byte_offset_ : 14, : 2; {t} stride_byte_offset_ : 14, : 2;"
 WGMMA_UNION = (
@@ -31,12 +31,12 @@ BLACKWELL_UNION = (
 )
 
 
-def kinds(told: Reading) -> list[str]:
+def list_kinds(told: Reading) -> list[str]:
     return [one.kind for one in (told, *told.also)]
 
 
-def builders(text: str) -> list[dict[str, object]]:
-    told = reading.read(text)
+def list_builders(text: str) -> list[dict[str, object]]:
+    told = text_meanings.read_text(text)
     return [dict(one.facts["fields"]) for one in (told, *told.also) if one.kind == "builder"]
 
 
@@ -58,13 +58,13 @@ def builders(text: str) -> list[dict[str, object]]:
     ],
 )
 def test_the_definition_of_a_descriptors_type_holds_no_value(text: str, form: str) -> None:
-    told = reading.read(text)
-    assert kinds(told) == ["topic"] and told.link == "/descriptor"
+    told = text_meanings.read_text(text)
+    assert list_kinds(told) == ["topic"] and told.link == "/descriptor"
     assert form in told.title and "holds no value" in told.notices[0]
 
 
 def test_a_type_beside_a_word_does_not_hide_it() -> None:
-    told = reading.read(f"{WGMMA_UNION.format(name='D')}\ndesc_a: 0x4000004000010100")
+    told = text_meanings.read_text(f"{WGMMA_UNION.format(name='D')}\ndesc_a: 0x4000004000010100")
     assert told.kind == "descriptor" and told.facts["word"] == "0x4000004000010100"
 
 
@@ -83,18 +83,18 @@ def test_a_type_beside_a_word_does_not_hide_it() -> None:
 )
 @pytest.mark.parametrize("name", ["descA", "x"])
 def test_a_union_that_was_not_pasted_is_known_by_its_fields(text: str, name: str) -> None:
-    (fields,) = builders(text.format(v=name))
+    (fields,) = list_builders(text.format(v=name))
     assert fields == {"lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}
 
 
 @pytest.mark.parametrize("end", ["", ";"])
 def test_one_field_alone_is_that_field(end: str) -> None:
-    (fields,) = builders(f"descA.bitfield.stride_byte_offset_ = 8{end}")
+    (fields,) = list_builders(f"descA.bitfield.stride_byte_offset_ = 8{end}")
     assert fields["sbo_bytes"] == 128
 
 
 def test_blackwells_fields_say_the_format() -> None:
-    told = reading.read("d.version_ = 1; d.lbo_mode_ = 0; d.layout_type_ = 2; d.stride_byte_offset_ = 64;")
+    told = text_meanings.read_text("d.version_ = 1; d.lbo_mode_ = 0; d.layout_type_ = 2; d.stride_byte_offset_ = 64;")
     assert told.kind == "builder" and told.facts["format"] == "tcgen05"
     assert told.facts["fields"]["swizzle"] == "128B" and told.facts["fields"]["sbo_bytes"] == 1024
 
@@ -109,7 +109,7 @@ def test_blackwells_fields_say_the_format() -> None:
     ],
 )
 def test_each_of_several_builders_gets_its_reading(text: str) -> None:
-    assert [one["sbo_bytes"] for one in builders(text)] == [128, 1024]
+    assert [one["sbo_bytes"] for one in list_builders(text)] == [128, 1024]
 
 
 # numbers --------------------------------------------------------------------------------------------------------------
@@ -135,10 +135,10 @@ def test_each_of_several_builders_gets_its_reading(text: str) -> None:
     ],
 )
 def test_an_address_is_no_descriptor(text: str) -> None:
-    told = reading.read(text)
-    assert kinds(told) == ["unknown"] and "is an address of memory" in told.notices[0]
+    told = text_meanings.read_text(text)
+    assert list_kinds(told) == ["unknown"] and "is an address of memory" in told.notices[0]
     wgmma = f"{text}\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
-    assert not any(piece.kind == "descriptor" for piece in bench(wgmma).pieces)
+    assert not any(piece.kind == "descriptor" for piece in build_bench(wgmma).pieces)
 
 
 @pytest.mark.parametrize(
@@ -154,11 +154,11 @@ def test_an_address_is_no_descriptor(text: str) -> None:
     ],
 )
 def test_a_number_that_the_text_does_not_name_is_offered_and_not_chosen(text: str, tmp_path: Path) -> None:
-    told = reading.read(text)
-    assert told.kind == "unknown" and told.facts == {} and kinds(told)[1:] == ["descriptor"]
+    told = text_meanings.read_text(text)
+    assert told.kind == "unknown" and told.facts == {} and list_kinds(told)[1:] == ["descriptor"]
     file = tmp_path / "log.txt"
     file.write_text(text)
-    said = lanescope("read", str(file), "--json")
+    said = run_lanescope("read", str(file), "--json")
     assert said.returncode == 1 and json.loads(said.stdout)["kind"] == "unknown"
     client = Client(create_app())
     page = client.get("/read", params={"text": text}, follow_redirects=False)
@@ -171,7 +171,7 @@ def test_a_number_that_the_text_does_not_name_is_offered_and_not_chosen(text: st
     ["0x4000004000010100", "desc_a 0x4000004000010100 at 0x7ffd7d2800c0", "R4:R5\nR4 0x10100\nR5 0x40000040"],
 )
 def test_a_number_that_nothing_else_has_stays_a_descriptor(text: str) -> None:
-    assert "descriptor" in kinds(reading.read(text))
+    assert "descriptor" in list_kinds(text_meanings.read_text(text))
 
 
 @pytest.mark.parametrize(
@@ -194,31 +194,31 @@ def test_a_number_that_nothing_else_has_stays_a_descriptor(text: str) -> None:
     ],
 )
 def test_the_32_bits_of_an_instruction_descriptor_are_no_matrix_descriptor(text: str) -> None:
-    told = reading.read(text)
+    told = text_meanings.read_text(text)
     assert told.kind == "topic" and "/idesc/0x08400490" in told.link
-    assert "descriptor" not in kinds(told)
+    assert "descriptor" not in list_kinds(told)
 
 
 @pytest.mark.parametrize("text", ["138413200", "0x0000000008400490"])
 def test_digits_that_may_be_an_instruction_descriptor_are_offered_as_one(text: str) -> None:
-    told = reading.read(text)
-    assert kinds(told) == ["unknown", "topic"] and "/idesc/0x08400490" in told.also[0].link
+    told = text_meanings.read_text(text)
+    assert list_kinds(told) == ["unknown", "topic"] and "/idesc/0x08400490" in told.also[0].link
 
 
 def test_a_matrix_descriptor_beside_an_instruction_descriptor_keeps_its_reading() -> None:
-    told = reading.read("const uint64_t desc = 0x4000004000010100; const uint32_t idesc = 0x08400490;")
-    assert sorted(kinds(told)) == ["builder", "topic"]
-    told = reading.read("idesc: 0x08400490\ndesc_a: 0x4000404000010100")
-    assert sorted(kinds(told)) == ["descriptor", "topic"]
+    told = text_meanings.read_text("const uint64_t desc = 0x4000004000010100; const uint32_t idesc = 0x08400490;")
+    assert sorted(list_kinds(told)) == ["builder", "topic"]
+    told = text_meanings.read_text("idesc: 0x08400490\ndesc_a: 0x4000404000010100")
+    assert sorted(list_kinds(told)) == ["descriptor", "topic"]
 
 
 def test_pointers_that_are_called_as_operands_are_not_chosen() -> None:
-    told = reading.read("A=0x302000000 B=0x302400000 C=0x302800000")
-    assert kinds(told) == ["unknown", "descriptor", "descriptor", "descriptor"]
+    told = text_meanings.read_text("A=0x302000000 B=0x302400000 C=0x302800000")
+    assert list_kinds(told) == ["unknown", "descriptor", "descriptor", "descriptor"]
 
 
 def test_an_instruction_descriptor_that_no_kind_takes_is_said_to_be_wrong() -> None:
-    told = reading.read("idesc: 0xffffffff")
+    told = text_meanings.read_text("idesc: 0xffffffff")
     assert told.link == "/idesc" and "No kind" in told.notices[0]
 
 
@@ -283,11 +283,11 @@ GOOD = {
 
 @pytest.mark.parametrize("form", [CUTLASS, TVM, KITTENS, TENSORRT, DEEP_GEMM], ids=lambda form: form[:12])
 def test_the_print_of_a_map_is_read_as_the_map(form: str) -> None:
-    told = reading.read(form.format(**GOOD))
-    assert told.kind == "tensor_map" and "descriptor" not in kinds(told), kinds(told)
+    told = text_meanings.read_text(form.format(**GOOD))
+    assert told.kind == "tensor_map" and "descriptor" not in list_kinds(told), list_kinds(told)
     assert (told.facts["box"], told.facts["swizzle"], told.facts["element_bits"]) == ([64, 128], "128B", 16)
     assert told.facts["storage"]["pitch_bytes"] == 128 and not told.notices
-    (one,) = printed_map.maps(form.format(**GOOD))
+    (one,) = printed_maps.find_printed_maps(form.format(**GOOD))
     assert (one.dims, one.strides) == ((4096, 2048), (8192,))
 
 
@@ -302,24 +302,24 @@ def test_the_print_of_a_map_is_read_as_the_map(form: str) -> None:
     ],
 )
 def test_a_print_says_which_rule_its_map_breaks(form: str, changed: dict[str, object], said: str) -> None:
-    assert said in " ".join(reading.read(form.format(**{**GOOD, **changed})).notices)
+    assert said in " ".join(text_meanings.read_text(form.format(**{**GOOD, **changed})).notices)
 
 
 def test_the_addresses_of_a_map_have_rules_too() -> None:
-    told = reading.read(CUTLASS.format(**{**GOOD, "address": "0x7f7e12000008"}))
+    told = text_meanings.read_text(CUTLASS.format(**{**GOOD, "address": "0x7f7e12000008"}))
     assert told.notices == ("globalAddress is 0x7f7e12000008; it must be a multiple of 16.",)
 
 
 def test_where_a_print_has_the_arrays_addresses_their_values_are_open() -> None:
     text = CUTLASS.format(**GOOD).replace("(64,128,1,1,1)", "0x7f02").replace("0x7f02", "0x7ffc24e6b530")
-    told = reading.read(text)
+    told = text_meanings.read_text(text)
     assert told.kind == "tensor_map" and told.facts["box"] == [None, None]
-    assert "box[0]" in told.facts["undetermined"] and "descriptor" not in kinds(told)
+    assert "box[0]" in told.facts["undetermined"] and "descriptor" not in list_kinds(told)
 
 
 def test_every_print_of_a_log_is_a_map() -> None:
     log = "\n".join(DEEP_GEMM.format(**{**GOOD, "tall": tall}) for tall in (64, 128, 512))
-    told = reading.read(f"{log}\n{TVM.format(**GOOD)}")
+    told = text_meanings.read_text(f"{log}\n{TVM.format(**GOOD)}")
     assert sorted(one.facts["box"][1] for one in (told, *told.also)) == [64, 128, 128, 512]
 
 
@@ -328,14 +328,14 @@ def test_a_program_that_names_such_fields_prints_no_map() -> None:
         "// boxDim 64 64 swizzle 3 globalDim 128 128 stride 256",
         "int box_dim = 64;\nint swizzle = 3;\nint globalDim = 64;",
     ):
-        assert printed_map.maps(text) == ()
+        assert printed_maps.find_printed_maps(text) == ()
 
 
 def test_a_printed_map_is_verified_with_the_descriptor_of_its_log() -> None:
     log = CUTLASS.format(**GOOD) + "desc_b: 0x4000004000010040\nwgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16\n"
-    assert bench(log).verdict == "match"
+    assert build_bench(log).verdict == "match"
     other = log.replace("swizzle        3", "swizzle        2").replace("(64,128", "(32,128")
-    assert bench(other).verdict == "mismatch"
+    assert build_bench(other).verdict == "mismatch"
 
 
 # PTX and ptxas --------------------------------------------------------------------------------------------------------
@@ -358,12 +358,12 @@ WMMA = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
 )
 def test_comments_and_directives_do_not_join_an_opcode(before: str) -> None:
     for text in (f"{before}{WMMA} {{x}}, [p], 16;", f'asm("{before}{WMMA} {{x}}, [p], 16;");'.replace("\n", "\\n")):
-        told = reading.read(text)
+        told = text_meanings.read_text(text)
         assert told.kind == "instruction" and told.facts["all"] == [WMMA] and not told.notices, told
 
 
 def test_a_directive_alone_is_no_wrong_instruction() -> None:
-    assert reading.read("mma .reg .f32").title == "Not recognised"
+    assert text_meanings.read_text("mma .reg .f32").title == "Not recognised"
 
 
 @pytest.mark.parametrize(
@@ -377,7 +377,7 @@ def test_a_directive_alone_is_no_wrong_instruction() -> None:
     ],
 )
 def test_a_wrong_instruction_keeps_its_name(text: str, said: str) -> None:
-    told = reading.read(text)
+    told = text_meanings.read_text(text)
     assert told.kind == "unknown" and f"No instruction '{text}'" in told.notices[0] and said in told.notices[0]
 
 
@@ -400,7 +400,7 @@ PTXAS = "ptxas /tmp/k.ptx, line 21; error   : "
     ],
 )
 def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -> None:
-    told = reading.read(PTXAS + message)
+    told = text_meanings.read_text(PTXAS + message)
     assert told.kind == "topic" and told.link == f"/instructions?q={named}" and told.notices
     assert Client(create_app()).get(told.link).status_code == 200
 
@@ -442,23 +442,25 @@ def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -
     ],
 )
 def test_a_message_of_ptxas_says_the_target_or_the_operand_that_is_wrong(message: str, named: str, said: str) -> None:
-    told = reading.read(PTXAS + message)
+    told = text_meanings.read_text(PTXAS + message)
     assert told.kind == "topic" and told.title == f"ptxas about {named}" and said in " ".join(told.notices)
     assert Client(create_app()).get(told.link).status_code == 200
 
 
 def test_no_target_is_told_where_the_forms_of_an_instruction_differ() -> None:
     message = "Instruction 'mma with FP8 floating point types' cannot be compiled for architecture 'sm_80'"
-    assert reading.read(PTXAS + message).notices == ("The target or the PTX version lacks it.",)
+    assert text_meanings.read_text(PTXAS + message).notices == ("The target or the PTX version lacks it.",)
 
 
 def test_a_shape_that_ptxas_does_not_know_is_told_its_neighbours() -> None:
-    assert "m64n256k16, m64n256k32" in " ".join(reading.read(f"{PTXAS}Unknown modifier '.m64n256k24'").notices)
+    assert "m64n256k16, m64n256k32" in " ".join(
+        text_meanings.read_text(f"{PTXAS}Unknown modifier '.m64n256k24'").notices
+    )
 
 
 @pytest.mark.parametrize("message", ["Unexpected instruction types specified for 'cvt'", "Unknown modifier '.mmio'"])
 def test_ptxas_on_other_instructions_is_not_read(message: str) -> None:
-    assert reading.read(PTXAS + message).kind == "unknown"
+    assert text_meanings.read_text(PTXAS + message).kind == "unknown"
 
 
 # operations -----------------------------------------------------------------------------------------------------------
@@ -475,7 +477,7 @@ def test_ptxas_on_other_instructions_is_not_read(message: str) -> None:
     ],
 )
 def test_the_name_of_an_operation_alone_leaves_its_arguments_open(name: str, count: int, ptx: str, note: str) -> None:
-    told = reading.read(name)
+    told = text_meanings.read_text(name)
     assert told.kind == "instruction" and told.facts["ptx"] is None
     assert len(told.facts["candidates"]) == count and ptx in told.facts["candidates"]
     assert note in told.notices[0]
@@ -502,7 +504,7 @@ def test_the_name_of_an_operation_alone_leaves_its_arguments_open(name: str, cou
     ],
 )
 def test_an_operation_that_moves_matrices_is_its_instruction(text: str, ptx: str) -> None:
-    told = reading.read(text)
+    told = text_meanings.read_text(text)
     assert (told.kind, told.facts["ptx"]) == ("instruction", ptx)
     older = "True" not in text and "16x" in text.split("(")[0] and "x8b" in text
     assert any("before CUTLASS 4.4" in notice for notice in told.notices) == (older and "unpack" not in text)
@@ -523,7 +525,7 @@ def test_an_operation_that_moves_matrices_is_its_instruction(text: str, ptx: str
     ],
 )
 def test_an_operation_that_no_release_takes_is_refused_with_todays_signature(text: str) -> None:
-    told = reading.read(text)
+    told = text_meanings.read_text(text)
     name = text.split("(")[0]
     assert told.kind == "unknown" and f"Allowed: {name}(transpose=" in told.notices[0]
 
@@ -548,7 +550,7 @@ ATOM = "Copy_Atom<DefaultCopy, half_t>{}"
     ],
 )
 def test_the_tile_of_a_copy_is_the_one_that_it_is_given(text: str, tile: list[int] | None) -> None:
-    told = reading.read(text)
+    told = text_meanings.read_text(text)
     assert told.kind == "tiled_copy" and told.facts["threads"] in (128, 256) and told.facts["tiler_mn"] == tile
     assert ("tiler_mn" in told.facts.get("undetermined", ())) == (tile is None)
 
@@ -572,7 +574,7 @@ TRAITS = """template <> struct MMA_Traits<SM80_16x8x16_F32F16F16F32_TN> {{
 def test_traits_that_cover_a_part_say_so_and_that_they_are_not_the_atoms(
     letter: str, shape: str, thread: str, value: str, said: str
 ) -> None:
-    told = reading.read(TRAITS.format(letter=letter, shape=shape, thread=thread, value=value))
+    told = text_meanings.read_text(TRAITS.format(letter=letter, shape=shape, thread=thread, value=value))
     notices = " ".join(told.notices)
     assert told.kind == "instruction" and said in notices
     assert f"{letter}Layout is not that of SM80_16x8x16_F32F16F16F32_TN" in notices
@@ -587,7 +589,7 @@ def test_the_layouts_of_every_atom_are_its_own() -> None:
         shape, stride = (part.replace("(", "Shape<").replace(")", ">") for part in text.split(":"))
         using = f"using {letter}Layout = Layout<{shape}, {stride.replace('Shape', 'Stride')}>;"
         body = f"MMA_Traits<{atom}> {{ using Shape_MNK = Shape<_16,_8,_16>; {using} }};"
-        assert atom_traits.differences(body) == {}, using
+        assert atom_traits.find_differences(body) == {}, using
 
 
 OWN_ATOM = """{before}template <> struct MMA_Traits<XE_16x8x16_MY> {{
@@ -601,7 +603,7 @@ PART_OF_A = "Layout<Shape<Shape<_4,_8>,Shape<_2,_2,_2>>, Stride<Stride<_32,_1>,S
 
 @pytest.mark.parametrize(("before", "a"), [("", PART_OF_A), (f"using MyRow = {PART_OF_A};\n", "MyRow")])
 def test_an_own_atom_is_told_first_what_its_layout_leaves_out(before: str, a: str) -> None:
-    told = reading.read(OWN_ATOM.format(before=before, a=a))
+    told = text_meanings.read_text(OWN_ATOM.format(before=before, a=a))
     assert told.title.endswith("(ALayout)") and "covers 160 of the 256 elements of its 16×16" in " ".join(told.notices)
     assert [one.title for one in told.also if one.kind == "layout"][-1] == "CuTe layout 32:1 (ThrID)"
 
@@ -617,13 +619,13 @@ def test_an_own_atom_is_told_first_what_its_layout_leaves_out(before: str, a: st
     ],
 )
 def test_a_thread_value_layout_is_not_judged_as_storage(text: str) -> None:
-    told = reading.read(text)
+    told = text_meanings.read_text(text)
     laid = [one for one in (told, *told.also) if one.kind == "layout"]
     assert laid and all("descriptors" not in one.facts and one.facts["storage"] is None for one in laid)
 
 
 def test_a_layout_without_traits_counts_its_elements() -> None:
-    told = reading.read(
+    told = text_meanings.read_text(
         "using ALayout = Layout<Shape<Shape<_4,_8>,Shape<_2,_2,_2>>, Stride<Stride<_32,_1>,Stride<_16,_8,_32>>>;"
     )
     places = [
@@ -662,7 +664,7 @@ BF16, F16 = "SM80_16x8x16_F32BF16BF16F32_TN", "SM80_16x8x16_F32F16F16F32_TN"
     ],
 )
 def test_the_page_of_a_conditional_says_which_atom_each_arm_is(text: str, said: list[str]) -> None:
-    told = reading.read(text)
+    told = text_meanings.read_text(text)
     assert all(any(part in notice for notice in told.notices) for part in said), told.notices
     page = Client(create_app()).get("/read", params={"text": text}, follow_redirects=False)
     assert page.status_code == 200
@@ -673,30 +675,32 @@ def test_the_page_of_a_conditional_says_which_atom_each_arm_is(text: str, said: 
 
 def test_a_conditionals_type_is_each_of_its_arms() -> None:
     text = f"using A = {BF16};\nusing X = typename std::conditional<c, A, {F16}>::type;\n"
-    told = reading.read(f"{text}using M = TiledMMA<MMA_Atom<X>, Layout<Shape<_2,_2,_1>>>;")
+    told = text_meanings.read_text(f"{text}using M = TiledMMA<MMA_Atom<X>, Layout<Shape<_2,_2,_1>>>;")
     assert told.kind == "tiled_mma" and len(told.facts["candidates"]) == 2
 
 
 @pytest.mark.parametrize("parameter", ["Desc d", "Desc& d", "Desc const& d"])
 def test_members_that_a_function_does_not_assign_of_its_parameter_are_open(parameter: str) -> None:
     text = f"uint64_t f({parameter}) {{ d.bitfield.stride_byte_offset_ = 64; return d.desc_; }}"
-    assert not any(one.kind == "builder" for one in reader.read(text).found)
+    assert not any(one.kind == "builder" for one in reader.recognise_text(text).found)
     own = text.replace(f"({parameter})", "()").replace("{ d", "{ Desc d; d", 1)
-    assert [one.facts["word"] for one in reader.read(own).found] == ["0x0000004000000000"]
+    assert [one.facts["word"] for one in reader.recognise_text(own).found] == ["0x0000004000000000"]
 
 
 def test_fields_that_a_text_does_not_assign_are_null() -> None:
-    told = reading.read("descA.bitfield.stride_byte_offset_ = 8;")
+    told = text_meanings.read_text("descA.bitfield.stride_byte_offset_ = 8;")
     assert told.facts["fields"] == {"lbo_bytes": None, "sbo_bytes": 128, "base_offset": None, "swizzle": None}
     assert told.facts["word"] is None and told.title.endswith("SBO 128 B")
-    declared = reading.read("GmmaDescriptor d; d.bitfield.stride_byte_offset_ = 8; d.bitfield.layout_type_ = 1;")
+    declared = text_meanings.read_text(
+        "GmmaDescriptor d; d.bitfield.stride_byte_offset_ = 8; d.bitfield.layout_type_ = 1;"
+    )
     assert declared.facts["word"] == "0x4000000800000000"
 
 
 def test_layouts_of_one_mode_and_open_types_are_read_without_an_error() -> None:
-    (line,) = reader.read("composition(Swizzle<3,4,3>{}, Layout<_64>{})").found
+    (line,) = reader.recognise_text("composition(Swizzle<3,4,3>{}, Layout<_64>{})").found
     assert (line.facts["cute"], line.facts["modes"]) == ("Sw<3,4,3> o 64:1", 1)
-    (tiled,) = reader.read("tile_to_shape(composition<A,B>(), Shape<_8,_8>{})").found
+    (tiled,) = reader.recognise_text("tile_to_shape(composition<A,B>(), Shape<_8,_8>{})").found
     assert tiled.facts["cute"] is None and "cute" in tiled.undetermined
-    (product,) = reader.read("warp.MmaF16BF16Op(ab_dtype=T, acc_dtype=U, shape_mnk=(16, 8, 16))").found
+    (product,) = reader.recognise_text("warp.MmaF16BF16Op(ab_dtype=T, acc_dtype=U, shape_mnk=(16, 8, 16))").found
     assert product.facts["ptx"] is None and len(product.facts["candidates"]) > 1

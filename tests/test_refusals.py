@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from lanescope.app.kit.api import read_json
+from lanescope.app.kit.api import parse_json
 from lanescope.app.kit.errors import Error, ErrorBody
 from lanescope.app.kit.examples import BODIES
 from lanescope.app.main import create_app
@@ -23,7 +23,7 @@ from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory import facts
 from lanescope.errors import LayoutError
 from tests import asgi
-from tests.asgi import ask
+from tests.asgi import send_request
 from tests.client import Client
 
 VERIFY = "/api/v1/descriptors/verify"
@@ -36,7 +36,7 @@ def client() -> Iterator[Client]:
         yield made
 
 
-def refusal(answer: Any, status: int) -> ErrorBody:
+def parse_refusal(answer: Any, status: int) -> ErrorBody:
     """The error of an answer, which has its status and one shape."""
     assert answer.status_code == status, answer.text
     told = TypeAdapter(Error).validate_python(answer.json()).error
@@ -71,7 +71,7 @@ def refusal(answer: Any, status: int) -> ErrorBody:
 )
 def test_bodies_that_are_no_json_object(client: Client, raw: bytes, code: str, says: str) -> None:
     for path in (VERIFY, "/api/v1/gpu/runs"):
-        told = refusal(client.post(path, content=raw, headers={"content-type": "application/json"}), 422)
+        told = parse_refusal(client.post(path, content=raw, headers={"content-type": "application/json"}), 422)
         assert told.code == code and says in told.message, told
 
 
@@ -87,7 +87,7 @@ def test_bodies_that_are_no_json_object(client: Client, raw: bytes, code: str, s
     ],
 )
 def test_a_body_of_another_type(client: Client, kind: str) -> None:
-    told = refusal(client.post(VERIFY, content=json.dumps(BODIES[VERIFY]), headers={"content-type": kind}), 415)
+    told = parse_refusal(client.post(VERIFY, content=json.dumps(BODIES[VERIFY]), headers={"content-type": kind}), 415)
     assert told.code == "unsupported_media_type" and "application/json" in told.hint
 
 
@@ -106,7 +106,7 @@ def test_json_by_any_of_its_names(client: Client, kind: str) -> None:
 def test_long_numbers_reach_the_reader_that_names_the_field(client: Client) -> None:
     for digits in ("9" * 41, "9" * 5000, "-" + "9" * 5000, "1e999", "1" * 4000 + ".5"):
         raw = f'{{"start_address": 4096, "sbo_bytes": {digits}}}'
-        told = refusal(
+        told = parse_refusal(
             client.post("/api/v1/descriptors/encode", content=raw, headers={"content-type": "application/json"}), 422
         )
         assert told.field == "sbo_bytes" and len(told.message) < 300
@@ -154,7 +154,7 @@ def test_nothing_stands_for_a_value_that_is_none(client: Client, path: str, fiel
             continue
         answer = client.post(f"/api/v1/{path}", json=body)
         assert answer.status_code == 422, (nothing, answer.text)
-        told = refusal(answer, 422)
+        told = parse_refusal(answer, 422)
         assert told.field.split(".")[-1] in (inner, "kind", "a") or told.field.startswith(field), (nothing, told)
 
 
@@ -181,7 +181,7 @@ def test_nothing_stands_for_a_value_that_is_none(client: Client, path: str, fiel
     ],
 )
 def test_parameters(client: Client, path: str, field: str, hint: str) -> None:
-    told = refusal(client.get(path), 422)
+    told = parse_refusal(client.get(path), 422)
     assert told.field == field and hint in told.hint, told
 
 
@@ -193,7 +193,7 @@ def test_numbers_in_queries_are_numbers_in_text(client: Client) -> None:
 
 @pytest.mark.parametrize("path", [VERIFY + "?x=1", "/api/v1/gpu/runs?kind=mma"])
 def test_a_route_with_a_body_takes_no_query(client: Client, path: str) -> None:
-    assert refusal(client.post(path, json={}), 422).hint == "This address takes none."
+    assert parse_refusal(client.post(path, json={}), 422).hint == "This address takes none."
 
 
 WORDS = ("/api/v1/descriptors/", "/api/v1/instruction-descriptors/", "/api/v1/zero-column-masks/")
@@ -207,9 +207,9 @@ def test_every_other_method_is_refused_with_those_allowed(client: Client) -> Non
                 continue
             answer = client.request(method, path.format(**parts))
             if method == "GET" and path.startswith(WORDS):  # …/{word} takes it as a word
-                assert refusal(answer, 422).field in ("descriptor", "kind", "word")
+                assert parse_refusal(answer, 422).field in ("descriptor", "kind", "word")
                 continue
-            assert refusal(answer, 405).code == "method_not_allowed"
+            assert parse_refusal(answer, 405).code == "method_not_allowed"
             assert {m.lower() for m in answer.headers["allow"].split(", ")} - {"head"} == set(methods)
 
 
@@ -259,7 +259,7 @@ def test_strange_bytes_in_addresses(client: Client, path: str) -> None:
     answer = client.get(path, follow_redirects=False)
     assert answer.status_code in (200, 307, 404, 422), answer.text
     if answer.status_code >= 400:
-        refusal(answer, answer.status_code)
+        parse_refusal(answer, answer.status_code)
 
 
 def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
@@ -268,17 +268,17 @@ def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
     def broken(_: Any) -> Any:
         raise RuntimeError("a secret path")
 
-    monkeypatch.setattr(memory, "encode", broken)
+    monkeypatch.setattr(memory, "encode_descriptor", broken)
     with caplog.at_level(logging.ERROR, "lanescope"):
         answer = client.post("/api/v1/descriptors/encode", json={})
-    assert refusal(answer, 500).code == "internal_error" and "secret" not in answer.text
+    assert parse_refusal(answer, 500).code == "internal_error" and "secret" not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert (
         "POST /api/v1/descriptors/encode" in caplog.text
         and "a secret path" in caplog.text
         and "Traceback" in caplog.text
     )
-    monkeypatch.setattr(facts, "tile_facts", broken)
+    monkeypatch.setattr(facts, "build_tile", broken)
     page = client.get("/smem")
     assert (
         page.status_code == 500 and page.headers["content-type"].startswith("text/html") and "secret" not in page.text
@@ -290,7 +290,7 @@ def test_a_client_that_leaves_is_no_failure_of_the_server(client: Client, caplog
         return {"type": "http.disconnect"}
 
     with caplog.at_level(logging.INFO, "lanescope"):
-        answer = asgi.run(ask(client.app, "POST", "/api/v1/descriptors/encode", {}, receive=left))
+        answer = asgi.run_coroutine(send_request(client.app, "POST", "/api/v1/descriptors/encode", {}, receive=left))
     assert answer.status == 0 and "the client left" in caplog.text and "Traceback" not in caplog.text
 
 
@@ -308,7 +308,7 @@ JSON = st.recursive(
 )
 def test_any_bytes_are_an_object_or_refused(raw: bytes) -> None:
     try:
-        found = read_json(raw)
+        found = parse_json(raw)
     except LayoutError as error:
         assert error.message and error.hint and error.code in ("bad_json", "bad_request")
     else:
@@ -319,11 +319,11 @@ def test_any_bytes_are_an_object_or_refused(raw: bytes) -> None:
 def test_what_is_an_object_is_read_as_it_is(value: dict[str, Any]) -> None:
     text = json.dumps(value)
     if "[[[[[[[[" not in text and not re.search(r"[0-9]{41}", text):
-        assert read_json(text.encode()) == json.loads(text)
+        assert parse_json(text.encode()) == json.loads(text)
 
 
 def test_one_access_and_several_are_not_given_together(client: Client) -> None:
     several = BODIES["/api/v1/banks/solve"]["accesses"]
     for name, value in {"access": "ldmatrix.x4", "address": [0] * 32, "pattern": "rows"}.items():
-        told = refusal(client.post("/api/v1/banks/solve", json={"accesses": several, name: value}), 422)
+        told = parse_refusal(client.post("/api/v1/banks/solve", json={"accesses": several, name: value}), 422)
         assert told.field == name and "accesses" in told.message

@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from lanescope import find
-from lanescope.app.hardware.numbers import pack_values
+from lanescope.app.hardware.fragment_words import pack_values
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, codec
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.render.reuse import code, conversion
-from lanescope.tiles.reuse import Reuse, reuse
+from lanescope.render.reuse import find_conversion, render_code
+from lanescope.tiles.reuse import AccumulatorReuse, match_accumulator
 from tests import cpp
 from tests.ptxas import nvrtc
 
@@ -31,7 +31,7 @@ WMMA = (
 Values = NDArray[np.float64]
 
 
-def operands(name: str) -> dict[tuple[object, ...], Instruction]:
+def list_distinct_operands(name: str) -> dict[tuple[object, ...], Instruction]:
     """One instruction for every different D or A: map, type and container."""
     out: dict[tuple[object, ...], Instruction] = {}
     for i in catalog.instructions():
@@ -41,19 +41,19 @@ def operands(name: str) -> dict[tuple[object, ...], Instruction]:
 
 
 @lru_cache(maxsize=1)
-def every_pair() -> list[tuple[Instruction, Instruction, Reuse]]:
+def list_pairs() -> list[tuple[Instruction, Instruction, AccumulatorReuse]]:
     """Every D that can meet every A, each kind of map and type once."""
     out = []
-    for first in operands("d").values():
-        for second in operands("a").values():
+    for first in list_distinct_operands("d").values():
+        for second in list_distinct_operands("a").values():
             try:
-                out.append((first, second, reuse(first, second)))
+                out.append((first, second, match_accumulator(first, second)))
             except LayoutError as error:
                 assert error.code == "no_reuse"
     return out
 
 
-def holders(op: Operand) -> list[frozenset[tuple[int, ...]]]:
+def find_holders(op: Operand) -> list[frozenset[tuple[int, ...]]]:
     """For each column who holds it: (row, lane), and of which product."""
     out: list[set[tuple[int, ...]]] = [set() for _ in range(op.col_count)]
     third = op.coords[op.axes[2]] if len(op.axes) == 3 else 0 * op.rows
@@ -67,14 +67,14 @@ def test_every_order_of_k_is_right_and_where_none_is_said_none_exists() -> None:
     """By the owners alone: an order is a permutation that leaves every element in its lanes; none exists where the
     columns' holders differ in number.
     """
-    pairs = every_pair()
+    pairs = list_pairs()
     assert len(pairs) > 800 and Counter(found.verdict for *_, found in pairs)["shuffle"] > 10
     numbers: dict[object, int] = {}
     kinds_of: dict[object, list[int]] = {}
     for first, second, found in pairs:
         for op in (found.target, found.source):
             if op.pattern not in kinds_of:
-                kinds_of[op.pattern] = [numbers.setdefault(kind, len(numbers)) for kind in holders(op)]
+                kinds_of[op.pattern] = [numbers.setdefault(kind, len(numbers)) for kind in find_holders(op)]
         wants, has = kinds_of[found.target.pattern], kinds_of[found.source.pattern]
         columns = found.steps * found.target.col_count
         assert columns == found.tiles * found.source.col_count
@@ -87,7 +87,7 @@ def test_every_order_of_k_is_right_and_where_none_is_said_none_exists() -> None:
 
 
 def test_every_element_is_where_it_is_said_to_be() -> None:
-    for _, _, found in every_pair()[::51]:
+    for _, _, found in list_pairs()[::51]:
         for step in range(found.steps):
             for t in range(0, found.target.threads, 7):
                 for v in range(found.target.values):
@@ -103,7 +103,7 @@ def test_every_element_is_where_it_is_said_to_be() -> None:
 
 @pytest.mark.parametrize("n", [8, 16, 24, 32, 64, 72, 96, 128, 184, 256])
 def test_fp8_wgmma_needs_no_shuffle_at_any_n(n: int) -> None:
-    found = reuse(find(FP8.format(n)), find(FP8.format(n)))
+    found = match_accumulator(find(FP8.format(n)), find(FP8.format(n)))
     assert found.verdict == "reordered" and found.order
     assert found.order[:16] == (0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15) and found.period == 16
     for step in range(found.steps):  # 32 columns of D make each K step, and no step needs another's
@@ -116,7 +116,7 @@ def test_fp8_wgmma_needs_no_shuffle_at_any_n(n: int) -> None:
 )
 def test_k_steps_of_a_wide_accumulator(n: int, verdict: str, steps: int, tiles: int) -> None:
     text = f"wgmma.mma_async.m64n{n}k16.f32.f16.f16"
-    found = reuse(find(text), find(text))
+    found = match_accumulator(find(text), find(text))
     assert (found.verdict, found.steps, found.tiles) == (verdict, steps, tiles)
 
 
@@ -134,19 +134,19 @@ def test_k_steps_of_a_wide_accumulator(n: int, verdict: str, steps: int, tiles: 
 )
 def test_what_cannot_meet_says_why(first: str, second: str, says: str) -> None:
     with pytest.raises(LayoutError, match=says):
-        reuse(find(first), find(second))
+        match_accumulator(find(first), find(second))
 
 
 # conversions ----------------------------------------------------------------------------------------------------------
 
 
-def converted(values: Values, source: str, target: str) -> NDArray[np.uint64]:
+def convert_values(values: Values, source: str, target: str) -> NDArray[np.uint64]:
     """The codes of A's type: nearest even, narrow floats and integers saturating; tf32 ties away from zero."""
     if source == "f32" or target == "tf32":
         values = values.astype(np.float32).astype(np.float64)
     if target in ("f16", "f64"):
         with np.errstate(over="ignore"):  # beyond f16: infinity
-            return codec.encode(values, target)
+            return codec.encode_values(values, target)
     if target in ("bf16", "tf32"):
         word = values.astype(np.float32).view(np.uint32).astype(np.uint64)
         if target == "tf32":
@@ -157,10 +157,10 @@ def converted(values: Values, source: str, target: str) -> NDArray[np.uint64]:
     if target in ("s8", "u8", "s4", "u4"):
         bits = int(target[1:])
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if target[0] == "s" else (0, (1 << bits) - 1)
-        return codec.encode(np.clip(np.rint(values), low, high), target)
+        return codec.encode_values(np.clip(np.rint(values), low, high), target)
     bits = {"e4m3": 8, "e5m2": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4}[target]
     codes = np.arange(1 << bits, dtype=np.uint64)
-    known = codec.decode(codes, target)
+    known = codec.decode_bits(codes, target)
     finite = (known == known) & (
         np.abs(known) <= {"e4m3": 448, "e5m2": 57344, "e3m2": 28, "e2m3": 7.5, "e2m1": 6}[target]
     )
@@ -176,10 +176,10 @@ def converted(values: Values, source: str, target: str) -> NDArray[np.uint64]:
 
 
 @lru_cache(maxsize=1)
-def sample() -> list[tuple[Instruction, Instruction, Reuse]]:
+def sample_reuses() -> list[tuple[Instruction, Instruction, AccumulatorReuse]]:
     """Every pair of types in every container, with every verdict it has, and several K steps."""
     chosen = {}
-    for first, second, found in every_pair():
+    for first, second, found in list_pairs():
         key = (
             found.source.element.name,
             found.target.element.name,
@@ -189,10 +189,10 @@ def sample() -> list[tuple[Instruction, Instruction, Reuse]]:
         )
         if found.steps <= 8:
             chosen.setdefault(key, (first, second, found))
-    return [*chosen.values(), *((i, i, reuse(i, i)) for i in (find(FP8.format(n)) for n in (64, 128)))]
+    return [*chosen.values(), *((i, i, match_accumulator(i, i)) for i in (find(FP8.format(n)) for n in (64, 128)))]
 
 
-def values_of(kind: str, size: tuple[int, ...]) -> Values:
+def make_values(kind: str, size: tuple[int, ...]) -> Values:
     """Values of an accumulator's type: around every rounding step of the narrow types, and far beyond their ranges."""
     rng = np.random.default_rng(7)
     small, wide = rng.integers(-256, 257, size) / 16, rng.normal(0, 300, size)
@@ -204,15 +204,15 @@ def values_of(kind: str, size: tuple[int, ...]) -> Values:
     return mixed.astype({"f16": np.float16, "f32": np.float32, "f64": np.float64}[kind]).astype(np.float64)
 
 
-def raw(op: Operand, values: Values) -> NDArray[np.generic]:
+def pack_registers(op: Operand, values: Values) -> NDArray[np.generic]:
     """What an mma leaves in D's registers, [tile, thread, entry]."""
     kind = op.element.name
     if kind == "f16":
-        return pack_values(op, codec.encode(values, "f16"))
+        return pack_values(op, codec.encode_values(values, "f16"))
     return values.astype({"f32": np.float32, "f64": np.float64, "s32": np.int32}[kind])
 
 
-def driver(number: int, found: Reuse) -> str:
+def render_driver(number: int, found: AccumulatorReuse) -> str:
     """A C++ function that runs the generated one in every lane of one warp after the other and writes A's registers."""
     source, target = found.source, found.target
     entries = source.registers if source.element.bits < 32 else source.values
@@ -240,47 +240,49 @@ void all() {{
 }}"""
 
 
-@pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
-@pytest.mark.skipif(nvrtc.headers() is None, reason="no cuda_fp16.h: make test installs nvidia-cuda-runtime")
+@pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
+@pytest.mark.skipif(nvrtc.find_headers() is None, reason="no cuda_fp16.h: make test installs nvidia-cuda-runtime")
 def test_the_code_makes_every_register_of_a() -> None:
     """Executed with CUDA's own host conversions: each element of A is D's, converted, in its place, for every pair of
     types.
     """
-    cases = sample()
+    cases = sample_reuses()
     assert len(cases) > 60
     parts, given, expected = [], [], []
     headers: list[str] = []
     for number, (_, _, found) in enumerate(cases):
-        text = cpp.as_host(code(found))
+        text = cpp.convert_to_host(render_code(found))
         headers += re.findall(r"#include <.*>", text)
-        parts += [f"namespace n{number} {{\n{re.sub(r'#include <.*>', '', text)}}}", driver(number, found)]
+        parts += [f"namespace n{number} {{\n{re.sub(r'#include <.*>', '', text)}}}", render_driver(number, found)]
         source, target = found.source, found.target
-        matrix = values_of(source.element.name, (*source.extents.values(), found.tiles))
+        matrix = make_values(source.element.name, (*source.extents.values(), found.tiles))
         held = np.stack(
             [matrix[(*(source.coords[axis] for axis in source.axes), tile)] for tile in range(found.tiles)]
         )  # [tile, thread, value]
-        given.append(np.swapaxes(raw(source, held), 0, 1).tobytes())
+        given.append(np.swapaxes(pack_registers(source, held), 0, 1).tobytes())
         order = np.array(found.order if found.verdict == "reordered" else range(found.steps * target.col_count))
         columns = order[np.arange(found.steps)[:, None, None] * target.col_count + target.cols]
         tile, inside = np.divmod(columns, source.col_count)
         wanted = matrix[(target.rows, inside, *(target.coords[axis] for axis in target.axes[2:]), tile)]
-        bits = converted(wanted, source.element.name, target.element.name)
+        bits = convert_values(wanted, source.element.name, target.element.name)
         expected.append(np.swapaxes(pack_values(target, bits), 0, 1))
     calls = "".join(f"  n{number}::all();\n" for number in range(len(cases)))
     program = "\n".join([cpp.DEVICE, *dict.fromkeys(headers), cpp.INTRINSICS, *parts, f"int main() {{\n{calls}}}"])
-    told = cpp.run(program, b"".join(given), nvrtc.headers())
+    told = cpp.build_and_run(program, b"".join(given), nvrtc.find_headers())
     for (first, second, _), want in zip(cases, expected, strict=True):
         got, told = np.frombuffer(told[: want.nbytes], want.dtype).reshape(want.shape), told[want.nbytes :]
         assert np.array_equal(got, want), (first.ptx, second.ptx, np.argwhere(got != want)[:3])
     assert not told
 
 
-@pytest.mark.skipif(nvrtc.library() is None or nvrtc.headers() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(
+    nvrtc.find_library() is None or nvrtc.find_headers() is None, reason="no NVRTC: make test installs it"
+)
 def test_the_code_compiles() -> None:
     """Every third: all of them run on the host."""
     parts, headers = [], []
-    for number, (_, _, found) in enumerate(sample()[::3]):
-        text = code(found)
+    for number, (_, _, found) in enumerate(sample_reuses()[::3]):
+        text = render_code(found)
         headers += re.findall(r"#include <.*>", text)
         source, target = found.source, found.target
         entries = source.registers if source.element.bits < 32 else source.values
@@ -296,14 +298,14 @@ def test_the_code_compiles() -> None:
             f" n{number}::d_to_a(*a, *d); }}"
         )
         parts.append(f"namespace n{number} {{\n{re.sub(r'#include <.*>', '', text)}}}\n{kernel}")
-    made, log = nvrtc.compile_ptx("\n".join([*dict.fromkeys(headers), *parts]), "sm_90a", nvrtc.headers())
+    made, log = nvrtc.compile_ptx("\n".join([*dict.fromkeys(headers), *parts]), "sm_90a", nvrtc.find_headers())
     assert made, log[:2000]
     assert "cvt.rn.satfinite.e4m3x2.f32" in made and "cvt.rna.tf32.f32" in made and "shfl.sync" in made
 
 
 def test_narrow_floats_are_cuda_s_own_conversions() -> None:
     def text(target: str) -> str:
-        return conversion("f32", find(target).operand("a")).body
+        return find_conversion("f32", find(target).operand("a")).body
 
     assert "__nv_cvt_float2_to_fp4x2" in text("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")
     assert "__nv_cvt_float2_to_fp6x2" in text("mma.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e4m3.f32")
@@ -311,5 +313,5 @@ def test_narrow_floats_are_cuda_s_own_conversions() -> None:
     assert "(p & 0xFu) << 2" in packed
     assert (
         "no conversion to one bit"
-        in conversion("f32", find("mma.m16n8k128.row.col.s32.b1.b1.s32.xor.popc").operand("a")).note
+        in find_conversion("f32", find("mma.m16n8k128.row.col.s32.b1.b1.s32.xor.popc").operand("a")).note
     )

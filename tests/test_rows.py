@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from lanescope import find
-from lanescope.app import cli
 from lanescope.app import export as site
-from lanescope.app.catalogue.facts import Limits
+from lanescope.app.catalogue import verbs as catalogue_verbs
+from lanescope.app.catalogue.facts import CatalogueLimits
 from lanescope.app.kit import rows
 from lanescope.app.main import create_app
 from lanescope.ptx import catalog
@@ -24,7 +24,7 @@ from tests.client import Client
 
 def test_every_row_says_what_its_ptx_text_says() -> None:
     for instruction in catalog.instructions():
-        shape, types = rows.in_words(instruction)
+        shape, types = rows.describe_shape_and_types(instruction)
         size, *count = shape.split(" ")
         spelled = "".join(letter + number for letter, number in zip("mnk", size.split("×"), strict=False))
         words = instruction.ptx.split(".")
@@ -36,14 +36,14 @@ def test_every_row_says_what_its_ptx_text_says() -> None:
 
 
 def test_pages_terminal_and_export_print_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    client = Client(create_app(limits=Limits(shapes=len(catalog.instructions()))))
+    client = Client(create_app(limits=CatalogueLimits(shapes=len(catalog.instructions()))))
     text = client.get("/instructions?part=rows").text
     assert "None" not in text and text.count('<a class="variant') == len(catalog.instructions())
     shown: list[list[list[str]]] = []
-    monkeypatch.setattr(cli, "table", lambda head, rows: shown.append(rows))
+    monkeypatch.setattr(catalogue_verbs, "print_table", lambda head, rows: shown.append(rows))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    cli.list_(family="", type="", target="", shape="", q="", as_json=False)
-    site.export(str(tmp_path), ["ldmatrix"], False)
+    catalogue_verbs.list_(family="", type="", target="", shape="", q="", as_json=False)
+    site.export_site(str(tmp_path), ["ldmatrix"], False)
     exported = (tmp_path / "instructions.html").read_text()
     assert "None" not in re.sub(r"<select.*?</select>", "", exported, flags=re.S)
     for name, types in (
@@ -54,13 +54,13 @@ def test_pages_terminal_and_export_print_them(monkeypatch: pytest.MonkeyPatch, t
         ("mma.m16n8k16.row.col.satfinite.s32.s8.s8.s32", "s32 += s8 × s8 satfinite"),
     ):
         found = find(name)
-        assert next(row for row in shown[0] if row[1] == found.ptx)[2:4] == list(rows.in_words(found))
+        assert next(row for row in shown[0] if row[1] == found.ptx)[2:4] == list(rows.describe_shape_and_types(found))
         pages: list[Any] = [text, exported] if found.family.name == "ldmatrix" else [text]
         for page in pages:
-            assert listed(page, found.ptx) == (found.shape, types)
+            assert read_row(page, found.ptx) == (found.shape, types)
 
 
-def listed(page: str, ptx: str) -> tuple[str, str]:
+def read_row(page: str, ptx: str) -> tuple[str, str]:
     """(shape, what the chip says of one instruction) in a page of the catalogue."""
     row = next(row for row in re.findall(r"<tr>.*?</tr>", page, re.S) if f'title="{ptx}"' in row)
     chip = next(c for c in re.findall(r'<span class="pill chip">.*?</span>', row, re.S) if f'title="{ptx}"' in c)

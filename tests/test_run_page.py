@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from lanescope.app.hardware.evidence import summary
+from lanescope.app.hardware.evidence import summarize
 from lanescope.app.instruction import facts
-from lanescope.app.kit.ran import ValueMismatch
+from lanescope.app.kit.run_results import ValueMismatch
 from lanescope.app.main import create_app
 from lanescope.app.runs import page as runs_page
-from lanescope.app.runs.facts import Evidence, Recent
-from lanescope.app.runs.hardware import Hardware
+from lanescope.app.runs.facts import DeviceEvidence, Recent
+from lanescope.app.runs.hardware import ServerHardware
 from lanescope.ptx import catalog
 from tests.client import Client
 
@@ -34,10 +34,10 @@ DIFFERS = {
 
 @pytest.fixture(scope="module")
 def client() -> Client:
-    return Client(create_app(Hardware(why_not="CuPy is not installed.")))
+    return Client(create_app(ServerHardware(why_not="CuPy is not installed.")))
 
 
-def spaced(text: str) -> str:
+def squeeze_blanks(text: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", text).split())
 
 
@@ -53,58 +53,62 @@ def spaced(text: str) -> str:
 def test_a_run_says_whether_it_agreed(
     client: Client, monkeypatch: pytest.MonkeyPatch, *, simulation: bool, wrong: int, mark: str, said: str, colour: str
 ) -> None:
-    plain = Hardware.run
+    plain = ServerHardware.execute_run
 
-    async def run(self: Hardware, asked: Any) -> Any:
+    async def run(self: ServerHardware, asked: Any) -> Any:
         found: Any = await plain(self, asked)
         apart = [ValueMismatch(row=row, col=0, expected=1.0, got=2.0) for row in range(wrong)]
         return replace(found, simulation=simulation, agrees=not wrong, mismatches=apart)
 
-    monkeypatch.setattr(Hardware, "run", run)
+    monkeypatch.setattr(ServerHardware, "execute_run", run)
     page = client.get(f"/gpu/run?kind=mma&instruction={MMA}&backend=numpy").text
     (pill,) = re.findall(r'<span class="pill (\w+)">', page)
     (verdict,) = re.findall(r'<div class="verdict (\w*)" role="status">(.*?)</h2>', page, re.S)
     assert pill == ("not_run" if simulation else "ran")
-    assert verdict[0] == colour and spaced(verdict[1]).startswith(f"{mark} {said}")
+    assert verdict[0] == colour and squeeze_blanks(verdict[1]).startswith(f"{mark} {said}")
     assert ("Where it differs" in page) is bool(wrong)
     assert 'value="cuda" disabled' in page, "this server has no GPU"
 
 
 def test_evidence_and_recent_runs_that_differ_are_marked_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = Evidence(meta=DIFFERS["meta"], rows=summary(DIFFERS), parts={})  # type: ignore[arg-type]
-    monkeypatch.setattr(runs_page, "table", lambda: (shown,))
-    plain = runs_page.status
+    shown = DeviceEvidence(meta=DIFFERS["meta"], rows=summarize(DIFFERS), parts={})  # type: ignore[arg-type]
+    monkeypatch.setattr(runs_page, "load_evidence", lambda: (shown,))
+    plain = runs_page.build_status
     run = Recent(at="12:00", kind="mma", what=MMA, operand="", backend="cuda", outcome="differs", seconds=0.1)
 
     async def status(request: Any) -> Any:
         return replace(await plain(request), recent=[run, replace(run, outcome="agrees")])
 
-    monkeypatch.setattr(runs_page, "status", status)
+    monkeypatch.setattr(runs_page, "build_status", status)
     page = client.get("/gpu").text
     table = page[page.index("mma agreed") :]
     marks = re.findall(r'<span class="(\w+)">(.) (\d of \d)</span>', re.sub(r"\s+", " ", table))
     assert marks == [("bad", "✗", "0 of 1"), ("ok", "✓", "1 of 1"), ("bad", "✗", "0 of 1")]
-    rows = [spaced(row) for row in re.findall(r'<td class="(?:ok|bad)">.*?</td>', page, re.S)]
+    rows = [squeeze_blanks(row) for row in re.findall(r'<td class="(?:ok|bad)">.*?</td>', page, re.S)]
     assert rows == ["✗ differs", "✓ agrees"]
 
 
 def test_an_instruction_that_differed_on_a_device_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never as one that ran: one method of several is enough, on one device of several."""
-    stored = catalog.evidence_files()
-    monkeypatch.setattr(catalog, "evidence_files", lambda: (DIFFERS, *stored))
-    (run, *others) = catalog.runs(catalog.find(MMA))
+    stored = catalog.load_evidence()
+    monkeypatch.setattr(catalog, "load_evidence", lambda: (DIFFERS, *stored))
+    (run, *others) = catalog.list_hardware_runs(catalog.find(MMA))
     assert not run.agrees and others and all(one.agrees for one in others)
-    told = [(one.kind, one.text) for one in facts.evidence(catalog.find(MMA))]
+    told = [(one.kind, one.text) for one in facts.list_evidence(catalog.find(MMA))]
     assert told[0] == ("differs", "DIFFERS on H100, 2026-11-22") and told[1][0] == "ran"
     page = client.get(f"/i/{MMA}").text.partition('class="ptx')[0]
-    pills = [(kind, spaced(text)) for kind, text in re.findall(r'<span class="pill (\w+)"[^>]*>(.*?)</span>', page)]
+    pills = [
+        (kind, squeeze_blanks(text)) for kind, text in re.findall(r'<span class="pill (\w+)"[^>]*>(.*?)</span>', page)
+    ]
     assert ("differs", "DIFFERS on H100, 2026-11-22") in pills
     assert [text for kind, text in pills if kind == "ok"] == [
-        f"✓ ran on {', '.join(catalog.short(one.device) for one in others)}"
+        f"✓ ran on {', '.join(catalog.shorten_device_name(one.device) for one in others)}"
     ]
-    monkeypatch.setattr(catalog, "evidence_files", lambda: (DIFFERS,))
+    monkeypatch.setattr(catalog, "load_evidence", lambda: (DIFFERS,))
     assert "ran on" not in client.get(f"/i/{MMA}?colour=t").text.partition('class="ptx')[0]
     one = catalog.find("wgmma.mma_async.m64n64k16.f32.f16.f16")
     forms = {one.listed_ptx: {"mma": "agrees"}, one.listed_ptx + catalog.SHARED_A: {"mma": "differs: 1 of 9"}}
-    monkeypatch.setattr(catalog, "evidence_files", lambda: (DIFFERS | {"results": forms},))
-    assert [run.agrees for run in catalog.runs(one)] == [False], "the form that reads A from shared memory differed"
+    monkeypatch.setattr(catalog, "load_evidence", lambda: (DIFFERS | {"results": forms},))
+    assert [run.agrees for run in catalog.list_hardware_runs(one)] == [False], (
+        "the form that reads A from shared memory differed"
+    )

@@ -25,58 +25,60 @@ PRINTED = (  # as cuobjdump -sass, nvdisasm, Nsight Compute and a debugger print
 )
 
 
-def only(text: str) -> list[str]:
-    (found,) = reader.read(text).found
+def list_candidates(text: str) -> list[str]:
+    (found,) = reader.recognise_text(text).found
     return list(found.facts["candidates"])
 
 
-@pytest.mark.skipif(assembler.ptxas() is None or disassembly.nvdisasm() is None, reason="no ptxas or no nvdisasm")
+@pytest.mark.skipif(
+    assembler.find_ptxas() is None or disassembly.find_nvdisasm() is None, reason="no ptxas or no nvdisasm"
+)
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_120a"])
 def test_a_sample_disassembles_to_what_is_stored(target: str) -> None:
-    stored = catalog.compiled()
+    stored = catalog.load_sass()
     taken = [
         line
-        for line in disassembly.forms({i.ptx for i in catalog.instructions()})
-        if target in catalog._assembled()[1][disassembly.listed(line.ptx)].targets and ".mma" in line.ptx
+        for line in disassembly.list_forms({i.ptx for i in catalog.instructions()})
+        if target in catalog._load_targets()[1][disassembly.find_variant(line.ptx)].targets and ".mma" in line.ptx
     ]
     sample = random.Random(5).sample(taken, 8)
-    good = [sample[n] for n in sorted(assembler.accepted(sample, target, disassembly.NEWEST))]
+    good = [sample[n] for n in sorted(assembler.find_accepted(sample, target, disassembly.NEWEST))]
     assert good
-    for line, names in zip(good, disassembly.disassembled(good, target), strict=True):
+    for line, names in zip(good, disassembly.disassemble_lines(good, target), strict=True):
         forms = [form.runs for form in stored.get(line.ptx, ()) if target in form.targets]
-        assert disassembly.runs(names) in forms or (not names and not forms), line.ptx
+        assert disassembly.count_runs(names) in forms or (not names and not forms), line.ptx
 
 
 def test_every_variant_is_found_by_what_it_becomes() -> None:
     """As a lone line in each printed form, and with the target that the disassembly names."""
     seen = 0
-    for number, (ptx, forms) in enumerate(catalog.compiled().items()):
+    for number, (ptx, forms) in enumerate(catalog.load_sass().items()):
         for form in forms:
             if form.total == 1 and not ptx.startswith("wmma."):
                 printed = PRINTED[number % len(PRINTED)].format(form.runs[0][0])
-                assert ptx in only(printed), (ptx, printed)
-                assert ptx in only(f"\t.target\t{form.targets[0]}\n{printed}"), ptx
+                assert ptx in list_candidates(printed), (ptx, printed)
+                assert ptx in list_candidates(f"\t.target\t{form.targets[0]}\n{printed}"), ptx
                 seen += 1
     assert seen > 1400
 
 
 def test_all_printed_forms_mean_the_same() -> None:
     for form in PRINTED:
-        assert only(form.format("HMMA.16816.F32")) == [M16], form
+        assert list_candidates(form.format("HMMA.16816.F32")) == [M16], form
 
 
 def test_the_pieces_of_a_wmma_are_found_as_such() -> None:
     two = "HMMA.16816.F32 R4, R8, R10, R4 ;\nHMMA.16816.F32 R16, R8, R12, R16 ;"
-    assert only(two)[0] == M16 and "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32" in only(two)
-    one = reader.read("HMMA.16816.F32 R4, R8, R10, R4 ;").found[0].facts
+    assert list_candidates(two)[0] == M16 and "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32" in list_candidates(two)
+    one = reader.recognise_text("HMMA.16816.F32 R4, R8, R10, R4 ;").found[0].facts
     assert one["candidates"] == [M16] and one["several"]["wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32"] == 2
-    assert not any(ptx.startswith("wmma") for ptx in only("HMMA.16816.F32 R4, R8, R10, R4 ;\n" * 9))
+    assert not any(ptx.startswith("wmma") for ptx in list_candidates("HMMA.16816.F32 R4, R8, R10, R4 ;\n" * 9))
 
 
 def test_the_target_leaves_out_what_it_does_not_make() -> None:
     """fp8 is HMMA on sm_90 and QMMA on sm_89; a wmma of sm_75 is four HMMA.1688."""
     fp8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
-    facts = {t: reader.read(f"code for {t}\nHMMA.16816.F32 R4").found[0].facts for t in ("sm_80", "sm_90")}
+    facts = {t: reader.recognise_text(f"code for {t}\nHMMA.16816.F32 R4").found[0].facts for t in ("sm_80", "sm_90")}
     assert fp8 not in facts["sm_80"]["several"] and facts["sm_90"]["several"][fp8] == 2
 
 
@@ -90,18 +92,20 @@ def test_the_target_leaves_out_what_it_does_not_make() -> None:
     ],
 )
 def test_transposed_operands_of_a_warpgroup_instruction(text: str, majors: dict[str, str]) -> None:
-    assert reader.read(text).found[0].facts["majors"] == majors
+    assert reader.recognise_text(text).found[0].facts["majors"] == majors
 
 
 def test_what_is_left_out_leaves_candidates_and_what_is_strange_is_told() -> None:
-    assert len(only("HMMA")) > 8 and M16 in only("HMMA") and M16 in only("HMMA.F32.16816")
-    (found,) = reader.read("HMMA.16816.F32.FROZEN R4").found
+    assert (
+        len(list_candidates("HMMA")) > 8 and M16 in list_candidates("HMMA") and M16 in list_candidates("HMMA.F32.16816")
+    )
+    (found,) = reader.recognise_text("HMMA.16816.F32.FROZEN R4").found
     assert found.facts["candidates"] == [M16] and any("FROZEN" in notice for notice in found.notices)
     for wrong in ("HMMA.99999.F32", "HGMMA.64x12x16.F32", "LDSM.16.M99"):
-        told = reader.read(wrong)
+        told = reader.recognise_text(wrong)
         assert not told.found and told.refused[0].code == "unknown_sass", wrong
 
 
 @pytest.mark.parametrize("text", ["FFMA R4, R8, R10, R4 ;", "LDG.E.128 R4, [R2.64]", "STS.128 [R2], R4", "XHMMA.16816"])
 def test_other_sass_is_none_of_these(text: str) -> None:
-    assert sass.read(text) == ()
+    assert sass.recognise_sass(text) == ()

@@ -12,10 +12,10 @@ import pytest
 from lanescope.app.main import create_app
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.blackwell import idesc, scales, scaling, tmem
-from lanescope.blackwell.tmem import Mma
+from lanescope.blackwell.tmem import TmemMma
 from lanescope.cute import layout as cute
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog, codec, compressed
+from lanescope.ptx import catalog, codec, compressed_metadata
 from lanescope.render import scaling as code
 from tests import cpp
 from tests.client import Client
@@ -41,15 +41,15 @@ CUTLASS = (
 
 @pytest.mark.parametrize(("opcode", "element", "tile_k", "layout"), CUTLASS)
 def test_an_order_is_the_layout_that_cutlass_states(opcode: str, element: str, tile_k: int, layout: str) -> None:
-    rows, k = compressed.least(opcode, element, tile_k)
-    one = compressed.written(opcode, element, rows, k, tile_k)
-    offset = cute.parse(layout).indices().reshape(k, rows).T  # of CuTe's (m, k), m fastest
+    rows, k = compressed_metadata.get_atom_size(opcode, element, tile_k)
+    one = compressed_metadata.make_metadata_order(opcode, element, rows, k, tile_k)
+    offset = cute.parse_layout(layout).list_indices().reshape(k, rows).T  # of CuTe's (m, k), m fastest
     at = offset[:, :: one.group] // one.group
     row, group = one.coords
     assert np.array_equal(at[row.ravel(), group.ravel()], np.arange(row.size)) and one.bytes == row.size // 2
 
 
-def reorder_meta(source: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def reorder_metadata(source: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
     """cutlass/util/host_reorder.h, with ColumnMajorInterleaved<2>, line by line."""
     rows, cols = source.shape
     out = np.zeros(rows * cols, source.dtype)
@@ -67,11 +67,11 @@ def reorder_meta(source: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
 
 @pytest.mark.parametrize(("element", "unit"), [("f16", np.uint16), ("tf32", np.uint16), ("s8", np.uint32)])
 def test_mma_sp_is_cutlasss_reordering(element: str, unit: Any) -> None:
-    rows, k = (2 * size for size in compressed.least("mma.sp", element))
-    one = compressed.written("mma.sp", element, rows, k)
+    rows, k = (2 * size for size in compressed_metadata.get_atom_size("mma.sp", element))
+    one = compressed_metadata.make_metadata_order("mma.sp", element, rows, k)
     indices = np.random.default_rng(3).integers(0, 16, (rows, one.groups), dtype=np.uint8)
     packed = (indices[:, 0::2] | indices[:, 1::2] << 4).view(unit)
-    assert np.array_equal(reorder_meta(packed).view(np.uint32), one.words(indices))
+    assert np.array_equal(reorder_metadata(packed).view(np.uint32), one.pack_words(indices))
 
 
 @pytest.mark.parametrize(
@@ -88,26 +88,32 @@ def test_ldmatrix_brings_each_lane_the_word_that_mma_sp_reads(text: str) -> None
     op = catalog.find(f"mma.sp::ordered_metadata.{text}").operand("a")
     assert op.sparsity is not None
     element = text.split(".")[4]
-    one = compressed.written("mma.sp", element, *compressed.least("mma.sp", element))
+    one = compressed_metadata.make_metadata_order(
+        "mma.sp", element, *compressed_metadata.get_atom_size("mma.sp", element)
+    )
     stored = op.coords["col"] // op.sparsity.kept  # the group of each value
     for selector in range(op.sparsity.selectors):
-        lane, bit = op.sparsity.suppliers(selector)
+        lane, bit = op.sparsity.find_suppliers(selector)
         for thread in (0, 5, 18, 31):
             for value in range(op.values):
                 row, group = int(op.rows[thread, value]) + 16 * selector, int(stored[thread, value])
-                word, first = one.where(row, group)
+                word, first = one.locate_index(row, group)
                 assert (word, first) == (lane[thread, value], bit[thread, value] & ~3)
 
 
 def test_blackwells_order_is_the_image_of_tensor_memory() -> None:
     """16 bytes a lane, as tcgen05.cp.128x128b copies them: column c of a K step is word c of the lane."""
     for kind, element, steps in (("f16", "f16", 4), ("tf32", "tf32", 4), ("f8f6f4", "e4m3", 2)):
-        one = compressed.written("tcgen05.mma.sp", element, *compressed.least("tcgen05.mma.sp", element))
-        held = tmem.layout(Mma(idesc.kind(kind), "cta_group::1", True, 128, 64), "metadata").pattern
+        one = compressed_metadata.make_metadata_order(
+            "tcgen05.mma.sp", element, *compressed_metadata.get_atom_size("tcgen05.mma.sp", element)
+        )
+        held = tmem.make_tmem_layout(TmemMma(idesc.get_kind(kind), "cta_group::1", True, 128, 64), "metadata").pattern
         row, group = held.evaluate()
         for step in range(steps):
             wide = one.groups // steps
-            words = [one.where(int(r), int(g) + step * wide) for r, g in zip(row.ravel(), group.ravel(), strict=True)]
+            words = [
+                one.locate_index(int(r), int(g) + step * wide) for r, g in zip(row.ravel(), group.ravel(), strict=True)
+            ]
             lane, unit = np.divmod(np.arange(row.size), row.shape[1])
             word = 4 * lane + step * (row.shape[1] // 8) + unit // 8
             assert words == list(zip(word.tolist(), (4 * (unit % 8)).tolist(), strict=True))
@@ -115,19 +121,21 @@ def test_blackwells_order_is_the_image_of_tensor_memory() -> None:
 
 @pytest.mark.parametrize("opcode", ["mma.sp", "wgmma.sp", "tcgen05.mma.sp"])
 def test_the_code_of_metadata_runs(opcode: str) -> None:
-    one = compressed.written(opcode, "tf32", 128, 64, 32 if opcode == "wgmma.sp" else 0)
+    one = compressed_metadata.make_metadata_order(opcode, "tf32", 128, 64, 32 if opcode == "wgmma.sp" else 0)
     indices = np.random.default_rng(4).integers(0, 16, (one.rows, one.groups), dtype=np.uint8)
     scope: dict[str, Any] = {}
-    exec(code.metadata(one)["numpy"], scope)
-    assert np.array_equal(scope["reorder"](indices), one.words(indices))
-    if cpp.compiler() is None:
+    exec(code.render_metadata(one)["numpy"], scope)
+    assert np.array_equal(scope["reorder"](indices), one.pack_words(indices))
+    if cpp.find_compiler() is None:
         pytest.skip(cpp.MISSING)
     loop = (
         f"int main() {{ for (unsigned r = 0; r < {one.rows}; ++r) for (unsigned g = 0; g < {one.groups}; ++g) {{"
         f' const uint2 at = metadata_at(r, g, {one.rows}); printf("%u %u ", at.x, at.y); }} }}'
     )
-    told = np.array(cpp.run(HOST + code.metadata(one)["cuda"] + loop).decode().split(), int).reshape(-1, 2)
-    wanted = [one.where(r, g) for r in range(one.rows) for g in range(one.groups)]
+    told = np.array(cpp.build_and_run(HOST + code.render_metadata(one)["cuda"] + loop).decode().split(), int).reshape(
+        -1, 2
+    )
+    wanted = [one.locate_index(r, g) for r in range(one.rows) for g in range(one.groups)]
     assert np.array_equal(told, wanted)
 
 
@@ -138,50 +146,52 @@ FACTORS = np.array([1.0, 0.75, 3.1, 2**-126, 2**-130, 2**127, 1.5 * 2**126, 2**-
 )
 
 
-def _tile(**given: Any) -> tuple[scaling.Side, scaling.Side]:
-    kind, form = idesc.kind(given.get("kind", "mxf8f6f4")), given.get("form", "cta_group::1")
-    mma = Mma(kind, form, False, given.get("m", 128), given.get("n", 256), scale_vec=given.get("vec", ""))
-    return scaling.sides(mma, given.get("k", 256), (256, None), (0, None))
+def _build_tile(**given: Any) -> tuple[scaling.ScaleOperand, scaling.ScaleOperand]:
+    kind, form = idesc.get_kind(given.get("kind", "mxf8f6f4")), given.get("form", "cta_group::1")
+    mma = TmemMma(kind, form, False, given.get("m", 128), given.get("n", 256), scale_vec=given.get("vec", ""))
+    return scaling.make_scale_operands(mma, given.get("k", 256), (256, None), (0, None))
 
 
 def test_ue8m0_and_the_order_of_atoms_in_every_language() -> None:
     scope: dict[str, Any] = {}
-    exec(code.order()["numpy"], scope)
+    exec(code.render_order()["numpy"], scope)
     codes = scope["ue8m0"](FACTORS)
-    meant = codec.decode(codes.ravel(), "ue8m0").reshape(FACTORS.shape)
+    meant = codec.decode_bits(codes.ravel(), "ue8m0").reshape(FACTORS.shape)
     assert (meant >= FACTORS).all() and (meant / 2 < FACTORS)[FACTORS > 2**-126].all()
     atoms = scope["to_atoms"](codes)
     rows, count = codes.shape
     assert atoms.size == 256 * 4
-    at = scales.offset(np.arange(rows)[:, None], np.arange(count)[None], 4)
+    at = scales.compute_offset(np.arange(rows)[:, None], np.arange(count)[None], 4)
     assert np.array_equal(atoms[at], codes) and atoms.sum() == codes.astype(int).sum() % (1 << 32)
     assert scope["words"](np.array([[1, 2, 3, 4]], np.uint8)).tolist() == [[0x04030201]]
-    if cpp.compiler() is not None:
+    if cpp.find_compiler() is not None:
         given = ", ".join(repr(float(x)) + "f" if "." in repr(float(x)) else f"{float(x)!r}f" for x in FACTORS.ravel())
         main = (
             f"int main() {{ static float factors[] = {{{given}}}; static unsigned char atoms[1024];"
             f" for (threadIdx.x = 0; threadIdx.x < 64; ++threadIdx.x) to_atoms(factors, atoms, {rows}, {count});"
             " fwrite(atoms, 1, 1024, stdout); }"
         )
-        assert np.array_equal(np.frombuffer(cpp.run(HOST + code.order()["cuda"] + main), np.uint8), atoms)
+        assert np.array_equal(
+            np.frombuffer(cpp.build_and_run(HOST + code.render_order()["cuda"] + main), np.uint8), atoms
+        )
     try:
         import torch
     except ImportError:
         return  # its text is that of NumPy's, held by the pages
     scope = {}
-    exec(code.order()["pytorch"], scope)
+    exec(code.render_order()["pytorch"], scope)
     told = scope["to_atoms"](scope["ue8m0"](torch.from_numpy(FACTORS)))
     assert np.array_equal(told.numpy(), atoms)
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_the_cuda_code_compiles() -> None:
     for blocks in (1, 2, 4):
-        _, log = nvrtc.compile_ptx(code.order()["cuda"] + code.register(blocks), "sm_120a")
+        _, log = nvrtc.compile_ptx(code.render_order()["cuda"] + code.render_register(blocks), "sm_120a")
         assert not log
 
 
-@pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+@pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 @pytest.mark.parametrize("vec", ["1X", "2X", "4X"])
 def test_a_register_of_mma_sync_holds_what_the_instruction_reads(vec: str) -> None:
     """Each factor that an instruction reads of a lane and byte is the factor of that row and block."""
@@ -198,11 +208,13 @@ def test_a_register_of_mma_sync_holds_what_the_instruction_reads(vec: str) -> No
         f"static unsigned char f[] = {{{held}}}; int main() {{ for (unsigned lane = 0; lane < 32; ++lane)"
         ' printf("%u %u ", scale_a(f, lane, 16, 8, 4), scale_b(f, lane, 16, 8, 4)); }'
     )
-    told = np.array(cpp.run(HOST + code.register(blocks) + main).decode().split(), np.uint32).reshape(32, 2)
+    told = np.array(cpp.build_and_run(HOST + code.render_register(blocks) + main).decode().split(), np.uint32).reshape(
+        32, 2
+    )
     for side, (name, scale) in enumerate(found.scales.items()):
         for thread_id in scale.thread_ids:
             for step in range(4 // blocks):
-                thread, byte = scale.owners(step * blocks, thread_id)
+                thread, byte = scale.find_owners(step * blocks, thread_id)
                 read = told[thread, side] >> (8 * byte).astype(np.uint32) & 0xFF
                 rows = np.arange(read.shape[0])[:, None] + 16
                 assert np.array_equal(read, factors[rows, 4 + step * blocks + np.arange(blocks)]), name
@@ -223,28 +235,28 @@ def test_copies_bring_every_factor_where_the_mma_reads_it(case: dict[str, Any]) 
     """Shared memory is filled as the tile says, the copies are carried out by their descriptors and tcgen05.cp's map,
     and each step reads by CUTLASS's map of the columns and ids that it names.
     """
-    for side in _tile(**case):
+    for side in _build_tile(**case):
         codes = np.random.default_rng(5).integers(0, 256, (side.padded, side.factors), dtype=np.uint8)
         shared = np.zeros(side.shared + side.padded * side.factors, np.uint8)
         for row in range(side.padded):
             for factor in range(side.factors):
                 shared[side.shared + side.shared_offset(row, factor)] = codes[row, factor]
         memory = np.zeros((128, 512), np.uint32)
-        line, word = tmem.access(scaling.copy_text(side.mma)).pattern.evaluate()
-        for one in side.copies():
+        line, word = tmem.parse_access(scaling.format_copy_ptx(side.mma)).pattern.evaluate()
+        for one in side.list_copies():
             assert one.descriptor.sbo_bytes == 128 and one.descriptor.mode.name == "none"
             at = one.descriptor.start_address + line // 8 * one.descriptor.sbo_bytes + line % 8 * 16 + 4 * word
             memory[:, one.column : one.column + 4] = sum(shared[at + n].astype(np.uint32) << 8 * n for n in range(4))
         held = side.layout.pattern
         row, scale = held.evaluate()
-        a, b = _tile(**case)
-        for n, step in enumerate(scaling.steps(a, b)):
+        a, b = _build_tile(**case)
+        for n, step in enumerate(scaling.list_mma_steps(a, b)):
             which = side.operand == "scale_b"
             lane, unit = np.indices(row.shape)
             chosen = (unit % 4 // side.per_step == step.ids[which] // side.per_step) & (row < side.rows)
             read = memory[lane, step.columns[which] + unit // 4] >> (8 * (unit % 4)).astype(np.uint32) & 0xFF
             assert np.array_equal(read[chosen], codes[row, n * side.per_step + scale][chosen])
-            part = step.word.kind.part("sfb_id" if which else "sfa_id")
+            part = step.word.kind.get_field("sfb_id" if which else "sfa_id")
             assert part.field.get(step.word.word) == step.ids[which]
 
 
@@ -257,23 +269,23 @@ SHARED = (
 
 @pytest.mark.parametrize(("rows", "factors", "layout"), SHARED)
 def test_shared_memory_is_as_cutlass_lays_it(rows: int, factors: int, layout: str) -> None:
-    side = _tile(n=256, k=32 * factors)[1 if rows == 256 else 0]
-    offset = cute.parse(layout).indices().reshape(factors, rows).T
+    side = _build_tile(n=256, k=32 * factors)[1 if rows == 256 else 0]
+    offset = cute.parse_layout(layout).list_indices().reshape(factors, rows).T
     mine = [[side.shared_offset(row, factor) for factor in range(factors)] for row in range(rows)]
     assert (side.padded, side.factors) == (rows, factors) and np.array_equal(offset, mine)
 
 
 def test_where_a_factor_is() -> None:
-    a, b = _tile()
-    one = b.where(200, 5)
+    a, b = _build_tile()
+    one = b.locate_factor(200, 5)
     assert (one.row_major, one.atoms, one.shared) == (200 * 8 + 5, 512 * 3 + 16 * 8 + 4 * 2 + 1, 512 * 3 + 16 * 8 + 9)
     assert (one.lanes, one.column, one.byte, one.step) == ((8, 40, 72, 104), 278, 1, 5) and b.column == 264
-    split = _tile(form="cta_group::2", m=128, n=128)[1]
-    assert split.where(70, 0).shared is None and split.where(70, 0).lanes == (70, 102)
+    split = _build_tile(form="cta_group::2", m=128, n=128)[1]
+    assert split.locate_factor(70, 0).shared is None and split.locate_factor(70, 0).lanes == (70, 102)
     with pytest.raises(LayoutError, match="is open"):
-        split.copies()
+        split.list_copies()
     with pytest.raises(LayoutError, match="The tile has 128"):
-        a.where(128, 0)
+        a.locate_factor(128, 0)
 
 
 def test_api_and_pages() -> None:

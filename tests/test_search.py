@@ -8,7 +8,7 @@ import pytest
 
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.app.catalogue import search
-from lanescope.app.kit.names import known_types
+from lanescope.app.kit.enumerations import list_element_types
 from lanescope.ptx import catalog
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
@@ -17,25 +17,25 @@ LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
 ALL = len(catalog.instructions())
 
 
-def ptx(**given: str) -> list[str]:
-    return [instruction.ptx for instruction in search.find(given)]
+def list_ptx(**given: str) -> list[str]:
+    return [instruction.ptx for instruction in search.find_instructions(given)]
 
 
 def test_a_full_text_finds_its_instruction_alone() -> None:
     for full in (i.ptx for i in catalog.instructions()[::7]):
         short = full.replace(".sync.aligned", "")
         for text in (full, short.upper(), f'asm volatile("{short} {{%0, %1}}, [%2];")', short.replace(".", " .")):
-            assert ptx(q=text) == [full], text
+            assert list_ptx(q=text) == [full], text
 
 
 @pytest.mark.parametrize("space", ["", ".shared", ".shared::cta"])
 def test_a_state_space_changes_nothing(space: str) -> None:
-    assert ptx(q=f"ldmatrix.sync.aligned.m8n8.x4.trans{space}.b16 {{%r0}}, [%r1];") == [LDMATRIX]
+    assert list_ptx(q=f"ldmatrix.sync.aligned.m8n8.x4.trans{space}.b16 {{%r0}}, [%r1];") == [LDMATRIX]
 
 
 def test_the_order_of_types_counts_and_that_of_modifiers_does_not() -> None:
-    assert ptx(q="ldmatrix.trans.x4.m8n8.b16") == [LDMATRIX]
-    one, other = (ptx(q=f"mma.m16n8k32.row.col.f32.{types}.f32") for types in ("e4m3.e5m2", "e5m2.e4m3"))
+    assert list_ptx(q="ldmatrix.trans.x4.m8n8.b16") == [LDMATRIX]
+    one, other = (list_ptx(q=f"mma.m16n8k32.row.col.f32.{types}.f32") for types in ("e4m3.e5m2", "e5m2.e4m3"))
     assert len(one) == len(other) == 1 and one != other
 
 
@@ -54,36 +54,38 @@ def test_the_order_of_types_counts_and_that_of_modifiers_does_not() -> None:
     ],
 )
 def test_words(q: str, count: int) -> None:
-    assert len(ptx(q=q)) == count
+    assert len(list_ptx(q=q)) == count
 
 
 def test_a_part_of_a_shape_is_whole_and_any_other_word_may_be_its_beginning() -> None:
-    assert ptx(q="n8") == [i.ptx for i in catalog.instructions() if i.sizes.get("n") == 8]
-    assert ptx(q="2X") == [i.ptx for i in catalog.instructions() if "2X" in i.ptx]
-    assert ptx(q="f8f6f4") == ptx(q="kind::f8") == [i.ptx for i in catalog.instructions() if "::f8f6f4" in i.ptx]
+    assert list_ptx(q="n8") == [i.ptx for i in catalog.instructions() if i.sizes.get("n") == 8]
+    assert list_ptx(q="2X") == [i.ptx for i in catalog.instructions() if "2X" in i.ptx]
+    assert (
+        list_ptx(q="f8f6f4") == list_ptx(q="kind::f8") == [i.ptx for i in catalog.instructions() if "::f8f6f4" in i.ptx]
+    )
 
 
 def test_every_filter_value_finds_what_the_rows_say() -> None:
-    rows = catalogue.listing().instructions
+    rows = catalogue.list_instructions().instructions
     for name, of in {
         "family": lambda row: [row.family],
         "target": lambda row: row.targets,
         "shape": lambda row: [f"{dim}{size}" for dim in "mnk" if (size := getattr(row.shape, dim))],
     }.items():
         for value in {value for row in rows for value in of(row)}:
-            assert ptx(**{name: value}) == [row.ptx for row in rows if value in of(row)], value
-    for value in known_types():
-        assert ptx(type=value) == [i.ptx for i in catalog.instructions() if value in i.types.values()]
+            assert list_ptx(**{name: value}) == [row.ptx for row in rows if value in of(row)], value
+    for value in list_element_types():
+        assert list_ptx(type=value) == [i.ptx for i in catalog.instructions() if value in i.types.values()]
 
 
 def test_filters_and_text_are_all_asked_for() -> None:
-    assert ptx(type="ue8m0", q="m16n8k64", target="sm_120a") == [
+    assert list_ptx(type="ue8m0", q="m16n8k64", target="sm_120a") == [
         i.ptx
         for i in catalog.instructions()
-        if "ue8m0" in i.types.values() and i.shape == "m16n8k64" and "sm_120a" in catalog.assembled(i).targets
+        if "ue8m0" in i.types.values() and i.shape == "m16n8k64" and "sm_120a" in catalog.get_target_support(i).targets
     ]
-    assert ptx(family="wgmma", q=LDMATRIX) == []
+    assert list_ptx(family="wgmma", q=LDMATRIX) == []
 
 
 def test_a_word_said_often_is_looked_for_once() -> None:
-    assert search.question({"q": "m16 " * 2000 + "n8"}).words == ("m16", "n8")
+    assert search.parse_query({"q": "m16 " * 2000 + "n8"}).words == ("m16", "n8")

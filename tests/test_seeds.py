@@ -76,7 +76,7 @@ def test_every_link_opens(client: Client) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_runs(command: str) -> None:
-    done = CliRunner().invoke(cli.attach(), shlex.split(command)[1:])
+    done = CliRunner().invoke(cli.build_cli(), shlex.split(command)[1:])
     assert done.exit_code == 0 and done.output.strip(), (done.output, done.exception)
 
 
@@ -86,7 +86,7 @@ def test_what_is_shown_is_what_the_note_states(client: Client, link: str, comman
         html = re.sub(r"<(script|style)\b.*?</\1>", " ", client.get(link).text, flags=re.S)
         shown = unescape(re.sub(r"<[^>]+>", " ", html))
     else:
-        shown = CliRunner().invoke(cli.attach(), shlex.split(command)[1:]).output
+        shown = CliRunner().invoke(cli.build_cli(), shlex.split(command)[1:]).output
     assert not find_wrong(figures, shown)
 
 
@@ -96,7 +96,7 @@ def test_a_wrong_figure_is_noticed(client: Client) -> None:
     page = client.get("/smem?swizzle=none&major=MN&mn=128&k=16").text
     assert find_wrong("LBO 128, SBO 8", page) and not find_wrong("LBO 8, SBO 16", page)
     chain = ["chain", "mma.m8n8k16.row.col.s32.s8.s8.s32", "a"]
-    assert find_wrong("lane addresses: 0 16 32 48 64 80 96 112", CliRunner().invoke(cli.attach(), chain).output)
+    assert find_wrong("lane addresses: 0 16 32 48 64 80 96 112", CliRunner().invoke(cli.build_cli(), chain).output)
 
 
 def test_a_broken_link_is_noticed(client: Client) -> None:

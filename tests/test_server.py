@@ -19,11 +19,11 @@ from fastapi import FastAPI
 from lanescope.app.kit import logs
 from lanescope.app.kit.examples import BODIES
 from lanescope.app.kit.limits import CAPTURES, UPLOADS
-from lanescope.app.kit.rate import Rate, TooOftenError
+from lanescope.app.kit.rate import RateLimit, TooOftenError
 from lanescope.app.kit.settings import Settings
 from lanescope.app.main import create_app
 from tests import asgi
-from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, ask, get, refused
+from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, fetch, parse_refusal, send_request
 
 # sizes ----------------------------------------------------------------------------------------------------------------
 
@@ -31,12 +31,12 @@ from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, ask, get, refu
 @pytest.mark.parametrize("path", ["/api/v1/instructions?q=", "/api/v1/nothing?", f"/i/{M16}.svg?title="])
 def test_a_long_address_is_414(app: FastAPI, path: str) -> None:
     room = 8192 - len(path.replace("?", ""))
-    assert get(app, path + "x" * room).status != 414
-    assert refused(get(app, path + "x" * (room + 1))) == (414, "address_too_long")
+    assert fetch(app, path + "x" * room).status != 414
+    assert parse_refusal(fetch(app, path + "x" * (room + 1))) == (414, "address_too_long")
 
 
 def test_pages_refuse_as_pages(app: FastAPI) -> None:
-    answer = get(app, "/?q=" + "x" * 9000)
+    answer = fetch(app, "/?q=" + "x" * 9000)
     assert (
         answer.status == 414
         and answer.headers["content-type"].startswith("text/html")
@@ -47,8 +47,8 @@ def test_pages_refuse_as_pages(app: FastAPI) -> None:
 @pytest.mark.parametrize("path", sorted(BODIES))
 def test_a_large_body_is_413_before_it_is_read(app: FastAPI, path: str) -> None:
     most = (16 << 20) if path in CAPTURES else (1 << 20) if path in UPLOADS else 262_144
-    assert refused(get(app, path, "POST", b"x" * (most + 1))) == (413, "body_too_large")
-    assert get(app, path, "POST", b" " * most).status == 422  # empty JSON, but read
+    assert parse_refusal(fetch(app, path, "POST", b"x" * (most + 1))) == (413, "body_too_large")
+    assert fetch(app, path, "POST", b" " * most).status == 422  # empty JSON, but read
 
 
 def test_a_body_without_a_length_is_counted(app: FastAPI) -> None:
@@ -59,8 +59,8 @@ def test_a_body_without_a_length_is_counted(app: FastAPI) -> None:
         sent += 1
         return {"type": "http.request", "body": b" " * 100_000, "more_body": True}
 
-    answer = asgi.run(ask(app, "POST", "/api/v1/banks", receive=parts))
-    assert refused(answer) == (413, "body_too_large") and sent == 3
+    answer = asgi.run_coroutine(send_request(app, "POST", "/api/v1/banks", receive=parts))
+    assert parse_refusal(answer) == (413, "body_too_large") and sent == 3
 
 
 @pytest.mark.parametrize(("headers", "read"), [({}, 3), ({"expect": "100-continue"}, 0)])
@@ -72,13 +72,15 @@ def test_a_refused_body_is_read_first_unless_the_client_waits(app: FastAPI, head
         sent += 1
         return {"type": "http.request", "body": b" " * 100_000, "more_body": sent < 3}
 
-    answer = asgi.run(ask(app, "POST", "/api/v1/banks", receive=parts, headers={"content-length": "300000", **headers}))
-    assert refused(answer) == (413, "body_too_large") and sent == read and answer.headers["connection"] == "close"
+    answer = asgi.run_coroutine(
+        send_request(app, "POST", "/api/v1/banks", receive=parts, headers={"content-length": "300000", **headers})
+    )
+    assert parse_refusal(answer) == (413, "body_too_large") and sent == read and answer.headers["connection"] == "close"
 
 
 @pytest.mark.parametrize("length", ["-1", "1e3", "9" * 30, "²"])
 def test_a_strange_length_is_413(app: FastAPI, length: str) -> None:
-    assert get(app, "/api/v1/banks", "POST", headers={"content-length": length}).status == 413
+    assert fetch(app, "/api/v1/banks", "POST", headers={"content-length": length}).status == 413
 
 
 def test_a_slow_body_is_408() -> None:
@@ -86,8 +88,10 @@ def test_a_slow_body_is_408() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    answer = asgi.run(ask(create_app(settings=Settings(seconds=0.05)), "POST", "/api/v1/banks", receive=never))
-    assert refused(answer) == (408, "slow_body")
+    answer = asgi.run_coroutine(
+        send_request(create_app(settings=Settings(seconds=0.05)), "POST", "/api/v1/banks", receive=never)
+    )
+    assert parse_refusal(answer) == (408, "slow_body")
 
 
 # hosts, clients, ids --------------------------------------------------------------------------------------------------
@@ -108,61 +112,63 @@ def test_a_slow_body_is_408() -> None:
 )
 def test_only_the_names_of_the_setting_are_answered_to(host: str, status: int) -> None:
     app = create_app(settings=Settings(trusted_hosts="example.org, *.test, [::1]"))
-    answer = get(app, DATA, headers={"host": host})
-    assert answer.status == status and (status == 200 or refused(answer) == (400, "unknown_host"))
+    answer = fetch(app, DATA, headers={"host": host})
+    assert answer.status == status and (status == 200 or parse_refusal(answer) == (400, "unknown_host"))
     if status == 400:
         error = answer.json()["error"]
         assert error["message"] == f"This server does not answer to '{host}'."
         assert error["hint"] == "LANESCOPE_TRUSTED_HOSTS names the hosts."
     for probe in ("/healthz", "/readyz"):
-        assert get(app, probe, headers={"host": host}).status == 200  # by address, as a container's own check asks
+        assert fetch(app, probe, headers={"host": host}).status == 200  # by address, as a container's own check asks
 
 
 def test_a_rate_is_kept_for_each_client() -> None:
     now = 0.0
-    rate = Rate(2.0, clients=2, clock=lambda: now)
+    rate = RateLimit(2.0, clients=2, clock=lambda: now)
     for _ in range(4):
-        rate.take("a")
+        rate.take_token("a")
     with pytest.raises(TooOftenError) as often:
-        rate.take("a")
+        rate.take_token("a")
     assert often.value.retry_seconds == 1
-    rate.take("b")
+    rate.take_token("b")
     now = 0.5
-    rate.take("a")
+    rate.take_token("a")
     with pytest.raises(TooOftenError):
-        rate.take("a")
-    rate.take("c")
+        rate.take_token("a")
+    rate.take_token("c")
     assert len(rate._held) == 2  # the clients seen last
     now = 1000.0
     for _ in range(4):
-        rate.take("a")
+        rate.take_token("a")
     with pytest.raises(TooOftenError):
-        rate.take("a")
+        rate.take_token("a")
 
 
 def test_a_slow_rate_says_when() -> None:
-    rate = Rate(0.1, clock=lambda: 0.0)
-    rate.take("a")
+    rate = RateLimit(0.1, clock=lambda: 0.0)
+    rate.take_token("a")
     with pytest.raises(TooOftenError, match="one in 10 seconds") as often:
-        rate.take("a")
+        rate.take_token("a")
     assert often.value.retry_seconds == 10
 
 
 def test_computing_costs_and_what_is_kept_does_not() -> None:
     app = create_app(settings=Settings(rate=0.01))
-    assert get(app, OPERAND).status == 200
-    assert get(app, OPERAND).status == 200 and get(app, "/healthz").status == 200 and get(app, STATIC).status == 200
-    often = get(app, DATA)
-    assert refused(often) == (429, "too_many_requests") and int(often.headers["retry-after"]) > 90
-    assert get(app, "/api/v1/banks", "POST", BODIES["/api/v1/banks"]).status == 429
-    assert get(app, DATA, client="192.0.2.1").status == 200
+    assert fetch(app, OPERAND).status == 200
+    assert (
+        fetch(app, OPERAND).status == 200 and fetch(app, "/healthz").status == 200 and fetch(app, STATIC).status == 200
+    )
+    often = fetch(app, DATA)
+    assert parse_refusal(often) == (429, "too_many_requests") and int(often.headers["retry-after"]) > 90
+    assert fetch(app, "/api/v1/banks", "POST", BODIES["/api/v1/banks"]).status == 429
+    assert fetch(app, DATA, client="192.0.2.1").status == 200
 
 
 def test_a_forwarded_client_is_believed_from_a_trusted_proxy_only() -> None:
     for trusted, second in (("10.0.0.0/8", 200), ("192.0.2.7", 429), ("", 429)):
         app = create_app(settings=Settings(rate=0.01, trusted_proxies=trusted))
         for name, status in (("198.51.100.1", 200), ("198.51.100.2", second)):
-            answer = get(
+            answer = fetch(
                 app, f"/api/v1/instructions?q={name[-1]}", client="10.1.2.3", headers={"x-forwarded-for": name}
             )
             assert answer.status == status, trusted
@@ -174,14 +180,14 @@ def test_a_forwarded_client_is_believed_from_a_trusted_proxy_only() -> None:
 )
 def test_every_answer_has_an_id(app: FastAPI, asked: str, same: bool) -> None:
     for path in (PAGE, DATA, STATIC, "/api/v1/nothing", "/?q=" + "x" * 9000):
-        given = get(app, path, headers={"x-request-id": asked}).headers["x-request-id"]
+        given = fetch(app, path, headers={"x-request-id": asked}).headers["x-request-id"]
         assert (given == asked) is same and re.fullmatch(r"[\w.:-]{1,64}", given)
 
 
 def test_log_lines_are_json_with_the_requests_id() -> None:
     out = io.StringIO()
     handler = logging.StreamHandler(out)
-    handler.setFormatter(logs.JsonLines())
+    handler.setFormatter(logs.JsonFormatter())
     app = create_app(settings=Settings(access_log=True))
 
     @app.get("/fails")
@@ -192,8 +198,8 @@ def test_log_lines_are_json_with_the_requests_id() -> None:
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
-        get(app, "/api/v1/nothing?x=%0Ay", headers={"x-request-id": "one"})
-        get(app, "/fails", headers={"x-request-id": "two"})
+        fetch(app, "/api/v1/nothing?x=%0Ay", headers={"x-request-id": "one"})
+        fetch(app, "/fails", headers={"x-request-id": "two"})
     finally:
         logger.removeHandler(handler)
     first, traceback, last = (json.loads(line) for line in out.getvalue().splitlines())
@@ -215,7 +221,7 @@ def test_log_lines_are_json_with_the_requests_id() -> None:
 def test_text_lines_carry_the_id_too() -> None:
     token = logs.REQUEST_ID.set("abc")
     try:
-        line = logs.Text().format(logging.LogRecord("lanescope", logging.INFO, "", 0, "said", (), None))
+        line = logs.TextFormatter().format(logging.LogRecord("lanescope", logging.INFO, "", 0, "said", (), None))
     finally:
         logs.REQUEST_ID.reset(token)
     assert line.endswith("INFO    said  [abc]")
@@ -230,16 +236,20 @@ def test_a_busy_server_refuses_with_503(app: FastAPI) -> None:
     small.get("/wait")(gate.wait)
 
     async def run() -> None:
-        slow = asyncio.ensure_future(ask(small, "GET", "/wait"))
+        slow = asyncio.ensure_future(send_request(small, "GET", "/wait"))
         while not small.state.work.held:
             await asyncio.sleep(0)
         for path in (DATA, PAGE, PICTURE):
-            busy = await ask(small, "GET", path)
+            busy = await send_request(small, "GET", path)
             assert busy.status == 503 and int(busy.headers["retry-after"]) > 0
-        assert (await ask(small, "GET", "/healthz")).status == (await ask(small, "GET", "/readyz")).status == 200
-        assert refused(await ask(small, "GET", DATA)) == (503, "busy")
+        assert (
+            (await send_request(small, "GET", "/healthz")).status
+            == (await send_request(small, "GET", "/readyz")).status
+            == 200
+        )
+        assert parse_refusal(await send_request(small, "GET", DATA)) == (503, "busy")
         assert (await slow).status == 503
         gate.set()
 
-    asgi.run(run())
+    asgi.run_coroutine(run())
     small.state.work.close()

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.kit.settings import Settings, rows, variable
+from lanescope.app.kit.settings import Settings, list_settings, name_variable
 from lanescope.errors import LayoutError
 
 ROOT = Path(__file__).parents[1]
 
 
 def test_settings_come_from_the_environment() -> None:
-    assert Settings.of({}) == Settings()
-    told = Settings.of(
+    assert Settings.from_environment({}) == Settings()
+    told = Settings.from_environment(
         {
             "LANESCOPE_PORT": "0x1F90",
             "LANESCOPE_SECONDS": "2.5",
@@ -34,7 +34,7 @@ def test_settings_come_from_the_environment() -> None:
         "/x/y",
         "127.0.0.1",
     )
-    assert Settings.of(told.environment()) == told
+    assert Settings.from_environment(told.to_environment()) == told
 
 
 @pytest.mark.parametrize(
@@ -65,17 +65,17 @@ def test_settings_come_from_the_environment() -> None:
 )
 def test_a_wrong_setting_is_refused_by_name(name: str, given: str) -> None:
     with pytest.raises(LayoutError) as wrong:
-        Settings.of({variable(name): given})
+        Settings.from_environment({name_variable(name): given})
     assert (wrong.value.code, wrong.value.field) == ("bad_setting", name) and wrong.value.hint
 
 
 def test_every_setting_is_documented() -> None:
     text = (ROOT / "docs" / "deploy.md").read_text()
-    for name, default, says in rows():
+    for name, default, says in list_settings():
         assert (
-            f"| `{variable(name)}` | `--{name.replace('_', '-')}` | {f'`{default}`' if default else 'none'} | {says} |"
-            in text
-        )
+            f"| `{name_variable(name)}` | `--{name.replace('_', '-')}` | {f'`{default}`' if default else 'none'}"
+            f" | {says} |"
+        ) in text
 
 
 @pytest.mark.parametrize(("port", "asked"), [(None, "8000"), ("9000", "9000")])
@@ -98,8 +98,12 @@ def test_every_setting_does_something() -> None:
 def test_the_command_lists_every_setting() -> None:
     from typer.testing import CliRunner
 
-    from lanescope.app.cli import attach
+    from lanescope.app.cli import build_cli
 
-    text = " ".join(CliRunner().invoke(attach(), ["serve", "--help"], env={"COLUMNS": "400"}).output.split())
-    for name, _, says in rows():
-        assert f"--{name.replace('_', '-')}" in text and variable(name) in text and " ".join(says.split())[:30] in text
+    text = " ".join(CliRunner().invoke(build_cli(), ["serve", "--help"], env={"COLUMNS": "400"}).output.split())
+    for name, _, says in list_settings():
+        assert (
+            f"--{name.replace('_', '-')}" in text
+            and name_variable(name) in text
+            and " ".join(says.split())[:30] in text
+        )

@@ -13,17 +13,17 @@ from starlette.testclient import TestClient
 
 from lanescope.app import export as site
 from lanescope.app.main import create_app
-from lanescope.app.runs.hardware import Hardware
+from lanescope.app.runs.hardware import ServerHardware
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from tests.command import lanescope
+from tests.command import run_lanescope
 
 MOVES = ("ldmatrix", "stmatrix", "movmatrix")
 
 
 @cache
-def chosen() -> tuple[Instruction, ...]:
+def list_chosen() -> tuple[Instruction, ...]:
     """Every move of a warp, whose pages link to one another, and one in six of a family whose names have colons."""
     scaled = [i for i in catalog.instructions() if i.family.name == "mma_scaled"]
     return (*(i for i in catalog.instructions() if i.family.name in MOVES), *scaled[::6])
@@ -31,8 +31,8 @@ def chosen() -> tuple[Instruction, ...]:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = site.Site(tmp_path_factory.mktemp("site"), chosen())
-    assert set(made.run()) >= {i.ptx for i in chosen()}
+    made = site.SiteExport(tmp_path_factory.mktemp("site"), list_chosen())
+    assert set(made.write_site()) >= {i.ptx for i in list_chosen()}
     assert made.written == len(made.files) > 100
     return made.folder
 
@@ -51,7 +51,7 @@ def test_every_link_leads_to_a_file(exported: Path) -> None:
 
 
 def test_it_holds_what_was_asked_for(exported: Path) -> None:
-    wanted = {site.file_of(i.ptx) for i in chosen()}
+    wanted = {site.name_instruction_file(i.ptx) for i in list_chosen()}
     assert (
         {path.stem for path in (exported / "i").glob("*.html")}
         == wanted
@@ -72,7 +72,7 @@ COMPUTED = (
 ).split()
 
 
-def visible(text: str) -> str:
+def read_visible_text(text: str) -> str:
     """What a page says and draws: its main part without scripts, addresses and blanks."""
     main = re.search(r"<main.*</main>", text, re.S)
     assert main
@@ -83,10 +83,10 @@ def visible(text: str) -> str:
 
 def test_the_export_is_in_step_with_the_server(exported: Path) -> None:
     """Both walked from the home page on: what one links to the other has, and they say and draw the same."""
-    site_of = site.Site(exported, chosen())
+    site_of = site.SiteExport(exported, list_chosen())
     own = {"/": "index.html", "/instructions": "instructions.html", "/gpu": "gpu.html"}  # of the server, or of a choice
     waiting, seen, compared = ["/"], {"/"}, 0
-    hardware = Hardware(why_not=site.REASON)
+    hardware = ServerHardware(why_not=site.REASON)
     with (
         TestClient(create_app(hardware)) as client,
         TestClient(create_app(hardware, site_of.app.state.limits)) as short,
@@ -96,7 +96,7 @@ def test_the_export_is_in_step_with_the_server(exported: Path) -> None:
             text = (short if address.startswith("/i/") else client).get(address).text  # files have no long tables
             for link in re.findall(r'<a\b[^>]*?href="(/[^"#]*)', text):
                 path = html.unescape(link).partition("?")[0]
-                file = site_of.target(html.unescape(link)).partition("#")[0]
+                file = site_of.resolve_address(html.unescape(link)).partition("#")[0]
                 if file == site.NEEDS_SERVER:
                     first = path.strip("/").partition("/")[0]
                     of_others = path.startswith("/i/") or path.startswith("/read")
@@ -108,8 +108,8 @@ def test_the_export_is_in_step_with_the_server(exported: Path) -> None:
                     seen.add(path)
                     waiting.append(path)
             if address not in own:
-                file = site_of.target(address)
-                told, kept = visible(text), visible((exported / file).read_text())
+                file = site_of.resolve_address(address)
+                told, kept = read_visible_text(text), read_visible_text((exported / file).read_text())
                 compared += told == kept
                 assert told == kept, (
                     address,
@@ -142,16 +142,16 @@ def test_a_second_run_writes_only_what_changed(exported: Path) -> None:
     page = next((exported / "i").glob("movmatrix*.html"))
     before = page.read_text()
     page.write_text("spoilt")
-    again = site.Site(exported, chosen())
-    assert sum(1 for _ in again.run()) > len(chosen())
+    again = site.SiteExport(exported, list_chosen())
+    assert sum(1 for _ in again.write_site()) > len(list_chosen())
     assert again.written == 1 and page.read_text() == before
 
 
 def test_errors(tmp_path: Path) -> None:
     with pytest.raises(LayoutError, match="No family"):
-        site.export(str(tmp_path), ["x"], False)
+        site.export_site(str(tmp_path), ["x"], False)
     (tmp_path / "file").write_text("")
-    assert lanescope("export", str(tmp_path / "file"), "--family", "movmatrix").returncode == 2
+    assert run_lanescope("export", str(tmp_path / "file"), "--family", "movmatrix").returncode == 2
 
 
 def test_it_waits_as_long_as_it_needs_whatever_a_server_would_do(
@@ -159,5 +159,5 @@ def test_it_waits_as_long_as_it_needs_whatever_a_server_would_do(
 ) -> None:
     """The settings of a server in this shell's variables are not the export's."""
     monkeypatch.setenv("LANESCOPE_SECONDS", "0.05")
-    made = site.Site(tmp_path, ())
+    made = site.SiteExport(tmp_path, ())
     assert made.app.state.settings.seconds == 600 and made.app.state.work.cache.most_bytes == 0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.descriptor.matrix import View, inert, reads
+from lanescope.descriptor.matrix import View, find_inert_fields, reads
 from lanescope.errors import LayoutError
 from lanescope.shared import slices
 from lanescope.shared.swizzle import MODES, Mode
@@ -38,7 +38,7 @@ SENTENCES = (
 )
 
 
-def tiles(bits: int, major: str, mode: Mode) -> list[Tile]:
+def generate_tiles(bits: int, major: str, mode: Mode) -> list[Tile]:
     """Tiles of one kind: one atom and several each way, both orders, on a pattern boundary."""
     width = 128 // bits * mode.chunks
     wide, deep = (8, width) if major == "K" else (width, 8)
@@ -53,10 +53,10 @@ def tiles(bits: int, major: str, mode: Mode) -> list[Tile]:
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_every_number_of_a_k_step_is_the_tiles(kind: tuple[int, str, Mode]) -> None:
     seen = set()
-    for tile in tiles(*kind):
+    for tile in generate_tiles(*kind):
         at = [int(tile.address(0, k)) for k in range(tile.k)]
         near = (0, max(1, tile.element_bits // 8))
-        for step in slices.k_steps(tile):
+        for step in slices.list_k_steps(tile):
             k, why = step.k, step.why
             (number, match), *more = [(n, m) for n, text in enumerate(SENTENCES) if (m := re.fullmatch(text, why))]
             assert not more, why
@@ -89,7 +89,9 @@ def test_the_field_of_the_k_stride_is_the_one_the_hardware_reads() -> None:
     """Facts measured on an H100: none takes 2·LBO a step whatever is contiguous, swizzled MN-major 2·SBO; swizzled
     K-major reads no LBO.
     """
-    fields = {(major, m.name): slices.stride_field(Tile(16, major, m, 64, 64)) for major in ("K", "MN") for m in MODES}
+    fields = {
+        (major, m.name): slices.get_k_stride_field(Tile(16, major, m, 64, 64)) for major in ("K", "MN") for m in MODES
+    }
     assert {key: field for key, field in fields.items() if key[1] == "none"} == {
         ("K", "none"): "LBO",
         ("MN", "none"): "LBO",
@@ -101,18 +103,18 @@ def test_the_field_of_the_k_stride_is_the_one_the_hardware_reads() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_a_step_along_mn_is_legal_where_it_reads_the_tile(kind: tuple[int, str, Mode]) -> None:
     told: set[str] = set()
-    for tile in tiles(*kind):
+    for tile in generate_tiles(*kind):
         if tile.k < tile.step():
             continue
         for rows in (8, 16, 24, 40, 64):
             view = View(rows, tile.step(), tile.element_bits, tile.major)
-            for step in slices.mn_steps(tile, rows):
+            for step in slices.list_mn_steps(tile, rows):
                 mn, why = step.mn, step.why
                 if mn + rows > tile.mn and not why.startswith("illegal"):
                     assert why == f"only {tile.mn - mn} of {rows} rows are left" and step.descriptor is None
                     continue
                 wanted = tile.address(np.arange(mn, mn + rows)[:, None], np.arange(tile.step())[None, :])
-                start = (tile.base + int(tile.offset_before(mn, 0))) // 16
+                start = (tile.base + int(tile.compute_offset_before(mn, 0))) // 16
                 word = step.descriptor or tile.descriptor().replace(start_address_encoded=start)
                 told.add(why.partition(":")[0])
                 assert np.array_equal(reads(word, view), wanted) == (not why.startswith("illegal")), (
@@ -133,7 +135,7 @@ def test_the_canonical_form_says_what_the_descriptor_reads(kind: tuple[int, str,
     """The form with the tile's own LBO and SBO put in gives the chunk addresses before the XOR."""
     import pycute
 
-    for tile in tiles(*kind):
+    for tile in generate_tiles(*kind):
         if tile.k < tile.step():
             continue
         word = tile.descriptor()
@@ -146,8 +148,11 @@ def test_the_canonical_form_says_what_the_descriptor_reads(kind: tuple[int, str,
         cols = 2 if tile.major == "K" else 16
         for row, col in product(range(rows), range(cols)):
             mn, k = (row, col * along) if tile.major == "K" else (row * along, col)
-            assert layout(row, col) * 16 == tile.offset_before(mn, k), (tile.canonical(), row, col)
-    assert inert(word, View(64, tile.step(), tile.element_bits, tile.major)).keys() <= {"lbo", "base_offset"}
+            assert layout(row, col) * 16 == tile.compute_offset_before(mn, k), (tile.canonical(), row, col)
+    assert find_inert_fields(word, View(64, tile.step(), tile.element_bits, tile.major)).keys() <= {
+        "lbo",
+        "base_offset",
+    }
 
 
 def test_elements_that_wgmma_does_not_read_are_refused_with_the_way_out() -> None:

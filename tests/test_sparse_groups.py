@@ -26,12 +26,12 @@ def test_a_group_with_too_many_elements_is_named(family: str) -> None:
         counts = {(row, group): int(pairs[row, group].any(axis=1).sum()) for row in range(3) for group in range(3)}
         first = next((key for key, count in sorted(counts.items()) if count > sparsity.kept // per), None)
         if first is None:
-            assert sparsity.kept_positions(dense).shape == (3, 3, sparsity.kept // per)
+            assert sparsity.find_kept_positions(dense).shape == (3, 3, sparsity.kept // per)
             continue
         at = first[1] * sparsity.group
         what = "pairs of elements" if per > 1 else "elements"
         with pytest.raises(LayoutError) as caught:
-            sparsity.kept_positions(dense)
+            sparsity.find_kept_positions(dense)
         assert (
             caught.value.message
             == f"Row {first[0]}, columns {at} to {at + sparsity.group - 1} have {counts[first]} nonzero {what}."

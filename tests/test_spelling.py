@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanescope.app.memory import descriptors as memory
-from lanescope.bits import hex_word
-from lanescope.descriptor.spelling import read_word
+from lanescope.bits import format_word
+from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 
 WORD = 0x4000004000010100
@@ -65,7 +65,7 @@ WORD = 0x4000004000010100
     ],
 )
 def test_words_in_every_spelling(text: Any, value: int) -> None:
-    assert read_word(text).word == value
+    assert parse_word(text).word == value
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_words_in_every_spelling(text: Any, value: int) -> None:
         ("(0x10100, 0x40000040)", "high one"),
         ("[0x10100, 0x40000040]", "high one"),
         ("{65792, 1073741888}", "decimal or hexadecimal"),
-        ("{a=0x1, b=0x2}", "low and high"),
-        ("{x=0x1, x=0x2}", "low and high"),
+        ("{a=0x1, b=0x2}", "low and a high"),
+        ("{x=0x1, x=0x2}", "low and a high"),
         ("{0x100000000, 0x1}", "not a 32-bit word"),
         ("{0xzz, 0x1}", "not a 32-bit word"),
         ("{0x1, 0x2, 0x3}", "not a constant expression"),
@@ -107,7 +107,7 @@ def test_words_in_every_spelling(text: Any, value: int) -> None:
 )
 def test_words_that_are_none(text: Any, says: str) -> None:
     with pytest.raises(LayoutError, match=says) as caught:
-        read_word(text, "word")
+        parse_word(text, "word")
     assert caught.value.field == "word" and caught.value.hint and len(str(caught.value)) < 400
 
 
@@ -121,7 +121,7 @@ def test_a_long_text_is_refused_before_it_is_searched(monkeypatch: pytest.Monkey
 @given(st.text(max_size=60) | st.text(alphabet="0123456789abcdefxXbdD_'` :{},=loxyhiul\n", max_size=60))
 def test_any_text_is_a_word_or_refused(text: str) -> None:
     try:
-        assert 0 <= read_word(text).word < 1 << 64
+        assert 0 <= parse_word(text).word < 1 << 64
     except LayoutError as error:
         assert error.message and error.hint and error.field == "descriptor"
 
@@ -131,7 +131,7 @@ def test_any_text_is_a_word_or_refused(text: str) -> None:
 def test_what_is_printed_is_read_back(word: int) -> None:
     halves = word >> 32, word & 0xFFFFFFFF
     for text in (
-        hex_word(word),
+        format_word(word),
         f"{word:#x}",
         f"{word:016x}",
         f"0d{word}",
@@ -140,4 +140,4 @@ def test_what_is_printed_is_read_back(word: int) -> None:
         f"{{{halves[1]:#x}, {halves[0]:#x}}}",
         f"{word:#_x}ull",
     ):
-        assert read_word(text).word == word, text
+        assert parse_word(text).word == word, text

@@ -13,10 +13,10 @@ from lanescope import find
 from lanescope.app import cli
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.slots import Slot, slots
-from lanescope.ptx.statement import faults
-from lanescope.reader.statements import refused
-from lanescope.workbench.check import check
+from lanescope.ptx.slots import OperandSlot, list_slots
+from lanescope.ptx.statement import find_statement_faults
+from lanescope.reader.statements import find_refused_lines
+from lanescope.workbench.check import check_text
 from tests.client import Client
 from tests.ptxas import assembler
 from tests.ptxas.assembler import Line
@@ -32,13 +32,13 @@ def choose_samples() -> list[Instruction]:
     pick = random.Random(30)
     out = []
     for row in catalog.families():
-        variants = [i for i in row.instructions() if catalog.assembled(i).targets]
+        variants = [i for i in row.generate_instructions() if catalog.get_target_support(i).targets]
         if variants:
             out.append(pick.choice(variants))
     return out
 
 
-def write_operands(form: list[Slot]) -> list[str]:
+def write_operands(form: list[OperandSlot]) -> list[str]:
     """Registers of their own for every operand."""
     at = dict.fromkeys("rfdqhp", 0)
     out = []
@@ -55,7 +55,7 @@ def write_operands(form: list[Slot]) -> list[str]:
     return out
 
 
-def write_wrong(found: Instruction, form: list[Slot]) -> Iterator[tuple[str, list[str]]]:
+def write_wrong(found: Instruction, form: list[OperandSlot]) -> Iterator[tuple[str, list[str]]]:
     """(opcode, operands) of lines that differ from the right one in one thing."""
     right = write_operands(form)
     for word in (".sync", ".aligned"):
@@ -81,23 +81,23 @@ def judge(lines: list[tuple[Instruction, str, list[str]]]) -> list[bool]:
     """Whether ptxas takes each line on a target that has its instruction."""
     by_target: dict[str, list[int]] = {}
     for n, (found, _, _) in enumerate(lines):
-        by_target.setdefault(catalog.assembled(found).targets[-1], []).append(n)
+        by_target.setdefault(catalog.get_target_support(found).targets[-1], []).append(n)
     taken = set()
     for target, numbers in by_target.items():
         asked = [Line(lines[n][1], ", ".join(lines[n][2])) for n in numbers]
-        taken |= {numbers[n] for n in assembler.accepted(asked, target, NEWEST)}
+        taken |= {numbers[n] for n in assembler.find_accepted(asked, target, NEWEST)}
     return [n in taken for n in range(len(lines))]
 
 
-@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+@pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 def test_what_is_said_of_a_line_is_what_ptxas_says() -> None:
     lines = []
     for found in choose_samples():
-        for form in (slots(found, name) for name in found.family.forms):
+        for form in (list_slots(found, name) for name in found.family.forms):
             lines += [(found, found.ptx, write_operands(form))]
             lines += [(found, opcode, operands) for opcode, operands in write_wrong(found, form)]
     for (found, opcode, operands), taken in zip(lines, judge(lines), strict=True):
-        said = faults(found, opcode, tuple(operands), declared=DECLARED)
+        said = find_statement_faults(found, opcode, tuple(operands), declared=DECLARED)
         assert bool(said) is not taken, (opcode, operands, said)
 
 
@@ -123,7 +123,7 @@ def test_what_is_said_of_a_line_is_what_ptxas_says() -> None:
     ],
 )
 def test_a_line_that_ptxas_refuses_says_why(text: str, said: str) -> None:
-    (one,) = refused(text)
+    (one,) = find_refused_lines(text)
     assert said in one.message
     assert find(text[slice(*one.span)]) == one.instruction
 
@@ -146,14 +146,14 @@ def test_a_line_that_ptxas_refuses_says_why(text: str, said: str) -> None:
     ],
 )
 def test_what_a_text_leaves_open_is_not_refused(text: str) -> None:
-    assert not list(refused(text))
+    assert not list(find_refused_lines(text))
 
 
 def test_long_lists_are_often_shortened_and_left_open() -> None:
     line = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {{{}}}, %64, %65, 1, 1, 1, 0, 0;"
-    assert not list(refused(line.format("%0, %1")))
-    (one,) = refused(line.format(", ".join(f"%{n}" for n in range(32))))  # as many as N = 64 has
-    assert not list(refused("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, ...};"))
+    assert not list(find_refused_lines(line.format("%0, %1")))
+    (one,) = find_refused_lines(line.format(", ".join(f"%{n}" for n in range(32))))  # as many as N = 64 has
+    assert not list(find_refused_lines("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, ...};"))
     assert "operand 1 (D, 64 × f32 a thread) has 32 registers, not 64 (.f32)" in one.message
 
 
@@ -165,15 +165,15 @@ ASM = """__device__ void f(float *d, unsigned *a, unsigned *b) {
 
 
 def test_check_finds_the_line() -> None:
-    (one,) = check(ASM).findings
+    (one,) = check_text(ASM).findings
     assert (one.code, one.level) == ("ptxas_refuses", "error") and "operand 3 (B, 4 × bf16" in one.message
     assert ASM[slice(*one.span)] == "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
-    assert not check(ASM.replace("{%8}", "{%8, %9}")).findings
+    assert not check_text(ASM.replace("{%8}", "{%8, %9}")).findings
 
 
 def test_read_says_it_and_fails(client: Client, tmp_path: Path) -> None:
     (tmp_path / "f.cu").write_text(ASM)
-    done = CliRunner().invoke(cli.attach(), ["read", str(tmp_path / "f.cu")])
+    done = CliRunner().invoke(cli.build_cli(), ["read", str(tmp_path / "f.cu")])
     assert done.exit_code == 1 and "! ptxas refuses this line: operand 3" in done.output
     told = client.post("/api/v1/read", json={"text": ASM}).json()
     assert "operand 3 (B" in told["facts"]["refused"][0] and told["notices"] == told["facts"]["refused"]

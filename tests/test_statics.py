@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.reader.code.evaluate import evaluate
-from lanescope.reader.code.statics import written_names
-from lanescope.reader.code.values import number
-from lanescope.workbench.check import check
+from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.static_writes import find_written_names
+from lanescope.reader.code.values import get_integer
+from lanescope.workbench.check import check_text
 
 
-def handed(text: str) -> list[list[int | None]]:
+def parse_call_arguments(text: str) -> list[list[int | None]]:
     """What each call of `desc(…)` of a text is given: known values, None for unknown ones."""
-    made = evaluate(text)
+    made = evaluate_text(text)
     assert made is not None
     calls = [one.term.arguments for one in made.made if one.term.head == "desc"]
-    return [[None if (value := number(one)) is None else value.known for one in given] for given in calls]
+    return [[None if (value := get_integer(one)) is None else value.known for one in given] for given in calls]
 
 
 WRITTEN = [
@@ -59,31 +59,33 @@ KEPT = [
 @pytest.mark.parametrize("other", WRITTEN)
 @pytest.mark.parametrize("kind", ["int n = 7;", "static int n = 7;", "__device__ int n = 7;", "int m = 1, n = 7;"])
 def test_a_global_that_is_written_somewhere_is_unknown_in_a_function(kind: str, other: str) -> None:
-    assert handed(f"{kind} {other} void k() {{ desc(n); }}") == [[None]]
-    assert handed(f"{other} {kind} void k() {{ desc(n); }}") == [[None]]
+    assert parse_call_arguments(f"{kind} {other} void k() {{ desc(n); }}") == [[None]]
+    assert parse_call_arguments(f"{other} {kind} void k() {{ desc(n); }}") == [[None]]
 
 
 @pytest.mark.parametrize("other", KEPT)
 @pytest.mark.parametrize("kind", ["int n = 7;", "static int n = 7;", "int m = 1, n = 7, o = 2;", "inline int n{7};"])
 def test_a_global_that_nothing_writes_keeps_its_initialiser(kind: str, other: str) -> None:
-    assert handed(f"{kind} {other} void k() {{ desc(n); }}") == [[7]]
+    assert parse_call_arguments(f"{kind} {other} void k() {{ desc(n); }}") == [[7]]
 
 
 @pytest.mark.parametrize("kind", ["constexpr int", "const int", "static const int", "static constexpr int"])
 def test_a_constant_is_known_though_a_local_variable_of_its_name_is_written(kind: str) -> None:
-    assert handed(f"{kind} n = 7; void g() {{ int n = 0; n = 3; }} void k() {{ desc(n); }}") == [[7]]
-    assert handed(f"void g() {{ int n = 0; n = 3; }} void k() {{ {kind} n = 7; desc(n); }}") == [[7]]
+    assert parse_call_arguments(f"{kind} n = 7; void g() {{ int n = 0; n = 3; }} void k() {{ desc(n); }}") == [[7]]
+    assert parse_call_arguments(f"void g() {{ int n = 0; n = 3; }} void k() {{ {kind} n = 7; desc(n); }}") == [[7]]
 
 
 def test_a_pointer_to_const_is_no_constant() -> None:
     text = "const char* n = nullptr; void g(char* m) { n = m; } void k() { if (!n) desc(1); else desc(2); }"
-    assert handed(text) == [[1], [2]]
+    assert parse_call_arguments(text) == [[1], [2]]
 
 
 def test_a_static_local_that_its_function_writes_is_unknown_at_its_start() -> None:
-    assert handed("void k(int m) { static int n = 0; desc(n); n = 3; desc(n); }") == [[None], [3]]
-    assert handed("void k(int m) { static int n = 7; desc(n); }") == [[7]]
-    assert handed("void k() { static bool first = true; if (first) { desc(1); first = false; } else desc(2); }") == [
+    assert parse_call_arguments("void k(int m) { static int n = 0; desc(n); n = 3; desc(n); }") == [[None], [3]]
+    assert parse_call_arguments("void k(int m) { static int n = 7; desc(n); }") == [[7]]
+    assert parse_call_arguments(
+        "void k() { static bool first = true; if (first) { desc(1); first = false; } else desc(2); }"
+    ) == [
         [1],
         [2],
     ]
@@ -91,19 +93,21 @@ def test_a_static_local_that_its_function_writes_is_unknown_at_its_start() -> No
 
 def test_each_function_that_is_entered_begins_with_the_unknown_value() -> None:
     text = "int n = 0; void k() { desc(n); n = 5; desc(n); } void l() { desc(n); }"
-    assert handed(text) == [[None], [5], [None]]
+    assert parse_call_arguments(text) == [[None], [5], [None]]
 
 
 def test_members_and_items_of_globals() -> None:
     text = """struct S { int a, b; float c; }; S s = {1, 2}; int t[2] = {3, 4}; S kept = {5, 6};
       void g() { s.a = 9; t[0] = 9; } void k() { desc(s.a, t[1], kept.b); }"""
-    assert handed(text) == [[None, None, 6]]
+    assert parse_call_arguments(text) == [[None, None, 6]]
 
 
 def test_static_members() -> None:
     text = """struct S {
       inline static int a = 1; static constexpr int b = 2; static const int c = 3; inline static int d = 4; };"""
-    assert handed(text + "void g() { S::a = 9; } void k() { desc(S::a, S::b, S::c, S::d); }") == [[None, 2, 3, 4]]
+    assert parse_call_arguments(text + "void g() { S::a = 9; } void k() { desc(S::a, S::b, S::c, S::d); }") == [
+        [None, 2, 3, 4]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -113,24 +117,24 @@ def test_what_fills_a_cache_is_run_and_its_facts_stay(test: str) -> None:
     text = f"""struct S {{ int a; float f; }}; S* p = nullptr; int n = 0;
       template <int N> S* make() {{ desc(N); S* s = new S; return s; }}
       void k(int m, S* q) {{ if ({test}) {{ p = make<64>(); n = m; }} desc(n); }}"""
-    assert handed(text) == [[64], [None]]
+    assert parse_call_arguments(text) == [[64], [None]]
 
 
 def test_a_pointer_of_which_nothing_is_known_may_be_null() -> None:
-    assert handed("void k(float* bias) { if (bias) desc(1); else desc(2); }") == [[1], [2]]
-    assert handed("void k() { int x[4]; if (x) desc(1); else desc(2); }") == [[1]]
-    assert handed("void k() { float* x = nullptr; if (x) desc(1); else desc(2); }") == [[2]]
+    assert parse_call_arguments("void k(float* bias) { if (bias) desc(1); else desc(2); }") == [[1], [2]]
+    assert parse_call_arguments("void k() { int x[4]; if (x) desc(1); else desc(2); }") == [[1]]
+    assert parse_call_arguments("void k() { float* x = nullptr; if (x) desc(1); else desc(2); }") == [[2]]
 
 
 def test_a_kernel_that_a_condition_chooses_is_run_both_ways() -> None:
     text = """template <int BM, bool debug> void gemm(int n) { desc(BM, debug, n); }
       void k(int* log) { auto kernel = log ? gemm<128, true> : gemm<128, false>; kernel<<<1, 128>>>(9); }"""
-    assert handed(text) == [[128, 1, 9], [128, 0, 9]]
+    assert parse_call_arguments(text) == [[128, 1, 9], [128, 0, 9]]
 
 
 def test_written_names_of_declarations_are_none() -> None:
     assert (
-        written_names("int a = 1, b{2}, c(3); const int d = 4, e = 5; void f(int g = 6, int h = 7) { int i = 8; }")
+        find_written_names("int a = 1, b{2}, c(3); const int d = 4, e = 5; void f(int g = 6, int h = 7) { int i = 8; }")
         == frozenset()
     )
 
@@ -187,7 +191,7 @@ LAUNCH = "kernel<64, 64, 64><<<1, 128>>>(a, b);"
 def test_maps_that_are_made_once_are_verified(host: str, swizzle: str) -> None:
     """Four steps of A and of B; with the map's swizzle of 64B every one of them reads other bytes."""
     text = f"{FOUR}{KERNEL}{host}".replace("SWIZZLE,", f"CU_TENSOR_MAP_SWIZZLE_{swizzle},")
-    found = check(text.replace("FILL", FILL).replace("LAUNCH", LAUNCH))
+    found = check_text(text.replace("FILL", FILL).replace("LAUNCH", LAUNCH))
     if swizzle == "128B":
         assert (found.steps, found.findings, found.open) == (8, (), ())
     else:

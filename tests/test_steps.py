@@ -19,8 +19,8 @@ from lanescope.app.kit.labels import LABELS
 from lanescope.app.steps.facts import Steps
 from lanescope.app.steps.wgmma import WgmmaSteps
 from tests.client import Client
-from tests.command import lanescope
-from tests.test_labels import alert
+from tests.command import run_lanescope
+from tests.test_labels import read_alert
 
 S8 = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
 OWN = {"a": "i", "b": "-(i + 1)"}
@@ -82,10 +82,12 @@ def test_every_surface_says_the_same(client: Client, tmp_path: Path) -> None:
         (str(tmp_path / "A.npy"), str(tmp_path / "B.csv")),
         (" ".join(map(str, range(128))), "[" + ",".join(str(-n - 1) for n in range(128)) + "]"),
     ):
-        done = lanescope("steps", S8, "--a", a, "--b", b, "--at", "3,2")
+        done = run_lanescope("steps", S8, "--a", a, "--b", b, "--at", "3,2")
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[2:] == text.splitlines()[2:]
-    assert json.loads(lanescope("steps", S8, "--a", "i", "--b", "-(i + 1)", "--at", "3,2", "--json").stdout) == answer
+    assert (
+        json.loads(run_lanescope("steps", S8, "--a", "i", "--b", "-(i + 1)", "--at", "3,2", "--json").stdout) == answer
+    )
     page = client.get(f"/steps/{S8}", params=asked).text
     assert (
         "A = i" in page
@@ -130,8 +132,8 @@ def test_files_of_the_form(client: Client) -> None:
 def test_refusals_stand_beside_their_field(client: Client, given: dict[str, Any], field: str, says: str) -> None:
     page = client.get(f"/steps/{S8}", params=given)
     label = LABELS["steps"].get(field, field)
-    assert page.status_code == 422 and alert(page.text).startswith((f"{label}: ", f"{label} is "))
-    assert says.replace(f"{field} is ", f"{label} is ") in alert(page.text)
+    assert page.status_code == 422 and read_alert(page.text).startswith((f"{label}: ", f"{label} is "))
+    assert says.replace(f"{field} is ", f"{label} is ") in read_alert(page.text)
     assert all(
         f">{value}</textarea>".replace("'", "&#39;") in page.text for name, value in given.items() if name in "abc"
     )
@@ -208,7 +210,7 @@ def test_a_wgmma_takes_storage_and_matrices(client: Client) -> None:
         and ">i % 7</textarea>" in page
         and "D is A × B + C from the tiles" in page
     )
-    done = lanescope(
+    done = run_lanescope(
         "steps", WGMMA, "--a", "major=MN,swizzle=64B", "--data-a", "i % 7", "--b", "row == col", "--at", "5,3"
     )
     assert done.returncode == 0 and done.stdout == client.get(f"/steps/{WGMMA}.txt", params=asked).text

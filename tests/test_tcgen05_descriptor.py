@@ -16,13 +16,21 @@ import pytest
 
 from lanescope.app.main import create_app
 from lanescope.blackwell import idesc, umma
-from lanescope.blackwell.idesc import Idesc
-from lanescope.descriptor.fits import fits
-from lanescope.descriptor.matrix import Descriptor, View, encode_as, outside, reads, uncertain, warnings
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.descriptor.fits import find_fitting_tiles
+from lanescope.descriptor.matrix import (
+    Descriptor,
+    View,
+    encode_descriptor,
+    find_outside_reads,
+    find_uncertain_reads,
+    find_warnings,
+    reads,
+)
 from lanescope.descriptor.verify import verify
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import BASE32B, TCGEN05, WGMMA
-from lanescope.render.descriptor import code
+from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import storage
 from lanescope.shared.tiling import Tile
 from tests import cpp
@@ -38,12 +46,12 @@ CODES = {0: ("none", 1), 1: ("128B_base32B", 8), 2: ("128B", 8), 4: ("64B", 4), 
 def test_words_of_public_kernels(sample: dict[str, object]) -> None:
     names = {"start": "start_address", "lbo": "lbo_bytes", "sbo": "sbo_bytes", "mode": "lbo_mode"}
     amounts = {ours: int(str(sample[theirs])) for theirs, ours in names.items() if theirs in sample}
-    made = encode_as(TCGEN05, amounts, CODES[int(str(sample.get("sw", 0)))][0])
+    made = encode_descriptor(TCGEN05, amounts, CODES[int(str(sample.get("sw", 0)))][0])
     assert made.word == int(str(sample["value"]), 0) and not made.reserved
     assert [made.facts[name] for name in amounts] == list(amounts.values())
 
 
-def model(word: int, seen: View, r: int, k: int) -> int:
+def compute_byte(word: int, seen: View, r: int, k: int) -> int:
     """The byte of element (r, k), from the formulas of the canonical layouts."""
     start, lbo, sbo = (((word >> low) & 0x3FFF) << 4 for low in (0, 16, 32))
     name, wide = CODES[word >> 61]
@@ -69,7 +77,8 @@ LEGAL = [
     for bits in (4, 8, 16, 32)
     for major in ("K", "MN")
     for _, (name, _) in CODES.items()
-    if TCGEN05.allows(bits, major, TCGEN05.named(name)) and not (major == "K" and name == "128B_base32B")
+    if TCGEN05.allows_elements(bits, major, TCGEN05.get_mode_by_name(name))
+    and not (major == "K" and name == "128B_base32B")
 ]
 
 
@@ -79,17 +88,17 @@ def test_reads_are_the_canonical_layouts(bits: int, major: str, name: str) -> No
     rng = np.random.default_rng(bits)
     for _ in range(4):
         start, lbo, sbo = (int(n) * 16 for n in rng.integers(1, 1 << 9, 3))
-        word = encode_as(TCGEN05, {"start_address": start, "lbo_bytes": lbo, "sbo_bytes": sbo}, name)
+        word = encode_descriptor(TCGEN05, {"start_address": start, "lbo_bytes": lbo, "sbo_bytes": sbo}, name)
         found = reads(word, seen)
         for r, k in [(0, 0), (63, seen.k - 1), *((int(a), int(b)) for a, b in rng.integers(0, (64, seen.k), (60, 2)))]:
-            assert found[r, k] == model(word.word, seen, r, k), (r, k)
+            assert found[r, k] == compute_byte(word.word, seen, r, k), (r, k)
 
 
 @pytest.mark.parametrize(("bits", "major", "name"), LEGAL, ids=str)
 def test_a_tile_is_read_by_its_own_word(bits: int, major: str, name: str) -> None:
     """Every tile, in both orders, and every step of K: the word that the tile gives reads it, and fits it."""
-    mode = TCGEN05.named(name)
-    mn, k = mode.atom(bits, major)
+    mode = TCGEN05.get_mode_by_name(name)
+    mn, k = mode.get_atom_size(bits, major)
     step = 256 // bits
     for order in ("mn", "k"):
         tile = Tile(bits, major, mode, max(2 * mn, 64), max(2 * k, 2 * step), order=order, base=8192, form=TCGEN05)
@@ -108,14 +117,14 @@ def test_a_tile_is_read_by_its_own_word(bits: int, major: str, name: str) -> Non
         for at in range(0, tile.k, step):
             word = tile.descriptor(0, at, step)
             assert verify(word, seen, stored, mn=0, k=at).match, (order, at, str(word))
-        assert any(fit["swizzle"] == name for fit, _ in fits(tile.descriptor(0, 0, step), seen))
+        assert any(fit["swizzle"] == name for fit, _ in find_fitting_tiles(tile.descriptor(0, 0, step), seen))
 
 
 @pytest.mark.parametrize("name", ["none", "32B", "64B", "128B"])
 @pytest.mark.parametrize("code", [3, 5, 7])
 def test_a_reserved_swizzle_code_is_mended_to_that_of_the_tile(code: int, name: str) -> None:
     """3 is the tensor map's code of 128B and wgmma's of 32B."""
-    tile = Tile(16, "K", TCGEN05.named(name), 128, 64, order="mn", base=8192, form=TCGEN05)
+    tile = Tile(16, "K", TCGEN05.get_mode_by_name(name), 128, 64, order="mn", base=8192, form=TCGEN05)
     spec = {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": name, "mn": 128, "k": 64, "base": 8192}
     right = tile.descriptor(0, 16, 16)
     told = verify(
@@ -131,14 +140,14 @@ def test_the_two_formats_share_bits() -> None:
     """The four modes have the same bits in both; the version is what tells them apart."""
     for name in ("none", "32B", "64B", "128B"):
         amounts = {"start_address": 1024, "lbo_bytes": 16, "sbo_bytes": 1024}
-        old, new = encode_as(WGMMA, amounts, name), encode_as(TCGEN05, amounts, name)
+        old, new = encode_descriptor(WGMMA, amounts, name), encode_descriptor(TCGEN05, amounts, name)
         assert new.word == old.word | 1 << 46
-        assert [n.code for n in warnings(Descriptor(old.word, TCGEN05))][:1] == ["wgmma_format"]
-        assert "tcgen05_format" in [n.code for n in warnings(Descriptor(new.word))]
+        assert [n.code for n in find_warnings(Descriptor(old.word, TCGEN05))][:1] == ["wgmma_format"]
+        assert "tcgen05_format" in [n.code for n in find_warnings(Descriptor(new.word))]
 
 
-F16 = (umma.issued("tcgen05.mma.cta_group::1.kind::f16"), Idesc(0x08400490, idesc.kind("f16")))
-SEEN = umma.view(*F16, "b")
+F16 = (umma.parse_mma_opcode("tcgen05.mma.cta_group::1.kind::f16"), IdescWord(0x08400490, idesc.get_kind("f16")))
+SEEN = umma.make_view(*F16, "b")
 SPEC = {"kind": "canonical", "swizzle": "128B", "mn": 256, "k": 64, "base": 4096}
 RIGHT = 0x4000404000010100
 MISTAKES = {
@@ -169,48 +178,53 @@ def test_a_word_of_the_right_bytes_is_still_no_word_of_the_format() -> None:
 
 
 def test_an_operand_is_what_the_instruction_descriptor_says() -> None:
-    pair, tf32 = Idesc(0x10400490, idesc.kind("f16")), Idesc(0x08418910, idesc.kind("tf32"))
-    by = umma.issued("tcgen05.mma.cta_group::2.kind::f16.collector::a::fill [d], a, b, i, p;")
+    pair, tf32 = IdescWord(0x10400490, idesc.get_kind("f16")), IdescWord(0x08418910, idesc.get_kind("tf32"))
+    by = umma.parse_mma_opcode("tcgen05.mma.cta_group::2.kind::f16.collector::a::fill [d], a, b, i, p;")
     assert by.ptx == "tcgen05.mma.cta_group::2.kind::f16"
-    views = [umma.view(by, pair, operand) for operand in "ab"]
+    views = [umma.make_view(by, pair, operand) for operand in "ab"]
     assert [(v.rows, v.k, v.bits, v.major) for v in views] == [(128, 16, 16, "K"), (128, 16, 16, "K")]
-    alone = umma.issued("tcgen05.mma.cta_group::1.kind::tf32")
-    assert [umma.view(alone, tf32, x).major for x in "ab"] == ["MN", "MN"] and umma.view(alone, tf32, "a").k == 8
-    sparse = idesc.encode(idesc.kind("f8f6f4"), {"m": 128, "n": 64, "sparse": 1, "a": "e2m1"})
-    by = umma.issued("tcgen05.mma.sp.cta_group::1.kind::f8f6f4")
-    assert [(v.rows, v.k, v.bits) for v in (umma.view(by, sparse, x) for x in "ab")] == [(128, 32, 8), (64, 64, 8)]
-    four = idesc.encode(idesc.kind("mxf4"), {"m": 128, "n": 64})
-    found = umma.view(umma.issued("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X"), four, "b")
+    alone = umma.parse_mma_opcode("tcgen05.mma.cta_group::1.kind::tf32")
+    assert [umma.make_view(alone, tf32, x).major for x in "ab"] == ["MN", "MN"] and umma.make_view(
+        alone, tf32, "a"
+    ).k == 8
+    sparse = idesc.encode(idesc.get_kind("f8f6f4"), {"m": 128, "n": 64, "sparse": 1, "a": "e2m1"})
+    by = umma.parse_mma_opcode("tcgen05.mma.sp.cta_group::1.kind::f8f6f4")
+    assert [(v.rows, v.k, v.bits) for v in (umma.make_view(by, sparse, x) for x in "ab")] == [(128, 32, 8), (64, 64, 8)]
+    four = idesc.encode(idesc.get_kind("mxf4"), {"m": 128, "n": 64})
+    found = umma.make_view(
+        umma.parse_mma_opcode("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X"), four, "b"
+    )
     assert (found.rows, found.k, found.bits) == (64, 64, 4)
     with pytest.raises(LayoutError, match="says sparse; the opcode does not"):
-        umma.view(alone, idesc.encode(idesc.kind("tf32"), {"m": 128, "n": 64, "sparse": 1}), "a")
+        umma.make_view(alone, idesc.encode(idesc.get_kind("tf32"), {"m": 128, "n": 64, "sparse": 1}), "a")
     with pytest.raises(LayoutError, match="major is K, but the instruction descriptor says that B is MN-major"):
-        umma.view(alone, tf32, "b", "K")
+        umma.make_view(alone, tf32, "b", "K")
     with pytest.raises(LayoutError, match=r"is not a tcgen05.mma with a kind"):
-        umma.issued("tcgen05.ld.sync.aligned.32x32b.x1.b32")
+        umma.parse_mma_opcode("tcgen05.ld.sync.aligned.32x32b.x1.b32")
 
 
 def test_what_is_open_or_inferred_says_so() -> None:
     k_major = View(64, 8, 32, "K", TCGEN05)
-    word = encode_as(TCGEN05, {"start_address": 1024, "sbo_bytes": 1024}, "128B_base32B")
-    assert "inferred" in uncertain(word, k_major)[0].message
-    assert not uncertain(word, View(64, 8, 32, "MN", TCGEN05)) and not outside(word, k_major)
+    word = encode_descriptor(TCGEN05, {"start_address": 1024, "sbo_bytes": 1024}, "128B_base32B")
+    assert "inferred" in find_uncertain_reads(word, k_major)[0].message
+    assert not find_uncertain_reads(word, View(64, 8, 32, "MN", TCGEN05)) and not find_outside_reads(word, k_major)
     with pytest.raises(LayoutError, match="which bytes that reads is open"):
         reads(word.replace(lbo_mode=1), k_major)
-    assert "open" in warnings(word.replace(lbo_mode=1))[0].message
+    assert "open" in find_warnings(word.replace(lbo_mode=1))[0].message
     with pytest.raises(LayoutError, match=r"32-bit elements is not read with swizzle 64B. Allowed: 128B_base32B"):
-        Tile(32, "MN", TCGEN05.named("64B"), 64, 16, form=TCGEN05)
+        Tile(32, "MN", TCGEN05.get_mode_by_name("64B"), 64, 16, form=TCGEN05)
 
 
 @pytest.mark.skipif(
-    cpp.compiler() is None or nvrtc.headers() is None or not CUTLASS.is_dir(), reason="no compiler, CUDA or CUTLASS"
+    cpp.find_compiler() is None or nvrtc.find_headers() is None or not CUTLASS.is_dir(),
+    reason="no compiler, CUDA or CUTLASS",
 )
 def test_the_code_gives_the_word(tmp_path: Path) -> None:
     """CUTLASS's union compiled with its headers, and the function on the host: both give the word."""
     words = [RIGHT, 0x2000402001000100, 0xC000401000000000, 0x4010404008400040, 0x5000404000010100]
     lines = []
     for word in words:
-        made = code(Descriptor(word, TCGEN05))
+        made = render_code(Descriptor(word, TCGEN05))
         body = made["function"].replace("__device__ inline uint64_t make_desc", f"uint64_t f{len(lines)}")
         lines.append(
             (
@@ -228,10 +242,10 @@ def test_the_code_gives_the_word(tmp_path: Path) -> None:
         + "\n}\n"
     )
     (tmp_path / "words.cpp").write_text(source)
-    cuda = nvrtc.headers()
+    cuda = nvrtc.find_headers()
     assert cuda is not None
     folders = [part for path in (CUTLASS, cuda, cuda / "cccl") for part in ("-isystem", str(path))]
-    command = [str(cpp.compiler()), "-std=c++17", "-w", "-O0", *folders, str(tmp_path / "words.cpp")]
+    command = [str(cpp.find_compiler()), "-std=c++17", "-w", "-O0", *folders, str(tmp_path / "words.cpp")]
     done = subprocess.run([*command, "-o", str(tmp_path / "words")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:3000]
     assert subprocess.run([str(tmp_path / "words")]).returncode == 0
@@ -266,7 +280,7 @@ def test_api_page_and_picture(client: Client) -> None:
     assert "tcgen05 matrix descriptor" in client.get(f"/descriptor/tcgen05/{RIGHT:#x}.svg").text
     entered = client.get("/descriptor/tcgen05?sbo_bytes=1024&swizzle=128B&version=1", follow_redirects=False)
     assert entered.headers["location"] == "/descriptor/tcgen05/0x4000404000000000"
-    assert BASE32B.atom(32, "MN") == (32, 4)
+    assert BASE32B.get_atom_size(32, "MN") == (32, 4)
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ import pytest
 
 from lanescope import bind, find
 from lanescope.blackwell import idesc, tmem, zeromask
-from lanescope.blackwell.idesc import Idesc
-from lanescope.blackwell.tmem import Mma
-from lanescope.descriptor.matrix import View, reads_many
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.tmem import TmemMma
+from lanescope.descriptor.matrix import View, compute_many_addresses
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.pattern import Pattern
-from lanescope.ptx.role import Place
+from lanescope.ptx.role import OperandPlace
 from lanescope.ptx.table import tmem as rows
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import KINDS
@@ -33,7 +33,7 @@ TEXTS = [i for i in catalog.instructions() if i.family.tensor]
 PRODUCTS = [i for i in TEXTS if i.family.issue]
 
 
-def _same(pattern: Pattern, *meant: Any) -> bool:
+def _is_same(pattern: Pattern, *meant: Any) -> bool:
     return all(np.array_equal(a, np.broadcast_to(b, a.shape)) for a, b in zip(pattern.evaluate(), meant, strict=True))
 
 
@@ -49,7 +49,7 @@ def test_the_catalogue_has_the_texts_of_the_syntax_and_no_other() -> None:
 def test_a_comes_from_where_the_syntax_has_it() -> None:
     places = {i.ptx: set(i.family.reads["a"]) for i in PRODUCTS}
     said = {
-        text: {place for place, has in ((Place.DESCRIPTOR, desc), (Place.TENSOR, inside)) if has}
+        text: {place for place, has in ((OperandPlace.DESCRIPTOR, desc), (OperandPlace.TENSOR, inside)) if has}
         for text, desc, inside in ptx.product_texts()
     }
     assert places == said and sum(map(len, said.values())) == 880
@@ -57,23 +57,23 @@ def test_a_comes_from_where_the_syntax_has_it() -> None:
 
 def test_targets_are_those_of_the_notes() -> None:
     here = {"sm_100a", "sm_103a", "sm_110a"}
-    wrong = [i.ptx for i in TEXTS if set(catalog.assembled(i).targets) & here != ptx.targets(i.ptx)]
+    wrong = [i.ptx for i in TEXTS if set(catalog.get_target_support(i).targets) & here != ptx.targets(i.ptx)]
     assert wrong == []
 
 
 # moves ----------------------------------------------------------------------------------------------------------------
 
 
-def _accesses() -> Iterator[tuple[str, tmem.Access]]:
+def _list_accesses() -> Iterator[tuple[str, tmem.TensorAccess]]:
     """Every load and store; of .16x32bx2 also with its halves apart."""
     for text in ptx.move_texts():
         if ".ld.red." not in text:
-            yield text, tmem.access(text)
+            yield text, tmem.parse_access(text)
             if ".16x32bx2." in text:
-                yield text, tmem.access(text, split=300)
+                yield text, tmem.parse_access(text, split=300)
 
 
-def _moved(text: str, found: tmem.Access) -> bool:
+def _is_moved_right(text: str, found: tmem.TensorAccess) -> bool:
     _, verb, _, _, shape, num, *_ = text.split(".")
     count, packed = int(num[1:]) * ptx.REGISTERS[shape], ".pack::" in text or ".unpack::" in text
     thread, value = np.arange(32)[:, None], np.arange(count * (2 if packed else 1))[None]
@@ -84,7 +84,7 @@ def _moved(text: str, found: tmem.Access) -> bool:
         else ptx.moved(shape, thread, value, split)
     )
     held = found.pattern.evaluate()
-    told = held[0], tmem.split_columns(found, held[1])
+    told = held[0], tmem.place_columns(found, held[1])
     return (
         (verb, found.registers) == (found.verb, count)
         and held[0].shape == (32, value.size)
@@ -93,8 +93,8 @@ def _moved(text: str, found: tmem.Access) -> bool:
 
 
 def test_every_register_of_every_load_and_store() -> None:
-    found = list(_accesses())
-    assert [text for text, one in found if not _moved(text, one)] == []
+    found = list(_list_accesses())
+    assert [text for text, one in found if not _is_moved_right(text, one)] == []
     assert len({text for text, _ in found}) == 148
 
 
@@ -102,14 +102,14 @@ def test_a_family_has_the_map_of_its_access() -> None:
     """The catalogue's operand and the access of the TMEM page are one."""
     for text in ptx.move_texts():
         if ".ld.red." not in text:
-            assert find(text).operand("data").pattern == tmem.access(text).pattern
+            assert find(text).operand("data").pattern == tmem.parse_access(text).pattern
 
 
 def test_every_word_of_every_copy() -> None:
     compared = 0
     for shape, casts in ptx.COPIES.items():
         for cast in casts:
-            found = tmem.access(f"tcgen05.cp.cta_group::1.{shape}{cast and '.' + cast}")
+            found = tmem.parse_access(f"tcgen05.cp.cta_group::1.{shape}{cast and '.' + cast}")
             row, word = found.pattern.evaluate()
             lane = np.arange(128) if len(row) == 128 else np.arange(4) * 32
             assert np.array_equal(row, np.broadcast_to(ptx.copied(shape, cast, lane)[:, None], row.shape)), shape
@@ -123,7 +123,7 @@ def test_what_an_operation_touches() -> None:
     for text in (*(text for text in ptx.move_texts() if text.split(".")[5] in ("x1", "x8")), *ptx.copy_texts()):
         if ".ld.red." in text:
             continue
-        found = tmem.access(text)
+        found = tmem.parse_access(text)
         meant = np.zeros((ptx.LANES, ptx.COLUMNS), bool)
         shape = text.split(".")[4 if found.by_warp else 3]
         if found.by_warp:
@@ -138,36 +138,36 @@ def test_what_an_operation_touches() -> None:
             meant[np.broadcast_arrays(lane, column + 4)[0], np.broadcast_arrays(lane, column + 4)[1]] = True
         else:
             meant[:: 32 if shape == "4x256b" else 1, 4 : 4 + ptx.COPY_COLUMNS.get(shape, 8)] = True
-        assert np.array_equal(tmem.touched(found, 0, 4), meant), text
+        assert np.array_equal(tmem.mask_touched(found, 0, 4), meant), text
 
 
 def test_a_move_with_two_digits_exchanged_is_noticed() -> None:
     for move in rows.MOVES:
         for text, x in ((move.pattern, ""), (move.packed, ".pack::16b")):
-            found = tmem.access(f"tcgen05.ld.sync.aligned.{move.shape}.x2{x}.b32")
-            assert _moved(found.ptx, found)
+            found = tmem.parse_access(f"tcgen05.ld.sync.aligned.{move.shape}.x2{x}.b32")
+            assert _is_moved_right(found.ptx, found)
             left, right = text.split(" -> ")
             for one, other in combinations(re.findall(r"(\w):", left), 2):
                 crossed = "".join({one: other, other: one}.get(c, c) for c in right)
                 wrong = Pattern.parse(f"{left} -> {crossed}", x=2)
-                assert not _moved(found.ptx, replace(found, pattern=wrong)), (text, crossed)
+                assert not _is_moved_right(found.ptx, replace(found, pattern=wrong)), (text, crossed)
 
 
 # data paths -----------------------------------------------------------------------------------------------------------
 
 
-def _mmas() -> Iterator[Mma]:
+def _list_mmas() -> Iterator[TmemMma]:
     """Every kind, form, density, M and N of Table 39."""
     for kind in ptx.KINDS:
         for form in ptx.FORMS:
             for sparse in (False, True):
                 ms, ns = shapes(kind, form, sparse)
-                yield from (Mma(idesc.kind(kind), form, sparse, m, n) for m in sorted(ms) for n in sorted(ns))
+                yield from (TmemMma(idesc.get_kind(kind), form, sparse, m, n) for m in sorted(ms) for n in sorted(ns))
 
 
-def _d_is_ptxs(mma: Mma) -> bool:
+def _is_d_right(mma: TmemMma) -> bool:
     letter, organization, aligned = ptx.layout(mma.m, mma.form, mma.sparse)
-    held = tmem.layout(mma, "d")
+    held = tmem.make_tmem_layout(mma, "d")
     if held.pattern.extents[:2] != (mma.m // mma.ctas, mma.n) or (len(held.axes) == 3) != (organization == "half"):
         return False
     if (held.letter, mma.place.aligned, held.bits) != (letter, aligned, 32):
@@ -189,35 +189,35 @@ def test_every_element_of_d() -> None:
     """The patterns depend on form, density, M and N alone: each is evaluated once, and every kind has it."""
     seen: dict[Any, str] = {}
     wrong, compared = [], 0
-    for mma in _mmas():
+    for mma in _list_mmas():
         key = (mma.form, mma.sparse, mma.m, mma.n)
         compared += 1
         if key not in seen:
-            seen[key] = str(tmem.layout(mma, "d").pattern)
-            wrong += [] if _d_is_ptxs(mma) else [key]
-        assert seen[key] == str(tmem.layout(mma, "d").pattern)
+            seen[key] = str(tmem.make_tmem_layout(mma, "d").pattern)
+            wrong += [] if _is_d_right(mma) else [key]
+        assert seen[key] == str(tmem.make_tmem_layout(mma, "d").pattern)
     assert wrong == [] and (compared, len(seen)) == (1076, 207)
 
 
 def test_a_data_path_of_another_letter_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every place with the pattern of every other organization."""
     for place in rows.PLACES:
-        mma = Mma(idesc.kind("f16"), place.form, place.sparse[0], place.m, 64)
-        assert mma.place is place and _d_is_ptxs(mma)
+        mma = TmemMma(idesc.get_kind("f16"), place.form, place.sparse[0], place.m, 64)
+        assert mma.place is place and _is_d_right(mma)
         for other in rows.PLACES:
             if other.d != place.d:
-                monkeypatch.setattr(Mma, "place", replace(place, d=other.d))
-                assert not _d_is_ptxs(mma), (place.letter, other.letter)
+                monkeypatch.setattr(TmemMma, "place", replace(place, d=other.d))
+                assert not _is_d_right(mma), (place.letter, other.letter)
                 monkeypatch.undo()
 
 
 def test_every_element_of_a() -> None:
     compared = 0
-    for mma in _mmas():
+    for mma in _list_mmas():
         if mma.n != 64:
             continue
         _, organization, _ = ptx.layout(mma.m, mma.form, mma.sparse)
-        held = tmem.layout(mma, "a")
+        held = tmem.make_tmem_layout(mma, "a")
         stored = mma.k // 2 if mma.sparse else mma.k
         row, k = np.arange(mma.m // mma.ctas)[:, None], np.arange(stored)[None]
         meant = ptx.of_a(organization, held.bits, row, k)
@@ -235,14 +235,14 @@ def test_every_element_of_a() -> None:
 def test_every_scale_factor_and_its_id() -> None:
     """The bytes of every row, factor and id: all of them, each once, and nothing beside them in the rows of the MMA."""
     seen, compared = set(), 0
-    for mma in _mmas():
+    for mma in _list_mmas():
         for vector in mma.kind.scaled:
             if mma.form == "cta_group::2" and mma.m == 128:
                 continue  # layout B's factors of B are in no sentence of PTX: CUTLASS's maps judge them
             of = replace(mma, k=0, bits=0, scale_vec=vector)
             assert of.kind.scaled[vector] == ptx.IDS[vector]
             for operand, count in (("scale_a", mma.m // mma.ctas), ("scale_b", mma.n)):
-                held = tmem.layout(of, operand).pattern
+                held = tmem.make_tmem_layout(of, operand).pattern
                 compared += len(ptx.IDS[vector])
                 if (str(held), count) in seen:
                     continue
@@ -258,11 +258,11 @@ def test_every_scale_factor_and_its_id() -> None:
 
 def test_every_index_of_metadata() -> None:
     compared = 0
-    for mma in _mmas():
+    for mma in _list_mmas():
         if not mma.sparse or mma.n != 64 or mma.m // mma.ctas != 128:
             continue
         kept, of = ptx.CHUNK[mma.kind.name]
-        held = tmem.layout(mma, "metadata")
+        held = tmem.make_tmem_layout(mma, "metadata")
         lane, unit = (at[..., 0] for at in held.pattern.inverse())
         row, chunk = np.arange(128)[:, None], np.arange(mma.k // of)[None]
         meant = ptx.of_metadata(mma.kind.name, row, chunk)
@@ -276,7 +276,7 @@ def test_every_index_of_metadata() -> None:
 # words ----------------------------------------------------------------------------------------------------------------
 
 
-def _words(kind: str, count: int, rng: np.random.Generator) -> Iterator[int]:
+def _make_words(kind: str, count: int, rng: np.random.Generator) -> Iterator[int]:
     """Words of a kind: every field a code of the table, then one field in two words any code."""
     for _ in range(count):
         word = 0
@@ -297,16 +297,16 @@ def _words(kind: str, count: int, rng: np.random.Generator) -> Iterator[int]:
 def test_every_form_takes_the_words_that_the_tables_allow(row: Any) -> None:
     """600 random words of the kind, near legal ones, in every form."""
     rng, taken = np.random.default_rng(16), 0
-    for word in _words(row.name, 600, rng):
-        one = Idesc(word, row)
-        known = idesc.legal_forms(one)
+    for word in _make_words(row.name, 600, rng):
+        one = IdescWord(word, row)
+        known = idesc.find_legal_forms(one)
         for form in ptx.FORMS:
-            assert (form in known) == ptx.legal(row.name, form, word), (hex(word), form, idesc.problems(one))
+            assert (form in known) == ptx.legal(row.name, form, word), (hex(word), form, idesc.find_problems(one))
         taken += bool(known)
     assert 60 < taken < 540
 
 
-def _took(text: Any, word: int) -> bool:
+def _is_accepted(text: Any, word: int) -> bool:
     try:
         bind(text, hex(word))
     except LayoutError:
@@ -321,13 +321,13 @@ def test_a_text_takes_the_ids_of_its_vector() -> None:
         issue = text.family.issue
         if not (issue and issue.factors) or issue.sparse or ".collector" in text.ptx:
             continue
-        kind = idesc.kind(issue.kind)
-        for scale, code in kind.part("scale_type").codes.items():
+        kind = idesc.get_kind(issue.kind)
+        for scale, code in kind.get_field("scale_type").codes.items():
             for name, sf_id in ((name, sf_id) for name in ("sfa_id", "sfb_id") for sf_id in range(4)):
-                word = kind.part(name).field.put(bind(text).word.word, sf_id)
-                word = kind.part("scale_type").field.put(word, code)
+                word = kind.get_field(name).field.put(bind(text).word.word, sf_id)
+                word = kind.get_field("scale_type").field.put(word, code)
                 meant = sf_id in ptx.IDS[issue.factors] and (scale == "ue8m0" or issue.factors == "4X")
-                assert _took(text, word) == meant, (text.ptx, name, sf_id, scale)
+                assert _is_accepted(text, word) == meant, (text.ptx, name, sf_id, scale)
                 compared += 1
     assert compared == 2 * 8 * (3 + 3 + 2 * 4)
 
@@ -339,8 +339,8 @@ def test_masks_of_random_words() -> None:
         if n % 3:  # spans that alternate within the mask
             word = word & ~(0xFFFF << 40) | given % 16 << 40 | given // 16 % 16 << 48
         m, wide = (32, 64, 128)[n % 3], (64, 128, 256)[n // 3 % 3]
-        assert zeromask.ZeroMask(word).bits(m, wide) == ptx.zeroed(word, m, wide).astype(int).tolist(), hex(word)
-        assert not any(zeromask.ZeroMask(word & ~(1 << 39)).bits(m, wide))
+        assert zeromask.ZeroMask(word).expand_bits(m, wide) == ptx.zeroed(word, m, wide).astype(int).tolist(), hex(word)
+        assert not any(zeromask.ZeroMask(word & ~(1 << 39)).expand_bits(m, wide))
 
 
 # the matrix descriptor ------------------------------------------------------------------------------------------------
@@ -354,14 +354,14 @@ def test_the_fields_of_the_descriptor() -> None:
         assert mode.name not in ptx.BOUNDARY or mode.pattern_bytes == ptx.BOUNDARY[mode.name]
         for major, size in zip(("MN", "K"), ptx.ATOMS[mode.name], strict=True):
             for bits in (4, 8, 16, 32):
-                assert TCGEN05.allows(bits, major, mode) == (major in ptx.majors(bits, mode.name))
+                assert TCGEN05.allows_elements(bits, major, mode) == (major in ptx.majors(bits, mode.name))
                 if size:
                     t = 128 // bits
                     scaled = (size[0] * t, size[1]) if major == "MN" else (size[0], size[1] * t)
-                    assert mode.atom(bits, major) == scaled
+                    assert mode.get_atom_size(bits, major) == scaled
 
 
-def _canonical(major: str, swizzle: str, bits: int, *, lbo: int, sbo: int, mn: int, k: int) -> Any:
+def _compute_canonical(major: str, swizzle: str, bits: int, *, lbo: int, sbo: int, mn: int, k: int) -> Any:
     """Byte of every element of a canonical layout (element strides, LBO and SBO in bytes), swizzled."""
     t = 128 // bits
     inner, strides = ptx.canonical(major, swizzle, t, lbo * 8 // bits, sbo * 8 // bits)
@@ -390,8 +390,10 @@ def test_the_canonical_layouts_are_what_a_descriptor_reads() -> None:
                 for lbo, sbo in ((2048, 1024), (4096, 8192), (128, 256)):
                     seen = View(128, 256 // bits, bits, major, TCGEN05)
                     word = code << 61 | 1 << 46 | sbo >> 4 << 32 | lbo >> 4 << 16
-                    read = reads_many(np.array([word], np.uint64), seen, TCGEN05)[0]
-                    assert np.array_equal(read, _canonical(major, swizzle, bits, lbo=lbo, sbo=sbo, mn=128, k=seen.k)), (
+                    read = compute_many_addresses(np.array([word], np.uint64), seen, TCGEN05)[0]
+                    assert np.array_equal(
+                        read, _compute_canonical(major, swizzle, bits, lbo=lbo, sbo=sbo, mn=128, k=seen.k)
+                    ), (
                         swizzle,
                         bits,
                     )

@@ -6,7 +6,7 @@ import pytest
 
 from lanescope.app import hardware
 from lanescope.render.template import Templates, fill_lines
-from tests.shipped import ROOT
+from tests.release import ROOT
 
 LOOP = "for (;;) {\n  $body\n  ${more}\n}  // ${count}u of $all"
 

@@ -11,33 +11,33 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.hardware import evidence, tensor, tensor_moves, tensor_probes, verify
-from lanescope.app.hardware.device import target_of
-from lanescope.app.hardware.tensor import Job, Move, Multiply
-from lanescope.app.hardware.tensor_reference import Simulated
+from lanescope.app.hardware import evidence, tensor_memory, tensor_moves, tensor_probes, verification
+from lanescope.app.hardware.device import get_compile_target
+from lanescope.app.hardware.tensor_memory import MmaOperation, MoveOperation, TensorJob
+from lanescope.app.hardware.tensor_simulation import SimulatedTensorDevice
 from lanescope.blackwell.tmem import operands
 from lanescope.ptx.pattern import Pattern
 from lanescope.ptx.table import tmem as rows
 from tests.ptxas import assembler, nvrtc
 
-Told = tensor_moves.Told
+Told = tensor_moves.ProbeResult
 
 
-def _wrong(found: Any) -> list[str]:
+def _list_failed(found: Any) -> list[str]:
     return [one.key for one in found if one.ran != one.agreed]
 
 
 def test_every_probe_finds_the_maps_in_a_simulation() -> None:
-    device = Simulated()
+    device = SimulatedTensorDevice()
     found = [
-        *tensor_moves.run(device),
-        *tensor_probes.d_codes(device),
-        *tensor_probes.a_codes(device),
-        *tensor_probes.descriptors(device, 2),
-        *tensor_probes.metadata(device),
-        *tensor_probes.types(device),
+        *tensor_moves.run_moves(device),
+        *tensor_probes.probe_d(device),
+        *tensor_probes.probe_a(device),
+        *tensor_probes.probe_descriptors(device, 2),
+        *tensor_probes.probe_metadata(device),
+        *tensor_probes.probe_types(device),
     ]
-    assert _wrong(found) == [] and sum(one.ran for one in found) > 1_500_000
+    assert _list_failed(found) == [] and sum(one.ran for one in found) > 1_500_000
     keys = {one.key for one in found}
     assert {f"tcgen05.{verb}.{move.shape}" for verb in ("ld", "st") for move in rows.MOVES} <= keys
     assert {f"tcgen05.cp.{shape}" for shape in rows.COPIES} | {"tcgen05.shift"} <= keys
@@ -45,9 +45,12 @@ def test_every_probe_finds_the_maps_in_a_simulation() -> None:
 
 
 def test_scale_factors_are_found_byte_by_byte() -> None:
-    device = Simulated()
-    found = [*tensor_probes.scales(device, ("mxf8f6f4",), 2), *tensor_probes.scales(device, ("mxf4nvf4",), 1)]
-    assert _wrong(found) == [] and {one.key for one in found} == {
+    device = SimulatedTensorDevice()
+    found = [
+        *tensor_probes.probe_scales(device, ("mxf8f6f4",), 2),
+        *tensor_probes.probe_scales(device, ("mxf4nvf4",), 1),
+    ]
+    assert _list_failed(found) == [] and {one.key for one in found} == {
         f"scale_{side}, {kind}"
         for side in "ab"
         for kind in ("mxf8f6f4 1X, id 0", "mxf8f6f4 1X, id 1", "mxf4nvf4 2X, id 0", "mxf4nvf4 4X, id 0")
@@ -57,8 +60,8 @@ def test_scale_factors_are_found_byte_by_byte() -> None:
 def test_a_changed_map_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulation obeys the changed map, the probe judges by the right one."""
 
-    class Crossed(Simulated):
-        def move(self, one: Move, memory: Any, loaded: Any, stored: Any) -> None:
+    class Crossed(SimulatedTensorDevice):
+        def move(self, one: MoveOperation, memory: Any, loaded: Any, stored: Any) -> None:
             crossed = {"16x256b": "(g:8 t:4) (r:x e:2 h:2) -> (h g) (r t e)"}
             shape = one.access.shape
             if shape in crossed and not one.access.packed:
@@ -66,47 +69,47 @@ def test_a_changed_map_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
                 one = replace(one, access=replace(one.access, pattern=Pattern.parse(crossed[shape], x=x)))
             super().move(one, memory, loaded, stored)
 
-        def tensor(self, job: Job) -> Any:
+        def tensor(self, job: TensorJob) -> Any:
             after, registers = super().tensor(job)
-            if isinstance(job.operation, Multiply) and job.operation.mma.place.letter == "F":
+            if isinstance(job.operation, MmaOperation) and job.operation.mma.place.letter == "F":
                 after = np.roll(after, 16, axis=2)  # the other half of every quarter
             return after, registers
 
     device = Crossed()
-    assert set(_wrong(tensor_moves.run(device))) == {"tcgen05.ld.16x256b", "tcgen05.st.16x256b"}
-    assert set(_wrong(tensor_probes.d_codes(device))) == {"D, layout F"}
-    assert set(_wrong(tensor_probes.a_codes(device))) == {"A in tensor memory, layout F"}
+    assert set(_list_failed(tensor_moves.run_moves(device))) == {"tcgen05.ld.16x256b", "tcgen05.st.16x256b"}
+    assert set(_list_failed(tensor_probes.probe_d(device))) == {"D, layout F"}
+    assert set(_list_failed(tensor_probes.probe_a(device))) == {"A in tensor memory, layout F"}
     right = operands.SCALES
     pattern = right.replace("(c l)", "(l c)")
     monkeypatch.setattr(operands, "SCALES", pattern)
     jobs: list[Any] = []
 
-    class Kept(Simulated):
-        def tensor(self, job: Job) -> Any:
+    class Kept(SimulatedTensorDevice):
+        def tensor(self, job: TensorJob) -> Any:
             made = super().tensor(job)
             jobs.append(made)
             return made
 
-    list(tensor_probes.scales(Kept(), ("mxf4",), 1))
+    list(tensor_probes.probe_scales(Kept(), ("mxf4",), 1))
     monkeypatch.setattr(operands, "SCALES", right)
 
     class Replayed:
-        def tensor(self, job: Job) -> Any:
+        def tensor(self, job: TensorJob) -> Any:
             return jobs.pop(0)
 
-    assert _wrong(tensor_probes.scales(Replayed(), ("mxf4",), 1)) != []
+    assert _list_failed(tensor_probes.probe_scales(Replayed(), ("mxf4",), 1)) != []
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
-@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 def test_the_kernels_of_the_probe_assemble() -> None:
     """One of each kind of operation is compiled whole, every statement of the others inside one kernel a CTA group."""
     chosen: dict[str, Any] = {}
-    for one in tensor_probes.operations():
+    for one in tensor_probes.list_operations():
         kind = type(one).__name__
-        if isinstance(one, Multiply):
+        if isinstance(one, MmaOperation):
             kind += f" {one.kind.name} {one.form} {one.idesc.sparse} {one.a is None} {one.ctas}"
-        elif isinstance(one, Move):
+        elif isinstance(one, MoveOperation):
             kind += f" {one.access.verb} {one.access.shape} {one.access.packed}"
             if one.access.registers > 8:
                 continue
@@ -116,13 +119,13 @@ def test_the_kernels_of_the_probe_assemble() -> None:
     assert len(chosen) > 50
     for ctas in (1, 2):
         ops = [one for one in chosen.values() if one.ctas == ctas]
-        text = tensor.kernel(ops[0])
+        text = tensor_memory.render_kernel(ops[0])
         code = ops[0].code
         assert text.count(code) == 1
         bodies = "\n".join(f"{{\n{one.code}\n}}" for one in ops)
         ptx, log = nvrtc.compile_ptx(text.replace(code, bodies), "sm_100a")
         assert not log and ptx.count("tcgen05.mma") >= 9 // ctas
-        status, said = assembler.judged(ptx, "sm_100a")
+        status, said = assembler.judge_text(ptx, "sm_100a")
         assert status == 0, said[:2000]
 
 
@@ -138,8 +141,8 @@ def test_a_kernel_orders_what_it_does(form: str) -> None:
     """PTX ISA 9.1, 9.7.16.5 to 7: allocate when the peer is there and give the permit back; fence what was stored for
     the async proxy; wait, fence and meet before what another thread does; free when no one reads any more.
     """
-    given = tensor_probes.word_of("f16", 128, 64, form)
-    text = tensor.kernel(Multiply(given, form, 0, 0, {"d": 0}))
+    given = tensor_probes.encode_idesc("f16", 128, 64, form)
+    text = tensor_memory.render_kernel(MmaOperation(given, form, 0, 0, {"d": 0}))
     meet = MEET[2 if form.endswith("2") else 1]
     across = ["tcgen05.fence::before_thread_sync", *meet, "tcgen05.fence::after_thread_sync"]
     assert re.findall(ORDER, text) == [
@@ -168,24 +171,28 @@ def test_a_kernel_orders_what_it_does(form: str) -> None:
 
 
 def test_a_probe_that_ends_takes_no_other_with_it() -> None:
-    class Broken(Simulated):
-        def tensor(self, job: Job) -> Any:
-            if isinstance(job.operation, Multiply):
+    class Broken(SimulatedTensorDevice):
+        def tensor(self, job: TensorJob) -> Any:
+            if isinstance(job.operation, MmaOperation):
                 raise RuntimeError("CUDA_ERROR_ILLEGAL_INSTRUCTION: an illegal instruction was encountered")
             return super().tensor(job)
 
-    found = tensor_probes.run(Broken())
+    found = tensor_probes.run_probes(Broken())
     ended = [key for key in found if "ended" in key]
     assert ended[0] == (
-        "tensor_probes.d_codes ended: CUDA_ERROR_ILLEGAL_INSTRUCTION: an illegal instruction was encountered"
+        "tensor_probes.probe_d ended: CUDA_ERROR_ILLEGAL_INSTRUCTION: an illegal instruction was encountered"
     )
     assert len(ended) == 6 and all(found[key] == {"ran": 1, "agreed": 0} for key in ended)
     assert found["tcgen05.shift"]["agreed"] == found["tcgen05.shift"]["ran"] > 0
-    assert evidence.failures({"results": {}, "tcgen05": found}) == [f"{key}: 0 of 1" for key in ended]
+    assert evidence.list_failures({"results": {}, "tcgen05": found}) == [f"{key}: 0 of 1" for key in ended]
 
 
 def test_other_devices_skip_it_with_the_reason() -> None:
-    assert verify.skipped("sm_90a") == {"tcgen05": "tcgen05 needs sm_100a, sm_103a or sm_110a; this device is sm_90a."}
-    assert verify.skipped("sm_100a") == {}
-    assert [target_of({"compute_capability": one}) for one in ("10.0", "10.3", "11.0")] == list(tensor.TARGETS)
+    assert verification.list_skipped_parts("sm_90a") == {
+        "tcgen05": "tcgen05 needs sm_100a, sm_103a or sm_110a; this device is sm_90a."
+    }
+    assert verification.list_skipped_parts("sm_100a") == {}
+    assert [get_compile_target({"compute_capability": one}) for one in ("10.0", "10.3", "11.0")] == list(
+        tensor_memory.TARGETS
+    )
     assert "tcgen05" in evidence.PARTS and "tcgen05" in evidence.METHODS

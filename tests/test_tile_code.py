@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lanescope import reader
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.tiles import code, umma_code
 from lanescope.tiles.copy import TiledCopy, tiled_copy
 from lanescope.tiles.tiled_mma import tiled_mma
@@ -32,14 +32,14 @@ UMMAS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def found(text: str, kind: str) -> dict[str, Any]:
+def parse_code(text: str, kind: str) -> dict[str, Any]:
     """What the reader makes of code: the body of a question about the tile."""
-    (facts,) = (one.facts for one in reader.read(text).found if one.kind == kind)
+    (facts,) = (one.facts for one in reader.recognise_text(text).found if one.kind == kind)
     body: dict[str, Any] = facts["body"]
     return body
 
 
-def made_by(text: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+def run_python(text: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What a user's Python makes; there the only package is lanescope, not this folder."""
     for name in ("layouts", "app"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -48,7 +48,7 @@ def made_by(text: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     return scope["made"]
 
 
-def same(one: Any, other: Any) -> bool:
+def is_same(one: Any, other: Any) -> bool:
     """Whether two tiles put every element into the same thread and value."""
     return all(
         np.array_equal(one.operand(name).rows, other.operand(name).rows)
@@ -58,39 +58,46 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("given", MMAS)
-@pytest.mark.parametrize("write", [code.cute_cpp, code.cute_python])
+@pytest.mark.parametrize("write", [code.render_cute_cpp, code.render_cute_python])
 def test_the_code_of_a_tiled_mma_is_read_as_that_tiled_mma(given: tuple[Any, ...], write: Any) -> None:
     made = tiled_mma(*given)
     if text := write(made):
-        body = found(text, "tiled_mma")
+        body = parse_code(text, "tiled_mma")
         again = tiled_mma(body["atom"], body["atom_layout"], body["permutation"], made.tile)
-        assert same(again, made) and again.threads == made.threads
+        assert is_same(again, made) and again.threads == made.threads
 
 
 def test_every_tiled_mma_here_has_cxx_and_three_have_an_operation_of_the_dsl() -> None:
-    assert all(code.cute_cpp(tiled_mma(*given)) for given in MMAS)
-    assert [bool(code.cute_python(tiled_mma(*given))) for given in MMAS] == [True, True, False, True, True, False]
+    assert all(code.render_cute_cpp(tiled_mma(*given)) for given in MMAS)
+    assert [bool(code.render_cute_python(tiled_mma(*given))) for given in MMAS] == [
+        True,
+        True,
+        False,
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("given", MMAS)
 def test_the_python_of_a_tiled_mma_makes_it(given: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     made = tiled_mma(*given)
-    assert same(made_by(code.lanescope_python(made, given[0]), monkeypatch), made)
+    assert is_same(run_python(code.render_lanescope_python(made, given[0]), monkeypatch), made)
 
 
 @pytest.mark.parametrize(("text", "more"), UMMAS)
 def test_the_python_of_an_umma_makes_it(text: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     made = tiled_umma(text, **more)
-    again = made_by(umma_code.lanescope_python(made, text), monkeypatch)
+    again = run_python(umma_code.render_lanescope_python(made, text), monkeypatch)
     assert [(one.a, one.b) for one in again.mmas] == [(one.a, one.b) for one in made.mmas]
-    assert same(again, made) and again.umma.word == made.umma.word
+    assert is_same(again, made) and again.umma.word == made.umma.word
 
 
 @pytest.mark.parametrize(("text", "more"), UMMAS)
 def test_the_cxx_of_an_umma_names_its_atom_and_word(text: str, more: dict[str, Any]) -> None:
     made = tiled_umma(text, **more)
-    written = umma_code.cute_cpp(made)
-    assert tiled_umma(found(written, "tiled_mma")["atom"], tile=made.tile).umma.word == made.umma.word
+    written = umma_code.render_cute_cpp(made)
+    assert tiled_umma(parse_code(written, "tiled_mma")["atom"], tile=made.tile).umma.word == made.umma.word
     assert f"instruction descriptor: {made.umma.word}\n" in written
 
 
@@ -105,9 +112,9 @@ def test_the_cxx_of_an_umma_names_its_atom_and_word(text: str, more: dict[str, A
 )
 def test_d_is_loaded_by_the_widest_load_of_its_lanes(m: int, n: int, form: str, load: str) -> None:
     made = tiled_umma(UMMA.format(form, m, n), tile=(m, n, 64))
-    assert umma_code.access(made) == load
+    assert umma_code.format_load_ptx(made) == load
     name, times = ("16dp256b", load.split(".x")[1]) if m == 64 else ("32dp32b", load.split(".x")[1])
-    assert umma_code.load(made) == f"SM100_TMEM_LOAD_{name}{times.removesuffix('.b32')}x"
+    assert umma_code.get_load_name(made) == f"SM100_TMEM_LOAD_{name}{times.removesuffix('.b32')}x"
 
 
 THREADS, VALUES = "(16,8):(8,1)", "(1,8)"
@@ -118,16 +125,16 @@ COPIES: tuple[dict[str, Any], ...] = (
 )
 
 
-def copied(given: dict[str, Any]) -> TiledCopy:
+def build_copy(given: dict[str, Any]) -> TiledCopy:
     return tiled_copy(**given, element_bits=16)
 
 
 @pytest.mark.parametrize("given", COPIES)
 def test_the_code_of_a_tiled_copy_is_read_as_that_tiled_copy(given: dict[str, Any]) -> None:
     """By its layouts of threads and values, and by its map of threads and values over a tiler."""
-    made = copied(given)
-    for thr, val in ((None, None), (read_layout(given["thr_layout"]), read_layout(given["val_layout"]))):
-        again = tiled_copy(**found(code.copy_cpp(made, thr, val), "tiled_copy"))
+    made = build_copy(given)
+    for thr, val in ((None, None), (parse_cute_layout(given["thr_layout"]), parse_cute_layout(given["val_layout"]))):
+        again = tiled_copy(**parse_code(code.render_copy_cpp(made, thr, val), "tiled_copy"))
         for side in ("source", "destination"):
             assert np.array_equal(getattr(again, side).rows, getattr(made, side).rows)
             assert np.array_equal(getattr(again, side).cols, getattr(made, side).cols)
@@ -136,7 +143,7 @@ def test_the_code_of_a_tiled_copy_is_read_as_that_tiled_copy(given: dict[str, An
 @pytest.mark.parametrize("operand", ["a", "b"])
 def test_the_copy_of_an_operand_asks_for_its_tiled_mma(operand: str) -> None:
     made = tiled_copy("SM75_U32x4_LDSM_N", tiled_mma=tiled_mma(*MMAS[0]), operand=operand, element_bits=16)
-    written = code.copy_cpp(made, None, None, operand)
+    written = code.render_copy_cpp(made, None, None, operand)
     assert written == (
         f"auto copy = make_tiled_copy_{operand.upper()}(Copy_Atom<SM75_U32x4_LDSM_N, half_t>{{}}, tiled_mma);\n"
     )

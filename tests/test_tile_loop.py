@@ -11,12 +11,12 @@ from lanescope import find
 from lanescope.app.kit.examples import BODIES
 from lanescope.app.main import create_app
 from lanescope.app.tiles import main_loop_facts, main_loop_page
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import storage
 from lanescope.tiles.copy import tiled_copy
 from lanescope.tiles.loop import feed
-from lanescope.tiles.memory import shared_side
+from lanescope.tiles.memory import make_shared_side
 from lanescope.tiles.tiled_mma import tiled_mma
 from tests.client import Client
 
@@ -24,11 +24,11 @@ HALF = "SM80_16x8x16_F32F16F16F32_TN"
 N, T = "ldmatrix.m8n8.x4.shared.b16", "ldmatrix.m8n8.x4.trans.shared.b16"
 
 
-def rows(inner: str = "K", pitch: int = 128, swizzle: str = "128B") -> Any:
+def build_rows(inner: str = "K", pitch: int = 128, swizzle: str = "128B") -> Any:
     return storage({"kind": "rows", "inner": inner, "pitch_bytes": pitch, "swizzle": swizzle}, 16, "K")
 
 
-def executed(mma: Any, name: str, where: Any, read: Any, load: str, size: tuple[int, int]) -> np.ndarray[Any, Any]:
+def execute_load(mma: Any, name: str, where: Any, read: Any, load: str, size: tuple[int, int]) -> np.ndarray[Any, Any]:
     """[thread][value] of the load's destination: the element that an ldmatrix reads out of bytes of memory."""
     memory = np.full(1 << 17, -1, dtype=np.int64)
     for row in range(size[0]):
@@ -71,8 +71,8 @@ def executed(mma: Any, name: str, where: Any, read: Any, load: str, size: tuple[
 )
 def test_what_arrives_is_what_the_bytes_say(name: str, inner: str, load: str, stored: str, read: str) -> None:
     mma = tiled_mma(HALF, "(2,1,1)", "(32,16,16)", (64, 64, 64))
-    where, other = rows(inner, 128, stored), rows(inner, 128, read)
-    got = executed(mma, name, where, other, load, (64, 64))
+    where, other = build_rows(inner, 128, stored), build_rows(inner, 128, read)
+    got = execute_load(mma, name, where, other, load, (64, 64))
     found = feed(mma, name, where, load, read=None if stored == read else other)
     copy = tiled_copy(load, tiled_mma=mma, operand=name, tile=(64, 64), element_bits=16)
     wanted = copy.destination.rows * 64 + copy.destination.cols
@@ -93,11 +93,11 @@ def test_costs_add_up_to_those_of_each_side() -> None:
     mma = tiled_mma(HALF, "(2,2,1)", "(32,32,16)", (128, 128, 64))
     store = tiled_copy("cp.async", bits=128, thr_layout="(16,8):(8,1)", val_layout="(1,8)", tile=(128, 64))
     for swizzle in ("128B", "64B", "none"):
-        where = rows("K", 128, swizzle)
-        found = feed(mma, "a", where, N, store=store, layout=read_layout("(512,512):(512,1)"))
-        load = shared_side(tiled_copy(N, tiled_mma=mma, operand="a", tile=(128, 64)), where)
+        where = build_rows("K", 128, swizzle)
+        found = feed(mma, "a", where, N, store=store, layout=parse_cute_layout("(512,512):(512,1)"))
+        load = make_shared_side(tiled_copy(N, tiled_mma=mma, operand="a", tile=(128, 64)), where)
         assert (found.wavefronts, found.ideal) == (load.wavefronts, load.ideal)
-        assert found.store is not None and found.store.wavefronts == shared_side(store, where).wavefronts
+        assert found.store is not None and found.store.wavefronts == make_shared_side(store, where).wavefronts
         assert found.sectors is not None and found.sectors.sectors == found.sectors.ideal == 512
         assert {(step.warp, step.step) for step in found.steps} == {(w, k) for w in range(4) for k in range(4)}
     assert found.solution is not None and str(found.solution.swizzle) == "Sw<3,4,3>"
@@ -105,16 +105,16 @@ def test_costs_add_up_to_those_of_each_side() -> None:
 
 def test_a_load_that_faults_and_a_store_that_leaves_gaps() -> None:
     mma = tiled_mma(HALF, "(1,1,1)", "(16,16,16)", (16, 16, 16))
-    faulty = feed(mma, "b", rows("MN", 128), N)
+    faulty = feed(mma, "b", build_rows("MN", 128), N)
     assert "Thread 1 reads 16 bytes at byte 2, which is not a multiple of 16" in faulty.fault and not faulty.good
-    close = feed(mma, "a", rows("K", 16, "none"), N)
+    close = feed(mma, "a", build_rows("K", 16, "none"), N)
     assert close.overlaps == 15 * 8 and not close.good
 
 
 def test_a_wgmma_reads_by_itself() -> None:
     mma = tiled_mma("SM90_64x64x16_F32F16F16_RS", tile=(64, 64, 64))
-    assert feed(mma, "a", rows(), N).good
-    found = feed(mma, "b", rows(), N)
+    assert feed(mma, "a", build_rows(), N).good
+    found = feed(mma, "b", build_rows(), N)
     assert found.load is None and found.steps == () and found.good
 
 
@@ -154,14 +154,14 @@ def test_a_wgmma_reads_by_itself() -> None:
 )
 def test_what_a_loop_refuses(given: Any, field: str) -> None:
     with pytest.raises(LayoutError) as told:
-        main_loop_facts.loop_facts(given)
+        main_loop_facts.build_loop(given)
     assert told.value.field.startswith(field), told.value
 
 
 def test_the_presets_say_what_they_show() -> None:
     said = {}
     for text, fields in main_loop_page.PRESETS.items():
-        context = main_loop_page.context(fields)
+        context = main_loop_page.build_context(fields)
         found = context["found"]
         said[text] = (found.verdict, found.wavefronts == found.ideal, [one[:60] for one in context["causes"]])
     assert said == {
@@ -197,10 +197,10 @@ def test_chain_and_banks_take_a_whole_loop() -> None:
 
 
 def test_all_of_k_is_its_tiles() -> None:
-    one, all_ = main_loop_facts.loop_facts(dict(BODY)), main_loop_facts.loop_facts({**BODY, "k": 1024})
+    one, all_ = main_loop_facts.build_loop(dict(BODY)), main_loop_facts.build_loop({**BODY, "k": 1024})
     assert one.whole is None and all_.whole is not None and all_.whole.tiles == 16
     assert (all_.whole.wavefronts, all_.whole.mma) == (16 * one.wavefronts, 16 * one.mma)
     assert [stage.count for stage in all_.whole.stages] == [16 * stage.count for stage in one.stages]
-    for answer in (main_loop_facts.loop_facts, main_loop_facts.loop_banks):
+    for answer in (main_loop_facts.build_loop, main_loop_facts.build_loop_banks):
         with pytest.raises(LayoutError, match="k = 100 is not a multiple of the tile's K = 64"):
             answer({**BODY, "k": 100})

@@ -14,19 +14,19 @@ import pytest
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.memory import atoms as atom_views
-from lanescope.app.memory import tiles as tile_views
+from lanescope.app.memory import tile_figure as tile_views
 from lanescope.descriptor.matrix import View, reads
 from lanescope.errors import LayoutError
-from lanescope.shared.swizzle import MODES, Mode, mode
-from lanescope.shared.tile_map import DOWN, UNITS, TileMap, strides
+from lanescope.shared.swizzle import MODES, Mode, get_mode
+from lanescope.shared.tile_map import DOWN, UNITS, TileMap, list_tile_strides
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests.client import Client
-from tests.command import lanescope
+from tests.command import run_lanescope
 
 KINDS = [(bits, major, m) for bits, major, m in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16]
 
 
-def tile_of(
+def build_tile(
     bits: int, major: str, m: Mode, *, across: int = 3, along: int = 2, base: int = 0x1000, order: str = ""
 ) -> Tile:
     wide = m.width_bytes * 8 // bits
@@ -37,7 +37,7 @@ def tile_of(
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_every_cell_is_where_its_element_is(kind: tuple[int, str, Mode]) -> None:
     for down, unit, base, order in product(("", *DOWN), UNITS, (0x1000, 0x1010), ("mn", "k")):
-        tile = tile_of(*kind, base=base, order=order)
+        tile = build_tile(*kind, base=base, order=order)
         if unit == "element" and tile.element_bits < 8:
             continue
         cells = TileMap(tile, down, unit)
@@ -45,9 +45,9 @@ def test_every_cell_is_where_its_element_is(kind: tuple[int, str, Mode]) -> None
         assert cells.rows * cells.cols * cells.span == tile.mn * tile.k == cells.logical.size * cells.span
         for plain, where in (
             (False, tile.address(cells.mn, cells.k) - tile.base),
-            (True, tile.offset_before(cells.mn, cells.k)),
+            (True, tile.compute_offset_before(cells.mn, cells.k)),
         ):
-            place = cells.memory(plain)
+            place = cells.list_cell_offsets(plain)
             assert np.array_equal(place * cells.bits // 8, where) and len(np.unique(place)) == place.size
         assert np.array_equal(np.sort(cells.logical, axis=None), np.arange(cells.logical.size))
         along = cells.k if tile.major == "K" else cells.mn
@@ -55,7 +55,7 @@ def test_every_cell_is_where_its_element_is(kind: tuple[int, str, Mode]) -> None
         count = (tile.k if tile.major == "K" else tile.mn) // cells.span
         assert np.array_equal(ordered[:count], np.arange(count) * cells.span)
         for row, col in ((0, 0), (cells.rows - 1, cells.cols - 1), (cells.rows // 2, cells.cols // 3)):
-            assert cells.cell_of(int(cells.mn[row, col]), int(cells.k[row, col])) == (row, col)
+            assert cells.find_cell(int(cells.mn[row, col]), int(cells.k[row, col])) == (row, col)
         assert np.array_equal(cells.chunk, along // tile.per)
 
 
@@ -65,13 +65,15 @@ def test_strides_join_the_places_that_the_hardware_reads(kind: tuple[int, str, M
     where it is told to be read.
     """
     for across, along, order in product((1, 2, 8), (1, 2, 4), ("mn", "k")):
-        tile = tile_of(*kind, across=across, along=along, order=order)
+        tile = build_tile(*kind, across=across, along=along, order=order)
         word, bits, major = tile.descriptor(), tile.element_bits, tile.major
         for rows in {8, min(tile.mn, 256)}:
-            found = {stride.name: stride for stride in strides(tile, rows)}
+            found = {stride.name: stride for stride in list_tile_strides(tile, rows)}
             for stride in found.values():
                 field = "lbo" if stride.name == "LBO" else "sbo"
-                assert tile.offset_before(stride.mn, stride.k) == stride.bytes == getattr(word, f"{field}_bytes")
+                assert (
+                    tile.compute_offset_before(stride.mn, stride.k) == stride.bytes == getattr(word, f"{field}_bytes")
+                )
                 view = View(rows, tile.step(), bits, major)
                 changed = not np.array_equal(
                     reads(word, view), reads(word.replace(**{f"{field}_encoded": 0x155}), view)
@@ -86,7 +88,7 @@ def test_strides_join_the_places_that_the_hardware_reads(kind: tuple[int, str, M
             )
 
 
-def brackets(svg: str) -> dict[str, list[str]]:
+def find_brackets(svg: str) -> dict[str, list[str]]:
     """The strides drawn, by name, with how their lines look."""
     out: dict[str, list[str]] = {}
     for name, body in re.findall(r'<g [^>]*data-stride="(\w+)">(.*?)</g>', svg):
@@ -98,9 +100,9 @@ def test_the_strides_are_drawn_in_the_tile_and_in_memory() -> None:
     """128×16 M-major with the 128-byte swizzle has two atoms along M: LBO leads to the second, though 64 rows do not
     read it.
     """
-    tile = Tile(16, "MN", mode("128B"), 128, 16)
-    assert brackets(tile_views.tile_figure(tile, None, 64).extra) == {"lbo": ["dashed"] * 2, "sbo": ["solid"] * 2}
-    assert brackets(tile_views.tile_figure(tile, None, 128).extra) == {"lbo": ["solid"] * 2, "sbo": ["solid"] * 2}
+    tile = Tile(16, "MN", get_mode("128B"), 128, 16)
+    assert find_brackets(tile_views.draw_tile(tile, None, 64).extra) == {"lbo": ["dashed"] * 2, "sbo": ["solid"] * 2}
+    assert find_brackets(tile_views.draw_tile(tile, None, 128).extra) == {"lbo": ["solid"] * 2, "sbo": ["solid"] * 2}
     four = {
         ("K", "none"): {"lbo", "sbo"},
         ("K", "64B"): {"sbo"},
@@ -109,17 +111,17 @@ def test_the_strides_are_drawn_in_the_tile_and_in_memory() -> None:
     }
     for (major, name), drawn in four.items():
         for down in DOWN:
-            extra = tile_views.tile_figure(Tile(16, major, mode(name), 128, 64), tile_views.Look(down=down)).extra
-            assert brackets(extra).keys() == drawn, (major, name, down)
+            extra = tile_views.draw_tile(Tile(16, major, get_mode(name), 128, 64), tile_views.TileLook(down=down)).extra
+            assert find_brackets(extra).keys() == drawn, (major, name, down)
 
 
 def test_a_bracket_ends_at_the_cell_that_its_stride_leads_to() -> None:
     for major, name, down in product(("K", "MN"), ("none", "64B"), DOWN):
-        tile = Tile(16, major, mode(name), 64, 64)
-        drawing = tile_views.tile_figure(tile, tile_views.Look(down=down, show="tile"))
+        tile = Tile(16, major, get_mode(name), 64, 64)
+        drawing = tile_views.draw_tile(tile, tile_views.TileLook(down=down, show="tile"))
         (panel,) = drawing.figure.panels
-        for stride in strides(tile, 64):
-            row, col = drawing.map.cell_of(stride.mn, stride.k)
+        for stride in list_tile_strides(tile, 64):
+            row, col = drawing.map.find_cell(stride.mn, stride.k)
             path = re.search(rf'data-stride="{stride.name.lower()}"><path d="([^"]+)"', drawing.extra)
             assert path
             (end,) = re.findall(r"[VH]([\d.]+)", path[1])
@@ -128,11 +130,11 @@ def test_a_bracket_ends_at_the_cell_that_its_stride_leads_to() -> None:
 
 
 def test_cells_carry_the_number_that_was_asked_for() -> None:
-    tile = Tile(16, "K", mode("128B"), 16, 64, base=0x1010)
+    tile = Tile(16, "K", get_mode("128B"), 16, 64, base=0x1010)
     for number, shown in (("logical", "logical"), ("memory", "memory")):
-        drawing = tile_views.tile_figure(tile, tile_views.Look(number=number))
+        drawing = tile_views.draw_tile(tile, tile_views.TileLook(number=number))
         here, memory = drawing.figure.panels
-        wanted = drawing.map.logical if shown == "logical" else drawing.map.memory()
+        wanted = drawing.map.logical if shown == "logical" else drawing.map.list_cell_offsets()
         assert here.texts == [[str(n) for n in row] for row in wanted.tolist()]
         assert memory.texts is not None and memory.category is not None
         flat = [text for row in memory.texts for text in row]
@@ -141,7 +143,7 @@ def test_cells_carry_the_number_that_was_asked_for() -> None:
         empty = [n for n, text in enumerate(flat) if not text]
         assert len(empty) == len(flat) - drawing.place.size and (memory.category.ravel()[empty] == -1).all()
     assert all(
-        panel.texts is None for panel in tile_views.tile_figure(tile, tile_views.Look(number="none")).figure.panels
+        panel.texts is None for panel in tile_views.draw_tile(tile, tile_views.TileLook(number="none")).figure.panels
     )
 
 
@@ -197,12 +199,12 @@ def test_the_state_of_the_picture_is_in_its_address(client: Client) -> None:
 def test_the_command_line_draws_the_same(client: Client) -> None:
     query = {"major": "MN", "swizzle": "128B", "mn": "128", "k": "16", "down": "mn", "number": "memory", "show": "tile"}
     words = [word for name, value in query.items() for word in (f"--{name}", value)]
-    done = lanescope("smem", *words, "-o", "-")
+    done = run_lanescope("smem", *words, "-o", "-")
     assert (
         done.returncode == 0
-        and done.stdout == client.get("/smem.svg", params=query).text == pictures.tile("svg", query)[0].decode()
+        and done.stdout == client.get("/smem.svg", params=query).text == pictures.render_tile("svg", query)[0].decode()
     )
-    assert lanescope("smem", "--unit", "word", "-o", "-").returncode == 2
+    assert run_lanescope("smem", "--unit", "word", "-o", "-").returncode == 2
 
 
 # the page of the atoms ------------------------------------------------------------------------------------------------
@@ -228,19 +230,19 @@ TILES = {
 
 
 def test_all_eight_atoms_and_both_orders_stand_side_by_side() -> None:
-    made = atom_views.context({})
+    made = atom_views.build_context({})
     atoms = {tuple(a["title"].removesuffix("-major").split(", ")): a for _, row in made["atoms"] for a in row}
     assert {key: a["chunks"] for key, a in atoms.items()} == ATOMS
     assert atoms["128B", "K"]["elements"] == "Sw<3,3,3> o (8,64):(64,1)"
     for (name, major), a in atoms.items():
         drawn = re.findall(r">(\d+)</tspan>", a["svg"])
-        tile = tile_of(16, major, mode(name), across=1, along=1, base=0)
-        assert [int(n) for n in drawn] == TileMap(tile, "mn").memory().ravel().tolist(), (name, major)
+        tile = build_tile(16, major, get_mode(name), across=1, along=1, base=0)
+        assert [int(n) for n in drawn] == TileMap(tile, "mn").list_cell_offsets().ravel().tolist(), (name, major)
     assert {c["title"]: {s["name"]: s["chunks"] for s in c["sides"][0]["strides"]} for c in made["cases"]} == TILES
     for c in made["cases"]:
         assert [side["order"] for side in c["sides"]] == ["M or N first", "K first"]
         for side in c["sides"]:
-            assert brackets(side["svg"]).keys() == {s["name"].lower() for s in side["strides"]}
+            assert find_brackets(side["svg"]).keys() == {s["name"].lower() for s in side["strides"]}
         assert [side["usual"] for side in c["sides"]] == ([True, False] if "K-major" in c["title"] else [False, True])
 
 
@@ -253,4 +255,4 @@ def test_the_page_of_the_atoms_opens_from_the_guide_and_takes_its_options(client
         for link in set(re.findall(r'href="(/smem\?[^"]+)"', page.text)):
             assert client.get(unescape(link)).status_code == 200
     with pytest.raises(LayoutError):
-        TileMap(Tile(16, "K", mode("none"), 8, 8), "x")
+        TileMap(Tile(16, "K", get_mode("none"), 8, 8), "x")

@@ -8,11 +8,11 @@ import numpy as np
 import pycute
 import pytest
 
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import storage
 from lanescope.tiles import memory
-from lanescope.tiles.copy import copy_atom, tiled_copy
+from lanescope.tiles.copy import make_copy_atom, tiled_copy
 from lanescope.tiles.tiled_mma import tiled_mma
 from tests.oracle import cutlass, tiled
 
@@ -28,13 +28,13 @@ TURNED: dict[int, Any] = {x: (((4, 8), (16, 2, x)), ((256, 16), (1, 128, 1024)))
 def test_atoms_are_cutlasss_traits(x: int, turned: bool) -> None:
     fragments = (TURNED if turned else STRAIGHT)[x]
     for name, loads in ((f"ldmatrix.m8n8.x{x}", True), (f"stmatrix.m8n8.x{x}", False)):
-        made = copy_atom(f"{name}{'.trans' * turned}.shared.b16", None, 16)
+        made = make_copy_atom(f"{name}{'.trans' * turned}.shared.b16", None, 16)
         sides = (made.source, made.destination) if loads else (made.destination, made.source)
         for ours, (shape, stride) in zip(sides, (ROWS[x], fragments), strict=True):
             want = pycute.Layout(shape, stride)
             assert (ours.modes[0].size, ours.modes[1].size) == (pycute.size(want[0]), pycute.size(want[1]))
             assert all(ours((t, v)) == want(t, v) for t in range(32) for v in range(0, pycute.size(want[1]), 4))
-    assert copy_atom("SM75_U16x8_LDSM_T" if turned else "SM75_U32x4_LDSM_N", None, 16).loads
+    assert make_copy_atom("SM75_U16x8_LDSM_T" if turned else "SM75_U32x4_LDSM_N", None, 16).loads
 
 
 def test_raked_threads_and_values() -> None:
@@ -106,31 +106,31 @@ def test_matrix_copies_of_an_operand(operand: str, name: str, x: int, turned: bo
 
 def test_shared_memory_and_vectors() -> None:
     copy = tiled_copy("cp.async", bits=128, thr_layout="(16,8):(8,1)", val_layout="(1,8)", tile=(128, 64))
-    plain = memory.shared_side(copy, storage({"kind": "rows", "pitch_bytes": 128}, 16, "K"))
+    plain = memory.make_shared_side(copy, storage({"kind": "rows", "pitch_bytes": 128}, 16, "K"))
     assert (plain.access, plain.vector_bits, plain.wavefronts, plain.ways) == ("st.shared.b128", 128, 128, 1)
     assert plain.address[9].tolist()[:9] == [144, 146, 148, 150, 152, 154, 156, 158, 16 * 128 + 144]
-    odd = memory.shared_side(copy, storage({"kind": "rows", "pitch_bytes": 136}, 16, "K"))
+    odd = memory.make_shared_side(copy, storage({"kind": "rows", "pitch_bytes": 136}, 16, "K"))
     assert odd.vector_bits == 64 and "not a multiple of 16" in odd.why
     assert (
-        memory.shared_side(copy, storage({"kind": "rows", "pitch_bytes": 128, "inner": "MN"}, 16, "K")).vector_bits
+        memory.make_shared_side(copy, storage({"kind": "rows", "pitch_bytes": 128, "inner": "MN"}, 16, "K")).vector_bits
         == 16
     )
     loads = tiled_copy("SM75_U32x4_LDSM_N", tiled_mma=tiled_mma(HALF, "(2,2,1)"), operand="a", tile=(128, 64))
-    worse = memory.shared_side(loads, storage({"kind": "rows", "pitch_bytes": 128}, 16, "K"))
+    worse = memory.make_shared_side(loads, storage({"kind": "rows", "pitch_bytes": 128}, 16, "K"))
     assert (worse.ways, worse.wavefronts, worse.ideal) == (8, 2048, 256)
     assert worse.solution is not None and str(worse.solution.swizzle) == "Sw<3,4,3>"
-    free = memory.shared_side(loads, storage({"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"}, 16, "K"))
+    free = memory.make_shared_side(loads, storage({"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"}, 16, "K"))
     assert (free.ways, free.wavefronts, free.solution) == (1, 256, None)
 
 
 def test_global_memory() -> None:
     wide = tiled_copy("universal", bits=128, thr_layout="(16,8):(8,1)", val_layout="(1,8)", tile=(64, 64))
-    row_major, column_major = read_layout("(4096,4096):(4096,1)"), read_layout("(4096,4096):(1,4096)")
-    good, bad = memory.global_side(wide, row_major), memory.global_side(wide, column_major)
+    row_major, column_major = parse_cute_layout("(4096,4096):(4096,1)"), parse_cute_layout("(4096,4096):(1,4096)")
+    good, bad = memory.count_global_sectors(wide, row_major), memory.count_global_sectors(wide, column_major)
     assert (good.sectors, good.ideal, good.vector_bits) == (256, 256, 128)
     assert (bad.vector_bits, bad.sectors > bad.ideal) == (16, True)
     narrow = tiled_copy("universal", bits=16, thr_layout="(16,8):(8,1)", val_layout="(1,8)", tile=(64, 64))
-    assert memory.global_side(narrow, row_major).sectors == 8 * good.sectors
+    assert memory.count_global_sectors(narrow, row_major).sectors == 8 * good.sectors
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from lanescope.app import cli
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.tiles.atoms import atom
-from lanescope.tiles.chained import chained
-from lanescope.tiles.mma import TileOperand, closing_size
+from lanescope.tiles.atoms import make_mma_atom
+from lanescope.tiles.mma import TileOperand, get_closing_size
+from lanescope.tiles.mma_chain import chain_mmas
 from lanescope.tiles.tiled_mma import tiled_mma
 from tests.client import Client
 from tests.oracle import cutlass, tiled
@@ -28,19 +28,19 @@ PERMUTATIONS: dict[int, tuple[Any, ...]] = {  # of a dimension of 32 or 64: size
 }
 
 
-def spelled(tiler: Any) -> str:
+def format_tiler(tiler: Any) -> str:
     if tiler is None or isinstance(tiler, int):
         return "_" if tiler is None else f"_{tiler}"
     return f"{tiler[0]}:{tiler[1]}".replace(" ", "")
 
 
-def instruction_of(shape: str, bits: int) -> Instruction:
+def find_instruction(shape: str, bits: int) -> Instruction:
     """Some mma of a shape whose multiplicands have these bits."""
     products = (i for i in catalog.instructions() if i.family.name == "mma" and i.shape == shape)
     return next(i for i in products if i.operands["a"].element.bits == bits and "product" not in i.operands["a"].axes)
 
 
-def same(found: TileOperand, ids: list[int], first: Any, second: Any) -> None:
+def is_same(found: TileOperand, ids: list[int], first: Any, second: Any) -> None:
     rows, cols = (second, first) if found.name == "b" else (first, second)
     assert found.thread_ids.tolist() == ids
     assert np.array_equal(found.rows, rows) and np.array_equal(found.cols, cols), found.name
@@ -48,7 +48,7 @@ def same(found: TileOperand, ids: list[int], first: Any, second: Any) -> None:
 
 @pytest.mark.parametrize("shape,bits", sorted(cutlass.MMA))
 def test_every_warp_atom_with_atom_layouts_and_permutations(shape: str, bits: int) -> None:
-    found = instruction_of(shape, bits)
+    found = find_instruction(shape, bits)
     sizes = tuple(found.sizes[dim] for dim in "mnk")
     rng = np.random.default_rng([len(shape), bits, *sizes])
     for _ in range(3):
@@ -68,11 +68,11 @@ def test_every_warp_atom_with_atom_layouts_and_permutations(shape: str, bits: in
             max(size * int(rng.choice((1, 2))), 128 * (tiler is not None))
             for size, tiler in zip(own, tilers, strict=True)
         )
-        made = tiled_mma(found.ptx, f"{atoms[0]}:{atoms[1]}", f"({','.join(map(spelled, tilers))})", tile)
+        made = tiled_mma(found.ptx, f"{atoms[0]}:{atoms[1]}", f"({','.join(map(format_tiler, tilers))})", tile)
         assert made.threads == 32 * reached and made.idle == 0
         for name, tv in zip("abc", cutlass.MMA[shape, bits], strict=True):
             want = tiled.operand(name, tv, sizes, thr_id=WARP, atoms=atoms, tilers=tilers, tile=tile)
-            same(made.operand(name), *want)
+            is_same(made.operand(name), *want)
 
 
 @pytest.mark.parametrize("sides", ["row.row", "row.col", "col.row", "col.col"])
@@ -87,7 +87,7 @@ def test_quad_pairs(sides: str, d: str, atoms: Any) -> None:
         cutlass.QUAD_C[d],
     )
     for name, tv in zip("abc", layouts, strict=True):
-        same(
+        is_same(
             made.operand(name),
             *tiled.operand(
                 name, tv, (8, 8, 4), thr_id=((4, 2), (1, 16)), atoms=atoms, tilers=(None,) * 3, tile=(32, 32, 8)
@@ -114,7 +114,7 @@ def test_warpgroups(n: int, bits: int, types: str, groups: int) -> None:
             )
             every = 128 if tv[1][0] == 0 else 1
             found = made.operand(name)
-            same(found, ids[::every], first[::every], second[::every])
+            is_same(found, ids[::every], first[::every], second[::every])
             assert found.shared == (every == 128) and bool(found.registers) != found.shared
 
 
@@ -137,7 +137,7 @@ def test_the_layout_is_the_map() -> None:
             extents = (found.col_count, found.row_count) if name == "b" else (found.row_count, found.col_count)
             first, second = (found.cols, found.rows) if name == "b" else (found.rows, found.cols)
             threads, values = found.layout.modes
-            index = threads.indices()[:, None] + values.indices()[None, :]
+            index = threads.list_indices()[:, None] + values.list_indices()[None, :]
             assert np.array_equal(index, first + extents[0] * second), (text, name)
     assert str(tiled_mma(HALF).a.layout) == "((4,8),((2,2,2),(1,1))):((32,1),((16,8,128),(0,0)))"
 
@@ -169,21 +169,25 @@ def test_flash_attentions_chain() -> None:
     for qk, pv in ((HALF, HALF), ("SM90_64x64x16_F32F16F16_SS", "SM90_64x128x16_F32F16F16_RS")):
         wide = "SM90" in qk
         atoms = "(1,1,1)" if wide else "(4,1,1)"
-        told = chained(tiled_mma(qk, atoms, None, (64, 64, 64)), tiled_mma(pv, atoms, None, (64, 128, 64)))
+        told = chain_mmas(tiled_mma(qk, atoms, None, (64, 64, 64)), tiled_mma(pv, atoms, None, (64, 128, 64)))
         assert told.same_thread and told.identity
-    swapped = chained(tiled_mma(HALF, "(4,1,1)", None, (128, 64, 64)), tiled_mma(HALF, "(4,1,1)", None, (128, 64, 64)))
+    swapped = chain_mmas(
+        tiled_mma(HALF, "(4,1,1)", None, (128, 64, 64)), tiled_mma(HALF, "(4,1,1)", None, (128, 64, 64))
+    )
     assert swapped.same_thread and not swapped.identity and swapped.order is not None
     assert sorted(swapped.order) == list(range(64))
     f8 = tiled_mma("SM89_16x8x32_F32E4M3E4M3F32_TN", "(4,1,1)", None, (64, 64, 64))
-    told = chained(f8, f8)
+    told = chain_mmas(f8, f8)
     assert (told.elements, told.stay, told.in_warp, told.order) == (4096, 1024, 4096, None)
     with pytest.raises(LayoutError, match="shared memory"):
-        chained(f8, tiled_mma("SM90_64x64x16_F32F16F16_SS", tile=(64, 64, 64)))
+        chain_mmas(f8, tiled_mma("SM90_64x64x16_F32F16F16_SS", tile=(64, 64, 64)))
     parts = tiled_mma(HALF, "(1,1,2)", None, (16, 32, 32))  # two warps hold C, each a sum over half of K
     with pytest.raises(LayoutError, match="partial sum") as told:
-        chained(parts, tiled_mma(HALF, "(1,1,2)", None, (16, 8, 32)))
+        chain_mmas(parts, tiled_mma(HALF, "(1,1,2)", None, (16, 8, 32)))
     assert (told.value.code, told.value.field) == ("no_chain", "first")
-    assert chained(tiled_mma(HALF, "(1,1,1)", None, (16, 32, 32)), tiled_mma(HALF, "(1,1,2)", None, (16, 8, 32))).stay
+    assert chain_mmas(
+        tiled_mma(HALF, "(1,1,1)", None, (16, 32, 32)), tiled_mma(HALF, "(1,1,2)", None, (16, 8, 32))
+    ).stay
 
 
 @pytest.mark.parametrize(
@@ -218,9 +222,9 @@ def test_what_does_not_fit_is_named(given: Any, field: str, why: str) -> None:
 
 
 def test_atoms_come_from_rows() -> None:
-    assert atom(HALF).instruction is find("mma.m16n8k16.row.col.f32.f16.f16.f32")
-    assert str(atom(HALF).layouts["b"]) == "((4,8),(2,2)):((16,1),(8,64))"
-    assert str(atom("mma.m8n8k4.col.col.f32.f16.f16.f32").threads) == "(4,2):(1,16)"
+    assert make_mma_atom(HALF).instruction is find("mma.m16n8k16.row.col.f32.f16.f16.f32")
+    assert str(make_mma_atom(HALF).layouts["b"]) == "((4,8),(2,2)):((16,1),(8,64))"
+    assert str(make_mma_atom("mma.m8n8k4.col.col.f32.f16.f16.f32").threads) == "(4,2):(1,16)"
 
 
 GAPS = {"atom": "SM80_16x8x8_F32F16F16F32_TN", "permutation": "Tile<16:1,(2,16):(1,8),8>", "atom_layout": "(4,1,1)"}
@@ -230,7 +234,7 @@ def test_a_tile_that_is_left_out_is_the_least_that_closes(client: Client) -> Non
     """tile_shape is the permutation's sizes: 16 × 32 × 8. (2,16):(1,8) takes N = 0 1 8 9 … 120 121 first and 2 3 …
     after 128; four atoms of 16 take 64 rows."""
     made = tiled_mma(GAPS["atom"], GAPS["atom_layout"], GAPS["permutation"])
-    assert (made.shape, made.tile, closing_size(made)) == ((16, 32, 8), (64, 128, 8), (64, 128, 8))
+    assert (made.shape, made.tile, get_closing_size(made)) == ((16, 32, 8), (64, 128, 8), (64, 128, 8))
     assert np.unique(made.c.rows.astype(np.int64) * 128 + made.c.cols).size == 64 * 128
     told = client.post("/api/v1/tiles/mma", json=GAPS).json()
     assert (told["shape"], told["tile"]) == ([16, 32, 8], [64, 128, 8])
@@ -240,7 +244,7 @@ def test_a_tile_that_is_left_out_is_the_least_that_closes(client: Client) -> Non
     )
     assert said in told["notes"]
     arguments = ["tiles", "mma", GAPS["atom"], "--atom-layout", "(4,1,1)", "--permutation", GAPS["permutation"]]
-    done = CliRunner().invoke(cli.attach(), arguments)
+    done = CliRunner().invoke(cli.build_cli(), arguments)
     assert done.exit_code == 0 and "tile 64×128×8" in done.output and said in done.output
     plain = client.post("/api/v1/tiles/mma", json={"atom": HALF, "permutation": "(32,32,16)"}).json()
     assert not any("tile_shape" in note for note in plain["notes"])
@@ -261,7 +265,7 @@ def test_a_tile_that_no_threads_registers_hold_says_so(
     assert [note for note in told["notes"] if "at most 255" in note and (said or "") in note] == told["notes"]
     assert bool(told["notes"]) is bool(said)
     named = "x".join(map(str, tile))
-    done = CliRunner().invoke(cli.attach(), ["tiles", "mma", HALF, "--tile", named])
+    done = CliRunner().invoke(cli.build_cli(), ["tiles", "mma", HALF, "--tile", named])
     page = client.get("/tiles/mma", params={"atom": HALF, "tile": named}).text
     assert all(("at most 255" in text) is bool(said) for text in (done.output, page))
     assert (told["registers"] > 255) is bool(said)

@@ -11,16 +11,16 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from lanescope.app.kit.maps import script
-from lanescope.app.kit.maps.bench import Held
+from lanescope.app.kit.maps import script_data
+from lanescope.app.kit.maps.bench import HolderMap
 from lanescope.app.tiles import bench, chains, forms, main_loop_page, presets, state, tiled_copy_facts, tiled_copy_page
-from lanescope.app.tiles.facts import chain_facts, mma_of
-from lanescope.app.tiles.tiled_copy_maps import copy_bench, tma_bench
-from lanescope.reader import read
-from lanescope.tiles import bulkcode, shades
+from lanescope.app.tiles.facts import build_chain, parse_mma
+from lanescope.app.tiles.tiled_copy_maps import build_copy_bench, build_tma_bench
+from lanescope.reader import recognise_text
+from lanescope.tiles import bulk_code, shades
 from lanescope.tiles.bulk import is_tma
 from lanescope.tiles.mma import TiledMMA
-from lanescope.tiles.shades import Shade
+from lanescope.tiles.shades import TileShade
 from tests.client import Client
 
 ODD = {
@@ -33,11 +33,11 @@ THREADS = [one for one in presets.PRESETS if not one.name.startswith("umma")]  #
 CASES = [*(one.fields for one in THREADS), ODD]
 
 
-def made_of(fields: dict[str, str]) -> TiledMMA:
-    return mma_of(forms.mma_body(forms.given(fields, forms.MMA)))
+def build_tiled_mma(fields: dict[str, str]) -> TiledMMA:
+    return parse_mma(forms.build_mma_body(forms.parse_fields(fields, forms.MMA)))
 
 
-def sent(page: str) -> Any:
+def parse_page_data(page: str) -> Any:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     assert found
     return json.loads(found[1].replace("<\\/", "</"))
@@ -46,8 +46,8 @@ def sent(page: str) -> Any:
 @pytest.mark.parametrize("fields", CASES, ids=lambda fields: f"{fields['atom']} {fields['tile']}")
 def test_what_the_script_gets_is_the_map(fields: dict[str, str]) -> None:
     """First elements and steps add up to every element of every thread; digits are those of the threads and values."""
-    made = made_of(fields)
-    data = bench.page_data(made, bench.base(fields), bench.base(fields))
+    made = build_tiled_mma(fields)
+    data = bench.build_page_data(made, bench.make_base_state(fields), bench.make_base_state(fields))
     for name, told in data["operands"].items():
         op = made.operand(name)
         cells = np.add.outer(np.array(told.first), np.array(told.steps))
@@ -61,16 +61,16 @@ def test_what_the_script_gets_is_the_map(fields: dict[str, str]) -> None:
 
 
 def test_shades_are_what_they_are_called() -> None:
-    made = made_of(presets.PRESETS[1].fields)
-    found = shades.of_operand(made, made.c)
+    made = build_tiled_mma(presets.PRESETS[1].fields)
+    found = shades.list_operand_shades(made, made.c)
     threads, values = np.array([0, 45, 127]), np.array([0, 5, 31])
-    assert found["warp"].of_cells(threads, values).tolist() == [0, 1, 3]
-    assert found["group"].of_cells(threads, values).tolist() == [0, 3, 7]
-    assert found["lane"].of_cells(threads, values).tolist() == [0, 1, 3]
-    assert found["register"].of_cells(threads, values).tolist() == [0, 5, 31]
-    assert shades.of_operand(made, made.a)["register"].of_cells(threads, values).tolist() == [0, 2, 15]
-    assert found["k"].of_cells(threads, values).tolist() == [-1, -1, -1]
-    assert "k" in shades.shades(made) and "warpgroup" not in shades.shades(made)
+    assert found["warp"].number_cells(threads, values).tolist() == [0, 1, 3]
+    assert found["group"].number_cells(threads, values).tolist() == [0, 3, 7]
+    assert found["lane"].number_cells(threads, values).tolist() == [0, 1, 3]
+    assert found["register"].number_cells(threads, values).tolist() == [0, 5, 31]
+    assert shades.list_operand_shades(made, made.a)["register"].number_cells(threads, values).tolist() == [0, 2, 15]
+    assert found["k"].number_cells(threads, values).tolist() == [-1, -1, -1]
+    assert "k" in shades.list_shades(made) and "warpgroup" not in shades.list_shades(made)
 
 
 def test_a_page_says_what_people_ask_of_a_tile(client: Client) -> None:
@@ -83,8 +83,8 @@ def test_a_page_says_what_people_ask_of_a_tile(client: Client) -> None:
 
 
 @pytest.mark.parametrize("one", presets.PRESETS, ids=lambda one: one.name)
-def test_every_preset_opens_and_is_marked(client: Client, one: presets.Preset) -> None:
-    answer = client.get(presets.address(one))
+def test_every_preset_opens_and_is_marked(client: Client, one: presets.MmaPreset) -> None:
+    answer = client.get(presets.link_preset(one))
     assert answer.status_code == 200
     marked = re.findall(r'aria-current="true">([^<]+)<small>', answer.text)
     assert [unescape(text) for text in marked] == [one.kernel]
@@ -115,8 +115,8 @@ def test_what_does_not_fit_is_said_in_the_words_of_the_form(client: Client, quer
 
 
 def test_an_address_is_read_and_written_back() -> None:
-    made = made_of({})
-    base = bench.base(forms.MMA)
+    made = build_tiled_mma({})
+    base = bench.make_base_state(forms.MMA)
     query = {
         "colour": "value",
         "label": "register",
@@ -129,11 +129,11 @@ def test_an_address_is_read_and_written_back() -> None:
         "sel": "a:0-15,8-9",
         "view": "m:0-32",
     }
-    chosen, notices = state.read(made, base, query)
+    chosen, notices = state.parse_state(made, base, query)
     assert notices == [] and chosen.warps == "1,3" and chosen.n == state.ALL and chosen.view == "m:0-32,n:0-64,k:0-32"
-    again, _ = state.read(made, base, dict(re.findall(r"(\w+)=([^&]*)", chosen.query(base))))
+    again, _ = state.parse_state(made, base, dict(re.findall(r"(\w+)=([^&]*)", chosen.format_query(base))))
     assert again == chosen
-    assert chosen.threads(made) == {36, 37, 38, 39, 100, 101, 102, 103}
+    assert chosen.find_threads(made) == {36, 37, 38, 39, 100, 101, 102, 103}
     wrong = (
         ("colour", "q"),
         ("k", "2"),
@@ -147,7 +147,7 @@ def test_an_address_is_read_and_written_back() -> None:
         ("label", "lane"),
     )
     for name, value in wrong:
-        same, said = state.read(made, base, {name: value})
+        same, said = state.parse_state(made, base, {name: value})
         assert same == base and len(said) == 1 and said[0].startswith(f"{name} ‘{value}’"), name
 
 
@@ -163,9 +163,9 @@ def test_what_is_chosen_is_drawn(client: Client) -> None:
 
 
 def test_only_what_differs_stands_in_the_address() -> None:
-    base = bench.base(forms.defaults({"atom": "x"}, forms.MMA))
+    base = bench.make_base_state(forms.get_defaults({"atom": "x"}, forms.MMA))
     assert (base.atom, base.tile) == (forms.MMA["atom"], "")
-    assert urlencode({"a": 1}) == "a=1" and base.query(base) == "" and base.query(base, k=1) == "k=1"
+    assert urlencode({"a": 1}) == "a=1" and base.format_query(base) == "" and base.format_query(base, k=1) == "k=1"
 
 
 # code and pictures ----------------------------------------------------------------------------------------------------
@@ -174,8 +174,8 @@ def test_only_what_differs_stands_in_the_address() -> None:
 @pytest.mark.parametrize("fields", CASES, ids=lambda fields: f"{fields['atom']} {fields['tile']}")
 def test_the_code_makes_this_tiled_mma(fields: dict[str, str]) -> None:
     """CuTe's C++ and Python are read back by the reader as the same maps; Lanescope's Python runs."""
-    made = made_of(fields)
-    parts = dict(bench.code_parts(made, fields["atom"]))
+    made = build_tiled_mma(fields)
+    parts = dict(bench.build_code_parts(made, fields["atom"]))
     assert "CuTe, C++" in parts
     ran: dict[str, Any] = {}
     exec(parts["Lanescope, Python"], ran)
@@ -183,9 +183,9 @@ def test_the_code_makes_this_tiled_mma(fields: dict[str, str]) -> None:
     for title in ("CuTe, C++", "CuTe DSL, Python"):
         if title not in parts:
             continue
-        found = next(one for one in read(parts[title]).found if one.kind == "tiled_mma")
+        found = next(one for one in recognise_text(parts[title]).found if one.kind == "tiled_mma")
         body = {name: value for name, value in found.facts["body"].items() if value is not None}
-        again = mma_of({**body, "tile": list(made.tile)})
+        again = parse_mma({**body, "tile": list(made.tile)})
         for name in "abc":
             assert (again.operand(name).rows == made.operand(name).rows).all(), (title, name)
             assert (again.operand(name).cols == made.operand(name).cols).all(), (title, name)
@@ -193,7 +193,7 @@ def test_the_code_makes_this_tiled_mma(fields: dict[str, str]) -> None:
 
 def test_every_form_of_the_picture(client: Client) -> None:
     query = {"tile": "32x32x16", "atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)"}
-    made = made_of(query)
+    made = build_tiled_mma(query)
     lines = client.get("/tiles/mma.csv", params=query).text.splitlines()
     assert lines[0] == "operand,thread,warp,lane,value,register,row,col"
     held = {tuple(line.split(",")) for line in lines[1:]}
@@ -230,8 +230,8 @@ def test_options_of_the_picture_that_do_not_fit(client: Client, query: str, fiel
 def test_fp8_needs_k_reordered() -> None:
     """In the order that is offered, the thread of each element of A holds that element of C."""
     asked = chains.PRESETS["FlashAttention-3, fp8"]
-    found = chain_facts(chains.body(asked))
-    first, second = (mma_of(chains.body(asked)[name]) for name in ("first", "second"))
+    found = build_chain(chains.build_body(asked))
+    first, second = (parse_mma(chains.build_body(asked)[name]) for name in ("first", "second"))
     assert found.verdict == "in_warp" and found.k_order is not None
     assert sorted(found.k_order) == list(range(128)) and found.k_order[:8] == [0, 1, 8, 9, 2, 3, 10, 11]
     owner = np.full((128, 128), -1)
@@ -242,7 +242,7 @@ def test_fp8_needs_k_reordered() -> None:
 
 def test_the_chain_page_says_its_verdict(client: Client) -> None:
     said = {}
-    for text, href, _ in chains.presets(chains.FIELDS):
+    for text, href, _ in chains.list_presets(chains.FIELDS):
         page = client.get(href)
         assert page.status_code == 200
         found = re.search(r"<h2>(.*?)</h2>", page.text)
@@ -267,11 +267,11 @@ BULK = [name for name, fields in tiled_copy_page.PRESETS.items() if is_tma(field
 
 @pytest.mark.parametrize("name", [name for name in tiled_copy_page.PRESETS if name not in BULK])
 def test_the_script_of_a_copy_gets_its_maps(name: str) -> None:
-    given = tiled_copy_page.body(tiled_copy_page.PRESETS[name])
-    made = tiled_copy_facts.copy_of(given)
-    bench_ = copy_bench(made, tiled_copy_facts.sides(made, given)[0])
+    given = tiled_copy_page.build_body(tiled_copy_page.PRESETS[name])
+    made = tiled_copy_facts.parse_tiled_copy(given)
+    bench_ = build_copy_bench(made, tiled_copy_facts.build_cost_sides(made, given)[0])
     for one in bench_.maps:
-        told, held = script.data(one), getattr(made, one.name)
+        told, held = script_data.build_tile_data(one), getattr(made, one.name)
         cells = np.add.outer(np.array(told.first), np.array(told.steps))
         assert told.cells is None and (cells == held.rows * made.tile[1] + held.cols).all()
         assert np.bincount(cells.reshape(-1)).max() == told.copies
@@ -280,19 +280,27 @@ def test_the_script_of_a_copy_gets_its_maps(name: str) -> None:
 def test_maps_that_do_not_add_up_are_sent_whole_and_pictured_the_same() -> None:
     """A value that one holder lacks: the cells themselves are sent, and the colour of nobody's cell is none."""
     cell = np.array([[0, 3], [1, -1], [2, 5]])
-    one = Held(
-        "x", "X", "", rows=2, cols=3, cell=cell, element_bits=16, shades={"warp": Shade("thread", 1, 3)}, group=(0, 1)
+    one = HolderMap(
+        "x",
+        "X",
+        "",
+        rows=2,
+        cols=3,
+        cell=cell,
+        element_bits=16,
+        shades={"warp": TileShade("thread", 1, 3)},
+        group=(0, 1),
     )
-    told, held = script.data(one), one.cells()
+    told, held = script_data.build_tile_data(one), one.find_first_holders()
     assert told.cells == [0, 3, 1, -1, 2, 5] and told.first == []
     assert held.thread.tolist() == [[0, 1, 2], [0, -1, 2]] and held.value.tolist() == [[0, 0, 0], [1, -1, 1]]
-    assert one.numbers("warp", held)[0].tolist() == [[0, 1, 2], [0, -1, 2]]
-    assert one.lines(1, "V") == [("V0", "(0,1)")]
+    assert one.colour_numbers("warp", held)[0].tolist() == [[0, 1, 2], [0, -1, 2]]
+    assert one.list_registers(1, "V") == [("V0", "(0,1)")]
 
 
 def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
     said = {}
-    for text, href, _ in tiled_copy_page.presets(tiled_copy_page.FIELDS):
+    for text, href, _ in tiled_copy_page.list_presets(tiled_copy_page.FIELDS):
         page = client.get(href)
         assert page.status_code == 200, text
         assert next(unescape(one) for one in re.findall(r'aria-current="true">([^<]+)</a>', page.text)) == text
@@ -307,7 +315,7 @@ def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
         "Transposed reads of global memory": ["32-way bank conflicts"],
     }
     worst = unescape(
-        client.get(tiled_copy_page.address(tiled_copy_page.PRESETS["ldmatrix.x4 of A, rows without a swizzle"])).text
+        client.get(tiled_copy_page.link_copy(tiled_copy_page.PRESETS["ldmatrix.x4 of A, rows without a swizzle"])).text
     )
     assert "1024 wavefronts for the tile, 128 without conflicts" in worst
     link = re.search(r'href="([^"]*)">Apply the 128B swizzle', worst)
@@ -319,8 +327,8 @@ def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
 @pytest.mark.parametrize("name", BULK)
 def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, name: str) -> None:
     fields = tiled_copy_page.PRESETS[name]
-    made = tiled_copy_facts.tma_of(tiled_copy_page.body(fields))
-    bench_ = tma_bench(made)
+    made = tiled_copy_facts.parse_tma_copy(tiled_copy_page.build_body(fields))
+    bench_ = build_tma_bench(made)
     tile, shared = bench_.maps
     assert [one.cell.shape for one in bench_.maps] == [(made.tile[0] * made.tile[1] // 8, 8)] * 2
     base = int(made.address.min()) // 128 * 128
@@ -331,21 +339,23 @@ def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, n
             assert shared.told["r"].flat[there] == row and shared.told["c"].flat[there] == col
             for colour in bench_.colours:
                 assert tile.of_cells[colour].numbers[row, col] == shared.of_cells[colour].numbers.flat[there]
-    page = unescape(client.get(tiled_copy_page.address(fields)).text)
+    page = unescape(client.get(tiled_copy_page.link_copy(fields)).text)
     assert ("TMA cannot copy this tile" in page) == bool(made.rules)
     assert all(rule.code in page and rule.message in page for rule in made.rules)
     if made.rules:
         assert "cuTensorMapEncodeTiled" not in page
         return
     call = page[page.index("CUtensorMap map;") : page.index("// byte in shared")]
-    told = next(one for one in read(call).found if one.kind == "tensor_map")
+    told = next(one for one in recognise_text(call).found if one.kind == "tensor_map")
     assert told.facts["box"] == [*made.box] and told.facts["swizzle"] == made.swizzle
-    starts = ", ".join(f"{{{byte}, {x}, {y}}}" for byte, x, y in bulkcode.starts(made))
+    starts = ", ".join(f"{{{byte}, {x}, {y}}}" for byte, x, y in bulk_code.list_box_starts(made))
     assert f"{{{starts}}}" in page
     scope: dict[str, Any] = {}
     exec(page[page.index("from lanescope import tma_copy") : page.index("made.address  #")], scope)
     assert np.array_equal(scope["made"].address, made.address) and scope["made"].multicast == made.multicast
-    picture = client.get(tiled_copy_page.address(fields).replace("/tiles/copy?", "/tiles/copy.csv?")).text.splitlines()
+    picture = client.get(
+        tiled_copy_page.link_copy(fields).replace("/tiles/copy?", "/tiles/copy.csv?")
+    ).text.splitlines()
     assert len(picture) == 1 + made.address.size
     assert picture[1 + made.tile[1]].split(",")[:5] == [
         "1",
@@ -358,9 +368,9 @@ def test_a_tiled_copy_is_shown_from_its_print(client: Client) -> None:
     """layout_tv over tiler_mn, as print shows a TiledCopy: the same page as of the TiledMMA's operand."""
     tv = "((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))"
     given = {"atom": tiled_copy_page.LDSM, "tile": "64x64", "layout_tv": tv, "tiler_mn": "(32,16)"}
-    made = tiled_copy_facts.copy_of(tiled_copy_page.body({**tiled_copy_page.EMPTY, **given}))
-    other = tiled_copy_facts.copy_of(
-        tiled_copy_page.body({**tiled_copy_page.PRESETS["ldmatrix.x4 of A, 128B swizzle"], "stored": "none"})
+    made = tiled_copy_facts.parse_tiled_copy(tiled_copy_page.build_body({**tiled_copy_page.EMPTY, **given}))
+    other = tiled_copy_facts.parse_tiled_copy(
+        tiled_copy_page.build_body({**tiled_copy_page.PRESETS["ldmatrix.x4 of A, 128B swizzle"], "stored": "none"})
     )
     assert np.array_equal(made.source.rows, other.source.rows)
     page = unescape(client.get("/tiles/copy", params=given).text)
@@ -402,9 +412,9 @@ def test_every_form_of_a_copys_picture(client: Client) -> None:
         "pitch_bytes": "128",
         "swizzle": "128B",
     }
-    given = tiled_copy_page.body(tiled_copy_page.asked_of(query))
-    made = tiled_copy_facts.copy_of(given)
-    held, _ = tiled_copy_facts.sides(made, given)
+    given = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
+    made = tiled_copy_facts.parse_tiled_copy(given)
+    held, _ = tiled_copy_facts.build_cost_sides(made, given)
     assert held
     head, *lines = client.get("/tiles/copy.csv", params=query).text.splitlines()
     assert head == "side,thread,warp,lane,value,access,row,col,byte,bank"
@@ -461,7 +471,7 @@ def test_options_of_those_pictures_that_do_not_fit(client: Client, path: str, fi
 
 def test_each_stage_of_a_main_loop_opens_its_tiled_copy(client: Client) -> None:
     """The same wavefronts: those of a stage are those of its TiledCopy, whatever fields the loop was asked with."""
-    for text, href, _ in main_loop_page.presets(main_loop_page.FIELDS):
+    for text, href, _ in main_loop_page.list_presets(main_loop_page.FIELDS):
         answer = client.get(href)
         found = r'href="(/tiles/copy[^"]*)">([\w.]+)\s*</a></td>\s*<td[^>]*>. (\d+)'
         rows = re.findall(found, answer.text)

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lanescope.app.hardware import boxes
+from lanescope.app.hardware import tma_boxes
 from lanescope.descriptor import matrix as descriptor
 from lanescope.descriptor import verify
 from lanescope.descriptor.matrix import View
-from lanescope.reader.code.tensor_maps import tensor_maps
+from lanescope.reader.code.tensor_maps import find_tensor_maps
 from lanescope.shared import storage, tma
 
 H200 = json.loads((Path(__file__).parents[1] / "layouts/evidence/nvidia_h200.json").read_text())["boxes"]
@@ -26,7 +26,7 @@ cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_TYPE, RANK, p, dims, stride
 """
 
 
-def call(one: boxes.Map) -> str:
+def render_call(one: tma_boxes.TensorMap) -> str:
     """A map as the code that makes it."""
     words = {
         "DIMS": one.dims,
@@ -43,9 +43,9 @@ def call(one: boxes.Map) -> str:
 
 def test_the_device_ran_every_case_and_agreed() -> None:
     wanted: dict[str, int] = {}
-    for load in boxes.loads():
+    for load in tma_boxes.generate_loads():
         wanted[f"load: {load.key}"] = wanted.get(f"load: {load.key}", 0) + 1
-    for rule, _ in boxes.offered():
+    for rule, _ in tma_boxes.generate_maps():
         wanted[f"rule: {rule}"] = wanted.get(f"rule: {rule}", 0) + 1
     assert {key: row["ran"] for key, row in H200.items()} == wanted
     assert all(row["agreed"] == row["ran"] for row in H200.values())
@@ -55,18 +55,18 @@ def test_the_device_ran_every_case_and_agreed() -> None:
 
 def test_the_reader_says_of_code_what_the_device_showed() -> None:
     """The maps that were loaded and offered, as code: the same storage, the same refusals."""
-    for load in list(boxes.loads())[::9]:
-        (found,) = tensor_maps(call(load.map))
+    for load in list(tma_boxes.generate_loads())[::9]:
+        (found,) = find_tensor_maps(render_call(load.map))
         assert not found.problems
-        assert found.storage == tma.storage(load.map.box, load.map.bits, load.map.swizzle, load.map.strides)
-    for _, one in list(boxes.offered())[::40]:
+        assert found.storage == tma.make_box_storage(load.map.box, load.map.bits, load.map.swizzle, load.map.strides)
+    for _, one in list(tma_boxes.generate_maps())[::40]:
         told = {
             code
-            for code, _ in tma.refused(
+            for code, _ in tma.find_refusals(
                 one.bits, one.dims, one.strides, box=one.box, steps=one.steps, swizzle=one.swizzle
             )
         }
-        (found,) = tensor_maps(call(one)) or (None,)
+        (found,) = find_tensor_maps(render_call(one)) or (None,)
         if found is not None and len(one.dims) <= tma.MOST_RANK:
             assert {p.code for p in found.problems} - {"tma_stride_in_elements"} == told, one
 
@@ -74,19 +74,21 @@ def test_the_reader_says_of_code_what_the_device_showed() -> None:
 def test_what_a_load_leaves_is_counted_once_and_the_rest_untouched() -> None:
     """The expectation that the device is held to: every byte of the box once, everything else as it was."""
     rng = np.random.default_rng(3)
-    for load in boxes.loads():
-        memory = np.maximum(boxes.memory_of(load.map, rng), 1)
-        memory[memory == boxes.UNTOUCHED] = 1
-        image = load.expected(memory, 0x800)
-        assert int((image != boxes.UNTOUCHED).sum()) == load.map.box_bytes, load
-        assert (image[-tma.ALIGNED :] == boxes.UNTOUCHED).all() and (image[: load.offset] == boxes.UNTOUCHED).all()
+    for load in tma_boxes.generate_loads():
+        memory = np.maximum(tma_boxes.fill_random_memory(load.map, rng), 1)
+        memory[memory == tma_boxes.UNTOUCHED] = 1
+        image = load.compute_expected(memory, 0x800)
+        assert int((image != tma_boxes.UNTOUCHED).sum()) == load.map.box_bytes, load
+        assert (image[-tma.ALIGNED :] == tma_boxes.UNTOUCHED).all() and (
+            image[: load.offset] == tma_boxes.UNTOUCHED
+        ).all()
 
 
 @pytest.mark.parametrize("fault", [None, 0, -1])
 def test_one_wrong_byte_of_shared_memory_is_seen(fault: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that leaves what is expected agrees; with one byte changed, in the box or behind it, it does not."""
-    load = next(one for one in boxes.loads() if one.key == "panels")
-    memory = boxes.memory_of(load.map, np.random.default_rng(5))
+    load = next(one for one in tma_boxes.generate_loads() if one.key == "panels")
+    memory = tma_boxes.fill_random_memory(load.map, np.random.default_rng(5))
 
     class Device:
         class cupy:  # noqa: N801
@@ -96,13 +98,13 @@ def test_one_wrong_byte_of_shared_memory_is_seen(fault: int | None, monkeypatch:
 
         @staticmethod
         def box(*_: object, **__: object) -> tuple[np.ndarray, int]:
-            image = load.expected(memory, 0x400)
+            image = load.compute_expected(memory, 0x400)
             if fault is not None:
                 image[fault] ^= 1
             return image, 0x400
 
-    monkeypatch.setattr(boxes.Map, "encoded", lambda self, address: b"map")
-    assert boxes.loaded(Device, load, np.random.default_rng(5)) == (fault is None)
+    monkeypatch.setattr(tma_boxes.TensorMap, "encode", lambda self, address: b"map")
+    assert tma_boxes.run_load(Device, load, np.random.default_rng(5)) == (fault is None)
 
 
 @pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
@@ -110,12 +112,12 @@ def test_a_box_narrower_than_its_swizzle_is_read_by_that_swizzles_descriptor(swi
     """Rows keep the swizzle's pitch, so half a box is a right operand: it was called unreadable once."""
     wide = tma.WIDTHS[swizzle]
     inner = max(wide // 2, 32) if wide > 32 else 32
-    spec = tma.storage((inner // 2, 64), 16, swizzle, base=0x400, inner="K")
+    spec = tma.make_box_storage((inner // 2, 64), 16, swizzle, base=0x400, inner="K")
     assert spec["pitch_bytes"] == wide
     seen = View(64, 16, 16, "K")
     stored = storage.storage(spec, 16, "K")
     steps = [
-        verify.verify(descriptor.encode(0x400 + 2 * k, 16, 8 * wide, 0, swizzle), seen, stored, mn=0, k=k).match
+        verify.verify(descriptor.encode_wgmma(0x400 + 2 * k, 16, 8 * wide, 0, swizzle), seen, stored, mn=0, k=k).match
         for k in range(0, inner // 2, 16)
     ]
     assert steps and all(steps)
@@ -123,7 +125,7 @@ def test_a_box_narrower_than_its_swizzle_is_read_by_that_swizzles_descriptor(swi
 
 def test_a_stride_says_which_rule_it_breaks() -> None:
     def told(stride: int) -> list[str]:
-        return [said for code, said in tma.refused(16, (64, 64), (stride,), box=(64, 64)) if code == "tma_stride"]
+        return [said for code, said in tma.find_refusals(16, (64, 64), (stride,), box=(64, 64)) if code == "tma_stride"]
 
     assert told(128) == [] == told((1 << 40) - 16)
     assert [s.partition("; ")[2] for s in told(200)] == ["it must be a multiple of 16."]

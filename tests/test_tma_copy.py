@@ -9,7 +9,7 @@ import pytest
 
 from lanescope import tma_copy
 from lanescope.app.tiles import tiled_copy_facts
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import storage
 from lanescope.tiles.copy import tiled_copy
@@ -18,7 +18,7 @@ LOAD, SHARED = "SM90_TMA_LOAD", "SM90_TMA_LOAD_MULTICAST"
 BITS = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
 
 
-def canonical(mn: int, k: int, swizzle: str = "128B", major: str = "K", base: int = 0, bits: int = 16) -> Any:
+def build_canonical(mn: int, k: int, swizzle: str = "128B", major: str = "K", base: int = 0, bits: int = 16) -> Any:
     given = {"kind": "canonical", "mn": mn, "k": k, "swizzle": swizzle, "major": major, "base": base}
     return storage(given, bits, major)
 
@@ -37,7 +37,7 @@ def canonical(mn: int, k: int, swizzle: str = "128B", major: str = "K", base: in
 def test_boxes_write_the_tile(rows: int, cols: int, swizzle: str, major: str, bits: int, ctas: int) -> None:
     """Each CTA writes its boxes row by row, the swizzle XORs the 16-byte chunk: every byte is where the storage has
     its element, and each CTA has written its share."""
-    where = canonical(rows, cols, swizzle, major, 1024, bits)
+    where = build_canonical(rows, cols, swizzle, major, 1024, bits)
     made = tma_copy(
         SHARED if ctas > 1 else LOAD, tile=(rows, cols), where=where, element_bits=bits, major=major, multicast=ctas
     )
@@ -72,14 +72,14 @@ def test_boxes_write_the_tile(rows: int, cols: int, swizzle: str, major: str, bi
             "tma_major",
         ),
         ({"where": storage({"kind": "cute", "layout": "Sw<1,2,4> o (64,64):(64,1)"}, 16, "K")}, "tma_swizzle"),
-        ({"where": canonical(64, 64), "atom": SHARED, "multicast": 3}, "tma_multicast"),
-        ({"where": canonical(64, 64), "layout": "(64,4097):(4097,1)"}, "tma_stride"),
+        ({"where": build_canonical(64, 64), "atom": SHARED, "multicast": 3}, "tma_multicast"),
+        ({"where": build_canonical(64, 64), "layout": "(64,4097):(4097,1)"}, "tma_stride"),
         ({"where": storage({"kind": "cute", "layout": "(64,64):(64,2)"}, 16, "K")}, "tma_major"),
     ],
 )
 def test_rules_that_are_broken_have_names(given: dict[str, Any], code: str) -> None:
     if "layout" in given:
-        given = {**given, "layout": read_layout(given["layout"])}
+        given = {**given, "layout": parse_cute_layout(given["layout"])}
     made = tma_copy(given.get("atom", LOAD), tile=(64, 64), **{k: v for k, v in given.items() if k != "atom"})
     assert code in {rule.code for rule in made.rules}
 
@@ -88,7 +88,7 @@ def test_a_swizzle_of_the_tile_lands_elsewhere() -> None:
     tile = {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "tile", "base": 128}
     made = tma_copy(LOAD, tile=(64, 64), where=storage(tile, 16, "K"))
     assert made.wrong == 4096 and made.first == (0, 0)
-    told = tiled_copy_facts.tma_facts(
+    told = tiled_copy_facts.build_tma_copy(
         {
             "atom": SHARED,
             "tile": [128, 64],
@@ -110,8 +110,8 @@ def test_a_swizzle_of_the_tile_lands_elsewhere() -> None:
 )
 def test_other_atoms_are_refused_by_name(atom: str, why: str) -> None:
     with pytest.raises(LayoutError, match=why):
-        tma_copy(atom, tile=(64, 64), where=canonical(64, 64))
+        tma_copy(atom, tile=(64, 64), where=build_canonical(64, 64))
     with pytest.raises(LayoutError, match="one CTA alone"):
-        tma_copy(LOAD, tile=(64, 64), where=canonical(64, 64), multicast=2)
+        tma_copy(LOAD, tile=(64, 64), where=build_canonical(64, 64), multicast=2)
     with pytest.raises(LayoutError, match="issued by one thread"):
         tiled_copy(LOAD, tile=(64, 64), thr_layout="(32,1)")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.workbench import Bench, bench
-from lanescope.workbench.check import Checked, check
+from lanescope.workbench import Bench, build_bench
+from lanescope.workbench.check import CheckReport, check_text
 
 KERNELS = Path(__file__).parent / "kernels"
 
 
-def kernel(name: str, *pairs: tuple[str, str]) -> str:
+def read_kernel(name: str, *pairs: tuple[str, str]) -> str:
     text = (KERNELS / f"{name}.cu").read_text()
     text = text.replace('#include "accumulators.h"\n', (KERNELS / "accumulators.h").read_text())
     for old, new in pairs:
@@ -33,61 +33,70 @@ HALF_OF_B = ("make_map(encode, b, N, K, BN)", "make_map(encode, b, N, K, BN / 2)
 @pytest.mark.parametrize(
     ("text", "verified"),
     [
-        (kernel("one_stage", HALF), 4),  # B alone
-        (kernel("one_stage", HALF, (A, A + A.replace("&sA[0]", "&sA[32 * BK]"))), 8),
-        (kernel("one_stage", HALF, (A, TWICE)), 8),
-        (kernel("one_stage", HALF, (A, TWICE.replace("h < 2", "h < 1"))), 4),
-        (kernel("one_stage", HALF, (A, A + A.replace("&sA[0]", "&sA[16 * BK]"))), 4),  # over the first one
-        (kernel("one_stage", HALF, (A, "")), 4),  # no call at all
-        (kernel("one_stage", ("create_map<BN, BK>", "create_map<16, BK>")), 4),
-        (kernel("ring_of_stages", HALF_OF_B), 12),
-        (kernel("ring_of_stages", HALF_OF_B, (B, B + B.replace("BN * BK]", "BN * BK + 64 * BK]"))), 24),
+        (read_kernel("one_stage", HALF), 4),  # B alone
+        (read_kernel("one_stage", HALF, (A, A + A.replace("&sA[0]", "&sA[32 * BK]"))), 8),
+        (read_kernel("one_stage", HALF, (A, TWICE)), 8),
+        (read_kernel("one_stage", HALF, (A, TWICE.replace("h < 2", "h < 1"))), 4),
+        (read_kernel("one_stage", HALF, (A, A + A.replace("&sA[0]", "&sA[16 * BK]"))), 4),  # over the first one
+        (read_kernel("one_stage", HALF, (A, "")), 4),  # no call at all
+        (read_kernel("one_stage", ("create_map<BN, BK>", "create_map<16, BK>")), 4),
+        (read_kernel("ring_of_stages", HALF_OF_B), 12),
+        (read_kernel("ring_of_stages", HALF_OF_B, (B, B + B.replace("BN * BK]", "BN * BK + 64 * BK]"))), 24),
         (
-            kernel(
+            read_kernel(
                 "ring_of_stages",
                 HALF_OF_B,
                 (B, f"for (int h = 0; h < BN / 64; ++h) {B}".replace("stage * BN * BK", "(stage * BN + h * 64) * BK")),
             ),
             24,
         ),
-        (kernel("ring_of_stages", HALF_OF_B, ("&s.B[stage * BN * BK],", "&s.B[(stage * BN + rank() * 64) * BK],")), 12),
+        (
+            read_kernel(
+                "ring_of_stages", HALF_OF_B, ("&s.B[stage * BN * BK],", "&s.B[(stage * BN + rank() * 64) * BK],")
+            ),
+            12,
+        ),
     ],
 )
 def test_only_boxes_that_are_loaded_are_verified(text: str, verified: int) -> None:
-    found = check(text)
+    found = check_text(text)
     assert found.findings == () and found.steps == verified
     whole = 24 if "load_box" in text else 8
     assert sum(count for _, count in found.unverified) == whole - verified
 
 
 def test_a_box_that_nothing_loads_leaves_the_operand_open() -> None:
-    made = bench(kernel("one_stage", HALF))
+    made = build_bench(read_kernel("one_stage", HALF))
     assert made.verdict == "unknown" and "No verdict for A" in made.detail
     (why,) = [said for said in made.missing if said.startswith("Boxes of A’s tensor map along M")]
     assert "the box has 32 of M and one instruction takes 64" in why and "fill 1 of the tile’s 2 boxes" in why
     assert {one.name: one.verdict for one in made.operands} == {"a": "unknown", "b": "match"}
-    assert bench(kernel("one_stage", HALF), {"boxes.a": "2"}).verdict == "match"  # a person says where the rest lies
+    assert (
+        build_bench(read_kernel("one_stage", HALF), {"boxes.a": "2"}).verdict == "match"
+    )  # a person says where the rest lies
 
 
-def findings(found: Checked) -> list[str]:
+def list_codes(found: CheckReport) -> list[str]:
     return [one.code for one in found.findings]
 
 
 def test_panels_lie_where_the_calls_put_them() -> None:
     """tile_types: two panels of K, a call each. The code's own step over a panel is right where the loads agree."""
-    assert check(kernel("tile_types")).steps == 16
-    straight = kernel("tile_types", ("(chunk / 4) * ST::rows * 128", "(chunk / 4) * 128"))
-    assert set(findings(check(straight))) == {"k_advance_past_atom"}
+    assert check_text(read_kernel("tile_types")).steps == 16
+    straight = read_kernel("tile_types", ("(chunk / 4) * ST::rows * 128", "(chunk / 4) * 128"))
+    assert set(list_codes(check_text(straight))) == {"k_advance_past_atom"}
     # loaded 16 KiB apart and read so
-    apart = kernel("tile_types", ("panel * 64 * 64]", "panel * 128 * 64]"), ("* ST::rows * 128", "* ST::rows * 256"))
-    assert check(apart).findings == () and check(apart).steps == 16
+    apart = read_kernel(
+        "tile_types", ("panel * 64 * 64]", "panel * 128 * 64]"), ("* ST::rows * 128", "* ST::rows * 256")
+    )
+    assert check_text(apart).findings == () and check_text(apart).steps == 16
     # loaded 16 KiB apart and read 8 KiB apart
-    assert bench(kernel("tile_types", ("panel * 64 * 64]", "panel * 128 * 64]"))).verdict == "mismatch"
+    assert build_bench(read_kernel("tile_types", ("panel * 64 * 64]", "panel * 128 * 64]"))).verdict == "mismatch"
 
 
 def test_a_map_that_tma_loads_from_is_its_operands() -> None:
     """attention: three maps whose names say no operand; each tile lies as the map has it that is loaded there."""
-    made = bench(kernel("attention"))
+    made = build_bench(read_kernel("attention"))
     assert [one.stored_why.rpartition(" ")[2] for one in made.operands] == ["tma_q)", "tma_k)", "tma_v)"]
     assert not any(key.key.startswith("storage.") for key in made.assumed)
 
@@ -98,15 +107,15 @@ WORDS = "desc_a: {a:#018x}\ndesc_b: {b:#018x}\n" + READER
 LAYOUT = "{name}: Sw<3,4,3> o smem_ptr[16b]({at}) o ((8,8),(64,1)):((64,512),(1,0))\n"
 
 
-def printed(a: int, b: int, at_a: str, at_b: str) -> Bench:
+def build_printed(a: int, b: int, at_a: str, at_b: str) -> Bench:
     layouts = LAYOUT.format(name="sA", at=at_a) + LAYOUT.format(name="sB", at=at_b)
-    return bench(WORDS.format(a=0x4000004000010000 | a, b=0x4000004000010000 | b) + layouts)
+    return build_bench(WORDS.format(a=0x4000004000010000 | a, b=0x4000004000010000 | b) + layouts)
 
 
 def test_a_first_byte_that_the_layout_says_is_not_assumed() -> None:
-    made = printed(0x40, 0x240, "0x400", "0x2400")
+    made = build_printed(0x40, 0x240, "0x400", "0x2400")
     assert made.verdict == "match" and made.caution == () and "if the word" not in made.headline
-    second = printed(0x42, 0x240, "0x400", "0x2400")  # the word of K step 1
+    second = build_printed(0x42, 0x240, "0x400", "0x2400")  # the word of K step 1
     assert second.verdict == "match" and [s.k for s in second.operands[0].steps] == [16]
 
 
@@ -119,41 +128,41 @@ def test_a_first_byte_that_the_layout_says_is_not_assumed() -> None:
     ],
 )
 def test_a_first_byte_of_the_word_is_named_in_the_headline(at_a: str, at_b: str, headline: str) -> None:
-    made = printed(0x40, 0x240, at_a, at_b)
+    made = build_printed(0x40, 0x240, at_a, at_b)
     assert made.verdict == "match" and made.headline.endswith(f", {headline}")
-    spoilt = printed(0x4040, 0x240, at_a, at_b)
+    spoilt = build_printed(0x4040, 0x240, at_a, at_b)
     assert spoilt.headline.endswith(f"mask the address with 0x3FFFF; this holds {headline}")
     assert len(made.caution) == headline.count("0x") and all("taken from the word" in said for said in made.caution)
     text = WORDS.format(a=0x4000004000010040, b=0x4000004000010240)
     layouts = LAYOUT.format(name="sA", at=at_a) + LAYOUT.format(name="sB", at=at_b)
-    assert check(text + layouts).steps == 2 - headline.count("0x")
+    assert check_text(text + layouts).steps == 2 - headline.count("0x")
 
 
 def test_a_number_in_the_code_does_not_confirm_itself() -> None:
     """A descriptor that the code spells out: its start is all that says where the tile begins."""
-    text = kernel("one_stage", ("shared_descriptor(a), desc_b", "0x4000004000010040ull, desc_b"))
-    made = bench(text)
+    text = read_kernel("one_stage", ("shared_descriptor(a), desc_b", "0x4000004000010040ull, desc_b"))
+    made = build_bench(text)
     a = next(one for one in made.operands if one.name == "a")
     assert [one.key for one in a.assumed] == ["base.a"]
-    assert any("taken from the word" in reason for reason, _ in check(text).unverified)
+    assert any("taken from the word" in reason for reason, _ in check_text(text).unverified)
 
 
 def test_a_reserved_bit_of_a_printed_word_is_a_caution() -> None:
-    made = printed(0x4040, 0x240, "0x400", "0x2400")
+    made = build_printed(0x4040, 0x240, "0x400", "0x2400")
     assert made.verdict == "match"
     assert (
         made.headline == "The bytes are right; reserved bit 14 is set in A’s descriptor: mask the address with 0x3FFFF"
     )
-    both = printed(0x4040, 0x4240, "0x400", "0x2400")
+    both = build_printed(0x4040, 0x4240, "0x400", "0x2400")
     assert both.caution == ("Reserved bit 14 is set in the descriptors of A and B: mask the address with 0x3FFFF.",)
 
 
 def test_what_a_person_gives_is_no_assumption() -> None:
     """Two boxes, and where each tile begins: said in the request, they are no caution beside the match."""
-    text = kernel("one_stage", HALF, (A, ""))
-    guessed = bench(text)
+    text = read_kernel("one_stage", HALF, (A, ""))
+    guessed = build_bench(text)
     assert guessed.verdict == "match" and any("Boxes of A’s tensor map" in said for said in guessed.caution)
-    assert bench(text, {"boxes.a": "2"}).caution == ()
+    assert build_bench(text, {"boxes.a": "2"}).caution == ()
     words = WORDS.format(a=0x4000004000010040, b=0x4000004000010240)
     layouts = LAYOUT.format(name="sA", at="unset") + LAYOUT.format(name="sB", at="unset")
-    assert bench(words + layouts, {"base.a": "0x400", "base.b": "0x2400"}).caution == ()
+    assert build_bench(words + layouts, {"base.a": "0x400", "base.b": "0x2400"}).caution == ()

@@ -35,7 +35,7 @@ PAGES = (
 )
 
 
-def following(page: str) -> list[str]:
+def list_next_links(page: str) -> list[str]:
     """The addresses under "Next"."""
     found = re.search(r'<nav class="next".*?</nav>', page, re.S)
     return [html.unescape(link) for link in re.findall(r'href="([^"]+)"', found[0])] if found else []
@@ -46,7 +46,7 @@ def test_a_tool_page_says_what_it_answers_and_leads_on(client: Client, path: str
     page = client.get(path).text
     assert len(re.findall(r"<h1\b", page)) == 1 and len(re.findall(r'<p class="lead">[^<]{20}', page)) == 1
     assert re.search(r"<title>[^<]{8,} · Lanescope</title>", page)
-    links = following(page)
+    links = list_next_links(page)
     assert path == "/docs" or len(set(links)) == len(links) >= 2
     for link in links:
         if "backend=" not in link:  # a run takes its time; its own tests run it
@@ -57,14 +57,16 @@ def test_state_is_handed_on(client: Client) -> None:
     """From a figure back to the view it came from; from a chain to its access's conflicts; from there to a tile."""
     view = {"colour": "t", "label": "index", "lanes": "0-3", "pin": "d:1,2"}
     page = client.get("/diagram", params={"ptx": MMA, **view}).text
-    back = next(link for link in following(page) if link.startswith("/i/"))
+    back = next(link for link in list_next_links(page) if link.startswith("/i/"))
     assert {name: value for name, (value,) in parse_qs(urlsplit(back).query).items()} == view
     assert 'name="pin" value="d:1,2"' in page
-    conflicts = next(link for link in following(client.get("/chain").text) if link.startswith("/banks"))
+    conflicts = next(link for link in list_next_links(client.get("/chain").text) if link.startswith("/banks"))
     assert "No bank conflicts" in client.get(conflicts).text
-    crowded = next(link for link in following(client.get("/chain?s_pitch_bytes=128").text) if link.startswith("/banks"))
+    crowded = next(
+        link for link in list_next_links(client.get("/chain?s_pitch_bytes=128").text) if link.startswith("/banks")
+    )
     assert "8-way bank conflicts" in client.get(crowded).text
-    rows = next(link for link in following(client.get("/banks?row_bytes=272&pad=16").text) if "/chain" in link)
+    rows = next(link for link in list_next_links(client.get("/banks?row_bytes=272&pad=16").text) if "/chain" in link)
     assert 's_pitch_bytes" value="288"' in client.get(rows).text
 
 

@@ -8,8 +8,8 @@ import pytest
 from lanescope import find
 from lanescope.errors import LayoutError
 from lanescope.ptx import wmma
-from lanescope.render.reuse import code
-from lanescope.tiles.reuse import reuse
+from lanescope.render.reuse import render_code
+from lanescope.tiles.reuse import match_accumulator
 from tests.client import Client
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -24,7 +24,7 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 )
 def test_reuse_names_the_true_holder(text: str, verdict: str) -> None:
     i = find(text)
-    found = reuse(i, i)
+    found = match_accumulator(i, i)
     assert found.verdict == verdict
     for t in range(32):
         for v in range(found.target.values):
@@ -38,7 +38,7 @@ def test_reuse_names_the_true_holder(text: str, verdict: str) -> None:
 def test_an_order_of_k_leaves_everything_in_its_lane() -> None:
     """With K reordered, lane by lane, A's value takes a D element of its own lane and row, and every column once."""
     i = find(FP8)
-    found = reuse(i, i)
+    found = match_accumulator(i, i)
     assert found.order and sorted(found.order) == list(range(32))
     for t in range(32):
         for v in range(found.target.values):
@@ -48,9 +48,9 @@ def test_an_order_of_k_leaves_everything_in_its_lane() -> None:
 
 def test_a_shuffle_is_code_that_moves_each_value() -> None:
     """D of wmma m8n32k16 lies otherwise than its A: elements cross lanes, and the code's lanes are those of the map."""
-    found = reuse(find("wmma.store.d.row.m8n32k16.f16"), find("wmma.load.a.row.m8n32k16.bf16"))
+    found = match_accumulator(find("wmma.store.d.row.m8n32k16.f16"), find("wmma.load.a.row.m8n32k16.bf16"))
     assert found.verdict == "shuffle" and int(found.stays.sum()) < found.stays.size
-    text = code(found)
+    text = render_code(found)
     assert "__shfl_sync" in text and "{" + ", ".join(str(int(n)) for n in found.lane[0, :, 0]) + "}" in text
 
 
@@ -64,7 +64,7 @@ def test_a_shuffle_is_code_that_moves_each_value() -> None:
 )
 def test_what_cannot_meet_says_why(first: str, second: str, says: str) -> None:
     with pytest.raises(LayoutError, match=says):
-        reuse(find(first), find(second))
+        match_accumulator(find(first), find(second))
 
 
 def test_reuse_over_http(client: Client) -> None:
@@ -164,14 +164,16 @@ def test_sparse_scale_and_address_operands_over_http(client: Client) -> None:
 )
 def test_wmma_alignment(pointer: int, ldm: int, failing: set[str]) -> None:
     op = find("wmma.load.a.row.m16n16k16.f16").operand("a")
-    assert {rule.name for rule in wmma.check(op, pointer, ldm, "row") if not rule.holds} == failing
+    assert {rule.name for rule in wmma.check_pointer(op, pointer, ldm, "row") if not rule.holds} == failing
 
 
 def test_wmma_names_and_strides() -> None:
     i = find("wmma.load.b.col.m32n8k16.s8")
     op = i.operand("b")
-    assert wmma.cpp_fragment(i, op, "col") == "nvcuda::wmma::fragment<matrix_b, 32, 8, 16, signed char, col_major>"
-    assert wmma.default_stride(op, "col") == 16 and wmma.default_stride(op, "row") == 8
+    assert (
+        wmma.format_cpp_fragment(i, op, "col") == "nvcuda::wmma::fragment<matrix_b, 32, 8, 16, signed char, col_major>"
+    )
+    assert wmma.get_default_stride(op, "col") == 16 and wmma.get_default_stride(op, "row") == 8
 
 
 def test_pages_say_what_is_unspecified_measured_and_slow(client: Client) -> None:

@@ -14,8 +14,8 @@ from lanescope.ptx.table.wmma_api import FUNCTIONS
 from tests.client import Client
 
 
-def pages(text: str) -> list[str]:
-    return [topic.page.removeprefix("/guide/") for topic in topics.find(text)]
+def list_pages(text: str) -> list[str]:
+    return [topic.page.removeprefix("/guide/") for topic in topics.find_topics(text)]
 
 
 @pytest.mark.parametrize(
@@ -40,26 +40,26 @@ def pages(text: str) -> list[str]:
     ],
 )
 def test_what_is_found_first(text: str, first: str) -> None:
-    assert pages(text)[0] == first
+    assert list_pages(text)[0] == first
 
 
 def test_a_name_is_whole() -> None:
     """mma_sync is no part of bmma_sync, and a longer opcode is another one."""
-    assert pages("bmma_sync(") == ["bmma_sync"] and "mma_sync" not in pages("bmma_sync")
-    assert topics.named("wgmma.fences") == [] and topics.named("tcgen05.wgmma.fence") == []
+    assert list_pages("bmma_sync(") == ["bmma_sync"] and "mma_sync" not in list_pages("bmma_sync")
+    assert topics.find_named_topics("wgmma.fences") == [] and topics.find_named_topics("tcgen05.wgmma.fence") == []
 
 
 def test_instructions_are_no_topics() -> None:
     for i in catalog.instructions()[::53]:
-        assert topics.named(i.ptx) == [] and pages(i.ptx) == [], i.ptx
-    assert pages("") == pages("0x4000004000010100") == pages("{ % ;") == []
+        assert topics.find_named_topics(i.ptx) == [] and list_pages(i.ptx) == [], i.ptx
+    assert list_pages("") == list_pages("0x4000004000010100") == list_pages("{ % ;") == []
 
 
 def test_every_function_and_ordering_has_a_page() -> None:
     for name in (*(row.name for row in ORDER), *(f.name for f in FUNCTIONS if f.name != "fragment")):
-        assert pages(name)[0] == name
-    assert {topic.page for topic in topics.topics()} == {f"/guide/{slug}" for slug in guide_index.ORDER}
-    assert all(topic.summary.endswith(".") or topic.summary[-1].isalnum() for topic in topics.topics())
+        assert list_pages(name)[0] == name
+    assert {topic.page for topic in topics.list_topics()} == {f"/guide/{slug}" for slug in guide_index.ORDER}
+    assert all(topic.summary.endswith(".") or topic.summary[-1].isalnum() for topic in topics.list_topics())
 
 
 def test_the_search_shows_them(client: Client) -> None:
@@ -85,7 +85,7 @@ def test_addresses_of_instructions_that_are_topics_lead_there(client: Client) ->
 
 def test_the_api(client: Client) -> None:
     every = client.get("/api/v1/topics").json()
-    assert every["count"] == len(every["topics"]) == len(topics.topics())
+    assert every["count"] == len(every["topics"]) == len(topics.list_topics())
     assert (
         client.get("/api/v1/topics", params={"q": "wait_group"}).json()["topics"][0]["page"]
         == "/guide/wgmma.wait_group"
@@ -96,7 +96,7 @@ def test_the_api(client: Client) -> None:
 
 def test_the_guide_lists_every_page_with_its_sentence(client: Client) -> None:
     text = client.get("/guide").text
-    for topic in topics.topics():
+    for topic in topics.list_topics():
         assert f'href="{topic.page}"' in text
 
 
@@ -126,7 +126,9 @@ def test_a_typed_instruction_is_read_word_by_word(client: Client) -> None:
     ],
 )
 def test_an_instruction_leads_to_its_pages(client: Client, ptx: str, related: list[str]) -> None:
-    assert [topic.page.removeprefix("/guide/") for topic in topics.of(catalog.find(ptx))] == related
+    assert [
+        topic.page.removeprefix("/guide/") for topic in topics.find_instruction_topics(catalog.find(ptx))
+    ] == related
     page = client.get(f"/i/{ptx}").text
     assert (
         all(f'href="/guide/{slug}"' in page for slug in related)

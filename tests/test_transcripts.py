@@ -1,4 +1,4 @@
-"""The transcripts of the command line: every verb and option of `lanescope`, used rightly and wrongly, with what it
+"""The transcripts of the command line: every verb and option of `run_lanescope`, used rightly and wrongly, with what it
 prints and its exit status. A transcript is tests/golden/terminal/VERB.txt: write a new command line there, run
 `make golden`, and read the difference.
 """
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.cli import attach
-from tests.command import built, lanescope
+from lanescope.app.cli import build_cli
+from tests.command import build_command, run_lanescope
 
 FOLDER = Path(__file__).parent / "golden" / "terminal"
 LINES = {
@@ -31,13 +31,13 @@ def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):  # type: ignore[no-u
 
     def run(line: str) -> tuple[int, str, str]:
         words = [re.sub(r"^@", f"{tmp_path}/", word) for word in shlex.split(line)]
-        done = lanescope(*words)
+        done = run_lanescope(*words)
         return done.returncode, *(text.replace(f"{tmp_path}/", "@") for text in (done.stdout, done.stderr))
 
     return run
 
 
-def transcribed(text: str, mark: str) -> list[str]:
+def transcribe(text: str, mark: str) -> list[str]:
     """The first lines of a text; what depends on machine, version and clock is left out."""
     text = re.sub(r'("version": ?)"\d+\.\d+\.\d+\w*"', r'\1"…"', text)
     text = re.sub(r'("duration_ms": ?|"seconds": ?|"bytes": ?)[\d.]+|[\d.]+(?= ms$)', r"\1…", text, flags=re.M)
@@ -51,7 +51,7 @@ def test_a_verb_prints_its_transcript(verb: str, typed, tmp_path: Path) -> None:
     out: list[str] = []
     for line in LINES[verb]:
         status, printed, complained = typed(line)
-        out += [f"$ lanescope {line}", f"= {status}", *transcribed(printed, " "), *transcribed(complained, "!"), ""]
+        out += [f"$ lanescope {line}", f"= {status}", *transcribe(printed, " "), *transcribe(complained, "!"), ""]
     out += [f"@{path.name} {path.stat().st_size} bytes" for path in sorted(tmp_path.iterdir()) if path.is_file()]
     path = FOLDER / f"{verb}.txt"
     if os.environ.get("LANESCOPE_GOLDEN") == "write":
@@ -61,7 +61,7 @@ def test_a_verb_prints_its_transcript(verb: str, typed, tmp_path: Path) -> None:
 
 def test_every_verb_and_option_has_a_transcript() -> None:
     """A new verb or option needs a command line of its own."""
-    command = built(attach())
+    command = build_command(build_cli())
     lines = [line for group in LINES.values() for line in group]
     missing = []
     for name, verb in command.commands.items():  # type: ignore[attr-defined]

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from lanescope.app.main import create_app
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
-from lanescope.reader.ttgir import module
+from lanescope.reader.ttgir import parse_module
 from lanescope.tiles.tv import tv
-from lanescope.triton import linear as linear_of
+from lanescope.triton import make_linear_layout as linear_of
 from lanescope.triton.gluon import triton_layout
-from lanescope.triton.linear import from_cute
+from lanescope.triton.linear import linear_from_cute
 from tests.client import Client
 from tests.oracle.triton import Case, answers
 
@@ -24,7 +24,7 @@ BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsP
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
 
 
-class Cases:
+class LayoutCases:
     """Legal layouts by chance, the same in every run."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class Cases:
     def linear(self) -> Case:
         rank = self.random.choice((1, 2))
         size = self.shape(rank, 8, 64)
-        units = [[n if a == axis else 0 for a in range(rank)] for axis in range(rank) for n in _powers(size[axis])]
+        units = [[n if a == axis else 0 for a in range(rank)] for axis in range(rank) for n in _list_powers(size[axis])]
         self.random.shuffle(units)
         lanes, rest = units[:5] + [[0] * rank] * (5 - len(units)), units[5:]
         cut = self.random.randrange(len(rest) + 1)
@@ -139,7 +139,7 @@ class Cases:
         return "linear", params, grown
 
 
-def _powers(size: int) -> list[int]:
+def _list_powers(size: int) -> list[int]:
     return [1 << bit for bit in range(size.bit_length() - 1)]
 
 
@@ -158,7 +158,7 @@ KINDS = {
 
 
 def test_bases_are_tritons() -> None:
-    made = Cases()
+    made = LayoutCases()
     cases = [made.of(kind) for kind, count in KINDS.items() for _ in range(count)]
     for (kind, params, shape), want in zip(cases, answers(cases), strict=True):
         assert want is not None, (kind, params, shape)
@@ -240,7 +240,7 @@ def test_what_gluon_makes_itself() -> None:
     for (_, params, shape), want in zip(cases, answers(cases), strict=True):
         text = f"gl.NVMMASharedLayout.get_default_for({list(shape)}, gl.{params['dtype']}, {params['transposed']})"
         found = triton_layout(text, shape)
-        assert want is not None and found.linear.bases_of()["offset"] == want["offset"], text
+        assert want is not None and found.linear.list_bases()["offset"] == want["offset"], text
     made = triton_layout("gl.PaddedSharedLayout.with_identity_for([[64, 8]], [16, 32], [1, 0])")
     same = triton_layout("#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [16, 32]}>", (16, 32))
     assert made.linear == same.linear and np.array_equal(made.offset, same.offset)
@@ -258,7 +258,7 @@ def test_aliases_over_several_lines_and_comments() -> None:
 #a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
   %0 = ttg.convert_layout %x : tensor<64x32xf16, #a> -> tensor<64x32xf16, #mma>
 """
-    found = module(text)
+    found = parse_module(text)
     assert found is not None and [one.names for one in found.layouts] == [("#mma",), ("#a",)]
     assert (
         triton_layout(found.layouts[1].text, (64, 32)).linear
@@ -299,10 +299,10 @@ def test_cute_and_back() -> None:
         assert made.cute is not None
         held = tv(made.cute, shape)
         assert np.array_equal(held.rows, made.rows) and np.array_equal(held.cols, made.cols)
-        back = from_cute(made.cute, shape)
+        back = linear_from_cute(made.cute, shape)
         names = ("warp", "lane", "register")
         for axis in (0, 1):
-            assert np.array_equal(back.axis(axis, names).reshape(made.threads, -1), made.coords[axis])
+            assert np.array_equal(back.list_coordinates(axis, names).reshape(made.threads, -1), made.coords[axis])
     assert (
         triton_layout("#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>", (16, 64)).cute
         is None
@@ -313,11 +313,11 @@ def test_cute_and_back() -> None:
         ("64:1", "not a thread-value"),
     ):
         with pytest.raises(LayoutError, match=why):
-            from_cute(read_layout(text), (64, 64))
+            linear_from_cute(parse_cute_layout(text), (64, 64))
 
 
 def test_every_element_is_held() -> None:
-    made = Cases()
+    made = LayoutCases()
     for kind in ("blocked", "nvidia_mma", "dot_op of nvidia_mma", "slice", "swizzled_shared", "nvmma_shared"):
         for _ in range(4):
             name, params, shape = made.of(kind)
@@ -325,7 +325,7 @@ def test_every_element_is_held() -> None:
             names = [key for key in ("block", "warp", "lane", "register", "offset") if key in found.bases]
             index = np.zeros((), dtype=np.int64)
             for axis, size in enumerate(shape):
-                index = index * size + found.axis(axis, names)
+                index = index * size + found.list_coordinates(axis, names)
             assert np.unique(index).size == prod(shape)
 
 
@@ -408,17 +408,17 @@ WRONG = (
 )
 
 
-def spelled(kind: str, params: dict[str, str]) -> str:
+def format_layout(kind: str, params: dict[str, str]) -> str:
     words = ", ".join(f"{name} = {value}" for name, value in params.items())
     return kind.replace("{}", "{" + words + "}").replace("{ }", "{" + words + "}").replace("()", f"({words})")
 
 
-def replaced() -> list[str]:
+def make_wrong_layouts() -> list[str]:
     out = [f"gl.PaddedSharedLayout({value}, [[0, 1]], [], [2, 1])" for value in WRONG]
     for kind, params in PARAMETERS.items():
         for name in params:
-            out += [spelled(kind, {**params, name: value}) for value in WRONG]
-            out.append(spelled(kind, {key: value for key, value in params.items() if key != name}))
+            out += [format_layout(kind, {**params, name: value}) for value in WRONG]
+            out.append(format_layout(kind, {key: value for key, value in params.items() if key != name}))
     return out
 
 
@@ -426,8 +426,8 @@ def test_any_value_of_a_parameter_is_read_or_refused() -> None:
     made = refused = 0
     for kind, params in PARAMETERS.items():
         shape = (128,) if "slice" in kind else (2, 2) if "added" in kind or "shared_lin" in kind else (128, 64)
-        triton_layout(spelled(kind, params), shape)
-    for text in replaced():
+        triton_layout(format_layout(kind, params), shape)
+    for text in make_wrong_layouts():
         try:
             found = triton_layout(text, (128,) if "slice" in text else (2, 2) if "offset" in text else (128, 64))
             assert found.offset.size if found.shared else found.coords[0].size
@@ -461,7 +461,7 @@ def test_a_tensor_is_bounded_whatever_its_bases() -> None:
 
 def test_no_text_ends_the_server() -> None:
     client = Client(create_app())
-    texts = replaced()
+    texts = make_wrong_layouts()
     some = random.Random(3).sample(texts, 40)
     for text in (*some, "#ttg.dot_op<{opIdx = [0], parent = " + MMA + "}>", texts[0]):
         for url in ("/api/v1/layouts/triton", "/api/v1/read"):

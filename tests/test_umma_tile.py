@@ -18,11 +18,11 @@ from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.umma_atoms import OPERATIONS, ROWS
 from lanescope.reader import umma as spelled
 from lanescope.tiles import umma_code
-from lanescope.tiles.chained import chained
+from lanescope.tiles.mma_chain import chain_mmas
 from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.umma import TiledUmma, tiled_umma
 from tests.client import Client
-from tests.command import lanescope
+from tests.command import run_lanescope
 from tests.oracle import tiled, umma
 
 CLIENT = Client(create_app())
@@ -32,7 +32,7 @@ PAIR = f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {K}, {K}>"
 NVFP4 = f"SM100_MMA_MXF4_2x1SM_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 256, 256, 16, {K}, {K}>"
 
 
-def made(text: str, tile: Any = None, **more: Any) -> TiledUmma:
+def build_umma(text: str, tile: Any = None, **more: Any) -> TiledUmma:
     return tiled_umma(text, tile=tile, **more)
 
 
@@ -81,7 +81,7 @@ WORDS = {  # what a text says → (CTAs, A in tensor memory, instruction descrip
 
 @pytest.mark.parametrize("text", WORDS, ids=lambda text: text[:40])
 def test_a_text_is_its_atom(text: str) -> None:
-    one = spelled.read(text)
+    one = spelled.parse_umma_text(text)
     assert one and one.atom
     assert (one.atom.ctas, one.atom.tensor_a, str(one.atom.word)) == WORDS[text]
 
@@ -92,13 +92,13 @@ def test_a_text_is_its_atom(text: str) -> None:
 def test_every_atom_is_read_as_it_is_written(row: Any, ending: str, pair: bool) -> None:
     for vector, kind in row.kinds.items():
         wish: dict[str, object] = {"m": 256 if pair else 128, "n": 64, **({"k": str(row.k)} if row.k else {})}
-        whole = row.k or idesc.kind(kind).k * (2 if "SPARSE" in ending else 1)
+        whole = row.k or idesc.get_kind(kind).k * (2 if "SPARSE" in ending else 1)
         factors = {0: "", 2: "2X", 3: "2X", 4: "4X", 6: "4X"}[whole // vector if vector else 0]
         if factors == "2X" and kind == "mxf4nvf4":
             wish["scale_type"] = "ue8m0"
         form = "cta_group::2" if pair else "cta_group::1"
-        atom = umma_atom.made(
-            idesc.kind(kind),
+        atom = umma_atom.make_umma_atom(
+            idesc.get_kind(kind),
             form,
             wish,
             sparse="SPARSE" in ending,
@@ -106,9 +106,9 @@ def test_every_atom_is_read_as_it_is_written(row: Any, ending: str, pair: bool) 
             factors=factors,
             scaled_d="SCALED" in ending,
         )
-        text = umma_code.template(atom)
-        assert text.startswith(umma_atom.stem(row, ending, pair) + "<"), text
-        again = spelled.read(text.replace("ScaleC", "8"))
+        text = umma_code.format_template(atom)
+        assert text.startswith(umma_atom.format_stem(row, ending, pair) + "<"), text
+        again = spelled.parse_umma_text(text.replace("ScaleC", "8"))
         assert again and again.atom
         assert (again.atom.word, again.atom.tensor_a, again.atom.bound.ptx) == (
             atom.word,
@@ -126,15 +126,15 @@ def test_every_operation_is_printed_and_read(name: str) -> None:
     given = [f"cutlass.{named.get(one, types)}" for one in row.types]
     given += ["(128, 64)", "tcgen05.CtaGroup.ONE", "tcgen05.OperandSource.SMEM"]
     given += ["tcgen05.OperandMajorMode.K"] * (2 * row.majors)
-    one = spelled.read(f"tcgen05.{name}({', '.join(given)})")
+    one = spelled.parse_umma_text(f"tcgen05.{name}({', '.join(given)})")
     assert one and one.atom and one.atom.word.k == (row.k or one.atom.word.kind.k)
-    again = spelled.read(umma_code.operation(one.atom))
+    again = spelled.parse_umma_text(umma_code.format_operation(one.atom))
     assert again and again.atom and again.atom.word == one.atom.word
     shown = f"{row.title}\n  A data type = {types}\n  B data type = {types}\n  Accumulator data type = "
     shown += "Int32\n" if row.kind == "i8" else "Float32\n"
     shown += "  Scale factor data type = Float8E4M3FN\n  CTA group = CtaGroup.ONE\n  A source location = OperandSource"
     shown += ".SMEM\n  A major mode = OperandMajorMode.K\n  B major mode = OperandMajorMode.K\n"
-    printed = spelled.read(shown + f"  Instruction shape MNK = (128, 64, {one.atom.word.k})")
+    printed = spelled.parse_umma_text(shown + f"  Instruction shape MNK = (128, 64, {one.atom.word.k})")
     assert printed and printed.atom and printed.atom.word == one.atom.word
 
 
@@ -149,7 +149,7 @@ REFUSED = {
     "SM100_MMA_F17_SS<half_t>": "no UMMA atom",
     f"SM100_MMA_TF32_TS_INTERLEAVED_CF32CTF32CTF32CF32_TN<128, 64, {K}, {K}>": "several instructions",
     f"SM100_MMA_MXF4_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 8, {K}, {K}>": "VS of",
-    f"SM100_MMA_MXF8F6F4_2x1SM_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 64, {K}, {K}>": "M 256 alone",
+    f"SM100_MMA_MXF8F6F4_2x1SM_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 64, {K}, {K}>": "only M 256",
     "tcgen05.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (128, 64, 16))": "lacks",
 }
 
@@ -215,7 +215,7 @@ SHARED = (
 
 @pytest.mark.parametrize(("text", "tile", "more"), SHARED)
 def test_every_descriptor_reads_its_slice(text: str, tile: Any, more: Any) -> None:
-    found = made(text, tile, **more)
+    found = build_umma(text, tile, **more)
     for step in found.mmas:
         for name, word, at in (("a", step.a, step.m), ("b", step.b, step.n)):
             one = found.shared[name]
@@ -228,7 +228,7 @@ def test_every_descriptor_reads_its_slice(text: str, tile: Any, more: Any) -> No
             index = np.array(
                 [[int(flat(((int(r), int(c)), at, step.k))) for c in (0, one.k - 2)] for r in (0, 1, one.rows - 1)]
             )
-            before = one.tile.offset_before(rows[[0, 1, -1]], k[:, [0, -2]]) * 8 // one.tile.element_bits
+            before = one.tile.compute_offset_before(rows[[0, 1, -1]], k[:, [0, -2]]) * 8 // one.tile.element_bits
             assert (index == before).all()
     lower, upper = sorted((one.tile.base, one.tile.base + one.tile.bytes) for one in found.shared.values())
     assert lower[1] <= upper[0]
@@ -236,16 +236,16 @@ def test_every_descriptor_reads_its_slice(text: str, tile: Any, more: Any) -> No
 
 def test_the_layouts_of_the_tutorial() -> None:
     """examples/cute/tutorial/blackwell, 01 and 04: what their comments print."""
-    assert made(SS, (128, 256, 64)).shared["a"].printed == (
+    assert build_umma(SS, (128, 256, 64)).shared["a"].printed == (
         "Sw<3,4,3> o smem_ptr[16b](unset) o ((_128,_16),_1,_4):((_64,_1),_0,_16)"
     )
-    pair = made(PAIR, (256, 256, 64)).shared
+    pair = build_umma(PAIR, (256, 256, 64)).shared
     assert [one.printed.rpartition(" o ")[2] for one in pair.values()] == ["((_128,_16),_1,_4):((_64,_1),_0,_16)"] * 2
-    turned = made(f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {MN}, {K}>", (128, 256, 64)).shared["a"]
+    turned = build_umma(f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {MN}, {K}>", (128, 256, 64)).shared["a"]
     assert turned.cute == "Sw<3,3,3> o (((64,2),16),1,4):(((1,4096),64),0,1024)"
     for row, col in product((0, 7, 9, 127), (0, 15, 63)):
         meant = umma.shared((8, 64), 64, (128, 64), 0, row, col)
-        assert int(made(SS, (128, 256, 64)).shared["a"].layout(((row, col % 16), 0, col // 16))) == meant
+        assert int(build_umma(SS, (128, 256, 64)).shared["a"].layout(((row, col % 16), 0, col // 16))) == meant
 
 
 # tensor memory --------------------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_the_layouts_of_the_tutorial() -> None:
 )
 def test_accumulators_lie_as_cutlass_lays_them(ctas: int, m: int, n: int, times: tuple[int, int], a: str) -> None:
     text = f"SM100_MMA_F16BF16_{'2x1SM_' if ctas > 1 else ''}{a}<half_t, half_t, float, {m}, {n}, {K}, {K}>"
-    found = made(text, (m * times[0], n * times[1], 16))
+    found = build_umma(text, (m * times[0], n * times[1], 16))
     at = [one.lane << 16 | one.column for one in found.places["d"]]
     assert at == umma.accumulators(ctas, m // ctas, n, times, a == "SS")
     assert {(step.m, step.n): step.addresses["d"] for step in found.mmas} == {
@@ -278,22 +278,22 @@ def test_accumulators_lie_as_cutlass_lays_them(ctas: int, m: int, n: int, times:
 
 
 def test_scale_factors_and_metadata_step_with_k() -> None:
-    nv = made(NVFP4, (256, 256, 256))
+    nv = build_umma(NVFP4, (256, 256, 256))
     assert [(step.addresses["scale_a"], step.addresses["scale_b"]) for step in nv.mmas] == [
         (256, 272),
         (260, 280),
         (264, 288),
         (268, 296),
     ]
-    mx = made(
+    mx = build_umma(
         f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, {K}, {K}>", (128, 128, 256)
     )
-    ids = [(step.word.code("sfa_id"), step.word.code("sfb_id"), step.addresses["scale_a"]) for step in mx.mmas]
+    ids = [(step.word.get_code("sfa_id"), step.word.get_code("sfb_id"), step.addresses["scale_a"]) for step in mx.mmas]
     assert ids == [(n % 4, n % 4, 128 + 4 * (n // 4)) for n in range(8)]
     a, b = mx.sides or (None, None)
     assert a and b and (a.column, b.column) == (128, 136) and mx.columns == 144
-    thin = made(f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>", (128, 64, 128))
-    assert [(s.addresses["metadata"], s.word.code("sparsity_selector")) for s in thin.mmas] == [
+    thin = build_umma(f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>", (128, 64, 128))
+    assert [(s.addresses["metadata"], s.word.get_code("sparsity_selector")) for s in thin.mmas] == [
         (64, 0),
         (64, 1),
         (66, 0),
@@ -302,48 +302,50 @@ def test_scale_factors_and_metadata_step_with_k() -> None:
 
 
 def test_what_is_open_or_inferred_says_so() -> None:
-    wide = made(f"SM103_MXF4_ULTRA_SS_VS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 16, {K}, {K}>")
+    wide = build_umma(
+        f"SM103_MXF4_ULTRA_SS_VS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 16, {K}, {K}>"
+    )
     assert set(wide.open) == {"a", "b", "scale_a", "scale_b"} and all("open" in why for why in wide.open.values())
     assert not wide.shared and [step.b for step in wide.mmas] == [None] * 4
-    pair = made(f"SM100_MMA_F16BF16_2x1SM_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>")
+    pair = build_umma(f"SM100_MMA_F16BF16_2x1SM_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>")
     assert any("open" in says for says in pair.inferred)
     thin = f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>"
-    narrow = made(thin, (128, 64, 64), swizzles=("", "32B"))
+    narrow = build_umma(thin, (128, 64, 64), swizzles=("", "32B"))
     assert narrow.mmas[0].b and narrow.mmas[0].b.lbo_bytes == 64 * 32  # the next atom along K
-    assert any("LBO is inferred" in says for says in narrow.inferred) and not made(thin).inferred
-    many = made(
+    assert any("LBO is inferred" in says for says in narrow.inferred) and not build_umma(thin).inferred
+    many = build_umma(
         f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 64, {K}, {K}>", (256, 64, 128)
     )
     assert any("inferred" in says for says in many.inferred)
-    assert not made(SS).inferred
-    typed = made(f"SM100_MMA_F16BF16_SS<TypeA, half_t, float, 128, 64, {K}, {K}>")
+    assert not build_umma(SS).inferred
+    typed = build_umma(f"SM100_MMA_F16BF16_SS<TypeA, half_t, float, 128, 64, {K}, {K}>")
     assert typed.left == ("TypeA",) and "TypeA is open" in typed.inferred[0]
     for text in (
         f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64, kMajor, {K}>",
         "tcgen05.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (128, 64, 16), group, src, a, b)",
     ):
         with pytest.raises(LayoutError, match="open"):
-            made(text)
+            build_umma(text)
 
 
 def test_a_tile_that_does_not_fit() -> None:
-    large = made(SS, (256, 512, 64))
+    large = build_umma(SS, (256, 512, 64))
     assert large.allocation == 0 and "512" in large.faults[0].message
-    assert made(SS).allocation == 256 and made(SS).columns <= tmem.COLUMNS
+    assert build_umma(SS).allocation == 256 and build_umma(SS).columns <= tmem.COLUMNS
     for tile, field in (((100, 256, 64), "tile"), ((128, 256, 8), "tile"), ((4096, 4096, 64), "tile")):
         with pytest.raises(LayoutError) as error:
-            made(SS, tile)
+            build_umma(SS, tile)
         assert error.value.field == field
     for more, where in (({"swizzles": ("", "128B_base32B")}, "swizzle_b"), ({"order": "x"}, "order")):
         with pytest.raises(LayoutError) as error:
-            _ = made(f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64, {K}, {MN}>", **more).shared
+            _ = build_umma(f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64, {K}, {MN}>", **more).shared
         assert error.value.field in (where, "tile")
     with pytest.raises(LayoutError, match="once for its CTAs"):
         tiled_umma(SS, "(2,1,1)")
     with pytest.raises(LayoutError, match="unpermuted"):
         tiled_umma(SS, permutation="(256,256,16)")
     with pytest.raises(LayoutError, match="tensor memory"):
-        chained(tiled_mma(SS), tiled_mma(SS))
+        chain_mmas(tiled_mma(SS), tiled_mma(SS))
 
 
 # what people see ------------------------------------------------------------------------------------------------------
@@ -353,7 +355,7 @@ def test_the_api_the_command_and_the_page_say_the_same() -> None:
     told = CLIENT.post("/api/v1/tiles/mma", json={"atom": PAIR, "tile": [256, 256, 64]}).json()
     assert (told["threads"], told["operands"]["a"]["place"], told["operands"]["c"]["place"]) == (2, "shared", "tensor")
     assert [step["b"] for step in told["umma"]["steps"]] == [f"0x40004040000104{n:02x}" for n in (0, 2, 4, 6)]
-    said = lanescope("tiles", "mma", PAIR, "--tile", "256,256,64").stdout
+    said = run_lanescope("tiles", "mma", PAIR, "--tile", "256,256,64").stdout
     assert told["umma"]["steps"][3]["b"] in said and "not executed on hardware" in said
     page = CLIENT.get("/tiles/mma", params={"atom": PAIR, "tile": "256x256x64"})
     assert page.status_code == 200 and "documented, not run" in page.text

@@ -14,8 +14,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render import cuda
 from lanescope.render.palette import DARK, LIGHT
-from lanescope.render.svg import svg
-from lanescope.render.view import LABELS, Grid, figure_of, operand_figure, product_figure
+from lanescope.render.svg import render_svg
+from lanescope.render.view import LABELS, OperandGrid, make_figure, make_operand_figure, make_product_figure
 
 M16 = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 QUAD = find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
@@ -26,7 +26,7 @@ WIDE = find("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
 def test_a_cell_knows_its_owner(i: object) -> None:
     for op in i.operands.values():  # type: ignore[attr-defined]
         for product in range(op.extents.get("product", 1)):
-            grid = Grid(op, product)
+            grid = OperandGrid(op, product)
             rows, cols = np.indices((grid.rows, grid.cols))
             for copy in range(op.pattern.copies):
                 t, v = grid.thread[:, :, copy], grid.value[:, :, copy]
@@ -36,42 +36,44 @@ def test_a_cell_knows_its_owner(i: object) -> None:
 
 
 def test_labels_and_spoken_name() -> None:
-    grid = Grid(M16.operand("a"))
-    assert [grid.labels(kind)[11][3] for kind in LABELS] == ["T13:3", "T13 R1", "11,3", "179", ""]
-    assert grid.spoken(11, 3) == "A row 11 column 3: lane 13, value a3, register 1 bits 16 to 31"
+    grid = OperandGrid(M16.operand("a"))
+    assert [grid.format_labels(kind)[11][3] for kind in LABELS] == ["T13:3", "T13 R1", "11,3", "179", ""]
+    assert grid.format_spoken(11, 3) == "A row 11 column 3: lane 13, value a3, register 1 bits 16 to 31"
 
 
 def test_category_follows_the_digits() -> None:
-    grid = Grid(M16.operand("a"))
-    assert grid.category("g")[11, 3] == 3 and grid.category("t")[11, 3] == 1
-    assert grid.category("i")[11, 3] == 1 and grid.category("j")[11, 3] == 0 and grid.category("e")[11, 3] == 1
-    assert grid.category("register")[11, 3] == 1
+    grid = OperandGrid(M16.operand("a"))
+    assert grid.number_cells("g")[11, 3] == 3 and grid.number_cells("t")[11, 3] == 1
+    assert (
+        grid.number_cells("i")[11, 3] == 1 and grid.number_cells("j")[11, 3] == 0 and grid.number_cells("e")[11, 3] == 1
+    )
+    assert grid.number_cells("register")[11, 3] == 1
     with pytest.raises(LayoutError, match="is not a name of"):
-        grid.category("z")
+        grid.number_cells("z")
     with pytest.raises(LayoutError, match="No label"):
-        grid.labels("z")
+        grid.format_labels("z")
 
 
 def test_figure_lines_a_up_with_d_and_b_with_d() -> None:
     for i in (M16, QUAD, WIDE):
-        panel = {p.name: p for p in product_figure(i).panels}
+        panel = {p.name: p for p in make_product_figure(i).panels}
         assert panel["a"].y == panel["d"].y and panel["a"].height == panel["d"].height
         assert panel["b"].x == panel["d"].x and panel["b"].width == panel["d"].width
         assert panel["b"].y + panel["b"].height < panel["d"].y and panel["a"].x + panel["a"].width < panel["d"].x
-        figure = product_figure(i)
+        figure = make_product_figure(i)
         assert all(p.x + p.width <= figure.width and p.y + p.height <= figure.height for p in figure.panels)
 
 
 def test_svg_is_well_formed_deterministic_and_titled() -> None:
     for i in (M16, QUAD, WIDE):
-        one, other = (svg(product_figure(i), title=i.ptx) for _ in range(2))
+        one, other = (render_svg(make_product_figure(i), title=i.ptx) for _ in range(2))
         assert one == other
         root = ET.fromstring(one)
         assert root.findtext("{*}title") == i.ptx
 
 
 def test_svg_draws_every_cell_once_in_its_colour() -> None:
-    text = svg(operand_figure(M16.operand("d")), title="d", colour="t")
+    text = render_svg(make_operand_figure(M16.operand("d")), title="d", colour="t")
     area = dict.fromkeys(LIGHT.four, 0.0)
     for path, fill in re.findall(r'<path d="([^"]*)" fill="(#\w{6})"', text):
         area[fill] += sum(float(w) for w in re.findall(r"h([\d.]+)v", path))
@@ -81,13 +83,13 @@ def test_svg_draws_every_cell_once_in_its_colour() -> None:
 
 
 def test_svg_fades_other_lanes_and_follows_the_theme() -> None:
-    text = svg(operand_figure(M16.operand("d")), title="d", threads=frozenset({5}), palette=DARK)
+    text = render_svg(make_operand_figure(M16.operand("d")), title="d", threads=frozenset({5}), palette=DARK)
     assert set(re.findall(r">(T\d+):\d<", text)) == {"T5"} and DARK.paper in text
-    assert "var(--fill-0)" in svg(operand_figure(M16.operand("d")), title="d", palette=None)
+    assert "var(--fill-0)" in render_svg(make_operand_figure(M16.operand("d")), title="d", palette=None)
 
 
 def test_large_figures_stay_small() -> None:
-    text = svg(product_figure(WIDE), title=WIDE.ptx)
+    text = render_svg(make_product_figure(WIDE), title=WIDE.ptx)
     assert text.count("<text") < 150 and len(text) < 40_000
 
 
@@ -98,8 +100,8 @@ def test_every_instruction_can_be_drawn() -> None:
         if not i.family.issue  # its page binds a descriptor first: tests/test_tcgen05.py
     }
     for i in drawn.values():
-        figure = figure_of(i)
-        assert svg(figure, title=i.ptx).endswith("</svg>\n")
+        figure = make_figure(i)
+        assert render_svg(figure, title=i.ptx).endswith("</svg>\n")
         assert all(p.x + p.width <= figure.width and p.y + p.height <= figure.height for p in figure.panels)
 
 
@@ -121,15 +123,15 @@ OPERANDS = (
 )
 
 
-def said_of(threads: int, thread: int) -> str:
+def format_holder(threads: int, thread: int) -> str:
     return f"warp {thread // 32}, lane {thread % 32}" if threads == 128 else f"lane {thread}"
 
 
 @pytest.mark.parametrize(("ptx", "name"), OPERANDS)
 def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -> None:
     op = find(ptx).operand(name)
-    grid = Grid(op)
-    labels = {kind: grid.labels(kind) for kind in ("lane:value", "register", "row,col", "index")}
+    grid = OperandGrid(op)
+    labels = {kind: grid.format_labels(kind) for kind in ("lane:value", "register", "row,col", "index")}
     for row in range(0, grid.rows, 3):
         for col in range(0, grid.cols, 3):
             owners = op.owner(row, col)
@@ -139,7 +141,7 @@ def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -
             said, registers, spoken = (
                 labels["lane:value"][row][col],
                 labels["register"][row][col],
-                grid.spoken(row, col),
+                grid.format_spoken(row, col),
             )
             assert said.startswith(f"T{owners[0][0]}:") and spoken.count("lane") == len(owners)
             for thread, value in owners:
@@ -151,7 +153,7 @@ def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -
                 last = bit + op.element.bits - 1
                 assert (
                     f"register {register}" in spoken
-                    and said_of(op.threads, thread) in spoken
+                    and format_holder(op.threads, thread) in spoken
                     and f"{op.name}{value}" in spoken
                 )
                 assert (f"bits {bit} to {last}" if op.element.bits > 1 else f"bit {bit}") in spoken
@@ -162,32 +164,35 @@ def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -
 def test_a_value_padded_in_its_byte_is_read_out_where_it_lies() -> None:
     """e2m1 takes the middle four bits of its byte, e3m2 and e2m3 the low six: PTX ISA 9.1, 9.7.14.5.14."""
     i = find("mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32")
-    a, b = Grid(i.operand("a")), Grid(i.operand("b"))
-    assert [a.spoken_bits(value) for value in range(5)] == [f"bits {n} to {n + 3}" for n in (2, 10, 18, 26, 2)]
-    assert [b.spoken_bits(value) for value in range(4)] == [f"bits {n} to {n + 5}" for n in (0, 8, 16, 24)]
-    assert "padded as in the register: its value in bits 2 to 5." in cuda.load(i, a.operand)
-    assert "padded as in the register: its value in bits 0 to 5." in cuda.load(i, b.operand)
+    a, b = OperandGrid(i.operand("a")), OperandGrid(i.operand("b"))
+    assert [a.format_spoken_bits(value) for value in range(5)] == [f"bits {n} to {n + 3}" for n in (2, 10, 18, 26, 2)]
+    assert [b.format_spoken_bits(value) for value in range(4)] == [f"bits {n} to {n + 5}" for n in (0, 8, 16, 24)]
+    assert "padded as in the register: its value in bits 2 to 5." in cuda.render_load(i, a.operand)
+    assert "padded as in the register: its value in bits 0 to 5." in cuda.render_load(i, b.operand)
 
 
 def test_copies_are_named_every_one() -> None:
     op = find("wmma.load.a.row.m16n16k16.f16").operand("a")
     owners = op.owner(3, 2)
-    assert len(owners) == 2 and Grid(op).spoken(3, 2).count(" and ") + Grid(op).spoken(3, 2).count(";") >= 1
-    assert all(f"a{value}" in Grid(op).spoken(3, 2) for _, value in owners)
+    assert (
+        len(owners) == 2
+        and OperandGrid(op).format_spoken(3, 2).count(" and ") + OperandGrid(op).format_spoken(3, 2).count(";") >= 1
+    )
+    assert all(f"a{value}" in OperandGrid(op).format_spoken(3, 2) for _, value in owners)
 
 
 @pytest.mark.parametrize("window", [None, (0, 64), (16, 48), (24, 40)])
 def test_warps_part_where_the_owner_of_a_row_is_of_another_warp(window: tuple[int, int] | None) -> None:
     op = find("wgmma.mma_async.m64n16k16.f32.f16.f16").operand("d")
     first, last = window or (0, 64)
-    (panel,) = operand_figure(op, rows=None if window is None else (first, last - 1)).panels
+    (panel,) = make_operand_figure(op, rows=None if window is None else (first, last - 1)).panels
     wanted = [
         row - first
         for row in range(first + 1, last)
         if op.owner(row, 0)[0][0] // 32 != op.owner(row - 1, 0)[0][0] // 32
     ]
     assert panel.warp_edges == wanted and (window or wanted == [16, 32, 48])
-    (plain,) = operand_figure(find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("d")).panels
+    (plain,) = make_operand_figure(find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("d")).panels
     assert plain.warp_edges == []
 
 
@@ -208,7 +213,7 @@ def test_warps_part_where_the_owner_of_a_row_is_of_another_warp(window: tuple[in
 def test_a_traces_loads_take_rows_a_line_apart(ptx: str, name: str) -> None:
     """Rows without padding: each lane's offset is its row times the bytes of a line, and the formula says the same."""
     op = find(ptx).operand(name)
-    told = steps.load(op)
+    told = steps.find_ldmatrix(op)
     assert told is not None
     across = (op.col_count if name == "a" else op.row_count) * op.element.bits // 8
     lines = op.row_count if name == "a" else op.col_count

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lanescope.ptx.table.wgmma_order import ORDER
-from lanescope.render.wgmma_order import DECLARED, PATTERNS, Pattern
+from lanescope.render.wgmma_order import DECLARED, PATTERNS, OrderPattern
 from tests.ptxas import assembler
 
-needs_ptxas = pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+needs_ptxas = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 _HEAD = f""".version 9.0
 .target sm_90a
 .address_size 64
@@ -26,12 +26,12 @@ ld.global.v4.f32 {{e0, e1, e2, e3}}, [out+32];
 _TAIL = "\nst.global.v4.f32 [out], {d0, d1, d2, d3}; st.global.v4.f32 [out+16], {e0, e1, e2, e3}; ret; }"
 
 
-def said(pattern: Pattern) -> str:
+def assemble_pattern(pattern: OrderPattern) -> str:
     """ptxas -v over a pattern. It must assemble."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pattern.ptx"
         path.write_text(_HEAD + pattern.text + _TAIL)
-        command = [str(assembler.ptxas()), "-v", "-arch=sm_90a", str(path), "-o", str(Path(folder) / "out.cubin")]
+        command = [str(assembler.find_ptxas()), "-v", "-arch=sm_90a", str(path), "-o", str(Path(folder) / "out.cubin")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stderr + done.stdout
@@ -39,8 +39,10 @@ def said(pattern: Pattern) -> str:
 
 @needs_ptxas
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
-def test_ptxas_says_of_each_pattern_what_the_pages_say(pattern: Pattern) -> None:
-    assert set(re.findall(r"\((C75\d\d)\)", said(pattern))) == ({pattern.diagnosed} if pattern.diagnosed else set())
+def test_ptxas_says_of_each_pattern_what_the_pages_say(pattern: OrderPattern) -> None:
+    assert set(re.findall(r"\((C75\d\d)\)", assemble_pattern(pattern))) == (
+        {pattern.diagnosed} if pattern.diagnosed else set()
+    )
 
 
 @needs_ptxas
@@ -60,8 +62,8 @@ def test_least_version_and_target(row: object) -> None:
     older = {"sm_90": "sm_89", "sm_90a": "sm_90"}[row.target]
     for text in row.syntax:
         line = assembler.Line(text.removesuffix(";").replace(" N", " 0"), "")
-        assert assembler.accepted([line], row.target, row.ptx_version) == {0}, text
-        assert not assembler.accepted([line], older, row.ptx_version) and not assembler.accepted(
+        assert assembler.find_accepted([line], row.target, row.ptx_version) == {0}, text
+        assert not assembler.find_accepted([line], older, row.ptx_version) and not assembler.find_accepted(
             [line], row.target, "7.8"
         ), text
 
@@ -69,7 +71,7 @@ def test_least_version_and_target(row: object) -> None:
 @needs_ptxas
 @pytest.mark.parametrize(("n", "legal"), [("0", True), ("7", True), ("-1", False), ("r0", False)])
 def test_n_of_wait_group_is_a_constant(n: str, legal: bool) -> None:
-    assert bool(assembler.accepted([assembler.Line("wgmma.wait_group.sync.aligned", n)], "sm_90a", "8.0")) == legal
+    assert bool(assembler.find_accepted([assembler.Line("wgmma.wait_group.sync.aligned", n)], "sm_90a", "8.0")) == legal
 
 
 def test_right_patterns_are_those_nothing_is_left_out_of() -> None:

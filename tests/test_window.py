@@ -15,17 +15,24 @@ MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
 
 
 def test_a_small_product_opens_whole_and_a_wgmma_on_warp_0() -> None:
-    assert window.read("", MMA) == {"m": (0, 16), "n": (0, 8), "k": (0, 16)} == window.read(window.WHOLE, MMA)
-    opened = window.read("", WGMMA)
+    assert (
+        window.parse_window("", MMA)
+        == {"m": (0, 16), "n": (0, 8), "k": (0, 16)}
+        == window.parse_window(window.WHOLE, MMA)
+    )
+    opened = window.parse_window("", WGMMA)
     assert opened["m"] == (0, 16) and opened["n"][0] == 0 and opened["n"][1] < 256
-    assert window.read(window.WHOLE, WGMMA) == {"m": (0, 64), "n": (0, 256), "k": (0, 16)}
+    assert window.parse_window(window.WHOLE, WGMMA) == {"m": (0, 64), "n": (0, 256), "k": (0, 16)}
 
 
 @given(st.tuples(st.integers(0, 6300), st.integers(1, 6400)).filter(lambda span: span[0] < span[1]))
 def test_what_is_written_is_read(span: tuple[int, int]) -> None:
     """Two decimals survive an address; dimensions that are not named are whole."""
     shown = {"m": (span[0] / 100, span[1] / 100)}
-    assert window.read(window.written(shown), WGMMA) == {**window.read(window.WHOLE, WGMMA), **shown}
+    assert window.parse_window(window.format_ranges(shown), WGMMA) == {
+        **window.parse_window(window.WHOLE, WGMMA),
+        **shown,
+    }
 
 
 @pytest.mark.parametrize(
@@ -33,6 +40,6 @@ def test_what_is_written_is_read(span: tuple[int, int]) -> None:
 )
 def test_a_wrong_view_names_what_is_allowed(text: str) -> None:
     with pytest.raises(LayoutError) as told:
-        window.read(text, WGMMA)
+        window.parse_window(text, WGMMA)
     assert told.value.code == "bad_view" and told.value.field == "view"
     assert "m:0-64,k:0-16,n:0-256" in told.value.hint

@@ -14,33 +14,34 @@ from lanescope.render import wmma_cpp
 from tests.ptxas import nvrtc
 
 needs_headers = pytest.mark.skipif(
-    nvrtc.library() is None or nvrtc.headers() is None, reason="no NVRTC or no CUDA headers: make test installs both"
+    nvrtc.find_library() is None or nvrtc.find_headers() is None,
+    reason="no NVRTC or no CUDA headers: make test installs both",
 )
 PRODUCTS = [i for i in catalog.instructions() if i.family.name == "wmma" and ".mma" in i.ptx]
 
 
-def compiled(source: str, target: str = "sm_90") -> tuple[str, str]:
-    return nvrtc.compile_ptx(source, target, nvrtc.headers(), optimized=True)
+def compile_cuda(source: str, target: str = "sm_90") -> tuple[str, str]:
+    return nvrtc.compile_ptx(source, target, nvrtc.find_headers(), optimized=True)
 
 
-def opcodes(text: str) -> list[str]:
+def list_opcodes(text: str) -> list[str]:
     """The wmma opcodes of a PTX file, spelled as the catalogue spells them."""
     return [find(opcode).ptx for opcode in re.findall(r"wmma\.[\w.:]+", text)]
 
 
 @needs_headers
 def test_every_kernel_compiles_to_its_own_instructions() -> None:
-    able = [i for i in PRODUCTS if wmma_cpp.available(i)]
+    able = [i for i in PRODUCTS if wmma_cpp.is_available(i)]
     assert len(PRODUCTS) - len(able) == 16  # f64: four roundings of four layouts
-    bodies = [wmma_cpp.kernel(i).text.removeprefix(wmma_cpp.HEAD) for i in able]
-    text, log = compiled(
+    bodies = [wmma_cpp.render_kernel(i).text.removeprefix(wmma_cpp.HEAD) for i in able]
+    text, log = compile_cuda(
         wmma_cpp.HEAD + "".join(f"namespace n{number} {{{body}}}\n" for number, body in enumerate(bodies))
     )
     assert text, log[:2000]
-    assert {opcode for opcode in opcodes(text) if ".mma." in opcode} == {compiled_as(i) for i in able}
+    assert {opcode for opcode in list_opcodes(text) if ".mma." in opcode} == {spell_compiled(i) for i in able}
 
 
-def compiled_as(i: Instruction) -> str:
+def spell_compiled(i: Instruction) -> str:
     """The C++ API spells the default rounding of f64."""
     return find(i.ptx.replace(".m8n8k4.", ".m8n8k4.rn.")).ptx if i.types["a"] == "f64" else i.ptx
 
@@ -48,8 +49,8 @@ def compiled_as(i: Instruction) -> str:
 @needs_headers
 def test_the_header_has_these_fragments_with_these_sizes() -> None:
     lines = []
-    for f in wmma.fragments():
-        name = wmma_cpp.qualified(f.cpp.removeprefix("nvcuda::"))
+    for f in wmma.list_fragments():
+        name = wmma_cpp.qualify_fragment(f.cpp.removeprefix("nvcuda::"))
         lines.append(
             f"static_assert({name}::num_elements == {f.num_elements} && {name}::num_storage_elements =="
             f" {f.num_storage_elements});"
@@ -59,12 +60,12 @@ def test_the_header_has_these_fragments_with_these_sizes() -> None:
         "template <class A, class B> constexpr bool same = false; template <class A> constexpr bool same<A, A> ="
         " true;\n"
     )
-    text, log = compiled(wmma_cpp.HEAD + same + "\n".join(lines))
+    text, log = compile_cuda(wmma_cpp.HEAD + same + "\n".join(lines))
     assert text, log[:2000]
-    headers = nvrtc.headers()
+    headers = nvrtc.find_headers()
     assert headers
     declared = re.findall(r"class (fragment<\w+, [^>]*>) : public", (headers / "crt" / "mma.h").read_text())
-    assert len(declared) == len(wmma.fragments()) == 75
+    assert len(declared) == len(wmma.list_fragments()) == 75
 
 
 @needs_headers
@@ -72,11 +73,11 @@ def test_the_first_architecture_is_the_headers() -> None:
     """Each fragment is declared inside the #ifdef of the architectures that have it (__CUDA_ARCH__ 730 is sm_75's
     first).
     """
-    text = (nvrtc.headers() / "crt" / "mma.h").read_text()  # type: ignore[operator]
+    text = (nvrtc.find_headers() / "crt" / "mma.h").read_text()  # type: ignore[operator]
     least = {name: int(arch) for arch, name in re.findall(r"__CUDA_ARCH__ >= (\d+)\n#define (\w+) 1", text)}
     names = {"": "sm_70", "__CUDA_IMMA__": "sm_72", "__CUDA_SUBBYTE_IMMA__": "sm_75", "__CUDA_AMPERE_MMA__": "sm_80"}
     assert least == {"__CUDA_IMMA__": 720, "__CUDA_SUBBYTE_IMMA__": 730, "__CUDA_AMPERE_MMA__": 800}
-    since, inside = {f.cpp.removeprefix("nvcuda::wmma::"): f.since for f in wmma.fragments()}, [""]
+    since, inside = {f.cpp.removeprefix("nvcuda::wmma::"): f.since for f in wmma.list_fragments()}, [""]
     for line in text.splitlines():
         if opened := re.match(r"#ifdef (\w+)", line):
             inside.append(opened[1])
@@ -98,7 +99,9 @@ def test_satf_is_of_integer_products_alone(argument: str) -> None:
         ("wmma.mma.row.col.m16n16k16.s32.s8.s8.s32", True),
         ("wmma.mma.row.col.m8n8k32.s32.u4.u4.s32", True),
     ):
-        text, _ = compiled(re.sub(r"(mma_sync\([^)]*)\)", rf"\1, {argument})", wmma_cpp.kernel(find(ptx)).text))
+        text, _ = compile_cuda(
+            re.sub(r"(mma_sync\([^)]*)\)", rf"\1, {argument})", wmma_cpp.render_kernel(find(ptx)).text)
+        )
         assert bool(text) == there, ptx
         if there:
             assert (".satfinite" in text) == (argument == "true")
@@ -109,20 +112,20 @@ def test_ldm_24_is_compiled_as_it_stands() -> None:
     """C++ takes 24 halves, and passes them to a wmma.load whose rows PTX wants 32 bytes apart: nothing between them
     rounds up.
     """
-    text, _ = compiled(
-        wmma_cpp.kernel(find("wmma.mma.row.col.m16n16k16.f32.f32")).text.replace("(a, A, 16)", "(a, A, 24)")
+    text, _ = compile_cuda(
+        wmma_cpp.render_kernel(find("wmma.mma.row.col.m16n16k16.f32.f32")).text.replace("(a, A, 16)", "(a, A, 24)")
     )
     (stride,) = re.findall(r"wmma\.load\.a\S*\s+\{[^}]*\}, \[[^\]]*\], (%r\d+);", text)
     assert re.search(rf"mov\.[bu]32\s+{stride}, 24;", text)
     op = find("wmma.load.a.row.m16n16k16.f16").operand("a")
-    assert [rule.name for rule in wmma.check(op, 0, 24, "row") if not rule.holds] == ["PTX ldm"]
+    assert [rule.name for rule in wmma.check_pointer(op, 0, 24, "row") if not rule.holds] == ["PTX ldm"]
 
 
 @needs_headers
 def test_x_is_the_registers_in_their_order() -> None:
     """x[3] of a half fragment is the upper half of the second register that wmma.load writes."""
     lines = "fragment<matrix_a, 16, 16, 16, __half, row_major> a; load_matrix_sync(a, A, 16); *D = a.x[3];"
-    text, _ = compiled(
+    text, _ = compile_cuda(
         f"{wmma_cpp.HEAD}using namespace wmma; __global__ void k(const __half* A, __half* D) {{ {lines} }}"
     )
     (registers,) = re.findall(r"wmma\.load\.a\S*\s+\{([^}]*)\}", text)
@@ -133,11 +136,13 @@ def test_x_is_the_registers_in_their_order() -> None:
 
 def test_elements_of_a_lane_are_the_map() -> None:
     f = next(
-        f for f in wmma.fragments() if f.cpp.endswith("matrix_a, 8, 8, 32, experimental::precision::s4, row_major>")
+        f
+        for f in wmma.list_fragments()
+        if f.cpp.endswith("matrix_a, 8, 8, 32, experimental::precision::s4, row_major>")
     )
-    assert wmma.elements_of(f.operand, 5) == [[(1, 8 + e) for e in range(8)]]
-    half = next(f for f in wmma.fragments() if "matrix_a, 16, 16, 16, __half, row" in f.cpp)
-    held = wmma.elements_of(half.operand, 13)
+    assert wmma.list_elements(f.operand, 5) == [[(1, 8 + e) for e in range(8)]]
+    half = next(f for f in wmma.list_fragments() if "matrix_a, 16, 16, 16, __half, row" in f.cpp)
+    held = wmma.list_elements(half.operand, 13)
     assert len(held) == half.num_storage_elements == 16 and held[:8] == held[8:] and held[0] == [(3, 2)]
 
 
@@ -154,8 +159,8 @@ def test_elements_of_a_lane_are_the_map() -> None:
 )
 def test_what_the_documents_ask(ptx: str, ldm_cpp: int, ldm_ptx: int, ldm_both: int) -> None:
     (op,) = find(ptx).operands.values()
-    assert [asked.ldm_elements for asked in wmma.requirements(op)] == [ldm_cpp, ldm_ptx]
-    assert wmma.both(op).ldm_elements == ldm_both and wmma.both(op).pointer_bytes == 32
+    assert [asked.ldm_elements for asked in wmma.get_requirements(op)] == [ldm_cpp, ldm_ptx]
+    assert wmma.combine_requirements(op).ldm_elements == ldm_both and wmma.combine_requirements(op).pointer_bytes == 32
 
 
 def test_default_strides_are_ptx_table() -> None:
@@ -171,7 +176,7 @@ def test_default_strides_are_ptx_table() -> None:
     }
     for i in PRODUCTS:
         ops = [i.operands[name] for name in "abc"]
-        assert table[i.shape] == tuple(wmma.default_stride(op, layout) for op in ops for layout in ("row", "col"))
+        assert table[i.shape] == tuple(wmma.get_default_stride(op, layout) for op in ops for layout in ("row", "col"))
 
 
 def test_rows_name_what_is_in_the_catalogue() -> None:
@@ -191,7 +196,7 @@ def test_the_command_line_says_what_memory_must_be() -> None:
 
     def told(ptx: str) -> str:
         found = find(ptx)
-        return answers.text(found, None, about.detail(found))
+        return answers.format_answer(found, None, about.build_detail(found))
 
     text = told("wmma.load.a.row.m16n16k16.f16")
     assert (

@@ -27,15 +27,15 @@ from lanescope.app.diagram import forms as pictures
 from lanescope.app.kit import picture as raster
 from lanescope.app.kit import picture_worker as raster_worker
 from lanescope.app.kit.examples import BODIES, EXAMPLES
-from lanescope.app.kit.job import Job
+from lanescope.app.kit.job import Computation
 from lanescope.app.kit.settings import Settings
-from lanescope.app.kit.wire import OVERHEAD, Body, Cache
-from lanescope.app.kit.work import Work
+from lanescope.app.kit.wire import OVERHEAD, BodyCache, CachedBody
+from lanescope.app.kit.work import WorkThreads
 from lanescope.app.main import create_app
 from lanescope.deadline import check_deadline
 from lanescope.errors import LayoutError
 from tests import asgi
-from tests.asgi import ask
+from tests.asgi import send_request
 
 ROOT = Path(__file__).parents[1]
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -154,24 +154,24 @@ PLUMBING = {
     "layouts/errors.py",
 }
 WORK_OF_PLUMBING = {
-    ("app/kit/api.py", "read_json"),
+    ("app/kit/api.py", "parse_json"),
     ("app/kit/wire.py", "prepare"),
-    ("app/kit/page.py", "page"),
-    ("app/runs/facts.py", "table"),
+    ("app/kit/page.py", "render_page"),
+    ("app/runs/facts.py", "load_evidence"),
     *(("app/steps/page.py", name) for name in ("_form", "_text")),
-    ("app/kit/picture.py", "fonts"),
+    ("app/kit/picture.py", "find_fonts"),
     ("app/kit/picture.py", "__post_init__"),
-    ("app/kit/picture.py", "bytes_of"),
+    ("app/kit/picture.py", "decode_answer"),
 }
 HARMLESS = {
     ("app/kit/menus.py", "menu_of"),
-    ("layouts/ptx/catalog.py", "assembler"),
-    ("layouts/reading.py", "shown"),
+    ("layouts/ptx/catalog.py", "get_assembler"),
+    ("layouts/inputs.py", "shorten_value"),
     ("layouts/ptx/instruction.py", "threads"),
 }  # a look-up; made once; bounded; a number
 
 
-class OnTheLoop:
+class LoopWatcher:
     """The project's functions that ran in this thread while it was watched: (file, function)."""
 
     def __init__(self) -> None:
@@ -182,7 +182,7 @@ class OnTheLoop:
         if event == "call" and name.startswith(str(ROOT)):
             self.seen.add((str(Path(name).relative_to(ROOT)), frame.f_code.co_name))
 
-    def __enter__(self) -> OnTheLoop:
+    def __enter__(self) -> LoopWatcher:
         sys.setprofile(self)
         return self
 
@@ -202,13 +202,13 @@ class OnTheLoop:
 @pytest.fixture(scope="module")
 def app() -> Iterator[Any]:
     made = create_app()
-    asgi.run(ask(made, "GET", "/i/nothing"))  # the error page's frame is worked out once
+    asgi.run_coroutine(send_request(made, "GET", "/i/nothing"))  # the error page's frame is worked out once
     yield made
     made.state.work.close()
     made.state.hardware.pool.close()
 
 
-def every_route(app: Any) -> set[str]:
+def list_routes(app: Any) -> set[str]:
     routes = [
         route for entry in app.routes for route in getattr(getattr(entry, "original_router", None), "routes", [entry])
     ]
@@ -216,8 +216,10 @@ def every_route(app: Any) -> set[str]:
 
 
 def test_no_route_computes_on_the_event_loop(app: Any) -> None:
-    plotly = asgi.run(ask(app, "GET", f"/i/{M16}")).body.decode().split('data-plotly="')[1].split('"')[0]
-    gets = [*PAGES, *([] if raster.available() else PNGS), *EXAMPLES.values(), plotly]
+    plotly = (
+        asgi.run_coroutine(send_request(app, "GET", f"/i/{M16}")).body.decode().split('data-plotly="')[1].split('"')[0]
+    )
+    gets = [*PAGES, *([] if raster.explain_missing_renderer() else PNGS), *EXAMPLES.values(), plotly]
     codings = ("identity", "br")  # a page is asked for twice: the second answer is the one that was kept
     requests = [("GET", address, b"", coding) for coding in codings for address in (*gets, *REFUSED)]
     requests += [("POST", path, body, "br") for path, body in {**BODIES, **FORMS}.items()]
@@ -225,7 +227,7 @@ def test_no_route_computes_on_the_event_loop(app: Any) -> None:
     async def run() -> set[str]:
         visited = set()
         for method, address, body, coding in requests:
-            answer = await ask(app, method, address, body, headers={"accept-encoding": coding})
+            answer = await send_request(app, method, address, body, headers={"accept-encoding": coding})
             visited.add(answer.route)
             assert answer.status in ((404, 422, 200) if address in REFUSED else (200, 303)), (
                 address,
@@ -234,36 +236,36 @@ def test_no_route_computes_on_the_event_loop(app: Any) -> None:
             )
         return visited
 
-    with OnTheLoop() as watched:
-        visited = asgi.run(run())
+    with LoopWatcher() as watched:
+        visited = asgi.run_coroutine(run())
     assert not watched.computed(), watched.computed()
-    assert visited >= every_route(app), (
-        f"routes without an address in PAGES, FORMS or app/kit/examples.py: {every_route(app) - visited}"
+    assert visited >= list_routes(app), (
+        f"routes without an address in PAGES, FORMS or app/kit/examples.py: {list_routes(app) - visited}"
     )
 
 
 def test_a_posted_dump_is_examined_off_the_loop(app: Any) -> None:
     part = b'--b\r\ncontent-disposition: form-data; name="dump"; filename="x"\r\n\r\n' + bytes(64) + b"\r\n--b--\r\n"
     kind = {"content-type": "multipart/form-data; boundary=b"}
-    with OnTheLoop() as watched:
-        answer = asgi.run(ask(app, "POST", "/dump", part, headers=kind))
+    with LoopWatcher() as watched:
+        answer = asgi.run_coroutine(send_request(app, "POST", "/dump", part, headers=kind))
     assert answer.status == 200 and b"lie outside the dump" in answer.body
-    assert watched.computed() <= {("app/dump/page.py", "dump_posted")}
+    assert watched.computed() <= {("app/dump/page.py", "post_dump")}
 
 
 def test_the_watch_bites() -> None:
-    from lanescope import reading
+    from lanescope import inputs
 
-    with OnTheLoop() as watched:
-        reading.number("1", "x")
-    assert ("layouts/reading.py", "number") in watched.computed()
+    with LoopWatcher() as watched:
+        inputs.parse_integer("1", "x")
+    assert ("layouts/inputs.py", "parse_integer") in watched.computed()
 
 
 def test_a_second_request_needs_no_thread(app: Any) -> None:
-    first = asgi.run(ask(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
+    first = asgi.run_coroutine(send_request(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
     app.state.work.run, kept = None, app.state.work.run  # nothing can be computed now
     try:
-        again = asgi.run(ask(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
+        again = asgi.run_coroutine(send_request(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
         assert (again.status, again.body, again.headers) == (
             200,
             first.body,
@@ -273,24 +275,24 @@ def test_a_second_request_needs_no_thread(app: Any) -> None:
         app.state.work.run = kept
 
 
-def body(size: int) -> Body:
-    return Body(bytes(size - OVERHEAD), "text/plain")
+def make_body(size: int) -> CachedBody:
+    return CachedBody(bytes(size - OVERHEAD), "text/plain")
 
 
 def test_the_cache_is_bounded_in_bytes() -> None:
-    cache = Cache(100 * OVERHEAD)
+    cache = BodyCache(100 * OVERHEAD)
     for number in range(60):
-        cache.put(number, body(10 * OVERHEAD))
+        cache.put(number, make_body(10 * OVERHEAD))
     assert len(cache) == 10 and cache.held_bytes == cache.most_bytes
     assert cache.get(49) is None and cache.get(50) is not None
-    cache.put(60, body(10 * OVERHEAD))
+    cache.put(60, make_body(10 * OVERHEAD))
     assert cache.get(51) is None and cache.get(50) is not None  # 50 was used after 51
-    cache.put("large", body(26 * OVERHEAD))
+    cache.put("large", make_body(26 * OVERHEAD))
     assert cache.get("large") is None and len(cache) == 10
 
 
 def test_a_body_that_grew_is_counted_anew() -> None:
-    cache, grown = Cache(100 * OVERHEAD), Body(bytes(range(256)) * 40, "text/plain")
+    cache, grown = BodyCache(100 * OVERHEAD), CachedBody(bytes(range(256)) * 40, "text/plain")
     cache.put("x", grown)
     before = cache.held_bytes
     cache.put("x", grown.prepare("gzip"))
@@ -298,26 +300,26 @@ def test_a_body_that_grew_is_counted_anew() -> None:
 
 
 def test_work_runs_in_its_own_threads() -> None:
-    work = Work(Settings(threads=1))
-    name = asgi.run(work.run(lambda: threading.current_thread().name))
+    work = WorkThreads(Settings(threads=1))
+    name = asgi.run_coroutine(work.run(lambda: threading.current_thread().name))
     assert name.startswith("work") and work.held == 0
     work.close()
 
 
-async def limited(work: Work, make: Any) -> Any:
-    async with work.limited():
+async def run_limited(work: WorkThreads, make: Any) -> Any:
+    async with work.limit_time():
         return await work.run(make)
 
 
 def test_slow_work_is_refused_in_time_and_keeps_its_place_until_it_ends() -> None:
-    work, gate = Work(Settings(threads=1, waiting=1, seconds=0.05)), threading.Event()
+    work, gate = WorkThreads(Settings(threads=1, waiting=1, seconds=0.05)), threading.Event()
 
     async def run() -> None:
         with pytest.raises(LayoutError, match=r"longer than 0\.05 s") as slow:
-            await limited(work, gate.wait)
+            await run_limited(work, gate.wait)
         assert slow.value.code == "too_slow" and work.held == 1  # the thread is still at it
         with pytest.raises(LayoutError) as queued:
-            await limited(work, lambda: pytest.fail("it was given up before it began"))
+            await run_limited(work, lambda: pytest.fail("it was given up before it began"))
         assert queued.value.code == "too_slow" and work.held == 1  # one that had not begun is dropped
         waiting = asyncio.ensure_future(work.run(lambda: 1))
         await asyncio.sleep(0)
@@ -328,18 +330,18 @@ def test_slow_work_is_refused_in_time_and_keeps_its_place_until_it_ends() -> Non
         assert await waiting == 1
         assert await work.run(lambda: 3) == 3
 
-    asgi.run(run())
+    asgi.run_coroutine(run())
     assert work.held == 0
     work.close()
 
 
-def count_for_ever(asks: bool) -> None:
+def count_forever(asks: bool) -> None:
     for _ in itertools.count():
         if asks:
             check_deadline()
 
 
-def swallow_for_ever() -> None:
+def swallow_forever() -> None:
     while True:
         try:
             check_deadline()
@@ -349,35 +351,35 @@ def swallow_for_ever() -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [partial(count_for_ever, True), partial(count_for_ever, False), swallow_for_ever],
+    [partial(count_forever, True), partial(count_forever, False), swallow_forever],
     ids=["asks", "never asks", "catches exceptions"],
 )
 def test_a_computation_ends_with_its_request(make: Callable[[], None]) -> None:
-    work = Work(Settings(threads=1, waiting=0, seconds=0.05))
+    work = WorkThreads(Settings(threads=1, waiting=0, seconds=0.05))
 
     async def run() -> None:
         with pytest.raises(LayoutError, match=r"longer than 0\.05 s"):
-            await limited(work, make)
+            await run_limited(work, make)
         while work.held:
             await asyncio.sleep(0.005)
         assert await work.run(lambda: 3) == 3  # in the one thread there is
 
-    asgi.run(asyncio.wait_for(run(), 30))
+    asgi.run_coroutine(asyncio.wait_for(run(), 30))
     work.close()
 
 
 def test_what_computes_when_the_server_shuts_down_is_ended() -> None:
-    work = Work(Settings(threads=2))
+    work = WorkThreads(Settings(threads=2))
 
     async def run() -> None:
-        running = [asyncio.ensure_future(work.run(partial(count_for_ever, asks))) for asks in (True, False)]
+        running = [asyncio.ensure_future(work.run(partial(count_forever, asks))) for asks in (True, False)]
         while work.held < 2:
             await asyncio.sleep(0)
         await asyncio.to_thread(work.close)
         for one in await asyncio.gather(*running, return_exceptions=True):
             assert isinstance(one, LayoutError) and one.code == "too_slow"
 
-    asgi.run(asyncio.wait_for(run(), 30))
+    asgi.run_coroutine(asyncio.wait_for(run(), 30))
     assert work.held == 0
 
 
@@ -400,7 +402,7 @@ def test_interrupts_that_race_a_computation_hit_neither_its_result_nor_what_the_
     ended, turns = 0, 5000
     with ThreadPoolExecutor(1) as pool:
         for wait in range(1000):
-            job = Job(partial(count_to, turns), lambda: LayoutError("too_slow", "x"))
+            job = Computation(partial(count_to, turns), lambda: LayoutError("too_slow", "x"))
             future, after = pool.submit(job.run), pool.submit(count_to, 10)
             while not (job.began or future.done()):
                 pass
@@ -416,7 +418,7 @@ def test_interrupts_that_race_a_computation_hit_neither_its_result_nor_what_the_
 
 
 def test_an_interrupt_that_comes_as_a_computation_leaves_takes_no_result() -> None:
-    class Late(Job[int]):
+    class Late(Computation[int]):
         def _leave(self) -> None:
             self.interrupt()
             super()._leave()
@@ -436,28 +438,30 @@ def test_the_server_is_not_ready_while_every_thread_is_at_one_computation() -> N
 
     async def run() -> None:
         nonlocal now
-        waiting = [asyncio.ensure_future(ask(app, "GET", "/wait")) for _ in range(3)]  # one of them waits for a thread
+        waiting = [
+            asyncio.ensure_future(send_request(app, "GET", "/wait")) for _ in range(3)
+        ]  # one of them waits for a thread
         for _ in range(2):
             await asyncio.to_thread(begun.acquire)
-        assert (await ask(app, "GET", "/readyz")).status == 200  # for a moment all may be busy
+        assert (await send_request(app, "GET", "/readyz")).status == 200  # for a moment all may be busy
         now = 1.5
-        answer = await ask(app, "GET", "/readyz")
+        answer = await send_request(app, "GET", "/readyz")
         assert answer.status == 503 and int(answer.headers["retry-after"]) > 0
         error = answer.json()["error"]
         assert error["code"] == "busy"
         assert error["message"] == "All 2 threads have been computing for longer than 1 s."
-        assert (await ask(app, "GET", "/healthz")).status == 200
+        assert (await send_request(app, "GET", "/healthz")).status == 200
         gate.set()
         await asyncio.gather(*waiting)
-        assert (await ask(app, "GET", "/readyz")).status == 200
+        assert (await send_request(app, "GET", "/readyz")).status == 200
 
-    asgi.run(run())
+    asgi.run_coroutine(run())
     app.state.work.close()
 
 
 def test_a_thread_that_is_free_or_has_just_begun_keeps_the_server_ready() -> None:
     gate, begun, now = threading.Event(), threading.Semaphore(0), 0.0
-    work = Work(Settings(threads=2), clock=lambda: now)
+    work = WorkThreads(Settings(threads=2), clock=lambda: now)
 
     def wait() -> None:
         begun.release()
@@ -479,7 +483,7 @@ def test_a_thread_that_is_free_or_has_just_begun_keeps_the_server_ready() -> Non
         await asyncio.gather(*waiting)
         work.check_free()
 
-    asgi.run(run())
+    asgi.run_coroutine(run())
     work.close()
 
 
@@ -489,48 +493,48 @@ def test_refusals_of_work_say_when_to_come_again() -> None:
     app.get("/wait")(gate.wait)
 
     async def run() -> None:
-        slow = await ask(app, "GET", "/wait")
-        busy = await ask(app, "GET", "/api/v1/instructions")
+        slow = await send_request(app, "GET", "/wait")
+        busy = await send_request(app, "GET", "/api/v1/instructions")
         gate.set()
         assert slow.status == 503
         assert busy.status == 503 and busy.json()["error"]["code"] == "busy" and int(busy.headers["retry-after"]) > 0
-        assert (await ask(app, "GET", "/healthz")).status == 200
+        assert (await send_request(app, "GET", "/healthz")).status == 200
 
-    asgi.run(run())
+    asgi.run_coroutine(run())
     app.state.work.close()
 
 
-@pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+@pytest.mark.skipif(bool(raster.explain_missing_renderer()), reason=raster.explain_missing_renderer())
 def test_pngs_and_pdfs_are_drawn_in_another_process(app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raster_worker, "png", lambda *_: pytest.fail("drawn here"))
-    answer = asgi.run(ask(app, "GET", f"/i/{M16}/b.png?scale=1"))
+    monkeypatch.setattr(raster_worker, "render_png", lambda *_: pytest.fail("drawn here"))
+    answer = asgi.run_coroutine(send_request(app, "GET", f"/i/{M16}/b.png?scale=1"))
     assert answer.status == 200 and answer.body.startswith(b"\x89PNG") and "content-encoding" not in answer.headers
     lane = app.state.work.easel._lane
     assert lane is not None and lane.worker is not None and lane.worker.process.poll() is None
 
 
-@pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+@pytest.mark.skipif(bool(raster.explain_missing_renderer()), reason=raster.explain_missing_renderer())
 def test_a_picture_that_takes_too_long_is_given_up_and_its_process_ended() -> None:
-    easel = raster.Easel(seconds=0.0)
-    drawing = raster.Drawing("png", pictures.instruction("svg", find(M16), None, {})[0].decode())
+    easel = raster.DrawingProcess(seconds=0.0)
+    drawing = raster.DrawingJob("png", pictures.render_instruction("svg", find(M16), None, {})[0].decode())
     with pytest.raises(LayoutError) as slow:
         easel.submit(drawing).result(30)
     assert slow.value.code == "timed_out" and easel._lane is not None and easel._lane.worker is None
     easel.close()
 
 
-@pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+@pytest.mark.skipif(bool(raster.explain_missing_renderer()), reason=raster.explain_missing_renderer())
 def test_the_pixels_of_a_picture_are_bounded() -> None:
     for options in ({"cell": "200", "scale": "8"}, {"cell": "200x200", "scale": "3"}):
         with pytest.raises(LayoutError) as refused:
-            pictures.instruction("png", find(M16), None, options, draw=lambda drawing: pytest.fail("drawn"))
+            pictures.render_instruction("png", find(M16), None, options, draw=lambda drawing: pytest.fail("drawn"))
         assert (refused.value.code, refused.value.field) == ("too_large", "scale")
 
 
 WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 
 
-@pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+@pytest.mark.skipif(bool(raster.explain_missing_renderer()), reason=raster.explain_missing_renderer())
 @pytest.mark.parametrize(
     ("address", "field"),
     [
@@ -541,20 +545,20 @@ WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
     ],
 )
 def test_a_server_draws_less_than_the_command_does(app: Any, address: str, field: str) -> None:
-    answer = asgi.run(ask(app, "GET", address))
+    answer = asgi.run_coroutine(send_request(app, "GET", address))
     error = answer.json()["error"]
     assert (answer.status, error["code"], error["field"]) == (422, "too_large", field) and "lanescope diagram" in error[
         "hint"
     ]
 
 
-@pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+@pytest.mark.skipif(bool(raster.explain_missing_renderer()), reason=raster.explain_missing_renderer())
 @pytest.mark.parametrize(("high", "scale"), [(1000, 2.0), (2000, 2.0), (4000, 1.41), (8000, 1.0), (100_000, 0.25)])
 def test_a_scale_that_nobody_gave_is_two_or_what_fits(high: int, scale: float) -> None:
     svg = f'<svg width="1000" height="{high}">'
-    assert raster.fitting(svg, 2.0) == scale
+    assert raster.limit_scale(svg, 2.0) == scale
     if high <= 8000:
-        raster.servable(raster.Drawing("png", svg, scale))
+        raster.check_drawing(raster.DrawingJob("png", svg, scale))
 
 
 def test_a_server_takes_what_stays_out_of_the_garbage_collectors_sight() -> None:

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from lanescope.descriptor import causes
 from lanescope.errors import LayoutError
 from lanescope.reader import ptx
-from lanescope.reader.code.builders import builders
-from lanescope.workbench import bench
-from lanescope.workbench.check import check
-from lanescope.workbench.said import _PAST as PHRASES
-from tests.benches import CASES, MAPS, SIGNS, Case, signs
+from lanescope.reader.code.builders import find_builders
+from lanescope.workbench import build_bench
+from lanescope.workbench.check import check_text
+from lanescope.workbench.messages import _PAST as PHRASES
+from tests.workbench_cases import CASES, MAPS, SIGNS, WorkbenchCase, format_verdicts
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_every_step_of_a_text(case: Case) -> None:
-    made = bench(case.text)
-    assert (signs(made, "a"), signs(made, "b")) == (case.head.get("a", ""), case.head.get("b", ""))
+def test_every_step_of_a_text(case: WorkbenchCase) -> None:
+    made = build_bench(case.text)
+    assert (format_verdicts(made, "a"), format_verdicts(made, "b")) == (case.head.get("a", ""), case.head.get("b", ""))
     assert made.verdict == case.head["verdict"]
     if "k" in case.head:
         assert made.operands[0].steps[0].k == int(case.head["k"])
@@ -29,7 +29,7 @@ def test_every_step_of_a_text(case: Case) -> None:
     if "cause" in case.head:
         assert first[0] == case.head["cause"]
         phrased = {code for code, _ in PHRASES}  # headlines that say what is read instead
-        assert case.head["cause"] in phrased or causes.title(first[0])[4:] in made.headline
+        assert case.head["cause"] in phrased or causes.get_cause_title(first[0])[4:] in made.headline
     if made.verdict == "mismatch" and any(one.wrong for one in made.operands):
         assert first and made.detail
     said = (made.headline, made.detail, *(a.why for a in made.assumed), *(n for o in made.operands for n in o.notices))
@@ -44,7 +44,7 @@ def test_every_step_of_a_text(case: Case) -> None:
 def test_a_builder_that_returns_32_bits_is_named_by_its_call() -> None:
     """It is no builder of a descriptor, so that no piece of the text is one: what the instruction is given is."""
     text = next(case.text for case in CASES if case.title == "static arrays, 256-byte aligned")
-    made = bench(text.replace("uint64_t", "uint32_t"))
+    made = build_bench(text.replace("uint64_t", "uint32_t"))
     assert made.verdict == "mismatch" and "32-bit value is shifted by 32 bits" in made.headline
     assert [(p.title, p.operands) for p in made.pieces if p.kind == "descriptor"] == [
         ("mk(sA + kk * 16)", ("a",)),
@@ -59,9 +59,9 @@ def test_there_are_enough_texts_of_both_kinds() -> None:
 
 def test_a_wrong_wgmma_is_refused_by_its_own_name() -> None:
     with pytest.raises(LayoutError, match=r"wgmma\.mma_async\.sync\.aligned\.m64n64k18") as refused:
-        ptx.read("wgmma.mma_async.sync.aligned.m64n64k18.f32.f16.f16")
+        ptx.recognise_ptx("wgmma.mma_async.sync.aligned.m64n64k18.f32.f16.f16")
     assert "mma_async.mma_async" not in refused.value.message + refused.value.hint
-    assert ptx.instruction("wgmma.m64n64k16.f32.f16.f16").ptx.startswith("wgmma.mma_async.sync")
+    assert ptx.parse_instruction("wgmma.m64n64k16.f32.f16.f16").ptx.startswith("wgmma.mma_async.sync")
 
 
 def test_an_undeclared_name_given_for_a_pointer_counts_elements() -> None:
@@ -71,20 +71,20 @@ def test_an_undeclared_name_given_for_a_pointer_counts_elements() -> None:
 }
 void use() { for (int k = 0; k < 2; ++k) mma(make(sA + k * 16)); }"""
     for kind, step in (("half*", 32), ("const uint8_t*", 16), ("float*", 64), ("uint32_t", 16)):
-        (made,) = builders(code % kind)
+        (made,) = find_builders(code % kind)
         assert made.start == f"sA + {step}·k", kind
     for kind in ("void*", "const void*", "auto*", "auto"):
-        (made,) = builders(code % kind)
+        (made,) = find_builders(code % kind)
         assert made.start == "sA + 16·k·sizeof(*sA)", kind
 
 
 def test_a_layout_too_small_for_its_operand_is_said_to_be() -> None:
     """N of 128 and a layout of 64 rows: no verdict, and why."""
-    made = bench(
+    made = build_bench(
         "desc_b: 0x4000004000010040\nSM90_64x128x16_F32BF16BF16_SS\n"
         "sB: Sw<3,4,3> o smem_ptr[16b](0x400) o ((_8,_8),(_64,_1)):((_64,_512),(_1,_0))"
     )
-    assert signs(made, "b") == "?" and made.verdict == "unknown"
+    assert format_verdicts(made, "b") == "?" and made.verdict == "unknown"
     assert any(
         said.startswith("The steps of B take 128 × 16 elements (n × k); ") and said.endswith(" has 64 × 64.")
         for said in made.missing
@@ -93,11 +93,13 @@ def test_a_layout_too_small_for_its_operand_is_said_to_be() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(CASES), st.sampled_from(CASES), st.integers(0, 2500), st.integers(0, 2500), st.booleans())
-def test_cut_up_texts_are_read_and_nothing_is_made_up(one: Case, two: Case, past: int, first: int, lines: bool) -> None:
+def test_cut_up_texts_are_read_and_nothing_is_made_up(
+    one: WorkbenchCase, two: WorkbenchCase, past: int, first: int, lines: bool
+) -> None:
     text = one.text[:past] + two.text[first:]
     if lines:
         text = "\n".join(reversed(text.split("\n")))
-    made = bench(text)
+    made = build_bench(text)
     assert made.headline and made.verdict in SIGNS
     assert all(0 <= a < b <= len(text) for piece in made.pieces for a, b in piece.spans)
     for own in made.operands:
@@ -109,7 +111,7 @@ def test_cut_up_texts_are_read_and_nothing_is_made_up(one: Case, two: Case, past
 def test_an_asm_statement_without_its_operands_is_none_of_a_descriptors() -> None:
     """%33 of one operand, or of none: nothing is taken for A or B."""
     for operands in (': "+f"(d[0])', ': "+f"(d[0]) : "l"(db)', ""):
-        made = bench(
+        made = build_bench(
             'asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0, %31}, %32, %33, 1, 1, 1, 0, 0;"'
             f" {operands});"
         )
@@ -134,11 +136,11 @@ def test_descriptors_that_the_code_spells_out_are_pieces(before: str) -> None:
         'asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0}, %1, %2, 1, 1, 1, 0, 0;"'
         f' :: "l"({given[0]}), "l"({given[1]}));\n}}'
     )
-    made = bench(text)
+    made = build_bench(text)
     first = made.pieces[next(one.descriptor for one in made.operands if one.name == "a")]
     assert first.facts["words"] == ["0x4000004000010100"]
     assert len({one.descriptor for one in made.operands}) == len(made.operands) == 2
-    assert check(text).descriptors >= 2
+    assert check_text(text).descriptors >= 2
 
 
 def test_every_piece_that_steps_are_made_of_belongs_to_its_operand() -> None:
@@ -153,7 +155,7 @@ __global__ void f() { extern __shared__ __align__(1024) bf16 smem[]; bf16 *sA = 
     asm("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0}, %1, %2, 1, 1, 1, 0, 0;" : "+f"(d)
       : "l"(da), "l"(db)); } }"""
     )
-    made = bench(code)
+    made = build_bench(code)
     assert made.verdict == "match"
     assert all(piece.operands for piece in made.pieces if piece.kind == "descriptor")
-    assert not check(code).open
+    assert not check_text(code).open

@@ -5,30 +5,30 @@ from __future__ import annotations
 import pytest
 
 from lanescope.descriptor.matrix import View
-from lanescope.reader.code.builders import builders
-from lanescope.workbench import bench, stores, tiles
-from lanescope.workbench.check import check
-from lanescope.workbench.scan import Layout
-from tests.benches import BOTH, with_
+from lanescope.reader.code.builders import find_builders
+from lanescope.workbench import build_bench, stores, tiles
+from lanescope.workbench.check import check_text
+from lanescope.workbench.scan import PrintedLayout
+from tests.workbench_cases import BOTH, replace_all
 
 
 def test_a_wrong_transpose_immediate_is_the_suspect_where_it_alone_explains_the_reads() -> None:
     """Also where nothing but the immediate says which dimension of the map is inner."""
-    assert bench(BOTH).verdict == "match"
+    assert build_bench(BOTH).verdict == "match"
     mn = ("make(sB + k * 32)", "make(sB + k * 2048)")  # an N-major B
-    assert bench(with_(mn, ("1, 0, 0;", "1, 0, 1;"))).verdict == "match"
-    for text, flag in ((with_(("1, 0, 0;", "1, 0, 1;")), 0), (with_(mn), 1)):
-        made = bench(text)
+    assert build_bench(replace_all(mn, ("1, 0, 0;", "1, 0, 1;"))).verdict == "match"
+    for text, flag in ((replace_all(("1, 0, 0;", "1, 0, 1;")), 0), (replace_all(mn), 1)):
+        made = build_bench(text)
         (a, b) = made.operands
         assert (a.verdict, b.verdict) == ("match", "mismatch") and b.first_wrong
         assert b.first_wrong.causes[0].code == "wrong_transpose" and "transpose bit" in made.headline
         assert f"transpose immediate must be {flag}" in made.detail
-        assert [one.code for one in check(text).findings] == ["wrong_transpose"]
+        assert [one.code for one in check_text(text).findings] == ["wrong_transpose"]
 
 
 def test_a_tensor_map_that_the_driver_refuses_leads() -> None:
     """Before what its descriptors read: nothing is loaded at all."""
-    made = bench(with_(("{64, 64}", "{128, 64}"), ("make(sA + k * 32)", "make(sA)")))
+    made = build_bench(replace_all(("{64, 64}", "{128, 64}"), ("make(sA + k * 32)", "make(sA)")))
     assert made.verdict == "mismatch" and made.headline == "The tensor map of A and B breaks a rule of TMA"
     assert made.detail.startswith("The inner box is 256 bytes wide")
 
@@ -38,19 +38,21 @@ def test_a_tensor_map_that_the_driver_refuses_leads() -> None:
     [("k * 16", ("may be a count of elements (16)", "elements of 1 byte")), ("k * 64", ("elements of 4 bytes", "may"))],
 )
 def test_a_step_that_several_mistakes_explain_is_not_put_down_to_one(step: str, says: tuple[str, ...]) -> None:
-    detail = bench(with_(("sA + k * 32", f"sA + {step}"))).detail
+    detail = build_bench(replace_all(("sA + k * 32", f"sA + {step}"))).detail
     assert all(one in detail for one in says) and "was counted" not in detail
 
 
 def test_what_is_said_of_a_step_and_of_fields_holds() -> None:
     """No edge of 128 bytes is passed by 64, and LBO is asked of no mode that does not read it."""
-    narrow = with_(("box[2] = {64, 64}", "box[2] = {32, 64}"))
-    made = bench(narrow)
+    narrow = replace_all(("box[2] = {64, 64}", "box[2] = {32, 64}"))
+    made = build_bench(narrow)
     assert made.verdict == "mismatch" and "past the edge of a row of 64 bytes" in made.detail
     assert "past the end of a row" in made.headline
-    swapped = bench(with_(("(uint64_t)1 << 16 | (uint64_t)64 << 32", "(uint64_t)64 << 16 | (uint64_t)1 << 32")))
+    swapped = build_bench(
+        replace_all(("(uint64_t)1 << 16 | (uint64_t)64 << 32", "(uint64_t)64 << 16 | (uint64_t)1 << 32"))
+    )
     assert "SBO must be 1024 bytes; LBO is not read here" in swapped.detail
-    tma = bench(with_(("(uint64_t)1 << 62", "(uint64_t)3 << 62")))
+    tma = build_bench(replace_all(("(uint64_t)1 << 62", "(uint64_t)3 << 62")))
     assert "The field [63:62] holds 3" in tma.detail
 
 
@@ -64,7 +66,7 @@ def test_a_stated_alignment_is_used_and_doubted() -> None:
     for form in ("alignas(%d)", "__align__(%d)", "__attribute__((aligned(%d)))"):
         for amount, (why, notice) in said.items():
             head = f"__shared__ {form % amount} half tileA[4096];\nauto sA = (uint32_t)__cvta_generic_to_shared(tileA);"
-            made = bench(with_(("for (int k", head + "\nfor (int k")))
+            made = build_bench(replace_all(("for (int k", head + "\nfor (int k")))
             (a, b) = made.operands
             at = next(one for one in made.assumed if one.key == "at.tileA")
             assert (
@@ -72,10 +74,10 @@ def test_a_stated_alignment_is_used_and_doubted() -> None:
             )
             assert [notice in one for one in a.notices] == [True] * bool(notice) and not b.notices
     struct = "constexpr int kAlign = 256;\nstruct S { alignas(kAlign) half A[4096]; };\n"
-    named = with_(
+    named = replace_all(
         ("for (int k", struct + "for (int k"), ("make(sA +", "make((uint32_t)__cvta_generic_to_shared(s.A) +")
     )
-    assert any("A is declared 256-byte aligned" in one for one in bench(named).operands[0].notices)
+    assert any("A is declared 256-byte aligned" in one for one in build_bench(named).operands[0].notices)
 
 
 @pytest.mark.parametrize(
@@ -89,16 +91,16 @@ def test_a_stated_alignment_is_used_and_doubted() -> None:
 )
 def test_stages_begin_where_tma_may_store_and_the_swizzle_repeats(stride: int, verdict: str, doubt: bool) -> None:
     stages = ("for (int k", "for (int s = 0; s < 3; ++s) for (int k")
-    text = with_(stages, ("make(sA +", f"make(sA + s * {stride} +"))
-    made = bench(text)
+    text = replace_all(stages, ("make(sA +", f"make(sA + s * {stride} +"))
+    made = build_bench(text)
     assert made.verdict == verdict and bool(made.operands[0].notices) == doubt and not made.operands[1].notices
     if verdict == "mismatch":
         wrong = made.operands[0].first_wrong
         assert wrong and wrong.stage == 1 and wrong.causes[0].code == "tma_destination"
         assert "reads a tile that begins where TMA cannot store it" in made.headline
-        (found,) = check(text).findings
+        (found,) = check_text(text).findings
         assert found.code == "tma_destination" and "of 1,024 elements" not in found.message
-    aside = bench(with_(("make(sB + k", "make(smem + 8192 + 32 + k"), ("make(sA + k", "make(smem + k")))
+    aside = build_bench(replace_all(("make(sB + k", "make(smem + 8192 + 32 + k"), ("make(sA + k", "make(smem + k")))
     assert [one.verdict for one in aside.operands] == ["match", "mismatch"]
 
 
@@ -108,28 +110,33 @@ def test_exchanged_operands_are_followed_to_their_buffers() -> None:
     asm = ('"l"(da), "l"(db)', '"l"(db), "l"(da)')
     smem = (("sA + k", "smem + k"), ("sB + k", "smem + 8192 + k"), ("da =", "desc_a ="), ("db =", "desc_b ="))
     for text in (
-        with_(asm),
-        with_(call),
-        with_(*smem, ('"l"(da), "l"(db)', '"l"(desc_b), "l"(desc_a)')),
-        with_(("make(sA + k", "make(sB + k")),
+        replace_all(asm),
+        replace_all(call),
+        replace_all(*smem, ('"l"(da), "l"(db)', '"l"(desc_b), "l"(desc_a)')),
+        replace_all(("make(sA + k", "make(sB + k")),
     ):
-        made = bench(text)
+        made = build_bench(text)
         wrong = made.operands[0].first_wrong
         assert made.verdict == "mismatch" and "reads the other operand’s buffer" in made.headline
-        assert wrong and wrong.causes[0].code == "operands_exchanged" and not check(text).findings and check(text).open
-    for text in (BOTH, with_(*smem, ('"l"(da), "l"(db)', '"l"(desc_a), "l"(desc_b)'))):
-        assert bench(text).verdict == "match"
+        assert (
+            wrong
+            and wrong.causes[0].code == "operands_exchanged"
+            and not check_text(text).findings
+            and check_text(text).open
+        )
+    for text in (BOTH, replace_all(*smem, ('"l"(da), "l"(db)', '"l"(desc_a), "l"(desc_b)'))):
+        assert build_bench(text).verdict == "match"
 
 
 def test_a_transposed_product_is_no_mistake() -> None:
     """Boxes that fit only the exchanged operands say that the exchange is meant."""
     box = "&map_a, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, A, dims, strides, box"
-    swapped = with_(
+    swapped = replace_all(
         ("m64n64k16", "m64n128k16"),
         ('"l"(da), "l"(db)', '"l"(db), "l"(da)'),
         (box, box.removesuffix("box") + "(uint32_t[]){64, 128}"),
     )
-    made = bench(swapped)
+    made = build_bench(swapped)
     assert made.verdict == "match" and all("transposed product" in one.notices[0] for one in made.operands)
 
 
@@ -177,10 +184,10 @@ desc |= 1llu << 62;                   // 128B swizzle
 def test_a_lone_builder_is_doubted_and_never_failed(old: str, new: str, says: tuple[str, ...]) -> None:
     text = LONE.replace(old, new, 1) if old else LONE
     assert old in LONE
-    (one,) = builders(text)
+    (one,) = find_builders(text)
     told = " ".join(doubt.message for doubt in one.doubts)
     assert bool(told) == bool(says) and all(part in told for part in says), told
-    made, checked = bench(text), check(text)
+    made, checked = build_bench(text), check_text(text)
     assert made.verdict == "unknown" and not checked.findings and bool(checked.doubts) == bool(says)
     assert {one.level for one in checked.doubts} <= {"note"}
     assert any(told in " ".join(piece.doubts) for piece in made.pieces)
@@ -188,21 +195,21 @@ def test_a_lone_builder_is_doubted_and_never_failed(old: str, new: str, says: tu
 
 def test_what_reads_prove_is_not_doubted() -> None:
     """An MN-major operand's LBO is verified; a comment that lies is still said to."""
-    mn = with_(
+    mn = replace_all(
         ("make(sB + k * 32)", "make(sB + k * 2048)"),
         ("1, 0, 0;", "1, 0, 1;"),
         ("(uint64_t)1 << 16", "(uint64_t)64 << 16"),
     )
-    assert bench(mn).verdict == "match" and not any(piece.doubts for piece in bench(mn).pieces)
-    lies = with_(("(uint64_t)1 << 62;", "\n    (uint64_t)1 << 62;  // 64B swizzle"))
-    made = bench(lies)
+    assert build_bench(mn).verdict == "match" and not any(piece.doubts for piece in build_bench(mn).pieces)
+    lies = replace_all(("(uint64_t)1 << 62;", "\n    (uint64_t)1 << 62;  // 64B swizzle"))
+    made = build_bench(lies)
     assert made.verdict == "match" and any("The text says 64B" in one for piece in made.pieces for one in piece.doubts)
 
 
 def test_stages_that_overlap_are_said_to() -> None:
     text = "sB: Sw<3,4,3> o smem_ptr[16b](0x400) o ((_8,_8),(_64,_1),_4):((_64,_512),(_1,_0),_{})"
-    (apart,) = bench(text.format(4096)).pieces
-    (over,) = bench(text.format(2048)).pieces
+    (apart,) = build_bench(text.format(4096)).pieces
+    (over,) = build_bench(text.format(2048)).pieces
     assert not apart.notices and over.notices == (
         "The stages overlap: each holds 4,096 elements and begins 2,048 after the one before.",
     )
@@ -215,7 +222,7 @@ def test_stages_of_a_cute_layout_lie_its_stride_apart_in_bytes(
     unit_bits: int | None, stride: int | None, stage_bytes: int
 ) -> None:
     """The stride counts the layout's unit: elements, of f16 here, unless its pointer has another size."""
-    layout = Layout("sA", "(64,64):(64,1)", (0, 1), unit_bits, stages=3, stage_stride=stride)
+    layout = PrintedLayout("sA", "(64,64):(64,1)", (0, 1), unit_bits, stages=3, stage_stride=stride)
     request = tiles.TileRequest("a", View(64, 16, 16, "K"), 64, 64, {})
-    made = tiles.lay_tile(stores.Store(0, layout=layout), request)
-    assert isinstance(made, tiles.Tile) and made.stage_bytes == stage_bytes
+    made = tiles.lay_tile(stores.TileStore(0, layout=layout), request)
+    assert isinstance(made, tiles.StoredTile) and made.stage_bytes == stage_bytes

@@ -13,17 +13,17 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from lanescope import workbench
-from lanescope.app.read import bench as benches
+from lanescope.app.read import workbench as benches
 from lanescope.errors import LayoutError
-from tests.benches import CASES
 from tests.client import Client
-from tests.command import lanescope
+from tests.command import run_lanescope
+from tests.workbench_cases import CASES
 
 TEXT = next(case.text for case in CASES if case.title.startswith("the tensor map, the builder"))
 RIGHT = next(case.text for case in CASES if case.title == "K-major, 128B, all right")
 
 
-def page_of(client: Client, text: str, **more: str) -> str:
+def get_page(client: Client, text: str, **more: str) -> str:
     answer = client.get("/read", params={"text": text, **more}, follow_redirects=False)
     assert answer.status_code == 200
     return unescape(answer.text)
@@ -60,7 +60,7 @@ def test_a_character_without_room_moves_no_mark(at: int) -> None:
     """A zero-width space in or before a word: the piece ends where the word does."""
     word = "desc_a: 0x4000004000010040"
     text = f"{word[:at]}\u200b{word[at:]}\nwgmma.mma_async.m64n8k16.f32.f16.f16"
-    descriptor, instruction = (piece for piece in workbench.bench(text).pieces)
+    descriptor, instruction = (piece for piece in workbench.build_bench(text).pieces)
     (span,) = descriptor.spans
     assert text[slice(*span)].replace("\u200b", "").endswith("0x4000004000010040")
     assert span[1] == len(word) + 1
@@ -80,9 +80,9 @@ def test_a_long_text_is_verified_from_every_paste_box_without_scripts(client: Cl
 
 def test_the_operands_of_several_instructions_are_told_apart(client: Client) -> None:
     two = TEXT + "\n" + RIGHT.replace("make_desc", "other_desc")
-    shown = re.sub(r"\s+", " ", page_of(client, two))
+    shown = re.sub(r"\s+", " ", get_page(client, two))
     assert "Operand A of wgmma.m64n64k16.f32.f16.f16" in shown and "A and B of m64n128k16 read past" in shown
-    assert "Operand A, every step" in re.sub(r"\s+", " ", page_of(client, TEXT))
+    assert "Operand A, every step" in re.sub(r"\s+", " ", get_page(client, TEXT))
 
 
 def test_every_link_of_the_bench_opens(client: Client) -> None:
@@ -130,7 +130,7 @@ def test_what_is_assumed_can_be_given(client: Client) -> None:
 
 
 def test_the_page_marks_the_text_and_opens_the_first_wrong_step(client: Client) -> None:
-    shown = page_of(client, TEXT)
+    shown = get_page(client, TEXT)
     assert "<h2>K steps 4 to 7 of A read past the swizzle atom</h2>" in shown
     marks = re.findall(r'<mark class="(k-\w+)( wrong)?"[^>]*>([^<]*)</mark>', shown)
     assert ("k-tensor_map", "", "CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE") in [
@@ -143,7 +143,7 @@ def test_the_page_marks_the_text_and_opens_the_first_wrong_step(client: Client) 
     assert plain == TEXT.rstrip("\n").split("\n")
     assert shown.count('<tr class="cause">') == 1 and shown.count("✗<span") == 4
     assert shown.count('<tr class="step-match"') == 4 and "0x490 ≠ 0x4400" in shown
-    right = page_of(client, RIGHT)
+    right = get_page(client, RIGHT)
     assert 'class="verdict ok"' in right and 'class="cause"' not in right
 
 
@@ -183,19 +183,19 @@ def test_a_posted_body_that_is_no_form(client: Client) -> None:
 
 
 def test_the_compressed_form_is_bounded_and_says_what_is_wrong(client: Client) -> None:
-    assert benches.unpacked(benches.packed(TEXT)) == TEXT
+    assert benches.expand_text(benches.compress_text(TEXT)) == TEXT
     bomb = urlsafe_b64encode(zlib.compress(b"x" * (64 << 20), 9)).decode()
-    cut = benches.packed(TEXT)[:-9]
+    cut = benches.compress_text(TEXT)[:-9]
     for z in (
         bomb,
         cut,
         "!!!",
         "AAAA",
-        benches.packed(TEXT) + "AAAA",
+        benches.compress_text(TEXT) + "AAAA",
         urlsafe_b64encode(zlib.compress(b"\xff")).decode(),
     ):
         with pytest.raises(LayoutError) as refused:
-            benches.unpacked(z)
+            benches.expand_text(z)
         assert refused.value.field == "z"
     for z in (cut, "!!!"):
         answer = client.get("/read", params={"z": z})
@@ -214,24 +214,24 @@ def test_plain_texts_go_where_they_went(client: Client) -> None:
 def test_the_command_prints_the_verdict_and_the_steps(tmp_path: Path) -> None:
     file = tmp_path / "kernel.cu"
     file.write_text(TEXT)
-    done = lanescope("read", str(file))
+    done = run_lanescope("read", str(file))
     assert done.returncode == 1 and done.stdout.splitlines()[0] == (
         "mismatch: K steps 4 to 7 of A read past the swizzle atom"
     )
     assert "  ✗ step 4  0x4000004000010048  A[0…63, 64…79]  0x490 ≠ 0x4400" in done.stdout
     assert "  ✓ step 3  0x4000004000010046  A[0…63, 48…63]  0x460" in done.stdout
-    moved = lanescope("read", str(file), "--assume", "at.sA=0x2000", "--json")
+    moved = run_lanescope("read", str(file), "--assume", "at.sA=0x2000", "--json")
     assert json.loads(moved.stdout)["bench"]["operands"][0]["steps"][0]["read"] == 0x2000
-    assert lanescope("read", str(file), "--assume", "at.sA").returncode == 2
+    assert run_lanescope("read", str(file), "--assume", "at.sA").returncode == 2
     file.write_text(RIGHT)
-    assert lanescope("read", str(file)).returncode == 0
+    assert run_lanescope("read", str(file)).returncode == 0
 
 
 def test_an_address_is_its_own(client: Client) -> None:
-    made = workbench.bench(TEXT, {"at.sA": "0x800"})
-    link = benches.facts(made, TEXT, {"at.sA": "0x800"}).link
+    made = workbench.build_bench(TEXT, {"at.sA": "0x800"})
+    link = benches.build_answer(made, TEXT, {"at.sA": "0x800"}).link
     assert link == "/read?" + urlencode({"text": TEXT, "at.sA": "0x800"})
-    assert "0x800" in page_of(client, TEXT, **{"at.sA": "0x800"})
+    assert "0x800" in get_page(client, TEXT, **{"at.sA": "0x800"})
 
 
 def test_code_that_the_editor_cannot_read_leads_here(client: Client) -> None:

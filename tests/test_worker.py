@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from lanescope.app.hardware.pool import Pool
+from lanescope.app.hardware.pool import WorkerPool
 from lanescope.app.main import create_app
-from lanescope.app.runs.hardware import NO_CUPY, Hardware
+from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
 from lanescope.errors import LayoutError
 
 FAKE = str(Path(__file__).with_name("fake_worker.py"))
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-def fake(mode: str = "ready") -> Pool:
-    return Pool(
+def start_fake(mode: str = "ready") -> WorkerPool:
+    return WorkerPool(
         lambda device: [sys.executable, FAKE, mode],
         job_seconds=1.0,
         most=2,
@@ -34,18 +34,18 @@ def fake(mode: str = "ready") -> Pool:
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
-    made = fake()
+def pool() -> Iterator[WorkerPool]:
+    made = start_fake()
     yield made
     made.close()
 
 
-def request(do: int = 0) -> dict[str, object]:
+def build_request(do: int = 0) -> dict[str, object]:
     return {"kind": "mma", "backend": "cuda", "device": 0, "instruction": MMA, "seed": do}
 
 
-def test_one_worker_serves_many_jobs(pool: Pool) -> None:
-    first, second = (pool.submit(request()).result(10)["source"] for _ in range(2))
+def test_one_worker_serves_many_jobs(pool: WorkerPool) -> None:
+    first, second = (pool.submit(build_request()).result(10)["source"] for _ in range(2))
     assert first == second != str(os.getpid())
     assert pool.ledger.counts["mma", "agrees"] == 2 and pool.ledger.recent[0]["outcome"] == "agrees"
 
@@ -63,12 +63,12 @@ def test_one_worker_serves_many_jobs(pool: Pool) -> None:
         (8, "timed_out"),
     ],
 )
-def test_a_broken_job_costs_itself_and_no_other(pool: Pool, do: int, code: str) -> None:
-    before = pool.submit(request()).result(10)["source"]
+def test_a_broken_job_costs_itself_and_no_other(pool: WorkerPool, do: int, code: str) -> None:
+    before = pool.submit(build_request()).result(10)["source"]
     with pytest.raises(LayoutError) as caught:
-        pool.submit(request(do)).result(10)
+        pool.submit(build_request(do)).result(10)
     assert caught.value.code == code and caught.value.message
-    after = pool.submit(request()).result(10)["source"]
+    after = pool.submit(build_request()).result(10)["source"]
     assert after != before and pool.restarts == 1
     with pytest.raises(ProcessLookupError):  # the broken one is gone, not left behind
         os.kill(int(before), 0)
@@ -79,37 +79,37 @@ def test_a_broken_job_costs_itself_and_no_other(pool: Pool, do: int, code: str) 
     ("mode", "code"), [("silent", "timed_out"), ("dies", "worker_ended"), ("unready", "no_device")]
 )
 def test_a_worker_that_does_not_start(mode: str, code: str) -> None:
-    pool = fake(mode)
+    pool = start_fake(mode)
     for _ in range(2):  # it is tried anew every time
         with pytest.raises(LayoutError) as caught:
-            pool.submit(request()).result(20)
+            pool.submit(build_request()).result(20)
         assert caught.value.code == code
     pool.close()
 
 
 def test_a_worker_that_cannot_be_started() -> None:
-    pool = Pool(lambda device: ["/no/such/program"])
+    pool = WorkerPool(lambda device: ["/no/such/program"])
     with pytest.raises(LayoutError, match="could not be used"):
-        pool.submit(request()).result(10)
+        pool.submit(build_request()).result(10)
     pool.close()
 
 
-def test_the_queue_is_bounded(pool: Pool) -> None:
-    pool.submit(request(1))
+def test_the_queue_is_bounded(pool: WorkerPool) -> None:
+    pool.submit(build_request(1))
     deadline = time.monotonic() + 5
     while pool.waiting and time.monotonic() < deadline:
         pass  # until the hanging job has left the queue
-    waiting = [pool.submit(request()) for _ in range(2)]
+    waiting = [pool.submit(build_request()) for _ in range(2)]
     with pytest.raises(LayoutError) as caught:
-        pool.submit(request())
+        pool.submit(build_request())
     assert caught.value.code == "busy"
     assert all(future.result(10)["agrees"] for future in waiting)
 
 
 def test_closing_ends_a_hanging_job_at_once() -> None:
-    pool = fake()
-    future = pool.submit(request(1))
-    queued = pool.submit(request())
+    pool = start_fake()
+    future = pool.submit(build_request(1))
+    queued = pool.submit(build_request())
     lane = pool.lanes[0]
     deadline = time.monotonic() + 5
     while lane.worker is None and time.monotonic() < deadline:
@@ -120,10 +120,10 @@ def test_closing_ends_a_hanging_job_at_once() -> None:
 
 
 def test_other_routes_answer_while_a_job_hangs() -> None:
-    app = create_app(Hardware(fake(), why_not=""))
+    app = create_app(ServerHardware(start_fake(), why_not=""))
     with TestClient(app) as client, ThreadPoolExecutor(1) as threads:
         hanging = threads.submit(client.post, "/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 1})
-        while app.state.hardware.pool.lane(0).asked == 0:
+        while app.state.hardware.pool.get_queue(0).asked == 0:
             pass
         answers = [client.get("/api/v1/instructions", params={"q": "m16n8k8"}) for _ in range(20)]
         assert {answer.status_code for answer in answers} == {200} and not hanging.done()
@@ -133,7 +133,7 @@ def test_other_routes_answer_while_a_job_hangs() -> None:
 
 
 def test_statuses_and_metrics() -> None:
-    app = create_app(Hardware(fake(), why_not=""))
+    app = create_app(ServerHardware(start_fake(), why_not=""))
     with TestClient(app) as client:
         assert client.get("/api/v1/gpu").json()["devices"][0]["name"] == "fake"
         assert client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 3}).status_code == 502
@@ -148,7 +148,7 @@ def test_statuses_and_metrics() -> None:
 
 
 def test_without_a_device_runs_are_refused_and_pages_say_why() -> None:
-    with TestClient(create_app(Hardware(why_not=NO_CUPY))) as client:
+    with TestClient(create_app(ServerHardware(why_not=NO_CUPY))) as client:
         told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA})
         assert told.status_code == 503 and "CuPy is not installed" in told.json()["error"]["message"]
         page = client.get(f"/i/{MMA}").text
@@ -158,7 +158,7 @@ def test_without_a_device_runs_are_refused_and_pages_say_why() -> None:
 
 
 def test_a_device_without_a_driver_is_told_apart() -> None:
-    with TestClient(create_app(Hardware(fake("unready"), why_not=""))) as client:
+    with TestClient(create_app(ServerHardware(start_fake("unready"), why_not=""))) as client:
         assert client.get("/api/v1/gpu").json() | {"recent": 0} == {
             "available": False,
             "reason": "no driver",
@@ -180,7 +180,7 @@ def test_the_numpy_worker_runs_every_kind_and_says_it_is_a_simulation() -> None:
         },
         {"kind": "banks", "access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
     ]
-    with TestClient(create_app(Hardware(why_not=NO_CUPY))) as client:
+    with TestClient(create_app(ServerHardware(why_not=NO_CUPY))) as client:
         for given in requests:
             answer = client.post("/api/v1/gpu/runs", json=given | {"backend": "numpy"}).json()
             assert answer["simulation"] is True and answer["agrees"] and "no GPU" in answer["device"]["name"], given
@@ -216,7 +216,7 @@ def test_the_numpy_worker_runs_every_kind_and_says_it_is_a_simulation() -> None:
     ],
 )
 def test_bad_requests_name_their_field_before_any_worker_starts(given: dict[str, object], field: str) -> None:
-    hardware = Hardware(fake("dies"), why_not="")
+    hardware = ServerHardware(start_fake("dies"), why_not="")
     with TestClient(create_app(hardware)) as client:
         told = client.post("/api/v1/gpu/runs", json=given)
         assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()

@@ -24,7 +24,7 @@ TYPES = {  # PTX's name → C++'s type, its bits, PTX's accumulator
 
 
 @dataclass(frozen=True)
-class Operand:
+class OperandTile:
     """One operand's tile: so many rows (of M or N) and elements of K; k_first: whether atoms are laid along K first."""
 
     rows: int
@@ -66,20 +66,22 @@ class Operand:
 
     def tuples(self, bits: int) -> tuple[str, str]:
         """Its shape and stride as C++ types."""
-        return tuple(_typed(one, name) for one, name in zip(self.layout(bits), ("Shape", "Stride"), strict=True))  # type: ignore[return-value]
+        return tuple(_format_type(one, name) for one, name in zip(self.layout(bits), ("Shape", "Stride"), strict=True))  # type: ignore[return-value]
 
 
-def _typed(nested: Any, name: str) -> str:
+def _format_type(nested: Any, name: str) -> str:
     if isinstance(nested, int):
         return f"Int<{nested}>"
-    return f"{name}<{', '.join(_typed(one, name) for one in nested)}>"
+    return f"{name}<{', '.join(_format_type(one, name) for one in nested)}>"
 
 
-def _valued(nested: Any, call: str) -> str:
-    return str(nested) if isinstance(nested, int) else f"{call}({', '.join(_valued(one, call) for one in nested)})"
+def _format_value(nested: Any, call: str) -> str:
+    return (
+        str(nested) if isinstance(nested, int) else f"{call}({', '.join(_format_value(one, call) for one in nested)})"
+    )
 
 
-def block(own: Operand, bits: int, kind: str) -> str:
+def build_block(own: OperandTile, bits: int, kind: str) -> str:
     """The block of tile_to_shape as a value."""
     am, ak = own.atom(bits)
     stride = f"_{ak}, _1" if own.major == "K" else f"_1, _{am}"
@@ -99,9 +101,9 @@ def block(own: Operand, bits: int, kind: str) -> str:
 WAYS = ("tiled", "alias", "decltype", "struct", "template", "whole", "made")
 
 
-def layout_code(own: Operand, name: str, bits: int, kind: str, way: str) -> tuple[str, str, str]:
+def render_layout(own: OperandTile, name: str, bits: int, kind: str, way: str) -> tuple[str, str, str]:
     """(code before the kernel, code inside it, what stands for the layout where the tensor is made)."""
-    inside = block(own, bits, kind)
+    inside = build_block(own, bits, kind)
     order = ", Step<_2, _1>{}" if own.k_first else ""
     tiled = f"tile_to_shape({inside}, make_shape(Int<{own.rows}>{{}}, Int<{own.k}>{{}}){order})"
     shape, stride = own.tuples(bits)
@@ -129,7 +131,7 @@ def layout_code(own: Operand, name: str, bits: int, kind: str, way: str) -> tupl
         return f"using Whole_{name} = {whole};\n", "", f"Whole_{name}{{}}"
     assert way == "made"
     sizes, steps = own.layout(bits)
-    made = f"make_layout({_valued(sizes, 'make_shape')}, {_valued(steps, 'make_stride')})"
+    made = f"make_layout({_format_value(sizes, 'make_shape')}, {_format_value(steps, 'make_stride')})"
     if own.swizzle != "none":
         base = 4 - (bits // 8).bit_length() + 1
         made = f"composition(Swizzle<{chunks}, {base}, 3>{{}}, {made})"
@@ -152,11 +154,11 @@ UNION = """union Matrix64
 
 
 @dataclass(frozen=True)
-class Kernel:
+class WrittenKernel:
     """A kernel of one wgmma: D = A · B from shared memory. exchanged: the operand whose LBO and SBO are exchanged."""
 
-    a: Operand
-    b: Operand
+    a: OperandTile
+    b: OperandTile
     type: str = "f16"
     kind: str = "plain"
     way: str = "tiled"
@@ -178,7 +180,7 @@ class Kernel:
         cxx = TYPES[self.type][0]
         ahead, inside, fill, describe = f"using T = {cxx};\n", "", "", ""
         for own, name, letter in ((self.a, self.names[0], "a"), (self.b, self.names[1], "b")):
-            before, within, where = layout_code(own, name, self.bits, self.kind, self.way)
+            before, within, where = render_layout(own, name, self.bits, self.kind, self.way)
             ahead += before
             inside += within
             fill += f"  __shared__ alignas(1024) T {name}[{own.rows * own.k}];\n"

@@ -10,32 +10,32 @@ from fastapi.openapi.models import OpenAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
 
-from lanescope.app.apidocs.facts import ERRORS, JSON_ERROR, PAGE, TAGS, WORKER, operations
-from lanescope.app.apidocs.schemas import answers, put
-from lanescope.app.kit.api import TAKEN, OffLoop
+from lanescope.app.apidocs.facts import ERRORS, JSON_ERROR, PAGE, TAGS, WORKER, walk_operations
+from lanescope.app.apidocs.schemas import add_answer_models, add_model
+from lanescope.app.kit.api import TAKEN, OffLoopRoute
 from lanescope.app.kit.errors import Error
 from lanescope.app.kit.examples import BODIES
 from lanescope.app.kit.fact import Json
-from lanescope.app.kit.wire import json_body
+from lanescope.app.kit.wire import encode_json_body
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
 @router.get("/openapi.json")
 def openapi_json(request: Request) -> Response:
-    return json_body(request.app.openapi())
+    return encode_json_body(request.app.openapi())
 
 
-def document(app: FastAPI) -> Json:
+def get_document(app: FastAPI) -> Json:
     """The document of an application, made once."""
     if app.openapi_schema is None:
         made = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=TAGS
         )
-        answers(made)
+        add_answer_models(made)
         made = jsonable_encoder(OpenAPI(**made), by_alias=True, exclude_none=True)  # its order of keys
         schemas, responses = made["components"]["schemas"], made["components"].setdefault("responses", {})
-        for path, method, operation in operations(made):
+        for path, method, operation in walk_operations(made):
             body = operation.get("requestBody")
             if body:
                 body["content"]["application/json"]["example"] = BODIES[path]
@@ -48,7 +48,7 @@ def document(app: FastAPI) -> Json:
                 operation["responses"]["304"] = {"description": "Not modified: If-None-Match names the ETag."}
             operation["operationId"] = f"{method}_{operation['summary'].lower().replace(' ', '_')}"
         for name, model in {"Error": Error, **TAKEN}.items():
-            put(schemas, name, model)
+            add_model(schemas, name, model)
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
         made["components"]["schemas"] = dict(sorted(schemas.items()))

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from lanescope.app.apidocs.facts import operations
+from lanescope.app.apidocs.facts import walk_operations
 from lanescope.app.kit.examples import BODIES, EXAMPLES
 from lanescope.app.kit.fact import Json
 
@@ -14,7 +14,7 @@ SAYS = {"string": "text", "integer": "whole number", "boolean": "true or false",
 MOST_WORDS = 12  # of an enumeration that are listed where it is used
 
 
-def routes(made: Json) -> list[Json]:
+def list_routes(made: Json) -> list[Json]:
     """Every operation: its parameters, body and answer as rows of tables, and one call to try."""
     return [
         {
@@ -28,42 +28,42 @@ def routes(made: Json) -> list[Json]:
                     "name": p["name"],
                     "where": p["in"],
                     "required": p["required"],
-                    "kind": kind(p["schema"]),
+                    "kind": format_type(p["schema"]),
                     "default": p["schema"].get("default"),
                     "says": p["description"],
                 }
                 for p in operation.get("parameters", ())
             ],
-            "body": _body(operation, made),
+            "body": _list_body_models(operation, made),
             "gives": [
-                (media, kind(content.get("schema", {})))
+                (media, format_type(content.get("schema", {})))
                 for media, content in operation["responses"]["200"].get("content", {}).items()
             ],
             "curl": BODIES.get(path),
             "link": EXAMPLES.get(path),
         }
-        for path, method, operation in operations(made)
+        for path, method, operation in walk_operations(made)
     ]
 
 
-def _body(operation: Json, made: Json) -> list[Json]:
+def _list_body_models(operation: Json, made: Json) -> list[Json]:
     """The model of a body, or the models it may be one of."""
     told = operation.get("requestBody")
     if not told:
         return []
-    schema = made["components"]["schemas"][name_of(told["content"]["application/json"]["schema"])]
-    names = [name_of(one) for one in schema.get("oneOf", schema.get("anyOf", ()))] or [
-        name_of(told["content"]["application/json"]["schema"])
+    schema = made["components"]["schemas"][get_component_name(told["content"]["application/json"]["schema"])]
+    names = [get_component_name(one) for one in schema.get("oneOf", schema.get("anyOf", ()))] or [
+        get_component_name(told["content"]["application/json"]["schema"])
     ]
-    return [model(name, made["components"]["schemas"]) for name in names]
+    return [build_model_rows(name, made["components"]["schemas"]) for name in names]
 
 
-def name_of(schema: Json) -> str:
+def get_component_name(schema: Json) -> str:
     """The component a reference names."""
     return str(schema["$ref"].rpartition("/")[2])
 
 
-def model(name: str, known: Json) -> Json:
+def build_model_rows(name: str, known: Json) -> Json:
     """A component as rows: its fields, or the one kind of value it is."""
     schema = known[name]
     required = schema.get("required", ())
@@ -71,9 +71,9 @@ def model(name: str, known: Json) -> Json:
         {
             "name": key,
             "required": key in required,
-            "kind": kind(value),
+            "kind": format_type(value),
             "default": value.get("default"),
-            "says": meaning(value, known),
+            "says": describe_schema(value, known),
         }
         for key, value in schema.get("properties", {}).items()
     ]
@@ -82,33 +82,35 @@ def model(name: str, known: Json) -> Json:
         "name": name,
         "says": " ".join(schema.get("description", "").split()),
         "fields": fields,
-        "kind": "" if fields else kind(schema, True),
+        "kind": "" if fields else format_type(schema, True),
         "examples": examples,
     }
 
 
-def meaning(schema: Json, known: Json) -> str:
+def describe_schema(schema: Json, known: Json) -> str:
     """What a field says of itself, or what its model does."""
-    told = schema.get("description") or (known[name_of(schema)].get("description", "") if "$ref" in schema else "")
+    told = schema.get("description") or (
+        known[get_component_name(schema)].get("description", "") if "$ref" in schema else ""
+    )
     return " ".join(told.split())
 
 
-def kind(schema: Json, whole: bool = False) -> Markup:
+def format_type(schema: Json, whole: bool = False) -> Markup:
     """What a value may be, in a few words; models are links. whole: every word of an enumeration."""
     if "$ref" in schema:
-        return Markup('<a href="#{0}">{0}</a>').format(name_of(schema))
+        return Markup('<a href="#{0}">{0}</a>').format(get_component_name(schema))
     if "const" in schema:
-        return _word(schema["const"])
+        return _format_constant(schema["const"])
     if "enum" in schema:
-        words = [_word(word) for word in schema["enum"] if word != ""]
+        words = [_format_constant(word) for word in schema["enum"] if word != ""]
         return Markup(" | ").join(words if whole or len(words) <= MOST_WORDS else [*words[:MOST_WORDS], Markup("…")])
     if choices := schema.get("anyOf") or schema.get("oneOf"):
-        kinds = [kind(one, whole) for one in choices if one != {"const": ""}]
+        kinds = [format_type(one, whole) for one in choices if one != {"const": ""}]
         return Markup(" or ").join(dict.fromkeys(kinds))
     if schema.get("type") == "array":
-        return Markup("[{}, …]").format(kind(schema["items"]))
+        return Markup("[{}, …]").format(format_type(schema["items"]))
     if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
-        return Markup("{{name: {}, …}}").format(kind(schema["additionalProperties"]))
+        return Markup("{{name: {}, …}}").format(format_type(schema["additionalProperties"]))
     name = schema.get("type", "anything")
     return Markup(escape(SAYS.get(name, name))) + _limits(schema)
 
@@ -121,5 +123,5 @@ def _limits(schema: Json) -> str:
     return f" {schema.get('minimum', '')}–{'2^64 − 1' if most == (1 << 64) - 1 else '' if most is None else most}"
 
 
-def _word(word: Any) -> Markup:
+def _format_constant(word: Any) -> Markup:
     return Markup("<code>{}</code>").format(word if isinstance(word, str) else str(word).lower())

@@ -38,7 +38,7 @@ TAGS = [
 ]
 
 
-def operations(made: Json) -> Iterator[tuple[str, str, Json]]:
+def walk_operations(made: Json) -> Iterator[tuple[str, str, Json]]:
     """(path, method, operation) of a document."""
     for path, methods in made["paths"].items():
         for method, operation in methods.items():

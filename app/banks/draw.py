@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.render.palette import IDLE, RIGHT, STATUSES, WRONG, wheel
-from lanescope.render.svg import status_legend, svg
-from lanescope.render.view import TOP, Figure, Panel
+from lanescope.render.palette import IDLE, RIGHT, STATUSES, WRONG, list_fill_variables
+from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.view import TOP, FigurePanel, PanelFigure
 from lanescope.shared import banks
 
 _TOLD = {RIGHT: "served without a conflict", WRONG: "bank conflict", IDLE: "not accessed"}
 
 
-def banks_svg(costs: list[banks.Cost]) -> str:
+def draw_banks(costs: list[banks.Cost]) -> str:
     """One row per phase, one cell per bank: the words that the bank serves; more than the ideal is a conflict."""
     phases = [phase for cost in costs for phase in cost.phases if phase.lanes]
     words = np.array([phase.words for phase in phases])
@@ -22,7 +22,7 @@ def banks_svg(costs: list[banks.Cost]) -> str:
     status = np.where(words > most, WRONG, np.where(words > 0, RIGHT, IDLE)).astype(np.int32)
     text = [[str(n) if n else "" for n in row] for row in words.tolist()]
     title = "Words served by each of the 32 banks, one row per phase"
-    panel = Panel(
+    panel = FigurePanel(
         "banks",
         title,
         rows=len(phases),
@@ -35,12 +35,12 @@ def banks_svg(costs: list[banks.Cost]) -> str:
         texts=text,
         status=status,
     )
-    figure = Figure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,))
-    drawing = svg(figure, title=title, palette=None, labels_up_to=3000)
-    return drawing + status_legend(status, None, {STATUSES[number].name: told for number, told in _TOLD.items()})
+    figure = PanelFigure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,))
+    drawing = render_svg(figure, title=title, palette=None, labels_up_to=3000)
+    return drawing + render_status_legend(status, None, {STATUSES[number].name: told for number, told in _TOLD.items()})
 
 
-def chart(cost: banks.Cost) -> dict[str, Any]:
+def build_chart(cost: banks.Cost) -> dict[str, Any]:
     """The words of each bank as static/kit/chart.js draws them: bars, one series per phase."""
     phases = [(n, phase) for n, phase in enumerate(cost.phases) if phase.lanes]
     return {
@@ -49,5 +49,5 @@ def chart(cost: banks.Cost) -> dict[str, Any]:
         "up": "words",
         "names": list(range(32)),
         "series": [{"name": f"phase {n}", "values": list(phase.words)} for n, phase in phases],
-        "fills": wheel(len(phases)),
+        "fills": list_fill_variables(len(phases)),
     }

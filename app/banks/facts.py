@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from lanescope.app.kit.fact import Json, Says, fact
-from lanescope.app.kit.names import AccessName, AccessPattern, SwizzleMode
+from lanescope.app.kit.enumerations import AccessName, AccessPattern, SwizzleMode
+from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.question import number_field, question, text_field, word_field
 from lanescope.cute import layout as cute
 from lanescope.errors import LayoutError
-from lanescope.reading import choice, keys, number
+from lanescope.inputs import check_keys, parse_choice, parse_integer
 from lanescope.shared import banks, freeing
 from lanescope.shared.swizzle import MODES, Swizzle
 
@@ -38,7 +38,7 @@ class AccessQuestion:
     @property
     def one(self) -> Json:
         """The access as POST /banks/solve has it."""
-        lanes = {"address": banks.parse(self.address)} if self.address else {"pattern": self.pattern}
+        lanes = {"address": banks.parse_addresses(self.address)} if self.address else {"pattern": self.pattern}
         return {"access": self.access, **lanes}
 
     @property
@@ -72,7 +72,7 @@ class Phase:
 class BankCost:
     """What an access costs: `ideal` wavefronts without conflicts."""
 
-    address: Annotated[list[int | None], Says("[lane], after the swizzle.")]
+    address: Annotated[list[int | None], Description("[lane], after the swizzle.")]
     swizzle: str
     access: AccessName
     wavefronts: int
@@ -88,7 +88,7 @@ class SwizzleBits:
     bits: int
     base: int
     shift: int
-    text: Annotated[str, Says(examples=("Sw<3,4,3>",))]
+    text: Annotated[str, Description(examples=("Sw<3,4,3>",))]
 
 
 @fact
@@ -97,8 +97,8 @@ class SolvedAccess:
 
     access: AccessName
     pattern: AccessPattern | None
-    given: Annotated[list[int | None], Says("[lane], before the swizzle.")]
-    address: Annotated[list[int | None], Says("[lane], under it.")]
+    given: Annotated[list[int | None], Description("[lane], before the swizzle.")]
+    address: Annotated[list[int | None], Description("[lane], under it.")]
     wavefronts: int
     ideal: int
     ways: int
@@ -111,15 +111,15 @@ class Solved:
 
     free: bool
     swizzle: SwizzleBits
-    mode: Annotated[SwizzleMode | None, Says("wgmma's name of it; null where it has none.")]
+    mode: Annotated[SwizzleMode | None, Description("wgmma's name of it; null where it has none.")]
     why: str
-    tried: Annotated[int, Says("Swizzles that can change a bank of these addresses.")]
+    tried: Annotated[int, Description("Swizzles that can change a bank of these addresses.")]
     accesses: list[SolvedAccess]
 
 
-def bank_facts(given: Json) -> BankCost:
+def build_bank_cost(given: Json) -> BankCost:
     """POST /banks: an access at the addresses given, or at rows; a swizzle is applied to byte addresses."""
-    keys(given, ("access", "address", "swizzle", *ROW_FIELDS))
+    check_keys(given, ("access", "address", "swizzle", *ROW_FIELDS))
     if given.get("address") is None and not set(given) & set(ROW_FIELDS):
         raise LayoutError(
             "bad_address",
@@ -127,35 +127,35 @@ def bank_facts(given: Json) -> BankCost:
             "A byte address a lane: [0, 16, …]; null for an inactive one.",
             "address",
         )
-    return use_facts(*use_of(given))
+    return build_use_cost(*parse_use(given))
 
 
 def count_wavefronts(asked: AccessQuestion) -> BankCost:
     """Wavefronts of one access under a swizzle."""
-    return use_facts(*use_asked(asked))
+    return build_use_cost(*use_asked(asked))
 
 
-def use_asked(asked: AccessQuestion) -> tuple[banks.Use, Swizzle]:
+def use_asked(asked: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
     """Return the access that the page asks for, and its swizzle."""
-    return use_of(asked.one | ({} if asked.address else asked.rows) | {"swizzle": asked.swizzle})
+    return parse_use(asked.one | ({} if asked.address else asked.rows) | {"swizzle": asked.swizzle})
 
 
-def pitch(given: Json) -> int:
+def parse_pitch(given: Json) -> int:
     """Bytes from row to row, padding included."""
-    return number(given.get("row_bytes", 128), "row_bytes", 1, MOST_PITCH) + number(
+    return parse_integer(given.get("row_bytes", 128), "row_bytes", 1, MOST_PITCH) + parse_integer(
         given.get("pad", 0), "pad", 0, MOST_PITCH
     )
 
 
-def use_of(given: Json) -> tuple[banks.Use, Swizzle]:
+def parse_use(given: Json) -> tuple[banks.AccessUse, Swizzle]:
     """One access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`); what is left
     out is the page's default.
     """
-    _rows_or_addresses(given, [given])
-    return _use(given, given), _swizzle(given.get("swizzle", "none"))
+    _require_one_source(given, [given])
+    return _parse_access(given, given), _parse_swizzle(given.get("swizzle", "none"))
 
 
-def _rows_or_addresses(given: Json, items: list[Json]) -> None:
+def _require_one_source(given: Json, items: list[Json]) -> None:
     """LayoutError where a pattern's fields stand beside the addresses that make them idle."""
     idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if name in item]
     if all(item.get("address") is not None for item in items):
@@ -169,17 +169,19 @@ def _rows_or_addresses(given: Json, items: list[Json]) -> None:
         )
 
 
-def _use(item: Json, shared: Json) -> banks.Use:
+def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
     """{"access", "address"} or {"access", "pattern"}; a pattern's rows are those of `shared`."""
-    kind = banks.access(item.get("access", "ldmatrix.x4"))
+    kind = banks.get_access(item.get("access", "ldmatrix.x4"))
     if item.get("address") is not None:
-        return banks.at(kind, item["address"])
-    return banks.rows(kind, choice(item.get("pattern", "ldmatrix"), "pattern", banks.REACHES), pitch(shared))
+        return banks.make_address_use(kind, item["address"])
+    return banks.make_rows_use(
+        kind, parse_choice(item.get("pattern", "ldmatrix"), "pattern", banks.REACHES), parse_pitch(shared)
+    )
 
 
-def use_facts(use: banks.Use, xor: Swizzle) -> BankCost:
+def build_use_cost(use: banks.AccessUse, xor: Swizzle) -> BankCost:
     """What an access costs under a swizzle, and the addresses its lanes give then."""
-    cost = use.cost(xor)
+    cost = use.compute_use_cost(xor)
     return BankCost(
         address=use.address(xor),
         swizzle=str(xor),
@@ -194,14 +196,14 @@ def use_facts(use: banks.Use, xor: Swizzle) -> BankCost:
     )
 
 
-def _swizzle(given: object) -> Swizzle:
+def _parse_swizzle(given: object) -> Swizzle:
     for mode in MODES:
         if isinstance(given, str) and mode.name.lower() == given.strip().lower():
             return mode.swizzle()
-    return cute.read_swizzle(given)
+    return cute.parse_swizzle(given)
 
 
-def accesses(text: str) -> list[Json]:
+def parse_accesses(text: str) -> list[Json]:
     """Accesses as people write them, with commas, semicolons or spaces between: access, access:pattern, or
     access:address,address,…
     """
@@ -217,17 +219,17 @@ def accesses(text: str) -> list[Json]:
         elif not out:
             raise LayoutError("bad_accesses", f"'{part[:40]}' stands before any access.", ACCESS_TEXT, "accesses")
         else:
-            out[-1].setdefault("address", []).extend(banks.parse(part))
+            out[-1].setdefault("address", []).extend(banks.parse_addresses(part))
     return out
 
 
-def solve(given: Json) -> Solved:
+def solve_swizzle(given: Json) -> Solved:
     """POST /banks/solve: the smallest swizzle that frees every access {"access", "address"} or {"access", "pattern"}.
 
     A pattern's rows are row_bytes (plus pad) apart. One access may stand in the request itself instead of in
     "accesses".
     """
-    keys(given, ("accesses", "access", "address", *ROW_FIELDS))
+    check_keys(given, ("accesses", "access", "address", *ROW_FIELDS))
     wanted, alone = given.get("accesses"), [name for name in ("access", "address", "pattern") if name in given]
     if "accesses" in given and alone:
         raise LayoutError(
@@ -248,16 +250,16 @@ def solve(given: Json) -> Solved:
     if len(wanted) > MOST_ACCESSES:
         raise LayoutError("bad_accesses", f"{len(wanted)} accesses.", f"At most {MOST_ACCESSES}.", "accesses")
     for at, item in enumerate(wanted):
-        keys(item, ("access", "pattern", "address"), f"accesses.{at}")
-    _rows_or_addresses(given, wanted)
+        check_keys(item, ("access", "pattern", "address"), f"accesses.{at}")
+    _require_one_source(given, wanted)
     uses = []
     for number_, item in enumerate(wanted):
         try:
-            uses.append(_use(item, given))
+            uses.append(_parse_access(item, given))
         except LayoutError as error:
             inner = error.field in ("access", "address", "pattern") and "accesses" in given
             raise error.at(f"accesses.{number_}.{error.field}" if inner else error.field) from None
-    found = freeing.solve(uses)
+    found = freeing.find_freeing_swizzle(uses)
     xor = found.swizzle
     return Solved(
         free=found.free,
@@ -265,11 +267,11 @@ def solve(given: Json) -> Solved:
         mode=next((mode.name for mode in MODES if mode.swizzle() == xor), None),
         why=found.why,
         tried=found.tried,
-        accesses=[_solved(use, xor, cost) for use, cost in zip(uses, found.costs, strict=True)],
+        accesses=[_build_solved(use, xor, cost) for use, cost in zip(uses, found.costs, strict=True)],
     )
 
 
-def _solved(use: banks.Use, xor: Swizzle, cost: banks.Cost) -> SolvedAccess:
+def _build_solved(use: banks.AccessUse, xor: Swizzle, cost: banks.Cost) -> SolvedAccess:
     return SolvedAccess(
         access=use.access.name,
         pattern=use.reach or None,
@@ -278,5 +280,5 @@ def _solved(use: banks.Use, xor: Swizzle, cost: banks.Cost) -> SolvedAccess:
         wavefronts=cost.wavefronts,
         ideal=cost.ideal,
         ways=cost.ways,
-        ways_before=use.cost(freeing.PLAIN).ways,
+        ways_before=use.compute_use_cost(freeing.PLAIN).ways,
     )

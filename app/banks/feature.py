@@ -8,36 +8,40 @@ from typing import Annotated, Any
 import typer
 
 from lanescope.app.banks import facts
-from lanescope.app.banks.draw import banks_svg, chart
+from lanescope.app.banks.draw import build_chart, draw_banks
 from lanescope.app.banks.facts import AccessQuestion, BankCost, BanksQuestion, Solved
 from lanescope.app.kit import links
-from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.kit.terminal import answer, json_of, print_json
+from lanescope.app.kit.terminal import print_answer, print_json, read_json
 from lanescope.app.tiles import main_loop_facts
 from lanescope.errors import LayoutError
 from lanescope.shared import banks
-from lanescope.shared.banks import parse
+from lanescope.shared.banks import parse_addresses
 from lanescope.shared.swizzle import MODES
 
 
 def show_banks(asked: BanksQuestion, told: BankCost) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
     use, xor = facts.use_asked(asked)
-    wanted = [asked.one, *(item for item in facts.accesses(asked.accesses) if item != asked.one)]
-    solved = facts.solve({"accesses": wanted} | ({} if all("address" in item for item in wanted) else asked.rows))
+    wanted = [asked.one, *(item for item in facts.parse_accesses(asked.accesses) if item != asked.one)]
+    solved = facts.solve_swizzle(
+        {"accesses": wanted} | ({} if all("address" in item for item in wanted) else asked.rows)
+    )
     least = solved.swizzle
-    cost = use.cost(xor)
+    cost = use.compute_use_cost(xor)
     mode = next((mode.name for mode in MODES if mode.swizzle() == xor and mode.name != "none"), "")
-    pitch = {"s_pitch_bytes": str(facts.pitch(asked.rows))} if not asked.address else {}
+    pitch = {"s_pitch_bytes": str(facts.parse_pitch(asked.rows))} if not asked.address else {}
     return {
         "accesses": banks.ACCESSES,
         "patterns": banks.REACHES,
         "solved": solved,
         "tile": mode,
         "most_free": max((phase.ideal for phase in cost.phases), default=1),
-        "chart": dumps(chart(cost)).decode(),
-        "chained": links.chain({"s_kind": "rows", **pitch, **({"s_swizzle": mode} if mode else {})}).partition("?")[2],
+        "chart": encode_json(build_chart(cost)).decode(),
+        "chained": links.link_chain({"s_kind": "rows", **pitch, **({"s_swizzle": mode} if mode else {})}).partition(
+            "?"
+        )[2],
         "apply": f"{least.bits},{least.base},{least.shift}",
     }
 
@@ -57,10 +61,10 @@ def run_banks(
 ) -> None:
     """Print what an access costs, or the swizzle that frees it. Exit status 1 where there are conflicts."""
     if loop:
-        return _loop(loop, as_json)
+        return _print_loop(loop, as_json)
     one: dict[str, Any] = {name: words[name] for name in ("access", "pattern") if name in words}
     if "address" in words:
-        one["address"] = parse(words["address"])
+        one["address"] = parse_addresses(words["address"])
     rows = {name: words[name] for name in ("row_bytes", "pad") if name in words}
     swizzle = {"swizzle": words["swizzle"]} if "swizzle" in words else {}
     if solve and swizzle:
@@ -75,8 +79,8 @@ def run_banks(
             "also",
         )
     if solve:
-        return _solve(rows | {"accesses": [one, *facts.accesses(", ".join(also or []))]}, as_json)
-    found = facts.use_facts(*facts.use_of(one | rows | swizzle))
+        return _print_solution(rows | {"accesses": [one, *facts.parse_accesses(", ".join(also or []))]}, as_json)
+    found = facts.build_use_cost(*facts.parse_use(one | rows | swizzle))
     if as_json:
         print_json(found)
     else:
@@ -89,9 +93,9 @@ def run_banks(
         raise typer.Exit(1)
 
 
-def _solve(asked: dict[str, Any], as_json: bool) -> None:
-    solved = facts.solve(asked)
-    answer(solved, _solved, as_json, solved.free)
+def _print_solution(asked: dict[str, Any], as_json: bool) -> None:
+    solved = facts.solve_swizzle(asked)
+    print_answer(solved, _solved, as_json, solved.free)
 
 
 def _solved(solved: Solved) -> Iterator[str]:
@@ -102,14 +106,14 @@ def _solved(solved: Solved) -> Iterator[str]:
         yield f"  {row.access} {where}: {row.ways_before}-way without, {row.ways}-way with it"
 
 
-def _loop(file: str, as_json: bool) -> None:
-    found = main_loop_facts.loop_banks(json_of(file))
-    answer(found, main_loop_facts.bank_lines, as_json, found.free)
+def _print_loop(file: str, as_json: bool) -> None:
+    found = main_loop_facts.build_loop_banks(read_json(file))
+    print_answer(found, main_loop_facts.format_banks, as_json, found.free)
 
 
 def _draw(asked: BanksQuestion, told: BankCost) -> str:
     use, xor = facts.use_asked(asked)
-    return banks_svg([use.cost(xor)])
+    return draw_banks([use.compute_use_cost(xor)])
 
 
 PAGE = Tool(

@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from lanescope.app.banks.facts import MOST_ACCESSES
-from lanescope.app.kit.names import AccessName, AccessPattern
-from lanescope.app.kit.schemas import Closed, Number
+from lanescope.app.kit.enumerations import AccessName, AccessPattern
+from lanescope.app.kit.schemas import ClosedModel, Number
 from lanescope.app.tiles.schemas import LoopBody
 
 SwizzleText = Annotated[str, Field(max_length=60, examples=["none", "128B", "3,4,3"])]
@@ -17,7 +17,7 @@ Address = Annotated[
 ]
 
 
-class OneAccess(Closed):
+class OneAccess(ClosedModel):
     """An access at addresses, or at rows by a pattern."""
 
     access: AccessName = AccessName("ldmatrix.x4")
@@ -25,7 +25,7 @@ class OneAccess(Closed):
     pattern: AccessPattern = Field(default=AccessPattern("ldmatrix"), description="Instead of addresses.")
 
 
-class RowsOf(Closed):
+class RowsOf(ClosedModel):
     row_bytes: Number = Field(default=128, description="With a pattern: bytes from row to row.")
     pad: Number = Field(default=0, description="With a pattern: bytes between two rows.")
 

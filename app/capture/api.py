@@ -8,17 +8,19 @@ from starlette.responses import Response
 from lanescope.app.capture import forms
 from lanescope.app.capture.forms import CaptureVerified
 from lanescope.app.capture.schemas import CaptureBody
-from lanescope.app.kit.api import ApiRoute, Given, takes
-from lanescope.app.kit.wire import json_body
+from lanescope.app.kit.api import Given, StrictRoute, describe_body
+from lanescope.app.kit.wire import encode_json_body
 
-router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
 
 
 @router.post(
-    "/captures/verify", responses={200: {"model": CaptureVerified}}, openapi_extra=takes("CaptureBody", CaptureBody)
+    "/captures/verify",
+    responses={200: {"model": CaptureVerified}},
+    openapi_extra=describe_body("CaptureBody", CaptureBody),
 )
 def verify_capture(given: Given) -> Response:
     """Which elements of A and B every instruction that lanescope.cuh recorded has read, whether they are the slice it
     should multiply; if not, where that slice lies in the recorded memory, the cause and the repair.
     """
-    return json_body(forms.facts(forms.of_body(given)))
+    return encode_json_body(forms.build_answer(forms.verify_body(given)))

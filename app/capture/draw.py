@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lanescope.capture.verdict import Picture
-from lanescope.render import reads
+from lanescope.capture.verdict import OperandPicture
+from lanescope.render import read_pictures
 from lanescope.render.palette import RIGHT, WRONG
-from lanescope.render.svg import status_legend, svg
-from lanescope.render.view import LEFT, TOP, Figure, Panel
+from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 WORDS = {"right": "the element it should be", "wrong": "another element"}
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class OperandPictures:
     """The pictures of one operand; memory and legend are empty where it is in registers, low: memory's first byte."""
 
     operand: str
@@ -27,22 +27,22 @@ class Drawn:
     low: int
 
 
-def drawn(made: Picture) -> Drawn:
+def draw_operand(made: OperandPicture) -> OperandPictures:
     """The operand as the descriptor page draws it, and shared memory beside it; of registers, which element each is."""
     side = made.side
     name = side.operand.upper()
     if side.address is not None and side.seen is not None and made.lies is not None:
-        cells = reads.cells(side.address, made.lies, side.seen, name)
-        return Drawn(
-            reads.operand_svg(cells, f"{name}: the byte that each 16-byte chunk is read from"),
-            reads.memory_svg(cells, "shared memory, 128 bytes a row"),
-            reads.legend(cells),
-            reads.states(cells)[0] * 16,
+        cells = read_pictures.make_chunks(side.address, made.lies, side.seen, name)
+        return OperandPictures(
+            read_pictures.render_operand(cells, f"{name}: the byte that each 16-byte chunk is read from"),
+            read_pictures.render_memory(cells, "shared memory, 128 bytes a row"),
+            read_pictures.list_legend(cells),
+            read_pictures.find_chunk_states(cells)[0] * 16,
         )
-    return Drawn(_elements(made), "", [], 0)
+    return OperandPictures(_draw_matrix(made), "", [], 0)
 
 
-def _elements(made: Picture) -> str:
+def _draw_matrix(made: OperandPicture) -> str:
     """Each place of the operand with the element that is there, (m, k) or (k, n)."""
     side = made.side
     turned = side.operand == "b"
@@ -51,11 +51,11 @@ def _elements(made: Picture) -> str:
     rows, columns = right.shape
     name = f"{side.operand.upper()} ({'k × n' if turned else 'm × k'}), {rows}×{columns}: the element that is there"
     texts = [
-        [_text(int(one), int(at), ok, turned) for one, at, ok in zip(mn[row], k[row], right[row], strict=True)]
+        [_format_cell(int(one), int(at), ok, turned) for one, at, ok in zip(mn[row], k[row], right[row], strict=True)]
         for row in range(rows)
     ]
     width = max(34.0, min(60.0, 1040 / columns))
-    panel = Panel(
+    panel = FigurePanel(
         "capture",
         name,
         rows=rows,
@@ -68,10 +68,10 @@ def _elements(made: Picture) -> str:
         texts=texts,
         status=status,
     )
-    figure = Figure(max(LEFT + panel.width + 8, 7.6 * len(name)), TOP + panel.height + 8, (panel,))
-    return svg(figure, title=name, palette=None, labels_up_to=4200) + status_legend(status, None, WORDS)
+    figure = PanelFigure(max(LEFT + panel.width + 8, 7.6 * len(name)), TOP + panel.height + 8, (panel,))
+    return render_svg(figure, title=name, palette=None, labels_up_to=4200) + render_status_legend(status, None, WORDS)
 
 
-def _text(mn: int, k: int, ok: bool, turned: bool) -> str:
+def _format_cell(mn: int, k: int, ok: bool, turned: bool) -> str:
     said = "?" if min(mn, k) < 0 else f"{k},{mn}" if turned else f"{mn},{k}"
     return said if ok else f"✗{said}"

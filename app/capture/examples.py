@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 from lanescope import capture
-from lanescope.capture.form import Capture, Record
-from lanescope.descriptor.matrix import SHARED_BEGIN, encode
+from lanescope.capture.file_format import Capture, Record
+from lanescope.descriptor.matrix import SHARED_BEGIN, encode_wgmma
 from lanescope.dump import written
 from lanescope.shared.storage import storage
 
@@ -21,7 +21,7 @@ WINDOW = 4 * PANEL
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class CaptureExample:
     """One capture: its name in an address, what it shows, and the byte that B's step of K moves to; sbo_bytes of A."""
 
     name: str
@@ -30,21 +30,21 @@ class Example:
     sbo_bytes: int = 1024
 
 
-def _right(step: int) -> int:
+def _expect_offset(step: int) -> int:
     return step // 4 * PANEL + step % 4 * 32
 
 
 EXAMPLES = (
-    Example("k-step", "The K step of B runs past the swizzle atom", lambda step: 32 * step),
-    Example("panel", "Half the panel stride in B", lambda step: step // 4 * PANEL // 2 + step % 4 * 32),
-    Example("strides", "LBO and SBO of A swapped", _right, 16),
-    Example("right", "A correct K loop", _right),
+    CaptureExample("k-step", "The K step of B runs past the swizzle atom", lambda step: 32 * step),
+    CaptureExample("panel", "Half the panel stride in B", lambda step: step // 4 * PANEL // 2 + step % 4 * 32),
+    CaptureExample("strides", "LBO and SBO of A swapped", _expect_offset, 16),
+    CaptureExample("right", "A correct K loop", _expect_offset),
 )
 BY_NAME = {example.name: example for example in EXAMPLES}
 
 
 @lru_cache(maxsize=len(EXAMPLES))
-def file(name: str) -> bytes:
+def build_capture(name: str) -> bytes:
     """The capture of an example, as the file that somebody would send."""
     example = BY_NAME[name]
     window = np.zeros(WINDOW, np.uint8)
@@ -57,8 +57,8 @@ def file(name: str) -> bytes:
     for step in range(K // STEP):
         lbo_bytes = 1024 if example.sbo_bytes == 16 else 16
         words = {
-            "a": encode(A + _right(step), lbo_bytes, example.sbo_bytes, 0, "128B").word,
-            "b": encode(B + example.to_b(step), 16, 1024, 0, "128B").word,
+            "a": encode_wgmma(A + _expect_offset(step), lbo_bytes, example.sbo_bytes, 0, "128B").word,
+            "b": encode_wgmma(B + example.to_b(step), 16, 1024, 0, "128B").word,
         }
         records.append(
             Record(

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from lanescope import capture
 from lanescope.app.capture.facts import MOST_STEPS, MOST_TEXT
-from lanescope.app.dump.facts import decoded
-from lanescope.app.kit.fact import AsGiven, Json, Says, fact
-from lanescope.app.kit.names import Word64
+from lanescope.app.dump.facts import decode_base64
+from lanescope.app.kit.enumerations import Word64
+from lanescope.app.kit.fact import Description, Json, RequestModel, fact
 from lanescope.app.memory import descriptors as memory
-from lanescope.bits import hex_word
-from lanescope.capture.causes import Cause, causes
-from lanescope.capture.report import Verified, summary
-from lanescope.capture.verdict import Operand, Wrong
+from lanescope.bits import format_word
+from lanescope.capture.causes import CaptureCause, find_causes
+from lanescope.capture.report import Verified, summarize_verdict
+from lanescope.capture.verdict import MisreadElement, OperandVerdict
 from lanescope.dump import npy
 from lanescope.errors import LayoutError
-from lanescope.reading import keys
+from lanescope.inputs import check_keys
 
 KEYS = ("capture", "second", "a", "b", "nk")
 
@@ -67,7 +67,7 @@ class RecordedOperand:
     descriptor: Word64 | None
     major: str | None
     first_wrong: RecordedElement | None
-    storage: Annotated[Mapping[str, object], AsGiven("Storage")] | None
+    storage: Annotated[Mapping[str, object], RequestModel("Storage")] | None
     storage_text: str | None
     storage_at: list[int] | None
     diagnoses: list[memory.Diagnosis]
@@ -78,7 +78,7 @@ class RecordedStep:
     """A recorded wgmma or mma. index: its place in the loop of its warp or warpgroup."""
 
     index: int
-    kind: Annotated[str, Says("What was recorded.", examples=("wgmma",))]
+    kind: Annotated[str, Description("What was recorded.", examples=("wgmma",))]
     file: str
     line: int
     label: str
@@ -141,15 +141,15 @@ class RecordedCause:
     """One mistake, and the steps that are wrong for it."""
 
     code: str
-    message: Annotated[str, Says("Of its first step.")]
+    message: Annotated[str, Description("Of its first step.")]
     operands: list[str]
-    steps: Annotated[int, Says("How many are wrong for it.")]
-    of: Annotated[int, Says("How many read the operand.")]
-    first: Annotated[int, Says("The first of them: its index in the loop.")]
+    steps: Annotated[int, Description("How many are wrong for it.")]
+    of: Annotated[int, Description("How many read the operand.")]
+    first: Annotated[int, Description("The first of them: its index in the loop.")]
     file: str
     line: int
-    repairs: Annotated[list[RecordedRepair], Says("Of the first step; empty where no other word repairs it.")]
-    folded: Annotated[list[str], Says("What later steps were diagnosed with, which follows from it.")]
+    repairs: Annotated[list[RecordedRepair], Description("Of the first step; empty where no other word repairs it.")]
+    folded: Annotated[list[str], Description("What later steps were diagnosed with, which follows from it.")]
 
 
 @fact
@@ -160,11 +160,11 @@ class CaptureVerified:
 
     verdict: Literal["match", "mismatch", "unknown"]
     summary: str
-    against: Annotated[Literal["fills", "matrices"], Says("What A and B were taken for.")]
+    against: Annotated[Literal["fills", "matrices"], Description("What A and B were taken for.")]
     records: int
-    dropped: Annotated[int, Says("Records that found no room in the buffer.")]
-    causes: Annotated[list[RecordedCause], Says("The mistakes behind the wrong steps, the first one first.")]
-    first_wrong: Annotated[int | None, Says("Index into steps.")]
+    dropped: Annotated[int, Description("Records that found no room in the buffer.")]
+    causes: Annotated[list[RecordedCause], Description("The mistakes behind the wrong steps, the first one first.")]
+    first_wrong: Annotated[int | None, Description("Index into steps.")]
     steps: list[RecordedStep]
     loads: list[RecordedRows]
     accumulators: list[RecordedAccumulators]
@@ -175,12 +175,12 @@ class CaptureVerified:
 # what is asked --------------------------------------------------------------------------------------------------------
 
 
-def of_body(given: Json) -> Verified:
+def verify_body(given: Json) -> Verified:
     """The capture that a body of POST /captures/verify holds, verified; LayoutError names the wrong key."""
-    keys(given, KEYS)
+    check_keys(given, KEYS)
     files = (
         {
-            name: decoded(given[name], name, MOST_TEXT)
+            name: decode_base64(given[name], name, MOST_TEXT)
             for name in ("capture", "second", "a", "b")
             if name == "capture" or given.get(name) is not None
         }
@@ -192,18 +192,18 @@ def of_body(given: Json) -> Verified:
     nk = given.get("nk", False)
     if not isinstance(nk, bool):
         raise LayoutError("bad_request", "nk is neither true nor false.", "true where B is (n, k).", "nk")
-    return verified(files, nk)
+    return verify_files(files, nk)
 
 
-def verified(files: Mapping[str, bytes], nk: bool = False, most: int = MOST_STEPS) -> Verified:
+def verify_files(files: Mapping[str, bytes], nk: bool = False, most: int = MOST_STEPS) -> Verified:
     """A capture's file, the second pass and the matrices, verified."""
-    a, b = (matrix(files[name], name) if name in files else None for name in ("a", "b"))
+    a, b = (parse_matrix(files[name], name) if name in files else None for name in ("a", "b"))
     return capture.verify(files["capture"], a, b, files.get("second"), nk, most)
 
 
-def matrix(raw: bytes, field: str) -> NDArray[Any]:
+def parse_matrix(raw: bytes, field: str) -> NDArray[Any]:
     """A matrix of a .npy file."""
-    told = npy.header(raw) if raw.startswith(npy.MAGIC) else None
+    told = npy.parse_header(raw) if raw.startswith(npy.MAGIC) else None
     if told is None or told.kind.hasobject or told.kind.names or told.data_bytes != len(raw) - told.offset:
         raise LayoutError(
             "bad_matrix",
@@ -211,10 +211,10 @@ def matrix(raw: bytes, field: str) -> NDArray[Any]:
             "Save the matrix with numpy.save.",
             field,
         )
-    return npy.array(raw, told)
+    return npy.parse_array(raw, told)
 
 
-def filled(shape: str, element: str, operand: str, part: int, nk: bool) -> bytes:
+def build_fill(shape: str, element: str, operand: str, part: int, nk: bool) -> bytes:
     """The .npy file of a fill; shape: ROWSxCOLUMNS."""
     sizes = shape.lower().split("x")
     if len(sizes) != 2 or not all(size.strip().isascii() and size.strip().isdigit() for size in sizes):
@@ -230,15 +230,15 @@ def filled(shape: str, element: str, operand: str, part: int, nk: bool) -> bytes
 # what is answered -----------------------------------------------------------------------------------------------------
 
 
-def facts(told: Verified) -> CaptureVerified:
+def build_answer(told: Verified) -> CaptureVerified:
     """The answer of POST /captures/verify."""
     return CaptureVerified(
         verdict=told.verdict,  # type: ignore[arg-type]  # its words
-        summary=summary(told),
+        summary=summarize_verdict(told),
         against=told.source,  # type: ignore[arg-type]
         records=told.records,
         dropped=told.dropped,
-        causes=[_cause(one) for one in causes(told.steps)],
+        causes=[_build_cause(one) for one in find_causes(told.steps)],
         first_wrong=next((n for n, step in enumerate(told.steps) if not step.ok), None),
         steps=[
             RecordedStep(
@@ -251,7 +251,7 @@ def facts(told: Verified) -> CaptureVerified:
                 warp=step.record.warp,
                 instruction=step.ptx,
                 ok=step.ok,
-                operands=[_side(one) for one in step.operands],
+                operands=[_build_operand(one) for one in step.operands],
             )
             for step in told.steps
         ],
@@ -261,7 +261,7 @@ def facts(told: Verified) -> CaptureVerified:
                 line=one.record.line,
                 warp=one.record.warp,
                 operand=one.operand,  # type: ignore[arg-type]
-                rows=[_pair(pair) for pair in zip(one.mn.tolist(), one.k.tolist(), strict=True)],
+                rows=[_list_position(pair) for pair in zip(one.mn.tolist(), one.k.tolist(), strict=True)],
             )
             for one in told.loads
         ],
@@ -285,9 +285,9 @@ def facts(told: Verified) -> CaptureVerified:
     )
 
 
-def _cause(one: Cause) -> RecordedCause:
+def _build_cause(one: CaptureCause) -> RecordedCause:
     repairs = [
-        RecordedRepair(operand=name, given=hex_word(had), right=hex_word(fix))  # type: ignore[arg-type]
+        RecordedRepair(operand=name, given=format_word(had), right=format_word(fix))  # type: ignore[arg-type]
         for name, (had, fix) in one.repairs.items()
     ]
     return RecordedCause(
@@ -304,7 +304,7 @@ def _cause(one: Cause) -> RecordedCause:
     )
 
 
-def _side(one: Operand) -> RecordedOperand:
+def _build_operand(one: OperandVerdict) -> RecordedOperand:
     return RecordedOperand(
         operand=one.name,  # type: ignore[arg-type]
         read_from=one.how,  # type: ignore[arg-type]
@@ -314,22 +314,22 @@ def _side(one: Operand) -> RecordedOperand:
         right=one.right,
         outside=one.outside,
         ambiguous=one.several,
-        descriptor=None if one.word is None else hex_word(one.word),
+        descriptor=None if one.word is None else format_word(one.word),
         major=one.major or None,
-        first_wrong=None if one.first is None else _wrong(one.first),
+        first_wrong=None if one.first is None else _build_element(one.first),
         storage=None if one.stored is None else dict(one.stored),
         storage_text=one.stored_text or None,
         storage_at=None if one.stored is None else list(one.stored_at),
-        diagnoses=[memory.diagnosis_facts(found) for found in one.diagnoses],
+        diagnoses=[memory.build_diagnosis(found) for found in one.diagnoses],
     )
 
 
-def _wrong(one: Wrong) -> RecordedElement:
+def _build_element(one: MisreadElement) -> RecordedElement:
     lies = one.lies if one.lies is not None and one.lies >= 0 else None
     return RecordedElement(
-        row=one.row, k=one.k, address=one.address, read=_pair(one.read), expected=list(one.expected), lies=lies
+        row=one.row, k=one.k, address=one.address, read=_list_position(one.read), expected=list(one.expected), lies=lies
     )
 
 
-def _pair(at: tuple[int, int]) -> list[int] | None:
+def _list_position(at: tuple[int, int]) -> list[int] | None:
     return None if min(at) < 0 else list(at)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pydantic import Field
 
 from lanescope.app.capture.facts import MOST_TEXT
-from lanescope.app.kit.schemas import Closed
+from lanescope.app.kit.schemas import ClosedModel
 from lanescope.app.memory import schemas as memory  # noqa: F401  # the answer's storage is its Storage
 
 
-class CaptureBody(Closed):
+class CaptureBody(ClosedModel):
     """A capture, and what A and B were where they were not the fills."""
 
     capture: str = Field(max_length=MOST_TEXT, description="The file that lanescope::save wrote, in base64.")

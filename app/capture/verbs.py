@@ -6,17 +6,17 @@ from typing import Annotated
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, load, print_json, save, verbs
+from lanescope.app.kit.terminal import AsJson, make_verb_group, print_json, read_bytes, write_output
 
-app, capture_app = verbs("capture", "What a kernel's instructions really read: lanescope.cuh and its files.")
+app, capture_app = make_verb_group("capture", "What a kernel's instructions really read: lanescope.cuh and its files.")
 
 
 @capture_app.command("header")
 def capture_header() -> None:
     """Print lanescope.cuh, the header that records instructions inside a kernel."""
-    from lanescope.render.capture_header import header
+    from lanescope.render.capture_header import render_header
 
-    print(header(), end="")
+    print(render_header(), end="")
 
 
 @capture_app.command("fill")
@@ -31,7 +31,7 @@ def capture_fill(
     """A matrix whose elements tell who they are, as codes of the type."""
     from lanescope.app.capture import forms
 
-    save(forms.filled(shape, element, operand, part, nk), output)
+    write_output(forms.build_fill(shape, element, operand, part, nk), output)
 
 
 @capture_app.command("verify")
@@ -47,8 +47,8 @@ def capture_verify(
     where nothing, or not everything, could be judged.
     """
     from lanescope.app.capture import forms
-    from lanescope.capture.form import HEADER_BYTES, MOST_FILE, MOST_RECORDS, extent
-    from lanescope.capture.report import text
+    from lanescope.capture.file_format import HEADER_BYTES, MOST_FILE, MOST_RECORDS, get_extent
+    from lanescope.capture.report import render_report
     from lanescope.errors import LayoutError
 
     if len(files) > 2:
@@ -59,14 +59,14 @@ def capture_verify(
             "files",
         )
     # no more of a file than its first bytes say: a buffer is larger than its records, and other files may be enormous
-    wholes = (load(name, "files", MOST_FILE, head=HEADER_BYTES, extent=extent) for name in files)
+    wholes = (read_bytes(name, "files", MOST_FILE, head=HEADER_BYTES, extent=get_extent) for name in files)
     given = dict(zip(("capture", "second"), wholes, strict=False))
-    given |= {field: load(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}
-    told = forms.verified(given, nk, MOST_RECORDS)
+    given |= {field: read_bytes(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}
+    told = forms.verify_files(given, nk, MOST_RECORDS)
     if as_json:
-        print_json(forms.facts(told))
+        print_json(forms.build_answer(told))
     else:
-        print(text(told, every))
+        print(render_report(told, every))
         if told.wrong and not every:
             print("  --all prints every step.")
     if told.verdict != "match":

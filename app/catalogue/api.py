@@ -11,14 +11,14 @@ from starlette.responses import Response
 from lanescope.app.catalogue import facts, topics
 from lanescope.app.catalogue.facts import Listing
 from lanescope.app.catalogue.topics import Topics
-from lanescope.app.kit.api import ApiRoute, text, word
-from lanescope.app.kit.names import known_types
-from lanescope.app.kit.wire import json_body
+from lanescope.app.kit.api import StrictRoute, make_text_parameter, make_word_parameter
+from lanescope.app.kit.enumerations import list_element_types
+from lanescope.app.kit.wire import encode_json_body
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
-from lanescope.reading import shown
 
-router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
 
 MOST_Q = 2000
 SHAPE = re.compile(r"^([mM][0-9]{1,4})?([nN][0-9]{1,4})?([kK][0-9]{1,4})?$")
@@ -26,13 +26,15 @@ SHAPE = re.compile(r"^([mM][0-9]{1,4})?([nN][0-9]{1,4})?([kK][0-9]{1,4})?$")
 
 @router.get("/instructions", responses={200: {"model": Listing}})
 def instructions(
-    family: Annotated[str, word(catalog.FAMILY_NAMES, "One family.")] = "",
-    type: Annotated[str, word(known_types(), "The element type of some operand.")] = "",
-    target: Annotated[str, word(catalog.TARGETS, "An architecture that ptxas assembles it for.")] = "",
-    shape: Annotated[str, text("A whole shape, or a part of one.", "m16n8k16", "k16", pattern=SHAPE.pattern)] = "",
+    family: Annotated[str, make_word_parameter(catalog.FAMILY_NAMES, "One family.")] = "",
+    type: Annotated[str, make_word_parameter(list_element_types(), "The element type of some operand.")] = "",
+    target: Annotated[str, make_word_parameter(catalog.TARGETS, "An architecture that ptxas assembles it for.")] = "",
+    shape: Annotated[
+        str, make_text_parameter("A whole shape, or a part of one.", "m16n8k16", "k16", pattern=SHAPE.pattern)
+    ] = "",
     q: Annotated[
         str,
-        text(
+        make_text_parameter(
             "Beginnings of words of the PTX text, or a whole line as pasted.", "m16n8k16 bf16", "wgmma sp", most=MOST_Q
         ),
     ] = "",
@@ -42,18 +44,18 @@ def instructions(
     """
     if shape and not SHAPE.fullmatch(shape):
         raise LayoutError(
-            "bad_filter", f"No shape '{shown(shape)}'.", "A shape as m16n8k16, or a part of one: k16.", "shape"
+            "bad_filter", f"No shape '{shorten_value(shape)}'.", "A shape as m16n8k16, or a part of one: k16.", "shape"
         )
     if len(q) > MOST_Q:
         raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
-    return json_body(facts.listing(family=family, type=type, target=target, shape=shape, q=q))
+    return encode_json_body(facts.list_instructions(family=family, type=type, target=target, shape=shape, q=q))
 
 
 @router.get("/topics", responses={200: {"model": Topics}})
 def topic_search(
     q: Annotated[
         str,
-        text(
+        make_text_parameter(
             "What to look for: words, or code that names a page; every topic when left out.",
             "wait_group",
             "ldm alignment",
@@ -66,5 +68,5 @@ def topic_search(
     """
     if len(q) > MOST_Q:
         raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
-    found = topics.find(q) if q.strip() else topics.topics()
-    return json_body(Topics(count=len(found), topics=tuple(topic.shown for topic in found)))
+    found = topics.find_topics(q) if q.strip() else topics.list_topics()
+    return encode_json_body(Topics(count=len(found), topics=tuple(topic.shown for topic in found)))

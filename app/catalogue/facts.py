@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lanescope.app.catalogue import search
-from lanescope.app.kit.fact import Says, extended, fact
-from lanescope.app.kit.names import Family, known_types
-from lanescope.app.kit.rows import Row, row
+from lanescope.app.kit.enumerations import Family, list_element_types
+from lanescope.app.kit.fact import Description, extend_fact, fact
+from lanescope.app.kit.rows import CatalogueRow, build_row
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Family as FamilyRow
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.overview import section
-from lanescope.ptx.table.chapters import Chapter, chapter_of
+from lanescope.ptx.overview import get_section
+from lanescope.ptx.table.chapters import IsaChapter, get_chapter
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CatalogueLimits:
     """How many shapes of a family the catalogue shows beside other families, up to how many values a map stands in its
     page as a table, and which instructions there are to show: all where none are named.
     """
@@ -31,10 +31,10 @@ class Limits:
 
 
 @fact
-class Summary(Row):
+class Summary(CatalogueRow):
     """One row of the catalogue."""
 
-    operands: Annotated[tuple[str, ...], Says("Names for /instructions/{ptx}/operands/{name}.")]
+    operands: Annotated[tuple[str, ...], Description("Names for /instructions/{ptx}/operands/{name}.")]
 
 
 @fact
@@ -64,14 +64,14 @@ class ChapterFamilies:
     families: tuple[FamilyCount, ...]
 
 
-def family_counts() -> list[FamilyCount]:
+def count_families() -> list[FamilyCount]:
     """Families in the contract's order with their number of variants."""
     counts = Counter(instruction.family.name for instruction in catalog.instructions())
     return [
         FamilyCount(
             name=name,
             count=counts[name],
-            called=section(_first(name)),
+            called=get_section(_find_leading_row(name)),
             sections=tuple(dict.fromkeys(row.opcode.source.section for row in catalog.families() if row.name == name)),
         )
         for name in catalog.FAMILY_NAMES
@@ -79,24 +79,24 @@ def family_counts() -> list[FamilyCount]:
     ]
 
 
-def _first(name: str) -> FamilyRow:
+def _find_leading_row(name: str) -> FamilyRow:
     """The row that a family is called by: its first product, else its first row."""
     rows = [row for row in catalog.families() if row.name == name]
     return next((row for row in rows if row.multiplies), rows[0])
 
 
-def chapters() -> list[ChapterFamilies]:
+def list_chapters() -> list[ChapterFamilies]:
     """The families by the chapter of the PTX ISA that describes them, both in the order of menus."""
-    held: dict[Chapter, list[FamilyCount]] = {}
-    for family in family_counts():
-        held.setdefault(chapter_of(_first(family.name).opcode), []).append(family)
+    held: dict[IsaChapter, list[FamilyCount]] = {}
+    for family in count_families():
+        held.setdefault(get_chapter(_find_leading_row(family.name).opcode), []).append(family)
     return [
         ChapterFamilies(section=chapter.section, title=chapter.title, families=tuple(families))
         for chapter, families in held.items()
     ]
 
 
-def known_shapes() -> list[str]:
+def list_shapes() -> list[str]:
     """Every shape, small ones first."""
     return sorted(
         {i.shape for i in catalog.instructions() if i.shape},
@@ -108,26 +108,26 @@ FILTERS = search.FILTERS
 _ROWS: dict[str, Summary] = {}
 
 
-def listing(family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Listing:
+def list_instructions(family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Listing:
     """The catalogue, narrowed. LayoutError names an unknown filter value and the known ones.
 
     type matches any operand's type; shape is mMnNkK or a part such as k16; q is the beginnings of words of the PTX
     text, or a pasted PTX line.
     """
-    _check("family", family, catalog.FAMILY_NAMES)
-    _check("target", target, catalog.TARGETS)
-    _check("type", type, known_types())
-    found = search.find({"family": family, "type": type, "target": target, "shape": shape, "q": q})
-    return Listing(count=len(found), instructions=tuple(_summary_of(i) for i in found))
+    _check_filter("family", family, catalog.FAMILY_NAMES)
+    _check_filter("target", target, catalog.TARGETS)
+    _check_filter("type", type, list_element_types())
+    found = search.find_instructions({"family": family, "type": type, "target": target, "shape": shape, "q": q})
+    return Listing(count=len(found), instructions=tuple(_get_summary(i) for i in found))
 
 
-def _summary_of(instruction: Instruction) -> Summary:
+def _get_summary(instruction: Instruction) -> Summary:
     if instruction.ptx not in _ROWS:
-        _ROWS[instruction.ptx] = extended(row(instruction), Summary, operands=tuple(instruction.operand_names))
+        _ROWS[instruction.ptx] = extend_fact(build_row(instruction), Summary, operands=tuple(instruction.operand_names))
     return _ROWS[instruction.ptx]
 
 
-def _check(field: str, given: str, allowed: tuple[str, ...]) -> None:
+def _check_filter(field: str, given: str, allowed: tuple[str, ...]) -> None:
     if given and given not in allowed:
         raise LayoutError(
             "bad_filter", f"No {field} '{catalog.shorten(given)}'.", f"Allowed: {', '.join(allowed)}.", field

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lanescope.app.catalogue.facts import FamilyCount, chapters
-from lanescope.app.kit.links import path_of
-from lanescope.app.kit.rows import group_of, product, since
+from lanescope.app.catalogue.facts import FamilyCount, list_chapters
+from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.rows import find_group, format_product_types, format_targets
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.syntax import SILENT
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class CatalogueVariant:
     """One instruction: its page, and what tells it from others of its shape with the same types; "" for nothing."""
 
     ptx: str
@@ -24,85 +24,87 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Types:
+class TypeGroup:
     """The instructions of a shape with the same types, `text`: those as a product. The plain one first."""
 
     text: str
-    variants: tuple[Variant, ...]
+    variants: tuple[CatalogueVariant, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ShapeGroup:
     """The instructions of one shape; the targets and PTX versions that they need, each once."""
 
     name: str
-    types: tuple[Types, ...]
+    types: tuple[TypeGroup, ...]
     targets: tuple[str, ...]
     versions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FamilyGroup:
     """The shapes of one family that are shown; `more`: how many are not."""
 
     family: FamilyCount
     count: int
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ShapeGroup, ...]
     more: int
 
 
-def groups(found: Iterable[Instruction], most: int) -> tuple[Group, ...]:
+def group_instructions(found: Iterable[Instruction], most: int) -> tuple[FamilyGroup, ...]:
     """Instructions by family and shape, families in the order of the filter; at most so many shapes of each where
     there are several families.
     """
     held: dict[str, dict[str, list[Instruction]]] = {}
     for i in found:
-        held.setdefault(i.family.name, {}).setdefault(group_of(i), []).append(i)
+        held.setdefault(i.family.name, {}).setdefault(find_group(i), []).append(i)
     shown = most if len(held) > 1 else len(catalog.instructions())
     return tuple(
-        Group(
+        FamilyGroup(
             family,
             sum(map(len, shapes.values())),
-            tuple(_shape(name, rows) for name, rows in list(shapes.items())[:shown]),
+            tuple(_group_shape(name, rows) for name, rows in list(shapes.items())[:shown]),
             max(0, len(shapes) - shown),
         )
-        for chapter in chapters()
+        for chapter in list_chapters()
         for family in chapter.families
         if (shapes := held.get(family.name))
     )
 
 
-def _shape(name: str, rows: Sequence[Instruction]) -> Shape:
-    known = [catalog.assembled(i) for i in rows]
+def _group_shape(name: str, rows: Sequence[Instruction]) -> ShapeGroup:
+    known = [catalog.get_target_support(i) for i in rows]
     versions = sorted({one.ptx_version for one in known}, key=lambda text: [int(n) for n in text.split(".")])
     targets = sorted({one.targets for one in known}, key=lambda names: catalog.TARGETS.index(names[0]))
-    return Shape(name, _types(rows), tuple(map(since, targets)), tuple(versions))
+    return ShapeGroup(name, _group_by_types(rows), tuple(map(format_targets, targets)), tuple(versions))
 
 
-def _types(rows: Sequence[Instruction]) -> tuple[Types, ...]:
+def _group_by_types(rows: Sequence[Instruction]) -> tuple[TypeGroup, ...]:
     alike: dict[str, list[Instruction]] = {}
     for i in rows:
-        alike.setdefault(product(i), []).append(i)
-    return tuple(Types(text, _variants(held)) for text, held in alike.items())
+        alike.setdefault(format_product_types(i), []).append(i)
+    return tuple(TypeGroup(text, _build_variants(held)) for text, held in alike.items())
 
 
-def _variants(alike: Sequence[Instruction]) -> tuple[Variant, ...]:
-    words = [_words(i) for i in alike]
+def _build_variants(alike: Sequence[Instruction]) -> tuple[CatalogueVariant, ...]:
+    words = [_list_spelling_words(i) for i in alike]
     out = [
-        Variant(i.ptx, path_of(i), " ".join(word for word in own if any(word not in other for other in words)))
+        CatalogueVariant(
+            i.ptx, link_instruction(i), " ".join(word for word in own if any(word not in other for other in words))
+        )
         for i, own in zip(alike, words, strict=True)
     ]
     return tuple(sorted(out, key=lambda variant: variant.apart != ""))
 
 
-def _words(i: Instruction) -> list[str]:
+def _list_spelling_words(i: Instruction) -> list[str]:
     """What a text says beside its shape: opcode, the layouts together, modifiers and types."""
     syntax = i.syntax
     words = [*re.split(r"\.|::", syntax.opcode), ".".join(syntax.layouts), *syntax.modifiers, *syntax.types]
     return [word for word in words if word and word not in SILENT and word not in catalog.SPACES]
 
 
-def in_order(found: Iterable[Instruction]) -> tuple[Instruction, ...]:
+def sort_instructions(found: Iterable[Instruction]) -> tuple[Instruction, ...]:
     """The same instructions as the page lists them."""
-    shown = (v.ptx for g in groups(found, 1 << 16) for s in g.shapes for t in s.types for v in t.variants)
+    shown = (v.ptx for g in group_instructions(found, 1 << 16) for s in g.shapes for t in s.types for v in t.variants)
     return tuple(map(catalog.find, shown))

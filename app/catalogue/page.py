@@ -8,33 +8,33 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from lanescope.app.catalogue import facts, topics
-from lanescope.app.catalogue.facts import chapters, known_shapes
-from lanescope.app.catalogue.groups import groups
-from lanescope.app.kit import names
-from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.page import page
+from lanescope.app.catalogue.facts import list_chapters, list_shapes
+from lanescope.app.catalogue.groups import group_instructions
+from lanescope.app.kit import enumerations
+from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.page import render_page
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
 @router.get("/instructions")
-def catalogue(request: Request) -> Response:
+def catalogue_page(request: Request) -> Response:
     """Every instruction, narrowed; one exact hit of a pasted line leads straight to its page."""
     given = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
     notices: list[str] = []
     try:
-        found = facts.listing(**given)
+        found = facts.list_instructions(**given)
     except LayoutError as error:
         notices.append(f"{error.message} {error.hint} Shown without this filter.")
-        found = facts.listing(**{**given, error.field: ""})
+        found = facts.list_instructions(**{**given, error.field: ""})
     guess = None
-    if given["q"] and catalog.opcode_of(given["q"]):
+    if given["q"] and catalog.extract_opcode(given["q"]):
         try:
             guess = catalog.find(given["q"])
         except LayoutError as error:
-            if not found.count and not topics.named(given["q"]):
+            if not found.count and not topics.find_named_topics(given["q"]):
                 notices.append(f"{error.message} {error.hint}")
     limits = request.app.state.limits
     rows = [row.ptx for row in found.instructions if not limits.chosen or row.ptx in limits.chosen]
@@ -42,17 +42,17 @@ def catalogue(request: Request) -> Response:
         "given": given,
         "notices": notices,
         "count": len(rows),
-        "groups": groups(map(catalog.find, rows), limits.shapes),
+        "groups": group_instructions(map(catalog.find, rows), limits.shapes),
         "guess": guess,
-        "topics": topics.find(given["q"]),
-        "topic_named": bool(topics.named(given["q"])),
-        "chapters": chapters(),
-        "types": names.known_types(),
+        "topics": topics.find_topics(given["q"]),
+        "topic_named": bool(topics.find_named_topics(given["q"])),
+        "chapters": list_chapters(),
+        "types": enumerations.list_element_types(),
         "targets": catalog.TARGETS,
-        "shapes": known_shapes(),
+        "shapes": list_shapes(),
         "total": len(limits.chosen) or len(catalog.instructions()),
-        "assembler": catalog.assembler_release(),
+        "assembler": catalog.get_assembler_release(),
         "more": urlencode({name: value for name, value in given.items() if value and name != "family"}),
     }
     part = request.query_params.get("part") == "rows"
-    return page(request, "catalogue/rows.html" if part else "catalogue/page.html", context)
+    return render_page(request, "catalogue/rows.html" if part else "catalogue/page.html", context)

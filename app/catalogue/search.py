@@ -1,7 +1,7 @@
 """The search of the catalogue: a row has keys, a question asks for keys. No framework.
 
-The server matches with `matches`; an exported site receives `exported()` and matches with static/catalogue/site.js,
-which follows the same three rules and knows nothing else:
+The server matches with `has_keys`; an exported site receives `build_export()` and matches with
+static/catalogue/site.js, which follows the same three rules and knows nothing else:
   - every filter is a whole key, `name=value`;
   - a text that spells one instruction in full asks for its whole key `line=…` and for nothing else;
   - of any other text every word is a whole key `shape=…` or the beginning of a part of the PTX text.
@@ -29,7 +29,7 @@ _OPCODE = re.compile(catalog.OPCODE.pattern, re.I | re.A)
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class SearchKeys:
     """What an instruction is found by: whole keys, and words found by their beginnings."""
 
     whole: frozenset[str]
@@ -37,13 +37,13 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SearchQuery:
     """Whole keys and words that a row must all have."""
 
     whole: tuple[str, ...]
     words: tuple[str, ...]
 
-    def matches(self, keys: Keys) -> bool:
+    def has_keys(self, keys: SearchKeys) -> bool:
         return keys.whole.issuperset(self.whole) and all(
             f"shape={word}" in keys.whole or any(key.startswith(word) for key in keys.words) for word in self.words
         )
@@ -58,7 +58,7 @@ class RowKeys:
 
 
 @fact
-class Exported:
+class SearchExport:
     """What the script of an exported site needs to search: the words of the rules, and each row's keys.
 
     `lines` are the full spellings of instructions that were not exported: they find nothing instead of their parts.
@@ -75,11 +75,11 @@ class Exported:
     lines: tuple[str, ...]
 
 
-def line(text: str) -> str:
+def normalize_ptx(text: str) -> str:
     """The first PTX text inside a line in the one spelling that is compared: what has no order first, sorted; "" where
     there is none.
 
-    >>> line("@p mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, ...};")
+    >>> normalize_ptx("@p mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, ...};")
     'm16n8k16.mma.row.col.f32.f16.f16.f32'
     """
     match = _OPCODE.search(re.sub(_FOREIGN, " ", text))
@@ -96,56 +96,56 @@ def line(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def index() -> dict[str, Keys]:
+def index_instructions() -> dict[str, SearchKeys]:
     """The keys of every instruction, by its PTX text."""
-    return {instruction.ptx: _keys(instruction) for instruction in catalog.instructions()}
+    return {instruction.ptx: _build_keys(instruction) for instruction in catalog.instructions()}
 
 
 @lru_cache(maxsize=1)
-def _lines() -> frozenset[str]:
-    return frozenset(key for keys in index().values() for key in keys.whole if key.startswith("line="))
+def _list_lines() -> frozenset[str]:
+    return frozenset(key for keys in index_instructions().values() for key in keys.whole if key.startswith("line="))
 
 
-def _keys(i: Instruction) -> Keys:
+def _build_keys(i: Instruction) -> SearchKeys:
     parts = [part for part in i.ptx.split(".") if part not in catalog.SPACES]
     spelled = {i.ptx, *(".".join(filter(None, (*parts, space))) for space in i.family.spaces)}
     shapes = (i.shape, *(f"{dim}{size}" for dim, size in i.sizes.items()))
     whole = {
         f"family={i.family.name}",
         *(f"type={name}" for name in i.types.values()),
-        *(f"target={name}" for name in catalog.assembled(i).targets),
+        *(f"target={name}" for name in catalog.get_target_support(i).targets),
         *(f"shape={shape}" for shape in shapes),
-        *(f"line={line(text)}" for text in spelled),
+        *(f"line={normalize_ptx(text)}" for text in spelled),
     }
     words = dict.fromkeys(word for part in i.ptx.lower().split(".") for word in (part, *part.split("::")))
-    return Keys(frozenset(whole), tuple(words))
+    return SearchKeys(frozenset(whole), tuple(words))
 
 
-def question(given: Mapping[str, str]) -> Question:
+def parse_query(given: Mapping[str, str]) -> SearchQuery:
     """What the filters and the text of a search ask for."""
     whole = [
         f"{name}={value}" for name in FILTERS if name != "q" and (value := given.get(name, "").strip(BLANKS).lower())
     ]
     text = given.get("q", "")
-    spelled = f"line={line(text)}"
-    if spelled in _lines():
-        return Question((*whole, spelled), ())
+    spelled = f"line={normalize_ptx(text)}"
+    if spelled in _list_lines():
+        return SearchQuery((*whole, spelled), ())
     words = re.findall(_WORD, re.split(_END, re.sub(_FOREIGN, " ", text))[0].lower())
-    return Question(tuple(whole), tuple(word for word in dict.fromkeys(words) if word not in SILENT))
+    return SearchQuery(tuple(whole), tuple(word for word in dict.fromkeys(words) if word not in SILENT))
 
 
-def find(given: Mapping[str, str]) -> list[Instruction]:
+def find_instructions(given: Mapping[str, str]) -> list[Instruction]:
     """Every instruction that a search finds, in the catalogue's order."""
-    asked, keys = question(given), index()
-    return [instruction for instruction in catalog.instructions() if asked.matches(keys[instruction.ptx])]
+    asked, keys = parse_query(given), index_instructions()
+    return [instruction for instruction in catalog.instructions() if asked.has_keys(keys[instruction.ptx])]
 
 
-def exported(chosen: Iterable[Instruction]) -> Exported:
+def build_export(chosen: Iterable[Instruction]) -> SearchExport:
     """What the script of an exported site needs to search among these instructions."""
-    rows = [index()[instruction.ptx] for instruction in chosen]
+    rows = [index_instructions()[instruction.ptx] for instruction in chosen]
     names = sorted({key for keys in rows for key in (*keys.whole, *keys.words)})
     at = {key: number for number, key in enumerate(names)}
-    return Exported(
+    return SearchExport(
         foreign=_FOREIGN,
         opcode=_OPCODE.pattern,
         end=_END,
@@ -157,5 +157,5 @@ def exported(chosen: Iterable[Instruction]) -> Exported:
             RowKeys(whole=tuple(sorted(at[key] for key in keys.whole)), words=tuple(at[key] for key in keys.words))
             for keys in rows
         ),
-        lines=tuple(sorted(_lines() - set(names))),
+        lines=tuple(sorted(_list_lines() - set(names))),
     )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Annotated
 
 from lanescope.app.guide import index as guide_index
-from lanescope.app.kit.fact import Says, fact
+from lanescope.app.kit.fact import Description, fact
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.wmma_api import FUNCTIONS
 
@@ -23,9 +23,9 @@ _MARKS = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|\{\{[^}]*\}\}")
 class Topic:
     """One page."""
 
-    page: Annotated[str, Says("Its address.")]
+    page: Annotated[str, Description("Its address.")]
     title: str
-    summary: Annotated[str, Says("The sentence that says what it answers.")]
+    summary: Annotated[str, Description("The sentence that says what it answers.")]
 
 
 @fact
@@ -37,7 +37,7 @@ class Topics:
 
 
 @fact
-class Entry(Topic):
+class TopicEntry(Topic):
     """A topic with the names that mean it alone, and the words that find it by their beginnings."""
 
     names: tuple[str, ...]
@@ -50,40 +50,40 @@ class Entry(Topic):
 
 
 @fact
-class Exported:
+class TopicExport:
     """Every topic with its keys, how many a search shows, and the words that ask for nothing."""
 
     silent: tuple[str, ...]
     most: int
-    topics: tuple[Entry, ...]
+    topics: tuple[TopicEntry, ...]
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _sentence(text: str) -> str:
+def _take_first_sentence(text: str) -> str:
     """The first sentence of a paragraph, without Markdown's marks."""
     plain = _MARKS.sub(lambda match: match[1] or "", text)
     return re.split(r"(?<=[.:]) (?=[A-Z])", plain)[0].rstrip(":")
 
 
 @lru_cache(maxsize=1)
-def topics() -> tuple[Entry, ...]:
+def list_topics() -> tuple[TopicEntry, ...]:
     """Every topic, in the guide's order."""
     out = []
     for entry in guide_index.ENTRIES:
-        title = guide_index.title_of(entry.slug)
+        title = guide_index.read_title(entry.slug)
         words = [
             entry.slug.lower(),
-            *_words(title),
-            *_words(entry.slug),
-            *_words(entry.words),
-            *(word for name in entry.names for word in _words(name)),
+            *_split_words(title),
+            *_split_words(entry.slug),
+            *_split_words(entry.words),
+            *(word for name in entry.names for word in _split_words(name)),
         ]
-        summary = _sentence(guide_index.lead_of(entry.slug))
+        summary = _take_first_sentence(guide_index.read_lead(entry.slug))
         out.append(
-            Entry(
+            TopicEntry(
                 page=f"/guide/{entry.slug}",
                 title=title,
                 summary=summary,
@@ -94,17 +94,17 @@ def topics() -> tuple[Entry, ...]:
     return tuple(out)
 
 
-BY_PAGE = {topic.page: topic for topic in topics()}
+BY_PAGE = {topic.page: topic for topic in list_topics()}
 
 
-def named(text: str) -> list[Entry]:
+def find_named_topics(text: str) -> list[TopicEntry]:
     """The topics whose name stands in a text, in the text's order: `wgmma.fence` in an asm statement, load_matrix_sync
     in C++.
 
     Where one name is part of another (nvcuda::wmma, bmma_sync), the longer stands for itself.
     """
-    at: dict[Entry, tuple[int, int]] = {}
-    for topic in topics():
+    at: dict[TopicEntry, tuple[int, int]] = {}
+    for topic in list_topics():
         for name in topic.names:
             match = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text)
             if match and (topic not in at or match.start() < at[topic][0]):
@@ -112,7 +112,7 @@ def named(text: str) -> list[Entry]:
     return sorted(at, key=lambda topic: at[topic])
 
 
-def of(instruction: Instruction) -> list[Entry]:
+def find_instruction_topics(instruction: Instruction) -> list[TopicEntry]:
     """The pages that belong to an instruction: the C++ function that becomes it, or what keeps a wgmma in order."""
     if instruction.family.ordered_by:
         names = list(instruction.family.ordered_by)
@@ -125,21 +125,21 @@ def of(instruction: Instruction) -> list[Entry]:
     return [BY_PAGE[f"/guide/{name}"] for name in names]
 
 
-def find(text: str) -> list[Entry]:
+def find_topics(text: str) -> list[TopicEntry]:
     """What a search text asks for: the topics it names first, then those that have all its words, whole words before
     beginnings.
     """
-    first = named(text)
-    asked = [word for word in _words(text[:400]) if word not in SILENT and not word.isdecimal()]
+    first = find_named_topics(text)
+    asked = [word for word in _split_words(text[:400]) if word not in SILENT and not word.isdecimal()]
     rest = [
         topic
-        for topic in topics()
+        for topic in list_topics()
         if asked and topic not in first and all(any(word.startswith(part) for word in topic.words) for part in asked)
     ]
     rest.sort(key=lambda topic: -sum(part in topic.words for part in asked))
     return [*first, *rest][:MOST]
 
 
-def exported() -> Exported:
-    """What finds topics, for the script of an exported site, which follows the rules of `find`."""
-    return Exported(silent=tuple(sorted(SILENT)), most=MOST, topics=topics())
+def build_export() -> TopicExport:
+    """What finds topics, for the script of an exported site, which follows the rules of `find_topics`."""
+    return TopicExport(silent=tuple(sorted(SILENT)), most=MOST, topics=list_topics())

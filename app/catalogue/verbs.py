@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, print_json, table
+from lanescope.app.kit.terminal import AsJson, print_json, print_table
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -26,15 +26,20 @@ def list_(
     from lanescope.app.kit import rows
     from lanescope.ptx import catalog
 
-    found = catalogue.listing(family=family, type=type, target=target, shape=shape, q=q)
+    found = catalogue.list_instructions(family=family, type=type, target=target, shape=shape, q=q)
     if as_json:
         return print_json(found)
     if sys.stdout.isatty():
         lines = [
-            [r.family, r.ptx, *rows.in_words(catalog.find(r.ptx)), " ".join(r.targets).replace("sm_", "")]
+            [
+                r.family,
+                r.ptx,
+                *rows.describe_shape_and_types(catalog.find(r.ptx)),
+                " ".join(r.targets).replace("sm_", ""),
+            ]
             for r in found.instructions
         ]
-        table(["family", "instruction", "shape", "types", "sm_"], lines)
+        print_table(["family", "instruction", "shape", "types", "sm_"], lines)
     else:
         for row in found.instructions:
             print(row.ptx)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from lanescope.app.kit import draw as marks
-from lanescope.render.svg import svg
-from lanescope.render.view import LEFT, TOP, Figure, Panel
+from lanescope.render.svg import render_svg
+from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.shared import chain, pieces
 
 
-def rows_svg(found: chain.Chain) -> str:
+def draw_rows(found: chain.Chain) -> str:
     """The rows of the first load (store): eight 16-bit units each, the lane that receives (gives) each, and the
     elements in it.
     """
@@ -25,12 +25,12 @@ def rows_svg(found: chain.Chain) -> str:
             for half in (0, 1):
                 row = int(load.matrix[lane, register, 2 * half]) * load.rows + int(load.row[lane, register, 2 * half])
                 unit = int(load.byte[lane, register, 2 * half]) // 2
-                texts[row][unit] = f"T{lane}:{_unit(want, lane, register, half * per, per)}"
+                texts[row][unit] = f"T{lane}:{_format_unit(want, lane, register, half * per, per)}"
                 colour[row, unit] = lane % 4
     beside = tuple(f"T{lane} → {int(found.lane_addresses[0, 0, lane]):#x}" for lane in names)
     held = want.operand.name.upper()
     title = f"1 cell = 16 bits: the lane that {'gives' if found.store else 'receives'} it, and the elements of {held}"
-    panel = Panel(
+    panel = FigurePanel(
         "rows",
         title,
         rows=len(names),
@@ -44,19 +44,19 @@ def rows_svg(found: chain.Chain) -> str:
         texts=texts,
         row_names=beside,
     )
-    figure = Figure(max(LEFT + 60 + panel.width, 7.4 * len(title) + LEFT), TOP + panel.height + 8, (panel,))
-    return svg(figure, title=title, palette=None, labels_up_to=3000)
+    figure = PanelFigure(max(LEFT + 60 + panel.width, 7.4 * len(title) + LEFT), TOP + panel.height + 8, (panel,))
+    return render_svg(figure, title=title, palette=None, labels_up_to=3000)
 
 
-def _unit(want: pieces.Wanted, lane: int, register: int, first: int, count: int) -> str:
+def _format_unit(want: pieces.OperandGranules, lane: int, register: int, first: int, count: int) -> str:
     """The elements of one unit: [0,3], [0-1,3], [0,8-11]; half an element is told by its bits."""
-    rows, cols = zip(*(want.element(0, lane, register, first + n) for n in range(count)), strict=True)
+    rows, cols = zip(*(want.get_element(0, lane, register, first + n) for n in range(count)), strict=True)
     text = ",".join(str(axis[0]) if axis[0] == axis[-1] else f"{axis[0]}-{axis[-1]}" for axis in (rows, cols))
     half = int(want.shift[first])
     return f"[{text}]" + (f" {'high' if half else 'low'}" if want.operand.container_bits == 32 else "")
 
 
-def operand_svg(found: chain.Chain) -> str:
+def draw_operand(found: chain.Chain) -> str:
     """The operand's matrix: who holds each element, wrong ones marked."""
     op = found.want.operand
     good = np.zeros((op.row_count, op.col_count), bool)
@@ -69,10 +69,10 @@ def operand_svg(found: chain.Chain) -> str:
             good[r, c] = ok
             texts[r][c] = f"T{thread}:{value}" if ok else f"✗T{thread}:{value}"
     wrong = "" if good.all() else "; ✗ gets another element"
-    return marks.drawn(f"{op.name.upper()}: thread and value of each element{wrong}", ~good, texts)["svg"]
+    return marks.draw_grid(f"{op.name.upper()}: thread and value of each element{wrong}", ~good, texts)["svg"]
 
 
-def lanes_svg(found: chain.Chain) -> str:
+def draw_lanes(found: chain.Chain) -> str:
     """Shared memory in 16-byte chunks, 128 bytes per row, as far as it is read: the lane that gives each row's address,
     coloured by matrix.
     """
@@ -94,7 +94,7 @@ def lanes_svg(found: chain.Chain) -> str:
     by_matrix = "; colour: matrix" if colour.max() > 0 else ""
     title = f"1 cell = 16 B: the lane{' / turn' if turns > 1 else ''} that addresses it{by_matrix}"
     names = tuple(f"{128 * int(line):#x}" for line in touched)
-    panel = Panel(
+    panel = FigurePanel(
         "lanes",
         title,
         rows=len(touched),
@@ -108,5 +108,5 @@ def lanes_svg(found: chain.Chain) -> str:
         texts=text,
         row_names=names,
     )
-    figure = Figure(max(LEFT + 32 + panel.width, 7.8 * len(title) + LEFT + 32), TOP + panel.height + 8, (panel,))
-    return svg(figure, title=title, palette=None, labels_up_to=3000)
+    figure = PanelFigure(max(LEFT + 32 + panel.width, 7.8 * len(title) + LEFT + 32), TOP + panel.height + 8, (panel,))
+    return render_svg(figure, title=title, palette=None, labels_up_to=3000)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope.app.kit.fact import Json, Says, fact
-from lanescope.app.kit.names import Verdict
+from lanescope.app.kit.enumerations import Verdict
+from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_choice, require_object
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.reading import choice, keys, table
-from lanescope.render.chain import code
+from lanescope.render.chain import render_code
 from lanescope.shared import chain, pieces
-from lanescope.shared.feeding import why_not
+from lanescope.shared.feeding import explain_no_feed
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import Storage
 from lanescope.shared.tiling import DEFAULT_ORDER
@@ -50,97 +50,104 @@ class ChainVerdict:
     total: int
     first_mismatch: ChainMismatch | None
     lane_addresses: Annotated[
-        list[int], Says("The byte address each lane gives in the first turn; on a mismatch the best one there is.")
+        list[int],
+        Description("The byte address each lane gives in the first turn; on a mismatch the best one there is."),
     ]
-    turns: Annotated[list[list[int]], Says("[turn][lane]")]
+    turns: Annotated[list[list[int]], Description("[turn][lane]")]
     starts: Annotated[
         list[list[list[int] | None]],
-        Says("[turn][lane] of the first warp: row and column of the element at that address."),
+        Description("[turn][lane] of the first warp: row and column of the element at that address."),
     ]
-    matrices: Annotated[list[list[MatrixPlace]], Says("[turn][matrix]")]
-    feeds: Annotated[bool, Says("Whether the load feeds the operand: the verdict.")]
+    matrices: Annotated[list[list[MatrixPlace]], Description("[turn][matrix]")]
+    feeds: Annotated[bool, Description("Whether the load feeds the operand: the verdict.")]
     notes: list[str]
-    instead: Annotated[list[str], Says("PTX texts that would feed the operand, best first.")]
+    instead: Annotated[list[str], Description("PTX texts that would feed the operand, best first.")]
     wavefronts: int | None
     ways: int | None
     code: str
 
 
-def chain_of(given: Json) -> chain.Chain:
+def parse_chain(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
-    keys(given, CHAIN_FIELDS)
-    load, mma = catalog.named(given.get("load"), "load"), catalog.named(given.get("mma"), "mma")
-    letter = choice(
+    check_keys(given, CHAIN_FIELDS)
+    load, mma = catalog.parse_instruction(given.get("load"), "load"), catalog.parse_instruction(given.get("mma"), "mma")
+    letter = parse_choice(
         given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
     )
-    operand = _operand(mma, letter, load)
-    return chain.chain(load, operand, _stored(given, operand))
+    operand = _build_operand(mma, letter, load)
+    return chain.make_chain(load, operand, _parse_storage(given, operand))
 
 
-def _stored(given: Json, operand: Operand) -> Storage:
+def _parse_storage(given: Json, operand: Operand) -> Storage:
     """The requested storage, large enough for the operand."""
-    spec = table(given.get("storage"), "storage", STORAGE_HINT, "bad_storage")
-    major = choice(given.get("major", spec.get("major", spec.get("inner", "K"))), "major", DEFAULT_ORDER, "bad_major")
-    return chain.stored(spec, operand, major)
+    spec = require_object(given.get("storage"), "storage", STORAGE_HINT, "bad_storage")
+    major = parse_choice(
+        given.get("major", spec.get("major", spec.get("inner", "K"))), "major", DEFAULT_ORDER, "bad_major"
+    )
+    return chain.make_operand_storage(spec, operand, major)
 
 
-def _operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
+def _build_operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
     """The operand as memory holds it for a load or store that may move it."""
     stores = load.family.stores
     if stores != (letter in "cd"):
         which = "stmatrix writes c or d" if stores else "ldmatrix reads a or b"
         raise LayoutError("bad_operand", f"Operand '{letter[:20]}' with {load.ptx}.", f"{which}.", "operand")
     data = load.operands.get("data")
-    return pieces.in_memory(mma.operand(letter), data.container_bits) if data else mma.operand(letter)
+    return pieces.convert_for_memory(mma.operand(letter), data.container_bits) if data else mma.operand(letter)
 
 
-def choices(given: Json) -> tuple[list[str], list[str]]:
+def find_loads(given: Json) -> tuple[list[str], list[str]]:
     """(every load or store whose registers fit the operand of a request, those that feed it from its storage, best
     first).
     """
     mma, letter = (
-        catalog.named(given.get("mma"), "mma"),
-        choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand"),
+        catalog.parse_instruction(given.get("mma"), "mma"),
+        parse_choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand"),
     )
-    operand, store = pieces.in_memory(mma.operand(letter)), letter in "cd"
-    fits = [i.ptx for i in chain.candidates(operand, store)]
+    operand, store = pieces.convert_for_memory(mma.operand(letter)), letter in "cd"
+    fits = [i.ptx for i in chain.list_candidates(operand, store)]
     if not fits:
-        pieces.wanted(operand)
+        pieces.make_operand_granules(operand)
         raise LayoutError(
             "no_chain", f"No ldmatrix fills {operand.registers} registers.", "Load it with ld.shared.", "operand"
         )
-    return fits, [found.load.instruction.ptx for found in chain.advise(operand, _stored(given, operand), store)]
+    return fits, [
+        found.load.instruction.ptx for found in chain.list_best_chains(operand, _parse_storage(given, operand), store)
+    ]
 
 
-def chain_facts(found: chain.Chain) -> ChainVerdict:
+def build_chain(found: chain.Chain) -> ChainVerdict:
     """POST /chain."""
     operand, bits = found.want.operand, found.want.operand.container_bits
-    better = [] if found.match else chain.advise(operand, found.where, found.store)
+    better = [] if found.match else chain.list_best_chains(operand, found.where, found.store)
     costs = found.costs
-    starts = found.of_lanes(found.starts)[0]
+    starts = found.spread_over_lanes(found.starts)[0]
     return ChainVerdict(
         verdict="match" if found.match else "mismatch",
         matched=found.matched,
         total=found.total,
-        first_mismatch=_mismatch(found.first_mismatch),
+        first_mismatch=_build_mismatch(found.first_mismatch),
         lane_addresses=found.lane_addresses[:, 0].reshape(-1).tolist(),
         turns=found.lane_addresses.transpose(1, 0, 2).reshape(found.count, -1).tolist(),
-        starts=[[_element(operand, mn, k) for mn, k, _ in turn] for turn in starts.tolist()],
+        starts=[[_list_element(operand, mn, k) for mn, k, _ in turn] for turn in starts.tolist()],
         matrices=[
-            [_place(found.major, mn, k, bits) for mn, k, _ in turn] for turn in found.starts[0, :, :, 0].tolist()
+            [_build_place(found.major, mn, k, bits) for mn, k, _ in turn] for turn in found.starts[0, :, :, 0].tolist()
         ],
         feeds=found.match,
         notes=(
-            list(found.notes) if found.match or found.notes or better else [why_not(operand, found.where, found.store)]
+            list(found.notes)
+            if found.match or found.notes or better
+            else [explain_no_feed(operand, found.where, found.store)]
         ),
         instead=[c.load.instruction.ptx for c in better],
         wavefronts=costs[0].wavefronts if costs else None,
         ways=max((cost.ways for cost in costs), default=None),
-        code=code(found) if found.match else "",
+        code=render_code(found) if found.match else "",
     )
 
 
-def _mismatch(found: chain.Mismatch | None) -> ChainMismatch | None:
+def _build_mismatch(found: chain.GranuleMismatch | None) -> ChainMismatch | None:
     if found is None:
         return None
     return ChainMismatch(
@@ -154,11 +161,11 @@ def _mismatch(found: chain.Mismatch | None) -> ChainMismatch | None:
     )
 
 
-def _element(operand: Operand, mn: int, k: int) -> list[int] | None:
+def _list_element(operand: Operand, mn: int, k: int) -> list[int] | None:
     """[row, column] of an operand's element; None for a lane that gives no address."""
     return None if mn < 0 else [k, mn] if operand.name == "b" else [mn, k]
 
 
-def _place(major: str, mn: int, k: int, bits: int) -> MatrixPlace:
+def _build_place(major: str, mn: int, k: int, bits: int) -> MatrixPlace:
     line, along = (mn, k) if major == "K" else (k, mn)
     return MatrixPlace(line=line, byte=along * bits // 8)

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from lanescope.app.chain import facts as chains
-from lanescope.app.chain.draw import operand_svg, rows_svg
-from lanescope.app.memory.storage import STORAGE, USED, storage_of
+from lanescope.app.chain.draw import draw_operand, draw_rows
+from lanescope.app.memory.storage import STORAGE, USED, parse_storage
 
 DEFAULTS = {"mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a", "load": "", "major": "K"}
 CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "144", "base": "0", "swizzle_by": "tile"}
 
 
-def read(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
+def parse_query(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
     """(what is asked, the storage's form, those of its fields that its kind uses) of the page's address."""
     given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
     spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
@@ -25,15 +25,17 @@ def read(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], list
     return given, spec, [name for name in USED.get(spec["kind"], ()) if name != "inner"]
 
 
-def request(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
+def build_request(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
     """The body of POST /chain without its load."""
-    return {name: given[name] for name in ("mma", "operand", "major")} | {"storage": storage_of(spec, given["major"])}
+    return {name: given[name] for name in ("mma", "operand", "major")} | {
+        "storage": parse_storage(spec, given["major"])
+    }
 
 
-def chain_figure(query: Mapping[str, str]) -> str:
+def draw_figure(query: Mapping[str, str]) -> str:
     """The guide's picture of a chain's address: what each row holds and who receives it; where it does not feed, what
     arrives.
     """
-    given, spec, _ = read(query)
-    found = chains.chain_of(request(given, spec) | {"load": given["load"]})
-    return rows_svg(found) if found.match else operand_svg(found)
+    given, spec, _ = parse_query(query)
+    found = chains.parse_chain(build_request(given, spec) | {"load": given["load"]})
+    return draw_rows(found) if found.match else draw_operand(found)

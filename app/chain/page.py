@@ -8,24 +8,24 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from lanescope import find
-from lanescope.app.banks.draw import banks_svg
+from lanescope.app.banks.draw import draw_banks
 from lanescope.app.chain import facts as chains
 from lanescope.app.chain import forms
-from lanescope.app.chain.draw import lanes_svg, operand_svg, rows_svg
+from lanescope.app.chain.draw import draw_lanes, draw_operand, draw_rows
 from lanescope.app.kit import links
-from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.encode import dumps
-from lanescope.app.kit.page import page
+from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.page import render_page
 from lanescope.app.memory.storage import ORDERS, USED, WORDS
 from lanescope.errors import LayoutError
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
 @router.get("/chain")
 def chain_page(request: Request) -> Response:
     """Shared memory → ldmatrix → mma operand, or accumulator → stmatrix → shared memory."""
-    given, spec, used = forms.read(request.query_params)
+    given, spec, used = forms.parse_query(request.query_params)
     context: dict[str, Any] = {
         "given": given,
         "storage": spec,
@@ -37,27 +37,27 @@ def chain_page(request: Request) -> Response:
         "code": 200,
     }
     try:
-        context |= _chain_context(given, spec, used)
+        context |= _build_context(given, spec, used)
     except LayoutError as error:
         context |= {"error": error, "code": 422}
-    return page(request, "chain/page.html", context, context["code"])
+    return render_page(request, "chain/page.html", context, context["code"])
 
 
-def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str]) -> dict[str, Any]:
-    request = forms.request(given, spec)
-    fits, best = chains.choices(request)
+def _build_context(given: dict[str, str], spec: dict[str, str], used: list[str]) -> dict[str, Any]:
+    request = forms.build_request(given, spec)
+    fits, best = chains.find_loads(request)
     request["load"] = given["load"] = given["load"] or (best or fits)[0]
-    found = chains.chain_of(request)
+    found = chains.parse_chain(request)
     given["load"] = found.load.instruction.ptx  # the form's menu spells it so
     same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *used)}}
-    operand, facts = found.want.operand, chains.chain_facts(found)
+    operand, facts = found.want.operand, chains.build_chain(found)
     mma = find(given["mma"])
     access = found.load.instruction.ptx.split(".shared")[0].replace(".sync.aligned.m8n8", "").replace(".trans", "")
     row = [str(at) if at >= 0 else "-" for at in found.lane_addresses[0, 0].tolist()]
     further = {
-        "instruction": links.path_of(mma, mma.operand(given["operand"])),
-        "banks": links.banks({"access": access, "address": ",".join(row)}),
-        "tile": links.smem(_tile(spec, given["major"])) if spec["kind"] == "canonical" else "",
+        "instruction": links.link_instruction(mma, mma.operand(given["operand"])),
+        "banks": links.link_banks({"access": access, "address": ",".join(row)}),
+        "tile": links.link_smem(_build_tile_query(spec, given["major"])) if spec["kind"] == "canonical" else "",
     }
     return {
         "next": further,
@@ -66,19 +66,19 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
         "best": best,
         "store": found.store,
         "facts": facts,
-        "links": {load: links.chain(same | {"load": load}) for load in facts.instead},
-        "as_json": dumps(request).decode(),
+        "links": {load: links.link_chain(same | {"load": load}) for load in facts.instead},
+        "as_json": encode_json(request).decode(),
         "operand": operand,
         "lane_rows": found.lane_addresses.tolist(),
-        "starts": found.of_lanes(found.starts).tolist(),
-        "operand_svg": operand_svg(found),
-        "lanes_svg": lanes_svg(found),
-        "rows_svg": rows_svg(found) if found.match else "",
-        "banks_svg": banks_svg(found.costs) if found.costs else "",
+        "starts": found.spread_over_lanes(found.starts).tolist(),
+        "operand_svg": draw_operand(found),
+        "lanes_svg": draw_lanes(found),
+        "rows_svg": draw_rows(found) if found.match else "",
+        "banks_svg": draw_banks(found.costs) if found.costs else "",
     }
 
 
-def _tile(spec: dict[str, str], major: str) -> dict[str, str]:
+def _build_tile_query(spec: dict[str, str], major: str) -> dict[str, str]:
     """A canonical storage as the tile page's address says it."""
     kept = {name: spec[name] for name in ("swizzle", "mn", "k", "order", "base") if spec.get(name)}
     return kept | {"major": major} | ({"element_bits": spec["element_bits"]} if spec.get("element_bits") else {})

@@ -6,13 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from lanescope.app.kit.names import Major
-from lanescope.app.kit.schemas import Closed, PtxText
+from lanescope.app.kit.enumerations import Major
+from lanescope.app.kit.schemas import ClosedModel, PtxText
 from lanescope.app.memory.schemas import Storage
 from lanescope.app.tiles.schemas import LoopBody
 
 
-class LoadChainBody(Closed):
+class LoadChainBody(ClosedModel):
     """A load or store, the mma whose operand it moves, and where the operand is stored."""
 
     storage: Storage

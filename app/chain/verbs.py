@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, answer, complete, json_of, print_json, storage_of
+from lanescope.app.kit.terminal import AsJson, complete_ptx, parse_storage_options, print_answer, print_json, read_json
 
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()
 def chain(
-    mma: Annotated[str, typer.Argument(help="The mma's PTX text.", autocompletion=complete)] = "",
+    mma: Annotated[str, typer.Argument(help="The mma's PTX text.", autocompletion=complete_ptx)] = "",
     operand: Annotated[str, typer.Argument(help="a or b; c or d for a stmatrix.")] = "a",
     *,
     load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",
@@ -30,17 +30,17 @@ def chain(
     from lanescope.app.chain import facts as chains
 
     if loop:
-        return _loop(loop, as_json)
+        return _print_loop(loop, as_json)
     given = {
         "mma": mma,
         "operand": operand,
         "major": major,
-        "storage": storage_of(storage or ["kind=rows", "pitch_bytes=144"], major),
+        "storage": parse_storage_options(storage or ["kind=rows", "pitch_bytes=144"], major),
     }
     if not load:
-        fits, best = chains.choices(given)
+        fits, best = chains.find_loads(given)
         load = (best or fits)[0]
-    facts = chains.chain_facts(chains.chain_of(given | {"load": load}))
+    facts = chains.build_chain(chains.parse_chain(given | {"load": load}))
     if as_json:
         print_json(facts)
     else:
@@ -62,8 +62,8 @@ def chain(
         raise typer.Exit(1)
 
 
-def _loop(file: str, as_json: bool) -> None:
+def _print_loop(file: str, as_json: bool) -> None:
     from lanescope.app.tiles import main_loop_facts
 
-    found = main_loop_facts.loop_facts(json_of(file))
-    answer(found, main_loop_facts.lines, as_json, found.verdict == "match")
+    found = main_loop_facts.build_loop(read_json(file))
+    print_answer(found, main_loop_facts.format_loop, as_json, found.verdict == "match")

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from lanescope.app.kit.fact import Says, fact
+from lanescope.app.kit.fact import Description, fact
 from lanescope.app.kit.job import run_within
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
+from lanescope.inputs import shorten_value
 from lanescope.workbench import check as engine
 
 ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx".split())
@@ -20,7 +20,7 @@ MOST_BYTES = 4 * engine.LONGEST  # of a file: as many characters in UTF-8
 
 
 @fact
-class Place:
+class SourceSpan:
     """Where something stands: lines and columns from 1; columns count characters, end_column is the one past."""
 
     file: str
@@ -31,44 +31,44 @@ class Place:
 
 
 @fact
-class Found:
+class CheckFinding:
     """One mistake."""
 
-    code: Annotated[str, Says("The verifier's cause, or the pitfall of the code.")]
+    code: Annotated[str, Description("The verifier's cause, or the pitfall of the code.")]
     title: str
     level: Literal["error", "warning", "note"]
     message: str
-    place: Place
-    reads: Annotated[int, Says("How many wrong reads follow from it.")]
-    fix: Annotated[str | None, Says("The word that would be right, where the code decides it whole.")]
-    assumed: Annotated[dict[str, str], Says("What it rests on and the text does not say: name → value.")]
+    place: SourceSpan
+    reads: Annotated[int, Description("How many wrong reads follow from it.")]
+    fix: Annotated[str | None, Description("The word that would be right, where the code decides it whole.")]
+    assumed: Annotated[dict[str, str], Description("What it rests on and the text does not say: name → value.")]
 
 
 @fact
-class Undecided:
+class OpenQuestion:
     """What a file leaves open: nothing is guessed of it."""
 
     message: str
-    place: Place
+    place: SourceSpan
 
 
 @fact
-class Report:
+class CheckReport:
     """What came of the files."""
 
-    files: Annotated[int, Says("That were read.")]
+    files: Annotated[int, Description("That were read.")]
     descriptors: int
     tensor_maps: int
     verified: Annotated[
-        int, Says("Reads that take every element from where the text stores it; a wrong read is not counted.")
+        int, Description("Reads that take every element from where the text stores it; a wrong read is not counted.")
     ]
-    findings: list[Found]
-    open: list[Undecided]
-    doubts: Annotated[list[Found], Says("What is unusual and may be right: no finding, and no failure.")]
-    unverified: Annotated[dict[str, int], Says("Why reads were not verified, and how many for each reason.")]
+    findings: list[CheckFinding]
+    open: list[OpenQuestion]
+    doubts: Annotated[list[CheckFinding], Description("What is unusual and may be right: no finding, and no failure.")]
+    unverified: Annotated[dict[str, int], Description("Why reads were not verified, and how many for each reason.")]
 
 
-def files_of(names: Iterable[str]) -> Iterator[Path]:
+def find_sources(names: Iterable[str]) -> Iterator[Path]:
     """Yield the files of the given names, those of a folder by their endings; raise LayoutError for an empty name, and
     for too many files.
     """
@@ -78,7 +78,7 @@ def files_of(names: Iterable[str]) -> Iterator[Path]:
             raise LayoutError("bad_usage", "A file's name is empty.", "Write . for the current folder.", "file")
         path = Path(name)
         try:
-            here = sorted(_inside(path)) if path.is_dir() else [path]
+            here = sorted(_walk_folder(path)) if path.is_dir() else [path]
         except (OSError, ValueError):
             here = [path]
         for one in here:
@@ -90,7 +90,7 @@ def files_of(names: Iterable[str]) -> Iterator[Path]:
             yield one
 
 
-def _inside(folder: Path) -> Iterator[Path]:
+def _walk_folder(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         if path.suffix.lower() in ENDINGS and not hidden and path.is_file():
@@ -105,36 +105,38 @@ class TooSlowError(Exception):
         self.place = place
 
 
-def report(paths: Iterable[Path], seconds: float = SECONDS) -> Report:
+def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
     """What is wrong in the files, in their order; LayoutError for one that cannot be read. seconds: for each."""
-    findings: list[Found] = []
-    open_: list[Undecided] = []
-    doubts: list[Found] = []
+    findings: list[CheckFinding] = []
+    open_: list[OpenQuestion] = []
+    doubts: list[CheckFinding] = []
     unverified: Counter[str] = Counter()
     files = descriptors = maps = verified = 0
     for path in paths:
         files += 1
-        text, why = _text(path)
+        text, why = _read_source(path)
         if why:
-            open_.append(Undecided(message=why, place=_place(path, "", (0, 0))))
+            open_.append(OpenQuestion(message=why, place=_locate_span(path, "", (0, 0))))
             continue
         try:
-            made = run_within(seconds, lambda text=text: engine.check(text), TooSlowError)  # type: ignore[misc]
+            made = run_within(seconds, lambda text=text: engine.check_text(text), TooSlowError)  # type: ignore[misc]
         except TooSlowError as error:
             at = error.place or 0
             come = f"reading had come to line {text.count(chr(10), 0, at) + 1}"
             why = f"The file is not checked: its {seconds:g} s were over when {come}."
-            open_.append(Undecided(message=why, place=_place(path, text, (at, at))))
+            open_.append(OpenQuestion(message=why, place=_locate_span(path, text, (at, at))))
             continue
         except LayoutError as error:
-            open_.append(Undecided(message=f"The file is not checked. {error}", place=_place(path, "", (0, 0))))
+            open_.append(
+                OpenQuestion(message=f"The file is not checked. {error}", place=_locate_span(path, "", (0, 0)))
+            )
             continue
         descriptors, maps, verified = descriptors + made.descriptors, maps + made.maps, verified + made.steps
         unverified.update(dict(made.unverified))
-        findings += (_found(path, text, one) for one in made.findings)
-        doubts += (_found(path, text, one) for one in made.doubts)
-        open_ += (Undecided(message=one.message, place=_place(path, text, one.span)) for one in made.open)
-    return Report(
+        findings += (_build_finding(path, text, one) for one in made.findings)
+        doubts += (_build_finding(path, text, one) for one in made.doubts)
+        open_ += (OpenQuestion(message=one.message, place=_locate_span(path, text, one.span)) for one in made.open)
+    return CheckReport(
         files=files,
         descriptors=descriptors,
         tensor_maps=maps,
@@ -146,20 +148,20 @@ def report(paths: Iterable[Path], seconds: float = SECONDS) -> Report:
     )
 
 
-def _found(path: Path, text: str, one: engine.Finding) -> Found:
-    return Found(
+def _build_finding(path: Path, text: str, one: engine.CheckFinding) -> CheckFinding:
+    return CheckFinding(
         code=one.code,
-        title=engine.title(one.code),
+        title=engine.get_finding_title(one.code),
         level=one.level,  # type: ignore[arg-type]  # its three words
         message=one.message,
-        place=_place(path, text, one.span),
+        place=_locate_span(path, text, one.span),
         reads=one.reads,
         fix=one.fix or None,
         assumed=dict(one.assumed),
     )
 
 
-def _text(path: Path) -> tuple[str, str]:
+def _read_source(path: Path) -> tuple[str, str]:
     """(a file's text with its line ends as \\n, why it is not read)."""
     try:
         with path.open("rb") as file:
@@ -167,7 +169,10 @@ def _text(path: Path) -> tuple[str, str]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise LayoutError(
-            "bad_usage", f"'{shown(str(path), 200)}' cannot be read: {reason}.", "Name source files or folders.", "file"
+            "bad_usage",
+            f"'{shorten_value(str(path), 200)}' cannot be read: {reason}.",
+            "Name source files or folders.",
+            "file",
         ) from None
     if b"\0" in raw:
         return "", "The file is not text; it was not read."
@@ -177,10 +182,10 @@ def _text(path: Path) -> tuple[str, str]:
     return text, ""
 
 
-def _place(path: Path, text: str, span: tuple[int, int]) -> Place:
+def _locate_span(path: Path, text: str, span: tuple[int, int]) -> SourceSpan:
     first, past = min(span[0], len(text)), min(max(span), len(text))
     line, end = text.count("\n", 0, first), text.count("\n", 0, past)
-    return Place(
+    return SourceSpan(
         file=path.as_posix(),
         line=line + 1,
         column=first - (text.rfind("\n", 0, first) + 1) + 1,

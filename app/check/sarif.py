@@ -8,12 +8,12 @@ import importlib.metadata
 from typing import Any
 from urllib.parse import quote
 
-from lanescope.app.check.facts import Place, Report
+from lanescope.app.check.facts import CheckReport, SourceSpan
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def log(report: Report) -> dict[str, Any]:
+def build_log(report: CheckReport) -> dict[str, Any]:
     """The log of one run. What is open stands among the run's notifications, not among its results."""
     told = [*report.findings, *report.doubts]
     codes = sorted({one.code for one in told})
@@ -24,8 +24,8 @@ def log(report: Report) -> dict[str, Any]:
             "ruleIndex": codes.index(one.code),
             "level": one.level,
             "message": {"text": one.message + (f" The right word is {one.fix}." if one.fix else "")},
-            "locations": [_location(one.place)],
-            "partialFingerprints": {"lanescopeFinding/v1": _print(one.code, one.message, one.place.file)},
+            "locations": [_build_location(one.place)],
+            "partialFingerprints": {"lanescopeFinding/v1": _compute_fingerprint(one.code, one.message, one.place.file)},
         }
         for one in told
     ]
@@ -39,7 +39,8 @@ def log(report: Report) -> dict[str, Any]:
         for code in codes
     ]
     notes = [
-        {"level": "note", "message": {"text": one.message}, "locations": [_location(one.place)]} for one in report.open
+        {"level": "note", "message": {"text": one.message}, "locations": [_build_location(one.place)]}
+        for one in report.open
     ]
     driver = {
         "name": "Lanescope",
@@ -60,7 +61,7 @@ def log(report: Report) -> dict[str, Any]:
     }
 
 
-def _location(place: Place) -> dict[str, Any]:
+def _build_location(place: SourceSpan) -> dict[str, Any]:
     region = {
         "startLine": place.line,
         "startColumn": place.column,
@@ -71,6 +72,6 @@ def _location(place: Place) -> dict[str, Any]:
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
 
 
-def _print(code: str, message: str, file: str) -> str:
+def _compute_fingerprint(code: str, message: str, file: str) -> str:
     """The same for the same finding when lines above it change."""
     return hashlib.sha256(f"{file}\0{code}\0{message}".encode()).hexdigest()[:20]

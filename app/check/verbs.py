@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lanescope.app.check.facts import Place, Report
+    from lanescope.app.check.facts import CheckReport, SourceSpan
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -28,23 +28,23 @@ def check(
     What a file leaves open is said and counted, not guessed.
     """
     from lanescope.app.check import facts, sarif
-    from lanescope.app.kit.encode import dumps
+    from lanescope.app.kit.encoding import encode_json
     from lanescope.errors import LayoutError
 
     if as_json and as_sarif:
         raise LayoutError("bad_usage", "--json and --sarif are two forms.", "Give one of the two.", "sarif")
-    told = facts.report(_shown(list(facts.files_of(files))), seconds)
+    told = facts.check_files(_track_progress(list(facts.find_sources(files))), seconds)
     if as_sarif:
-        print(json.dumps(sarif.log(told), indent=1))
+        print(json.dumps(sarif.build_log(told), indent=1))
     elif as_json:
-        print(dumps(told).decode())
+        print(encode_json(told).decode())
     else:
-        _print(told)
+        _print_report(told)
     if told.findings:
         raise typer.Exit(1)
 
 
-def _shown(paths: list[Path]) -> Iterable[Path]:
+def _track_progress(paths: list[Path]) -> Iterable[Path]:
     """The paths; of several, a terminal shows how far the work has come and for how long it still goes on."""
     if len(paths) < 2 or not sys.stderr.isatty():
         return paths
@@ -54,28 +54,28 @@ def _shown(paths: list[Path]) -> Iterable[Path]:
     return track(paths, "Checking files", console=Console(stderr=True), transient=True)
 
 
-def _print(told: Report) -> None:
+def _print_report(told: CheckReport) -> None:
     for one in told.findings:
-        print(f"{_at(one.place)}: {one.level}: {one.message} [{one.code}]")
+        print(f"{_format_place(one.place)}: {one.level}: {one.message} [{one.code}]")
         if one.fix:
             print(f"    the right word: {one.fix}")
     for one in told.doubts:
-        print(f"{_at(one.place)}: note: {one.message} [{one.code}]")
+        print(f"{_format_place(one.place)}: note: {one.message} [{one.code}]")
     for left in told.open:
-        print(f"{_at(left.place)}: note: {left.message}")
-    held = f"{_count(told.descriptors, 'descriptor')}, {_count(told.tensor_maps, 'tensor map')}"
-    done = f"{_count(told.verified, 'read')} verified"
+        print(f"{_format_place(left.place)}: note: {left.message}")
+    held = f"{_format_count(told.descriptors, 'descriptor')}, {_format_count(told.tensor_maps, 'tensor map')}"
+    done = f"{_format_count(told.verified, 'read')} verified"
     for reason, count in told.unverified.items():
-        print(f"{_count(count, 'read')} not verified: {reason}")
+        print(f"{_format_count(count, 'read')} not verified: {reason}")
     print(
-        f"{_count(told.files, 'file')}: {held}, {done}; {_count(len(told.findings), 'finding')},"
+        f"{_format_count(told.files, 'file')}: {held}, {done}; {_format_count(len(told.findings), 'finding')},"
         f" {len(told.open)} undecided"
     )
 
 
-def _at(place: Place) -> str:
+def _format_place(place: SourceSpan) -> str:
     return f"{place.file}:{place.line}:{place.column}"
 
 
-def _count(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.kit.asked import operand
-from lanescope.app.kit.fact import Integers, Json, Says, fact
+from lanescope.app.kit.fact import Description, IntegerArray, Json, fact
 from lanescope.app.kit.question import parsed_field, question
+from lanescope.app.kit.requests import find_operand
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import IntArray
-from lanescope.render.view import Grid
+from lanescope.render.view import OperandGrid
 
 OPERAND_FIELD: Json = {"required": True, "size": 60, "wide": True}
 
@@ -23,7 +23,7 @@ class CompareQuestion:
     """Two operands of one size."""
 
     left: tuple[Instruction, Operand] = parsed_field(
-        operand,
+        find_operand,
         "Left operand",
         "{ptx}/{operand}",
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32/a",
@@ -31,7 +31,7 @@ class CompareQuestion:
         **OPERAND_FIELD,
     )
     right: tuple[Instruction, Operand] = parsed_field(
-        operand,
+        find_operand,
         "Right operand",
         "{ptx}/{operand} of the same size",
         "wmma.load.a.sync.aligned.row.m16n16k16.f16/a",
@@ -55,11 +55,13 @@ class Comparison:
     total: int
     other_lane: int
     other_value: int
-    other_count: Annotated[int, Says("Held in the same place and, on one side, in more lanes or values beside it.")]
+    other_count: Annotated[
+        int, Description("Held in the same place and, on one side, in more lanes or values beside it.")
+    ]
     copies: Copies
     moved: Annotated[
         Any,
-        Integers(
+        IntegerArray(
             2,
             "[row][col]: 0 the same place, 1 another value of the same lane, 2 another lane, 3 the same place and, on"
             " one side, others beside it.",
@@ -72,11 +74,11 @@ class Comparison:
         return not self.other_lane + self.other_value + self.other_count
 
 
-def compare(left: Operand, right: Operand) -> Comparison:
+def compare_fragments(left: Operand, right: Operand) -> Comparison:
     """How many elements two operands of one size hold in another lane, in another place of the same lane, or more often
     on one side.
     """
-    a, b = Grid(left), Grid(right)
+    a, b = OperandGrid(left), OperandGrid(right)
     if (a.rows, a.cols) != (b.rows, b.cols):
         raise LayoutError(
             "cannot_compare",
@@ -84,8 +86,8 @@ def compare(left: Operand, right: Operand) -> Comparison:
             "Both must be of one size.",
             "right",
         )
-    lanes = _within(a.thread, b.thread), _within(b.thread, a.thread)
-    places = _within(_places(a), _places(b)), _within(_places(b), _places(a))
+    lanes = _is_within(a.thread, b.thread), _is_within(b.thread, a.thread)
+    places = _is_within(_number_places(a), _number_places(b)), _is_within(_number_places(b), _number_places(a))
     count = (places[0] | places[1]) & ~(places[0] & places[1])
     lane = ~count & ~(lanes[0] & lanes[1])
     value = ~count & ~lane & ~(places[0] & places[1])
@@ -99,13 +101,13 @@ def compare(left: Operand, right: Operand) -> Comparison:
     )
 
 
-def _places(grid: Grid) -> IntArray:
+def _number_places(grid: OperandGrid) -> IntArray:
     """A number for each (lane, value) pair that holds an element: [rows, cols, copies]."""
     out: IntArray = grid.thread * (1 << 16) + grid.value
     return out
 
 
-def _within(one: IntArray, other: IntArray) -> NDArray[np.bool_]:
+def _is_within(one: IntArray, other: IntArray) -> NDArray[np.bool_]:
     """Whether all that holds an element on one side does so on the other: [rows, cols]."""
     out: NDArray[np.bool_] = (one[..., :, None] == other[..., None, :]).any(axis=3).all(axis=2)
     return out

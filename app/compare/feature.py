@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from lanescope.app.compare.facts import CompareQuestion, Comparison, compare
+from lanescope.app.compare.facts import CompareQuestion, Comparison, compare_fragments
 from lanescope.app.kit import links
-from lanescope.app.kit.draw import marked
+from lanescope.app.kit.draw import draw_statuses
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.palette import BOTH, MOVED, REORDERED, RIGHT
-from lanescope.render.view import Grid
+from lanescope.render.view import OperandGrid
 
 MARKS = {
     RIGHT: "same lane, same value",
@@ -24,7 +24,7 @@ def compare_operands(asked: CompareQuestion) -> Comparison:
     """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another
     lane, 3 the same place and, on one side, others beside it.
     """
-    return compare(asked.left[1], asked.right[1])
+    return compare_fragments(asked.left[1], asked.right[1])
 
 
 def show_sides(asked: CompareQuestion, told: Comparison) -> dict[str, Any]:
@@ -33,14 +33,14 @@ def show_sides(asked: CompareQuestion, told: Comparison) -> dict[str, Any]:
     (first, _), (second, _) = sides
     reused = {"a", "d"} <= set(first.operands) & set(second.operands)
     return {
-        "reuse": links.reuse(first, second) if reused else "",
+        "reuse": links.link_reuse(first, second) if reused else "",
         "sides": [{"ptx": one.ptx, "op": op, "svg": _draw_side(one, op, told)} for one, op in sides],
     }
 
 
 def _draw_side(one: Instruction, op: Operand, told: Comparison) -> str:
     title = f"{op.name.upper()} of {one.ptx}"
-    return marked(Grid(op), told.moved, Grid(op).labels("lane:value"), title, MARKS)
+    return draw_statuses(OperandGrid(op), told.moved, OperandGrid(op).format_labels("lane:value"), title, MARKS)
 
 
 COMPARE = Tool(

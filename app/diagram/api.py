@@ -15,15 +15,23 @@ from lanescope.app.diagram import verdicts
 from lanescope.app.diagram.options import DIAGRAM, DRAWN
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction.facts import Detail, OperandMap
-from lanescope.app.instruction.state import with_descriptor
-from lanescope.app.kit.api import ApiRoute, Ptx, defaults_of, parameters_of, part, query, word
+from lanescope.app.instruction.state import bind_descriptor
+from lanescope.app.kit.api import (
+    Ptx,
+    StrictRoute,
+    defaults_of,
+    make_path_parameter,
+    make_query_dependency,
+    make_word_parameter,
+    parameters_of,
+)
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import Drawing, servable
-from lanescope.app.kit.wire import Body, json_body, picture
+from lanescope.app.kit.picture import DrawingJob, check_drawing
+from lanescope.app.kit.wire import CachedBody, encode_json_body, make_picture_body
 from lanescope.app.memory.descriptors import Decoded, Verified, parse_descriptor
 from lanescope.app.memory.facts import Tile, TileQuestion
 from lanescope.app.memory.options import LOOK, VERDICT
-from lanescope.descriptor.format import Format as DescriptorFormat
+from lanescope.descriptor.format import DescriptorFormat as DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS
@@ -65,17 +73,17 @@ class FormConvertor(StringConvertor):
 register_url_convertor("form", FormConvertor())
 
 
-def later(drawing: Drawing) -> Drawing:
+def defer_drawing(drawing: DrawingJob) -> DrawingJob:
     """Drawn by a process of its own, once the route has answered; LayoutError where that would be too much for one
     request.
     """
-    return servable(drawing)
+    return check_drawing(drawing)
 
 
-router = APIRouter(tags=["pictures"], route_class=ApiRoute, default_response_class=Response)
+router = APIRouter(tags=["pictures"], route_class=StrictRoute, default_response_class=Response)
 
 
-def gives(model: Any, forms: dict[str, str] = FORMS) -> Any:
+def describe_pictures(model: Any, forms: dict[str, str] = FORMS) -> Any:
     """The answers of a picture route: bytes by media type, and JSON by its model."""
     content: dict[str, Any] = {
         media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in forms.values()
@@ -89,91 +97,100 @@ def gives(model: Any, forms: dict[str, str] = FORMS) -> Any:
     }
 
 
-def option(name: str, says: str) -> Any:
+def make_option_type(name: str, says: str) -> Any:
     """The type of one option of a picture."""
-    return Annotated[str, word(filter(None, KNOWN[name]), says) if name in KNOWN else Query(description=says)]
+    return Annotated[
+        str, make_word_parameter(filter(None, KNOWN[name]), says) if name in KNOWN else Query(description=says)
+    ]
 
 
-Form = Annotated[str, part("The form.", known=FORMS)]
-FRAGMENT = {name: option(name, says) for name, says in (DIAGRAM | PIN).items()}
-DRAWING = {name: option(name, DIAGRAM[name]) for name in DRAWN}
-Fragment = Annotated[dict[str, str], query(FRAGMENT)]
+Form = Annotated[str, make_path_parameter("The form.", known=FORMS)]
+FRAGMENT = {name: make_option_type(name, says) for name, says in (DIAGRAM | PIN).items()}
+DRAWING = {name: make_option_type(name, DIAGRAM[name]) for name in DRAWN}
+Fragment = Annotated[dict[str, str], make_query_dependency(FRAGMENT)]
 Bits = Annotated[
     dict[str, str],
-    query(
+    make_query_dependency(
         DRAWING
-        | {"rows": option("rows", "of the verdict's operand, a window: 0-15")}
+        | {"rows": make_option_type("rows", "of the verdict's operand, a window: 0-15")}
         | {name: Annotated[str, Query(description=says)] for name, says in VERDICT.items()}
     ),
 ]
 TileDrawing = Annotated[
     dict[str, str],
-    query(
-        parameters_of(TileQuestion) | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()},
+    make_query_dependency(
+        parameters_of(TileQuestion)
+        | DRAWING
+        | {name: make_option_type(name, says) for name, (_, says) in LOOK.items()},
         defaults_of(TileQuestion),
     ),
 ]
 
 
-@router.get("/i/{ptx}/{operand}.{form:form}", responses=gives(OperandMap))
+@router.get("/i/{ptx}/{operand}.{form:form}", responses=describe_pictures(OperandMap))
 def operand_picture(
-    ptx: Ptx, operand: Annotated[str, part("One operand in registers.", "a")], form: Form, given: Fragment
+    ptx: Ptx,
+    operand: Annotated[str, make_path_parameter("One operand in registers.", "a")],
+    form: Form,
+    given: Fragment,
 ) -> Response:
     """One operand of an instruction as a picture, a table or text; json is its map."""
     found = catalog.find(ptx)
-    found = about.found(ptx, given.get("idesc", "")) if form == "json" else with_descriptor(found, given)
+    found = about.find_instruction(ptx, given.get("idesc", "")) if form == "json" else bind_descriptor(found, given)
     if form == "json":
-        pictures.check(form, found, given)
-        return json_body(about.operand_map(found, found.operand(operand)))
+        pictures.check_options(form, found, given)
+        return encode_json_body(about.build_operand_map(found, found.operand(operand)))
     shown = found.operand(operand)
-    return picture(*pictures.instruction(form, found, shown, given, draw=later))
+    return make_picture_body(*pictures.render_instruction(form, found, shown, given, draw=defer_drawing))
 
 
-@router.get("/i/{ptx}.{form:form}", responses=gives(Detail, FORMS | {PROGRAM: "text/plain"}))
+@router.get("/i/{ptx}.{form:form}", responses=describe_pictures(Detail, FORMS | {PROGRAM: "text/plain"}))
 def instruction_picture(
     ptx: Ptx,
-    form: Annotated[str, part("The form; cu is a program that runs it.", known=(*FORMS, PROGRAM))],
+    form: Annotated[str, make_path_parameter("The form; cu is a program that runs it.", known=(*FORMS, PROGRAM))],
     given: Fragment,
 ) -> Response:
     """All operands of an instruction as in a product; txt is its PTX syntax, cu a CUDA program, json what
     /api/v1/instructions/{ptx} says.
     """
     found = catalog.find(ptx)
-    found = about.found(ptx, given.get("idesc", "")) if form == "json" else with_descriptor(found, given)
-    pictures.check("svg" if form == PROGRAM else form, found, given)
+    found = about.find_instruction(ptx, given.get("idesc", "")) if form == "json" else bind_descriptor(found, given)
+    pictures.check_options("svg" if form == PROGRAM else form, found, given)
     if form == "json":
-        return json_body(about.detail(found))
+        return encode_json_body(about.build_detail(found))
     if form in (PROGRAM, "txt"):
-        written = cuda.program(found) if form == PROGRAM else syntax.syntax(found)
-        return Body(written.encode(), FORMS["txt"])
-    return picture(*pictures.instruction(form, found, None, given, draw=later))
+        written = cuda.render_program(found) if form == PROGRAM else syntax.render_syntax(found)
+        return CachedBody(written.encode(), FORMS["txt"])
+    return make_picture_body(*pictures.render_instruction(form, found, None, given, draw=defer_drawing))
 
 
-@router.get("/smem.{form}", responses=gives(Tile))
+@router.get("/smem.{form}", responses=describe_pictures(Tile))
 def tile_picture(form: Form, given: TileDrawing) -> Response:
     """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv say where every element
     (chunk) lies.
     """
-    return picture(*pictures.tile(form, given, draw=later))
+    return make_picture_body(*pictures.render_tile(form, given, draw=defer_drawing))
 
 
-def _of_format(row: DescriptorFormat) -> None:
+def _add_format_route(row: DescriptorFormat) -> None:
     """The pictures of one format's words."""
 
     def made(word: str, form: Form, given: Bits) -> Response:
-        return _described(form, parse_descriptor(word, row), given)
+        return _render_descriptor(form, parse_descriptor(word, row), given)
 
-    said = part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", row.documented)
+    said = make_path_parameter("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", row.documented)
     made.__annotations__["word"] = Annotated[str, said]
     made.__name__ = "descriptor_picture" if row.usual else f"{row.name}_picture"
     made.__doc__ = OF_DESCRIPTOR if row.usual else f"The same of a {row.name} descriptor."
-    router.get(f"/descriptor/{row.name}/{{word:path}}.{{form:form}}", responses=gives(Decoded | Verified))(made)
+    router.get(f"/descriptor/{row.name}/{{word:path}}.{{form:form}}", responses=describe_pictures(Decoded | Verified))(
+        made
+    )
 
 
 for _row in DESCRIPTORS:
-    _of_format(_row)
+    _add_format_route(_row)
 
 
-def _described(form: str, word: Descriptor, given: dict[str, str]) -> Response:
-    make = verdicts.made if verdicts.asked(given) else pictures.descriptor
-    return picture(*make(form, word, given, draw=later))
+def _render_descriptor(form: str, word: Descriptor, given: dict[str, str]) -> Response:
+    make = verdicts.render_query if verdicts.has_verdict_query(given) else pictures.render_descriptor
+    return make_picture_body(*make(form, word, given, draw=defer_drawing))

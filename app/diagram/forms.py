@@ -12,75 +12,77 @@ from typing import Any
 from lanescope.app.diagram.options import DIAGRAM
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction import state
-from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import Drawing, fitting
+from lanescope.app.kit.picture import DrawingJob, limit_scale
 from lanescope.app.memory import descriptors
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.options import LOOK
-from lanescope.app.memory.tiles import Look, look_of, tile_figure
+from lanescope.app.memory.tile_figure import TileLook, draw_tile, parse_look
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_ranges, shorten_value
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.reading import ranges, shown
 from lanescope.render import tables
-from lanescope.render.diagram import WORDS, Style, caption, diagram
+from lanescope.render.descriptor_bits import render_descriptor_bits
+from lanescope.render.diagram import WORDS, DiagramStyle, format_caption, render_diagram
 from lanescope.render.palette import PALETTES, Palette
-from lanescope.render.tikz import tikz
-from lanescope.render.view import Figure, Panel, figure_of, operand_figure
-from lanescope.render.word import bits_svg
+from lanescope.render.tikz import render_tikz
+from lanescope.render.view import FigurePanel, PanelFigure, make_figure, make_operand_figure
 from lanescope.shared.tile_map import TileMap
 from lanescope.shared.tiling import Tile
 
 DEFAULTS = {"theme": "light", "lang": "en", "scale": "2"}
 LONGEST_TITLE = 200
 Made = tuple[Any, str]  # what was made, bytes unless `draw` says otherwise, and its media type
-Draw = Callable[[Drawing], Any]  # what makes a PNG or PDF of a drawing: here and now, or later elsewhere
+Draw = Callable[[DrawingJob], Any]  # what makes a PNG or PDF of a drawing: here and now, or later elsewhere
 MOST_SPAN = 4096  # rows or columns of a window; the operand's own size is checked where it is drawn
 
 
-def instruction(
-    form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str], draw: Draw = Drawing.made
+def render_instruction(
+    form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str], draw: Draw = DrawingJob.render
 ) -> Made:
     """A diagram of one operand, or of A, B and D as in a product."""
-    style, chosen = check(form, found, query)
-    cell, rows, cols = _cell(query), span("rows", query), span("cols", query)
+    style, chosen = check_options(form, found, query)
+    cell, rows, cols = _parse_cell(query), parse_span("rows", query), parse_span("cols", query)
     if operand is None and (rows or cols):
         raise LayoutError(
             "bad_option", "A window needs one operand.", f"…/{next(iter(found.operands))}.{form}?rows=0-7", "rows"
         )
     figure = (
-        operand_figure(operand, chosen.product, cell, rows, cols) if operand else figure_of(found, chosen.product, cell)
+        make_operand_figure(operand, chosen.product, cell, rows, cols)
+        if operand
+        else make_figure(found, chosen.product, cell)
     )
     title = f"{operand.name.upper()} of {found.ptx}" if operand else found.ptx
     if form in ("txt", "md", "csv"):
-        return _text(form, figure, style, title).encode(), FORMS[form]
+        return _render_text(form, figure, style, title).encode(), FORMS[form]
     if form == "json":
-        facts = about.operand_map(found, operand) if operand else about.detail(found)
-        return dumps(facts), FORMS[form]
-    return drawn(form, diagram(figure, style, title, describe(found, figure)), query, draw)
+        facts = about.build_operand_map(found, operand) if operand else about.build_detail(found)
+        return encode_json(facts), FORMS[form]
+    return render_svg(form, render_diagram(figure, style, title, describe_figure(found, figure)), query, draw)
 
 
-def check(form: str, found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.PageState]:
+def check_options(form: str, found: Instruction, query: Mapping[str, str]) -> tuple[DiagramStyle, state.PageState]:
     """The style a query asks for; LayoutError for an option that is not known or not legal here, whatever the form
     makes of it: JSON without a descriptor takes the options of the picture, which shows the usual one.
     """
-    _known(form, query)
-    span("rows", query), span("cols", query)
-    return read(state.with_descriptor(found, query), query)
+    _check_known(form, query)
+    parse_span("rows", query), parse_span("cols", query)
+    return parse_style(state.bind_descriptor(found, query), query)
 
 
-def describe(found: Instruction, figure: Figure) -> str:
+def describe_figure(found: Instruction, figure: PanelFigure) -> str:
     """The picture in words: each operand's pattern."""
     known = [f"{p.name.upper()}: {p.grid.operand.pattern}" for p in figure.panels if p.grid]
     return f"{found.ptx}. " + "; ".join(known)
 
 
-def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.PageState]:
+def parse_style(found: Instruction, query: Mapping[str, str]) -> tuple[DiagramStyle, state.PageState]:
     """The style a query asks for; LayoutError for the first option that is not legal here."""
     given = {name: value for name, value in query.items() if name in state.PICTURED and value}
-    chosen, notices = state.read(found, given, state.PageState())
+    chosen, notices = state.parse_state(found, given, state.PageState())
     if notices:
         raise LayoutError(
             "bad_option",
@@ -88,28 +90,28 @@ def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.Pag
             "GET /diagram lists the options.",
             notices[0].split(" ")[0],
         )
-    threads = chosen.thread_set()
+    threads = chosen.parse_threads()
     if query.get("warps"):
-        spans = ranges(query["warps"], "warps", found.threads // 32)
+        spans = parse_ranges(query["warps"], "warps", found.threads // 32)
         inside = frozenset(thread for first, last in spans for thread in range(32 * first, 32 * (last + 1)))
         threads = inside if threads is None else threads & inside
     lang = query.get("lang") or DEFAULTS["lang"]
     if lang not in WORDS:
         raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
-    style = Style(
+    style = DiagramStyle(
         chosen.colour,
         chosen.label,
         threads=threads,
-        palette=theme(query),
-        title=_title(query),
-        legend=_flag("legend", query),
-        caption=_flag("caption", query),
+        palette=get_palette(query),
+        title=_parse_title(query),
+        legend=_parse_flag("legend", query),
+        caption=_parse_flag("caption", query),
         lang=lang,
     )
     return style, chosen
 
 
-def theme(query: Mapping[str, str]) -> Palette:
+def get_palette(query: Mapping[str, str]) -> Palette:
     """The palette a query names."""
     name = query.get("theme") or DEFAULTS["theme"]
     if name not in PALETTES:
@@ -119,12 +121,14 @@ def theme(query: Mapping[str, str]) -> Palette:
     return PALETTES[name]
 
 
-def _known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()) -> None:
-    known(form, query, (*DIAGRAM, *state.PICTURED), more)
-    _cell(query)
+def _check_known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()) -> None:
+    check_picture_options(form, query, (*DIAGRAM, *state.PICTURED), more)
+    _parse_cell(query)
 
 
-def known(form: str, query: Mapping[str, str], options: Iterable[str], more: tuple[str, ...] = ()) -> None:
+def check_picture_options(
+    form: str, query: Mapping[str, str], options: Iterable[str], more: tuple[str, ...] = ()
+) -> None:
     """LayoutError where a form or an option is not known, or an option that all pictures have is not legal."""
     if form not in FORMS:
         raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
@@ -138,25 +142,25 @@ def known(form: str, query: Mapping[str, str], options: Iterable[str], more: tup
             unknown[0][:40],
         )
     for name in ("legend", "caption", "embed"):
-        _flag(name, query)
-    theme(query), _scale(query), _title(query)
+        _parse_flag(name, query)
+    get_palette(query), _parse_scale(query), _parse_title(query)
 
 
-def _title(query: Mapping[str, str]) -> str | None:
+def _parse_title(query: Mapping[str, str]) -> str | None:
     given = query.get("title")
     if given and len(given) > LONGEST_TITLE:
         raise LayoutError("bad_option", f"title has {len(given)} characters.", f"At most {LONGEST_TITLE}.", "title")
     return given
 
 
-def _flag(name: str, query: Mapping[str, str]) -> bool:
+def _parse_flag(name: str, query: Mapping[str, str]) -> bool:
     given = query.get(name) or "0"
     if given not in ("0", "1"):
         raise LayoutError("bad_option", f"{name} is '{given[:20]}'.", "Allowed: 0, 1.", name)
     return given == "1"
 
 
-def _cell(query: Mapping[str, str]) -> tuple[float, float] | None:
+def _parse_cell(query: Mapping[str, str]) -> tuple[float, float] | None:
     given = query.get("cell", "")
     if not given:
         return None
@@ -169,37 +173,37 @@ def _cell(query: Mapping[str, str]) -> tuple[float, float] | None:
     return wide, high
 
 
-def span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
+def parse_span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
     """The first and last row or column that an option names; None where it names none."""
     given = query.get(name, "")
     if not given:
         return None
-    spans = ranges(given, name, MOST_SPAN)
+    spans = parse_ranges(given, name, MOST_SPAN)
     if len(spans) > 1:
-        raise LayoutError("bad_option", f"{name} is '{shown(given)}'.", "First and last: 0-15.", name)
+        raise LayoutError("bad_option", f"{name} is '{shorten_value(given)}'.", "First and last: 0-15.", name)
     return spans[0]
 
 
-def drawn(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Made:
+def render_svg(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Made:
     """An SVG in one of the forms that are drawn: svg, tex, png, pdf."""
     if form == "svg":
         return drawing.encode(), FORMS[form]
     if form == "tex":
-        return tikz(drawing, standalone=not _flag("embed", query)).encode(), FORMS[form]
+        return render_tikz(drawing, standalone=not _parse_flag("embed", query)).encode(), FORMS[form]
     if form == "pdf":
-        return draw(Drawing(form, drawing)), FORMS[form]
-    scale = _scale(query)
-    return draw(Drawing(form, drawing, scale if query.get("scale") else fitting(drawing, scale))), FORMS[form]
+        return draw(DrawingJob(form, drawing)), FORMS[form]
+    scale = _parse_scale(query)
+    return draw(DrawingJob(form, drawing, scale if query.get("scale") else limit_scale(drawing, scale))), FORMS[form]
 
 
-def _scale(query: Mapping[str, str]) -> float:
+def _parse_scale(query: Mapping[str, str]) -> float:
     given = query.get("scale") or DEFAULTS["scale"]
     if not re.fullmatch(r"[0-9](\.[0-9]{1,3})?", given) or not 0.25 <= float(given) <= 8:
         raise LayoutError("bad_option", f"scale is '{given[:20]}'.", "A number from 0.25 to 8.", "scale")
     return float(given)
 
 
-def _text(form: str, figure: Figure, style: Style, title: str) -> str:
+def _render_text(form: str, figure: PanelFigure, style: DiagramStyle, title: str) -> str:
     panels = [panel for panel in figure.panels if panel.grid]
     if form == "csv":
         return _csv(panels, style)
@@ -210,7 +214,7 @@ def _text(form: str, figure: Figure, style: Style, title: str) -> str:
         head = mark.head.format(panel.title) if len(panels) > 1 else ""
         parts.append(head + mark.table(panel, style.label, style.threads))
     if style.caption:
-        parts.append(mark.caption.format("\n".join(caption(figure, style.lang))))
+        parts.append(mark.caption.format("\n".join(format_caption(figure, style.lang))))
     return "\n".join(parts)
 
 
@@ -225,19 +229,19 @@ class _Mark:
 
 
 _MARKS = {
-    "txt": _Mark("{}\n", "{}\n", tables.plain, "{}\n"),
-    "md": _Mark("### {}\n", "**{}**\n\n", tables.markdown, "```\n{}\n```\n"),
+    "txt": _Mark("{}\n", "{}\n", tables.render_plain, "{}\n"),
+    "md": _Mark("### {}\n", "**{}**\n\n", tables.render_markdown, "```\n{}\n```\n"),
 }
 
 
-def _csv(panels: list[Panel], style: Style) -> str:
+def _csv(panels: list[FigurePanel], style: DiagramStyle) -> str:
     """Return the elements of one panel, or of every operand of several."""
     grids = [panel.grid for panel in panels if panel.grid]
     if len(grids) == 1:
-        return tables.csv(grids[0].operand, panels[0], style.threads)
+        return tables.render_csv(grids[0].operand, panels[0], style.threads)
     out: list[str] = []
     for operand in {grid.operand.name: grid.operand for grid in grids}.values():
-        head, *lines = tables.csv(operand, None, style.threads).splitlines()
+        head, *lines = tables.render_csv(operand, None, style.threads).splitlines()
         out += [] if out else [f"operand,{head}"]
         out += [f"{operand.name},{line}" for line in lines]
     return "\n".join(out) + "\n"
@@ -246,38 +250,38 @@ def _csv(panels: list[Panel], style: Style) -> str:
 # shared memory and descriptors ----------------------------------------------------------------------------------------
 
 
-def tile(form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
+def render_tile(form: str, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
     """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element (chunk)
     lies.
     """
     fields = (*memory.TILE_FIELDS, "format")
-    _known(form, query, (*fields, *LOOK))
-    made, rows = memory.tile_of({name: query[name] for name in fields if name in query})
-    look = look_of(query)
+    _check_known(form, query, (*fields, *LOOK))
+    made, rows = memory.parse_tile({name: query[name] for name in fields if name in query})
+    look = parse_look(query)
     title = f"{made.mn}×{made.k} {made.element_bits}-bit {made.major}-major, swizzle {made.mode.name}"
     if form == "json":
-        return dumps(memory.tile_facts(made, rows)), FORMS[form]
+        return encode_json(memory.build_tile(made, rows)), FORMS[form]
     if form == "csv":
-        offsets = (line.tolist() for line in made.offsets())
+        offsets = (line.tolist() for line in made.compute_offsets())
         rows_ = ("".join(f"{mn},{k},{at}\n" for k, at in enumerate(row)) for mn, row in enumerate(offsets))
         return ("mn,k,offset_bytes\n" + "".join(rows_)).encode(), FORMS[form]
     if form in ("txt", "md"):
-        return _tile_text(form, made, rows, title, look).encode(), FORMS[form]
-    palette = theme(query)
-    drawing = tile_figure(made, look, rows, palette.ink, palette.ink)
-    style = Style(palette=palette, title=_title(query))
-    return drawn(form, diagram(drawing.figure, style, title, title, drawing.extra), query, draw)
+        return _format_tile(form, made, rows, title, look).encode(), FORMS[form]
+    palette = get_palette(query)
+    drawing = draw_tile(made, look, rows, palette.ink, palette.ink)
+    style = DiagramStyle(palette=palette, title=_parse_title(query))
+    return render_svg(form, render_diagram(drawing.figure, style, title, title, drawing.extra), query, draw)
 
 
-def _tile_text(form: str, made: Tile, rows: int, title: str, look: Look) -> str:
+def _format_tile(form: str, made: Tile, rows: int, title: str, look: TileLook) -> str:
     """Where every cell lies, in bytes from the tile's start."""
-    facts = memory.tile_facts(made, rows)
+    facts = memory.build_tile(made, rows)
     cells = TileMap(made, look.down, look.unit)
     head = [
         f"{name} {size} bytes" + ("" if used else ", not read")
         for name, size, used in (("LBO", facts.lbo_bytes, facts.lbo_used), ("SBO", facts.sbo_bytes, facts.sbo_used))
     ]
-    at = [[f"{n:#x}" for n in row] for row in (cells.memory(look.plain) * cells.bits // 8).tolist()]
+    at = [[f"{n:#x}" for n in row] for row in (cells.list_cell_offsets(look.plain) * cells.bits // 8).tolist()]
     told = f"{title}; {'; '.join(head)}; descriptor {facts.descriptor}; {facts.cute.elements}"
     dims = ("mn", "k") if cells.rows_are_mn else ("k", "mn")
     down, across = ("chunk" if step > 1 else dim for dim, step in zip(dims, cells.steps, strict=True))
@@ -302,13 +306,13 @@ def _plain_table(down: str, heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
+def render_descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
     """The 64 bits of a descriptor with their fields."""
-    _known(form, query)
+    _check_known(form, query)
     if form == "json":
-        return dumps(descriptors.descriptor_facts(word)), FORMS[form]
+        return encode_json(descriptors.build_decoded(word)), FORMS[form]
     rows = [
-        (f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.said(word.word, f))
+        (f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.format_field_value(word.word, f))
         for f in word.format.fields
     ]
     if form == "csv":
@@ -329,4 +333,4 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw
             )
             + "\n"
         ).encode(), FORMS[form]
-    return drawn(form, bits_svg(word, theme(query)), query, draw)
+    return render_svg(form, render_descriptor_bits(word, get_palette(query)), query, draw)

@@ -10,27 +10,27 @@ from starlette.responses import Response
 
 from lanescope import find
 from lanescope.app.diagram import forms as pictures
-from lanescope.app.diagram.gallery import PICTURES, drawing
+from lanescope.app.diagram.gallery import PICTURES, draw_entry
 from lanescope.app.diagram.options import DIAGRAM
-from lanescope.app.instruction import state, words
-from lanescope.app.instruction.state import with_descriptor
+from lanescope.app.instruction import state, wording
+from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit import picture as raster
-from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.links import path_of
+from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.page import page
+from lanescope.app.kit.page import render_page
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render.diagram import WORDS
 from lanescope.render.palette import PALETTES
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 USUAL = state.PageState()  # how a figure is drawn where its address says nothing
 DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 @router.get("/diagram")
-def builder(request: Request) -> Response:
+def builder_page(request: Request) -> Response:
     """Options left, the picture right, and its address, Markdown, HTML, LaTeX and command to copy."""
     query = request.query_params
     text, letter, form = query.get("ptx") or DEFAULT, query.get("operand", ""), query.get("form") or "svg"
@@ -45,40 +45,40 @@ def builder(request: Request) -> Response:
         "error": None,
         "forms": FORMS,
         "themes": PALETTES,
-        "labels": words.LABEL_WORDS,
+        "labels": wording.LABEL_WORDS,
         "usual": USUAL,
     }
-    context |= {"langs": WORDS, "no_raster": raster.available(), "found": None}
+    context |= {"langs": WORDS, "no_raster": raster.explain_missing_renderer(), "found": None}
     context |= {"takes_idesc": False, "idesc": query.get("idesc", "")}
     code = 200
     try:
         plain = find(text)
         context["takes_idesc"] = plain.family.issue is not None
-        found = with_descriptor(plain, query)
-        context |= {"found": found, "colours": words.colours(found)}
+        found = bind_descriptor(plain, query)
+        context |= {"found": found, "colours": wording.list_colours(found)}
         operand = found.operand(letter) if letter else None
         usual = pictures.DEFAULTS | {"colour": USUAL.colour, "label": USUAL.label}
         options = {name: value for name, value in given.items() if value and usual.get(name) != value}
         options |= {"idesc": query["idesc"]} if query.get("idesc") else {}
-        shown, _ = pictures.instruction("svg", found, operand, options)
+        shown, _ = pictures.render_instruction("svg", found, operand, options)
         if form not in FORMS:
             raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
-        path = path_of(found, operand, form, options)
+        path = link_instruction(found, operand, form, options)
         kept = {name: query[name] for name in state.PICTURED if query.get(name)} | ({"pin": pin} if pin else {})
         context |= {
             "svg": shown.decode(),
             "path": path,
-            "back": path_of(found, query=kept),
-            "copies": copies(request, found.ptx, operand.name if operand else "", form, path, options),
+            "back": link_instruction(found, query=kept),
+            "copies": list_snippets(request, found.ptx, operand.name if operand else "", form, path, options),
         }
     except LayoutError as error:
         context["error"], code = error, 422
         if context["found"]:  # a wrong option leaves a figure standing: the product, drawn as usual
-            context["svg"] = pictures.instruction("svg", context["found"], None, {})[0].decode()
-    return page(request, "diagram/page.html", context, code, keep=False)
+            context["svg"] = pictures.render_instruction("svg", context["found"], None, {})[0].decode()
+    return render_page(request, "diagram/page.html", context, code, keep=False)
 
 
-def copies(
+def list_snippets(
     request: Request, ptx: str, operand: str, form: str, path: str, options: dict[str, str]
 ) -> list[tuple[str, str]]:
     """(what, text) to copy."""
@@ -103,10 +103,10 @@ def copies(
 
 
 @router.get("/gallery")
-def gallery(request: Request) -> Response:
+def gallery_page(request: Request) -> Response:
     """One picture a kind of family; the golden tests hold these very drawings."""
     items = [
-        {"slug": slug, "title": entry.title, "href": entry.href, "svg": drawing(slug)}
+        {"slug": slug, "title": entry.title, "href": entry.href, "svg": draw_entry(slug)}
         for slug, entry in PICTURES.items()
     ]
-    return page(request, "diagram/gallery.html", {"items": items})
+    return render_page(request, "diagram/gallery.html", {"items": items})

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lanescope.app.diagram.options import DIAGRAM
-from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, form_of, given, save
+from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, drop_empty, find_picture_form, write_output
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -44,9 +44,9 @@ def diagram(
     """A fragment as a figure for a document; the same bytes as the server's addresses give."""
     from lanescope import find
     from lanescope.app.diagram import forms as pictures
-    from lanescope.app.instruction.state import with_descriptor
+    from lanescope.app.instruction.state import bind_descriptor
 
-    found = with_descriptor(find(ptx), {"idesc": idesc})
+    found = bind_descriptor(find(ptx), {"idesc": idesc})
     asked = {
         "colour": colour,
         "label": label,
@@ -65,6 +65,6 @@ def diagram(
         "caption": "1" * caption,
         "embed": "1" * embed,
     }
-    form = "json" if as_json else form_of(output)
-    made, _ = pictures.instruction(form, found, found.operand(operand) if operand else None, given(asked))
-    save(made, output)
+    form = "json" if as_json else find_picture_form(output)
+    made, _ = pictures.render_instruction(form, found, found.operand(operand) if operand else None, drop_empty(asked))
+    write_output(made, output)

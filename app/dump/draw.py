@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.dump import Examined
-from lanescope.render import reads
+from lanescope.render import read_pictures
 from lanescope.render.palette import IDLE, READ, RIGHT, WRONG
-from lanescope.render.svg import status_legend, svg
-from lanescope.render.view import LEFT, TOP, Figure, Panel
+from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 MOST_LABELS = 4200
 OUTSIDE = READ  # its hatch: read, and nothing is known to be there
 WORDS = {"right": "as expected", "wrong": "another value", "read": "outside the dump", "idle": "read"}
 
 
-def operand_svg(made: Examined) -> str:
+def draw_operand(made: Examined) -> str:
     """The operand as mathematics has it, (m, k) or (k, n), with the legend of its cells."""
     turned = made.operand == "b"
     values, status = made.values, _status(made)
@@ -29,7 +29,7 @@ def operand_svg(made: Examined) -> str:
     texts = _texts(values, status) if rows * cols <= MOST_LABELS else None
     width, height = _cell(cols, texts) if texts else (max(2.6, 1040 / cols), max(2.6, 700 / rows))
     name = f"{made.operand.upper()} ({'k × n' if turned else 'm × k'}), {rows}×{cols}: the values that are read"
-    panel = Panel(
+    panel = FigurePanel(
         "dump",
         name,
         rows=rows,
@@ -42,9 +42,11 @@ def operand_svg(made: Examined) -> str:
         texts=texts,
         status=status,
     )
-    figure = Figure(max(LEFT + panel.width + 8, 7.6 * len(name)), TOP + panel.height + 8, (panel,))
-    drawing = svg(figure, title=name, palette=None, labels_up_to=MOST_LABELS)
-    return drawing + (status_legend(status, None, WORDS) if made.right is not None or not made.inside.all() else "")
+    figure = PanelFigure(max(LEFT + panel.width + 8, 7.6 * len(name)), TOP + panel.height + 8, (panel,))
+    drawing = render_svg(figure, title=name, palette=None, labels_up_to=MOST_LABELS)
+    return drawing + (
+        render_status_legend(status, None, WORDS) if made.right is not None or not made.inside.all() else ""
+    )
 
 
 def _status(made: Examined) -> NDArray[np.int32]:
@@ -56,7 +58,7 @@ def _status(made: Examined) -> NDArray[np.int32]:
 
 def _texts(values: NDArray[Any], status: NDArray[np.int32]) -> list[list[str]]:
     return [
-        [_text(v, s) for v, s in zip(line, states, strict=True)]
+        [_format_cell(v, s) for v, s in zip(line, states, strict=True)]
         for line, states in zip(values.tolist(), status.tolist(), strict=True)
     ]
 
@@ -67,13 +69,13 @@ def _cell(cols: int, texts: list[list[str]]) -> tuple[float, float]:
     return max(min(max(18.0, 7.0 * longest + 6), 64.0), min(1040 / cols, 48.0)), 17.0
 
 
-def _text(value: float, status: int) -> str:
+def _format_cell(value: float, status: int) -> str:
     said = "·" if status == OUTSIDE else "NaN" if value != value else f"{value:.4g}"
     return f"✗{said}" if status == WRONG else said
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryPicture:
     """Shared memory where one layout was found: what is read and where the tile lies; low: its first byte."""
 
     svg: str
@@ -81,11 +83,13 @@ class Memory:
     legend: list[tuple[str, str]]
 
 
-def memory(made: Examined) -> Memory | None:
+def draw_memory(made: Examined) -> MemoryPicture | None:
     """The picture of shared memory; None where the tile's place does not follow from one layout."""
     if made.where is None or made.where.by != "layout":
         return None
-    cells = reads.cells(made.address, made.where.address, made.seen, made.operand.upper())
-    return Memory(
-        reads.memory_svg(cells, "shared memory, 128 bytes a row"), reads.states(cells)[0] * 16, reads.legend(cells)
+    cells = read_pictures.make_chunks(made.address, made.where.address, made.seen, made.operand.upper())
+    return MemoryPicture(
+        read_pictures.render_memory(cells, "shared memory, 128 bytes a row"),
+        read_pictures.find_chunk_states(cells)[0] * 16,
+        read_pictures.list_legend(cells),
     )

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from lanescope.dump import BASE, written
-from lanescope.ptx.codec import encode
-from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.codec import encode_values
+from lanescope.ptx.dtypes import get_dtype
 from lanescope.shared.storage import storage
 
 F16 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
@@ -20,7 +20,7 @@ FP8 = "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class DumpExample:
     """One dump: its name in an address, what it shows, how the tile is stored, and the query that examines it."""
 
     name: str
@@ -32,30 +32,30 @@ class Example:
     query: Mapping[str, str]
 
 
-def _tile(swizzle: str, mn: int, k: int, **more: Any) -> dict[str, Any]:
+def _describe_tile(swizzle: str, mn: int, k: int, **more: Any) -> dict[str, Any]:
     return {"kind": "canonical", "swizzle": swizzle, "mn": mn, "k": k, "base": BASE, **more}
 
 
 EXAMPLES = (
-    Example(
+    DumpExample(
         name="swizzle",
         title="Stored with the 64B swizzle, read with 128B",
         element="f16",
         mn=64,
         k=64,
-        stored=_tile("64B", 64, 64),
+        stored=_describe_tile("64B", 64, 64),
         query={"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"},
     ),
-    Example(
+    DumpExample(
         name="k-step",
         title="The second K step reads the first",
         element="f16",
         mn=64,
         k=64,
-        stored=_tile("128B", 64, 64),
+        stored=_describe_tile("128B", 64, 64),
         query={"descriptor": "0x4000004000010040", "instruction": F16, "slice_k": "16"},
     ),
-    Example(
+    DumpExample(
         name="row-major",
         title="Rows with padding, no swizzle",
         element="f16",
@@ -64,22 +64,22 @@ EXAMPLES = (
         stored={"kind": "rows", "pitch_bytes": 48, "base": BASE},
         query={"descriptor": "0x0000000800040040", "instruction": F16},
     ),
-    Example(
+    DumpExample(
         name="fp8",
         title="B of fp8 in another place",
         element="e4m3",
         mn=32,
         k=32,
-        stored=_tile("32B", 32, 32, base=BASE + 2048),
+        stored=_describe_tile("32B", 32, 32, base=BASE + 2048),
         query={"descriptor": "0xc000001000010040", "instruction": FP8, "operand": "b"},
     ),
-    Example(
+    DumpExample(
         name="right",
         title="A right word",
         element="f16",
         mn=64,
         k=64,
-        stored=_tile("128B", 64, 64),
+        stored=_describe_tile("128B", 64, 64),
         query={"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"},
     ),
 )
@@ -87,13 +87,13 @@ BY_NAME = {example.name: example for example in EXAMPLES}
 
 
 @lru_cache(maxsize=len(EXAMPLES))
-def files(name: str) -> tuple[bytes, bytes]:
+def build_files(name: str) -> tuple[bytes, bytes]:
     """(dump, expected tile) of an example, as the files that somebody would send."""
     example = BY_NAME[name]
-    bits = dtype(example.element).bits
+    bits = get_dtype(example.element).bits
     count = np.arange(example.mn * example.k).reshape(example.mn, example.k)
     values = count % 512 - 256 + (count // 512) / 8.0 if bits == 16 else (count * 37 % 113 - 56) / 4.0
-    codes = encode(values, example.element)
+    codes = encode_values(values, example.element)
     dump = written(storage(example.stored, bits, "K"), codes, bits)
     tile = codes.astype(f"<u{bits // 8}")
     stream = io.BytesIO()

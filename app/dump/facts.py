@@ -7,17 +7,17 @@ import binascii
 
 from lanescope.dump import MOST_TILE
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
+from lanescope.inputs import shorten_value
 
 LONGEST = (MOST_TILE + 2) // 3 * 4 + 4  # characters of base64
 
 
-def decoded(given: object, field: str, longest: int = LONGEST) -> bytes:
+def decode_base64(given: object, field: str, longest: int = LONGEST) -> bytes:
     """Bytes in base64, at most so many characters; LayoutError for anything else."""
     if not isinstance(given, str):
         raise LayoutError(
             "bad_base64",
-            f"{field} is {'missing' if given is None else shown(given)}.",
+            f"{field} is {'missing' if given is None else shorten_value(given)}.",
             "Give the file's bytes in base64.",
             field,
         )
@@ -27,5 +27,5 @@ def decoded(given: object, field: str, longest: int = LONGEST) -> bytes:
         return base64.b64decode(given, validate=True)
     except (binascii.Error, ValueError):
         raise LayoutError(
-            "bad_base64", f"{field} is '{shown(given)}', no base64.", "Give the file's bytes in base64.", field
+            "bad_base64", f"{field} is '{shorten_value(given)}', no base64.", "Give the file's bytes in base64.", field
         ) from None

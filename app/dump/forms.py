@@ -8,15 +8,24 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from lanescope import dump as engine
-from lanescope.app.dump.facts import decoded
-from lanescope.app.kit.fact import AsGiven, Integers, Json, Numbers, Reals, Says, fact, sometimes
-from lanescope.app.kit.names import ElementType, Word64
+from lanescope.app.dump.facts import decode_base64
+from lanescope.app.kit.enumerations import ElementType, Word64
+from lanescope.app.kit.fact import (
+    Description,
+    IntegerArray,
+    Json,
+    Numbers,
+    RealArray,
+    RequestModel,
+    fact,
+    make_optional_field,
+)
 from lanescope.app.memory import descriptors as memory
-from lanescope.capture.locate import ABSENT, SEVERAL
+from lanescope.capture.tile_search import ABSENT, SEVERAL
 from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.ptx import catalog
-from lanescope.ptx.codec import Bits, numbers
-from lanescope.reading import choice, keys, number, table
+from lanescope.ptx.codec import Bits, decode_as_read
 from lanescope.shared.storage import MOST_BYTES
 
 KEYS = ("dump", "descriptor", "instruction", "operand", "major", "base", "expected", "expected_as", "slice")
@@ -53,11 +62,13 @@ class Missing:
 class Layout:
     """A layout in which the expected tile lies in the dump, and why the word does not read it."""
 
-    storage: Annotated[Mapping[str, object], AsGiven("Storage")]
+    storage: Annotated[Mapping[str, object], RequestModel("Storage")]
     text: str
     matched: int
     total: int
-    determined: Annotated[bool, Says("Whether the values leave no other; else it is a standard layout that fits.")]
+    determined: Annotated[
+        bool, Description("Whether the values leave no other; else it is a standard layout that fits.")
+    ]
     diagnoses: list[memory.Diagnosis]
 
 
@@ -72,29 +83,34 @@ class DumpVerified:
     instruction: str
     operand: Literal["a", "b"]
     element_type: ElementType
-    base: Annotated[int, Says("The address of the dump's first byte.")]
-    bytes: Annotated[int, Says("Of the dump.")]
-    first: Annotated[int, Says("The first byte that is read.")]
+    base: Annotated[int, Description("The address of the dump's first byte.")]
+    bytes: Annotated[int, Description("Of the dump.")]
+    first: Annotated[int, Description("The first byte that is read.")]
     last: int
     matched: int | None
     total: int
-    outside: Annotated[int, Says("Elements that lie outside the dump.")]
-    address: Annotated[Numbers, Integers(2, "[row][k], absolute byte addresses; row is M for a, N for b.")]
-    bits: Annotated[Numbers, Integers(2, "[row][k], the element's code; 0 outside the dump.")]
-    values: Annotated[Any, Reals((2,), "[row][k]; null: NaN, infinite, or outside the dump.")]
-    right: Annotated[Numbers | None, Integers(2, "[row][k], 1 where the element is the expected one.")] = sometimes()
+    outside: Annotated[int, Description("Elements that lie outside the dump.")]
+    address: Annotated[Numbers, IntegerArray(2, "[row][k], absolute byte addresses; row is M for a, N for b.")]
+    bits: Annotated[Numbers, IntegerArray(2, "[row][k], the element's code; 0 outside the dump.")]
+    values: Annotated[Any, RealArray((2,), "[row][k]; null: NaN, infinite, or outside the dump.")]
+    right: Annotated[Numbers | None, IntegerArray(2, "[row][k], 1 where the element is the expected one.")] = (
+        make_optional_field()
+    )
     lies: Annotated[
-        Numbers | None, Integers(2, "[row][k], where the expected value is; -1: nowhere, -2: in several places.")
-    ] = sometimes()
+        Numbers | None, IntegerArray(2, "[row][k], where the expected value is; -1: nowhere, -2: in several places.")
+    ] = make_optional_field()
     lies_by: Annotated[
-        Literal["layout", "value"] | None, Says("Whether `lies` follows from the one layout, or from each value alone.")
+        Literal["layout", "value"] | None,
+        Description("Whether `lies` follows from the one layout, or from each value alone."),
     ]
-    wrong: Annotated[list[Wrong], Says("The first wrong elements.")]
+    wrong: Annotated[list[Wrong], Description("The first wrong elements.")]
     missing: Missing | None
-    expected_as: Annotated[Literal["values", "bits"] | None, Says("How the expected file was taken.")]
-    layouts: Annotated[list[Layout], Says("In which the tile lies in the dump; several where its values repeat.")]
+    expected_as: Annotated[Literal["values", "bits"] | None, Description("How the expected file was taken.")]
+    layouts: Annotated[
+        list[Layout], Description("In which the tile lies in the dump; several where its values repeat.")
+    ]
     layout_count: int
-    bases: Annotated[list[int], Says("Other values of `base` with which every element would be right.")]
+    bases: Annotated[list[int], Description("Other values of `base` with which every element would be right.")]
     notes: list[str]
 
 
@@ -104,23 +120,23 @@ MOST_WRONG = 16
 # what is asked --------------------------------------------------------------------------------------------------------
 
 
-def of_body(given: Json) -> tuple[engine.Examined, str]:
+def examine_body(given: Json) -> tuple[engine.Examined, str]:
     """The examination that a body of POST /dumps/verify asks for; LayoutError names the wrong key."""
-    keys(given, KEYS)
-    raw = decoded(given.get("dump"), "dump")
+    check_keys(given, KEYS)
+    raw = decode_base64(given.get("dump"), "dump")
     expected = given.get("expected")
-    return examined(given, raw, None if expected is None else decoded(expected, "expected"))
+    return examine_dump(given, raw, None if expected is None else decode_base64(expected, "expected"))
 
 
-def examined(given: Mapping[str, Any], raw: bytes, expected: bytes | None) -> tuple[engine.Examined, str]:
+def examine_dump(given: Mapping[str, Any], raw: bytes, expected: bytes | None) -> tuple[engine.Examined, str]:
     """(what is read, the instruction's PTX) of a dump's bytes and the other keys of a body."""
-    part = table(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
-    keys(part, ("mn", "k"), "slice")
-    origin = tuple(number(part.get(name, 0), f"slice.{name}", 0, MOST_BYTES) for name in ("mn", "k"))
-    base = number(given.get("base", engine.BASE), "base", 0, MOST_BYTES)
-    taken = choice(given.get("expected_as", ""), "expected_as", engine.AS)
+    part = require_object(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
+    check_keys(part, ("mn", "k"), "slice")
+    origin = tuple(parse_integer(part.get(name, 0), f"slice.{name}", 0, MOST_BYTES) for name in ("mn", "k"))
+    base = parse_integer(given.get("base", engine.BASE), "base", 0, MOST_BYTES)
+    taken = parse_choice(given.get("expected_as", ""), "expected_as", engine.AS)
     word = memory.parse_descriptor(given.get("descriptor"))
-    instruction = catalog.find(memory.seen_by({name: given[name] for name in memory.SEEN_BY if name in given})[0])
+    instruction = catalog.find(memory.parse_view({name: given[name] for name in memory.SEEN_BY if name in given})[0])
     operand, major = (given.get("operand", "a"), given.get("major", "K"))
     if expected is None and any(origin):
         name = "mn" if origin[0] else "k"
@@ -147,7 +163,7 @@ def examined(given: Mapping[str, Any], raw: bytes, expected: bytes | None) -> tu
 # what is answered -----------------------------------------------------------------------------------------------------
 
 
-def facts(made: engine.Examined, ptx: str) -> DumpVerified:
+def build_answer(made: engine.Examined, ptx: str) -> DumpVerified:
     """The answer of POST /dumps/verify."""
     first, past = made.needed
     return DumpVerified(
@@ -169,8 +185,8 @@ def facts(made: engine.Examined, ptx: str) -> DumpVerified:
         right=None if made.right is None else made.right.astype("int64"),
         lies=made.where.address if made.where else None,
         lies_by=made.where.by if made.where else None,  # type: ignore[arg-type]
-        wrong=list(wrong(made)),
-        missing=missing(made),
+        wrong=list(list_wrong(made)),
+        missing=summarize_missing(made),
         expected_as=made.tile.taken if made.tile else None,  # type: ignore[arg-type]
         layouts=[
             Layout(
@@ -179,17 +195,17 @@ def facts(made: engine.Examined, ptx: str) -> DumpVerified:
                 matched=one.fit.matched,
                 total=one.fit.total,
                 determined=one.fit.determined,
-                diagnoses=[memory.diagnosis_facts(found) for found in one.diagnoses],
+                diagnoses=[memory.build_diagnosis(found) for found in one.diagnoses],
             )
             for one in made.layouts
         ],
         layout_count=made.layout_count,
         bases=list(made.begins),
-        notes=list(notes(made)),
+        notes=list(list_notes(made)),
     )
 
 
-def missing(made: engine.Examined) -> Missing | None:
+def summarize_missing(made: engine.Examined) -> Missing | None:
     """Where the values of the wrong elements are; None where nothing is wrong."""
     if made.right is None or made.where is None:
         return None
@@ -198,31 +214,31 @@ def missing(made: engine.Examined) -> Missing | None:
     return Missing(wrong=int(lost.size), found=int(lost.size) - several - absent, several=several, absent=absent)
 
 
-def wrong(made: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wrong]:
+def list_wrong(made: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wrong]:
     """The first wrong elements, row by row; those outside the dump among them."""
     if made.right is None or made.wanted is None or made.tile is None or made.where is None:
         return
-    values, expected = made.values, numbers(made.wanted, made.element)
-    holder = _holders(made.tile.codes)
+    values, expected = made.values, decode_as_read(made.wanted, made.element)
+    holder = _index_by_code(made.tile.codes)
     for row, k in np.argwhere(~made.right)[:most].tolist():
         inside = bool(made.inside[row, k])
         yield Wrong(
             row=row,
             k=k,
             address=int(made.address[row, k]),
-            value=_plain(values[row, k]) if inside else None,
-            expected=_plain(expected[row, k]),
+            value=_drop_nonfinite(values[row, k]) if inside else None,
+            expected=_drop_nonfinite(expected[row, k]),
             lies=int(made.where.address[row, k]),
             holds=holder.get(int(made.codes[row, k])) if inside else None,
         )
 
 
-def _plain(value: Any) -> float | None:
+def _drop_nonfinite(value: Any) -> float | None:
     told = float(value)
     return told if told - told == 0 else None
 
 
-def _holders(codes: Bits) -> dict[int, list[int] | None]:
+def _index_by_code(codes: Bits) -> dict[int, list[int] | None]:
     """code → the one element of the tile that has it; None where several have."""
     out: dict[int, list[int] | None] = {}
     for mn, line in enumerate(codes.tolist()):
@@ -231,7 +247,7 @@ def _holders(codes: Bits) -> dict[int, list[int] | None]:
     return out
 
 
-def notes(made: engine.Examined) -> Iterator[str]:
+def list_notes(made: engine.Examined) -> Iterator[str]:
     """What to look at beside the verdict."""
     first, past = made.needed
     if made.outside:

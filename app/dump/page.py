@@ -14,19 +14,19 @@ from starlette.responses import Response
 
 from lanescope import find
 from lanescope.app.dump import draw, facts, forms
-from lanescope.app.dump.examples import BY_NAME, EXAMPLES, F16, files
+from lanescope.app.dump.examples import BY_NAME, EXAMPLES, F16, build_files
 from lanescope.app.kit import links
-from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.page import page
-from lanescope.app.kit.work import off_loop
+from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.page import render_page
+from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
 from lanescope.descriptor import causes
 from lanescope.dump import AS, BASE, summary
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
-from lanescope.render.reads import hatch_defs
+from lanescope.inputs import shorten_value
+from lanescope.render.read_pictures import render_hatches
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FORM = "multipart/form-data"
 FIELDS = {
     "descriptor": "0x4000004000010040",
@@ -48,16 +48,18 @@ def dump_page(request: Request) -> Response:
     query = request.query_params
     example = BY_NAME.get(query.get("example", ""))
     given = FIELDS | (dict(example.query) if example else {}) | {n: query[n] for n in FIELDS if query.get(n)}
-    sent = dict(zip(FILES, files(example.name), strict=True)) if example else {}
-    return _answer(request, given, sent, example.name if example else "")
+    sent = dict(zip(FILES, build_files(example.name), strict=True)) if example else {}
+    return _render_answer(request, given, sent, example.name if example else "")
 
 
 @router.post("/dump")
-async def dump_posted(request: Request) -> Response:
+async def post_dump(request: Request) -> Response:
     """The same with the files of the form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != FORM:
-        raise LayoutError("unsupported_media_type", f"The body is '{shown(kind, 60)}'.", f"Send the form: {FORM}.")
+        raise LayoutError(
+            "unsupported_media_type", f"The body is '{shorten_value(kind, 60)}'.", f"Send the form: {FORM}."
+        )
     given, sent = dict(FIELDS), {}
     try:
         async with request.form(max_files=4, max_fields=16, max_part_size=1 << 20) as form:
@@ -69,10 +71,10 @@ async def dump_posted(request: Request) -> Response:
                     given[name] = value
     except HTTPException as error:
         raise LayoutError("bad_request", f"The body is not a form: {error.detail}", f"Send the form: {FORM}.") from None
-    return await off_loop(_answer, request, given, sent, "")
+    return await run_off_loop(_render_answer, request, given, sent, "")
 
 
-def _answer(request: Request, given: dict[str, str], sent: dict[str, bytes], example: str) -> Response:
+def _render_answer(request: Request, given: dict[str, str], sent: dict[str, bytes], example: str) -> Response:
     context: dict[str, Any] = {
         "given": given,
         "examples": EXAMPLES,
@@ -86,51 +88,51 @@ def _answer(request: Request, given: dict[str, str], sent: dict[str, bytes], exa
     try:
         for name, kept in KEPT.items():
             if name not in sent and given.get(kept):
-                sent[name] = facts.decoded(given[kept], name)
+                sent[name] = facts.decode_base64(given[kept], name)
         if request.method == "POST" and "dump" not in sent:
             raise LayoutError("bad_dump", "There is no file.", "Choose the dump: raw bytes, or a .npy array.", "dump")
         if "dump" in sent:
-            context |= _examined(given, sent, example)
+            context |= _build_context(given, sent, example)
     except LayoutError as error:
         context["error"], code = error, 422
     if sent and not example:
         context["kept"] = {KEPT[name]: base64.b64encode(raw).decode() for name, raw in sent.items()}
-    return page(request, "dump/page.html", context, code, keep=request.method == "GET")
+    return render_page(request, "dump/page.html", context, code, keep=request.method == "GET")
 
 
-def _examined(given: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:
+def _build_context(given: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:
     asked = {name: given[name] for name in ("descriptor", "instruction", "operand", "major", "base", "expected_as")}
     part = {"mn": given["slice_mn"], "k": given["slice_k"]}
-    made, ptx = forms.examined({**asked, "slice": part}, sent["dump"], sent.get("expected"))
-    told = forms.facts(made, ptx)
+    made, ptx = forms.examine_dump({**asked, "slice": part}, sent["dump"], sent.get("expected"))
+    told = forms.build_answer(made, ptx)
     fixes = {found.fix.descriptor for one in told.layouts for found in one.diagnoses[:1] if found.fix}
     return {
         "told": told,
         "verdict_said": summary(made),
-        "picture": draw.operand_svg(made),
-        "memory": draw.memory(made),
-        "hatches": hatch_defs(),
-        "title_of": causes.title,
+        "picture": draw.draw_operand(made),
+        "memory": draw.draw_memory(made),
+        "hatches": render_hatches(),
+        "title_of": causes.get_cause_title,
         "fixes": sorted(fixes),
         "repaired": "?" + urlencode({"example": example, "descriptor": next(iter(fixes))}) if len(fixes) == 1 else "",
-        "stored": [_stored(given, told.descriptor, one.storage) for one in told.layouts],
-        "descriptor_page": links.descriptor(told.descriptor, _view(given)),
-        "instruction_page": links.path_of(find(ptx)),
-        "command": _command(given, "expected" in sent),
+        "stored": [_link_storage(given, told.descriptor, one.storage) for one in told.layouts],
+        "descriptor_page": links.link_descriptor(told.descriptor, _select_view(given)),
+        "instruction_page": links.link_instruction(find(ptx)),
+        "command": _format_command(given, "expected" in sent),
     }
 
 
-def _view(given: Mapping[str, str]) -> dict[str, str]:
+def _select_view(given: Mapping[str, str]) -> dict[str, str]:
     return {name: given[name] for name in ("instruction", "operand", "major", "slice_mn", "slice_k")}
 
 
-def _stored(given: Mapping[str, str], word: str, spec: Mapping[str, object]) -> str:
+def _link_storage(given: Mapping[str, str], word: str, spec: Mapping[str, object]) -> str:
     """The descriptor page with the tile stored as it was found."""
     own = {f"s_{name}": str(spec[name]) for name in ("kind", *USED[str(spec["kind"])]) if name in spec}
-    return links.descriptor(word, _view(given) | own)
+    return links.link_descriptor(word, _select_view(given) | own)
 
 
-def _command(given: Mapping[str, str], expected: bool) -> str:
+def _format_command(given: Mapping[str, str], expected: bool) -> str:
     """The same in a shell."""
     options = [
         f"--{name.replace('_', '-')} {given[name]}"

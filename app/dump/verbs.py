@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, load, print_json, storage_option, verbs
+from lanescope.app.kit.terminal import AsJson, format_storage_options, make_verb_group, print_json, read_bytes
 
 if TYPE_CHECKING:
     from lanescope.app.dump.forms import DumpVerified, Wrong
 
-app, dump_app = verbs("dump", "Dumps of shared memory: what an instruction reads from them.")
+app, dump_app = make_verb_group("dump", "Dumps of shared memory: what an instruction reads from them.")
 MOST_PRINTED = 8
 
 
@@ -47,22 +47,22 @@ def dump_verify(
         "expected_as": expected_as,
         "slice": {"mn": slice_mn, "k": slice_k},
     }
-    made, ptx = forms.examined(
-        given, load(file, "dump", MOST_FILE), load(expected, "expected", MOST_TILE) if expected else None
+    made, ptx = forms.examine_dump(
+        given, read_bytes(file, "dump", MOST_FILE), read_bytes(expected, "expected", MOST_TILE) if expected else None
     )
-    told = forms.facts(made, ptx)
+    told = forms.build_answer(made, ptx)
     if as_json:
         print_json(told)
     else:
         print(f"{told.verdict}: {summary(made)}")
-        _print(told, made.inside.tolist())
+        _print_answer(told, made.inside.tolist())
     if told.verdict == "mismatch":
         raise typer.Exit(1)
     if told.outside:
         raise typer.Exit(2)
 
 
-def _print(told: DumpVerified, inside: list[list[bool]]) -> None:
+def _print_answer(told: DumpVerified, inside: list[list[bool]]) -> None:
     print(f"  {told.operand.upper()} of {told.element_type}, bytes {told.first:#x} to {told.last:#x}")
     if told.matched is None:
         _print_values(told, inside)
@@ -73,7 +73,7 @@ def _print(told: DumpVerified, inside: list[list[bool]]) -> None:
         print(f"  of {m.wrong} right values {m.found} found, {m.several} in several places, {m.absent} nowhere")
     for layout in told.layouts:
         print(f"  the tile lies as {layout.text} ({layout.matched} of {layout.total} elements)")
-        print(f"    {storage_option(layout.storage)}")
+        print(f"    {format_storage_options(layout.storage)}")
         for found in layout.diagnoses:
             print(f"    {found.code}: {found.message}")
         if layout.diagnoses and (fix := layout.diagnoses[0].fix):

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from lanescope.app.guide.index import DOCS
-from lanescope.render.palette import wheel
+from lanescope.render.palette import list_fill_variables
 
 SLUG, TITLE, GROUP = "benchmarks", "Benchmarks", "What stands behind it"
 LEAD = "How fast Lanescope draws, answers and reads, and how much it sends, beside what was promised."
@@ -45,7 +45,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class BenchmarkBar:
     """What was seen, and what was promised of it."""
 
     name: str
@@ -55,12 +55,12 @@ class Bar:
 
 
 @lru_cache(maxsize=1)
-def source() -> str:
+def read_benchmarks() -> str:
     """The page's Markdown."""
     return PAGE.read_text()
 
 
-def tables(markdown: str) -> list[Table]:
+def parse_tables(markdown: str) -> list[Table]:
     """The tables of a text, in their order: the cells of every row, the head first, without the rule below it."""
     out: list[Table] = []
     inside = False
@@ -75,10 +75,10 @@ def tables(markdown: str) -> list[Table]:
     return out
 
 
-def amounts(cell: str, usual: str = "") -> list[Amount]:
+def parse_amounts(cell: str, usual: str = "") -> list[Amount]:
     """The amounts of a cell that have a unit, or the usual one where it says a number alone: the first of each part.
 
-    >>> [(one.value, one.word) for one in amounts("18381 requests/s, p99 5 ms, 0 failed")]
+    >>> [(one.value, one.word) for one in parse_amounts("18381 requests/s, p99 5 ms, 0 failed")]
     [(18381.0, ''), (5.0, 'p99')]
     """
     out = []
@@ -93,14 +93,14 @@ def amounts(cell: str, usual: str = "") -> list[Amount]:
     return out
 
 
-def bars(table: Table) -> list[Bar]:
+def build_bars(table: Table) -> list[BenchmarkBar]:
     """The amounts of a table of what was seen and promised; a promise stands beside the amount of its kind."""
-    out: list[Bar] = []
+    out: list[BenchmarkBar] = []
     for name, seen, promised in table[1:]:
-        found = amounts(seen)
+        found = parse_amounts(seen)
         usual = next((unit for unit, (chart, _) in UNITS.items() if found and chart == found[0].chart), "")
-        left = amounts(promised, usual)
-        parts = _names(name, len(found))
+        left = parse_amounts(promised, usual)
+        parts = _list_amount_names(name, len(found))
         for part, one in zip(parts, found, strict=True):
             fitting = [
                 two for two in left if two.chart == one.chart and (two.word == one.word or not (two.word or one.word))
@@ -110,11 +110,11 @@ def bars(table: Table) -> list[Bar]:
             label = f"{part}, {one.word}" if one.word else part
             again = sum(bar.chart == one.chart and bar.name.startswith(label) for bar in out)
             label = f"{label} ({again + 1})" if again else label
-            out.append(Bar(label, one.chart, one.value, fitting[0].value if fitting else None))
+            out.append(BenchmarkBar(label, one.chart, one.value, fitting[0].value if fitting else None))
     return out
 
 
-def _names(name: str, count: int) -> list[str]:
+def _list_amount_names(name: str, count: int) -> list[str]:
     """What each amount of a row is called: `what: this; that` names them one by one."""
     plain = _MARK.sub("", name)
     head, colon, tail = plain.partition(": ")
@@ -124,26 +124,30 @@ def _names(name: str, count: int) -> list[str]:
     return [plain] * count
 
 
-def charts(table: Table) -> list[dict[str, Any]]:
+def build_charts(table: Table) -> list[dict[str, Any]]:
     """The charts of a table, as static/kit/chart.js draws them; none where its cells say no amounts that compare."""
     head = table[0]
     if head[1:] in (["seen", "promised"], ["seen", "wanted"]):
-        found = bars(table)
+        found = build_bars(table)
         kinds = dict.fromkeys(bar.chart for bar in found)
         of_kind = [(kind, [bar for bar in found if bar.chart == kind]) for kind in kinds]
-        return [_seen(kind, own[n : n + MOST_BARS]) for kind, own in of_kind for n in range(0, len(own), MOST_BARS)]
+        return [
+            _build_measured_chart(kind, own[n : n + MOST_BARS])
+            for kind, own in of_kind
+            for n in range(0, len(own), MOST_BARS)
+        ]
     if head[1] == "":
-        return [_beside(head[n], table[1:], n) for n in range(2, len(head))]
+        return [_build_comparison_chart(head[n], table[1:], n) for n in range(2, len(head))]
     columns = [n for n in range(1, len(head)) if all(_PERCENT.search(row[n]) for row in table[1:])]
-    return [_shares(head, columns, table[1:])] if columns else []
+    return [_build_percent_chart(head, columns, table[1:])] if columns else []
 
 
-def _seen(chart: str, found: Sequence[Bar]) -> dict[str, Any]:
+def _build_measured_chart(chart: str, found: Sequence[BenchmarkBar]) -> dict[str, Any]:
     better = "more" if chart in MORE_IS_BETTER else "less"
     if chart == "Size, kB" and min(bar.seen for bar in found) >= 100:
         found = [replace(bar, seen=bar.seen / 1000, promised=bar.promised and bar.promised / 1000) for bar in found]
         chart = "Size, MB"
-    return _chart(
+    return _build_chart(
         f"{chart}: {better} is better",
         [bar.name for bar in found],
         {"seen": [bar.seen for bar in found]},
@@ -151,7 +155,7 @@ def _seen(chart: str, found: Sequence[Bar]) -> dict[str, Any]:
     )
 
 
-def _beside(column: str, rows: Iterable[Sequence[str]], at: int) -> dict[str, Any]:
+def _build_comparison_chart(column: str, rows: Iterable[Sequence[str]], at: int) -> dict[str, Any]:
     """A column of a table of several programs: a thing's rows follow its name; ratios say nothing more."""
     names: list[str] = []
     series: dict[str, list[float | None]] = {}
@@ -161,19 +165,19 @@ def _beside(column: str, rows: Iterable[Sequence[str]], at: int) -> dict[str, An
         if row[1] != "ratio":
             values = series.setdefault(row[1], [])
             values += [None] * (len(names) - 1 - len(values)) + [float(row[at])]
-    return _chart(f"{column[0].upper()}{column[1:]}: less is better", names, series)
+    return _build_chart(f"{column[0].upper()}{column[1:]}: less is better", names, series)
 
 
-def _shares(head: Sequence[str], columns: Sequence[int], rows: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _build_percent_chart(head: Sequence[str], columns: Sequence[int], rows: Sequence[Sequence[str]]) -> dict[str, Any]:
     def share(cell: str) -> float | None:
         match = _PERCENT.search(cell)
         return float(match[1]) if match and match[1] else None
 
     series = {head[n]: [share(row[n]) for row in rows] for n in columns}
-    return _chart("Percent: more is better", [row[0] for row in rows], series, log=False)
+    return _build_chart("Percent: more is better", [row[0] for row in rows], series, log=False)
 
 
-def _chart(
+def _build_chart(
     title: str,
     names: list[str],
     series: dict[str, list[float | None]] | dict[str, list[float]],
@@ -190,13 +194,13 @@ def _chart(
         "log": log and max(values) > 30 * min(values),
         "marks": marks if marks and any(marks) else None,
         "series": [{"name": name, "values": row} for name, row in series.items()],
-        "fills": wheel(len(series)),
+        "fills": list_fill_variables(len(series)),
     }
 
 
-def thumbnail() -> str:
+def draw_thumbnail() -> str:
     """The first chart's bars alone, for the guide's index."""
-    chart = next(chart for table in tables(source()) for chart in charts(table) if chart["marks"])
+    chart = next(chart for table in parse_tables(read_benchmarks()) for chart in build_charts(table) if chart["marks"])
     (values,) = (one["values"] for one in chart["series"])
     kept = [(value, mark) for value, mark in zip_longest(values, chart["marks"]) if mark][:6]
     drawn = []

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanescope.app.kit import links
-from lanescope.app.memory.tiles import tile_figure
+from lanescope.app.memory.tile_figure import draw_tile
 from lanescope.render import smem
-from lanescope.render.svg import svg
+from lanescope.render.svg import render_svg
 from lanescope.shared.tiling import Tile
 
 INSTRUCTION = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class WorkedExample:
     """One m64n32k16 f16 product: how A and B lie in shared memory, and what to notice."""
 
     slug: str
@@ -26,7 +26,7 @@ class Example:
 
 
 EXAMPLES = (
-    Example(
+    WorkedExample(
         "k-major-none",
         "A and B K-major, no swizzle",
         ("K", "none"),
@@ -35,7 +35,7 @@ EXAMPLES = (
         "7 others below it, 128 bytes "
         "apart: that is SBO. The second 8 columns of K begin after all of them: that is LBO. Both are read.",
     ),
-    Example(
+    WorkedExample(
         "mn-major-64b",
         "A M-major with the 64-byte swizzle, B N-major without one",
         ("MN", "64B"),
@@ -45,7 +45,7 @@ EXAMPLES = (
         "next 8 of K. B without a swizzle turns the roles round: LBO runs along K and SBO along N. Both transpose "
         "immediates are 1.",
     ),
-    Example(
+    WorkedExample(
         "mixed-128b-32b",
         "A M-major with the 128-byte swizzle, B K-major with the 32-byte one",
         ("MN", "128B"),
@@ -54,7 +54,7 @@ EXAMPLES = (
         "one K step wide; "
         "a dense wgmma never reads the LBO of a swizzled K-major operand.",
     ),
-    Example(
+    WorkedExample(
         "registers-64b",
         "A from registers, B N-major with the 64-byte swizzle",
         None,
@@ -67,17 +67,17 @@ BY_SLUG = {example.slug: example for example in EXAMPLES}
 TRANSPOSE = "k-major-needs-no-transpose"
 
 
-def stored(given: tuple[str, str] | None) -> str:
+def format_storage(given: tuple[str, str] | None) -> str:
     """How an operand of an example is stored, as options of a whole program."""
     return f"major={given[0]},swizzle={given[1]},order=mn" if given else "from=registers"
 
 
-def side(letter: str, tile: Tile) -> dict[str, Any]:
+def build_side(letter: str, tile: Tile) -> dict[str, Any]:
     """One operand of an example: its tile's figure, strides, descriptor, code and links."""
     rows = tile.mn
-    lbo, sbo = tile.lbo_sbo_bytes()
-    lbo_used, sbo_used = tile.used(rows)
-    drawing = tile_figure(tile, None, rows)
+    lbo, sbo = tile.get_lbo_sbo_bytes()
+    lbo_used, sbo_used = tile.get_used_strides(rows)
+    drawing = draw_tile(tile, None, rows)
     word = str(tile.descriptor())
     shape = {
         "element_bits": 16,
@@ -109,14 +109,14 @@ def side(letter: str, tile: Tile) -> dict[str, Any]:
         "sbo_used": sbo_used,
         "cute": tile.cute(),
         "descriptor": word,
-        "svg": svg(
+        "svg": render_svg(
             drawing.figure,
             title=f"{letter}: {tile.major}-major, swizzle {tile.mode.name}",
             palette=None,
             extra=drawing.extra,
         ),
-        "smem": links.smem(shape),
-        "verify": links.descriptor(word, check),
-        "code": smem.fill(tile, name) + smem.describe(tile, name),
+        "smem": links.link_smem(shape),
+        "verify": links.link_descriptor(word, check),
+        "code": smem.render_fill(tile, name) + smem.render_descriptor(tile, name),
         "trans": 0 if tile.major == "K" else 1,
     }

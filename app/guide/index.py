@@ -7,14 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lanescope.app.kit.assets import folder
+from lanescope.app.kit.assets import find_folder
 
-DOCS = folder("docs")
+DOCS = find_folder("docs")
 GUIDE = DOCS / "guide"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GuidePage:
     """One page.
 
     slug: its file and address; words: what people type who look for it, beside the words of its title; names: spellings
@@ -26,78 +26,80 @@ class Entry:
     names: tuple[str, ...] = ()
 
 
-GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
+GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
     (
         "Start here",
         (
-            Entry("five-minutes", "start tutorial introduction quick first begin"),
-            Entry("paste", "paste input accepted formats reader text asm printf print code source what"),
+            GuidePage("five-minutes", "start tutorial introduction quick first begin"),
+            GuidePage("paste", "paste input accepted formats reader text asm printf print code source what"),
         ),
     ),
     (
         "Instructions and fragments",
         (
-            Entry("lanes-and-fragments", "thread register groupID threadID_in_group laneid fragment owner"),
-            Entry(
+            GuidePage("lanes-and-fragments", "thread register groupID threadID_in_group laneid fragment owner"),
+            GuidePage(
                 "read-ptx",
                 "qualifier opcode syntax modifier register state space packing b16 b32 sync aligned predicate operand",
             ),
-            Entry(
+            GuidePage(
                 "shapes", "overview table type shape target architecture PTX version sm supported dense sparse scaled"
             ),
-            Entry("wmma-mma-wgmma", "choose choice which difference generation compare"),
-            Entry("int4-int8", "s4 u4 s8 u8 sub-byte integer packing"),
-            Entry("m8n8k4", "volta quad pair sm_70"),
-            Entry("sparsity", "sparse metadata 2:4 selector ordered_metadata structured"),
-            Entry("block-scaling", "mxf4 mxf8f6f4 nvf4 scale_vec ue8m0 ue4m3 factor microscaling"),
+            GuidePage("wmma-mma-wgmma", "choose choice which difference generation compare"),
+            GuidePage("int4-int8", "s4 u4 s8 u8 sub-byte integer packing"),
+            GuidePage("m8n8k4", "volta quad pair sm_70"),
+            GuidePage("sparsity", "sparse metadata 2:4 selector ordered_metadata structured"),
+            GuidePage("block-scaling", "mxf4 mxf8f6f4 nvf4 scale_vec ue8m0 ue4m3 factor microscaling"),
         ),
     ),
     (
         "Loads and stores",
         (
-            Entry("ldmatrix", "load shared trans address row"),
-            Entry("bytes-and-trans", "ldmatrix trans s8 u8 fp8 e4m3 int8 byte pair transpose N-major"),
-            Entry("stmatrix", "store shared trans epilogue"),
+            GuidePage("ldmatrix", "load shared trans address row"),
+            GuidePage("bytes-and-trans", "ldmatrix trans s8 u8 fp8 e4m3 int8 byte pair transpose N-major"),
+            GuidePage("stmatrix", "store shared trans epilogue"),
         ),
     ),
     (
         "Shared memory of wgmma",
         (
-            Entry("swizzle", "xor bank conflict 32B 64B 128B atom mode"),
-            Entry("tile-to-shape", "cute tile_to_shape atom order layout"),
-            Entry("lbo-sbo", "leading stride dimension byte offset"),
-            Entry("canonical-layouts", "cute K-major MN-major GMMA core matrix matrices"),
-            Entry("descriptor", "matrix descriptor 64-bit start address base offset field GmmaDesc"),
+            GuidePage("swizzle", "xor bank conflict 32B 64B 128B atom mode"),
+            GuidePage("tile-to-shape", "cute tile_to_shape atom order layout"),
+            GuidePage("lbo-sbo", "leading stride dimension byte offset"),
+            GuidePage("canonical-layouts", "cute K-major MN-major GMMA core matrix matrices"),
+            GuidePage("descriptor", "matrix descriptor 64-bit start address base offset field GmmaDesc"),
         ),
     ),
     (
         "Blackwell",
         (
-            Entry(
+            GuidePage(
                 "tensor-memory",
                 "tmem lane column allocation data path layout accumulator ld st cp epilogue quarter warp pack alloc",
                 ("tcgen05.alloc", "tcgen05.dealloc"),
             ),
-            Entry("three-descriptors", "idesc instruction matrix descriptor umma 64-bit 32-bit transpose kind smem"),
-            Entry(
+            GuidePage(
+                "three-descriptors", "idesc instruction matrix descriptor umma 64-bit 32-bit transpose kind smem"
+            ),
+            GuidePage(
                 "scale-factors",
                 "block scaling ue8m0 ue4m3 mxf8f6f4 mxf4 nvf4 atom 128x4 SF id tcgen05.cp row-major tmem scale_vec",
             ),
-            Entry("wgmma-to-tcgen05", "port migrate version descriptor idesc hopper cta pair umma MN-major"),
+            GuidePage("wgmma-to-tcgen05", "port migrate version descriptor idesc hopper cta pair umma MN-major"),
         ),
     ),
     (
         "Layouts of whole tiles",
         (
-            Entry(
+            GuidePage(
                 "atom-to-tile",
                 "TiledMMA TiledCopy tiled_mma permutation AtomLayoutMNK warps tile partition Marlin FlashAttention",
             ),
-            Entry(
+            GuidePage(
                 "cute-in-ten-pictures",
                 "cute layout algebra shape stride composition complement divide product inverse coalesce swizzle tiler",
             ),
-            Entry(
+            GuidePage(
                 "ptx-cute-triton",
                 "triton gluon cute linear layout translate convert blocked nvidia_mma dot_op TV bases F2",
             ),
@@ -106,21 +108,21 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
     (
         "wgmma in order",
         (
-            Entry("fence-commit-wait", "asynchronous order pipeline group proxy wgmma sync"),
-            Entry(
+            GuidePage("fence-commit-wait", "asynchronous order pipeline group proxy wgmma sync"),
+            GuidePage(
                 "wgmma.fence", "warpgroup arrive register order warpgroup_arrive", ("wgmma.fence", "warpgroup_arrive")
             ),
-            Entry(
+            GuidePage(
                 "wgmma.commit_group",
                 "warpgroup group empty batch",
                 ("wgmma.commit_group", "commit_group", "warpgroup_commit_batch"),
             ),
-            Entry(
+            GuidePage(
                 "wgmma.wait_group",
                 "warpgroup wait pending N pipeline depth",
                 ("wgmma.wait_group", "wait_group", "warpgroup_wait"),
             ),
-            Entry(
+            GuidePage(
                 "fence.proxy.async",
                 "generic async proxy TMA visible store",
                 ("fence.proxy.async", "fence_view_async_shared"),
@@ -130,36 +132,36 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
     (
         "wmma in C++",
         (
-            Entry("wmma-cpp", "nvcuda mma.h warp matrix functions API", ("nvcuda::wmma",)),
-            Entry(
+            GuidePage("wmma-cpp", "nvcuda mma.h warp matrix functions API", ("nvcuda::wmma",)),
+            GuidePage(
                 "wmma-fragment",
                 "matrix_a matrix_b accumulator num_elements num_storage_elements row_major col_major",
                 ("wmma::fragment", "num_storage_elements"),
             ),
-            Entry("load_matrix_sync", "wmma load ldm mptr", ("load_matrix_sync",)),
-            Entry(
+            GuidePage("load_matrix_sync", "wmma load ldm mptr", ("load_matrix_sync",)),
+            GuidePage(
                 "store_matrix_sync", "wmma store ldm mptr mem_row_major mem_col_major layout_t", ("store_matrix_sync",)
             ),
-            Entry("fill_fragment", "wmma zero set initialize", ("fill_fragment",)),
-            Entry("mma_sync", "wmma multiply satf saturate satfinite", ("mma_sync",)),
-            Entry(
+            GuidePage("fill_fragment", "wmma zero set initialize", ("fill_fragment",)),
+            GuidePage("mma_sync", "wmma multiply satf saturate satfinite", ("mma_sync",)),
+            GuidePage(
                 "bmma_sync",
                 "wmma single bit b1 xor and popc bmmaBitOp bmmaAccumulateOp",
                 ("bmma_sync", "bmmaBitOpXOR", "bmmaBitOpAND"),
             ),
-            Entry("__float_to_tf32", "wmma round convert precision", ("__float_to_tf32",)),
-            Entry("wmma-elements", "x[i] elementwise loop num_elements scale bias activation epilogue"),
-            Entry("wmma-memory", "ldm alignment pointer stride 256-bit aligned default"),
-            Entry("wmma-linking", "architecture link ABI weak inline sm_70 sm_75"),
+            GuidePage("__float_to_tf32", "wmma round convert precision", ("__float_to_tf32",)),
+            GuidePage("wmma-elements", "x[i] elementwise loop num_elements scale bias activation epilogue"),
+            GuidePage("wmma-memory", "ldm alignment pointer stride 256-bit aligned default"),
+            GuidePage("wmma-linking", "architecture link ABI weak inline sm_70 sm_75"),
         ),
     ),
     (
         "When it goes wrong",
         (
-            Entry("debugging", "wrong result error checklist mistake"),
-            Entry("capture", "capture kernel record lanescope.cuh header verify running device run debug fill"),
-            Entry("dumps", "dump shared memory bytes smem binary npy expected tile compare wrong element"),
-            Entry("differences", "errata slip bug PTX documentation wrong hardware evidence disagree"),
+            GuidePage("debugging", "wrong result error checklist mistake"),
+            GuidePage("capture", "capture kernel record lanescope.cuh header verify running device run debug fill"),
+            GuidePage("dumps", "dump shared memory bytes smem binary npy expected tile compare wrong element"),
+            GuidePage("differences", "errata slip bug PTX documentation wrong hardware evidence disagree"),
         ),
     ),
 )
@@ -168,15 +170,15 @@ ORDER = tuple(entry.slug for entry in ENTRIES)
 
 
 @lru_cache(maxsize=64)
-def source(slug: str) -> str:
+def read_source(slug: str) -> str:
     """A page's Markdown, docs/guide/<slug>.md."""
     return (GUIDE / f"{slug}.md").read_text()
 
 
-def title_of(slug: str) -> str:
-    return source(slug).split("\n", 1)[0].removeprefix("# ")
+def read_title(slug: str) -> str:
+    return read_source(slug).split("\n", 1)[0].removeprefix("# ")
 
 
-def lead_of(slug: str) -> str:
+def read_lead(slug: str) -> str:
     """The paragraph under the title: what the page answers."""
-    return " ".join(source(slug).split("\n\n")[1].split())
+    return " ".join(read_source(slug).split("\n\n")[1].split())

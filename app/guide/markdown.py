@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+def format_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A Markdown table."""
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
-def block(code: str) -> str:
+def format_code_block(code: str) -> str:
     return f"```\n{code.rstrip()}\n```"
 
 
-def link(text: str, address: str) -> str:
+def format_link(text: str, address: str) -> str:
     return f"[{text}]({address})"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lanescope.app.guide.markdown import block, link, table
+from lanescope.app.guide.markdown import format_code_block, format_link, format_table
 from lanescope.ptx.table import wgmma_order as order
 from lanescope.render import wgmma_order
 
 
-def ordering(name: str) -> str:
+def render_ordering(name: str) -> str:
     """One instruction that keeps a wgmma in order."""
     row = order.BY_NAME[name]
     said = f" ({row.diagnosed})" if row.diagnosed else ""
@@ -19,17 +19,17 @@ def ordering(name: str) -> str:
         ("without it", row.without + said),
         ("from", f"PTX {row.ptx_version}, {row.target}"),
     ]
-    return table(("", ""), facts)
+    return format_table(("", ""), facts)
 
 
-def orders(_: str) -> str:
+def render_orderings(_: str) -> str:
     """The four instructions, each with its page."""
-    return table(
+    return format_table(
         ("instruction", "orders", "where it stands"),
-        [(link(f"`{row.name}`", f"/guide/{row.name}"), row.orders, row.where) for row in order.ORDER],
+        [(format_link(f"`{row.name}`", f"/guide/{row.name}"), row.orders, row.where) for row in order.ORDER],
     )
 
 
-def pattern(name: str) -> str:
+def render_sequence(name: str) -> str:
     """A sequence of instructions, right or wrong, and what ptxas says of it."""
-    return block(wgmma_order.BY_NAME[name].text)
+    return format_code_block(wgmma_order.BY_NAME[name].text)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lanescope.app.guide.markdown import link, table
-from lanescope.app.kit.links import path_of
+from lanescope.app.guide.markdown import format_link, format_table
+from lanescope.app.kit.links import link_instruction
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, overview
 from lanescope.ptx.dtypes import DTYPES
-from lanescope.ptx.instruction import Instruction, Place
+from lanescope.ptx.instruction import Instruction, OperandPlace
 
 
-def shapes(section: str) -> str:
+def render_shapes(section: str) -> str:
     """One section of the overview: types, accumulators, shapes with a link each, PTX version, targets."""
-    lines = [row for row in overview.rows() if row.section == section]
+    lines = [row for row in overview.list_overview_rows() if row.section == section]
     if not lines:
         raise LayoutError("bad_part", f"No section '{section}'.", f"Allowed: {', '.join(overview.SECTIONS)}.", "guide")
     kinds = any(row.kind for row in lines)
@@ -27,11 +27,11 @@ def shapes(section: str) -> str:
             *((f"`.{row.kind.replace(' ', ' .')}`" if row.kind else "",) if kinds else ()),
             row.accumulators,
         )
-        rows.append((*cells, _shape_links(row), row.ptx_version, row.target_text + newer))
-    return table(head, rows)
+        rows.append((*cells, _format_shape_links(row), row.ptx_version, row.target_text + newer))
+    return format_table(head, rows)
 
 
-def _shape_links(row: overview.Row) -> str:
+def _format_shape_links(row: overview.OverviewRow) -> str:
     first = {i.shape: i for i in reversed(row.found)}
     out = []
     for text in overview.fold_shapes(row.shapes):
@@ -43,26 +43,30 @@ def _shape_links(row: overview.Row) -> str:
             and i.shape.endswith(shape.split("N")[-1])
             and i.sizes["n"] in (64, row.found[0].sizes["n"])
         )
-        out.append(link(text, path_of(some)))
+        out.append(format_link(text, link_instruction(some)))
     return ", ".join(out)
 
 
-_WHERE = {Place.REGISTERS: "registers", Place.DESCRIPTOR: "shared memory", Place.TENSOR: "tensor memory"}
+_WHERE = {
+    OperandPlace.REGISTERS: "registers",
+    OperandPlace.DESCRIPTOR: "shared memory",
+    OperandPlace.TENSOR: "tensor memory",
+}
 
 
-def generations(_: str) -> str:
+def render_generations(_: str) -> str:
     """wmma, mma and wgmma side by side, from the catalogue."""
     held: dict[str, list[Instruction]] = {}
     for i in sorted(catalog.instructions(), key=lambda i: i.family.menu):
         if i.family.multiplies:
             held.setdefault(i.family.opcode.words[0], []).append(i)
     head = ("", *(f"**{name}**" for name in held))
-    return table(head, [(what, *map(describe, held.values())) for what, describe in _COMPARED.items()])
+    return format_table(head, [(what, *map(describe, held.values())) for what, describe in _COMPARED.items()])
 
 
 def _sources(found: list[Instruction], letter: str) -> str:
     """Return where instructions take A or B from."""
-    return " or ".join(_WHERE[place] for place in found[0].family.reads.get(letter, (Place.REGISTERS,)))
+    return " or ".join(_WHERE[place] for place in found[0].family.reads.get(letter, (OperandPlace.REGISTERS,)))
 
 
 def _multiplicands(found: list[Instruction]) -> str:
@@ -73,8 +77,8 @@ def _multiplicands(found: list[Instruction]) -> str:
 
 def _targets(found: list[Instruction]) -> str:
     """Return the architectures that have any of these instructions."""
-    known = {target for i in found for target in catalog.assembled(i).targets}
-    return overview.target_text(tuple(target for target in catalog.TARGETS if target in known))
+    known = {target for i in found for target in catalog.get_target_support(i).targets}
+    return overview.format_targets(tuple(target for target in catalog.TARGETS if target in known))
 
 
 # what is compared → what it says of one generation

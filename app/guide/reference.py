@@ -9,18 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from lanescope.app.guide import cpp, orders, overviews, reading, slips
+from lanescope.app.guide import cpp, differences, opcode_parts, orders, overviews
 from lanescope.errors import LayoutError
 
 _PART = re.compile(r"^@part (\S+)(?: (.+))?$", re.M)
 
 
-def fill(text: str) -> str:
+def expand_parts(text: str) -> str:
     """Return a page's Markdown with its parts put in; raise LayoutError for an unknown part."""
-    return _PART.sub(lambda match: part(match[1], match[2] or ""), text)
+    return _PART.sub(lambda match: render_part(match[1], match[2] or ""), text)
 
 
-def part(name: str, arguments: str) -> str:
+def render_part(name: str, arguments: str) -> str:
     """One part as Markdown."""
     if name not in PARTS:
         raise LayoutError("bad_part", f"No part '{name}'.", f"Allowed: {', '.join(PARTS)}.", "guide")
@@ -28,23 +28,23 @@ def part(name: str, arguments: str) -> str:
 
 
 PARTS: dict[str, Callable[[str], str]] = {
-    "words": reading.words,
-    "declare": reading.declare,
-    "packing": reading.packing,
-    "spaces": reading.spaces,
-    "overview": overviews.shapes,
-    "generations": overviews.generations,
-    "api": cpp.api,
-    "function": cpp.function,
-    "kernel": cpp.kernel,
-    "fragments": cpp.fragments,
-    "memory": cpp.memory,
-    "strides": cpp.strides,
-    "elements": cpp.elements,
-    "since": cpp.since,
-    "bits": cpp.bits,
-    "order": orders.ordering,
-    "orders": orders.orders,
-    "pattern": orders.pattern,
-    "differences": slips.slips,
+    "words": opcode_parts.render_opcode_words,
+    "declare": opcode_parts.render_declarations,
+    "packing": opcode_parts.render_packing,
+    "spaces": opcode_parts.render_state_spaces,
+    "overview": overviews.render_shapes,
+    "generations": overviews.render_generations,
+    "api": cpp.render_functions,
+    "function": cpp.render_function,
+    "kernel": cpp.render_kernel,
+    "fragments": cpp.render_fragments,
+    "memory": cpp.render_memory,
+    "strides": cpp.render_strides,
+    "elements": cpp.render_elements,
+    "since": cpp.render_targets,
+    "bits": cpp.render_bit_operations,
+    "order": orders.render_ordering,
+    "orders": orders.render_orderings,
+    "pattern": orders.render_sequence,
+    "differences": differences.render_differences,
 }

@@ -12,26 +12,26 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from lanescope import find
-from lanescope.app.guide.markdown import block, table
-from lanescope.app.hardware.evidence import summary
+from lanescope.app.guide.markdown import format_code_block, format_table
+from lanescope.app.hardware.evidence import summarize
 from lanescope.app.memory import facts as memory
-from lanescope.bits import Field
+from lanescope.bits import BitField
 from lanescope.blackwell import tmem
 from lanescope.cute import calls as cutecalls
-from lanescope.descriptor.matrix import FIELDS, WGMMA, View, inert
+from lanescope.descriptor.matrix import FIELDS, WGMMA, View, find_inert_fields
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Operand
 from lanescope.ptx.table import tmem as rows_of_tmem
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import KINDS as UMMA_KINDS
-from lanescope.reading import listed
-from lanescope.render.scaling import order
-from lanescope.render.tmem import scale_order
+from lanescope.render.scaling import render_order
+from lanescope.render.tmem import render_scale_order
 from lanescope.shared import slices
 from lanescope.shared.swizzle import BY_WIDTH, MODES, Mode
 from lanescope.shared.tiling import Tile
-from lanescope.tiles.same import as_cute
+from lanescope.tiles.cute_equivalent import find_cute_equivalent
 from lanescope.triton.gluon import triton_layout
 
 _VALUE = re.compile(r"\{\{(\w+) ?([^{}]*)\}\}")
@@ -39,13 +39,13 @@ _TABLE = re.compile(r"^@table (\S+)$", re.M)
 NAMED = {mode.name: mode for mode in MODES}
 
 
-def fill(text: str) -> str:
+def expand_values(text: str) -> str:
     """Return a page's Markdown with every value and table put in; raise LayoutError for an unknown name."""
-    text = _TABLE.sub(lambda match: _known(TABLES, match[1])(), text)
-    return _VALUE.sub(lambda match: _known(VALUES, match[1])(match[2]), text)
+    text = _TABLE.sub(lambda match: _get_row(TABLES, match[1])(), text)
+    return _VALUE.sub(lambda match: _get_row(VALUES, match[1])(match[2]), text)
 
 
-def _known(rows: dict[str, Any], name: str) -> Any:
+def _get_row(rows: dict[str, Any], name: str) -> Any:
     if name not in rows:
         raise LayoutError("bad_value", f"No value '{name}'.", f"Allowed: {', '.join(rows)}.", "guide")
     return rows[name]
@@ -54,28 +54,28 @@ def _known(rows: dict[str, Any], name: str) -> Any:
 # values ---------------------------------------------------------------------------------------------------------------
 
 
-def _operand(text: str) -> Operand:
+def _find_operand(text: str) -> Operand:
     ptx, _, letter = text.rpartition("/")
     return find(ptx).operand(letter)
 
 
-def times(text: str) -> str:
+def format_copies(text: str) -> str:
     """How often a lane or lanes hold each element of an operand."""
-    copies = _operand(text).pattern.copies
+    copies = _find_operand(text).pattern.copies
     return {1: "once", 2: "twice"}.get(copies, f"{copies} times")
 
 
-def holders(text: str) -> str:
+def format_holder_count(text: str) -> str:
     """How many lanes hold each element: "one lane"."""
-    op = _operand(text)
+    op = _find_operand(text)
     most = max(len({thread for thread, _ in op.owner(r, c)}) for r in range(op.row_count) for c in range(op.col_count))
     return "one lane" if most == 1 else f"{most} lanes"
 
 
-def who(text: str) -> str:
+def format_owner(text: str) -> str:
     """The owner of an element: "Lane 13 in a2, register 1, low half"."""
     name, _, at = text.partition(" ")
-    op = _operand(name)
+    op = _find_operand(name)
     row, col = (int(part) for part in at.split(","))
     ((lane, value),) = op.owner(row, col)
     register, bit = op.register_of(value)
@@ -83,74 +83,74 @@ def who(text: str) -> str:
     return f"Lane {lane} in {op.name}{value}, register {register}{half}"
 
 
-def holds(text: str) -> str:
+def format_lane_elements(text: str) -> str:
     """What a lane holds: "Rows 3 and 11, columns 2, 3, 10 and 11"."""
     name, _, lane = text.partition(" ")
-    op = _operand(name)
-    parts = [listed([str(n) for n in sorted(set(array[int(lane)].tolist()))]) for array in (op.rows, op.cols)]
+    op = _find_operand(name)
+    parts = [join_words([str(n) for n in sorted(set(array[int(lane)].tolist()))]) for array in (op.rows, op.cols)]
     return f"Rows {parts[0]}, columns {parts[1]}"
 
 
-def ran(part: str) -> str:
+def format_evidence(part: str) -> str:
     """How many of a part agreed with what was predicted, and where: "138 on an H100"; "forms" are all families'."""
     told: dict[int, list[str]] = {}
-    for data in catalog.evidence_files():
+    for data in catalog.load_evidence():
         rows = [
-            row for row in summary(data) if row.what == part or (part == "forms" and row.what in catalog.FAMILY_NAMES)
+            row for row in summarize(data) if row.what == part or (part == "forms" and row.what in catalog.FAMILY_NAMES)
         ]
         agreed = sum(row.agreed for row in rows)
         if agreed:
-            told.setdefault(agreed, []).append(f"an {catalog.short(data['meta']['device'])}")
+            told.setdefault(agreed, []).append(f"an {catalog.shorten_device_name(data['meta']['device'])}")
     return " and ".join(f"{agreed:,} on {' and '.join(devices)}" for agreed, devices in told.items()) or "none yet"
 
 
-def tile(text: str) -> str:
+def format_tile_fact(text: str) -> str:
     """One fact of a tile: its query as in /smem, then down (bytes from atom to atom along M or N), along (along K) or a
     CuTe unit.
     """
     query, _, fact = text.partition(" ")
-    made, _ = memory.tile_of(dict(parse_qsl(query)))
+    made, _ = memory.parse_tile(dict(parse_qsl(query)))
     return {"down": str(made.strides[0]), "along": str(made.strides[1]), **made.cute()}[fact]
 
 
-def computed(text: str) -> str:
+def evaluate_cute(text: str) -> str:
     """What an expression of CuTe's algebra gives, or CuTe's condition where it is refused."""
-    last = cutecalls.steps(text)[-1]
-    return last.error.message if last.error else f"`{cutecalls.written(last.result)}`"
+    last = cutecalls.evaluate_statements(text)[-1]
+    return last.error.message if last.error else f"`{cutecalls.format_value(last.result)}`"
 
 
-def triton(text: str) -> str:
+def format_triton_layout(text: str) -> str:
     """A layout of Gluon in other words: bases or cute, shape, then the layout: `bases 16x8 gl.NVMMA…`."""
     what, shape, layout = text.split(" ", 2)
     made = triton_layout(layout, shape.split("x"))
     if what == "cute":
-        return f"`{as_cute(made).layout}`"
+        return f"`{find_cute_equivalent(made).layout}`"
     return " · ".join(f"{name} `{[list(b) for b in bases]!s}`" for name, bases in made.linear.bases.items() if bases)
 
 
-def tensor(name: str) -> str:
+def format_tmem_size(name: str) -> str:
     """A size of tensor memory: lanes, columns or the least allocation."""
     return str({"lanes": tmem.LANES, "columns": tmem.COLUMNS, "least": tmem.LEAST_ALLOCATION}[name])
 
 
-def constant(name: str) -> str:
+def format_constant(name: str) -> str:
     """What a field of tcgen05's descriptor holds in every word."""
     return str(TCGEN05.constants[name])
 
 
 VALUES: dict[str, Callable[[str], str]] = {
-    "copies": times,
-    "holders": holders,
-    "who": who,
-    "holds": holds,
-    "ran": ran,
-    "tile": tile,
-    "computed": computed,
-    "triton": triton,
-    "tmem": tensor,
-    "tcgen05": constant,
-    "pattern": lambda text: f"`{_operand(text).pattern}`",
-    "cute": lambda text: f"`{_operand(text).cute}`",
+    "copies": format_copies,
+    "holders": format_holder_count,
+    "who": format_owner,
+    "holds": format_lane_elements,
+    "ran": format_evidence,
+    "tile": format_tile_fact,
+    "computed": evaluate_cute,
+    "triton": format_triton_layout,
+    "tmem": format_tmem_size,
+    "tcgen05": format_constant,
+    "pattern": lambda text: f"`{_find_operand(text).pattern}`",
+    "cute": lambda text: f"`{_find_operand(text).cute}`",
     "instructions": lambda family: f"{sum(not family or i.family.name == family for i in catalog.instructions()):,}",
     "variants": lambda start: str(sum(i.ptx.startswith(start) for i in catalog.instructions())),
 }
@@ -159,24 +159,24 @@ VALUES: dict[str, Callable[[str], str]] = {
 # tables ---------------------------------------------------------------------------------------------------------------
 
 
-def _bits(low: int, high: int) -> str:
+def _format_bit_range(low: int, high: int) -> str:
     return f"{low}–{high}"
 
 
-def fields() -> str:
+def render_fields() -> str:
     """The descriptor's fields."""
     rows = [
         (
-            _bits(f.low, f.high),
+            _format_bit_range(f.low, f.high),
             f"{f.title} mode" if f.name == WGMMA.coded else f.title,
             ", ".join(filter(None, (f.meaning, f"bytes div {f.unit}" if f.in_bytes else ""))),
         )
         for f in FIELDS
     ]
-    return table(("bits", "field", ""), rows)
+    return format_table(("bits", "field", ""), rows)
 
 
-def modes() -> str:
+def render_swizzle_modes() -> str:
     """The swizzle modes: width, XOR, where the pattern repeats, and the codes of descriptor and tensor map."""
 
     def xor(mode: Mode) -> str:
@@ -197,7 +197,7 @@ def modes() -> str:
         )
         for m in BY_WIDTH
     ]
-    return table(
+    return format_table(
         (
             "mode",
             "atom width",
@@ -214,48 +214,51 @@ def modes() -> str:
 KINDS = [("K", NAMED["none"]), ("K", NAMED["64B"]), ("MN", NAMED["none"]), ("MN", NAMED["64B"])]
 
 
-def _kind(major: str, mode: Mode) -> tuple[str, str]:
+def _format_modes(major: str, mode: Mode) -> tuple[str, str]:
     return ("none" if mode.chunks == 1 else "32B, 64B, 128B"), ("K" if major == "K" else "M or N")
 
 
-def _sample(major: str, mode: Mode) -> Tile:
+def _sample_tile(major: str, mode: Mode) -> Tile:
     return Tile(16, major, mode, 64, 64)
 
 
-def canonical() -> str:
+def render_canonical_layouts() -> str:
     """The four canonical layouts; W stands for the width in chunks."""
     rows = []
     for major, mode in KINDS:
-        text = _sample(major, mode).canonical()
+        text = _sample_tile(major, mode).canonical()
         text = text if mode.chunks == 1 else text.replace(str(mode.chunks), "W")
         rows.append((f"{major}-major, {'none' if mode.chunks == 1 else 'swizzled'}", f"`{text}`"))
-    return table(("", "layout"), rows)
+    return format_table(("", "layout"), rows)
 
 
-def strides() -> str:
+def render_strides() -> str:
     """What LBO and SBO mean by mode and major, and when a dense instruction reads them not."""
     rows = []
     for major, mode in KINDS:
-        words = slices.stride_words(_sample(major, mode))
-        word = _sample(major, mode).descriptor()
-        unread = inert(word, View(64 * mode.chunks, 16, 16, major)), inert(word, View(8, 16, 16, major))
+        words = slices.describe_strides(_sample_tile(major, mode))
+        word = _sample_tile(major, mode).descriptor()
+        unread = (
+            find_inert_fields(word, View(64 * mode.chunks, 16, 16, major)),
+            find_inert_fields(word, View(8, 16, 16, major)),
+        )
         cells = []
         for name in ("lbo", "sbo"):
             leads = words[name].replace(f" ({8 * mode.chunks} elements)", "").replace(" (8 elements)", "")
             never = "; not read when M or N is one atom wide" if name == "lbo" else "; not read when M or N is 8"
             cells.append("not read" if name in unread[0] else leads + (never if name in unread[1] else ""))
-        rows.append((*_kind(major, mode), *cells))
-    return table(("mode", "contiguous", "LBO leads", "SBO leads"), rows)
+        rows.append((*_format_modes(major, mode), *cells))
+    return format_table(("mode", "contiguous", "LBO leads", "SBO leads"), rows)
 
 
-def k_steps() -> str:
+def render_k_steps() -> str:
     """How far the start address moves from one K step to the next."""
     rows = []
     for major in ("K", "MN"):
         for mode in BY_WIDTH:
-            tile_ = _sample(major, mode)
+            tile_ = _sample_tile(major, mode)
             spans, steps = tile_.step() // tile_.atom[1], tile_.atom[1] // tile_.step()
-            field = slices.stride_field(tile_)
+            field = slices.get_k_stride_field(tile_)
             if spans > 1:
                 text = f"start + {spans} · {field}"
             elif spans == 1:
@@ -266,68 +269,68 @@ def k_steps() -> str:
     swizzled = [row for row in rows if row[1] != "K" and row[0] != "none"]
     rows = [row for row in rows if row not in swizzled] + [(", ".join(row[0] for row in swizzled), *swizzled[0][1:])]
     assert len({row[2] for row in swizzled}) == 1
-    return table(("mode", "contiguous", "next K step"), rows)
+    return format_table(("mode", "contiguous", "next K step"), rows)
 
 
 # tcgen05 --------------------------------------------------------------------------------------------------------------
 
 
-def formats() -> str:
+def render_formats() -> str:
     """The fields of both matrix descriptors by their bits, and the codes of the swizzle modes."""
     rows = []
     for one in TCGEN05.fields:
         old = next((f for f in FIELDS if f.name == one.name), None)
-        rows.append((one.title, _place(old) if old else "reserved, 0", _place(one)))
+        rows.append((one.title, _format_bits(old) if old else "reserved, 0", _format_bits(one)))
     for mode, code in TCGEN05.codes.items():
         old_code = str(WGMMA.codes[mode]) if mode in WGMMA.codes else "—"
         rows.append((f"swizzle {mode.name}", old_code, str(code)))
-    return table(("field or mode", "wgmma", "tcgen05"), rows)
+    return format_table(("field or mode", "wgmma", "tcgen05"), rows)
 
 
-def _place(one: Field) -> str:
-    return f"bits {_bits(one.low, one.high)}" if one.high > one.low else f"bit {one.low}"
+def _format_bits(one: BitField) -> str:
+    return f"bits {_format_bit_range(one.low, one.high)}" if one.high > one.low else f"bit {one.low}"
 
 
-def data_paths() -> str:
+def render_data_paths() -> str:
     """Layouts A to G: when, how many rows a CTA has, and where D's element lies."""
     rows = []
     for place in rows_of_tmem.PLACES:
         sparse = "" if len(place.sparse) > 1 else ", sparse A" if place.sparse[0] else ", dense A"
         maps = f"CUTLASS, {place.maps[0]} maps" if place.maps[0] else "inferred"
-        when = f"M {place.m}, {tmem.form_called(place.form)}{sparse}"
+        when = f"M {place.m}, {tmem.format_form(place.form)}{sparse}"
         rows.append((place.letter, when, str(place.rows), f"`{place.d}`", maps))
-    return table(("layout", "when", "rows of a CTA", "(lane)(column) → (row)(col)", "agrees with"), rows)
+    return format_table(("layout", "when", "rows of a CTA", "(lane)(column) → (row)(col)", "agrees with"), rows)
 
 
-def tmem_moves() -> str:
+def render_tmem_accesses() -> str:
     """The shapes of tcgen05.ld and .st."""
     rows = []
     for move in rows_of_tmem.MOVES:
-        one = tmem.access(f"tcgen05.ld.{move.shape}.x1")
+        one = tmem.parse_access(f"tcgen05.ld.{move.shape}.x1")
         sizes = (str(move.lanes), str(one.columns), str(one.registers))
         rows.append((move.shape, f"x1 to x{move.most}", *sizes, f"`{move.pattern}`"))
-    return table(
+    return format_table(
         ("shape", "counts", "lanes", "columns of x1", "registers of x1", "(thread)(register) → (lane)(column)"), rows
     )
 
 
-def scale_code() -> str:
+def render_scale_code() -> str:
     """Row-major scale factors into atoms: NumPy, PyTorch, CUDA C++."""
-    return "\n\n".join(block(code) for code in scale_order().values())
+    return "\n\n".join(format_code_block(code) for code in render_scale_order().values())
 
 
-def scale_codes() -> str:
+def render_scale_conversion() -> str:
     """Row-major float32 factors as UE8M0 in atoms."""
-    return "\n\n".join(block(code) for code in order().values())
+    return "\n\n".join(format_code_block(code) for code in render_order().values())
 
 
-def tmem_copies() -> str:
+def render_tmem_copies() -> str:
     """The shapes of tcgen05.cp."""
     rows = [(name, f"`{pattern}`") for name, pattern in rows_of_tmem.COPIES.items()]
-    return table(("shape", "(lane)(column) → (row of shared memory)(32-bit word)"), rows)
+    return format_table(("shape", "(lane)(column) → (row of shared memory)(32-bit word)"), rows)
 
 
-def idesc_fields() -> str:
+def render_idesc_fields() -> str:
     """The fields of the instruction descriptor by their bits, a column for each of its three forms."""
     forms = {row.source: row for row in UMMA_KINDS}  # one kind of each table of PTX
     names = dict.fromkeys(part.name for row in forms.values() for part in row.parts)
@@ -335,22 +338,22 @@ def idesc_fields() -> str:
     for name in names:
         found = [next((part for part in row.parts if part.name == name), None) for row in forms.values()]
         title = next(part.field.title for part in found if part)
-        rows.append((title, *(_place(part.field) if part else "—" for part in found)))
+        rows.append((title, *(_format_bits(part.field) if part else "—" for part in found)))
     heads = [", ".join(row.name for row in UMMA_KINDS if row.source == source) for source in forms]
-    return table(("field", *heads), rows)
+    return format_table(("field", *heads), rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "fields": fields,
-    "modes": modes,
-    "canonical": canonical,
-    "strides": strides,
-    "k-steps": k_steps,
-    "formats": formats,
-    "data-paths": data_paths,
-    "tmem-moves": tmem_moves,
-    "tmem-copies": tmem_copies,
-    "scale-order": scale_code,
-    "scale-codes": scale_codes,
-    "idesc-fields": idesc_fields,
+    "fields": render_fields,
+    "modes": render_swizzle_modes,
+    "canonical": render_canonical_layouts,
+    "strides": render_strides,
+    "k-steps": render_k_steps,
+    "formats": render_formats,
+    "data-paths": render_data_paths,
+    "tmem-moves": render_tmem_accesses,
+    "tmem-copies": render_tmem_copies,
+    "scale-order": render_scale_code,
+    "scale-codes": render_scale_conversion,
+    "idesc-fields": render_idesc_fields,
 }

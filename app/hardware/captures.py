@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from lanescope import find
-from lanescope.app.hardware.boxes import Map
-from lanescope.app.hardware.device import Array, Cuda, compile_text
-from lanescope.capture import fills, form
+from lanescope.app.hardware.device import Array, CudaDevice, compile_text
+from lanescope.app.hardware.tma_boxes import TensorMap
+from lanescope.capture import file_format, fills
 from lanescope.errors import LayoutError
 from lanescope.ptx import codec
-from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Instruction
-from lanescope.render.capture_header import header
+from lanescope.render.capture_header import render_header
 
 MISTAKES = 5  # that every example can plant
 BUFFER = 8 << 20
@@ -37,7 +37,7 @@ TIMED = 200  # launches that a cost is measured on
 # Each example is a whole kernel, although their main loops are alike: a reader follows it from load to store in one
 # file, and the file and line that a capture records are the kernel's own.
 @dataclass(frozen=True)
-class Example:
+class ExampleProgram:
     """One program of examples/: what its kernel takes. a, b: the shape in global memory; b_first: which index B's rows
     are; boxes: (inner, outer) of the tensor maps, of A and of B, where there are any. shared: bytes of dynamic shared
     memory; far: as many for the mistakes that read past it. mistakes: what each is, and the code that names it.
@@ -63,17 +63,17 @@ class Example:
     def outputs(self) -> int:
         return self.a[0] * self.n
 
-    def bytes(self, mistake: int) -> int:
+    def count_shared_bytes(self, mistake: int) -> int:
         """Dynamic shared memory of a launch."""
         return self.far.get(mistake, self.shared)
 
-    def text(self) -> str:
+    def render_source(self) -> str:
         """The program in one piece: its includes put in, each line under its own file and number."""
-        return "".join(_lines(f"{self.name}.cu"))
+        return "".join(_expand_lines(f"{self.name}.cu"))
 
 
 EXAMPLES = (
-    Example(
+    ExampleProgram(
         "wgmma_tma_k_major",
         "bf16",
         (64, 128),
@@ -89,7 +89,7 @@ EXAMPLES = (
         box_b=(64, 128),
         shared=2 * 8192 + 2 * 16384 + 16,
     ),
-    Example(
+    ExampleProgram(
         "wgmma_mn_major_b",
         "bf16",
         (64, 64),
@@ -107,7 +107,7 @@ EXAMPLES = (
         shared=8192 + 16384 + 16,
         far={3: 72 << 10, 4: 72 << 10},
     ),
-    Example(
+    ExampleProgram(
         "wgmma_core_matrices",
         "f16",
         (64, 64),
@@ -121,7 +121,7 @@ EXAMPLES = (
         ),
         shared=2 * 8192,
     ),
-    Example(
+    ExampleProgram(
         "ldmatrix_padded",
         "f16",
         (16, 64),
@@ -136,7 +136,7 @@ EXAMPLES = (
         threads=32,
         shared=24 * 144,
     ),
-    Example(
+    ExampleProgram(
         "wgmma_fp8_a_registers",
         "e4m3",
         (64, 256),
@@ -155,12 +155,12 @@ EXAMPLES = (
 BY_NAME = {one.name: one for one in EXAMPLES}
 
 
-def needs() -> Instruction:
+def find_newest_instruction() -> Instruction:
     """The newest instruction of the examples."""
     return find("wgmma.mma_async.m64n64k16.f32.f16.f16")
 
 
-def folder() -> Path:
+def find_examples() -> Path:
     """Where the examples lie; LayoutError where they were not installed."""
     app = Path(__file__).parents[1]
     found = next((path for path in (app / "examples", app.parent / "examples") if path.is_dir()), None)
@@ -169,26 +169,26 @@ def folder() -> Path:
     return found
 
 
-def _lines(name: str) -> Iterator[str]:
-    text = header() if name == "lanescope.cuh" else (folder() / name).read_text()
+def _expand_lines(name: str) -> Iterator[str]:
+    text = render_header() if name == "lanescope.cuh" else (find_examples() / name).read_text()
     yield f'#line 1 "{name}"\n'
     for number, line in enumerate(text.splitlines(), 1):
         included = re.fullmatch(r'#include "([\w.]+)"', line)
         if included and not line.endswith('.h"'):
-            yield from _lines(included[1])
+            yield from _expand_lines(included[1])
             yield f'#line {number + 1} "{name}"\n'
         elif line != "#pragma once":
             yield line + "\n"
 
 
-def program(example: Example, mistake: int, recorded: bool = True) -> str:
+def render_program(example: ExampleProgram, mistake: int, recorded: bool = True) -> str:
     """The text that NVRTC compiles; it refuses one whose shared memory is not what a launch is given."""
-    same = f'static_assert(SHARED_BYTES == {example.bytes(mistake)}, "what the launch is given");\n'
-    return f"#define LANESCOPE {int(recorded)}\n#define MISTAKE {mistake}\n{example.text()}{same}"
+    same = f'static_assert(SHARED_BYTES == {example.count_shared_bytes(mistake)}, "what the launch is given");\n'
+    return f"#define LANESCOPE {int(recorded)}\n#define MISTAKE {mistake}\n{example.render_source()}{same}"
 
 
 @dataclass(frozen=True)
-class Data:
+class ExampleData:
     """A and B as codes in global memory's order, and what was put in: the pass of a fill, or 0 for real data."""
 
     a: Array
@@ -196,46 +196,51 @@ class Data:
     part: int
 
 
-def filled(example: Example, part: int) -> Data:
+def make_fills(example: ExampleProgram, part: int) -> ExampleData:
     """Matrices that tell who they are."""
     a = fills.matrix(example.a, example.element, "a", part)
     b = fills.matrix(example.b, example.element, "b", part, nk=example.b_first == "n")
-    return Data(a, b, part)
+    return ExampleData(a, b, part)
 
 
-def real(example: Example) -> Data:
+def make_random(example: ExampleProgram) -> ExampleData:
     """Small whole numbers, whose products are exact."""
     rng = np.random.default_rng(17)
-    kind = f"<u{dtype(example.element).bits // 8}"
-    a, b = (codec.encode(rng.integers(-8, 9, shape), example.element).astype(kind) for shape in (example.a, example.b))
-    return Data(a, b, 0)
+    kind = f"<u{get_dtype(example.element).bits // 8}"
+    a, b = (
+        codec.encode_values(rng.integers(-8, 9, shape), example.element).astype(kind)
+        for shape in (example.a, example.b)
+    )
+    return ExampleData(a, b, 0)
 
 
-def product(example: Example, data: Data) -> Array:
+def compute_product(example: ExampleProgram, data: ExampleData) -> Array:
     """D by NumPy: float64 [m, n]."""
-    a, b = (codec.decode(codes.astype(np.uint64), example.element) for codes in (data.a, data.b))
+    a, b = (codec.decode_bits(codes.astype(np.uint64), example.element) for codes in (data.a, data.b))
     return np.asarray(a @ (b if example.b_first == "k" else b.T))
 
 
-def launch(device: Cuda, example: Example, kernel: Any, data: Data, mistake: int) -> tuple[bytes, Array]:
+def launch_kernel(
+    device: CudaDevice, example: ExampleProgram, kernel: Any, data: ExampleData, mistake: int
+) -> tuple[bytes, Array]:
     """(the capture, D) of one run."""
     cupy = device.cupy
-    buffer = cupy.asarray(form.empty(BUFFER))
+    buffer = cupy.asarray(file_format.empty(BUFFER))
     out = cupy.zeros((example.a[0], example.n), np.float32)
-    arguments, _held = _arguments(device, example, data)
-    kernel((1,), (example.threads,), (out, *arguments, buffer), shared_mem=example.bytes(mistake))
+    arguments, _held = _build_arguments(device, example, data)
+    kernel((1,), (example.threads,), (out, *arguments, buffer), shared_mem=example.count_shared_bytes(mistake))
     cupy.cuda.runtime.deviceSynchronize()
     raw = cupy.asnumpy(buffer)
-    used = int(raw[: form.HEADER_BYTES].view(form.HEADER_TYPE)["used"][0])
+    used = int(raw[: file_format.HEADER_BYTES].view(file_format.HEADER_TYPE)["used"][0])
     return raw[:used].tobytes(), cupy.asnumpy(out)
 
 
-def _arguments(device: Cuda, example: Example, data: Data) -> tuple[list[Any], list[Any]]:
+def _build_arguments(device: CudaDevice, example: ExampleProgram, data: ExampleData) -> tuple[list[Any], list[Any]]:
     """What the kernel is given for A and B, and what must live as long."""
-    return mapped(device, example, (device.cupy.asarray(data.a), device.cupy.asarray(data.b)))
+    return map_tensors(device, example, (device.cupy.asarray(data.a), device.cupy.asarray(data.b)))
 
 
-def mapped(device: Cuda, example: Example, tensors: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
+def map_tensors(device: CudaDevice, example: ExampleProgram, tensors: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
     """The same of matrices that lie in the device's memory: themselves, or their tensor maps."""
     cupy = device.cupy
     held, out = [], []
@@ -246,36 +251,36 @@ def mapped(device: Cuda, example: Example, tensors: tuple[Any, Any]) -> tuple[li
             continue
         size = tensor.dtype.itemsize
         name = "BFLOAT16" if size == 2 else "UINT8"
-        words = Map(name, tensor.shape[::-1], (tensor.shape[1] * size,), box, "128B").encoded(tensor.data.ptr)
+        words = TensorMap(name, tensor.shape[::-1], (tensor.shape[1] * size,), box, "128B").encode(tensor.data.ptr)
         if words is None:
             raise RuntimeError(f"The driver refuses the tensor map of {example.name}.")
         out.append(cupy.asarray(np.frombuffer(words, np.uint8)))
     return out, [*held, *out]
 
 
-def compiled(device: Cuda, example: Example, mistake: int, recorded: bool = True) -> Any:
+def compile_kernel(device: CudaDevice, example: ExampleProgram, mistake: int, recorded: bool = True) -> Any:
     """The kernel of one example, ready to run."""
     module = device.cupy.cuda.function.Module()
-    module.load(compile_text(program(example, mistake, recorded), device.target))
+    module.load(compile_text(render_program(example, mistake, recorded), device.target))
     kernel = module.get_function("example")
-    if example.bytes(mistake) > 48 << 10:
+    if example.count_shared_bytes(mistake) > 48 << 10:
         driver = device.cupy.cuda.driver
         driver.funcSetAttribute(
-            kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, example.bytes(mistake)
+            kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, example.count_shared_bytes(mistake)
         )
     return kernel
 
 
-def cost(device: Cuda, example: Example) -> dict[str, float]:
+def measure_cost(device: CudaDevice, example: ExampleProgram) -> dict[str, float]:
     """Microseconds a launch: compiled out, compiled in with a null buffer, and while it records."""
     cupy = device.cupy
-    data = filled(example, 1)
+    data = make_fills(example, 1)
     out = cupy.zeros((example.a[0], example.n), np.float32)
-    arguments, _held = _arguments(device, example, data)
+    arguments, _held = _build_arguments(device, example, data)
     told = {}
     for name, recorded, size in (("out", False, 0), ("null", True, 0), ("recording", True, TIMED << 20)):
-        kernel = compiled(device, example, 0, recorded)
-        buffer = cupy.asarray(form.empty(size)) if size else np.uint64(0)
+        kernel = compile_kernel(device, example, 0, recorded)
+        buffer = cupy.asarray(file_format.empty(size)) if size else np.uint64(0)
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
         for count in (10, TIMED):
             begin.record()
@@ -287,7 +292,7 @@ def cost(device: Cuda, example: Example) -> dict[str, float]:
     return told
 
 
-def shared_registers(device: Cuda) -> dict[str, int]:
+def read_shared_registers(device: CudaDevice) -> dict[str, int]:
     """The special registers about shared memory, of a block with 4096 bytes of it, and where these begin."""
     names = [f"reserved_smem_offset_{part}" for part in ("begin", "end", "cap")]
     names += ["total_smem_size", "aggr_smem_size", "dynamic_smem_size"]
@@ -303,43 +308,48 @@ def shared_registers(device: Cuda) -> dict[str, int]:
     return dict(zip([*names, "shared"], device.cupy.asnumpy(out).tolist(), strict=True))
 
 
-def record(device: Cuda, to: Path, example: Example, first: int, last: int = MISTAKES) -> None:
+def record_example(device: CudaDevice, to: Path, example: ExampleProgram, first: int, last: int = MISTAKES) -> None:
     """One example from the mistake `first` to the mistake `last`, with fills and with real data: captures, and a line
     of JSON a mistake. Stops at the first error: after one, a context runs nothing more.
     """
     for mistake in range(first, last + 1):
         row: dict[str, Any] = {"example": example.name, "mistake": mistake, "files": []}
         try:
-            _recorded(device, to, row, example)
+            _record_mistake(device, to, row, example)
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"[:600]
         with (to / "rows.txt").open("a") as file:
             file.write(json.dumps(row) + "\n")
         if "error" in row:
             return
-    costs = {example.name: cost(device, example)}
+    costs = {example.name: measure_cost(device, example)}
     (to / f"{example.name}.cost").write_text(
-        json.dumps({"device": {**device.info(), "shared": shared_registers(device)}, "microseconds": costs})
+        json.dumps({"device": {**device.info(), "shared": read_shared_registers(device)}, "microseconds": costs})
     )
 
 
-def _recorded(device: Cuda, to: Path, row: dict[str, Any], example: Example) -> None:
+def _record_mistake(device: CudaDevice, to: Path, row: dict[str, Any], example: ExampleProgram) -> None:
     mistake = row["mistake"]
-    kernel = compiled(device, example, mistake)
-    for data in (*(filled(example, n + 1) for n in range(fills.passes(example.element))), real(example)):
-        raw, d = launch(device, example, kernel, data, mistake)
+    kernel = compile_kernel(device, example, mistake)
+    for data in (
+        *(make_fills(example, n + 1) for n in range(fills.count_passes(example.element))),
+        make_random(example),
+    ):
+        raw, d = launch_kernel(device, example, kernel, data, mistake)
         kind = f"fill{data.part}" if data.part else "real"
         name = f"{example.name}-{mistake}-{kind}.lscap"
         (to / name).write_bytes(raw)
         row["files"].append(name)
         if not data.part:
-            row["d_right"] = bool(np.array_equal(d, product(example, data)))
-        told = form.read(raw)
+            row["d_right"] = bool(np.array_equal(d, compute_product(example, data)))
+        told = file_format.read(raw)
         row[kind] = {"records": len(told.records), "dropped": told.dropped, "bytes": len(raw)}
         row["windows"] = sorted({(one.window_first, len(one.window)) for one in told.records if len(one.window)})
 
 
-def together(to: Path, examples: Sequence[Example] | None = None, last: int = MISTAKES) -> list[dict[str, Any]]:
+def record_all(
+    to: Path, examples: Sequence[ExampleProgram] | None = None, last: int = MISTAKES
+) -> list[dict[str, Any]]:
     """Examples, all of them where none are given, in processes of their own, since an error ends a process's use of
     the device; each right and with the mistakes up to `last`.
     """
@@ -361,7 +371,7 @@ def together(to: Path, examples: Sequence[Example] | None = None, last: int = MI
             first = rows[-1]["mistake"] + 1
     told: dict[str, Any] = {"runs": rows, "microseconds": {}}
     for example in chosen:
-        data = real(example)
+        data = make_random(example)
         for name, codes in (("a", data.a), ("b", data.b)):
             np.save(parts / f"{example.name}-{name}.npy", codes)
     with tarfile.open(to / "captures.tar.xz", "w:xz", preset=9) as archive:  # whose files share most of their bytes
@@ -378,12 +388,12 @@ def together(to: Path, examples: Sequence[Example] | None = None, last: int = MI
 
 def main(arguments: Sequence[str]) -> int:
     if len(arguments) == 4:
-        record(Cuda(), Path(arguments[0]), BY_NAME[arguments[1]], *map(int, arguments[2:]))
+        record_example(CudaDevice(), Path(arguments[0]), BY_NAME[arguments[1]], *map(int, arguments[2:]))
         return 0
     if len(arguments) != 1:
         print("usage: python -m lanescope.app.hardware.captures FOLDER", file=sys.stderr)
         return 2
-    rows = together(Path(arguments[0]))
+    rows = record_all(Path(arguments[0]))
     for row in rows:
         print(json.dumps(row))
     told = json.loads((Path(arguments[0]) / "captures.json").read_text())

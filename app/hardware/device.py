@@ -15,15 +15,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import kernels
-from lanescope.app.hardware.whole import Staged, d_memory
+from lanescope.app.hardware import kernel_source
+from lanescope.app.hardware.whole_product import StagedProduct, allocate_d
 from lanescope.descriptor.matrix import SHARED_BEGIN
 from lanescope.errors import LayoutError
-from lanescope.product.plan import Plan
+from lanescope.product.plan import ProductPlan
 from lanescope.ptx.instruction import Instruction
 from lanescope.render import kernel_device
 from lanescope.render.kernel_host import DEFAULT_SHARED
-from lanescope.shared.banks import Access
+from lanescope.shared.banks import BankAccess
 
 Array = NDArray[Any]
 WINDOW = SHARED_BEGIN
@@ -31,7 +31,7 @@ OLDEST = 75
 
 
 @dataclass(frozen=True)
-class Product:
+class ProductJob:
     """Runs of one mma, wmma.mma or wgmma on a grid: [x] differs in A's side, [y] in B's.
 
     registers: operand → [x or y, threads, registers], `e` and the scales too, C as "c"; descriptors: a_desc, b_desc as
@@ -64,7 +64,7 @@ class Product:
         return max(x, len(self.overlay) if self.overlay is not None else 1), y
 
 
-class Device(Protocol):
+class RunDevice(Protocol):
     """What the kinds of run need: CUDA or the NumPy reference. Every method also returns the source that ran."""
 
     simulated: bool
@@ -74,11 +74,11 @@ class Device(Protocol):
         """Why this device cannot run an instruction, "" where it can."""
         ...
 
-    def product(self, job: Product) -> tuple[Array, str]:
+    def product(self, job: ProductJob) -> tuple[Array, str]:
         """D's registers [x, y, threads, kept] as unsigned words."""
         ...
 
-    def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
+    def program(self, plan: ProductPlan, staged: StagedProduct) -> tuple[Array, str]:
         """A whole product by its plan: D's memory, the bits of its elements."""
         ...
 
@@ -94,22 +94,22 @@ class Device(Protocol):
         """
         ...
 
-    def cycles(self, access: Access, offsets: Sequence[int]) -> tuple[float, str]:
+    def cycles(self, access: BankAccess, offsets: Sequence[int]) -> tuple[float, str]:
         """Clocks one access takes where many warps issue it: byte offsets a lane."""
         ...
 
 
-class Cuda:
+class CudaDevice:
     """One CUDA device through CuPy and NVRTC; compiled kernels are kept."""
 
     simulated = False
 
     def __init__(self, number: int = 0) -> None:
-        self._info = device_info(number)
+        self._info = read_device_info(number)
         import cupy
 
         self.cupy = cupy
-        self.target = target_of(self._info)
+        self.target = get_compile_target(self._info)
         cupy.cuda.Device(number).use()
         self._kernels: OrderedDict[str, Any] = OrderedDict()
 
@@ -117,22 +117,22 @@ class Cuda:
         return self._info | {"target": self.target}
 
     def supports(self, instruction: Instruction) -> str:
-        return unsupported(self.target, instruction)
+        return explain_unsupported(self.target, instruction)
 
     def preload(self, sources: Mapping[str, str], cubin: bytes) -> None:
         """Take compiled kernels: source → the kernel's name in the cubin."""
         module = self.cupy.cuda.function.Module()
         module.load(cubin)
         for source, name in sources.items():
-            self._keep(source, module.get_function(name))
+            self._keep_kernel(source, module.get_function(name))
 
-    def _keep(self, source: str, function: Any) -> Any:
+    def _keep_kernel(self, source: str, function: Any) -> Any:
         self._kernels[source] = function
         while len(self._kernels) > 512:
             self._kernels.popitem(last=False)
         return function
 
-    def _kernel(self, source: str) -> Any:
+    def _get_kernel(self, source: str) -> Any:
         if source not in self._kernels:
             self.preload({source: "k"}, compile_text(source, self.target))
         self._kernels.move_to_end(source)
@@ -143,24 +143,24 @@ class Cuda:
         driver = self.cupy.cuda.driver
         driver.funcSetAttribute(kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
 
-    def _fetch(self, array: Any) -> Array:
+    def _copy_to_host(self, array: Any) -> Array:
         out: Array = self.cupy.asnumpy(array)
         return out
 
-    def product(self, job: Product) -> tuple[Array, str]:
+    def product(self, job: ProductJob) -> tuple[Array, str]:
         cupy, i = self.cupy, job.instruction
-        source = kernels.product(i, "k", job.a_from, job.immediates)
-        kernel = self._kernel(source)
+        source = kernel_source.render_product(i, "k", job.a_from, job.immediates)
+        kernel = self._get_kernel(source)
         d = i.operands["d"]
         x, y = job.grid
         out = cupy.zeros((x, y, i.threads, job.kept), np.uint64 if d.register_bits == 64 else np.uint32)
         arguments: list[Any] = [out, np.int32(job.kept)]
-        for name in kernels.operands(i, job.a_from):
+        for name in kernel_source.list_operand_parameters(i, job.a_from):
             if name in job.descriptors:
                 arguments.append(np.uint64(job.descriptors[name]))
             else:
                 given = np.ascontiguousarray(job.registers[name])
-                wanted = x if name in kernels.ALONG_X else y
+                wanted = x if name in kernel_source.ALONG_X else y
                 arguments.append(
                     cupy.asarray(given if len(given) == wanted else np.broadcast_to(given, (wanted, *given.shape[1:])))
                 )
@@ -189,13 +189,13 @@ class Cuda:
             raise LayoutError(
                 "unsupported_here", f"A block's shared memory begins at {found} on this device.", f"Known is {WINDOW}."
             )
-        return self._fetch(out), source
+        return self._copy_to_host(out), source
 
-    def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
+    def program(self, plan: ProductPlan, staged: StagedProduct) -> tuple[Array, str]:
         cupy = self.cupy
-        source = kernel_device.device(plan, 'extern "C" ').replace(f" {kernel_device.NAME}(", " k(")
-        kernel = self._kernel(source)
-        out = cupy.asarray(d_memory(plan))
+        source = kernel_device.render_device(plan, 'extern "C" ').replace(f" {kernel_device.NAME}(", " k(")
+        kernel = self._get_kernel(source)
+        out = cupy.asarray(allocate_d(plan))
         if plan.shared_bytes > DEFAULT_SHARED:
             self._allow(kernel, plan.shared_bytes)
         kernel(
@@ -205,27 +205,27 @@ class Cuda:
             shared_mem=plan.shared_bytes,
         )
         cupy.cuda.runtime.deviceSynchronize()
-        return self._fetch(out), source
+        return self._copy_to_host(out), source
 
     def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:
         cupy, family = self.cupy, instruction.family
-        source = kernels.movement(instruction, "k")
-        kernel = self._kernel(source)
+        source = kernel_source.render_movement(instruction, "k")
+        kernel = self._get_kernel(source)
         given = cupy.asarray(np.ascontiguousarray(words, dtype=np.uint32))
         if family.moves:
             out = cupy.zeros(32, np.uint32)
             kernel((1,), (32,), (out, given))
         else:
             runs, count = len(words), instruction.operands["data"].registers
-            out = cupy.zeros((runs, 32, count) if family.loads else (runs, kernels.MOVE_WORDS), np.uint32)
+            out = cupy.zeros((runs, 32, count) if family.loads else (runs, kernel_source.MOVE_WORDS), np.uint32)
             kernel((runs,), (32,), (out, given, cupy.asarray(offsets.astype(np.uint32))))
         cupy.cuda.runtime.deviceSynchronize()
-        return self._fetch(out), source
+        return self._copy_to_host(out), source
 
     def load_store(self, instruction: Instruction, given: Array, size: int, stride: int) -> tuple[Array, str]:
         cupy = self.cupy
-        source = kernels.matrix_access(instruction, "k")
-        kernel = self._kernel(source)
+        source = kernel_source.render_matrix_access(instruction, "k")
+        kernel = self._get_kernel(source)
         (op,) = instruction.operands.values()
         runs = len(given)
         word = np.uint64 if op.register_bits == 64 else np.uint32
@@ -233,12 +233,12 @@ class Cuda:
         out = cupy.zeros((runs, 32, op.registers), word) if loads else cupy.zeros((runs, size), np.uint8)
         kernel((runs,), (32,), (out, cupy.asarray(np.ascontiguousarray(given)), np.uint64(size), np.uint32(stride)))
         cupy.cuda.runtime.deviceSynchronize()
-        return self._fetch(out), source
+        return self._copy_to_host(out), source
 
-    def chained(self, source: str, given: Array, *, threads: int, registers: int, words: int, store: bool) -> Array:
+    def run_chain(self, source: str, given: Array, *, threads: int, registers: int, words: int, store: bool) -> Array:
         """A generated load: images [runs, words] → registers [runs, threads, registers]; a store the other way."""
         cupy = self.cupy
-        kernel = self._kernel(source)
+        kernel = self._get_kernel(source)
         runs = len(given)
         out = cupy.zeros((runs, words) if store else (runs, threads, registers), np.uint32)
         kernel(
@@ -248,18 +248,18 @@ class Cuda:
             shared_mem=4 * words,
         )
         cupy.cuda.runtime.deviceSynchronize()
-        return self._fetch(out)
+        return self._copy_to_host(out)
 
-    def generated(self, source: str, given: Array, words: int, threads: int, shared: int) -> Array:
+    def run_generated(self, source: str, given: Array, words: int, threads: int, shared: int) -> Array:
         """One block of a kernel k(out, in): words in, words out; out begins as zeros."""
         cupy = self.cupy
-        kernel = self._kernel(source)
+        kernel = self._get_kernel(source)
         out = cupy.zeros(words, np.uint32)
         if shared > DEFAULT_SHARED:
             self._allow(kernel, shared)
         kernel((1,), (threads,), (out, cupy.asarray(np.ascontiguousarray(given))), shared_mem=shared)
         cupy.cuda.runtime.deviceSynchronize()
-        return self._fetch(out)
+        return self._copy_to_host(out)
 
     def box(
         self, source: str, words: bytes, *, at: Sequence[int], count: int, offset: int, size: int
@@ -268,7 +268,7 @@ class Cuda:
         address at which they begin.
         """
         cupy = self.cupy
-        kernel = self._kernel(source)
+        kernel = self._get_kernel(source)
         if size > DEFAULT_SHARED:
             self._allow(kernel, size)
         out, told = cupy.zeros(size, np.uint8), cupy.zeros(2, np.uint32)
@@ -277,15 +277,15 @@ class Cuda:
         sizes = (np.uint32(count), np.uint32(offset), np.uint32(size))
         kernel((1,), (128,), (out, held, places, *sizes, told), shared_mem=size)
         cupy.cuda.runtime.deviceSynchronize()
-        window, done = self._fetch(told).tolist()
+        window, done = self._copy_to_host(told).tolist()
         if not done:
             raise RuntimeError("A TMA load did not complete.")
-        return self._fetch(out), window
+        return self._copy_to_host(out), window
 
-    def cycles(self, access: Access, offsets: Sequence[int]) -> tuple[float, str]:
+    def cycles(self, access: BankAccess, offsets: Sequence[int]) -> tuple[float, str]:
         cupy = self.cupy
-        source = kernels.access(access.name, "k")
-        kernel = self._kernel(source)
+        source = kernel_source.render_timing_loop(access.name, "k")
+        kernel = self._get_kernel(source)
         lanes = np.zeros(32, np.uint32)
         lanes[: len(offsets)] = offsets
         if len(offsets) < 32:
@@ -296,10 +296,12 @@ class Cuda:
         repeat, best = 32, math.inf
         at = cupy.asarray(lanes)
         for _ in range(5):
-            out = cupy.zeros(2 * kernels.WARPS, np.int64)
-            kernel((1,), (32 * kernels.WARPS,), (out, at, np.int32(repeat), np.uint32(0)), shared_mem=size)
-            clocks = self._fetch(out).reshape(-1, 2)
-            took = float(clocks[:, 1].max() - clocks[:, 0].min()) / (repeat * kernels.UNROLL * kernels.WARPS)
+            out = cupy.zeros(2 * kernel_source.WARPS, np.int64)
+            kernel((1,), (32 * kernel_source.WARPS,), (out, at, np.int32(repeat), np.uint32(0)), shared_mem=size)
+            clocks = self._copy_to_host(out).reshape(-1, 2)
+            took = float(clocks[:, 1].max() - clocks[:, 0].min()) / (
+                repeat * kernel_source.UNROLL * kernel_source.WARPS
+            )
             best = min(best, took)
         return best, source
 
@@ -316,7 +318,7 @@ def compile_text(text: str, target: str) -> bytes:
         raise RuntimeError(nvrtc.getProgramLog(program)[:2000]) from None
 
 
-def devices() -> list[dict[str, str]]:
+def list_devices() -> list[dict[str, str]]:
     """Every CUDA device; LayoutError says why there is none."""
     try:
         import cupy
@@ -332,15 +334,15 @@ def devices() -> list[dict[str, str]]:
         ) from None
     if not count:
         raise LayoutError("no_device", "There is no CUDA device.", "Run this on a machine with an NVIDIA GPU.")
-    return [device_info(number) for number in range(count)]
+    return [read_device_info(number) for number in range(count)]
 
 
-def device_info(number: int = 0) -> dict[str, str]:
+def read_device_info(number: int = 0) -> dict[str, str]:
     """Name, compute capability, driver, the CUDA version it speaks and NVRTC's; LayoutError says why there is none."""
     try:
         import cupy
     except ImportError:
-        return devices()[number]
+        return list_devices()[number]
     try:
         properties = cupy.cuda.runtime.getDeviceProperties(number)
     except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -353,18 +355,18 @@ def device_info(number: int = 0) -> dict[str, str]:
     return {
         "name": properties["name"].decode(),
         "compute_capability": f"{properties['major']}.{properties['minor']}",
-        "driver": _driver(),
-        "cuda": _dotted(cupy.cuda.runtime.driverGetVersion()),
+        "driver": _read_driver_version(),
+        "cuda": _format_version(cupy.cuda.runtime.driverGetVersion()),
         "nvrtc": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
     }
 
 
-def _dotted(version: int) -> str:
+def _format_version(version: int) -> str:
     """13020 → 13.2."""
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
-def _driver() -> str:
+def _read_driver_version() -> str:
     """The kernel driver's version, as /proc tells it; empty where it does not."""
     try:
         return str(re.findall(r"\b\d{3}\.[\d.]+\b", Path("/proc/driver/nvidia/version").read_text())[0])
@@ -372,22 +374,22 @@ def _driver() -> str:
         return ""
 
 
-def target_of(info: Mapping[str, str]) -> str:
+def get_compile_target(info: Mapping[str, str]) -> str:
     """The architecture to compile for: sm_90a for Hopper, so that wgmma exists, sm_110a for tcgen05."""
-    name = architecture(info)
+    name = format_architecture(info)
     return name + "a" if name in ("sm_90", "sm_100", "sm_103", "sm_110", "sm_120") else name
 
 
-def architecture(info: Mapping[str, str]) -> str:
+def format_architecture(info: Mapping[str, str]) -> str:
     """A device's architecture as a fleet announces it: sm_90, without the letter."""
     return "sm_" + info["compute_capability"].replace(".", "")
 
 
-def unsupported(target: str, instruction: Instruction) -> str:
+def explain_unsupported(target: str, instruction: Instruction) -> str:
     """Why a target has no such instruction, "" where it has."""
     from lanescope.ptx import catalog
 
-    known = catalog.assembled(instruction).targets
+    known = catalog.get_target_support(instruction).targets
     if {target, target.rstrip("a")} & set(known):
         return ""
     return f"{instruction.ptx} does not assemble for this device's {target}; it needs one of {', '.join(known)}."

@@ -67,7 +67,7 @@ def check_part(part: str) -> None:
         raise LayoutError("unknown_part", f"No part '{part[:60]}'.", f"Allowed: {', '.join(PARTS)}.", "part")
 
 
-def meta(info: Mapping[str, str]) -> dict[str, Any]:
+def build_meta(info: Mapping[str, str]) -> dict[str, Any]:
     """What evidence says of itself: the device, the date and the methods."""
     return {
         "device": info["name"],
@@ -77,7 +77,7 @@ def meta(info: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def write(found: dict[str, Any], part: str = "") -> Path:
+def write_evidence(found: dict[str, Any], part: str = "") -> Path:
     """The evidence file of this device; one part alone replaces that part of the file, if the file is of the same
     device and software.
     """
@@ -114,7 +114,7 @@ def write(found: dict[str, Any], part: str = "") -> Path:
 
 
 @dataclass(frozen=True)
-class Row:
+class SummaryRow:
     """One line of a summary: what ran, how often, and how often it agreed; by method (agreed, judged) where there are
     methods.
     """
@@ -125,7 +125,7 @@ class Row:
     methods: dict[str, tuple[int, int]]
 
 
-def summary(found: dict[str, Any]) -> list[Row]:
+def summarize(found: dict[str, Any]) -> list[SummaryRow]:
     """A verification by family, then its other parts."""
     family_of = {i.ptx: i.family.name for i in catalog.instructions()}
     held: dict[str, list[dict[str, str]]] = {name: [] for name in catalog.FAMILY_NAMES}
@@ -136,17 +136,19 @@ def summary(found: dict[str, Any]) -> list[Row]:
         judged = {method: [told[method] for told in results if method in told] for method in ("mma", "fragment")}
         methods = {method: (texts.count("agrees"), len(texts)) for method, texts in judged.items()}
         out += (
-            [Row(name, len(results), sum(set(told.values()) == {"agrees"} for told in results), methods)]
+            [SummaryRow(name, len(results), sum(set(told.values()) == {"agrees"} for told in results), methods)]
             if results
             else []
         )
     for part in PARTS:
         rows = found.get(part, {}).values()
-        out += [Row(part, sum(row["ran"] for row in rows), sum(row["agreed"] for row in rows), {})] if rows else []
+        out += (
+            [SummaryRow(part, sum(row["ran"] for row in rows), sum(row["agreed"] for row in rows), {})] if rows else []
+        )
     return out
 
 
-def failures(found: dict[str, Any]) -> list[str]:
+def list_failures(found: dict[str, Any]) -> list[str]:
     """Every variant, descriptor case and access that did not agree."""
     out = [
         f"{key}: {method} {text}"

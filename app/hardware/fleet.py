@@ -18,10 +18,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from lanescope.app.hardware import guard, jobs
-from lanescope.app.hardware.contact import HINT, Tls, why, without_dask
-from lanescope.app.hardware.members import Among, Member, anyone, fit, members
-from lanescope.app.hardware.pool import Ledger
+from lanescope.app.hardware import jobs, pickle_guard
+from lanescope.app.hardware.connection import HINT, TlsFiles, explain_failure, explain_missing_dask
+from lanescope.app.hardware.members import Among, FleetMember, accept_any, parse_members, select_members
+from lanescope.app.hardware.pool import RunLedger
 from lanescope.errors import LayoutError
 
 Json = dict[str, Any]
@@ -30,32 +30,32 @@ CONNECT_SECONDS, RUN_SECONDS, WAITING = 3.0, 60.0, 256
 LOOK_SECONDS, GONE_SECONDS, BACK_SECONDS = 0.25, 2.0, 20.0
 
 
-class LostError(Exception):
+class WorkerLostError(Exception):
     """The worker went away before it answered."""
 
 
 @dataclass(slots=True, eq=False)
-class Waiter:
+class WaitingRun:
     """A run that waits for a place: what it asks, the workers that died of it, and which it may have."""
 
     params: Json
-    lost: list[Member]
+    lost: list[FleetMember]
     among: Among
-    place: asyncio.Future[Member]
+    place: asyncio.Future[FleetMember]
     known: bool = False
     until: float = field(default_factory=lambda: time.monotonic() + BACK_SECONDS)
 
-    def able(self) -> None:
+    def note_worker(self) -> None:
         """A worker that can run it is there."""
         self.known, self.until = True, time.monotonic() + BACK_SECONDS
 
-    def gives_up(self) -> bool:
+    def is_hopeless(self) -> bool:
         """Whether it waits no longer for a worker that can run it: at once where none ever was there, else when a nanny
         has had time to start anew the one that died.
         """
         return not (self.lost or self.known) or time.monotonic() > self.until
 
-    def refuse(self, error: LayoutError) -> None:
+    def fail(self, error: LayoutError) -> None:
         if self.lost and error.code == "no_worker":
             error = LayoutError(
                 "worker_ended",
@@ -72,23 +72,23 @@ class Fleet:
     def __init__(
         self,
         address: str,
-        tls: Tls | None = None,
-        ledger: Ledger | None = None,
+        tls: TlsFiles | None = None,
+        ledger: RunLedger | None = None,
         connect_seconds: float = CONNECT_SECONDS,
         run_seconds: float = RUN_SECONDS,
     ) -> None:
-        self.address, self.tls, self.ledger = address, tls or Tls(), ledger or Ledger()
+        self.address, self.tls, self.ledger = address, tls or TlsFiles(), ledger or RunLedger()
         self.connect_seconds, self.run_seconds = connect_seconds, run_seconds
         self.waiting, self.retries = 0, 0
-        self._queue: list[Waiter] = []
+        self._queue: list[WaitingRun] = []
         self._moved = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
         self._busy: set[str] = set()
-        self._seen: tuple[float, tuple[Member, ...]] | None = None
-        self._earlier: dict[str, tuple[float, Member]] = {}  # by name: when each was there last
+        self._seen: tuple[float, tuple[FleetMember, ...]] | None = None
+        self._earlier: dict[str, tuple[float, FleetMember]] = {}  # by name: when each was there last
         self._client: Any = None
         self._connecting: asyncio.Task[None] | None = None
-        self._looking: asyncio.Task[tuple[Member, ...]] | None = None
+        self._looking: asyncio.Task[tuple[FleetMember, ...]] | None = None
         self._gone: tuple[float, str] = (0.0, "")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -100,11 +100,11 @@ class Fleet:
         """A checked request to a worker that can run it; the future holds the answer or a LayoutError."""
         if self.waiting >= WAITING:
             raise LayoutError("busy", f"{WAITING} runs are waiting.", "Try again in a few seconds.")
-        return self.ledger.keep(request, self.start(self.run("run", request, self.run_seconds)))
+        return self.ledger.watch_run(request, self.start_coroutine(self.run("run", request, self.run_seconds)))
 
-    def members(self) -> Future[tuple[Member, ...]]:
+    def members(self) -> Future[tuple[FleetMember, ...]]:
         """Who is in the fleet now; LayoutError "no_scheduler" where nobody says."""
-        return self.start(self.look())
+        return self.start_coroutine(self.get_members())
 
     def close(self) -> None:
         """End the connection now, for good: runs that wait fail."""
@@ -117,7 +117,7 @@ class Fleet:
             loop.call_soon_threadsafe(loop.stop)
             thread.join(5)
 
-    def start(self, work: Coroutine[Any, Any, Told]) -> Future[Told]:
+    def start_coroutine(self, work: Coroutine[Any, Any, Told]) -> Future[Told]:
         """A coroutine of this fleet in its loop."""
         with self._lock:
             if self._closed:
@@ -125,12 +125,12 @@ class Fleet:
                 raise LayoutError("no_scheduler", "The connection to the fleet is closed.", "The server is ending.")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._turn, args=(self._loop,), name="fleet", daemon=True)
+                self._thread = threading.Thread(target=self._run_loop, args=(self._loop,), name="fleet", daemon=True)
                 self._thread.start()
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     @staticmethod
-    def _turn(loop: asyncio.AbstractEventLoop) -> None:
+    def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         loop.run_forever()
         for task in (left := asyncio.all_tasks(loop)):
@@ -140,19 +140,19 @@ class Fleet:
 
     # in the loop ----------------------------------------------------------------------------------------------------
 
-    async def run(self, job: str, params: Json, seconds: float, among: Among = anyone) -> Json:
+    async def run(self, job: str, params: Json, seconds: float, among: Among = accept_any) -> Json:
         """The answer to a job, of a worker that may have it; where that dies, of another, once."""
-        text = jobs.letter(job, params)
-        lost: list[Member] = []
+        text = jobs.format_job(job, params)
+        lost: list[FleetMember] = []
         self.waiting += 1
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    member = await self._free(params, lost, among)
+                    member = await self._take_member(params, lost, among)
                     try:
-                        told = await self._ask(member, text)
+                        told = await self._request_answer(member, text)
                         break
-                    except LostError:
+                    except WorkerLostError:
                         lost.append(member)
                         if len(lost) > 1:
                             names = " and ".join(one.name for one in lost)
@@ -163,64 +163,68 @@ class Fleet:
                             ) from None
                         self.retries += 1
                     finally:
-                        self._release(member)
+                        self._release_member(member)
         except TimeoutError:
             raise LayoutError(
                 "timed_out", f"The fleet gave no answer within {seconds:g} s.", "/gpu shows its queues."
             ) from None
         finally:
             self.waiting -= 1
-        return _answer(told, member, lost)
+        return _parse_answer(told, member, lost)
 
-    async def _free(self, params: Json, lost: list[Member], among: Among) -> Member:
+    async def _take_member(self, params: Json, lost: list[FleetMember], among: Among) -> FleetMember:
         """A fit member that nothing of ours runs on; it is taken. Whoever asked first is served first."""
-        waiter = Waiter(params, lost, among, asyncio.get_running_loop().create_future())
+        waiter = WaitingRun(params, lost, among, asyncio.get_running_loop().create_future())
         self._queue.append(waiter)
         self._moved.set()
         if self._serving is None or self._serving.done():
-            self._serving = asyncio.ensure_future(self._serve())
+            self._serving = asyncio.ensure_future(self._serve_waiters())
         try:
             return await waiter.place
         except asyncio.CancelledError:
             if waiter.place.done() and not waiter.place.cancelled() and not waiter.place.exception():
-                self._release(waiter.place.result())  # it was served and never came to know
+                self._release_member(waiter.place.result())  # it was served and never came to know
             raise
         finally:
             if waiter in self._queue:
                 self._queue.remove(waiter)
 
-    def _release(self, member: Member) -> None:
+    def _release_member(self, member: FleetMember) -> None:
         self._busy.discard(member.address)
         self._moved.set()
 
-    async def _serve(self) -> None:
+    async def _serve_waiters(self) -> None:
         """Give waiters their places, for as long as somebody waits."""
         while self._queue:
             self._moved.clear()
             try:
-                self._match(await self.look())
+                self._match_waiters(await self.get_members())
             except Exception as error:
-                told = error if isinstance(error, LayoutError) else self._lost(f"The fleet failed: {why(error)}.")
+                told = (
+                    error
+                    if isinstance(error, LayoutError)
+                    else self._make_no_scheduler(f"The fleet failed: {explain_failure(error)}.")
+                )
                 for waiter in self._queue:
-                    waiter.refuse(told)
+                    waiter.fail(told)
                 self._queue.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._moved.wait(), LOOK_SECONDS)
 
-    def _match(self, known: Sequence[Member]) -> None:
+    def _match_waiters(self, known: Sequence[FleetMember]) -> None:
         idle = [member for member in known if member.address not in self._busy and not member.refused]
         for waiter in list(self._queue):
             if waiter.place.done():  # it waits no longer
                 self._queue.remove(waiter)
                 continue
             try:
-                able = fit(known, waiter.params, waiter.among)
+                able = select_members(known, waiter.params, waiter.among)
             except LayoutError as error:
-                if not waiter.known and self._was_able(waiter):
-                    waiter.able()
-                if error.code != "no_worker" or waiter.gives_up():
+                if not waiter.known and self._had_worker(waiter):
+                    waiter.note_worker()
+                if error.code != "no_worker" or waiter.is_hopeless():
                     self._queue.remove(waiter)
-                    waiter.refuse(error)
+                    waiter.fail(error)
                 continue
             dead = {member.name for member in waiter.lost}
             able = [member for member in able if member.name not in dead] or able
@@ -232,16 +236,16 @@ class Fleet:
                 self._queue.remove(waiter)
                 waiter.place.set_result(found)
 
-    def _was_able(self, waiter: Waiter) -> bool:
+    def _had_worker(self, waiter: WaitingRun) -> bool:
         """Whether a worker that can run it was there a moment ago: its nanny may be starting it anew."""
         try:
-            return bool(fit([member for _, member in self._earlier.values()], waiter.params, waiter.among))
+            return bool(select_members([member for _, member in self._earlier.values()], waiter.params, waiter.among))
         except LayoutError:
             return False
 
-    async def _ask(self, member: Member, text: str) -> str:
+    async def _request_answer(self, member: FleetMember, text: str) -> str:
         """What a member answers; LostError where it goes away first."""
-        client = await self._connected()
+        client = await self._get_client()
         future = client.submit(
             jobs.perform,
             text,
@@ -250,53 +254,53 @@ class Fleet:
             allow_other_workers=False,
             resources={"gpu": 1},
         )
-        waiter = asyncio.ensure_future(_result(future))
+        waiter = asyncio.ensure_future(_get_result(future))
         try:
             while not (await asyncio.wait({waiter}, timeout=LOOK_SECONDS))[0]:
-                if all(one.address != member.address for one in await self.look()):
-                    raise LostError
+                if all(one.address != member.address for one in await self.get_members()):
+                    raise WorkerLostError
             return str(waiter.result())
-        except (LayoutError, LostError):
+        except (LayoutError, WorkerLostError):
             raise
         except (Exception, asyncio.CancelledError) as error:
             if (task := asyncio.current_task()) and task.cancelling():
                 raise
-            if client.status != "running" or _cut(error):
+            if client.status != "running" or _is_disconnect(error):
                 await self._drop()
-                raise self._lost(f"The scheduler at {self.address} went away during the run.") from None
+                raise self._make_no_scheduler(f"The scheduler at {self.address} went away during the run.") from None
             if not isinstance(error, asyncio.CancelledError):
                 raise LayoutError("worker_failed", f"{member.name}: {error}", "See the worker's log.") from None
-            raise LostError from None
+            raise WorkerLostError from None
         finally:
             waiter.cancel()
             with contextlib.suppress(Exception):
-                future.release()
+                future.release_object()
 
-    async def look(self) -> tuple[Member, ...]:
+    async def get_members(self) -> tuple[FleetMember, ...]:
         """The members as they were a moment ago; asked once, however many wait for it."""
         if self._seen and time.monotonic() - self._seen[0] <= LOOK_SECONDS:
             return self._seen[1]
         if self._looking is None or self._looking.done():
-            self._looking = asyncio.ensure_future(self._look())
+            self._looking = asyncio.ensure_future(self._fetch_members())
         return await asyncio.shield(self._looking)
 
-    async def _look(self) -> tuple[Member, ...]:
-        client = await self._connected()
+    async def _fetch_members(self) -> tuple[FleetMember, ...]:
+        client = await self._get_client()
         try:
             async with asyncio.timeout(self.connect_seconds):
                 identity = await client.scheduler.identity(n_workers=-1)
                 processing = await client.scheduler.processing(workers=None)
-            found = members(identity, processing, jobs.program(), time.time())
+            found = parse_members(identity, processing, jobs.get_program_version(), time.time())
         except Exception as error:
             await self._drop()
-            raise self._lost(self._silent(error)) from None
+            raise self._make_no_scheduler(self._explain_silence(error)) from None
         now = time.monotonic()
         self._seen = now, found
         self._earlier = {name: row for name, row in self._earlier.items() if row[0] > now - BACK_SECONDS}
         self._earlier |= {member.name: (now, member) for member in found if not member.refused}
         return found
 
-    async def _connected(self) -> Any:
+    async def _get_client(self) -> Any:
         """The client; LayoutError "no_scheduler" where no scheduler answers in time. Where one did not, it is not asked
         again for two seconds.
         """
@@ -307,7 +311,7 @@ class Fleet:
         until, reason = self._gone
         if time.monotonic() < until:
             raise LayoutError("no_scheduler", reason, HINT)
-        if reason := without_dask():
+        if reason := explain_missing_dask():
             raise LayoutError("no_scheduler", reason, "LANESCOPE_SCHEDULER is set.")
         if self._connecting is None or self._connecting.done():
             self._connecting = asyncio.ensure_future(self._connect())
@@ -317,7 +321,7 @@ class Fleet:
     async def _connect(self) -> None:
         from distributed import Client
 
-        guard.install()
+        pickle_guard.install_guard()
         client = None
         try:
             async with asyncio.timeout(self.connect_seconds + 1):
@@ -326,21 +330,24 @@ class Fleet:
                     asynchronous=True,
                     set_as_default=False,
                     timeout=self.connect_seconds,
-                    security=self.tls.security(),
+                    security=self.tls.make_security(),
                     name="lanescope",
                 )
                 self._client = await client
         except Exception as error:
-            raise self._lost(self._silent(error)) from None
+            raise self._make_no_scheduler(self._explain_silence(error)) from None
         finally:
             if client is not None and self._client is not client:
-                await _end(client)
+                await _close_client(client)
 
-    def _silent(self, error: Exception) -> str:
+    def _explain_silence(self, error: Exception) -> str:
         late = f"not within {self.connect_seconds:g} s"
-        return f"The scheduler at {self.address} does not answer: {late if _late(error) else why(error)}."
+        return (
+            f"The scheduler at {self.address} does not answer:"
+            f" {late if _is_timeout(error) else explain_failure(error)}."
+        )
 
-    def _lost(self, reason: str) -> LayoutError:
+    def _make_no_scheduler(self, reason: str) -> LayoutError:
         self._gone = time.monotonic() + GONE_SECONDS, reason
         self._seen = None
         return LayoutError("no_scheduler", reason, HINT)
@@ -348,22 +355,22 @@ class Fleet:
     async def _drop(self) -> None:
         client, self._client, self._seen = self._client, None, None
         if client is not None:
-            await _end(client)
+            await _close_client(client)
 
 
-def _cut(error: BaseException) -> bool:
+def _is_disconnect(error: BaseException) -> bool:
     """Whether the connection ended under a question, which a client learns a moment before it knows it of itself."""
     from distributed.comm.core import CommClosedError
 
     return isinstance(error, CommClosedError)
 
 
-def _late(error: BaseException) -> bool:
+def _is_timeout(error: BaseException) -> bool:
     """Whether nothing was said, rather than something else than was hoped for."""
-    return isinstance(error, TimeoutError) or (error.__cause__ is not None and _late(error.__cause__))
+    return isinstance(error, TimeoutError) or (error.__cause__ is not None and _is_timeout(error.__cause__))
 
 
-async def _end(client: Any) -> None:
+async def _close_client(client: Any) -> None:
     """Close a client. One that cannot say good-bye in time counts as closed: it would begin anew when it is collected,
     where nobody waits for it.
     """
@@ -374,11 +381,11 @@ async def _end(client: Any) -> None:
         client.status = "closed"
 
 
-async def _result(future: Any) -> Any:
+async def _get_result(future: Any) -> Any:
     return await future
 
 
-def _answer(told: str, member: Member, lost: list[Member]) -> Json:
+def _parse_answer(told: str, member: FleetMember, lost: list[FleetMember]) -> Json:
     """The result of a worker's answer, with who ran it; LayoutError where it says one."""
     try:
         found = json.loads(told)

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import lanescope
 from lanescope.app.hardware import pieces, runs
 from lanescope.errors import LayoutError
-from lanescope.reading import choice, keys, shown
+from lanescope.inputs import check_keys, parse_choice, shorten_value
 
 Json = dict[str, Any]
 LONGEST_JOB = 64 << 20
@@ -28,18 +28,18 @@ MARGIN_SECONDS = 70.0  # for a worker process that has to be started first
 
 
 @dataclass(frozen=True)
-class Kind:
+class JobKind:
     """One kind of job: what reads and checks its parameters, and the seconds it may run."""
 
     check: Callable[[Mapping[str, Any]], Json]
     seconds: float
 
 
-JOBS = {"run": Kind(runs.check, 20.0), pieces.KIND: Kind(pieces.check, 900.0)}
+JOBS = {"run": JobKind(runs.check_run, 20.0), pieces.KIND: JobKind(pieces.check_piece, 900.0)}
 
 
 @lru_cache(maxsize=1)
-def program() -> str:
+def get_program_version() -> str:
     """Which Lanescope this is: its version and a digest of the code that decides what a run says."""
     digest = hashlib.sha256()
     engine, here = Path(lanescope.__file__).parent, Path(__file__).parent
@@ -50,12 +50,12 @@ def program() -> str:
     return f"{importlib.metadata.version('lanescope')} (code {digest.hexdigest()[:10]})"
 
 
-def letter(job: str, params: Json) -> str:
+def format_job(job: str, params: Json) -> str:
     """A job as it travels."""
-    return json.dumps({"job": job, "program": program(), "params": params})
+    return json.dumps({"job": job, "program": get_program_version(), "params": params})
 
 
-def read(text: object, own: str) -> tuple[str, Json]:
+def parse_job(text: object, own: str) -> tuple[str, Json]:
     """Return (name, checked parameters) of a job that has arrived.
 
     Raise LayoutError for garbage, for a wrong parameter, and if another version of Lanescope asks.
@@ -66,19 +66,19 @@ def read(text: object, own: str) -> tuple[str, Json]:
         given = None
     if not isinstance(given, dict) or not isinstance(given.get("params"), dict):
         raise LayoutError("bad_job", "This is not a job.", "An object with job, program and params.", "job")
-    keys(given, ("job", "program", "params"))
-    name = choice(given.get("job"), "job", tuple(JOBS), "bad_job")
+    check_keys(given, ("job", "program", "params"))
+    name = parse_choice(given.get("job"), "job", tuple(JOBS), "bad_job")
     if (asking := given.get("program")) != own:
         raise LayoutError(
             "other_version",
-            f"This worker is Lanescope {own}; the job is from '{shown(asking)}'.",
+            f"This worker is Lanescope {own}; the job is from '{shorten_value(asking)}'.",
             "Install the same version on both.",
             "program",
         )
     return name, JOBS[name].check(given["params"])
 
 
-class Queue(Protocol):
+class JobQueue(Protocol):
     """What executes a checked request: a lane of app/hardware/pool.py."""
 
     def submit(self, request: Json, seconds: float | None = None) -> Future[Json]: ...
@@ -87,13 +87,13 @@ class Queue(Protocol):
 class Station:
     """What stands behind a worker: the queue of one device, and which program this is."""
 
-    def __init__(self, lane: Queue, own: str) -> None:
+    def __init__(self, lane: JobQueue, own: str) -> None:
         self.lane, self.own = lane, own
 
-    def perform(self, text: object) -> str:
+    def answer_job(self, text: object) -> str:
         """The answer to a job: {"result"} or {"error": {code, message, hint, field}}."""
         try:
-            name, params = read(text, self.own)
+            name, params = parse_job(text, self.own)
             seconds = JOBS[name].seconds
             found = self.lane.submit(params, seconds).result(seconds + MARGIN_SECONDS)
             return json.dumps({"result": found})
@@ -107,7 +107,7 @@ class Station:
 _stations: list[Station] = []
 
 
-def stand(station: Station) -> None:
+def set_station(station: Station) -> None:
     """Make a station the one of this process."""
     _stations[:] = [station]
 
@@ -116,4 +116,4 @@ def perform(text: object) -> str:
     """The one function that a scheduler may name: a job as text, answered by this process's station."""
     if not _stations:
         raise LayoutError("no_device", "This process is not a Lanescope worker.", "lanescope gpu worker starts one.")
-    return _stations[0].perform(text)
+    return _stations[0].answer_job(text)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from lanescope.app.hardware.device import architecture, unsupported
+from lanescope.app.hardware.device import explain_unsupported, format_architecture
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
-from lanescope.reading import shown
 
 Json = dict[str, Any]
 DEVICE = ("name", "compute_capability", "driver", "cuda", "nvrtc", "target")
@@ -19,7 +19,7 @@ KNOWN = {"name": r".+", "compute_capability": r"\d{1,2}\.\d", "target": r"sm_\d{
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class FleetMember:
     """One worker: its device, which Lanescope it runs, the jobs it has, and why it is not asked ("" where it is)."""
 
     name: str
@@ -34,7 +34,7 @@ class Member:
     @property
     def architecture(self) -> str:
         """sm_90; "" where the worker announced no device."""
-        return architecture(self.device) if self.device else ""
+        return format_architecture(self.device) if self.device else ""
 
     @property
     def told(self) -> str:
@@ -43,97 +43,104 @@ class Member:
         return f"{about} ({self.refused})" if self.refused else f"{about} ({self.architecture})"
 
 
-def members(identity: Json, processing: Mapping[str, Sequence[Any]], own: str, now: float) -> tuple[Member, ...]:
+def parse_members(
+    identity: Json, processing: Mapping[str, Sequence[Any]], own: str, now: float
+) -> tuple[FleetMember, ...]:
     """The workers of a scheduler's own account of itself, by name."""
     found = [
-        _member(address, told, len(processing.get(address, ())), own, now)
+        _parse_member(address, told, len(processing.get(address, ())), own, now)
         for address, told in identity["workers"].items()
     ]
     return tuple(sorted(found, key=lambda member: (member.name, member.address)))
 
 
-def _member(address: str, told: Mapping[str, Any], queue: int, own: str, now: float) -> Member:
+def _parse_member(address: str, told: Mapping[str, Any], queue: int, own: str, now: float) -> FleetMember:
     post = told.get("lanescope")
     device = post.get("device") if isinstance(post, dict) else None
     known = isinstance(device, dict) and all(
         re.fullmatch(pattern, str(device.get(key, "")), re.A) for key, pattern in KNOWN.items()
     )
-    program = shown(post.get("program", "")) if isinstance(post, dict) else ""
+    program = shorten_value(post.get("program", "")) if isinstance(post, dict) else ""
     if not known:
         refused = "no worker of Lanescope"
     elif program != own:
         refused = f"it is Lanescope {program}, this is {own}"
     elif told.get("status") != "running":
-        refused = f"it is {shown(told.get('status'))}"
+        refused = f"it is {shorten_value(told.get('status'))}"
     else:
         refused = ""
-    return Member(
-        name=shown(post.get("name", "") if known and post else told.get("name", address)),
-        host=shown(post.get("host", "") if known and post else told.get("host", "")),
+    return FleetMember(
+        name=shorten_value(post.get("name", "") if known and post else told.get("name", address)),
+        host=shorten_value(post.get("host", "") if known and post else told.get("host", "")),
         address=address,
         program=program,
-        device={key: shown(device.get(key, "")) for key in DEVICE} if known and device else {},
+        device={key: shorten_value(device.get(key, "")) for key in DEVICE} if known and device else {},
         queue=queue,
         seen_seconds=max(0.0, now - float(told.get("last_seen", now))),
         refused=refused,
     )
 
 
-def there_is(known: Sequence[Member]) -> str:
+def describe_fleet(known: Sequence[FleetMember]) -> str:
     """What a fleet has, for an error's hint."""
     return f"There is: {', '.join(member.told for member in known)}." if known else "No worker has joined it."
 
 
-Among = Callable[[Member], bool]
+Among = Callable[[FleetMember], bool]
 
 
-def anyone(_: Member) -> bool:
+def accept_any(_: FleetMember) -> bool:
     """Every member may have the run."""
     return True
 
 
-def fit(known: Sequence[Member], request: Mapping[str, Any], among: Among = anyone) -> list[Member]:
+def select_members(
+    known: Sequence[FleetMember], request: Mapping[str, Any], among: Among = accept_any
+) -> list[FleetMember]:
     """The members that can run a checked request, at least one, of those that may have it; LayoutError "no_worker" says
     what there is.
     """
     ready = [member for member in known if not member.refused and among(member)]
     wanted, named = request.get("architecture"), request.get("worker")
     if named:
-        return _some(
+        return _require_members(
             [m for m in known if m.name == named and not m.refused], f"No worker '{named}' is ready.", known, "worker"
         )
     if device := request.get("device"):
         raise LayoutError(
             "bad_device",
             f"device is {device}: which host's?",
-            f"Name the host as well: worker=host with device={device}, or worker=host:{device}. {there_is(known)}",
+            (
+                f"Name the host as well: worker=host with device={device}, or worker=host:{device}."
+                f" {describe_fleet(known)}"
+            ),
             "device",
         )
     if wanted and not (ready := [m for m in ready if m.architecture == wanted]):
-        _some([], f"No worker with {wanted} is ready.", known, "architecture")
-    able = [member for member in ready if not _lacks(member, request)]
-    reasons = [_lacks(member, request) for member in ready]
-    return _some(able, next(filter(None, reasons), "No worker is ready."), known, "instruction")
+        _require_members([], f"No worker with {wanted} is ready.", known, "architecture")
+    able = [member for member in ready if not _explain_unfit_member(member, request)]
+    reasons = [_explain_unfit_member(member, request) for member in ready]
+    return _require_members(able, next(filter(None, reasons), "No worker is ready."), known, "instruction")
 
 
-def lacks(device: Mapping[str, str], request: Mapping[str, Any]) -> str:
+def explain_unfit(device: Mapping[str, str], request: Mapping[str, Any]) -> str:
     """Why a device cannot run a checked request, "" where it can."""
     if "instruction" in request:
-        return _without(device["target"], request["instruction"])
+        return _explain_missing_instruction(device["target"], request["instruction"])
     stores = str(request.get("access", "")).startswith("stmatrix")
     return "stmatrix needs sm_90." if stores and float(device["compute_capability"]) < 9 else ""
 
 
 @lru_cache(maxsize=4096)
-def _without(target: str, ptx: str) -> str:
-    return unsupported(target, catalog.find(ptx))
+def _explain_missing_instruction(target: str, ptx: str) -> str:
+    return explain_unsupported(target, catalog.find(ptx))
 
 
-def _lacks(member: Member, request: Mapping[str, Any]) -> str:
-    return lacks(member.device, request)
+def _explain_unfit_member(member: FleetMember, request: Mapping[str, Any]) -> str:
+    return explain_unfit(member.device, request)
 
 
-def _some(found: list[Member], why: str, known: Sequence[Member], field: str) -> list[Member]:
+def _require_members(found: list[FleetMember], why: str, known: Sequence[FleetMember], field: str) -> list[FleetMember]:
     if not found:
-        raise LayoutError("no_worker", why, there_is(known), field)
+        raise LayoutError("no_worker", why, describe_fleet(known), field)
     return found

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from lanescope.app.hardware import evidence, generated, scripts, verify
-from lanescope.app.hardware.device import Cuda, Device, unsupported
+from lanescope.app.hardware import code_runs, evidence, script_runs, verification
+from lanescope.app.hardware.device import CudaDevice, RunDevice, explain_unsupported
 from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_choice, parse_integer
 from lanescope.ptx.instruction import Instruction
-from lanescope.reading import choice, keys, number
 
 Json = dict[str, Any]
 KIND = "verify"
@@ -26,7 +26,7 @@ LAST = ("programs", "chains", "code", FORMS)  # short ones fill what time is lef
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Piece:
+class VerificationPiece:
     """Cases first … first + count − 1 of a part; count is 0 for a part that runs whole."""
 
     part: str
@@ -45,74 +45,76 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class _TargetStub:
     target: str
 
     def supports(self, instruction: Instruction) -> str:
-        return unsupported(self.target, instruction)
+        return explain_unsupported(self.target, instruction)
 
 
 @lru_cache(maxsize=8)
-def pieces(target: str, part: str = "") -> tuple[Piece, ...]:
+def split_verification(target: str, part: str = "") -> tuple[VerificationPiece, ...]:
     """What a verification on an architecture is made of, the longest first."""
-    on = _Target(target)
+    on = _TargetStub(target)
     sizes = {
-        FORMS: lambda: sum(1 for _ in verify.jobs(target)),
-        "chains": lambda: len(verify.chains_of(on)),
-        "code": lambda: sum(1 for _ in generated.cases()),
-        "programs": lambda: sum(1 for _ in scripts.cases(on)),
+        FORMS: lambda: sum(1 for _ in verification.generate_jobs(target)),
+        "chains": lambda: len(verification.list_chains(on)),
+        "code": lambda: sum(1 for _ in code_runs.generate_cases()),
+        "programs": lambda: sum(1 for _ in script_runs.generate_plans(on)),
     }
-    out: list[Piece] = []
-    apart = verify.skipped(target)
+    out: list[VerificationPiece] = []
+    apart = verification.list_skipped_parts(target)
     for name in (part,) if part else (*(name for name in evidence.PARTS if name not in LAST), *LAST):
         if name in apart:
             continue
         if name not in CUT:
-            out.append(Piece(name, 0, 0))
+            out.append(VerificationPiece(name, 0, 0))
             continue
         size = sizes[name]()
-        out += [Piece(name, first, min(CUT[name], size - first)) for first in range(0, size, CUT[name])]
+        out += [VerificationPiece(name, first, min(CUT[name], size - first)) for first in range(0, size, CUT[name])]
     return tuple(out)
 
 
-def check(given: Mapping[str, Any]) -> Json:
+def check_piece(given: Mapping[str, Any]) -> Json:
     """A job's parameters, checked."""
-    keys(given, ("kind", "part", "first", "count"))
-    part = choice(given.get("part"), "part", (FORMS, *evidence.PARTS), "unknown_part")
-    choice(given.get("kind"), "kind", (KIND,), "bad_kind")
-    first, count = (number(given.get(name), name, 0, 1 << 20) for name in ("first", "count"))
+    check_keys(given, ("kind", "part", "first", "count"))
+    part = parse_choice(given.get("part"), "part", (FORMS, *evidence.PARTS), "unknown_part")
+    parse_choice(given.get("kind"), "kind", (KIND,), "bad_kind")
+    first, count = (parse_integer(given.get(name), name, 0, 1 << 20) for name in ("first", "count"))
     return {"kind": KIND, "part": part, "first": first, "count": count}
 
 
-def run(device: Device, request: Json) -> Json:
+def run_piece(device: RunDevice, request: Json) -> Json:
     """Execute a piece on a CUDA device: {"device", "found": {case: what was seen}, "seconds"}."""
-    if not isinstance(device, Cuda):
+    if not isinstance(device, CudaDevice):
         raise LayoutError("no_device", "A simulation proves nothing about hardware.", "Verify on a CUDA device.")
     begun = time.perf_counter()
     part, first = request["part"], request["first"]
-    some = slice(first, first + request["count"]) if request["count"] else verify.ALL
+    some = slice(first, first + request["count"]) if request["count"] else verification.ALL
     if part == FORMS:
-        found: Json = verify.run_jobs(device, list(verify.jobs(device.target))[some], lambda *_: None)
+        found: Json = verification.run_jobs(
+            device, list(verification.generate_jobs(device.target))[some], lambda *_: None
+        )
     else:
-        found = verify.run_part(device, part, some)
+        found = verification.run_part(device, part, some)
     took = round(time.perf_counter() - begun, 3)
     return {"kind": KIND, "device": device.info(), "found": found, "seconds": took}
 
 
 @lru_cache(maxsize=8)
-def _forms(target: str) -> tuple[str, ...]:
+def _list_forms(target: str) -> tuple[str, ...]:
     """The variants of an architecture, in the order in which pieces count them."""
-    return tuple(job.key for job in verify.jobs(target))
+    return tuple(job.key for job in verification.generate_jobs(target))
 
 
-def _whole_variants(piece: Piece, target: str, found: Json) -> bool:
+def _whole_variants(piece: VerificationPiece, target: str, found: Json) -> bool:
     """Whether a result has every variant of a piece, each with its methods."""
-    if set(found) != set(_forms(target)[piece.first : piece.first + piece.count]):
+    if set(found) != set(_list_forms(target)[piece.first : piece.first + piece.count]):
         return False
     return all(row and all(isinstance(told, str) for told in row.values()) for row in found.values())
 
 
-def _whole_part(piece: Piece, target: str, found: Json) -> bool:
+def _whole_part(piece: VerificationPiece, target: str, found: Json) -> bool:
     """Whether a result counts the runs of a piece, and of each group no more agree than ran."""
     counts = [(row.get("ran"), row.get("agreed")) for row in found.values()]
     if not all(type(ran) is type(agreed) is int and 0 <= agreed <= ran for ran, agreed in counts):
@@ -120,7 +122,7 @@ def _whole_part(piece: Piece, target: str, found: Json) -> bool:
     return not piece.count or sum(ran for ran, _ in counts) == piece.count
 
 
-def checked(piece: Piece, target: str, found: Any, worker: str = "The journal") -> Json:
+def check_result(piece: VerificationPiece, target: str, found: Any, worker: str = "The journal") -> Json:
     """What a worker found of a piece; LayoutError "worker_garbage" where it is not that piece's result."""
     judge = _whole_variants if piece.part == FORMS else _whole_part
     good = isinstance(found, dict) and all(isinstance(row, dict) for row in found.values())
@@ -134,7 +136,9 @@ def checked(piece: Piece, target: str, found: Any, worker: str = "The journal") 
     return dict(found)
 
 
-def merged(info: Mapping[str, str], found: Sequence[tuple[Piece, Json]], ran_by: Mapping[str, int]) -> Json:
+def merge_results(
+    info: Mapping[str, str], found: Sequence[tuple[VerificationPiece, Json]], ran_by: Mapping[str, int]
+) -> Json:
     """The evidence of one device from its pieces' results, as `verify.verify` gives it."""
     held = dict(sorted(found, key=lambda row: row[0]))
     results: Json = {}
@@ -145,17 +149,17 @@ def merged(info: Mapping[str, str], found: Sequence[tuple[Piece, Json]], ran_by:
             continue
         rows = parts.setdefault(piece.part, {})
         for what, row in told.items():
-            rows[what] = _sum(rows[what], row) if what in rows else dict(row)
-    about = evidence.meta(info)
+            rows[what] = _merge_counts(rows[what], row) if what in rows else dict(row)
+    about = evidence.build_meta(info)
     if ran_by:
         about["ran_by"] = dict(sorted(ran_by.items()))
     out: Json = {"meta": about, "results": dict(sorted(results.items()))}
     out |= {name: parts[name] for name in evidence.PARTS if name in parts}
-    apart = verify.skipped(info["target"])
+    apart = verification.list_skipped_parts(info["target"])
     return out | ({"skipped": apart} if apart and results else {})
 
 
-def _sum(one: Json, more: Json) -> Json:
+def _merge_counts(one: Json, more: Json) -> Json:
     out = dict(one)
     for key, value in more.items():
         out[key] = out[key] + value if key in out else value
@@ -170,12 +174,12 @@ class Contradiction:
     said: Mapping[str, str]
 
 
-def contradictions(evidence: Sequence[Mapping[str, Any]]) -> list[Contradiction]:
+def find_contradictions(evidence: Sequence[Mapping[str, Any]]) -> list[Contradiction]:
     """Every case on which one device agrees with the maps and another does not."""
     seen: dict[str, dict[str, str]] = {}
     for data in evidence:
-        for what, told in _said(data):
-            seen.setdefault(what, {})[_name(data["meta"], seen.get(what, {}))] = told
+        for what, told in _list_outcomes(data):
+            seen.setdefault(what, {})[_make_unique_name(data["meta"], seen.get(what, {}))] = told
     return [
         Contradiction(what, said)
         for what, said in seen.items()
@@ -183,12 +187,12 @@ def contradictions(evidence: Sequence[Mapping[str, Any]]) -> list[Contradiction]
     ]
 
 
-def _name(meta: Mapping[str, Any], taken: Mapping[str, str]) -> str:
+def _make_unique_name(meta: Mapping[str, Any], taken: Mapping[str, str]) -> str:
     name = str(meta["device"])
     return f"{name}, driver {meta['driver']}" if name in taken else name
 
 
-def _said(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _list_outcomes(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(case, "agrees" or what was seen instead) of one device's evidence."""
     for key, methods in data.get("results", {}).items():
         yield from ((f"{key} {method}", told) for method, told in methods.items())

@@ -29,7 +29,7 @@ LONGEST_ANSWER = 64 << 20
 NUMPY = -1  # the lane of the NumPy reference
 
 
-def command(device: int) -> list[str]:
+def build_worker_command(device: int) -> list[str]:
     """How a worker is started."""
     return [
         sys.executable,
@@ -40,7 +40,7 @@ def command(device: int) -> list[str]:
     ]
 
 
-def lane_of(request: Json) -> int:
+def find_queue_number(request: Json) -> int:
     """Which lane a checked request goes to."""
     return NUMPY if request.get("backend") == "numpy" else int(request.get("device", 0))
 
@@ -53,19 +53,19 @@ class BrokenWorkerError(Exception):
         self.code = code
 
 
-class Worker:
+class WorkerProcess:
     """One child process and its two pipes."""
 
     def __init__(self, argv: Sequence[str], start_seconds: float = START_SECONDS) -> None:
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._held = b""
         try:
-            self.hello = self._answer(time.monotonic() + start_seconds, "start", start_seconds)
+            self.hello = self._read_answer(time.monotonic() + start_seconds, "start", start_seconds)
         except BrokenWorkerError:
             self.close()
             raise
 
-    def ask(self, number: int, request: Json, seconds: float) -> Json:
+    def send_request(self, number: int, request: Json, seconds: float) -> Json:
         """The answer to one request; BrokenWorkerError where none comes in time, or another."""
         assert self.process.stdin
         try:
@@ -74,12 +74,12 @@ class Worker:
             raise BrokenWorkerError(
                 "worker_ended", f"The worker had ended with status {self.process.wait()}."
             ) from None
-        answer = self._answer(time.monotonic() + seconds, "the run", seconds)
+        answer = self._read_answer(time.monotonic() + seconds, "the run", seconds)
         if answer.get("id") != number or not isinstance(answer.get("result", answer.get("error")), dict):
             raise BrokenWorkerError("worker_garbage", "The worker answered something else than the request.")
         return answer
 
-    def _answer(self, until: float, what: str, seconds: float = START_SECONDS) -> Json:
+    def _read_answer(self, until: float, what: str, seconds: float = START_SECONDS) -> Json:
         assert self.process.stdout
         with DefaultSelector() as selector:
             selector.register(self.process.stdout, EVENT_READ)
@@ -116,7 +116,7 @@ class Worker:
 
 
 @dataclass
-class Job:
+class QueuedRun:
     """A request in the queue."""
 
     request: Json
@@ -124,7 +124,7 @@ class Job:
     future: Future[Json] = field(default_factory=Future)
 
 
-class Lane:
+class WorkerQueue:
     """The queue of one worker and the thread that serves it: a device's, or another by name. The worker starts with
     the first job.
     """
@@ -133,54 +133,54 @@ class Lane:
         self, number: int | str, argv: Callable[[Any], list[str]], job_seconds: float, most: int, start_seconds: float
     ) -> None:
         self.number, self.argv, self.job_seconds, self.start_seconds = number, argv, job_seconds, start_seconds
-        self.jobs: queue.Queue[Job | None] = queue.Queue(most)
-        self.worker: Worker | None = None
+        self.jobs: queue.Queue[QueuedRun | None] = queue.Queue(most)
+        self.worker: WorkerProcess | None = None
         self.restarts, self.asked = 0, 0
-        self.thread = threading.Thread(target=self._serve, name=f"lane-{number}", daemon=True)
+        self.thread = threading.Thread(target=self._serve_queue, name=f"lane-{number}", daemon=True)
         self.thread.start()
 
     def submit(self, request: Json, seconds: float | None = None) -> Future[Json]:
         """A request into the queue; seconds: the longest that it may run, where it is no ordinary one."""
-        job = Job(request, seconds or self.job_seconds)
+        job = QueuedRun(request, seconds or self.job_seconds)
         try:
             self.jobs.put_nowait(job)
         except queue.Full:
             raise LayoutError("busy", f"{self.jobs.maxsize} runs are waiting.", "Try again in a few seconds.") from None
         return job.future
 
-    def _serve(self) -> None:
+    def _serve_queue(self) -> None:
         while (job := self.jobs.get()) is not None:
             if not job.future.set_running_or_notify_cancel():
                 continue
             try:
-                job.future.set_result(self._run(job.request, job.seconds))
+                job.future.set_result(self._run_request(job.request, job.seconds))
             except LayoutError as error:
                 job.future.set_exception(error)
             except Exception as error:
                 job.future.set_exception(
                     LayoutError("worker_failed", f"The worker could not be used: {error}.", "See the server's log.")
                 )
-        self._drop()
+        self._drop_queue()
 
-    def _run(self, request: Json, seconds: float) -> Json:
+    def _run_request(self, request: Json, seconds: float) -> Json:
         try:
             if self.worker is None:
-                self.worker = Worker(self.argv(self.number), self.start_seconds)
+                self.worker = WorkerProcess(self.argv(self.number), self.start_seconds)
             if not self.worker.hello.get("ready"):
                 reason = str(self.worker.hello.get("reason", "The worker did not say why."))
-                self._drop()
+                self._drop_queue()
                 raise LayoutError("no_device", reason, "GET /api/v1/gpu says the same; backend numpy simulates a run.")
             if request.get("kind") == "hello":
                 return self.worker.hello
             self.asked += 1
-            answer = self.worker.ask(self.asked, request, seconds)
+            answer = self.worker.send_request(self.asked, request, seconds)
         except BrokenWorkerError as error:
-            self._drop()
+            self._drop_queue()
             self.restarts += 1
             raise LayoutError(error.code, str(error), "The next run starts a new worker.") from None
         if "error" in answer:
             if answer.get("fatal"):
-                self._drop()
+                self._drop_queue()
                 self.restarts += 1
             told = {name: str(answer["error"].get(name, "")) for name in ("code", "message", "hint", "field")}
             raise LayoutError(told["code"], told["message"], told["hint"], told["field"])
@@ -202,13 +202,13 @@ class Lane:
         self.jobs.put(None)
         self.thread.join(5)
 
-    def _drop(self) -> None:
+    def _drop_queue(self) -> None:
         if self.worker:
             self.worker.close()
             self.worker = None
 
 
-def outcome_of(done: Future[Json]) -> str:
+def classify_outcome(done: Future[Json]) -> str:
     """How a run ended: it agrees, it differs, or the code of what went wrong."""
     error = LayoutError("cancelled", "", "") if done.cancelled() else done.exception()
     if isinstance(error, LayoutError):
@@ -218,7 +218,7 @@ def outcome_of(done: Future[Json]) -> str:
     return "agrees" if done.result()["agrees"] else "differs"
 
 
-class Ledger:
+class RunLedger:
     """What ran lately and how it ended, wherever it ran; counts for /metrics."""
 
     def __init__(self) -> None:
@@ -226,14 +226,14 @@ class Ledger:
         self.counts: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 
-    def keep(self, request: Json, future: Future[Json]) -> Future[Json]:
+    def watch_run(self, request: Json, future: Future[Json]) -> Future[Json]:
         """Note a run when it ends."""
         begun = time.monotonic()
-        future.add_done_callback(lambda done: self._note(request, done, begun))
+        future.add_done_callback(lambda done: self._note_run(request, done, begun))
         return future
 
-    def _note(self, request: Json, done: Future[Json], begun: float) -> None:
-        outcome = outcome_of(done)
+    def _note_run(self, request: Json, done: Future[Json], begun: float) -> None:
+        outcome = classify_outcome(done)
         ended = {
             "kind": request["kind"],
             "what": request.get("instruction") or request.get("access", ""),
@@ -250,31 +250,31 @@ class Ledger:
             self.recent.appendleft(ended)
 
 
-class Pool:
+class WorkerPool:
     """Every device's lane, and the ledger of what they ran. Nothing is started before the first call."""
 
     def __init__(
         self,
-        argv: Callable[[int], list[str]] = command,
+        argv: Callable[[int], list[str]] = build_worker_command,
         job_seconds: float = JOB_SECONDS,
         most: int = QUEUE,
         start_seconds: float = START_SECONDS,
     ) -> None:
         self.argv, self.job_seconds, self.most, self.start_seconds = argv, job_seconds, most, start_seconds
-        self.lanes: dict[int, Lane] = {}
-        self.ledger = Ledger()
+        self.lanes: dict[int, WorkerQueue] = {}
+        self.ledger = RunLedger()
         self._lock = threading.Lock()
 
-    def lane(self, number: int) -> Lane:
+    def get_queue(self, number: int) -> WorkerQueue:
         with self._lock:
             if number not in self.lanes:
-                self.lanes[number] = Lane(number, self.argv, self.job_seconds, self.most, self.start_seconds)
+                self.lanes[number] = WorkerQueue(number, self.argv, self.job_seconds, self.most, self.start_seconds)
             return self.lanes[number]
 
     def submit(self, request: Json) -> Future[Json]:
         """A checked request into its device's queue; the future holds the answer or a LayoutError."""
-        future = self.lane(lane_of(request)).submit(request)
-        return future if request.get("kind") == "hello" else self.ledger.keep(request, future)
+        future = self.get_queue(find_queue_number(request)).submit(request)
+        return future if request.get("kind") == "hello" else self.ledger.watch_run(request, future)
 
     @property
     def waiting(self) -> int:

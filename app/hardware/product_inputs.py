@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import numbers, own
+from lanescope.app.hardware import fragment_words, user_matrices
 from lanescope.errors import LayoutError
-from lanescope.ptx.codec import bounds, scale_codes
+from lanescope.ptx.codec import get_bounds, list_scale_codes
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.metadata import Sparsity
-from lanescope.shared.swizzle import mode
+from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 
 Array = NDArray[Any]
@@ -22,7 +22,7 @@ SEED = 20261121
 
 
 @dataclass(frozen=True)
-class Inputs:
+class ProductInputs:
     """Matrices [product, rows, cols], of whole numbers unless a user gave others; stored_a is what the registers of a
     sparse A hold.
     """
@@ -34,7 +34,7 @@ class Inputs:
     metadata: Array
     scales: dict[str, Array]
 
-    def expected(self, i: Instruction) -> Array:
+    def compute_expected(self, i: Instruction) -> Array:
         """C + A·B, by NumPy, from the matrices alone: the maps have no part in it."""
         a, b = self.a.astype(np.float64), self.b.astype(np.float64)
         if i.types["a"] == "b1":
@@ -42,13 +42,13 @@ class Inputs:
             counted: Array = self.c + combine(self.a[:, :, :, None], self.b[:, None, :, :]).sum(axis=2)
             return counted
         for name, scale in self.scales.items():
-            values = numbers.decode(scale.astype(np.uint64), i.types["s"])
+            values = fragment_words.decode_bits(scale.astype(np.uint64), i.types["s"])
             spread = np.repeat(values, i.sizes["k"] // scale.shape[1], axis=1)
             a, b = (a * spread, b) if name == "scale_a" else (a, b * spread.T)
         out: Array = self.c + a @ b
         return out
 
-    def tolerance(self, i: Instruction) -> Array:
+    def compute_tolerance(self, i: Instruction) -> Array:
         """How far D may be from expected(): nothing where every sum is a whole number that the accumulator holds, else
         K + 2 roundings.
 
@@ -57,8 +57,8 @@ class Inputs:
         """
         kind = i.operands["d"].element.name
         if i.types["a"] == "b1" or kind == "s32":
-            return np.zeros(self.expected(i).shape)
-        size = replace(self, a=np.abs(self.a), b=np.abs(self.b), c=np.abs(self.c)).expected(i)
+            return np.zeros(self.compute_expected(i).shape)
+        size = replace(self, a=np.abs(self.a), b=np.abs(self.b), c=np.abs(self.c)).compute_expected(i)
         bits = min(
             {"f16": 11, "f32": 24, "f64": 53}[kind], 13 if i.operands["a"].container_bits == 8 or i.scales else 53
         )
@@ -68,7 +68,9 @@ class Inputs:
         return out
 
 
-def inputs(i: Instruction, seed: int = SEED, selector: int = 0, data: Mapping[str, Any] | None = None) -> Inputs:
+def make_random_inputs(
+    i: Instruction, seed: int = SEED, selector: int = 0, data: Mapping[str, Any] | None = None
+) -> ProductInputs:
     """Random whole numbers every type of the instruction holds exactly. selector: of a sparse A's metadata.
 
     data: matrices in place of random ones (own.check); C is then zero where it is not given.
@@ -76,27 +78,31 @@ def inputs(i: Instruction, seed: int = SEED, selector: int = 0, data: Mapping[st
     rng = np.random.default_rng(seed)
     op = i.operands["a"]
     products = i.operands["d"].extents.get("product", 1)
-    stored = rng.choice(numbers.legal_values(i.types["a"]), (products, op.row_count, op.col_count))
+    stored = rng.choice(fragment_words.list_legal_values(i.types["a"]), (products, op.row_count, op.col_count))
     words = np.zeros((1, i.threads), np.uint32)
     dense = stored
     if op.sparsity:
-        words = np.array([metadata(rng, op.sparsity, i.threads)], np.uint32)
-        columns = op.sparsity.dense_columns(op.coords["col"], words[0].tolist(), selector)
+        words = np.array([make_random_metadata(rng, op.sparsity, i.threads)], np.uint32)
+        columns = op.sparsity.list_dense_columns(op.coords["col"], words[0].tolist(), selector)
         dense = np.zeros((1, op.row_count, op.dense_col_count), dtype=stored.dtype)
         dense[0, op.rows, columns] = stored[0, op.rows, op.coords["col"]]
-    b = rng.choice(numbers.legal_values(i.types["b"]), (products, i.sizes["k"], i.sizes["n"]))
+    b = rng.choice(fragment_words.list_legal_values(i.types["b"]), (products, i.sizes["k"], i.sizes["n"]))
     c = rng.integers(-8, 9, (products, i.sizes["m"], i.sizes["n"]))
     scales = {
-        name: rng.choice(scale_codes(scale.element.name), (i.sizes["m" if name == "scale_a" else "n"], scale.blocks))
+        name: rng.choice(
+            list_scale_codes(scale.element.name), (i.sizes["m" if name == "scale_a" else "n"], scale.blocks)
+        )
         for name, scale in i.scales.items()
     }
-    random = Inputs(dense, stored, b, c, words, scales)
-    return given(i, random, data, selector) if data else random
+    random = ProductInputs(dense, stored, b, c, words, scales)
+    return replace_matrices(i, random, data, selector) if data else random
 
 
-def given(i: Instruction, random: Inputs, data: Mapping[str, Any], selector: int = 0, steps: int = 1) -> Inputs:
+def replace_matrices(
+    i: Instruction, random: ProductInputs, data: Mapping[str, Any], selector: int = 0, steps: int = 1
+) -> ProductInputs:
     """The inputs with a user's matrices in place of random ones. LayoutError where D would not hold their product."""
-    made: dict[str, Any] = {**own.matrices(i, data, steps)}
+    made: dict[str, Any] = {**user_matrices.build_matrices(i, data, steps)}
     op = i.operands["a"]
     made.setdefault("c", np.zeros_like(random.c))
     if "a" in made:
@@ -105,11 +111,11 @@ def given(i: Instruction, random: Inputs, data: Mapping[str, Any], selector: int
             made["stored_a"] = op.sparsity.compress(made["a"][0])[None]
             parts = np.split(made["a"][0], steps, axis=1)
             made["metadata"] = np.array(
-                [op.sparsity.words(part, op.rows, op.coords["col"], selector) for part in parts], np.uint32
+                [op.sparsity.pack_words(part, op.rows, op.coords["col"], selector) for part in parts], np.uint32
             )
     out = replace(random, **made)
-    wanted, kind = out.expected(i), i.operands["d"].element.name
-    low, high = bounds(kind)
+    wanted, kind = out.compute_expected(i), i.operands["d"].element.name
+    low, high = get_bounds(kind)
     if not ((wanted >= low) & (wanted <= high)).all():
         product, row, col = (int(n) for n in np.argwhere(~((wanted >= low) & (wanted <= high)))[0])
         raise LayoutError(
@@ -121,27 +127,27 @@ def given(i: Instruction, random: Inputs, data: Mapping[str, Any], selector: int
     return out
 
 
-def metadata(rng: np.random.Generator, sparsity: Sparsity, threads: int) -> list[int]:
+def make_random_metadata(rng: np.random.Generator, sparsity: Sparsity, threads: int) -> list[int]:
     """A legal 32-bit e for every thread."""
     nibbles = rng.choice(sparsity.nibbles, (threads, 8)).tolist()
     return [sum(int(nibble) << 4 * n for n, nibble in enumerate(row)) for row in nibbles]
 
 
-def pack(op: Operand, values: Array) -> Array:
+def pack_values(op: Operand, values: Array) -> Array:
     """Values [product, rows, cols] → registers, by the map."""
-    bits = numbers.encode(values, op.element.name)
-    return numbers.pack(op, np.moveaxis(bits, 0, -1) if len(op.axes) == 3 else bits[0])
+    bits = fragment_words.encode_values(values, op.element.name)
+    return fragment_words.pack(op, np.moveaxis(bits, 0, -1) if len(op.axes) == 3 else bits[0])
 
 
-def scale_words(i: Instruction, name: str, codes: Array) -> Array:
+def pack_scales(i: Instruction, name: str, codes: Array) -> Array:
     """Scale codes [row or col, block] → the 32-bit scale data of every lane, byte-id and thread-id 0."""
-    thread, byte = i.scales[name].owners()
+    thread, byte = i.scales[name].find_owners()
     words = np.zeros(32, np.uint32)
     np.bitwise_or.at(words, thread, codes.astype(np.uint32) << (8 * byte).astype(np.uint32))
     return words
 
 
-def shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array, int, int]:
+def build_shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array, int, int]:
     """(shared memory as words, A's and B's descriptor): K-major core matrices without a swizzle, A from byte 0, B
     behind it.
     """
@@ -153,11 +159,11 @@ def shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array, int,
         if matrix is None:
             continue
         rows, k = matrix.shape
-        encoded = numbers.encode(matrix, kind)
+        encoded = fragment_words.encode_values(matrix, kind)
         if bits == 1:  # eight elements a byte, the first in the low bit
             encoded = np.bitwise_or.reduce(encoded.reshape(rows, k // 8, 8) << np.arange(8, dtype=np.uint64), axis=2)
         size = max(bits // 8, 1)
-        tile = Tile(8 * size, "K", mode("none"), rows, encoded.shape[1], base=base)
+        tile = Tile(8 * size, "K", get_mode("none"), rows, encoded.shape[1], base=base)
         at = tile.address(np.arange(rows)[:, None], np.arange(encoded.shape[1])[None, :])
         for byte in range(size):
             image[at + byte] = (encoded >> np.uint64(8 * byte) & np.uint64(255)).astype(np.uint8)

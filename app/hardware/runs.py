@@ -7,18 +7,26 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lanescope.app.hardware import banks, descriptors, fragments, own, product_inputs, products, whole
-from lanescope.app.hardware.device import Device
+from lanescope.app.hardware import (
+    bank_runs,
+    descriptor_runs,
+    fragment_runs,
+    mma_runs,
+    product_inputs,
+    user_matrices,
+    whole_product,
+)
+from lanescope.app.hardware.device import RunDevice
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor
-from lanescope.descriptor.spelling import read_word
+from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
-from lanescope.product.options import read
-from lanescope.product.plan import Plan
-from lanescope.product.planning import FROM, SIDES, plan, plannable
+from lanescope.inputs import check_keys, parse_choice, parse_integer, quote_value, require_object
+from lanescope.product.options import parse_options
+from lanescope.product.plan import ProductPlan
+from lanescope.product.planning import FROM, SIDES, is_plannable, make_plan
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.reading import choice, keys, number, quoted, table
 from lanescope.shared import banks as model
 from lanescope.shared.tiling import DEFAULT_ORDER
 
@@ -37,49 +45,49 @@ FIELDS = {
 }
 
 
-def check(given: Mapping[str, Any]) -> Json:
+def check_run(given: Mapping[str, Any]) -> Json:
     """The request with every parameter validated and spelled in full; LayoutError names the wrong one. Nothing else
     ever reaches a kernel.
     """
     kind, backend = (
-        choice(given.get("kind"), "kind", KINDS, "bad_kind"),
-        choice(given.get("backend", "cuda"), "backend", BACKENDS, "bad_backend"),
+        parse_choice(given.get("kind"), "kind", KINDS, "bad_kind"),
+        parse_choice(given.get("backend", "cuda"), "backend", BACKENDS, "bad_backend"),
     )
-    keys(given, ("kind", *FIELDS[kind], "backend", "device", *PLACES))
-    device = number(given.get("device", 0), "device", 0, 63)
-    out: Json = {"kind": kind, "backend": backend, "device": device} | place(given, backend)
+    check_keys(given, ("kind", *FIELDS[kind], "backend", "device", *PLACES))
+    device = parse_integer(given.get("device", 0), "device", 0, 63)
+    out: Json = {"kind": kind, "backend": backend, "device": device} | check_placement(given, backend)
     if "worker" in out:
-        out |= _device_of(out["worker"], device)
+        out |= _name_device(out["worker"], device)
     if kind == "banks":
         return out | _check_banks(given)
-    instruction = catalog.named(given.get("instruction"), "instruction")
+    instruction = catalog.parse_instruction(given.get("instruction"), "instruction")
     out["instruction"] = instruction.ptx
     if kind == "mma":
         return out | _check_mma(given, instruction)
     if kind == "fragment":
-        operand = choice(
-            given.get("operand", fragments.operands(instruction)[0]),
+        operand = parse_choice(
+            given.get("operand", fragment_runs.list_measurable(instruction)[0]),
             "operand",
-            fragments.operands(instruction),
+            fragment_runs.list_measurable(instruction),
             "bad_operand",
         )
         return out | {"operand": operand}
-    operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
-    major = choice(given.get("major", "K"), "major", DEFAULT_ORDER, "bad_major")
+    operand = parse_choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
+    major = parse_choice(given.get("major", "K"), "major", DEFAULT_ORDER, "bad_major")
     view = desc.view(instruction, operand, major)
-    word = Descriptor(read_word(given.get("descriptor")).word)
-    descriptors.place(word, view, 0)
+    word = Descriptor(parse_word(given.get("descriptor")).word)
+    descriptor_runs.place_descriptor(word, view, 0)
     return out | {"descriptor": str(word), "operand": operand, "major": major}
 
 
-def place(given: Mapping[str, Any], backend: str) -> Json:
+def check_placement(given: Mapping[str, Any], backend: str) -> Json:
     """Where a run is to be executed, as far as it says so: an architecture, a worker of the fleet."""
     out = {}
     for name, (pattern, allowed) in PLACES.items():
         if name not in given or given[name] == "":
             continue
         if not (found := re.fullmatch(pattern, str(given[name]), re.A)):
-            raise LayoutError(f"bad_{name}", f"{name} is {quoted(given[name])}.", allowed, name)
+            raise LayoutError(f"bad_{name}", f"{name} is {quote_value(given[name])}.", allowed, name)
         out[name] = found[1]
     if out and backend == "numpy":
         raise LayoutError(
@@ -88,19 +96,19 @@ def place(given: Mapping[str, Any], backend: str) -> Json:
     return out
 
 
-def _device_of(worker: str, device: int) -> Json:
+def _name_device(worker: str, device: int) -> Json:
     """A device of a fleet by both its names: host:1 is device 1 of that host. Device 0 is what a request has that names
     none.
     """
     host, _, told = worker.partition(":")
     if told and device not in (0, int(told)):
         raise LayoutError("bad_device", f"device is {device}, worker '{worker}'.", "Name the device once.", "device")
-    device = number(told, "worker", 0, 63, "bad_worker") if told else device
+    device = parse_integer(told, "worker", 0, 63, "bad_worker") if told else device
     return {"worker": f"{host}:{device}", "device": device}
 
 
 def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
-    if not multiplies(instruction):
+    if not is_multiply(instruction):
         raise LayoutError(
             "bad_instruction",
             f"{instruction.ptx} is not a multiply instruction.",
@@ -109,65 +117,69 @@ def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
         )
     forms = instruction.family.forms
     a_from, seed = (
-        choice(given.get("a_from", "registers"), "a_from", forms, "bad_a_from"),
-        number(given.get("seed", product_inputs.SEED), "seed", 0, 2**63 - 1),
+        parse_choice(given.get("a_from", "registers"), "a_from", forms, "bad_a_from"),
+        parse_integer(given.get("seed", product_inputs.SEED), "seed", 0, 2**63 - 1),
     )
     if not set(SIDES) & set(given):
         return {"a_from": a_from, "seed": seed} | _check_data(given, instruction, None)
-    made = _plan(given, instruction)
+    made = _check_plan(given, instruction)
     return {"a_from": made.a_from, "seed": seed, **made.chosen} | _check_data(given, instruction, made)
 
 
-def _check_data(given: Mapping[str, Any], instruction: Instruction, made: Plan | None) -> Json:
+def _check_data(given: Mapping[str, Any], instruction: Instruction, made: ProductPlan | None) -> Json:
     """The matrices a user gave, checked against shape and types, and their product against D's type."""
     if "data" not in given:
         return {}
-    data = table(given["data"], "data", "Give {'a': …, 'b': …, 'c': …}: formulas, or rows of numbers.", "bad_matrix")
-    keys(data, own.OPERANDS, "data")
-    checked = own.check(instruction, data, "data.", made.steps if made else 1)
+    data = require_object(
+        given["data"], "data", "Give {'a': …, 'b': …, 'c': …}: formulas, or rows of numbers.", "bad_matrix"
+    )
+    check_keys(data, user_matrices.OPERANDS, "data")
+    checked = user_matrices.check_matrices(instruction, data, "data.", made.steps if made else 1)
     if not checked:
         return {}
     try:
-        whole.inputs(made, 0, checked) if made else product_inputs.inputs(instruction, data=checked)
+        whole_product.build_inputs(made, 0, checked) if made else product_inputs.make_random_inputs(
+            instruction, data=checked
+        )
     except LayoutError as error:
         raise error.at("data") from None
     return {"data": checked}
 
 
-def _plan(given: Mapping[str, Any], instruction: Instruction) -> Plan:
+def _check_plan(given: Mapping[str, Any], instruction: Instruction) -> ProductPlan:
     """How A and B of a whole product are stored: the options of a, b and d, and a_from where it is given."""
-    options = {side: read(given.get(side), side) for side in SIDES}
+    options = {side: parse_options(given.get(side), side) for side in SIDES}
     if "a_from" in given and instruction.family.by_descriptor:
-        told = choice(given["a_from"], "a_from", FROM, "bad_a_from")
+        told = parse_choice(given["a_from"], "a_from", FROM, "bad_a_from")
         wanted = options["a"].setdefault("from", told)
         if told != wanted:
             raise LayoutError("bad_a_from", f"a_from is '{told}', a.from '{wanted}'.", "Give one of them.", "a_from")
-    return plan(instruction, *options.values())
+    return make_plan(instruction, *options.values())
 
 
 def _check_banks(given: Mapping[str, Any]) -> Json:
-    row = model.access(given.get("access"))
+    row = model.get_access(given.get("access"))
     if "address" not in given:
         raise LayoutError("bad_address", "address is missing.", "A byte address a lane: [0, 16, …].", "address")
-    return {"access": row.name, "address": model.check(row, given.get("address"))}
+    return {"access": row.name, "address": model.check_addresses(row, given.get("address"))}
 
 
-def multiplies(instruction: Instruction) -> bool:
+def is_multiply(instruction: Instruction) -> bool:
     """Whether it is an mma of any kind: A·B + C."""
-    return plannable(instruction)
+    return is_plannable(instruction)
 
 
-def run(device: Device, request: Json) -> Json:
+def execute_run(device: RunDevice, request: Json) -> Json:
     """Execute a checked request; the answer of POST /gpu/runs. LayoutError "unsupported_here" where the device lacks
     the instruction.
     """
     begun = time.perf_counter()
     kind = request["kind"]
     if kind == "banks":
-        row = model.access(request["access"])
+        row = model.get_access(request["access"])
         if device.info()["compute_capability"] == "7.5" and row.matrices and row.stores:
             raise LayoutError("unsupported_here", "stmatrix needs sm_90.", "Choose another access.", "access")
-        found = banks.run(device, request["access"], request["address"])
+        found = bank_runs.run_banks(device, request["access"], request["address"])
     else:
         instruction = catalog.find(request["instruction"])
         reason = device.supports(instruction)
@@ -191,19 +203,19 @@ def run(device: Device, request: Json) -> Json:
     }
 
 
-def _mma(device: Device, i: Instruction, request: Json) -> Json:
+def _run_mma(device: RunDevice, i: Instruction, request: Json) -> Json:
     """One instruction over registers and plain tiles, or a whole product stored as the request says."""
     if SIDES[0] in request:
-        return products.run_plan(
-            device, plan(i, *(request[side] for side in SIDES)), request["seed"], request.get("data")
+        return mma_runs.run_plan(
+            device, make_plan(i, *(request[side] for side in SIDES)), request["seed"], request.get("data")
         )
-    return products.run(device, i, request["a_from"], request["seed"], request.get("data"))
+    return mma_runs.run_mma(device, i, request["a_from"], request["seed"], request.get("data"))
 
 
-_RUN: dict[str, Callable[[Device, Instruction, Json], Json]] = {
-    "mma": _mma,
-    "fragment": lambda device, i, r: fragments.run(device, i, r["operand"]),
-    "descriptor": lambda device, i, r: descriptors.run(
-        device, i, Descriptor(read_word(r["descriptor"]).word), r["operand"], r["major"]
+_RUN: dict[str, Callable[[RunDevice, Instruction, Json], Json]] = {
+    "mma": _run_mma,
+    "fragment": lambda device, i, r: fragment_runs.run_fragment(device, i, r["operand"]),
+    "descriptor": lambda device, i, r: descriptor_runs.run_descriptor(
+        device, i, Descriptor(parse_word(r["descriptor"]).word), r["operand"], r["major"]
     ),
 }

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware.tensor import Job, Move, Single, Tensor
+from lanescope.app.hardware.tensor_memory import CopyOperation, MoveOperation, TensorDevice, TensorJob
 from lanescope.blackwell import tmem
 from lanescope.blackwell.tmem import LANES, QUARTER
-from lanescope.descriptor.matrix import encode_as
+from lanescope.descriptor.matrix import encode_descriptor
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.tmem import COPIES, MOVES
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ProbeResult:
     """One probe: how many answers it judged, and how many are the maps'."""
 
     key: str
@@ -31,11 +31,11 @@ class Told:
     agreed: int
 
 
-def told(key: str, right: Array) -> Told:
-    return Told(key, int(right.size), int(right.sum()))
+def count_agreements(key: str, right: Array) -> ProbeResult:
+    return ProbeResult(key, int(right.size), int(right.sum()))
 
 
-def moves() -> Iterator[tuple[str, Job]]:
+def generate_moves() -> Iterator[tuple[str, TensorJob]]:
     """Every load and store. Loads: a word tells its lane and column; stores: a register tells its thread and number."""
     place = np.arange(LANES)[:, None] << 9 | np.arange(512)[None]
     for move in MOVES:
@@ -43,23 +43,23 @@ def moves() -> Iterator[tuple[str, Job]]:
             for pack in ("", "pack::16b"):
                 for verb in ("ld", "st"):
                     word = f".un{pack}" if pack and verb == "st" else f".{pack}" if pack else ""
-                    found = tmem.access(f"tcgen05.{verb}.{move.shape}.x{1 << power}{word}")
+                    found = tmem.parse_access(f"tcgen05.{verb}.{move.shape}.x{1 << power}{word}")
                     key = f"tcgen05.{verb}.{move.shape}{word}"
                     for lane in (0, 16) if move.lanes == 16 else (0,):
                         memory = (place if verb == "ld" else 0 * place)[None, None, :, : max(found.columns, 8)]
                         one = np.arange(LANES)[:, None] << 7 | np.arange(found.registers)[None]
                         code = one << 16 | (1 << 15 | one) if not pack else (2 * one + 1) << 16 | 2 * one
                         given = code[None, None] if verb == "st" else None
-                        yield key, Job(Move(found, lane), memory, np.zeros((1, 1, 4), np.uint32), given)
+                        yield key, TensorJob(MoveOperation(found, lane), memory, np.zeros((1, 1, 4), np.uint32), given)
 
 
-def judged_move(job: Job, after: Array, registers: Array) -> Array:
+def judge_move(job: TensorJob, after: Array, registers: Array) -> Array:
     """Where each word of a load came from, and each register of a store went, against the pattern."""
     one = job.operation
-    assert isinstance(one, Move)
+    assert isinstance(one, MoveOperation)
     found, packed = one.access, one.access.packed
     lane, column = found.pattern.evaluate()[:2]
-    column = tmem.split_columns(found, column)
+    column = tmem.place_columns(found, column)
     right = []
     for warp in range(LANES // QUARTER):
         threads = slice(QUARTER * warp, QUARTER * (warp + 1))
@@ -78,27 +78,29 @@ def judged_move(job: Job, after: Array, registers: Array) -> Array:
     return np.concatenate([part.ravel() for part in right])
 
 
-def copies() -> Iterator[tuple[str, Job]]:
+def generate_copies() -> Iterator[tuple[str, TensorJob]]:
     """Every copy, of one CTA and of a pair, from words that tell their place in shared memory; and the shift."""
     for ctas in (1, 2):
         words = np.arange(2048 * ctas, dtype=np.uint32).reshape(1, ctas, 2048) + 1
         for shape in COPIES:
-            found = tmem.access(f"tcgen05.cp.cta_group::{ctas}.{shape}")
-            word = encode_as(TCGEN05, {"lbo_bytes": 4096, "sbo_bytes": 128}).word
+            found = tmem.parse_access(f"tcgen05.cp.cta_group::{ctas}.{shape}")
+            word = encode_descriptor(TCGEN05, {"lbo_bytes": 4096, "sbo_bytes": 128}).word
             for lane in (0, 3) if found.of_quarters else (0,):
                 memory = np.zeros((1, ctas, LANES, 16), np.uint32)
-                yield f"tcgen05.cp.{shape}", Job(Single(found, word, lane, 4, ctas), memory, words)
+                yield f"tcgen05.cp.{shape}", TensorJob(CopyOperation(found, word, lane, 4, ctas), memory, words)
     place = np.arange(LANES * 16, dtype=np.uint32).reshape(1, 1, LANES, 16)
     yield (
         "tcgen05.shift",
-        Job(Single(tmem.access("tcgen05.shift.down"), 0, 0, 4), place, np.zeros((1, 1, 4), np.uint32)),
+        TensorJob(
+            CopyOperation(tmem.parse_access("tcgen05.shift.down"), 0, 0, 4), place, np.zeros((1, 1, 4), np.uint32)
+        ),
     )
 
 
-def judged_copy(job: Job, after: Array) -> Array:
+def judge_copy(job: TensorJob, after: Array) -> Array:
     """Every word of tensor memory after a copy or shift: the one that the map names, or what was there."""
     one = job.operation
-    assert isinstance(one, Single)
+    assert isinstance(one, CopyOperation)
     right = []
     row, word = one.access.pattern.evaluate()
     for cta in range(one.ctas):
@@ -116,10 +118,10 @@ def judged_copy(job: Job, after: Array) -> Array:
     return np.stack(right)
 
 
-def run(device: Tensor) -> Iterator[Told]:
+def run_moves(device: TensorDevice) -> Iterator[ProbeResult]:
     """Every load, store, copy and the shift."""
-    for key, job in moves():
+    for key, job in generate_moves():
         after, registers = device.tensor(job)
-        yield told(key, judged_move(job, after.astype(np.int64), registers.astype(np.int64)))
-    for key, job in copies():
-        yield told(key, judged_copy(job, device.tensor(job)[0].astype(np.int64)))
+        yield count_agreements(key, judge_move(job, after.astype(np.int64), registers.astype(np.int64)))
+    for key, job in generate_copies():
+        yield count_agreements(key, judge_copy(job, device.tensor(job)[0].astype(np.int64)))

@@ -17,22 +17,22 @@ from typing import Any
 from lanescope.errors import LayoutError
 
 
-def serve(which: str) -> int:
+def serve_requests(which: str) -> int:
     """Answer requests until standard input closes. Everything else that prints goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
     def say(content: dict[str, Any]) -> None:
-        answers.write(json.dumps(content, default=_plain) + "\n")
+        answers.write(json.dumps(content, default=_encode_value) + "\n")
         answers.flush()
 
     from lanescope.app.hardware import pieces, runs
-    from lanescope.app.hardware.device import Cuda, Device, devices
-    from lanescope.app.hardware.reference import Reference
+    from lanescope.app.hardware.device import CudaDevice, RunDevice, list_devices
+    from lanescope.app.hardware.numpy_device import NumpyDevice
 
     try:
-        known = [] if which == "numpy" else devices()
-        device: Device = Reference() if which == "numpy" else Cuda(int(which))
+        known = [] if which == "numpy" else list_devices()
+        device: RunDevice = NumpyDevice() if which == "numpy" else CudaDevice(int(which))
     except LayoutError as error:
         say({"ready": False, "reason": f"{error.message} {error.hint}"})
         return 0
@@ -40,10 +40,11 @@ def serve(which: str) -> int:
     for line in sys.stdin:
         message = json.loads(line)
         try:
-            what = pieces if message["request"]["kind"] == pieces.KIND else runs
-            say({"id": message["id"], "result": what.run(device, message["request"])})
+            request = message["request"]
+            run = pieces.run_piece if request["kind"] == pieces.KIND else runs.execute_run
+            say({"id": message["id"], "result": run(device, request)})
         except LayoutError as error:
-            say({"id": message["id"], "error": _error(error), "fatal": False})
+            say({"id": message["id"], "error": _build_error(error), "fatal": False})
         except Exception as error:
             text = f"{type(error).__name__}: {error}"[:600]
             say(
@@ -63,11 +64,11 @@ def serve(which: str) -> int:
     return 0
 
 
-def _error(error: LayoutError) -> dict[str, str]:
+def _build_error(error: LayoutError) -> dict[str, str]:
     return {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}
 
 
-def _plain(value: Any) -> Any:
+def _encode_value(value: Any) -> Any:
     """NumPy arrays as lists, whole floats as they are."""
     return value.tolist()
 
@@ -82,4 +83,4 @@ if __name__ == "__main__":
         number = int(given.device)
         os.environ["CUDA_VISIBLE_DEVICES"] = shown[number] if number < len(shown) and shown[0] else given.device
         given.device = "0"
-    raise SystemExit(serve(given.device))
+    raise SystemExit(serve_requests(given.device))

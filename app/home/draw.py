@@ -5,42 +5,42 @@ from __future__ import annotations
 from dataclasses import replace
 from html import escape
 
-from lanescope.bits import hex_word
+from lanescope.bits import format_word
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import WGMMA
-from lanescope.render.svg import svg
-from lanescope.render.view import Figure, operand_figure
+from lanescope.render.svg import render_svg
+from lanescope.render.view import PanelFigure, make_operand_figure
 
 _WIDE, _TALL, _STEP, _ROW = 16, 22, 18, 28  # a bit and the way to the next
 _PER_ROW = 16
 _ROWS, _COLS = (0, 7), (0, 7)  # of the labelled part
 
 
-def layout(ptx: str) -> str:
+def draw_layout(ptx: str) -> str:
     """A of an instruction, coloured by lane group, without labels."""
-    figure = _bare(operand_figure(catalog.find(ptx).operand("a"), cell=(15, 8.5)))
-    return svg(figure, title=f"A of {ptx} by lane group", colour="g", label="none", palette=None)
+    figure = _strip_title(make_operand_figure(catalog.find(ptx).operand("a"), cell=(15, 8.5)))
+    return render_svg(figure, title=f"A of {ptx} by lane group", colour="g", label="none", palette=None)
 
 
-def labelled(ptx: str) -> str:
+def draw_labelled(ptx: str) -> str:
     """The first rows and columns of A with the lane and the value of each element."""
-    figure = _bare(operand_figure(catalog.find(ptx).operand("a"), rows=_ROWS, cols=_COLS), numbers=16.0)
-    return svg(figure, title=f"The first rows and columns of A of {ptx}", colour="g", palette=None)
+    figure = _strip_title(make_operand_figure(catalog.find(ptx).operand("a"), rows=_ROWS, cols=_COLS), numbers=16.0)
+    return render_svg(figure, title=f"The first rows and columns of A of {ptx}", colour="g", palette=None)
 
 
-def _bare(figure: Figure, numbers: float = 0.0) -> Figure:
+def _strip_title(figure: PanelFigure, numbers: float = 0.0) -> PanelFigure:
     """A figure of one panel without the space for its title; numbers: what those of rows and columns get."""
     (panel,) = figure.panels
-    return Figure(panel.width + numbers, panel.height + numbers, (replace(panel, title="", x=numbers, y=numbers),))
+    return PanelFigure(panel.width + numbers, panel.height + numbers, (replace(panel, title="", x=numbers, y=numbers),))
 
 
-def bits(word: int) -> str:
+def draw_bits(word: int) -> str:
     """The 64 bits of a descriptor, bit 63 first, each field in its colour as in the editor."""
     fill = {bit: n for n, f in enumerate(WGMMA.fields) for bit in range(f.low, f.high + 1)}
     size = (_PER_ROW - 1) * _STEP + _WIDE, (64 // _PER_ROW - 1) * _ROW + _TALL
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" width="{size[0]}"'
-        f' height="{size[1]}" role="img" class="word"><title>{escape(f"The bits of {hex_word(word)}")}</title>'
+        f' height="{size[1]}" role="img" class="word"><title>{escape(f"The bits of {format_word(word)}")}</title>'
     ]
     for bit in range(63, -1, -1):
         row, column = divmod(63 - bit, _PER_ROW)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lanescope.app.kit.links import path_of
-from lanescope.app.kit.rows import named, product
+from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.rows import format_product_types, format_short_name
 from lanescope.ptx import catalog
 
 POPULAR = (
@@ -27,7 +27,7 @@ WORD = 0x4000004000010100
 
 
 @dataclass(frozen=True, slots=True)
-class Popular:
+class PopularInstruction:
     """An instruction that people look for: its page, its short name, and its types as a product."""
 
     path: str
@@ -36,7 +36,7 @@ class Popular:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class EvidenceCounts:
     """What was counted: in the evidence files, in the assembler's answers, in the catalogue.
 
     forms: instructions that ran, a wgmma once with A in registers and once with A in shared memory; agreed: those of
@@ -55,15 +55,15 @@ class Proof:
     waiting: int
 
 
-def popular() -> list[Popular]:
+def list_popular() -> list[PopularInstruction]:
     """The instructions people look for most."""
     found = map(catalog.find, POPULAR)
-    return [Popular(path_of(i), named(i), product(i)) for i in found]
+    return [PopularInstruction(link_instruction(i), format_short_name(i), format_product_types(i)) for i in found]
 
 
-def proof() -> Proof:
+def count_evidence() -> EvidenceCounts:
     """Everything that the page says of its evidence, counted."""
-    files = catalog.evidence_files()
+    files = catalog.load_evidence()
     seen: dict[str, list[bool]] = {}
     for told in files:
         for form, methods in told["results"].items():
@@ -72,14 +72,14 @@ def proof() -> Proof:
     read = [sum(row["ran"] for row in rows) for rows in reads]
     wrong = [sum(row["ran"] - row["agreed"] for row in rows) for rows in reads]
     every = catalog.instructions()
-    return Proof(
-        devices=tuple(catalog.short(told["meta"]["device"]) for told in files),
+    return EvidenceCounts(
+        devices=tuple(catalog.shorten_device_name(told["meta"]["device"]) for told in files),
         forms=len(seen),
         agreed=sum(map(all, seen.values())),
         descriptors=max(read, default=0),
         descriptors_agreed=max(read, default=0) - max(wrong, default=0),
         instructions=len(every),
-        assembled=sum(bool(catalog.assembled(i).targets) for i in every),
-        assembler=catalog.assembler_release(),
-        waiting=sum(not catalog.runs(i) for i in every),
+        assembled=sum(bool(catalog.get_target_support(i).targets) for i in every),
+        assembler=catalog.get_assembler_release(),
+        waiting=sum(not catalog.list_hardware_runs(i) for i in every),
     )

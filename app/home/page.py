@@ -7,26 +7,26 @@ from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.catalogue.facts import FILTERS
 from lanescope.app.home import draw, facts
-from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.page import page
-from lanescope.app.read.reading import TRIED
+from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.page import render_page
+from lanescope.app.read.text_meanings import TRIED
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
 @router.get("/")
-def home(request: Request) -> Response:
+def home_page(request: Request) -> Response:
     """The paste box and what stands behind it; an address of the catalogue, which was here once, leads there."""
     if any(name in request.query_params for name in FILTERS):
         return RedirectResponse(f"/instructions?{request.url.query}", 303)
     context = {
         "tried": TRIED,
-        "popular": facts.popular(),
-        "proof": facts.proof(),
-        "layout": draw.layout(facts.PICTURED),
-        "bits": draw.bits(facts.WORD),
-        "figure": draw.labelled(facts.PICTURED),
+        "popular": facts.list_popular(),
+        "proof": facts.count_evidence(),
+        "layout": draw.draw_layout(facts.PICTURED),
+        "bits": draw.draw_bits(facts.WORD),
+        "figure": draw.draw_labelled(facts.PICTURED),
         "word": f"{facts.WORD:#018x}",
         "pictured": facts.PICTURED,
     }
-    return page(request, "home/page.html", context)
+    return render_page(request, "home/page.html", context)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated
 
-from lanescope.app.kit.fact import Json, Says, fact
-from lanescope.app.kit.names import KindName, Word32, Word64
-from lanescope.bits import Field
+from lanescope.app.kit.enumerations import KindName, Word32, Word64
+from lanescope.app.kit.fact import Description, Json, fact
+from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
-from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.zeromask import ZeroMask
-from lanescope.descriptor.matrix import Notice
+from lanescope.descriptor.matrix import FieldNotice
 from lanescope.errors import LayoutError
-from lanescope.reading import asked, number
-from lanescope.render.idesc import code, said
+from lanescope.inputs import get_given, parse_integer
+from lanescope.render.idesc import describe_field, render_code
 
 EVIDENCE = "documented; agrees with CUTLASS (304 words); not executed on hardware"
 MASK_EVIDENCE = "documented; equals the 7 masks of PTX's examples; not executed on hardware"
@@ -28,10 +28,10 @@ class IdescField:
 
     name: str
     title: str
-    low: Annotated[int, Says(limits=BITS)]
-    high: Annotated[int, Says(limits=BITS)]
+    low: Annotated[int, Description(limits=BITS)]
+    high: Annotated[int, Description(limits=BITS)]
     encoded: int
-    says: Annotated[str, Says("A type, a size, a flag, or that the code is reserved.", ("bf16", "256"))]
+    says: Annotated[str, Description("A type, a size, a flag, or that the code is reserved.", ("bf16", "256"))]
     meaning: str
 
 
@@ -39,7 +39,7 @@ class IdescField:
 class Problem:
     """Something illegal, or to be checked: by its code, about a field, with the rule's source."""
 
-    code: Annotated[str, Says(limits={"pattern": "^[a-z0-9_]+$"})]
+    code: Annotated[str, Description(limits={"pattern": "^[a-z0-9_]+$"})]
     field: str
     message: str
     source: str
@@ -57,7 +57,7 @@ class IdescCode:
     """The word as a C++ constant, as CUTLASS makes it, and the inline PTX that takes it."""
 
     constant: str
-    cutlass: Annotated[str, Says("Empty where CUTLASS's types cannot say the word.")]
+    cutlass: Annotated[str, Description("Empty where CUTLASS's types cannot say the word.")]
     ptx: str
 
 
@@ -68,47 +68,47 @@ class InstructionDescriptor:
     word: Word32
     kind: KindName
     fields: list[IdescField]
-    reserved: Annotated[Word32, Says("The reserved bits that are set.")]
+    reserved: Annotated[Word32, Description("The reserved bits that are set.")]
     m: int
     n: int
     k: int
     types: IdescTypes
     sparse: bool
-    legal: Annotated[bool, Says("Whether it is legal in some form.")]
+    legal: Annotated[bool, Description("Whether it is legal in some form.")]
     forms: Annotated[
         dict[str, list[Problem]],
-        Says("cta_group::1, cta_group::2 and ws: what is illegal in that form alone."),
+        Description("cta_group::1, cta_group::2 and ws: what is illegal in that form alone."),
     ]
-    problems: Annotated[list[Problem], Says("What is illegal in every form.")]
+    problems: Annotated[list[Problem], Description("What is illegal in every form.")]
     warnings: list[Problem]
     code: IdescCode
     evidence: str
 
 
-def decoded(word: object, kind: object) -> InstructionDescriptor:
+def decode_idesc(word: object, kind: object) -> InstructionDescriptor:
     """GET /instruction-descriptors/{word}."""
     if not kind:
         hint = f"Allowed: {', '.join(idesc.NAMES)}. The kind stands in the opcode, not in the word."
         raise LayoutError("unknown_kind", "kind is missing.", hint, "kind")
-    return facts_of(Idesc(idesc.read(word), idesc.kind(kind)))
+    return build_idesc(IdescWord(idesc.parse_idesc_word(word), idesc.get_kind(kind)))
 
 
-def encoded(given: Json) -> InstructionDescriptor:
+def encode_idesc(given: Json) -> InstructionDescriptor:
     """POST /instruction-descriptors/encode."""
-    return facts_of(wished(given))
+    return build_idesc(parse_wish(given))
 
 
-def wished(given: Json) -> Idesc:
+def parse_wish(given: Json) -> IdescWord:
     """The word of a wish; LayoutError names the field that is illegal."""
-    row = idesc.kind(given.get("kind", "f16"))
+    row = idesc.get_kind(given.get("kind", "f16"))
     form = ""
     if any(str(given.get(name, "")).strip() for name in FORM):
-        form = idesc.form_of(asked(given, "cta_group", 1), asked(given, "ws", 0))
+        form = idesc.get_form(get_given(given, "cta_group", 1), get_given(given, "ws", 0))
     wish = {name: value for name, value in given.items() if name not in ("kind", *FORM)}
     return idesc.encode(row, wish, form)
 
 
-def facts_of(given: Idesc) -> InstructionDescriptor:
+def build_idesc(given: IdescWord) -> InstructionDescriptor:
     """Everything said of a word under its kind."""
     return InstructionDescriptor(
         word=str(given),
@@ -120,27 +120,27 @@ def facts_of(given: Idesc) -> InstructionDescriptor:
                 low=part.field.low,
                 high=part.field.high,
                 encoded=part.field.get(given.word),
-                says=said(part, given),
+                says=describe_field(part, given),
                 meaning=part.field.meaning,
             )
             for part in given.kind.parts
         ],
-        reserved=idesc.hex_word(given.reserved),
+        reserved=idesc.format_word(given.reserved),
         m=given.m,
         n=given.n,
         k=given.k,
         types=IdescTypes(**given.types),
         sparse=given.sparse,
-        legal=bool(idesc.legal_forms(given)),
-        forms={form: told(why) for form, why in idesc.forms(given).items()},
-        problems=told(idesc.problems(given)),
-        warnings=told(idesc.warnings(given)),
-        code=IdescCode(**code(given)),
+        legal=bool(idesc.find_legal_forms(given)),
+        forms={form: build_problems(why) for form, why in idesc.find_problems_by_form(given).items()},
+        problems=build_problems(idesc.find_problems(given)),
+        warnings=build_problems(idesc.find_warnings(given)),
+        code=IdescCode(**render_code(given)),
         evidence=EVIDENCE,
     )
 
 
-def told(notices: Iterable[Notice]) -> list[Problem]:
+def build_problems(notices: Iterable[FieldNotice]) -> list[Problem]:
     return [Problem(code=n.code, field=n.field, message=n.message, source=n.source) for n in notices]
 
 
@@ -152,8 +152,8 @@ class MaskField:
     """One bit field of a zero-column mask descriptor."""
 
     name: str
-    low: Annotated[int, Says(limits=BITS)]
-    high: Annotated[int, Says(limits=BITS)]
+    low: Annotated[int, Description(limits=BITS)]
+    high: Annotated[int, Description(limits=BITS)]
     value: int
     meaning: str
 
@@ -166,40 +166,40 @@ class ZeroColumns:
     m: int
     n: int
     fields: list[MaskField]
-    columns: Annotated[list[int], Says("The columns of the product whose B is zero.")]
-    first_column: Annotated[int, Says("The column of B that column 0 of the product takes: the shift.")]
-    sub_masks: Annotated[int, Says("Sub-masks that make up the mask: 1, 2 or 4.")]
+    columns: Annotated[list[int], Description("The columns of the product whose B is zero.")]
+    first_column: Annotated[int, Description("The column of B that column 0 of the product takes: the shift.")]
+    sub_masks: Annotated[int, Description("Sub-masks that make up the mask: 1, 2 or 4.")]
     problems: list[str]
     evidence: str
 
 
-def mask_of(word: object, m: object, n: object) -> ZeroColumns:
+def parse_mask(word: object, m: object, n: object) -> ZeroColumns:
     """GET /zero-column-masks/{word}."""
-    return mask_facts(ZeroMask(zeromask.read(word)), number(m, "m"), number(n, "n"))
+    return build_mask(ZeroMask(zeromask.parse_mask_word(word)), parse_integer(m, "m"), parse_integer(n, "n"))
 
 
-def mask_encoded(given: Json) -> ZeroColumns:
+def encode_mask(given: Json) -> ZeroColumns:
     """POST /zero-column-masks/encode: the fields, and m and n of the product."""
     fields = {name: value for name, value in given.items() if name not in ("m", "n")}
-    m, n = (number(given.get(name, default), name) for name, default in (("m", 128), ("n", 128)))
-    return mask_facts(zeromask.encode(fields), m, n)
+    m, n = (parse_integer(given.get(name, default), name) for name, default in (("m", 128), ("n", 128)))
+    return build_mask(zeromask.encode_mask(fields), m, n)
 
 
-def mask_facts(mask: ZeroMask, m: int, n: int) -> ZeroColumns:
+def build_mask(mask: ZeroMask, m: int, n: int) -> ZeroColumns:
     """The columns it zeroes in an M × N product of .ws."""
-    columns = mask.columns(m, n)
+    columns = mask.list_zero_columns(m, n)
     return ZeroColumns(
         word=str(mask),
         m=m,
         n=n,
-        fields=[_mask_field(mask, one) for one in zeromask.FIELDS],
+        fields=[_build_mask_field(mask, one) for one in zeromask.FIELDS],
         columns=columns,
-        first_column=mask.get("shift"),
+        first_column=mask.get_field("shift"),
         sub_masks=zeromask.SUBMASKS[m],
-        problems=mask.problems(m),
+        problems=mask.find_problems(m),
         evidence=MASK_EVIDENCE,
     )
 
 
-def _mask_field(mask: ZeroMask, one: Field) -> MaskField:
+def _build_mask_field(mask: ZeroMask, one: BitField) -> MaskField:
     return MaskField(name=one.name, low=one.low, high=one.high, value=one.get(mask.word), meaning=one.meaning)

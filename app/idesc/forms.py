@@ -7,59 +7,61 @@ from urllib.parse import urlencode
 
 from lanescope.app.idesc import facts
 from lanescope.app.kit.fact import Json
-from lanescope.bits import Field
+from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
-from lanescope.blackwell.idesc import CALLED, Idesc
-from lanescope.blackwell.kind import Kind, Part
+from lanescope.blackwell.idesc import CALLED, IdescWord
+from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.ptx.table.kinds import KINDS
-from lanescope.reading import listed
 
-DEFAULT = Idesc(0x08400490, idesc.kind("f16"))
-DEFAULT_MASK = zeromask.encode({"non_zero_mask": 1, "skip_span": 2, "use_span": 3})
+DEFAULT = IdescWord(0x08400490, idesc.get_kind("f16"))
+DEFAULT_MASK = zeromask.encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3})
 FILLS = 8
 SIDE = 32  # columns of the mask's grid
 
 
-def address(given: Idesc) -> str:
+def link_idesc(given: IdescWord) -> str:
     """The page of a word."""
     return f"/idesc/{given}?{urlencode({'kind': given.kind.name})}"
 
 
-def context(given: Idesc, wish: Json | None = None) -> dict[str, Any]:
+def build_context(given: IdescWord, wish: Json | None = None) -> dict[str, Any]:
     """Everything the page shows of a word; wish: what the form was sent with, where it is not the word's own."""
-    told = facts.facts_of(given)
+    told = facts.build_idesc(given)
     return {
         "told": told,
-        "title": title(given),
+        "title": format_title(given),
         "issued": [CALLED[form] for form, why in told.forms.items() if not why] if not told.problems else [],
         "called": CALLED,
-        "bits": bits(given),
-        "fields": list(zip(told.fields, fills(given.kind), strict=True))[::-1],
-        "kinds": [{"name": row.name, "href": address(moved(given, row)), "on": row is given.kind} for row in KINDS],
+        "bits": list_bits(given),
+        "fields": list(zip(told.fields, number_fills(given.kind), strict=True))[::-1],
+        "kinds": [
+            {"name": row.name, "href": link_idesc(convert_kind(given, row)), "on": row is given.kind} for row in KINDS
+        ],
         "kind_names": idesc.NAMES,
-        "asked": asked(given, wish),
-        "others": others(given),
+        "asked": build_form_fields(given, wish),
+        "others": list_other_kinds(given),
         "error": None,
     }
 
 
-def title(given: Idesc) -> str:
+def format_title(given: IdescWord) -> str:
     """The product in a line: `f32 += bf16 × bf16, 128 × 256 × 16`."""
     types = given.types
     sparse = ", A sparse" if given.sparse else ""
     return f"{types['d']} += {types['a']} × {types['b']}, M {given.m} × N {given.n} × K {given.k}{sparse}"
 
 
-def fills(row: Kind) -> list[int]:
+def number_fills(row: MmaKind) -> list[int]:
     """A fill for each part; neighbours differ."""
     return [n % FILLS for n in range(len(row.parts))]
 
 
-def bits(given: Idesc) -> list[dict[str, Any]]:
+def list_bits(given: IdescWord) -> list[dict[str, Any]]:
     """The 32 bits, highest first, each with its field and the word in which it is the other way."""
-    fill = {part.name: n for part, n in zip(given.kind.parts, fills(given.kind), strict=True)}
+    fill = {part.name: n for part, n in zip(given.kind.parts, number_fills(given.kind), strict=True)}
     out = []
     for at in range(31, -1, -1):
         part = next((p for p in given.kind.parts if p.field.low <= at <= p.field.high), None)
@@ -69,20 +71,20 @@ def bits(given: Idesc) -> list[dict[str, Any]]:
                 "value": given.word >> at & 1,
                 "title": part.field.title if part else "reserved",
                 "fill": fill[part.name] if part else None,
-                "href": address(Idesc(given.word ^ 1 << at, given.kind)),
+                "href": link_idesc(IdescWord(given.word ^ 1 << at, given.kind)),
             }
         )
     return out
 
 
-def moved(given: Idesc, row: Kind) -> Idesc:
+def convert_kind(given: IdescWord, row: MmaKind) -> IdescWord:
     """The same wish in another kind, as far as that kind can say it: types its first, sizes the nearest legal."""
     if row is given.kind:
         return given
     same = {}
     for part in row.parts:
-        if given.kind.has(part.name):
-            text = given.said(part.name)
+        if given.kind.has_field(part.name):
+            text = given.format_field(part.name)
             if part.name in ("m", "n") or text in part.codes:
                 same[part.name] = text
     if len({"a", "b"} & set(same)) == 1:
@@ -90,20 +92,20 @@ def moved(given: Idesc, row: Kind) -> Idesc:
     for size in ({}, {"n": "128"}, {"m": "128", "n": "128"}, {"m": "256", "n": "128"}):
         for flags in ({}, {"transpose_a": 0, "transpose_b": 0, "max_shift": "0"}):
             try:
-                return idesc.encode(row, {**same, **size, **{n: v for n, v in flags.items() if row.has(n)}})
+                return idesc.encode(row, {**same, **size, **{n: v for n, v in flags.items() if row.has_field(n)}})
             except LayoutError:
                 continue
     return idesc.encode(row, {"m": 128, "n": 128})
 
 
-def asked(given: Idesc, wish: Json | None) -> list[dict[str, Any]]:
+def build_form_fields(given: IdescWord, wish: Json | None) -> list[dict[str, Any]]:
     """The fields of the form: what may be chosen, and what the word (or what was sent) says."""
     out = []
     for part in sorted(given.kind.parts, key=lambda part: ORDER.index(part.name)):
         if part.codes and len(part.codes) == 1:
             continue
-        value = str((wish or {}).get(part.name, part.said(given.word)))
-        out.append({"name": part.name, "title": part.field.title, "value": value, "choices": _choices(part)})
+        value = str((wish or {}).get(part.name, part.format_code(given.word)))
+        out.append({"name": part.name, "title": part.field.title, "value": value, "choices": _list_choices(part)})
     return out
 
 
@@ -128,26 +130,26 @@ ORDER = (
 )
 
 
-def _choices(part: Part) -> list[tuple[str, str]]:
+def _list_choices(part: KindField) -> list[tuple[str, str]]:
     """(value, words) of what may be chosen; none for a number."""
     majors = {"K": "K-major", "MN": "MN-major"}
     return [(name, majors.get(name, name)) for name in part.codes]
 
 
-def others(given: Idesc) -> list[dict[str, Any]]:
+def list_other_kinds(given: IdescWord) -> list[dict[str, Any]]:
     """The same 32 bits under every other kind: the product it would be, and whether that is legal."""
     out = []
     for row in KINDS:
         if row is given.kind:
             continue
-        other = Idesc(given.word, row)
-        forms, wrong = idesc.legal_forms(other), idesc.problems(other)
+        other = IdescWord(given.word, row)
+        forms, wrong = idesc.find_legal_forms(other), idesc.find_problems(other)
         why = wrong[0].message if wrong else "" if forms else "M and N are legal in no form."
         out.append(
             {
                 "name": row.name,
-                "href": address(other),
-                "title": title(other),
+                "href": link_idesc(other),
+                "title": format_title(other),
                 "forms": forms,
                 "why": why,
                 "called": [CALLED[form] for form in forms],
@@ -159,23 +161,23 @@ def others(given: Idesc) -> list[dict[str, Any]]:
 # the zero-column mask -------------------------------------------------------------------------------------------------
 
 
-def mask_address(mask: ZeroMask, m: object, n: object) -> str:
+def link_mask(mask: ZeroMask, m: object, n: object) -> str:
     """The page of a mask."""
     return f"/zero-column-mask/{mask}?{urlencode({'m': m, 'n': n})}"
 
 
-def mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
+def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
     """Everything the page shows of a mask for an M × N product."""
-    told = facts.mask_facts(mask, m, n)
-    bits_of = mask.bits(m, n)
+    told = facts.build_mask(mask, m, n)
+    bits_of = mask.expand_bits(m, n)
     wide = n // told.sub_masks
-    runs = zeromask.runs(bits_of)
+    runs = zeromask.find_runs(bits_of)
     return {
         "told": told,
         "m": m,
         "n": n,
         "runs": [f"{a}" if a == b else f"{a}–{b}" for a, b in runs],
-        "said": _columns_said(bits_of),
+        "said": _format_columns(bits_of),
         "rows": [
             {"first": part * wide, "mask": part, "cells": bits_of[part * wide : (part + 1) * wide]}
             for part in range(told.sub_masks)
@@ -183,31 +185,31 @@ def mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
         "side": SIDE,
         "sizes": {"m": sorted(zeromask.SUBMASKS), "n": zeromask.LEGAL_N},
         "asked": [
-            {"name": one.name, "value": one.get(mask.word), "most": one.most, "called": mask_title(one)}
+            {"name": one.name, "value": one.get(mask.word), "most": one.most, "called": format_mask_title(one)}
             for one in zeromask.FIELDS
-            if used(one, told.sub_masks)
+            if is_used(one, told.sub_masks)
         ],
         "error": None,
     }
 
 
-def used(one: Field, sub_masks: int) -> bool:
+def is_used(one: BitField, sub_masks: int) -> bool:
     """Whether a field is read with so many sub-masks."""
     name, _, number = one.name.rpartition("_")
     return name not in ("start_count", "first_span") or int(number) < sub_masks
 
 
-def mask_title(one: Field) -> str:
+def format_mask_title(one: BitField) -> str:
     """What the form calls a field: its name and its bits."""
     place = f"{one.high}:{one.low}" if one.high > one.low else str(one.low)
     return f"{one.name.replace('_', ' ').capitalize()} [{place}]"
 
 
-def _columns_said(bits_of: list[int]) -> str:
+def _format_columns(bits_of: list[int]) -> str:
     """How many columns of B are zero, in a sentence."""
     zero = sum(bits_of)
     if not zero:
         return f"All {len(bits_of)} columns of B are used"
-    ranges = [f"{a}" if a == b else f"{a}–{b}" for a, b in zeromask.runs(bits_of)]
-    some = listed(ranges) if len(ranges) < 5 else f"{', '.join(ranges[:3])} and so on"
+    ranges = [f"{a}" if a == b else f"{a}–{b}" for a, b in zeromask.find_runs(bits_of)]
+    some = join_words(ranges) if len(ranges) < 5 else f"{', '.join(ranges[:3])} and so on"
     return f"{zero} of {len(bits_of)} columns of B are zero: {some}"

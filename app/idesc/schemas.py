@@ -6,23 +6,23 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
-from lanescope.app.kit.names import KindName
-from lanescope.app.kit.schemas import Closed, Number
-from lanescope.blackwell.kind import Part
+from lanescope.app.kit.enumerations import KindName
+from lanescope.app.kit.schemas import ClosedModel, Number
+from lanescope.blackwell.kind import KindField
 from lanescope.blackwell.zeromask import FIELDS
 from lanescope.ptx.table.kinds import KINDS
 
 
-def _parts() -> dict[str, list[Part]]:
+def _list_parts() -> dict[str, list[KindField]]:
     """Field name → that field in every kind that has it."""
-    out: dict[str, list[Part]] = {}
+    out: dict[str, list[KindField]] = {}
     for kind in KINDS:
         for part in kind.parts:
             out.setdefault(part.name, []).append(part)
     return out
 
 
-def _field(parts: list[Part]) -> Any:
+def _make_field(parts: list[KindField]) -> Any:
     """A field of the wish: its words where it is given by name, a number or a flag where it is not."""
     says = f"{parts[0].field.title}: {parts[0].field.meaning}."
     if parts[0].chosen:
@@ -31,7 +31,7 @@ def _field(parts: list[Part]) -> Any:
     return (Annotated[Number | bool, Field(description=says)], ... if parts[0].name in ("m", "n") else 0)
 
 
-class _Issued(Closed):
+class _Issued(ClosedModel):
     kind: KindName = KindName("f16")
     cta_group: Number = Field(default=1, description="1 or 2: how the MMA is issued; without it, any legal form.")
     ws: Number | bool = Field(default=0, description="1: with .ws.")
@@ -41,11 +41,11 @@ IdescBody = create_model(
     "IdescBody",
     __base__=_Issued,
     __doc__="A product: its types, sizes and majors. What a kind does not have is refused.",
-    **{name: _field(parts) for name, parts in _parts().items()},
+    **{name: _make_field(parts) for name, parts in _list_parts().items()},
 )
 
 
-class _Product(Closed):
+class _Product(ClosedModel):
     m: Number = 128
     n: Number = 128
 

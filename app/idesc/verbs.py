@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, given, print_json, verbs, warn
+from lanescope.app.kit.terminal import AsJson, drop_empty, make_verb_group, print_json, print_warnings
 
-app, idesc_app = verbs("idesc", "Instruction descriptors of tcgen05.mma, and zero-column masks.")
+app, idesc_app = make_verb_group("idesc", "Instruction descriptors of tcgen05.mma, and zero-column masks.")
 KIND = "f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4: the word does not say it."
 
 
@@ -21,7 +21,7 @@ def decode(
     """A word's fields, and the forms in which it is legal. Exit status 1 where it is legal in none."""
     from lanescope.app.idesc import facts
 
-    _print(facts.decoded(word, kind), as_json)
+    _print_idesc(facts.decode_idesc(word, kind), as_json)
 
 
 @idesc_app.command("encode")
@@ -43,19 +43,21 @@ def encode(
     """The word of a product."""
     from lanescope.app.idesc import facts
     from lanescope.errors import LayoutError
-    from lanescope.reading import shown
+    from lanescope.inputs import shorten_value
 
-    asked = given({"kind": kind, "m": m, "n": n, "a": a, "b": b, "d": d, "cta_group": cta_group, "ws": int(ws)})
+    asked = drop_empty({"kind": kind, "m": m, "n": n, "a": a, "b": b, "d": d, "cta_group": cta_group, "ws": int(ws)})
     for item in field or []:
         name, equals, value = item.partition("=")
         if not equals:
-            raise LayoutError("bad_usage", f"'{shown(item)}' is no field.", "Write name=value, e.g. sparse=1.", "field")
+            raise LayoutError(
+                "bad_usage", f"'{shorten_value(item)}' is no field.", "Write name=value, e.g. sparse=1.", "field"
+            )
         asked[name.strip()] = value.strip()
-    made = facts.encoded(asked)
+    made = facts.encode_idesc(asked)
     print_json(made) if as_json else print(made.word)
 
 
-def _print(told: Any, as_json: bool) -> None:
+def _print_idesc(told: Any, as_json: bool) -> None:
     if as_json:
         print_json(told)
     else:
@@ -66,7 +68,7 @@ def _print(told: Any, as_json: bool) -> None:
             print(f"  ✗ {problem.message}")
         for form, why in {} if told.problems else told.forms.items():
             print(f"  {'✗' if why else '✓'} {form}" + "".join(f": {one.message}" for one in why[:1]))
-        warn(told.warnings)
+        print_warnings(told.warnings)
         print(f"  {told.evidence}")
     if not told.legal:
         raise typer.Exit(1)
@@ -82,7 +84,7 @@ def mask(
     """A zero-column mask: its fields, and the columns of B that it makes zero."""
     from lanescope.app.idesc import facts
 
-    told = facts.mask_of(word, m, n)
+    told = facts.parse_mask(word, m, n)
     if as_json:
         print_json(told)
     else:

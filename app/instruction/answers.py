@@ -6,14 +6,14 @@ from typing import TypeAlias
 
 from lanescope.app.instruction.facts import Detail, OperandMap
 from lanescope.app.instruction.wmma import PointerCheck
-from lanescope.app.kit.fact import fact, sometimes
+from lanescope.app.kit.fact import fact, make_optional_field
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_digits, shorten_value
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.reading import digits, shown
 
 
 @fact
-class Held:
+class HeldValue:
     """One value that a thread holds: its name, register and bits, and the element it is."""
 
     thread: int
@@ -22,60 +22,60 @@ class Held:
     register: int
     bit: int
     bits: int
-    matrix: int | None = sometimes()
-    row: int | None = sometimes()
-    col: int | None = sometimes()
-    product: int | None = sometimes()
-    lane: int | None = sometimes()
-    column: int | None = sometimes()
-    word: int | None = sometimes()
-    half: int | None = sometimes()
-    group: int | None = sometimes()
-    scale: int | None = sometimes()
+    matrix: int | None = make_optional_field()
+    row: int | None = make_optional_field()
+    col: int | None = make_optional_field()
+    product: int | None = make_optional_field()
+    lane: int | None = make_optional_field()
+    column: int | None = make_optional_field()
+    word: int | None = make_optional_field()
+    half: int | None = make_optional_field()
+    group: int | None = make_optional_field()
+    scale: int | None = make_optional_field()
 
 
 @fact
-class Owners:
+class ElementOwners:
     """Everyone who holds an element."""
 
     operand: str
-    matrix: int | None = sometimes()
-    row: int | None = sometimes()
-    col: int | None = sometimes()
-    product: int | None = sometimes()
-    lane: int | None = sometimes()
-    column: int | None = sometimes()
-    word: int | None = sometimes()
-    half: int | None = sometimes()
-    group: int | None = sometimes()
-    scale: int | None = sometimes()
-    owners: tuple[Held, ...]
+    matrix: int | None = make_optional_field()
+    row: int | None = make_optional_field()
+    col: int | None = make_optional_field()
+    product: int | None = make_optional_field()
+    lane: int | None = make_optional_field()
+    column: int | None = make_optional_field()
+    word: int | None = make_optional_field()
+    half: int | None = make_optional_field()
+    group: int | None = make_optional_field()
+    scale: int | None = make_optional_field()
+    owners: tuple[HeldValue, ...]
 
 
 @fact
-class OfLane:
+class LaneValues:
     """What one thread holds."""
 
     operand: str
     thread: int
-    values: tuple[Held, ...]
+    values: tuple[HeldValue, ...]
 
 
-Answer: TypeAlias = Detail | OperandMap | Owners | OfLane
+Answer: TypeAlias = Detail | OperandMap | ElementOwners | LaneValues
 
 
-def at_element(op: Operand, at: str) -> Owners:
+def find_owners(op: Operand, at: str) -> ElementOwners:
     """Every owner of the element at "row,col" (m8n8k4: "row,col,product")."""
-    parts = [digits(part.strip()) for part in at.split(",")]
+    parts = [parse_digits(part.strip()) for part in at.split(",")]
     coords = [part[0] for part in parts if part]
     if len(coords) != len(parts) or len(coords) < 2:
         raise LayoutError(
-            "bad_coordinate", f"'{shown(at)}' is not an element.", f"Write {','.join(op.axes)}, e.g. 3,2.", "at"
+            "bad_coordinate", f"'{shorten_value(at)}' is not an element.", f"Write {','.join(op.axes)}, e.g. 3,2.", "at"
         )
     if len(coords) != len(op.axes):
         raise LayoutError(
             "bad_coordinate",
-            f"'{shown(at)}' has {len(coords)} numbers.",
+            f"'{shorten_value(at)}' has {len(coords)} numbers.",
             f"{op.name.upper()} takes {', '.join(op.axes)}.",
             "at",
         )
@@ -87,25 +87,25 @@ def at_element(op: Operand, at: str) -> Owners:
                 f"0 to {op.extents[axis] - 1}.",
                 "at",
             )
-    owners = tuple(place(op, thread, value) for thread, value in op.pattern.owners(*coords))
-    return Owners(operand=op.name, **dict(zip(op.axes, coords, strict=True)), owners=owners)
+    owners = tuple(find_value(op, thread, value) for thread, value in op.pattern.owners(*coords))
+    return ElementOwners(operand=op.name, **dict(zip(op.axes, coords, strict=True)), owners=owners)
 
 
-def of_lane(op: Operand, thread: int, value: int | None) -> OfLane:
+def find_lane_values(op: Operand, thread: int, value: int | None) -> LaneValues:
     """What one thread holds, or one of its values."""
     if thread >= op.threads:
         raise LayoutError("bad_lane", f"No lane {thread}.", f"0 to {op.threads - 1}.", "lane")
     if value is not None and value >= op.values:
         raise LayoutError("bad_value", f"No value {value}.", f"{op.name}0 to {op.name}{op.values - 1}.", "value")
     wanted = range(op.values) if value is None else [value]
-    return OfLane(operand=op.name, thread=thread, values=tuple(place(op, thread, v) for v in wanted))
+    return LaneValues(operand=op.name, thread=thread, values=tuple(find_value(op, thread, v) for v in wanted))
 
 
-def place(op: Operand, thread: int, value: int) -> Held:
+def find_value(op: Operand, thread: int, value: int) -> HeldValue:
     """Thread, value, register, bits and element of one held value."""
     register, bit = op.register_of(value)
     element = {axis: int(array[thread, value]) for axis, array in op.coords.items()}
-    return Held(
+    return HeldValue(
         thread=thread,
         value=value,
         name=f"{op.name}{value}",
@@ -116,19 +116,19 @@ def place(op: Operand, thread: int, value: int) -> Held:
     )
 
 
-def text(found: Instruction, op: Operand | None, result: Answer) -> str:
+def format_answer(found: Instruction, op: Operand | None, result: Answer) -> str:
     """The answer for a terminal or a pipe."""
     if op is None or isinstance(result, Detail):
         assert isinstance(result, Detail)
-        return _whole(result)
-    head, body = rows(op, result)
+        return _format_instruction(result)
+    head, body = build_table(op, result)
     widths = [max(len(row[n]) for row in [head, *body]) for n in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *body]
     )
 
 
-def _whole(told: Detail) -> str:
+def _format_instruction(told: Detail) -> str:
     """One instruction: a few lines an operand, and what memory must be like."""
     lines = [told.ptx, f"  targets {' '.join(told.targets)}  PTX {told.ptx_version}+"]
     for op in told.operands:
@@ -157,19 +157,19 @@ def _whole(told: Detail) -> str:
     return "\n".join(lines)
 
 
-def pointer_check(result: Answer) -> PointerCheck | None:
+def get_pointer_check(result: Answer) -> PointerCheck | None:
     """Return what an answer says of a pointer and an ldm; None where none was given."""
     return result.memory.check if isinstance(result, Detail) and result.memory else None
 
 
-def rows(op: Operand, result: Answer) -> tuple[list[str], list[list[str]]]:
+def build_table(op: Operand, result: Answer) -> tuple[list[str], list[list[str]]]:
     """The table of an answer: its head and its lines."""
-    if isinstance(result, Owners):
+    if isinstance(result, ElementOwners):
         held = result.owners
-    elif isinstance(result, OfLane):
+    elif isinstance(result, LaneValues):
         held = result.values
     else:
-        held = tuple(place(op, thread, value) for thread in range(op.threads) for value in range(op.values))
+        held = tuple(find_value(op, thread, value) for thread in range(op.threads) for value in range(op.values))
     head = [op.scope.thread, "value", "register", "bits", "element"]
     body = [
         [

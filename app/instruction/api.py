@@ -9,15 +9,18 @@ from starlette.responses import Response
 
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction.facts import AddressMap, Detail, OperandMap, ScaleMap
-from lanescope.app.kit.api import ApiRoute, Ptx, part, text
+from lanescope.app.kit.api import Ptx, StrictRoute, make_path_parameter, make_text_parameter
 from lanescope.app.kit.schemas import NumberText
-from lanescope.app.kit.wire import json_body
+from lanescope.app.kit.wire import encode_json_body
+from lanescope.inputs import parse_integer
 from lanescope.ptx import catalog
-from lanescope.reading import number
 
-router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
 Idesc = Annotated[
-    str, text("The instruction descriptor of a tcgen05.mma: its word, or a wish.", "0x08400490", "m=128,n=64,a=bf16")
+    str,
+    make_text_parameter(
+        "The instruction descriptor of a tcgen05.mma: its word, or a wish.", "0x08400490", "m=128,n=64,a=bf16"
+    ),
 ]
 LETTERS = sorted({name for row in catalog.families() for name in row.operand_names})
 
@@ -26,20 +29,24 @@ LETTERS = sorted({name for row in catalog.families() for name in row.operand_nam
 def instruction(
     ptx: Ptx,
     idesc: Idesc = "",
-    pointer: Annotated[str, text("A wmma.load's or wmma.store's pointer, judged under memory.check.", "0x20")] = "",
-    ldm: Annotated[str, text("Its leading dimension in elements.", "24")] = "",
+    pointer: Annotated[
+        str, make_text_parameter("A wmma.load's or wmma.store's pointer, judged under memory.check.", "0x20")
+    ] = "",
+    ldm: Annotated[str, make_text_parameter("Its leading dimension in elements.", "24")] = "",
 ) -> Response:
     """One instruction by its PTX text, with or without `.sync.aligned`; an unknown one is answered with the nearest
     legal. A tcgen05.mma takes its instruction descriptor, which binds M, N, types and operands. A wmma.load or
     wmma.store takes a pointer and an ldm, which are judged by the rules of PTX and of the CUDA C++ guide.
     """
-    return json_body(about.detail(about.found(ptx, idesc), pointer, ldm))
+    return encode_json_body(about.build_detail(about.find_instruction(ptx, idesc), pointer, ldm))
 
 
 @router.get("/instructions/{ptx}/operands/{name}", responses={200: {"model": OperandMap | ScaleMap | AddressMap}})
 def operand(
     ptx: Ptx,
-    name: Annotated[str, part("The operand; /instructions/{ptx} lists those of an instruction.", known=LETTERS)],
+    name: Annotated[
+        str, make_path_parameter("The operand; /instructions/{ptx} lists those of an instruction.", known=LETTERS)
+    ],
     selector: Annotated[NumberText, Query(description="Which lanes supply a sparse A's metadata.")] = "0",
     byte_id: Annotated[NumberText, Query(description="Which byte of the register holds the scale factors.")] = "0",
     thread_id: Annotated[NumberText, Query(description="Which threads of each group of four supply them.")] = "0",
@@ -50,7 +57,7 @@ def operand(
     selector.
     """
     chosen = {
-        key: number(given or 0, key)
+        key: parse_integer(given or 0, key)
         for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))
     }
-    return json_body(about.any_operand(about.found(ptx, idesc), name, **chosen))
+    return encode_json_body(about.build_map(about.find_instruction(ptx, idesc), name, **chosen))

@@ -7,24 +7,33 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.catalogue import topics
-from lanescope.app.hardware import fragments, runs
+from lanescope.app.hardware import fragment_runs, runs
 from lanescope.app.instruction import facts as about
-from lanescope.app.instruction import head, issued, lanes, pickers, state, terms, words
+from lanescope.app.instruction import head, lanes, pickers, state, tcgen05, terms, wording
 from lanescope.app.instruction import wmma as wmma_facts
-from lanescope.app.instruction.code import code_parts
-from lanescope.app.instruction.matrices import matrices, views
-from lanescope.app.instruction.pressure import pressure
-from lanescope.app.instruction.state import Automatic, PageState
+from lanescope.app.instruction.code import build_code_parts
+from lanescope.app.instruction.matrices import build_matrices, list_views
+from lanescope.app.instruction.pressure import build_pressure
+from lanescope.app.instruction.state import AutomaticColour, PageState
 from lanescope.app.kernel import facts as programs
-from lanescope.app.kit.encode import dumps
-from lanescope.app.kit.fact import Numbers, extended, fact
-from lanescope.app.kit.links import path_of
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.fact import Numbers, extend_fact, fact
+from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.matrix import MatrixData
+from lanescope.inputs import parse_digits
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import WARP, Instruction, Place
-from lanescope.reading import digits
+from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
 from lanescope.render import palette, window
-from lanescope.render.view import ADDRESS, BETWEEN_OWNERS, Figure, Grid, figure_of, labels_of, owner_of, spoken_of
+from lanescope.render.view import (
+    ADDRESS,
+    BETWEEN_OWNERS,
+    OperandGrid,
+    PanelFigure,
+    get_owner_template,
+    get_spoken_template,
+    list_labels,
+    make_figure,
+)
 
 TABS = {
     "registers": "Registers",
@@ -139,17 +148,17 @@ class PageData:
     extents: dict[str, int]
     opening: dict[str, tuple[float, float]]
     colours: dict[str, str]
-    automatic: Automatic | None
+    automatic: AutomaticColour | None
     warp: int
     panels: tuple[PanelData, ...]
     operands: dict[str, OperandData]
 
 
-def run_choices(found: Instruction, reason: str) -> RunChoices | None:
+def build_run_choices(found: Instruction, reason: str) -> RunChoices | None:
     """Return the runs of an instruction, None if it has not been run."""
-    multiplies = runs.multiplies(found)
+    multiplies = runs.is_multiply(found)
     kinds = [("mma", "product against NumPy")] if multiplies else []
-    measured = () if fragments.unmeasured(found) else fragments.operands(found)
+    measured = () if fragment_runs.explain_unmeasured(found) else fragment_runs.list_measurable(found)
     if measured:
         kinds.append(("fragment", "measure one operand's map"))
     forms = found.family.forms if multiplies else ()
@@ -158,76 +167,81 @@ def run_choices(found: Instruction, reason: str) -> RunChoices | None:
     return RunChoices(kinds=tuple(kinds), operands=tuple(measured), forms=tuple(forms), reason=reason, steps=multiplies)
 
 
-def page_context(
+def build_context(
     found: Instruction, chosen: PageState, notices: list[str], query: Mapping[str, str], reason: str, table_values: int
 ) -> dict[str, Any]:
     """Everything the page of one instruction shows. reason: why no run goes to a GPU; table_values: how large a map
     stands in the page as a table.
     """
-    figure = figure_of(found, chosen.product)
-    distinct = lanes.distinct_operands(found)
-    lane = lanes.lane_of(found, figure, chosen)
-    held = (lanes.lane_registers(grid, name, lane) for name, grid in lanes.panel_grids(found, figure).items())
-    shown = window.read(chosen.view, found, figure)
-    painted = state.painted(found, chosen, shown)
-    figures = head.pictures(found, painted)
-    run = run_choices(found, reason)
-    pressed = pressure(found)
+    figure = make_figure(found, chosen.product)
+    distinct = lanes.list_distinct_operands(found)
+    lane = lanes.find_selected_lane(found, figure, chosen)
+    held = (
+        lanes.build_lane_registers(grid, name, lane) for name, grid in lanes.build_panel_grids(found, figure).items()
+    )
+    shown = window.parse_window(chosen.view, found, figure)
+    painted = state.resolve_colour(found, chosen, shown)
+    figures = head.list_pictures(found, painted)
+    run = build_run_choices(found, reason)
+    pressed = build_pressure(found)
     return {
         "found": found,
-        "issued": issued.shown(found, urlencode(query)),
+        "issued": tcgen05.build_idesc_view(found, urlencode(query)),
         "separate": SEPARATE_WORDS[
             next((a for op in found.operands.values() for a in op.axes if a == "half"), "product")
         ],
         "scope": found.family.scope,
-        "path": path_of(found),
-        "detail": about.detail(found),
-        "related": topics.of(found),
-        "assembled": catalog.assembled(found),
-        "assembler": catalog.assembler()["assembler"],
-        "evidence": about.evidence(found),
+        "path": link_instruction(found),
+        "detail": about.build_detail(found),
+        "related": topics.find_instruction_topics(found),
+        "assembled": catalog.get_target_support(found),
+        "assembler": catalog.get_assembler()["assembler"],
+        "evidence": about.list_evidence(found),
         "cutlass_b": found.operands["b"].turned if "b" in found.operands else "",
-        "operands": [about.operand_facts(found, op) for op in distinct],
+        "operands": [about.build_operand(found, op) for op in distinct],
         "state": chosen,
         "notices": notices,
-        "pickers": pickers.pickers(found),
-        "colours": words.colours(found),
-        "labels": words.labels(found),
-        "head": head.head(found),
-        "matrices": matrices(found, figure, painted, shown),
-        "views": [(view, path_of(found) + _query(chosen, found, view.value)) for view in views(found, figure, chosen)],
-        "minimap": cuts_d(found, figure),
-        "legend": terms.legend(found, figure, painted),
-        "terms": terms.terms(figure, chosen),
-        "share": share_of_a(found, shown),
+        "pickers": pickers.build_pickers(found),
+        "colours": wording.list_colours(found),
+        "labels": wording.list_labels(found),
+        "head": head.build_head(found),
+        "matrices": build_matrices(found, figure, painted, shown),
+        "views": [
+            (view, link_instruction(found) + _build_view_query(chosen, found, view.value))
+            for view in list_views(found, figure, chosen)
+        ],
+        "minimap": is_d_cut(found, figure),
+        "legend": terms.build_legend(found, figure, painted),
+        "terms": terms.format_terms(figure, chosen),
+        "share": format_a_share(found, shown),
         "pictures": figures,
-        "following": head.following(found, chosen, figures[-1]),
-        "code": code_parts(found),
-        "program": programs.available(found),
-        "wmma": wmma_facts.checked(found, query),
-        "scales": scale_tables(found, query),
-        "products": state.products(found),
-        "majors": {name: majors(found, chosen, name) for name in state.MAJORS},
+        "following": head.list_next_pages(found, chosen, figures[-1]),
+        "code": build_code_parts(found),
+        "program": programs.has_program(found),
+        "wmma": wmma_facts.check_memory(found, query),
+        "scales": build_scale_tables(found, query),
+        "products": state.count_products(found),
+        "majors": {name: list_majors(found, chosen, name) for name in state.MAJORS},
         "run": run,
-        "holder": words.holder(found, lane),
-        "element": lanes.element(figure, chosen),
-        "tabs": [(name, _tab(found, text)) for name, text in TABS.items() if name != "run" or run],
+        "holder": wording.format_holder(found, lane),
+        "element": lanes.describe_element(figure, chosen),
+        "tabs": [(name, _format_tab(found, text)) for name, text in TABS.items() if name != "run" or run],
         "lane_rows": [rows for rows in held if rows],
         "pressure": pressed,
-        "pressure_chart": dumps(pressed.chart).decode() if pressed else "",
-        "tables": [lanes.full_table(op) for op in distinct if op.threads * op.values <= table_values],
-        "data": dumps(page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
+        "pressure_chart": encode_json(pressed.chart).decode() if pressed else "",
+        "tables": [lanes.build_full_table(op) for op in distinct if op.threads * op.values <= table_values],
+        "data": encode_json(build_page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
     }
 
 
-def _tab(found: Instruction, text: str) -> str:
+def _format_tab(found: Instruction, text: str) -> str:
     """A tab's words: operands of tensor memory lie in no registers."""
-    return "Tensor memory" if text == TABS["registers"] and found.family.scope.place is Place.TENSOR else text
+    return "Tensor memory" if text == TABS["registers"] and found.family.scope.place is OperandPlace.TENSOR else text
 
 
-def _query(chosen: PageState, found: Instruction, view: str) -> str:
+def _build_view_query(chosen: PageState, found: Instruction, view: str) -> str:
     """The page's query with another view."""
-    query = chosen.query(state.defaults(found), view=view)
+    query = chosen.format_query(state.make_default_state(found), view=view)
     return f"?{query}" if query else ""
 
 
@@ -241,17 +255,17 @@ class MajorLink:
     chosen: bool
 
 
-def majors(found: Instruction, chosen: PageState, name: str) -> list[MajorLink]:
+def list_majors(found: Instruction, chosen: PageState, name: str) -> list[MajorLink]:
     """The majors that a_major or b_major may take."""
     out = []
-    for major in state.majors(found, name[0]):
-        query = chosen.query(state.defaults(found), **{name: major})
-        href = f"{path_of(found)}{'?' if query else ''}{query}"
-        out.append(MajorLink(text=f"{major}-major", value=major, href=href, chosen=chosen.major(name[0]) == major))
+    for major in state.list_majors(found, name[0]):
+        query = chosen.format_query(state.make_default_state(found), **{name: major})
+        href = f"{link_instruction(found)}{'?' if query else ''}{query}"
+        out.append(MajorLink(text=f"{major}-major", value=major, href=href, chosen=chosen.get_major(name[0]) == major))
     return out
 
 
-def share_of_a(found: Instruction, shown: Mapping[str, tuple[float, float]]) -> str:
+def format_a_share(found: Instruction, shown: Mapping[str, tuple[float, float]]) -> str:
     """How wide A stands beside D, "" where the matrices are no product."""
     if not found.family.multiplies:
         return ""
@@ -259,59 +273,59 @@ def share_of_a(found: Instruction, shown: Mapping[str, tuple[float, float]]) -> 
     return "wide" if k >= 2 * n else "even" if k >= n else "narrow"
 
 
-def cuts_d(found: Instruction, figure: Figure) -> bool:
+def is_d_cut(found: Instruction, figure: PanelFigure) -> bool:
     """Whether the opening view leaves out a part of D, so that a small picture of the whole helps."""
-    opened, whole = window.opening(found, figure), window.extents(found, figure)
+    opened, whole = window.make_opening_window(found, figure), window.count_cells(found, figure)
     return found.family.multiplies and any(opened[dim] != (0, whole[dim]) for dim in "mn")
 
 
-def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[ScaleTable]:
+def build_scale_tables(found: Instruction, query: Mapping[str, str]) -> list[ScaleTable]:
     """Who supplies each scale factor under the chosen byte-id and thread-id."""
     out = []
     for name in found.scales:
         chosen = {key: query.get(f"{key}_{name[-1]}", "0") for key in ("byte_id", "thread_id")}
         scale, notice = found.scales[name], ""
         legal = {"byte_id": scale.byte_ids, "thread_id": scale.thread_ids}
-        read = {key: digits(text.strip()) for key, text in chosen.items()}
+        read = {key: parse_digits(text.strip()) for key, text in chosen.items()}
         picked = {key: found_[0] if found_ and found_[0] in legal[key] else 0 for key, found_ in read.items()}
         if any(not found_ or found_[0] != picked[key] for key, found_ in read.items()):
             notice = (
                 f"{name}: byte-id is one of {', '.join(map(str, scale.byte_ids))}, thread-id one of"
                 f" {', '.join(map(str, scale.thread_ids))}; 0 is shown."
             )
-        facts = about.scale_map(found, name, picked["byte_id"], picked["thread_id"])
+        facts = about.build_scale_map(found, name, picked["byte_id"], picked["thread_id"])
         cells = tuple(
             tuple(f"T{t}.b{b}" for t, b in zip(ts, bs, strict=True))
             for ts, bs in zip(facts.thread.tolist(), facts.byte.tolist(), strict=True)
         )
         line = "row" if name == "scale_a" else "column"
-        out.append(extended(facts, ScaleTable, cells=cells, notice=notice, letter=name[-1], line=line))
+        out.append(extend_fact(facts, ScaleTable, cells=cells, notice=notice, letter=name[-1], line=line))
     return out
 
 
-def page_data(found: Instruction, figure: Figure, chosen: PageState) -> PageData:
+def build_page_data(found: Instruction, figure: PanelFigure, chosen: PageState) -> PageData:
     """What the page's script draws from."""
     return PageData(
         ptx=found.ptx,
         threads=found.threads,
-        path=path_of(found),
+        path=link_instruction(found),
         state=chosen,
-        defaults=state.defaults(found),
+        defaults=state.make_default_state(found),
         pictured=PageState(),
         pin=state.PIN,
-        labels=labels_of(found.family.scope),
+        labels=list_labels(found.family.scope),
         unit=found.family.scope.thread,
         letter=found.family.scope.letter,
         register=found.family.scope.register,
         spoken=SpokenData(
-            cell=spoken_of(next(iter(found.operands.values()))),
-            owner=owner_of(found.family.scope),
+            cell=get_spoken_template(next(iter(found.operands.values()))),
+            owner=get_owner_template(found.family.scope),
             between=BETWEEN_OWNERS,
         ),
-        extents=window.extents(found, figure),
-        opening=window.opening(found, figure),
-        colours=words.names(found),
-        automatic=state.automatic(found),
+        extents=window.count_cells(found, figure),
+        opening=window.make_opening_window(found, figure),
+        colours=wording.describe_names(found),
+        automatic=state.select_automatic(found),
         warp=WARP.threads if found.family.scope.several else 0,
         panels=tuple(
             PanelData(
@@ -319,22 +333,24 @@ def page_data(found: Instruction, figure: Figure, chosen: PageState) -> PageData
                 title=p.title,
                 rows=p.rows,
                 cols=p.cols,
-                dims=window.dims_of(found, p),
+                dims=window.get_dimensions(found, p),
                 warp_edges=tuple(p.warp_edges),
             )
             for p in figure.panels
         ),
-        operands={name: operand_data(grid, name) for name, grid in lanes.panel_grids(found, figure).items()},
+        operands={
+            name: build_operand_data(grid, name) for name, grid in lanes.build_panel_grids(found, figure).items()
+        },
     )
 
 
-def operand_data(grid: Grid, panel: str) -> OperandData:
+def build_operand_data(grid: OperandGrid, panel: str) -> OperandData:
     """One matrix for the script."""
     op = grid.operand
     forward = op.formula()["forward"]
     return OperandData(
         name=op.name,
-        title=lanes.title_of(panel),
+        title=lanes.format_panel_title(panel),
         element_type=op.element.name,
         rows=grid.rows,
         cols=grid.cols,
@@ -342,20 +358,22 @@ def operand_data(grid: Grid, panel: str) -> OperandData:
         thread=grid.thread.ravel(),
         value=grid.value.ravel(),
         register=grid.categories["register"].numbers,
-        bits=tuple(grid.bits(value) for value in range(op.values)),
-        spoken_bits=tuple(grid.spoken_bits(value) for value in range(op.values)),
+        bits=tuple(grid.format_bits(value) for value in range(op.values)),
+        spoken_bits=tuple(grid.format_spoken_bits(value) for value in range(op.values)),
         digits=tuple(d.name for d in op.pattern.digits),
         categories={
-            name: CategoryData(of=c.of, numbers=c.numbers, count=c.count, wheel=tuple(palette.wheel(c.count)))
+            name: CategoryData(
+                of=c.of, numbers=c.numbers, count=c.count, wheel=tuple(palette.list_fill_variables(c.count))
+            )
             for name, c in grid.categories.items()
         },
         axes=tuple(
-            AxisData(axis=axis, text=forward[axis], template=text) for axis, text in grid.axis_templates().items()
+            AxisData(axis=axis, text=forward[axis], template=text) for axis, text in grid.make_axis_templates().items()
         ),
         plane=op.plane,
         extra={axis: grid.product for axis in op.axes if axis not in op.plane},
         sparse=op.kept,
         held=lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
-        head=lanes.head_of(op),
+        head=lanes.format_table_head(op),
         tip=lanes.TIP,
     )

@@ -6,12 +6,21 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from lanescope.app.instruction.wmma import WmmaMemory, check_pointer, memory
-from lanescope.app.kit.fact import ByThread, Integers, Numbers, Says, extended, fact, sometimes, spread
-from lanescope.app.kit.names import ElementType, Word32
-from lanescope.app.kit.rows import Row, row
+from lanescope.app.instruction.wmma import WmmaMemory, build_memory, check_pointer
+from lanescope.app.kit.enumerations import ElementType, Word32
+from lanescope.app.kit.fact import (
+    ByThread,
+    Description,
+    IntegerArray,
+    Numbers,
+    extend_fact,
+    fact,
+    make_optional_field,
+    make_spread_field,
+)
+from lanescope.app.kit.rows import CatalogueRow, build_row
 from lanescope.blackwell import bound, tmem
-from lanescope.blackwell.bound import Bound
+from lanescope.blackwell.bound import BoundMma
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, pattern, qualifiers
 from lanescope.ptx import instruction as engine
@@ -40,7 +49,7 @@ class Formula:
 class Evidence:
     """One independent statement that stands behind the map."""
 
-    kind: Annotated[str, Says(examples=("ran", "assembled", "documented", "not_run"))]
+    kind: Annotated[str, Description(examples=("ran", "assembled", "documented", "not_run"))]
     text: str
     by: str
     date: str
@@ -54,7 +63,7 @@ class Sparsity:
     group: int
     index_bits: int
     selectors: int
-    index: Annotated[str, Says("The pattern of the indices.")]
+    index: Annotated[str, Description("The pattern of the indices.")]
 
 
 @fact
@@ -64,25 +73,28 @@ class Operand:
     name: str
     rows: int
     cols: int
-    stored_cols: Annotated[int, Says("Columns in registers: fewer than cols where A is sparse.")]
+    stored_cols: Annotated[int, Description("Columns in registers: fewer than cols where A is sparse.")]
     axes: tuple[str, ...]
     dims: tuple[str, ...]
     threads: int
-    values: Annotated[int, Says("Elements one thread holds.")]
+    values: Annotated[int, Description("Elements one thread holds.")]
     element_type: ElementType
     element_bits: int
     container_bits: int
     registers: int
     register_type: str
     register_bits: int
-    pattern: Annotated[str, Says(examples=("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)",))]
-    cute: Annotated[str, Says("The CuTe layout of the same map.", examples=("((4,8),(2,2,2)):((32,1),(16,8,128))",))]
+    pattern: Annotated[str, Description(examples=("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)",))]
+    cute: Annotated[
+        str, Description("The CuTe layout of the same map.", examples=("((4,8),(2,2,2)):((32,1),(16,8,128))",))
+    ]
     linear_layout: Annotated[
-        dict[str, list[list[int]]] | None, Says("Triton's bases by register, lane and warp; null where there are none.")
+        dict[str, list[list[int]]] | None,
+        Description("Triton's bases by register, lane and warp; null where there are none."),
     ]
     formula: Formula
-    terms: Annotated[dict[str, tuple[PatternTerm, ...]], Says("The digits of thread, value and each axis.")]
-    copies: Annotated[int, Says("How many (thread, value) hold each element.")]
+    terms: Annotated[dict[str, tuple[PatternTerm, ...]], Description("The digits of thread, value and each axis.")]
+    copies: Annotated[int, Description("How many (thread, value) hold each element.")]
     sparsity: Sparsity | None
     source: str
     evidence: tuple[Evidence, ...]
@@ -97,21 +109,29 @@ class OperandMap(Operand):
     column while every index keeps the first positions.
     """
 
-    stored_col: ByThread | None = sometimes()
-    group_col: Annotated[ByThread | None, Says("The first dense column of the element's group.")] = sometimes()
-    meta_thread: Annotated[ByThread | None, Says("The lane that supplies the element's index.")] = sometimes()
-    meta_bit: Annotated[ByThread | None, Says("The index's first bit in that lane's metadata.")] = sometimes()
-    group_size: int | None = sometimes()
-    selector: int | None = sometimes()
-    matrix: ByThread | None = sometimes()
-    row: ByThread | None = sometimes()
-    col: ByThread | None = sometimes()
-    product: ByThread | None = sometimes()
+    stored_col: ByThread | None = make_optional_field()
+    group_col: Annotated[ByThread | None, Description("The first dense column of the element's group.")] = (
+        make_optional_field()
+    )
+    meta_thread: Annotated[ByThread | None, Description("The lane that supplies the element's index.")] = (
+        make_optional_field()
+    )
+    meta_bit: Annotated[ByThread | None, Description("The index's first bit in that lane's metadata.")] = (
+        make_optional_field()
+    )
+    group_size: int | None = make_optional_field()
+    selector: int | None = make_optional_field()
+    matrix: ByThread | None = make_optional_field()
+    row: ByThread | None = make_optional_field()
+    col: ByThread | None = make_optional_field()
+    product: ByThread | None = make_optional_field()
     from_lane: Annotated[
-        ByThread | None, Says("The lane whose row it holds after the instruction, where rows move.")
-    ] = sometimes()
-    columns: Annotated[int | None, Says("32-bit columns of tensor memory that it spans.")] = sometimes()
-    places: Mapping[str, Any] = spread(lambda: sorted(_axes() - {"matrix", "row", "col", "product"}))
+        ByThread | None, Description("The lane whose row it holds after the instruction, where rows move.")
+    ] = make_optional_field()
+    columns: Annotated[int | None, Description("32-bit columns of tensor memory that it spans.")] = (
+        make_optional_field()
+    )
+    places: Mapping[str, Any] = make_spread_field(lambda: sorted(_list_axes() - {"matrix", "row", "col", "product"}))
     register: ByThread
     bit: ByThread
 
@@ -123,14 +143,14 @@ class ScaleMap:
     name: str
     element_type: ElementType
     blocks: int
-    block_k: Annotated[int, Says("Elements of K that share a factor.")]
+    block_k: Annotated[int, Description("Elements of K that share a factor.")]
     byte_id: int
-    byte_ids: Annotated[tuple[int, ...], Says("The byte-ids that are legal.")]
+    byte_ids: Annotated[tuple[int, ...], Description("The byte-ids that are legal.")]
     thread_id: int
-    thread_ids: Annotated[tuple[int, ...], Says("The thread-ids that are legal.")]
+    thread_ids: Annotated[tuple[int, ...], Description("The thread-ids that are legal.")]
     pattern: str
-    thread: Annotated[Numbers, Integers(2)]
-    byte: Annotated[Numbers, Integers(2)]
+    thread: Annotated[Numbers, IntegerArray(2)]
+    byte: Annotated[Numbers, IntegerArray(2)]
     source: str
 
 
@@ -141,72 +161,74 @@ class AddressMap:
     name: str
     pattern: str
     lanes: int
-    matrix: Annotated[Numbers, Integers(1)]
-    row: Annotated[Numbers, Integers(1)]
+    matrix: Annotated[Numbers, IntegerArray(1)]
+    row: Annotated[Numbers, IntegerArray(1)]
 
 
 @fact
-class Detail(Row):
+class Detail(CatalogueRow):
     """One instruction and each of its operands without the element arrays."""
 
     operands: tuple[Operand, ...]
     note: str
     deprecated: str
-    convergence: Annotated[str, Says("What .sync and .aligned ask of the threads.")]
+    convergence: Annotated[str, Description("What .sync and .aligned ask of the threads.")]
     source: str
     scales: tuple[ScaleMap, ...]
     address: AddressMap | None
-    operands_elsewhere: Annotated[dict[str, str], Says("Operands that lie in no registers, and where they lie.")]
-    memory: Annotated[WmmaMemory | None, Says("wmma.load and wmma.store only.")]
-    open: Annotated[str | None, Says("What the text of a tcgen05.mma leaves to its instruction descriptor.")] = (
-        sometimes()
+    operands_elsewhere: Annotated[dict[str, str], Description("Operands that lie in no registers, and where they lie.")]
+    memory: Annotated[WmmaMemory | None, Description("wmma.load and wmma.store only.")]
+    open: Annotated[str | None, Description("What the text of a tcgen05.mma leaves to its instruction descriptor.")] = (
+        make_optional_field()
     )
-    idesc: Annotated[Word32 | None, Says("The instruction descriptor that bound it.")] = sometimes()
-    layout: Annotated[str | None, Says("PTX's letter of the data-path layout of a bound tcgen05.mma.", ("D",))] = (
-        sometimes()
+    idesc: Annotated[Word32 | None, Description("The instruction descriptor that bound it.")] = make_optional_field()
+    layout: Annotated[
+        str | None, Description("PTX's letter of the data-path layout of a bound tcgen05.mma.", ("D",))
+    ] = make_optional_field()
+    share: Annotated[str | None, Description("What one CTA of a pair holds.")] = make_optional_field()
+    operands_open: Annotated[dict[str, str] | None, Description("Operands whose place is open, and why.")] = (
+        make_optional_field()
     )
-    share: Annotated[str | None, Says("What one CTA of a pair holds.")] = sometimes()
-    operands_open: Annotated[dict[str, str] | None, Says("Operands whose place is open, and why.")] = sometimes()
 
 
-def found(ptx: str, word: str = "") -> engine.Instruction:
+def find_instruction(ptx: str, word: str = "") -> engine.Instruction:
     """The instruction of a text; with a word, or a wish, the product that it binds."""
     instruction = catalog.find(ptx)
     return bound.bind(instruction, word) if word.strip() else instruction
 
 
-def detail(instruction: engine.Instruction, pointer: str = "", ldm: str = "") -> Detail:
+def build_detail(instruction: engine.Instruction, pointer: str = "", ldm: str = "") -> Detail:
     """The row and, for each operand, everything but the element arrays. pointer, ldm: of a wmma.load or wmma.store,
     judged under `memory`."""
     check = check_pointer(instruction, pointer, ldm)
-    held = memory(instruction)
-    return extended(
-        row(instruction),
+    held = build_memory(instruction)
+    return extend_fact(
+        build_row(instruction),
         Detail,
-        operands=tuple(operand_facts(instruction, op) for op in instruction.operands.values()),
+        operands=tuple(build_operand(instruction, op) for op in instruction.operands.values()),
         note=instruction.family.note,
         deprecated=instruction.family.deprecated,
-        convergence=qualifiers.convergence(instruction),
+        convergence=qualifiers.describe_convergence(instruction),
         source=str(instruction.family.source),
-        scales=tuple(scale_map(instruction, name) for name in instruction.scales),
-        address=address_map(instruction) if instruction.address else None,
+        scales=tuple(build_scale_map(instruction, name) for name in instruction.scales),
+        address=build_address_map(instruction) if instruction.address else None,
         operands_elsewhere=dict(instruction.family.elsewhere),
         memory=dataclasses.replace(held, check=check) if held and check else held,
-        **_bound(instruction),
+        **_build_bound_fields(instruction),
     )
 
 
-def _bound(instruction: engine.Instruction) -> dict[str, Any]:
+def _build_bound_fields(instruction: engine.Instruction) -> dict[str, Any]:
     """What is said of a product in tensor memory alone."""
-    if isinstance(instruction, Bound):
+    if isinstance(instruction, BoundMma):
         mma = instruction.mma
         more: dict[str, Any] = {"operands_open": dict(instruction.open)} if instruction.open else {}
-        more |= {"share": bound.share(mma)} if mma.ctas > 1 else {}
+        more |= {"share": bound.describe_share(mma)} if mma.ctas > 1 else {}
         return {"idesc": str(instruction.word), "layout": mma.place.letter, **more}
-    return {"open": bound.says_open(instruction)} if instruction.family.issue else {}
+    return {"open": bound.describe_open(instruction)} if instruction.family.issue else {}
 
 
-def operand_facts(instruction: engine.Instruction, op: engine.Operand) -> Operand:
+def build_operand(instruction: engine.Instruction, op: engine.Operand) -> Operand:
     """One operand: sizes, registers, pattern and everything derived from it as text."""
     pattern = op.pattern
     formula = {
@@ -232,27 +254,27 @@ def operand_facts(instruction: engine.Instruction, op: engine.Operand) -> Operan
         linear_layout=pattern.linear_layout(),
         formula=Formula(**formula),
         terms={
-            "thread": _terms(pattern.thread_terms()),
-            "value": _terms(pattern.value_terms()),
-            **{axis: _terms(terms) for axis, terms in zip(op.axes, pattern.coord_terms(), strict=True)},
+            "thread": _build_terms(pattern.thread_terms()),
+            "value": _build_terms(pattern.value_terms()),
+            **{axis: _build_terms(terms) for axis, terms in zip(op.axes, pattern.coord_terms(), strict=True)},
         },
         copies=pattern.copies,
-        sparsity=sparsity_facts(op),
+        sparsity=build_sparsity(op),
         source=str(op.source),
-        evidence=evidence(instruction, op.name),
+        evidence=list_evidence(instruction, op.name),
     )
 
 
-def _axes() -> set[str]:
+def _list_axes() -> set[str]:
     """The axes of every operand's map."""
     return {axis for i in catalog.instructions() for op in i.operands.values() for axis in op.axes}
 
 
-def _terms(terms: Iterable[pattern.Term]) -> tuple[PatternTerm, ...]:
-    return tuple(extended(term, PatternTerm) for term in terms)
+def _build_terms(terms: Iterable[pattern.DigitTerm]) -> tuple[PatternTerm, ...]:
+    return tuple(extend_fact(term, PatternTerm) for term in terms)
 
 
-def sparsity_facts(op: engine.Operand) -> Sparsity | None:
+def build_sparsity(op: engine.Operand) -> Sparsity | None:
     """How a stored A is compressed, None where it is not."""
     s = op.sparsity
     if s is None:
@@ -260,10 +282,10 @@ def sparsity_facts(op: engine.Operand) -> Sparsity | None:
     return Sparsity(kept=s.kept, group=s.group, index_bits=s.index_bits, selectors=s.selectors, index=str(s.index))
 
 
-def scale_map(instruction: engine.Instruction, name: str, byte_id: int = 0, thread_id: int = 0) -> ScaleMap:
+def build_scale_map(instruction: engine.Instruction, name: str, byte_id: int = 0, thread_id: int = 0) -> ScaleMap:
     """A block-scale operand under a byte-id and a thread-id."""
     scale = instruction.scales[name]
-    thread, byte = scale.owners(byte_id, thread_id)
+    thread, byte = scale.find_owners(byte_id, thread_id)
     return ScaleMap(
         name=name,
         element_type=scale.element.name,
@@ -280,7 +302,7 @@ def scale_map(instruction: engine.Instruction, name: str, byte_id: int = 0, thre
     )
 
 
-def address_map(instruction: engine.Instruction) -> AddressMap:
+def build_address_map(instruction: engine.Instruction) -> AddressMap:
     """The rows whose addresses the lanes of a matrix load or store supply."""
     import numpy as np
 
@@ -292,7 +314,7 @@ def address_map(instruction: engine.Instruction) -> AddressMap:
     return AddressMap(name="address", pattern=str(op.pattern), lanes=op.threads, matrix=matrix, row=row)
 
 
-def operand_map(instruction: engine.Instruction, op: engine.Operand, selector: int = 0) -> OperandMap:
+def build_operand_map(instruction: engine.Instruction, op: engine.Operand, selector: int = 0) -> OperandMap:
     """The facts and the map: every axis, register and bit as [thread][value] arrays (NumPy; the caller serialises).
 
     A sparse A also has the metadata's places for its sparsity selector; its col is the dense column while every index
@@ -305,11 +327,11 @@ def operand_map(instruction: engine.Instruction, op: engine.Operand, selector: i
     whole = (op.threads, op.values)
     sparse: dict[str, Any] = {}
     if op.sparsity:
-        meta_thread, meta_bit = op.sparsity.suppliers(selector)
+        meta_thread, meta_bit = op.sparsity.find_suppliers(selector)
         stored = op.coords["col"]
         sparse = {
             "stored_col": stored,
-            "group_col": op.sparsity.group_columns(stored),
+            "group_col": op.sparsity.list_group_columns(stored),
             "meta_thread": meta_thread,
             "meta_bit": meta_bit,
             "group_size": op.sparsity.group,
@@ -324,12 +346,12 @@ def operand_map(instruction: engine.Instruction, op: engine.Operand, selector: i
         )
     axes = {**op.coords, op.plane[1]: op.cols}
     if instruction.family.shift:
-        sparse["from_lane"] = np.broadcast_to(tmem.shifted()[:, None], whole)
+        sparse["from_lane"] = np.broadcast_to(tmem.map_shifted_lanes()[:, None], whole)
     if instruction.family.tensor:
-        sparse["columns"] = tmem.columns_of(op)
+        sparse["columns"] = tmem.count_columns(op)
     named = {field.name for field in dataclasses.fields(OperandMap)}
-    return extended(
-        operand_facts(instruction, op),
+    return extend_fact(
+        build_operand(instruction, op),
         OperandMap,
         **sparse,
         **{axis: held for axis, held in axes.items() if axis in named},
@@ -339,31 +361,31 @@ def operand_map(instruction: engine.Instruction, op: engine.Operand, selector: i
     )
 
 
-def any_operand(
+def build_map(
     instruction: engine.Instruction, name: str, selector: int = 0, byte_id: int = 0, thread_id: int = 0
 ) -> OperandMap | ScaleMap | AddressMap:
     """Whatever map goes by this name: a fragment, a scale or the addresses."""
     wanted = name.lower()
     if wanted in instruction.scales:
-        return scale_map(instruction, wanted, byte_id, thread_id)
+        return build_scale_map(instruction, wanted, byte_id, thread_id)
     if wanted == "address" and instruction.address:
-        return address_map(instruction)
-    return operand_map(instruction, instruction.operand(wanted), selector)
+        return build_address_map(instruction)
+    return build_operand_map(instruction, instruction.operand(wanted), selector)
 
 
-def evidence(instruction: engine.Instruction, operand: str = "") -> tuple[Evidence, ...]:
+def list_evidence(instruction: engine.Instruction, operand: str = "") -> tuple[Evidence, ...]:
     """Which independent statements stand behind this instruction's maps, or one operand's, strongest first; says so
     where hardware is missing.
     """
-    known, meta, family = catalog.assembled(instruction), catalog.assembler(), instruction.family
+    known, meta, family = catalog.get_target_support(instruction), catalog.get_assembler(), instruction.family
     out = [
         Evidence(
             kind="ran" if run.agrees else "differs",
-            text=f"{'ran' if run.agrees else 'DIFFERS'} on {catalog.short(run.device)}, {run.date}",
+            text=f"{'ran' if run.agrees else 'DIFFERS'} on {catalog.shorten_device_name(run.device)}, {run.date}",
             by=f"{run.device}: {' and '.join(METHODS[method] for method in run.methods)}",
             date=run.date,
         )
-        for run in catalog.runs(instruction)
+        for run in catalog.list_hardware_runs(instruction)
     ]
     if family.measured:
         out.append(
@@ -387,10 +409,10 @@ def evidence(instruction: engine.Instruction, operand: str = "") -> tuple[Eviden
     out.append(Evidence(kind="documented", text="documented", by=source, date=""))
     if family.agrees:
         out.append(Evidence(kind="agrees", text=f"agrees with {family.agrees}", by="compared map by map", date=""))
-    if isinstance(instruction, Bound):
+    if isinstance(instruction, BoundMma):
         out += [
             Evidence(kind="inferred" if told.inferred else "agrees", text=told.text, by=told.operand, date="")
-            for told in bound.told(instruction)
+            for told in bound.list_evidence(instruction)
             if operand in ("", told.operand)
         ]
     if not ran:

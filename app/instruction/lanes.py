@@ -7,7 +7,7 @@ import numpy as np
 from lanescope.app.instruction.state import PageState
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.render.view import ADDRESS, Figure, Grid
+from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure
 
 # What the panel says of one value, and of the cell that is pointed at: templates, which a page's script fills for other
 # lanes.
@@ -17,7 +17,7 @@ HEAD, HEAD_ROW = "{title}[{row},{col}] = {name}{value}, R{register}{bits}", "poi
 
 
 @fact
-class HeldText:
+class ValueText:
     """One value of a register: the element it is; its name and its bits."""
 
     text: str
@@ -31,7 +31,7 @@ class LaneRegisters:
     name: str
     title: str
     element: str
-    registers: dict[int, list[HeldText]]
+    registers: dict[int, list[ValueText]]
 
 
 @fact
@@ -44,32 +44,32 @@ class FullTable:
     threads: tuple[tuple[str, ...], ...]
 
 
-def distinct_operands(found: Instruction) -> list[Operand]:
+def list_distinct_operands(found: Instruction) -> list[Operand]:
     """The operands to draw: C only where its map or type is not D's."""
     ops = found.operands
     same = {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
     return [op for name, op in ops.items() if not (name == "c" and same)]
 
 
-def panel_grids(found: Instruction, figure: Figure) -> dict[str, Grid]:
+def build_panel_grids(found: Instruction, figure: PanelFigure) -> dict[str, OperandGrid]:
     """What the page shows of an instruction, by panel; after it operands without a panel of their own (a C that is not
     D's).
     """
     out = {panel.name: panel.grid for panel in figure.panels if panel.grid}
-    return out | {op.name: Grid(op) for op in distinct_operands(found) if op.name == "c" and len(out) > 1}
+    return out | {op.name: OperandGrid(op) for op in list_distinct_operands(found) if op.name == "c" and len(out) > 1}
 
 
-def head_of(op: Operand) -> str:
+def format_table_head(op: Operand) -> str:
     """HEAD or HEAD_ROW, in the words of what holds the operand."""
     return HEAD_ROW if op.name == ADDRESS else HEAD.replace(", R{", f", {op.scope.register[0].upper()}{{")
 
 
-def title_of(panel: str) -> str:
+def format_panel_title(panel: str) -> str:
     """How a panel's elements are called: A for a, matrix0 for the first matrix of an ldmatrix."""
     return panel.upper() if len(panel) == 1 else panel
 
 
-def lane_of(found: Instruction, figure: Figure, chosen: PageState) -> int:
+def find_selected_lane(found: Instruction, figure: PanelFigure, chosen: PageState) -> int:
     """The thread whose registers the page lists: the pinned cell's owner, else the first shown that the figure has."""
     pin = chosen.pinned()
     if pin:
@@ -77,12 +77,12 @@ def lane_of(found: Instruction, figure: Figure, chosen: PageState) -> int:
         assert grid is not None
         return int(grid.thread[pin[1], pin[2], 0])
     held = set(
-        np.unique(np.concatenate([grid.thread.ravel() for grid in panel_grids(found, figure).values()])).tolist()
+        np.unique(np.concatenate([grid.thread.ravel() for grid in build_panel_grids(found, figure).values()])).tolist()
     )
-    return int(min(held & (chosen.thread_set() or held) or chosen.thread_set() or held))
+    return int(min(held & (chosen.parse_threads() or held) or chosen.parse_threads() or held))
 
 
-def lane_registers(grid: Grid, panel: str, thread: int) -> LaneRegisters | None:
+def build_lane_registers(grid: OperandGrid, panel: str, thread: int) -> LaneRegisters | None:
     """One thread's registers of one panel, each with its values' text and bits; None where it holds nothing of it.
 
     The script prints the same for the lane under the pointer from the same templates (static/instruction/panel.js); a
@@ -94,16 +94,16 @@ def lane_registers(grid: Grid, panel: str, thread: int) -> LaneRegisters | None:
     ]
     if not at:
         return None
-    registers: dict[int, list[HeldText]] = {}
+    registers: dict[int, list[ValueText]] = {}
     for value, row, col in sorted(at):
         held = HELD_ROW if op.name == ADDRESS else HELD
-        text = held.format(title=title_of(panel), row=row, col=col)
-        tip = TIP.format(name=op.name, value=value, bits=grid.bits(value))
-        registers.setdefault(op.register_of(value)[0], []).append(HeldText(text=text, tip=tip))
-    return LaneRegisters(name=panel, title=title_of(panel), element=op.element.name, registers=registers)
+        text = held.format(title=format_panel_title(panel), row=row, col=col)
+        tip = TIP.format(name=op.name, value=value, bits=grid.format_bits(value))
+        registers.setdefault(op.register_of(value)[0], []).append(ValueText(text=text, tip=tip))
+    return LaneRegisters(name=panel, title=format_panel_title(panel), element=op.element.name, registers=registers)
 
 
-def element(figure: Figure, chosen: PageState) -> list[str]:
+def describe_element(figure: PanelFigure, chosen: PageState) -> list[str]:
     """What the pinned element is: its value and register, and its coordinates' formulas; nothing where none is
     pinned.
     """
@@ -114,20 +114,20 @@ def element(figure: Figure, chosen: PageState) -> list[str]:
     grid = next(panel.grid for panel in figure.panels if panel.name == name)
     assert grid is not None
     op, value = grid.operand, int(grid.value[row, col, 0])
-    head = head_of(op).format(
-        title=title_of(name),
+    head = format_table_head(op).format(
+        title=format_panel_title(name),
         row=row,
         col=col,
         name=op.name,
         value=value,
         register=op.register_of(value)[0],
-        bits=grid.bits(value),
+        bits=grid.format_bits(value),
         matrix=grid.product,
     )
     return [head, "\n".join(f"{axis} = {text}" for axis, text in op.formula()["forward"].items())]
 
 
-def full_table(op: Operand) -> FullTable:
+def build_full_table(op: Operand) -> FullTable:
     """Every thread's elements as text with all their coordinates, for reading without scripts."""
     axes = list(op.axes)
     arrays = [op.cols if axis == op.plane[1] else op.coords[axis] for axis in axes]

@@ -7,13 +7,13 @@ from typing import Any
 from lanescope.app.kit.fact import fact
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.render.palette import wheel
+from lanescope.render.palette import list_fill_variables
 
 MOST = 255  # general registers that a thread can have: CUDA programming guide, compute capabilities
 
 
 @fact
-class Pressure:
+class RegisterPressure:
     """32-bit registers of one thread: a row for every shape, a number for every operand."""
 
     operands: tuple[str, ...]
@@ -35,16 +35,16 @@ class Pressure:
                 {"name": name.upper(), "values": [counts[n] for _, _, counts in self.rows]}
                 for n, name in enumerate(self.operands)
             ],
-            "fills": wheel(len(self.operands)),
+            "fills": list_fill_variables(len(self.operands)),
         }
 
 
-def words(op: Operand) -> int:
+def count_registers(op: Operand) -> int:
     """32-bit registers of a thread, whatever the width of the operand's own."""
     return op.registers * op.register_bits // 32
 
 
-def pressure(found: Instruction) -> Pressure | None:
+def build_pressure(found: Instruction) -> RegisterPressure | None:
     """What A, B and D take at every shape with these types, smallest first; None where there is one shape, or nothing
     is multiplied. C may lie in D's registers, so it is not counted.
     """
@@ -59,9 +59,9 @@ def pressure(found: Instruction) -> Pressure | None:
     if len(alike) < 2:
         return None
     names = tuple(name for name in found.operands if name != "c")
-    counted = [(tuple(words(i.operands[name]) for name in names), i) for i in alike.values()]
+    counted = [(tuple(count_registers(i.operands[name]) for name in names), i) for i in alike.values()]
     counted.sort(key=lambda row: (sum(row[0]), row[1].shape))
-    return Pressure(
+    return RegisterPressure(
         operands=names,
         rows=tuple((i.shape, i.ptx, counts) for counts, i in counted),
         sizes={name: tuple(i.sizes[name] for _, i in counted) for name in found.sizes},

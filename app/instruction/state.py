@@ -9,13 +9,13 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from lanescope.app.kit.fact import fact
-from lanescope.blackwell.bound import Bound, bind
+from lanescope.blackwell.bound import BoundMma, bind
 from lanescope.errors import LayoutError
-from lanescope.ptx.dtypes import dtype
+from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, shorten_value
+from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import SCOPES, WARP, Instruction
-from lanescope.reading import choice, number, pair, ranges, shown
 from lanescope.render import window
-from lanescope.render.view import LABELS, figure_of
+from lanescope.render.view import LABELS, make_figure
 from lanescope.render.window import Range
 from lanescope.shared.tiling import DEFAULT_ORDER
 
@@ -41,61 +41,65 @@ class PageState:
     b_major: str = "K"
     idesc: str = ""
 
-    def query(self, default: PageState, **instead: str | int) -> str:
+    def format_query(self, default: PageState, **instead: str | int) -> str:
         """The part after '?': only what differs from the defaults, with `instead` in place of what is here."""
         own = {f.name: instead.get(f.name, getattr(self, f.name)) for f in fields(self)}
         changed = {name: value for name, value in own.items() if value != getattr(default, name)}
         return urlencode(changed, safe=":,")
 
-    def thread_set(self) -> frozenset[int] | None:
+    def parse_threads(self) -> frozenset[int] | None:
         """The threads `lanes` names, None for all."""
         if not self.lanes:
             return None
-        return frozenset(n for first, last in ranges(self.lanes, "lanes", MOST_THREADS) for n in range(first, last + 1))
+        return frozenset(
+            n for first, last in parse_ranges(self.lanes, "lanes", MOST_THREADS) for n in range(first, last + 1)
+        )
 
-    def major(self, letter: str) -> str:
+    def get_major(self, letter: str) -> str:
         """How operand a or b lies in shared memory."""
         return {"a": self.a_major, "b": self.b_major}[letter]
 
     def pinned(self) -> tuple[str, int, int] | None:
         matrix, colon, place = self.pin.partition(":")
-        return (matrix, *pair(place, "pin")) if colon else None
+        return (matrix, *parse_pair(place, "pin")) if colon else None
 
 
-def read(
+def parse_state(
     instruction: Instruction, query: Mapping[str, str], default: PageState | None = None
 ) -> tuple[PageState, list[str]]:
     """The state a query asks for, and a notice for each value that is not legal here. `default`: what stands where it
     says nothing or nothing legal, left out the page's own.
     """
-    default, notices = default or defaults(instruction), []
+    default, notices = default or make_default_state(instruction), []
     chosen: dict[str, str | int] = {}
     for name, given in query.items():
         if name not in SPEC:
             continue
         try:
-            chosen[name] = _legal(instruction, name, given)
+            chosen[name] = _parse_option(instruction, name, given)
         except LayoutError as error:
-            notices.append(f"{name} ‘{shown(given, 60)}’ is not used: {error.hint} Shown with the default instead.")
+            notices.append(
+                f"{name} ‘{shorten_value(given, 60)}’ is not used: {error.hint} Shown with the default instead."
+            )
     return PageState(**{**asdict(default), **chosen}), notices
 
 
-def with_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instruction:
+def bind_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instruction:
     """What a page or picture shows: a product in tensor memory with its descriptor, the usual one where none is given;
     everything else as it is.
     """
-    if not instruction.family.issue or isinstance(instruction, Bound):
+    if not instruction.family.issue or isinstance(instruction, BoundMma):
         return instruction
     return bind(instruction, query.get("idesc", "").strip() or None)
 
 
-def defaults(instruction: Instruction) -> PageState:
+def make_default_state(instruction: Instruction) -> PageState:
     """What a page shows where its address says nothing: a warpgroup's four warps, or a warp's lane groups."""
     return PageState(colour=AUTO) if instruction.family.scope.several else PageState()
 
 
 @fact
-class Automatic:
+class AutomaticColour:
     """What AUTO colours by: `whole`, or `within` where no more than one warp's rows of M are shown."""
 
     name: str
@@ -104,17 +108,17 @@ class Automatic:
     rows: int
 
 
-def automatic(instruction: Instruction) -> Automatic | None:
+def select_automatic(instruction: Instruction) -> AutomaticColour | None:
     """How a page colours by itself; None where its default is one name."""
-    if defaults(instruction).colour != AUTO:
+    if make_default_state(instruction).colour != AUTO:
         return None
     rows = instruction.sizes["m"] * WARP.threads // instruction.threads
-    return Automatic(name=AUTO, whole="w", within=PageState().colour, rows=rows)
+    return AutomaticColour(name=AUTO, whole="w", within=PageState().colour, rows=rows)
 
 
-def painted(instruction: Instruction, chosen: PageState, shown: Mapping[str, Range]) -> PageState:
+def resolve_colour(instruction: Instruction, chosen: PageState, shown: Mapping[str, Range]) -> PageState:
     """The state with the name that its cells are coloured by in a window."""
-    auto = automatic(instruction)
+    auto = select_automatic(instruction)
     if auto is None or chosen.colour != AUTO:
         return chosen
     first, past = shown["m"]
@@ -122,54 +126,58 @@ def painted(instruction: Instruction, chosen: PageState, shown: Mapping[str, Ran
     return replace(chosen, colour=auto.within if one else auto.whole)
 
 
-def _legal(instruction: Instruction, name: str, given: str) -> str | int:
+def _parse_option(instruction: Instruction, name: str, given: str) -> str | int:
     """The value of one name of the state, numbers in decimal; LayoutError's hint says what is legal here."""
     if name == "idesc":
         return _legal_idesc(instruction, given)
     if name == "colour":
-        return choice(given, name, [*colour_names(instruction), *[AUTO] * (automatic(instruction) is not None)])
+        return parse_choice(
+            given, name, [*list_colour_names(instruction), *[AUTO] * (select_automatic(instruction) is not None)]
+        )
     if name == "label":
-        return choice(given, name, LABELS)
+        return parse_choice(given, name, LABELS)
     if name in MAJORS:
-        return choice(given.strip() or "K", name, majors(instruction, name[0]))
+        return parse_choice(given.strip() or "K", name, list_majors(instruction, name[0]))
     if not given.strip():
         return PageState().product if name == "product" else ""
     return _LEGAL[name](instruction, given)
 
 
 def _legal_idesc(instruction: Instruction, given: str) -> str:
-    if isinstance(instruction, Bound) and given.strip():
+    if isinstance(instruction, BoundMma) and given.strip():
         return str(instruction.word)
-    if isinstance(instruction, Bound) or not given.strip():
+    if isinstance(instruction, BoundMma) or not given.strip():
         return ""
-    raise LayoutError("bad_idesc", f"idesc is '{shown(given)}'.", "Only tcgen05.mma takes a descriptor.", "idesc")
+    raise LayoutError(
+        "bad_idesc", f"idesc is '{shorten_value(given)}'.", "Only tcgen05.mma takes a descriptor.", "idesc"
+    )
 
 
 def _legal_lanes(instruction: Instruction, given: str) -> str:
-    spans = ranges(given, "lanes", instruction.threads)
+    spans = parse_ranges(given, "lanes", instruction.threads)
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def _legal_product(instruction: Instruction, given: str) -> int:
-    count = products(instruction)
+    count = count_products(instruction)
     hint = f"this instruction has {count} product{'s' * (count > 1)}, from 0."
-    return _within("product", hint, lambda: number(given, "product", 0, count - 1))
+    return _parse_with_hint("product", hint, lambda: parse_integer(given, "product", 0, count - 1))
 
 
 def _legal_view(instruction: Instruction, given: str) -> str:
     given = given.strip()
-    return given if given == window.WHOLE else window.written(window.read(given, instruction))
+    return given if given == window.WHOLE else window.format_ranges(window.parse_window(given, instruction))
 
 
 def _legal_pin(instruction: Instruction, given: str) -> str:
     matrix, _, place = given.partition(":")
-    grids = {panel.name: panel.grid for panel in figure_of(instruction).panels if panel.grid}
+    grids = {panel.name: panel.grid for panel in make_figure(instruction).panels if panel.grid}
     if matrix not in grids:
         hint = f"Write matrix:row,column with a matrix of {', '.join(grids)}, as in {min(grids, key=len)}:3,2."
-        raise LayoutError("bad_pin", f"pin is '{shown(given)}'.", hint, "pin")
+        raise LayoutError("bad_pin", f"pin is '{shorten_value(given)}'.", hint, "pin")
     grid = grids[matrix]
     hint = f"{matrix.upper()} has {grid.rows} rows and {grid.cols} columns, from 0."
-    row, col = _within("pin", hint, lambda: pair(place, "pin", (grid.rows - 1, grid.cols - 1)))
+    row, col = _parse_with_hint("pin", hint, lambda: parse_pair(place, "pin", (grid.rows - 1, grid.cols - 1)))
     return PIN.format(panel=matrix, row=row, col=col)
 
 
@@ -182,31 +190,31 @@ _LEGAL: dict[str, Callable[[Instruction, str], str | int]] = {
 T = TypeVar("T")
 
 
-def _within(name: str, hint: str, read: Callable[[], T]) -> T:
-    """What `read` gives; its refusal with a hint in this page's words."""
+def _parse_with_hint(name: str, hint: str, read: Callable[[], T]) -> T:
+    """What `parse_state` gives; its refusal with a hint in this page's words."""
     try:
         return read()
     except LayoutError as error:
         raise LayoutError(error.code, error.message, hint, name) from None
 
 
-def colour_names(instruction: Instruction) -> list[str]:
+def list_colour_names(instruction: Instruction) -> list[str]:
     """Every name some operand of this instruction may be coloured by."""
     names = [d.name for op in instruction.operands.values() for d in op.pattern.digits]
     return [*dict.fromkeys(names), "register"]
 
 
-def majors(instruction: Instruction, letter: str) -> tuple[str, ...]:
+def list_majors(instruction: Instruction, letter: str) -> tuple[str, ...]:
     """How operand a or b may lie in shared memory; K alone where the instruction reads no other, or reads it from
     registers.
     """
-    if isinstance(instruction, Bound):
+    if isinstance(instruction, BoundMma):
         return ("K",)  # its instruction descriptor says it
-    both = instruction.family.by_descriptor and dtype(instruction.types[letter]).bits == 16
+    both = instruction.family.by_descriptor and get_dtype(instruction.types[letter]).bits == 16
     return tuple(DEFAULT_ORDER) if both else ("K",)
 
 
-def products(instruction: Instruction) -> int:
+def count_products(instruction: Instruction) -> int:
     """How many separate products one instruction computes (4 for m8n8k4 f16), or halves of the lanes D may lie in."""
     counts = (op.extents.get(axis, 1) for op in instruction.operands.values() for axis in SEPARATE)
     return max(counts, default=1)

@@ -4,17 +4,17 @@ script prints the same (static/instruction/legend.js, trace.js); browser tests c
 
 from __future__ import annotations
 
-from lanescope.app.instruction import words
+from lanescope.app.instruction import wording
 from lanescope.app.instruction.state import PageState
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import Instruction
-from lanescope.render.palette import FEW, wheel
-from lanescope.render.svg import colour_for
-from lanescope.render.view import Category, Figure, Panel
+from lanescope.render.palette import FEW, list_fill_variables
+from lanescope.render.svg import choose_colour
+from lanescope.render.view import CellCategory, FigurePanel, PanelFigure
 
 
 @fact
-class Entry:
+class LegendEntry:
     """One name that cells are coloured by: what it is, how many colours it has, and whether the wheel of four does."""
 
     text: str
@@ -22,26 +22,26 @@ class Entry:
     few: bool
 
 
-def legend(found: Instruction, figure: Figure, chosen: PageState) -> list[Entry]:
+def build_legend(found: Instruction, figure: PanelFigure, chosen: PageState) -> list[LegendEntry]:
     """The colours of the matrices, each name once, with as many colours as the matrix that has most of them."""
-    largest: dict[str, Category] = {}
+    largest: dict[str, CellCategory] = {}
     for panel in figure.panels:
         if panel.grid:
-            name = colour_for(panel.grid, chosen.colour)
+            name = choose_colour(panel.grid, chosen.colour)
             category = panel.grid.categories[name]
             if name not in largest or category.count > largest[name].count:
                 largest[name] = category
-    said = words.names(found)
-    return [_entry(said[name], category.count) for name, category in largest.items()]
+    said = wording.describe_names(found)
+    return [_build_entry(said[name], category.count) for name, category in largest.items()]
 
 
-def _entry(text: str, count: int) -> Entry:
-    colours = len(wheel(count))
+def _build_entry(text: str, count: int) -> LegendEntry:
+    colours = len(list_fill_variables(count))
     repeat = f" mod {colours} ({count} in {colours} colours)" if count > colours else ""
-    return Entry(text=f"Colour = {text}{repeat}", fills=min(count, colours), few=colours == FEW)
+    return LegendEntry(text=f"Colour = {text}{repeat}", fills=min(count, colours), few=colours == FEW)
 
 
-def terms(figure: Figure, chosen: PageState) -> list[str]:
+def format_terms(figure: PanelFigure, chosen: PageState) -> list[str]:
     """The sum behind a pinned element of D, with who holds each factor; empty where no element of D is pinned.
 
     Of a sparse A each stored column multiplies one row of its group of B; the metadata chooses which.
@@ -57,17 +57,20 @@ def terms(figure: Figure, chosen: PageState) -> list[str]:
     compressed = a.grid.operand.kept if a.grid else None
     if compressed is None:
         head = f"D[{row},{col}] = C[{row},{col}] + Σk A[{row},k]·B[k,{col}]"
-        return [head, *(f"k={k:<3} A {_holder(a, row, k):<10} × B {_holder(b, k, col)}" for k in range(a.cols))]
+        return [
+            head,
+            *(f"k={k:<3} A {_format_holder(a, row, k):<10} × B {_format_holder(b, k, col)}" for k in range(a.cols)),
+        ]
     kept, group = compressed
     out = [f"D[{row},{col}] = C[{row},{col}] + Σs A[{row},s]·B[k,{col}], s → k by the metadata"]
     for s in range(a.cols):
         first = s // kept * group
         rows = f"{first}–{first + group - 1}"
-        out.append(f"s={s:<3} A {_holder(a, row, s):<10} × B[{rows},{col}]")
+        out.append(f"s={s:<3} A {_format_holder(a, row, s):<10} × B[{rows},{col}]")
     return out
 
 
-def _holder(panel: Panel, row: int, col: int) -> str:
+def _format_holder(panel: FigurePanel, row: int, col: int) -> str:
     if panel.grid is None:
         return "shared memory"
     return (

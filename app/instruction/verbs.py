@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, print_json, table
+from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, print_json, print_table
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -31,9 +31,9 @@ def show(
     from lanescope.app.instruction import answers
     from lanescope.app.instruction import facts as about
     from lanescope.errors import LayoutError
-    from lanescope.reading import number
+    from lanescope.inputs import parse_integer
 
-    found = about.found(ptx, idesc)
+    found = about.find_instruction(ptx, idesc)
     if not operand and (at or lane):
         raise LayoutError(
             "bad_usage", "--at and --lane need an operand.", f"One of {', '.join(found.operands)}.", "operand"
@@ -46,17 +46,19 @@ def show(
     op = found.operand(operand) if operand else None
     result: answers.Answer
     if op and at:
-        result = answers.at_element(op, at)
+        result = answers.find_owners(op, at)
     elif op and lane:
-        result = answers.of_lane(op, number(lane, "lane"), number(value, "value") if value else None)
+        result = answers.find_lane_values(
+            op, parse_integer(lane, "lane"), parse_integer(value, "value") if value else None
+        )
     else:
-        result = about.operand_map(found, op) if op else about.detail(found, pointer, ldm)
+        result = about.build_operand_map(found, op) if op else about.build_detail(found, pointer, ldm)
     if as_json:
         print_json(result)
     elif op and sys.stdout.isatty():
-        table(*answers.rows(op, result))
+        print_table(*answers.build_table(op, result))
     else:
-        print(answers.text(found, op, result))
-    check = answers.pointer_check(result)
+        print(answers.format_answer(found, op, result))
+    check = answers.get_pointer_check(result)
     if check and not check.legal:
         raise typer.Exit(1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from lanescope.app.kit.fact import Says, extended, fact, sometimes
+from lanescope.app.kit.fact import Description, extend_fact, fact, make_optional_field
 from lanescope.errors import LayoutError
+from lanescope.inputs import get_given, parse_integer
 from lanescope.ptx import wmma
-from lanescope.ptx.instruction import Instruction, Place
-from lanescope.reading import asked, number
+from lanescope.ptx.instruction import Instruction, OperandPlace
 
 MOST_POINTER, MOST_LDM = 2**64 - 1, 2**32 - 1
 
@@ -38,9 +38,9 @@ class WmmaRule:
 class PointerCheck:
     """A pointer and an ldm, judged by every document's rules."""
 
-    pointer: Annotated[str, Says("The address in hex.")]
+    pointer: Annotated[str, Description("The address in hex.")]
     ldm: int
-    legal: Annotated[bool, Says("Whether every rule holds.")]
+    legal: Annotated[bool, Description("Whether every rule holds.")]
     rules: tuple[WmmaRule, ...]
 
 
@@ -48,7 +48,7 @@ class PointerCheck:
 class WmmaMemory:
     """What a wmma.load or wmma.store asks of memory; pointer_bytes and ldm_elements meet every document."""
 
-    cpp: Annotated[str, Says("The fragment's type in mma.h.")]
+    cpp: Annotated[str, Description("The fragment's type in mma.h.")]
     num_elements: int
     num_storage_elements: int
     storage_type: str
@@ -58,46 +58,48 @@ class WmmaMemory:
     pointer_bytes: int
     ldm_elements: int
     requirements: tuple[Requirement, ...]
-    check: Annotated[PointerCheck | None, Says("Of the pointer and the ldm that were given.")] = sometimes()
+    check: Annotated[PointerCheck | None, Description("Of the pointer and the ldm that were given.")] = (
+        make_optional_field()
+    )
 
 
 @fact
-class Checked(WmmaMemory):
+class CheckedMemory(WmmaMemory):
     """The same with a pointer and an ldm as they were typed, and the rules for them."""
 
     registers: int
     register_type: str
-    rules: tuple[wmma.Rule, ...]
+    rules: tuple[wmma.PointerRule, ...]
     pointer: str
     ldm: str
     problem: str
 
 
-def touches_memory(found: Instruction) -> bool:
-    return found.family.memory is Place.MATRIX
+def is_memory_access(found: Instruction) -> bool:
+    return found.family.memory is OperandPlace.MATRIX
 
 
-def memory(found: Instruction) -> WmmaMemory | None:
+def build_memory(found: Instruction) -> WmmaMemory | None:
     """The fragment's C++ type and sizes, the default stride, and what each document asks; None where no memory is read
     or written.
     """
-    if not touches_memory(found):
+    if not is_memory_access(found):
         return None
     (op,) = found.operands.values()
     (layout,) = found.syntax.layouts
-    fragment = wmma.Fragment(found, op, layout if op.name in "ab" else "")
-    whole = wmma.both(op)
+    fragment = wmma.WmmaFragment(found, op, layout if op.name in "ab" else "")
+    whole = wmma.combine_requirements(op)
     return WmmaMemory(
         cpp=fragment.cpp,
         num_elements=fragment.num_elements,
         num_storage_elements=fragment.num_storage_elements,
         storage_type=fragment.storage_cpp,
         since=fragment.since,
-        fragment_bytes=wmma.fragment_bytes(op),
-        default_stride=wmma.default_stride(op, layout),
+        fragment_bytes=wmma.count_fragment_bytes(op),
+        default_stride=wmma.get_default_stride(op, layout),
         pointer_bytes=whole.pointer_bytes,
         ldm_elements=whole.ldm_elements,
-        requirements=tuple(extended(one, Requirement) for one in wmma.requirements(op)),
+        requirements=tuple(extend_fact(one, Requirement) for one in wmma.get_requirements(op)),
     )
 
 
@@ -109,40 +111,40 @@ def check_pointer(found: Instruction, pointer: str, ldm: str) -> PointerCheck | 
     given = {name: value for name, value in (("pointer", pointer), ("ldm", ldm)) if value.strip()}
     if not given:
         return None
-    if not touches_memory(found):
+    if not is_memory_access(found):
         name = next(iter(given))
         raise LayoutError("bad_usage", f"{found.ptx} takes no {name}.", "wmma.load and wmma.store do.", name)
     (op,) = found.operands.values()
     (layout,) = found.syntax.layouts
-    address = number(given.get("pointer", 0), "pointer", 0, MOST_POINTER)
-    stride = number(given.get("ldm", wmma.default_stride(op, layout)), "ldm", 1, MOST_LDM)
-    rules = tuple(extended(one, WmmaRule) for one in wmma.check(op, address, stride, layout))
+    address = parse_integer(given.get("pointer", 0), "pointer", 0, MOST_POINTER)
+    stride = parse_integer(given.get("ldm", wmma.get_default_stride(op, layout)), "ldm", 1, MOST_LDM)
+    rules = tuple(extend_fact(one, WmmaRule) for one in wmma.check_pointer(op, address, stride, layout))
     return PointerCheck(pointer=hex(address), ldm=stride, legal=all(rule.holds for rule in rules), rules=rules)
 
 
-def checked(found: Instruction, query: Mapping[str, str]) -> Checked | None:
+def check_memory(found: Instruction, query: Mapping[str, str]) -> CheckedMemory | None:
     """Return the facts of `memory` with the rules checked for the pointer and ldm of a query."""
-    facts = memory(found)
+    facts = build_memory(found)
     if facts is None:
         return None
     (op,) = found.operands.values()
     (layout,) = found.syntax.layouts
     pointer, ldm, problem = 0, facts.default_stride, ""
     try:
-        pointer = number(asked(query, "pointer", 0), "pointer", 0, MOST_POINTER)
-        ldm = number(asked(query, "ldm", ldm), "ldm", 1, MOST_LDM)
+        pointer = parse_integer(get_given(query, "pointer", 0), "pointer", 0, MOST_POINTER)
+        ldm = parse_integer(get_given(query, "ldm", ldm), "ldm", 1, MOST_LDM)
     except LayoutError as error:
         pointer, ldm, problem = (
             0,
             facts.default_stride,
             f"{error.message} {error.hint} Checked with the default instead",
         )
-    return extended(
+    return extend_fact(
         facts,
-        Checked,
+        CheckedMemory,
         registers=op.registers,
         register_type=op.element.register_type,
-        rules=tuple(wmma.check(op, pointer, ldm, layout)),
+        rules=tuple(wmma.check_pointer(op, pointer, ldm, layout)),
         pointer=query.get("pointer", "0x0"),
         ldm=query.get("ldm", str(facts.default_stride)),
         problem=problem,

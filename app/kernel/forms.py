@@ -9,15 +9,15 @@ from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import fact
 from lanescope.errors import LayoutError
-from lanescope.product.plan import Plan, Tiled
-from lanescope.product.planning import SIDES, plan
+from lanescope.product.plan import ProductPlan, TiledSide
+from lanescope.product.planning import SIDES, make_plan
 from lanescope.ptx.instruction import Instruction
 
 RARE = ("swizzle_by", "mn", "first", "base", "descriptor")  # options that the form keeps folded
 
 
 @fact
-class Field:
+class OptionField:
     """One option of the form.
 
     words: those to choose from, none where it is typed; value: what was chosen, as typed where the options were
@@ -41,31 +41,31 @@ class TileLinks:
     verify: str
 
 
-def fallback(found: Instruction, given: dict[str, str]) -> Plan:
+def find_legal_plan(found: Instruction, given: dict[str, str]) -> ProductPlan:
     """A legal plan to show the form of beside an error; LayoutError where the instruction has none at all."""
     for a in ("from=registers" if "from=registers" in given["a"] else "", ""):
         try:
-            return plan(found, a)
+            return make_plan(found, a)
         except LayoutError:
             if not a:
                 raise
     raise AssertionError
 
 
-def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
+def build_context(made: ProductPlan, given: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
     """What the page shows."""
     found = made.instruction
-    options = {side: text for side, text in (given if error else programs.spelled(made)).items() if text}
+    options = {side: text for side, text in (given if error else programs.format_options(made)).items() if text}
     return {
         "found": found,
-        "evidence": about.evidence(found),
+        "evidence": about.list_evidence(found),
         "error": error,
-        "facts": None if error else programs.facts(made),
-        "fields": {side: _fields(made, side, given[side] if error else "") for side in SIDES},
-        "forms": {form: programs.address(found, options, form) for form in (*programs.FORMS, "json")},
-        "run": links.run(found, options),
-        "steps": links.steps(found, options if found.family.by_descriptor else {}),
-        "tiles": [_tile(side, made) for side in (made.a, made.b) if isinstance(side, Tiled)],
+        "facts": None if error else programs.build_program(made),
+        "fields": {side: _build_fields(made, side, given[side] if error else "") for side in SIDES},
+        "forms": {form: programs.link_program(found, options, form) for form in (*programs.FORMS, "json")},
+        "run": links.link_run(found, options),
+        "steps": links.link_steps(found, options if found.family.by_descriptor else {}),
+        "tiles": [_link_tile(side, made) for side in (made.a, made.b) if isinstance(side, TiledSide)],
         "labels": (
             {f"{side}.{name}": what for side in SIDES for name, what in programs.WHAT.items()}
             | {"d.scale": "scale-d", "d.layout": "C and D stored"}
@@ -73,11 +73,11 @@ def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dic
     }
 
 
-def _fields(made: Plan, side: str, typed: str) -> list[Field]:
+def _build_fields(made: ProductPlan, side: str, typed: str) -> list[OptionField]:
     """The form of one side."""
     kept = dict(part.partition("=")[::2] for part in typed.split(",") if "=" in part)
     return [
-        Field(
+        OptionField(
             name=name,
             words=tuple(words or ()),
             value=kept.get(name) or made.chosen[side].get(name, ""),
@@ -88,7 +88,7 @@ def _fields(made: Plan, side: str, typed: str) -> list[Field]:
     ]
 
 
-def _tile(side: Tiled, made: Plan) -> TileLinks:
+def _link_tile(side: TiledSide, made: ProductPlan) -> TileLinks:
     """Links to a tile and to its descriptor's verification."""
     tile, name = side.tile, side.letter
     shape = {
@@ -116,5 +116,5 @@ def _tile(side: Tiled, made: Plan) -> TileLinks:
         **storage,
         "slice_mn": side.first,
     }
-    word = programs.words(side, 1)[0]
-    return TileLinks(letter=name, smem=links.smem(shape), word=word, verify=links.descriptor(word, check))
+    word = programs.list_descriptors(side, 1)[0]
+    return TileLinks(letter=name, smem=links.link_smem(shape), word=word, verify=links.link_descriptor(word, check))

@@ -6,16 +6,16 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kernel import facts as programs
-from lanescope.app.kernel.forms import context, fallback
-from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.errors import status_of
-from lanescope.app.kit.page import page
-from lanescope.app.kit.wire import Body, json_body
+from lanescope.app.kernel.forms import build_context, find_legal_plan
+from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.errors import get_status
+from lanescope.app.kit.page import render_page
+from lanescope.app.kit.wire import CachedBody, encode_json_body
 from lanescope.errors import LayoutError
-from lanescope.product.planning import plan
+from lanescope.product.planning import make_plan
 from lanescope.ptx import catalog
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
 @router.get("/kernel/{rest:path}")
@@ -26,18 +26,20 @@ def kernel_page(request: Request, rest: str) -> Response:
         stem, form = rest, ""
     found = catalog.find(stem)
     query = dict(request.query_params)
-    given = programs.chosen(query)
+    given = programs.parse_options(query)
     if form:
-        made = plan(found, *given.values())
+        made = make_plan(found, *given.values())
         if form == "json":
-            return json_body(programs.facts(made))
-        return Body(
+            return encode_json_body(programs.build_program(made))
+        return CachedBody(
             programs.FORMS[form](made).encode(), f"text/{'x-python' if form == 'py' else 'plain'}; charset=utf-8"
         )
     try:
-        made, error = plan(found, *given.values()), None
+        made, error = make_plan(found, *given.values()), None
     except LayoutError as refused:
-        made, error = fallback(found, given), refused
+        made, error = find_legal_plan(found, given), refused
     if error is None and any("." in name for name in query):  # a form was sent: its plain address says the same in less
-        return RedirectResponse(programs.address(found, programs.spelled(made)), 303)
-    return page(request, "kernel/page.html", context(made, given, error), status_of(error) if error else 200)
+        return RedirectResponse(programs.link_program(found, programs.format_options(made)), 303)
+    return render_page(
+        request, "kernel/page.html", build_context(made, given, error), get_status(error) if error else 200
+    )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, Ptx, print_json, save
+from lanescope.app.kit.terminal import AsJson, Ptx, print_json, write_output
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -28,13 +28,13 @@ def kernel(
     from lanescope import find
     from lanescope.app.kernel import facts as programs
     from lanescope.errors import LayoutError
-    from lanescope.product.planning import plan
+    from lanescope.product.planning import make_plan
 
-    made = plan(find(ptx), a, b, d)
+    made = make_plan(find(ptx), a, b, d)
     if as_json:
-        return print_json(programs.facts(made))
+        return print_json(programs.build_program(made))
     form = "cu" if output == "-" else output.rpartition(".")[2].lower()
     if form not in programs.FORMS:
         allowed = ", ".join("." + name for name in programs.FORMS)
         raise LayoutError("bad_usage", f"'{output}' names no form.", f"End it in {allowed}.", "output")
-    save(programs.FORMS[form](made).encode(), output)
+    write_output(programs.FORMS[form](made).encode(), output)

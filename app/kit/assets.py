@@ -15,13 +15,13 @@ from pathlib import Path
 from markupsafe import Markup
 
 
-def folder(name: str) -> Path:
+def find_folder(name: str) -> Path:
     """A folder of the project: beside this package in a checkout, inside it in an installed wheel."""
     here = Path(__file__).resolve().parents[1]
     return next(path for path in (here / name, here.parent / name) if path.is_dir())
 
 
-STATIC = folder("static")
+STATIC = find_folder("static")
 STYLE = "style.css"
 IMMUTABLE = "public, max-age=31536000, immutable"
 _IMPORT = re.compile(r'^import (?:(?:\* as (?P<all>\w+)|\{(?P<names>[^}]*)\}) from )?"(?P<path>\.[^"]*)";\n', re.M)
@@ -29,29 +29,29 @@ _EXPORT = re.compile(r"^export (?:async )?(?:const|function|class) ([\w$]+)", re
 _SHEET = re.compile(r'^@import "([^"]+)";\n', re.M)
 
 
-def _text(name: str) -> str:
+def _read_static(name: str) -> str:
     return (STATIC / name).read_text()
 
 
-def imports(name: str) -> tuple[str, ...]:
+def find_imports(name: str) -> tuple[str, ...]:
     """The modules that a script imports, by their paths in static/."""
-    return tuple(_beside(name, match["path"]) for match in _IMPORT.finditer(_text(name)))
+    return tuple(_resolve_import(name, match["path"]) for match in _IMPORT.finditer(_read_static(name)))
 
 
-def _beside(name: str, path: str) -> str:
+def _resolve_import(name: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
 
 
-def modules(name: str) -> tuple[str, ...]:
+def list_modules(name: str) -> tuple[str, ...]:
     """A script and all that it imports, each after what it needs.
 
-    >>> modules("kit/tool.js")
-    ('kit/copy.js', 'kit/tool.js')
+    >>> list_modules("kit/tool.js")
+    ('kit/auto.js', 'kit/copy.js', 'kit/tool.js')
     """
     found: dict[str, None] = {}
 
     def visit(one: str) -> None:
-        for needed in imports(one):
+        for needed in find_imports(one):
             if needed not in found:
                 visit(needed)
         found[one] = None
@@ -60,22 +60,22 @@ def modules(name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def bundle(name: str) -> str:
+def render_bundle(name: str) -> str:
     """A script and all that it imports as one classic script, for browsers load no modules from file://.
 
     Every module keeps a scope of its own and hands on what it exports, in the order in which browsers run modules.
     """
-    parts = modules(name)
+    parts = list_modules(name)
     number = {part: n for n, part in enumerate(parts)}
 
     def taken(part: str, match: re.Match[str]) -> str:
-        source = f"module{number[_beside(part, match['path'])]}"
+        source = f"module{number[_resolve_import(part, match['path'])]}"
         if match["all"]:
             return f"const {match['all']} = {source};\n"
         return f"const {{{(match['names'] or '').replace(' as ', ': ')}}} = {source};\n"
 
     def scope(part: str) -> str:
-        text = _text(part)
+        text = _read_static(part)
         body = _IMPORT.sub(lambda match: taken(part, match), text)
         exported = ", ".join(_EXPORT.findall(text))
         body = re.sub(r"^export (?=(?:async )?(?:const|function|class) )", "", body, flags=re.M)
@@ -85,9 +85,9 @@ def bundle(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def style() -> str:
+def render_style_sheet() -> str:
     """Every style sheet, joined as style.css orders them."""
-    return _SHEET.sub(lambda match: _text(match[1]), _text(STYLE))
+    return _SHEET.sub(lambda match: _read_static(match[1]), _read_static(STYLE))
 
 
 @lru_cache(maxsize=64)
@@ -95,14 +95,14 @@ def static_url(name: str) -> str:
     """/static/name with a digest of all that it is or loads, so that a changed file is a new address."""
     digest = hashlib.sha256()
     if name == STYLE:
-        digest.update(style().encode())
+        digest.update(render_style_sheet().encode())
     else:
-        for part in modules(name) if name.endswith(".js") else (name,):
+        for part in list_modules(name) if name.endswith(".js") else (name,):
             digest.update((STATIC / part).read_bytes())
     return f"/static/{name}?{digest.hexdigest()[:10]}"
 
 
-def digest_of(name: str) -> str:
+def compute_digest(name: str) -> str:
     """The digest in a file's address; "" where there is no such file."""
     inside = STATIC.joinpath(name).resolve().is_relative_to(STATIC.resolve())
     return static_url(name).partition("?")[2] if inside and STATIC.joinpath(name).is_file() else ""
@@ -111,5 +111,5 @@ def digest_of(name: str) -> str:
 @lru_cache(maxsize=64)
 def script(name: str, data: str = "") -> Markup:
     """The elements that load a module: it and what it imports are asked for at once. data: further attributes."""
-    ahead = "".join(f'<link rel="modulepreload" href="/static/{part}">' for part in modules(name)[:-1])
+    ahead = "".join(f'<link rel="modulepreload" href="/static/{part}">' for part in list_modules(name)[:-1])
     return Markup(f'{ahead}<script type="module" src="{static_url(name)}"{" " * bool(data)}{data}></script>')

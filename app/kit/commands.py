@@ -13,7 +13,7 @@ import typer
 
 from lanescope.app.kit.feature import Feature, Tool
 from lanescope.app.kit.question import Option, options_of, spelled
-from lanescope.app.kit.terminal import AsJson, given, print_json
+from lanescope.app.kit.terminal import AsJson, drop_empty, print_json
 
 Commands = partial(typer.Typer, rich_markup_mode=None)  # plain help answers in half the time
 
@@ -81,7 +81,7 @@ def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
 
     def run(*, as_json: bool, **typed: Any) -> None:
         words = {name: typed.pop(spelled(name)) for name in options}
-        words = given({name: "1" * word if isinstance(word, bool) else word for name, word in words.items()})
+        words = drop_empty({name: "1" * word if isinstance(word, bool) else word for name, word in words.items()})
         (tool.run or partial(_answer, tool))(words, as_json=as_json, **typed)
 
     parameters = [

@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 from lanescope.ptx.pattern import IntArray
 from lanescope.render.palette import RIGHT, STATUSES, WRONG
-from lanescope.render.svg import status_legend, svg
-from lanescope.render.view import LEFT, TOP, Figure, Grid, Panel, row_figure
+from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.view import LEFT, TOP, FigurePanel, OperandGrid, PanelFigure, make_row_figure
 
 MOST_LABELS = 4200
 
 
-def drawn(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> dict[str, str]:
+def draw_grid(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> dict[str, str]:
     rows, cols = wrong.shape
     longest = max(len(text) for row in texts for text in row)
     width = min(max(18.0, 7.0 * longest + 6), 64.0) if rows * cols <= MOST_LABELS else max(2.6, 1040 / cols)
     width = min(width, max(1040 / cols, 16.0))
     height = 17.0 if rows * cols <= MOST_LABELS else max(2.6, 700 / rows)
     status = np.where(wrong, WRONG, RIGHT).astype(np.int32)
-    panel = Panel(
+    panel = FigurePanel(
         "measured",
         title,
         rows=rows,
@@ -39,17 +39,21 @@ def drawn(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> dict[
         texts=texts,
         status=status,
     )
-    figure = Figure(max(LEFT + panel.width + 8, 9.0 * len(title)), TOP + panel.height + 8, (panel,))
-    drawing = svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS)
-    return {"title": title, "svg": drawing + status_legend(status, None)}
+    figure = PanelFigure(max(LEFT + panel.width + 8, 9.0 * len(title)), TOP + panel.height + 8, (panel,))
+    drawing = render_svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS)
+    return {"title": title, "svg": drawing + render_status_legend(status, None)}
 
 
-def marked(grid: Grid, kinds: IntArray, texts: list[list[str]], title: str, said: Mapping[int, str]) -> str:
+def draw_statuses(
+    grid: OperandGrid, kinds: IntArray, texts: list[list[str]], title: str, said: Mapping[int, str]
+) -> str:
     """An operand's matrix with a status for every element: `said` gives palette.STATUSES' numbers their words here, in
     the order of `kinds`.
     """
     status = np.array(list(said), np.int32)[kinds]
-    figure = row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])
+    figure = make_row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])
     panel = replace(figure.panels[0], status=status, texts=texts)
-    drawing = svg(replace(figure, panels=(panel,)), title=title, palette=None, labels_up_to=1100)
-    return drawing + status_legend(status, None, {STATUSES[number].name: words for number, words in said.items()})
+    drawing = render_svg(replace(figure, panels=(panel,)), title=title, palette=None, labels_up_to=1100)
+    return drawing + render_status_legend(
+        status, None, {STATUSES[number].name: words for number, words in said.items()}
+    )

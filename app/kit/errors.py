@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from lanescope.app.kit.fact import Says, fact, sometimes
+from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.app.kit.media import FORMS
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
-from lanescope.reading import shown
 
 RETRY_SECONDS = {"busy": 2, "too_slow": 2}
 # The status of a refusal by its code; 422 for every other.
@@ -50,13 +50,13 @@ FILES = (*FORMS, "cu", "py", "css", "js")
 class ErrorBody:
     """What was given, why not, what is allowed, and which field it is about ("" for the request as a whole)."""
 
-    code: Annotated[str, Says(examples=("bad_number",), limits={"pattern": "^[a-z0-9_]+$"})]
-    message: Annotated[str, Says(limits={"minLength": 1})]
+    code: Annotated[str, Description(examples=("bad_number",), limits={"pattern": "^[a-z0-9_]+$"})]
+    message: Annotated[str, Description(limits={"minLength": 1})]
     hint: str
     field: str
     nearest: Annotated[
-        tuple[str, ...] | None, Says("The nearest legal PTX texts, where an instruction is unknown.")
-    ] = sometimes()
+        tuple[str, ...] | None, Description("The nearest legal PTX texts, where an instruction is unknown.")
+    ] = make_optional_field()
 
 
 @fact
@@ -66,40 +66,40 @@ class Error:
     error: ErrorBody
 
 
-def status_of(error: LayoutError) -> int:
+def get_status(error: LayoutError) -> int:
     """The HTTP status of a refusal."""
     return STATUS.get(error.code, 422)
 
 
-def for_machines(path: str) -> bool:
+def is_for_programs(path: str) -> bool:
     """Whether an address answers programs: the API, and everything that is a file rather than a page."""
     return path.startswith(MACHINES) or path.rpartition(".")[2] in FILES
 
 
-def told_headers(error: LayoutError) -> dict[str, str]:
+def build_retry_headers(error: LayoutError) -> dict[str, str]:
     """When to come back, where waiting helps."""
     retry = getattr(error, "retry_seconds", RETRY_SECONDS.get(error.code))
     return {"Retry-After": str(retry)} if retry else {}
 
 
-def body_of(error: LayoutError) -> ErrorBody:
+def build_error_body(error: LayoutError) -> ErrorBody:
     """What every route answers, under "error"."""
     nearest = tuple(error.nearest) or None
     return ErrorBody(code=error.code, message=error.message, hint=error.hint, field=error.field, nearest=nearest)
 
 
-def missing(error: dict[str, Any]) -> LayoutError:
+def make_missing_error(error: dict[str, Any]) -> LayoutError:
     """What FastAPI refuses of a query: every parameter is text, so that it can only be missing."""
     field = str(error["loc"][-1])
     return LayoutError("bad_request", f"{field} is missing.", "See /docs for what is required.", field)
 
 
-def of_router(status: int, method: str, path: str, allowed: str, detail: str) -> LayoutError:
+def make_router_error(status: int, method: str, path: str, allowed: str, detail: str) -> LayoutError:
     """What the router refuses: an address, or a method of one that allows others."""
-    named = catalog.known(path) if status == 404 else None
-    path, code = shown(path, 120), CODES.get(status, "http_error")
+    named = catalog.find_instruction(path) if status == 404 else None
+    path, code = shorten_value(path, 120), CODES.get(status, "http_error")
     if status == 405:
-        return LayoutError(code, f"{path} takes no {shown(method)}.", f"Allowed: {allowed}. See /docs.")
+        return LayoutError(code, f"{path} takes no {shorten_value(method)}.", f"Allowed: {allowed}. See /docs.")
     if status == 404:
         if named:
             return LayoutError(code, f"There is nothing at {path}.", f"The instruction's page is /i/{named.ptx}.")

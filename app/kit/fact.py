@@ -1,6 +1,6 @@
 """What facts are made of: frozen dataclasses that pages, JSON, the command line and the OpenAPI document share.
 
-A fact's annotations are its documentation: `Says` describes a field, `Integers` and `Reals` an array.
+A fact's annotations are its documentation: `Description` describes a field, `IntegerArray` and `RealArray` an array.
 pydantic reads them where the document is made; nothing here needs it, so that a command starts without it.
 """
 
@@ -32,11 +32,11 @@ def fact(made: type[Made]) -> type[Made]:
     """
     found = dataclass(frozen=True, slots=True, kw_only=True)(made)
     found.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
-    found.__get_pydantic_json_schema__ = classmethod(_document)  # type: ignore[attr-defined]
+    found.__get_pydantic_json_schema__ = classmethod(_build_schema)  # type: ignore[attr-defined]
     return found
 
 
-def _document(cls: type, core: Any, handler: Any) -> Json:
+def _build_schema(cls: type, core: Any, handler: Any) -> Json:
     """The JSON schema of a fact, with its fields as JSON names them; what is left out where it is None is
     not required.
     """
@@ -45,50 +45,52 @@ def _document(cls: type, core: Any, handler: Any) -> Json:
     schema["required"] = [
         field.name.rstrip("_")
         for field in dataclasses.fields(cls)
-        if not (_optional(field) or "spread" in field.metadata)
+        if not (_is_optional(field) or "spread" in field.metadata)
     ]
     for field in dataclasses.fields(cls):
         if "spread" in field.metadata:
-            held = Integers(2, "[thread][value]").__get_pydantic_json_schema__(None, None)
+            held = IntegerArray(2, "[thread][value]").__get_pydantic_json_schema__(None, None)
             del schema["properties"][field.name]
             schema["properties"] |= dict.fromkeys(field.metadata["spread"](), held)
-        if _optional(field):
-            schema["properties"][field.name.rstrip("_")] = _given(schema["properties"][field.name.rstrip("_")])
+        if _is_optional(field):
+            schema["properties"][field.name.rstrip("_")] = _build_omittable_schema(
+                schema["properties"][field.name.rstrip("_")]
+            )
     return dict(schema)
 
 
-def _given(kind: Json) -> Json:
+def _build_omittable_schema(kind: Json) -> Json:
     """The schema of a field that is left out where it is None: it is never null."""
     kinds = [one for one in kind.get("anyOf", ()) if one != {"type": "null"}]
     rest = {name: value for name, value in kind.items() if name not in ("default", "anyOf")}
     return {**kinds[0], **rest} if len(kinds) == 1 else {**rest, **({"anyOf": kinds} if kinds else {})}
 
 
-def sometimes() -> Any:
+def make_optional_field() -> Any:
     """A field that an answer leaves out where it is None."""
     return dataclasses.field(default=None, metadata={"sometimes": True})
 
 
-def spread(names: Callable[[], Iterable[str]]) -> Any:
+def make_spread_field(names: Callable[[], Iterable[str]]) -> Any:
     """A mapping whose entries stand in the answer as fields of their own; `names`: those it may have, all arrays
     [thread][value].
     """
     return dataclasses.field(default_factory=dict, metadata={"spread": names})
 
 
-def _optional(field: dataclasses.Field[Any]) -> bool:
+def _is_optional(field: dataclasses.Field[Any]) -> bool:
     return bool(field.metadata.get("sometimes"))
 
 
-def plain(value: Any) -> Json:
+def fact_to_json(value: Any) -> Json:
     """A fact as JSON has it, one level deep; TypeError where it is none.
 
     >>> @fact
-    ... class Move: from_: int; note: str | None = sometimes()
-    >>> plain(Move(from_=1)), plain(Move(from_=1, note="x"))
+    ... class Move: from_: int; note: str | None = make_optional_field()
+    >>> fact_to_json(Move(from_=1)), fact_to_json(Move(from_=1, note="x"))
     ({'from': 1}, {'from': 1, 'note': 'x'})
     """
-    names, read, optional, inside = _written(type(value))  # type: ignore[arg-type]  # a class has a hash
+    names, read, optional, inside = _get_json_fields(type(value))  # type: ignore[arg-type]  # a class has a hash
     found = dict(zip(names, read(value), strict=True))
     for name in optional:
         if found[name] is None:
@@ -100,7 +102,9 @@ def plain(value: Any) -> Json:
 
 
 @cache
-def _written(cls: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], tuple[str, ...], tuple[str, ...]]:
+def _get_json_fields(
+    cls: type,
+) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], tuple[str, ...], tuple[str, ...]]:
     """The names of a fact's fields in JSON, what reads their values, and the names that may be left out: once a class,
     as a listing has thousands.
     """
@@ -111,26 +115,26 @@ def _written(cls: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...
     return (
         names,
         (lambda value: (read(value),)) if one else read,
-        tuple(field.name.rstrip("_") for field in fields if _optional(field)),
+        tuple(field.name.rstrip("_") for field in fields if _is_optional(field)),
         tuple(field.name for field in fields if "spread" in field.metadata),
     )
 
 
-def extended(begun: Any, made: type[Made], **more: Any) -> Made:
+def extend_fact(begun: Any, made: type[Made], **more: Any) -> Made:
     """A fact that has another's fields and more.
 
     >>> @fact
     ... class Point: x: int
     >>> @fact
     ... class Place(Point): y: int
-    >>> extended(Point(x=1), Place, y=2)
+    >>> extend_fact(Point(x=1), Place, y=2)
     Place(x=1, y=2)
     """
     return made(**{field.name: getattr(begun, field.name) for field in dataclasses.fields(begun)}, **more)
 
 
 @dataclass(frozen=True)
-class Says:
+class Description:
     """What a field means, in the document; with examples, or with limits in JSON Schema's words."""
 
     text: str = ""
@@ -145,7 +149,7 @@ class Says:
 
 
 @dataclass(frozen=True)
-class Integers:
+class IntegerArray:
     """An array of whole numbers, NumPy's or a list: its axes, and what stands in it."""
 
     axes: int
@@ -155,18 +159,18 @@ class Integers:
         return {"type": "any"}
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Json:
-        schema = _nested({"type": "integer"}, self.axes)
+        schema = _build_nested_schema({"type": "integer"}, self.axes)
         return schema | ({"description": self.text} if self.text else {})
 
 
-ByThread: TypeAlias = Annotated[Numbers, Integers(2, "[thread][value]")]
+ByThread: TypeAlias = Annotated[Numbers, IntegerArray(2, "[thread][value]")]
 
 
 GIVEN: dict[str, Any] = {}  # name → the model of what requests say under it; a feature's schemas.py puts its own here
 
 
 @dataclass(frozen=True)
-class AsGiven:
+class RequestModel:
     """A value in the words of a request: the document shows the request's model of that name."""
 
     name: str
@@ -176,7 +180,7 @@ class AsGiven:
 
 
 @dataclass(frozen=True)
-class Reals:
+class RealArray:
     """An array of numbers, NumPy's or lists, of so many axes or of one of several counts; null: NaN or infinite."""
 
     axes: tuple[int, ...]
@@ -186,12 +190,12 @@ class Reals:
         return {"type": "any"}
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Json:
-        forms = [_nested({"anyOf": [{"type": "number"}, {"type": "null"}]}, axes) for axes in self.axes]
+        forms = [_build_nested_schema({"anyOf": [{"type": "number"}, {"type": "null"}]}, axes) for axes in self.axes]
         schema = forms[0] if len(forms) == 1 else {"anyOf": forms}
         return schema | ({"description": self.text} if self.text else {})
 
 
-def _nested(schema: Json, axes: int) -> Json:
+def _build_nested_schema(schema: Json, axes: int) -> Json:
     """The schema of lists of lists of …: so many of them."""
     for _ in range(axes):
         schema = {"type": "array", "items": schema}
@@ -199,7 +203,7 @@ def _nested(schema: Json, axes: int) -> Json:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class TaggedUnion:
     """Several facts that one field tells apart, by the word it always has in each."""
 
     field: str

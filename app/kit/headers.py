@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lanescope.app.kit.asgi import Scope
-from lanescope.app.kit.errors import for_machines
-from lanescope.app.kit.prefix import address
+from lanescope.app.kit.errors import is_for_programs
+from lanescope.app.kit.prefix import strip_root
 
 Pairs = list[tuple[bytes, bytes]]
 PAGE = (
@@ -22,8 +22,8 @@ FILE = "default-src 'none'; frame-ancestors *"  # opened by itself, or in a fram
 OWN = ("/static/", "/vendor/", "/palette.css", "/metrics")
 
 
-class Headers:
-    """Made once a server; `of` picks. styles: inline styles that pages may have, each as a policy names it:
+class SecurityHeaders:
+    """Made once a server; `select` picks. styles: inline styles that pages may have, each as a policy names it:
     'sha256-…'.
     """
 
@@ -40,13 +40,13 @@ class Headers:
         self.asset: Pairs = [*self.always, file, *ours]
         self.shared: Pairs = [*self.always, file, *anybody, (b"access-control-allow-origin", b"*")]
 
-    def of(self, scope: Scope, status: int, given: Iterable[tuple[bytes, bytes]]) -> Pairs:
+    def select(self, scope: Scope, status: int, given: Iterable[tuple[bytes, bytes]]) -> Pairs:
         """The headers of one answer, from its media type, the method and the path."""
         if status == 304:
             return self.always  # what the client has keeps the headers it came with
         kind = next((value for name, value in given if name == b"content-type"), b"")
         if kind.startswith(b"text/html"):
             return self.page
-        path = address(scope)
-        readable = scope["method"] == "GET" and for_machines(path) and not path.startswith(OWN)
+        path = strip_root(scope)
+        readable = scope["method"] == "GET" and is_for_programs(path) and not path.startswith(OWN)
         return self.shared if readable else self.asset

@@ -17,15 +17,15 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from lanescope.deadline import OverdueError, ends_when
-from lanescope.errors import refusing_depth
+from lanescope.deadline import OverdueError, end_when
+from lanescope.errors import refuse_deep_recursion
 
 Made = TypeVar("Made")
 LOG = logging.getLogger("lanescope")
 GRACE = 0.5  # seconds that a computation has to end by itself before it is interrupted
 
 
-class Job(Generic[Made]):
+class Computation(Generic[Made]):
     """A computation: when it began (None: it waits), and its result. `overdue`: what is raised once it was ended.
     place: the character of its text that it had come to then, None where that is not known.
     """
@@ -44,17 +44,17 @@ class Job(Generic[Made]):
     def run(self) -> Made:
         """Compute, in this thread."""
         try:
-            with ends_when(lambda: self._over):
-                return self._interruptible()
+            with end_when(lambda: self._over):
+                return self._run_interruptible()
         except OverdueError as error:
             self.place = error.place
             raise self._overdue() from None
         except RecursionError:
             LOG.exception("a computation was nested too deeply")
-            with refusing_depth():
+            with refuse_deep_recursion():
                 raise
 
-    def _interruptible(self) -> Made:
+    def _run_interruptible(self) -> Made:
         try:
             with self._lock:
                 self._thread, self.began = threading.get_ident(), self._clock()
@@ -87,7 +87,7 @@ class Job(Generic[Made]):
 
 def run_within(seconds: float, make: Callable[[], Made], overdue: Callable[[int | None], Exception]) -> Made:
     """Compute in this thread, for so long at most; overdue: what is raised then, by the place that was reached."""
-    job: Job[Made] = Job(make, lambda: overdue(job.place))
+    job: Computation[Made] = Computation(make, lambda: overdue(job.place))
     timers = [threading.Timer(seconds, job.end), threading.Timer(seconds + GRACE, job.interrupt)]
     for timer in timers:
         timer.daemon = True

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
-from lanescope.app.kit.headers import Headers
+from lanescope.app.kit.headers import SecurityHeaders
 from lanescope.app.kit.logs import ACCESS, REQUEST_ID
-from lanescope.app.kit.prefix import address
+from lanescope.app.kit.prefix import strip_root
 from lanescope.app.kit.settings import Settings
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
+from lanescope.inputs import shorten_value
 
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
 PROBES = ("/healthz", "/readyz")  # asked for by address, inside a container: no client's name is known there
@@ -26,7 +26,7 @@ LONGEST_DRAIN, MOST_DRAINED = 2.0, 64 << 20
 _ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")
 
 
-class Guard:
+class RequestGuard:
     """ASGI middleware. Refuses what is too large, too slow or meant for another server, before a route sees it."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Guard:
     ) -> None:
         """refused: what answers a request that is refused, which closes the connection."""
         self.app, self.settings, self.refused = app, settings, refused
-        self.headers = Headers(settings.frame_ancestors, styles)
+        self.headers = SecurityHeaders(settings.frame_ancestors, styles)
         self.hosts = [] if "*" in settings.trusted_hosts.split(",") else settings.trusted_hosts.lower().split(",")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,33 +58,33 @@ class Guard:
                 message["headers"] = [
                     *message["headers"],
                     (b"x-request-id", identity),
-                    *self.headers.of(scope, status, message["headers"]),
+                    *self.headers.select(scope, status, message["headers"]),
                 ]
             await send(message)
 
         try:
-            refused = self.refusal(scope, given)
+            refused = self.check_request(scope, given)
             if refused:
                 if refused.code == "body_too_large" and b"expect" not in given:
-                    await self.drained(receive)
+                    await self.drain_body(receive)
                 await self.refused(scope, refused)(scope, receive, send_guarded)
             else:
                 await self.app(
                     scope,
-                    self.bounded(receive, self.most(scope)) if scope["method"] in BODIES else receive,
+                    self.limit_receive(receive, self.get_body_limit(scope)) if scope["method"] in BODIES else receive,
                     send_guarded,
                 )
         finally:
             if self.settings.access_log:
-                self.log(scope, status, time.perf_counter() - begun)
+                self.log_access(scope, status, time.perf_counter() - begun)
 
-    def refusal(self, scope: Scope, given: dict[bytes, bytes]) -> LayoutError | None:
+    def check_request(self, scope: Scope, given: dict[bytes, bytes]) -> LayoutError | None:
         """Why a request is not even looked at, None where it is."""
         host = given.get(b"host", b"").decode("latin-1")
         name = host.rpartition(":")[0] if re.search(r":\d+\Z", host) else host
         if (
             self.hosts
-            and address(scope) not in PROBES
+            and strip_root(scope) not in PROBES
             and not any(
                 name.lower() == known or (known.startswith("*.") and name.lower().endswith(known[1:]))
                 for known in self.hosts
@@ -92,7 +92,7 @@ class Guard:
         ):
             return LayoutError(
                 "unknown_host",
-                f"This server does not answer to '{shown(host)}'.",
+                f"This server does not answer to '{shorten_value(host)}'.",
                 "LANESCOPE_TRUSTED_HOSTS names the hosts.",
             )
         size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
@@ -103,21 +103,23 @@ class Guard:
                 f"At most {self.settings.url_bytes}. A POST route takes more.",
             )
         length = given.get(b"content-length", b"0")
-        if scope["method"] in BODIES and (not length.isdigit() or len(length) > 18 or int(length) > self.most(scope)):
-            return self.too_large(length.decode("latin-1"), self.most(scope))
+        if scope["method"] in BODIES and (
+            not length.isdigit() or len(length) > 18 or int(length) > self.get_body_limit(scope)
+        ):
+            return self.make_too_large(length.decode("latin-1"), self.get_body_limit(scope))
         return None
 
-    def most(self, scope: Scope) -> int:
+    def get_body_limit(self, scope: Scope) -> int:
         """The most bytes of a body for an address."""
-        own, where = self.settings.body_bytes, address(scope)
+        own, where = self.settings.body_bytes, strip_root(scope)
         if where in CAPTURES:
             return max(own, self.settings.capture_bytes)
         return max(own, self.settings.upload_bytes) if where in UPLOADS else own
 
-    def too_large(self, size: object, most: int) -> LayoutError:
-        return LayoutError("body_too_large", f"The body has {shown(str(size))} bytes.", f"At most {most}.")
+    def make_too_large(self, size: object, most: int) -> LayoutError:
+        return LayoutError("body_too_large", f"The body has {shorten_value(str(size))} bytes.", f"At most {most}.")
 
-    async def drained(self, receive: Receive) -> None:
+    async def drain_body(self, receive: Receive) -> None:
         """Read a body that is refused, within reason: a client that still sends when the connection closes never sees
         the answer.
         """
@@ -130,7 +132,7 @@ class Guard:
                     if not message.get("more_body"):
                         return
 
-    def bounded(self, receive: Receive, most: int) -> Receive:
+    def limit_receive(self, receive: Receive, most: int) -> Receive:
         """receive() that counts the body's bytes and does not wait for them longer than a request may take."""
         until = asyncio.get_running_loop().time() + self.settings.seconds
         seen, more = 0, True
@@ -149,12 +151,12 @@ class Guard:
             seen += len(message.get("body", b""))
             more = message.get("more_body", False)
             if seen > most:
-                raise self.too_large(f"at least {seen}", most)
+                raise self.make_too_large(f"at least {seen}", most)
             return message
 
         return counted
 
-    def log(self, scope: Scope, status: int, seconds: float) -> None:
+    def log_access(self, scope: Scope, status: int, seconds: float) -> None:
         path = (scope.get("raw_path") or b"").decode("latin-1")
         client = (scope.get("client") or ("-",))[0]
         facts = {

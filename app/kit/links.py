@@ -12,77 +12,77 @@ from lanescope.ptx.instruction import Instruction, Operand
 Query = Mapping[str, object]
 
 
-def _to(path: str, query: Query, safe: str = "") -> str:
+def _build_address(path: str, query: Query, safe: str = "") -> str:
     return path + (f"?{urlencode(query, safe=safe)}" if query else "")
 
 
-def _ptx(instruction: Instruction) -> str:
+def _quote_ptx(instruction: Instruction) -> str:
     return quote(instruction.ptx, safe=":.")
 
 
-def path_of(
+def link_instruction(
     instruction: Instruction, operand: Operand | None = None, form: str = "", query: Query | None = None
 ) -> str:
     """An instruction's page, or a picture of it or of one operand."""
     name = f"/{operand.name}" if operand else ""
-    return _to(f"/i/{_ptx(instruction)}{name}{'.' + form if form else ''}", query or {}, ":,")
+    return _build_address(f"/i/{_quote_ptx(instruction)}{name}{'.' + form if form else ''}", query or {}, ":,")
 
 
-def tiled_mma(instruction: Instruction) -> str:
+def link_tiled_mma(instruction: Instruction) -> str:
     """The instruction repeated over warps and a tile."""
-    return _to("/tiles/mma", {"atom": instruction.ptx})
+    return _build_address("/tiles/mma", {"atom": instruction.ptx})
 
 
-def tile_of_atom(atom: str, idesc: str = "") -> str:
+def link_atom_tile(atom: str, idesc: str = "") -> str:
     """An atom by its text, over a tile of its own; of a tcgen05.mma with its instruction descriptor."""
-    return _to("/tiles/mma", {"atom": atom, **({"idesc": idesc} if idesc else {})}, "(),:<>")
+    return _build_address("/tiles/mma", {"atom": atom, **({"idesc": idesc} if idesc else {})}, "(),:<>")
 
 
-def smem(query: Query) -> str:
+def link_smem(query: Query) -> str:
     """The tile explorer."""
-    return _to("/smem", query)
+    return _build_address("/smem", query)
 
 
-def descriptor(word: str, query: Query, form: str = "wgmma") -> str:
+def link_descriptor(word: str, query: Query, form: str = "wgmma") -> str:
     """The editor and verifier of a descriptor, by its hex word; form: the format it is read in."""
-    return _to(f"/descriptor/{form}/{word}", query)
+    return _build_address(f"/descriptor/{form}/{word}", query)
 
 
-def kernel(instruction: Instruction, options: Query, form: str = "") -> str:
+def link_kernel(instruction: Instruction, options: Query, form: str = "") -> str:
     """A whole program around an instruction, as a page or in a form."""
-    return _to(f"/kernel/{_ptx(instruction)}{'.' + form if form else ''}", options, "=,:<>")
+    return _build_address(f"/kernel/{_quote_ptx(instruction)}{'.' + form if form else ''}", options, "=,:<>")
 
 
-def steps(instruction: Instruction, query: Query) -> str:
+def link_steps(instruction: Instruction, query: Query) -> str:
     """Everything an instruction does, step by step."""
-    return _to(f"/steps/{_ptx(instruction)}", query)
+    return _build_address(f"/steps/{_quote_ptx(instruction)}", query)
 
 
-def run(instruction: Instruction, options: Query) -> str:
+def link_run(instruction: Instruction, options: Query) -> str:
     """A whole product by these options, simulated first."""
-    return _to("/gpu/run", {"kind": "mma", "instruction": instruction.ptx, **options, "backend": "numpy"})
+    return _build_address("/gpu/run", {"kind": "mma", "instruction": instruction.ptx, **options, "backend": "numpy"})
 
 
-def chain(query: Query) -> str:
+def link_chain(query: Query) -> str:
     """Does a load feed an operand."""
-    return _to("/chain", query)
+    return _build_address("/chain", query)
 
 
-def reuse(first: Instruction, second: Instruction) -> str:
+def link_reuse(first: Instruction, second: Instruction) -> str:
     """D of one instruction as A of another."""
-    return _to("/reuse", {"from": first.ptx, "to": second.ptx})
+    return _build_address("/reuse", {"from": first.ptx, "to": second.ptx})
 
 
-def diagram(query: Query) -> str:
+def link_diagram(query: Query) -> str:
     """The page that makes a figure."""
-    return _to("/diagram", query, ":,")
+    return _build_address("/diagram", query, ":,")
 
 
-def banks(query: Query) -> str:
+def link_banks(query: Query) -> str:
     """What an access costs in banks."""
-    return _to("/banks", query, ",")
+    return _build_address("/banks", query, ",")
 
 
-def compare(left: str, right: str) -> str:
+def link_compare(left: str, right: str) -> str:
     """Two operands, each as PTX/operand, element by element."""
-    return _to("/compare", {"left": left, "right": right})
+    return _build_address("/compare", {"left": left, "right": right})

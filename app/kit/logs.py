@@ -7,14 +7,14 @@ import logging
 import time
 from typing import Any
 
-from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.encoding import encode_json
 
 REQUEST_ID: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="")
 ACCESS = logging.getLogger("lanescope.access")
 FACTS = ("client", "method", "path", "status", "ms")  # what an access line says beside its message
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """{"time", "level", "logger", "message", "request_id"} and, for an access line, its FACTS; a traceback under
     "error".
     """
@@ -30,10 +30,10 @@ class JsonLines(logging.Formatter):
         line |= {name: getattr(record, name) for name in FACTS if hasattr(record, name)}
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return dumps(line).decode()
+        return encode_json(line).decode()
 
 
-class Text(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """Time, level, message and the request's id."""
 
     def __init__(self) -> None:
@@ -45,12 +45,12 @@ class Text(logging.Formatter):
         return head + (f"  [{identity}]" if identity else "") + newline + rest
 
 
-def config(log_format: str) -> dict[str, Any]:
+def build_config(log_format: str) -> dict[str, Any]:
     """A logging configuration for uvicorn and this project alike."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"lines": {"()": JsonLines if log_format == "json" else Text}},
+        "formatters": {"lines": {"()": JsonFormatter if log_format == "json" else TextFormatter}},
         "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
         "loggers": {
             name: {"handlers": ["out"], "level": "INFO", "propagate": False} for name in ("uvicorn", "lanescope")

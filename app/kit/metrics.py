@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 
 
-class Pool(Protocol):
+class PoolCounts(Protocol):
     """What is counted of the pool of GPU workers: runs by (kind, outcome), those that wait, workers killed or lost."""
 
     @property
@@ -27,10 +27,10 @@ class Pool(Protocol):
     def restarts(self) -> int: ...
 
 
-class Metrics:
+class ServerMetrics:
     """Requests by route and status and their seconds; runs, queue and restarts are read from the pool when asked."""
 
-    def __init__(self, pool: Callable[[], Pool]) -> None:
+    def __init__(self, pool: Callable[[], PoolCounts]) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "lanescope_requests", "Answers by route and status.", ["route", "status"], registry=self.registry
@@ -39,11 +39,11 @@ class Metrics:
         self.seconds = Histogram(
             "lanescope_request_seconds", "Time to the answer's head.", buckets=buckets, registry=self.registry
         )
-        self.registry.register(_Pool(pool))
+        self.registry.register(_PoolCollector(pool))
 
 
-class _Pool(Collector):
-    def __init__(self, pool: Callable[[], Pool]) -> None:
+class _PoolCollector(Collector):
+    def __init__(self, pool: Callable[[], PoolCounts]) -> None:
         self.pool = pool
 
     def collect(self) -> list[Metric]:
@@ -56,10 +56,10 @@ class _Pool(Collector):
         return [runs, queue, restarts]
 
 
-class Counted:
+class CountingMiddleware:
     """ASGI middleware: counts every answer under its route's template, never under a path somebody typed."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics) -> None:
         self.app, self.metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

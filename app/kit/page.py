@@ -20,23 +20,23 @@ from starlette.responses import JSONResponse, Response
 
 from lanescope.app.kit import errors
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
-from lanescope.app.kit.assets import folder, script, static_url
-from lanescope.app.kit.fact import plain
+from lanescope.app.kit.assets import find_folder, script, static_url
+from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.labels import LABELS
-from lanescope.app.kit.prefix import address, linked
-from lanescope.app.kit.wire import Body
-from lanescope.bits import Field
+from lanescope.app.kit.prefix import prefix_links, strip_root
+from lanescope.app.kit.wire import CachedBody
+from lanescope.bits import BitField
 from lanescope.errors import LayoutError
+from lanescope.inputs import get_last_name, shorten_value
 from lanescope.ptx.table.descriptors import FORMATS
-from lanescope.reading import name_of, shown
 from lanescope.render import palette
 
 LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"
-templates = Jinja2Templates(directory=folder("templates"))
+templates = Jinja2Templates(directory=find_folder("templates"))
 
 
-def css() -> str:
+def render_palette_css() -> str:
     """/palette.css: the colours of cells and of the descriptor's fields, in both themes; where a field stands under the
     64 bits.
     """
@@ -44,20 +44,20 @@ def css() -> str:
     for row in FORMATS:
         within = "" if row is FORMATS[0] else f".{row.name} "
         ordered = sorted(row.fields, key=lambda field: -field.high)
-        leads = [_lead(field, before) for before, field in zip([None, *ordered], ordered, strict=False)]
+        leads = [_count_lead_columns(field, before) for before, field in zip([None, *ordered], ordered, strict=False)]
         firsts = [64 - field.high - lead for field, lead in zip(ordered, leads, strict=True)]
         for field, lead, first, last in zip(ordered, leads, firsts, [*firsts[1:], 65], strict=True):
             own = field.high - field.low + 1
             wide = f"--first: {first}; --last: {last}; --own: {own}; --wide: {last - first};"
             aside = f" --lead: {lead};" if lead else ""
             rules.append(f"{within}.fields .{field.name} {{ {wide}{aside} }}\n")
-    return palette.css(dict.fromkeys(field.name for row in FORMATS for field in row.fields)) + "".join(rules)
+    return palette.render_css(dict.fromkeys(field.name for row in FORMATS for field in row.fields)) + "".join(rules)
 
 
 NARROW, ROOM = 1, 3  # bits of a field too narrow for its input, and the free bits above it that the input takes
 
 
-def _lead(field: Field, before: Field | None) -> int:
+def _count_lead_columns(field: BitField, before: BitField | None) -> int:
     """Columns of reserved bits above a narrow field that its input takes, too."""
     return ROOM if before and field.width <= NARROW and before.low - field.high > ROOM + 3 else 0
 
@@ -67,27 +67,29 @@ templates.env.trim_blocks = True
 templates.env.lstrip_blocks = True
 
 
-def rendered(request: Request, name: str, context: dict[str, Any]) -> bytes:
+def render_template(request: Request, name: str, context: dict[str, Any]) -> bytes:
     """A template's text with its links."""
-    return linked(request.scope, templates.get_template(name).render({"request": request, **context})).encode()
+    return prefix_links(request.scope, templates.get_template(name).render({"request": request, **context})).encode()
 
 
-def page(request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True) -> Body:
+def render_page(
+    request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
+) -> CachedBody:
     """A rendered page. keep: False where it says more than its address does (this server's host, what runs now)."""
-    return Body(rendered(request, name, context), HTML, status=status, keep=keep)
+    return CachedBody(render_template(request, name, context), HTML, status=status, keep=keep)
 
 
-def form_page(request: Request, name: str, context: Callable[[dict[str, str]], dict[str, Any]]) -> Body:
+def render_form_page(request: Request, name: str, context: Callable[[dict[str, str]], dict[str, Any]]) -> CachedBody:
     """The page of a form's query; where a field is wrong, the form as it was sent over what an empty one shows.
     context: what a query shows, its fields as `given`; LayoutError names the wrong one.
     """
     query = dict(request.query_params)
     try:
-        return page(request, name, context(query))
+        return render_page(request, name, context(query))
     except LayoutError as error:
         usual = context({})
         given = usual["given"] | {field: query[field] for field in usual["given"] if query.get(field)}
-        return page(request, name, usual | {"error": error, "given": given}, 422)
+        return render_page(request, name, usual | {"error": error, "given": given}, 422)
 
 
 def pattern_names(pattern: str) -> Markup:
@@ -114,7 +116,7 @@ templates.env.filters["ticks"] = ticks
 
 def told(error: LayoutError, labels: Mapping[str, str]) -> str:
     """An error in the words of the form: the label beside the field, then what was given and what is allowed."""
-    name = name_of(error.field)
+    name = get_last_name(error.field)
     side, dot, option = error.field.partition(".")
     label = labels.get(error.field) or (f"{labels[side]}, {option}" if dot and side in labels else name)
     for verb in ("is", "has"):
@@ -130,41 +132,43 @@ templates.env.filters["told"] = told
 # errors ---------------------------------------------------------------------------------------------------------------
 
 
-def answer(request: Request, status: int, error: LayoutError, headers: dict[str, str] | None = None) -> Response:
+def render_error(request: Request, status: int, error: LayoutError, headers: dict[str, str] | None = None) -> Response:
     """One error, as JSON for programs and as a page for people; both keep what was typed."""
-    headers = {**(headers or {}), **errors.told_headers(error)}
-    if errors.for_machines(address(request.scope)):
-        return JSONResponse({"error": plain(errors.body_of(error))}, status, headers)
+    headers = {**(headers or {}), **errors.build_retry_headers(error)}
+    if errors.is_for_programs(strip_root(request.scope)):
+        return JSONResponse({"error": fact_to_json(errors.build_error_body(error))}, status, headers)
     context = {
         "error": error,
         "status": status,
-        "typed": _typed(request),
+        "typed": _find_typed_text(request),
     }
-    return Body(rendered(request, "kit/error.html", context), HTML, status=status, keep=False, headers=headers)
+    return CachedBody(
+        render_template(request, "kit/error.html", context), HTML, status=status, keep=False, headers=headers
+    )
 
 
-def _typed(request: Request) -> str:
+def _find_typed_text(request: Request) -> str:
     """What somebody asked for, as far as it is text for the paste box."""
     given = (request.path_params.get("rest"), *(request.query_params.get(name) for name in ("text", "ptx", "q")))
     return next((text for text in given if text), "")
 
 
-def closing(scope: Scope, error: LayoutError) -> Response:
+def render_closing_error(scope: Scope, error: LayoutError) -> Response:
     """The answer to a request that is not read to its end."""
-    return answer(Request(scope), errors.status_of(error), error, {"Connection": "close"})
+    return render_error(Request(scope), errors.get_status(error), error, {"Connection": "close"})
 
 
-def install(app: FastAPI) -> None:
+def install_handlers(app: FastAPI) -> None:
     """The handlers of an application; Unexpected is its innermost middleware."""
-    app.add_middleware(Unexpected)
+    app.add_middleware(UnexpectedErrors)
 
     @app.exception_handler(LayoutError)
     async def told_refusal(request: Request, error: LayoutError) -> Response:
-        return answer(request, errors.status_of(error), error)
+        return render_error(request, errors.get_status(error), error)
 
     @app.exception_handler(RequestValidationError)
     async def missing(request: Request, error: RequestValidationError) -> Response:
-        return answer(request, 422, errors.missing(error.errors()[0]))
+        return render_error(request, 422, errors.make_missing_error(error.errors()[0]))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
@@ -172,17 +176,17 @@ def install(app: FastAPI) -> None:
         if "GET" in headers.get("Allow", ""):
             headers["Allow"] += ", HEAD"
         refused = await run_in_threadpool(  # it looks whether the address is a PTX text
-            errors.of_router,
+            errors.make_router_error,
             error.status_code,
             request.method,
-            address(request.scope),
+            strip_root(request.scope),
             headers.get("Allow", ""),
             error.detail,
         )
-        return answer(request, error.status_code, refused, headers)
+        return render_error(request, error.status_code, refused, headers)
 
 
-class Unexpected:
+class UnexpectedErrors:
     """ASGI middleware: an exception that nothing expected is logged with its traceback and answered with 500 in the one
     shape.
     """
@@ -203,9 +207,9 @@ class Unexpected:
         try:
             await self.app(scope, receive, noticed)
         except ClientDisconnect:  # nobody is left to answer
-            LOG.info("%s %s: the client left", scope["method"], shown(scope["path"], 120))
+            LOG.info("%s %s: the client left", scope["method"], shorten_value(scope["path"], 120))
         except Exception as error:
-            LOG.exception("%s %s failed", scope["method"], shown(scope["path"], 120))
+            LOG.exception("%s %s failed", scope["method"], shorten_value(scope["path"], 120))
             if begun:
                 raise
             told = LayoutError(
@@ -213,4 +217,4 @@ class Unexpected:
                 f"The server failed: {type(error).__name__}.",
                 "It is logged there. Please report the address and the body.",
             )
-            await answer(Request(scope), 500, told)(scope, receive, send)
+            await render_error(Request(scope), 500, told)(scope, receive, send)

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lanescope.app.hardware.pool import Lane
+from lanescope.app.hardware.pool import WorkerQueue
 from lanescope.app.kit import picture_worker
 from lanescope.app.kit.picture_worker import FAMILY
 from lanescope.errors import LayoutError
@@ -34,7 +34,7 @@ HINT = "pip install 'lanescope[pictures]'"
 
 
 @lru_cache(maxsize=1)
-def fonts() -> tuple[str, ...]:
+def find_fonts() -> tuple[str, ...]:
     """The files of the shipped font, found without importing the package that ships it."""
     found = importlib.util.find_spec("matplotlib")
     folder = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf" if found and found.origin else Path()
@@ -44,14 +44,14 @@ def fonts() -> tuple[str, ...]:
     return tuple(map(str, files))
 
 
-def available() -> str:
+def explain_missing_renderer() -> str:
     """Why PNG and PDF cannot be made here, "" where they can."""
     missing = [name for name in ("resvg_py", "svg2pdf_py", "matplotlib") if importlib.util.find_spec(name) is None]
     return f"Not installed: {', '.join(missing)}. {HINT}" if missing else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class DrawingJob:
     """An SVG that shall become a PNG (`scale` pixels a unit) or a PDF; LayoutError where it cannot, before anything is
     drawn.
     """
@@ -59,10 +59,10 @@ class Drawing:
     form: str
     svg: str
     scale: float = 1.0
-    fonts: tuple[str, ...] = field(default_factory=fonts)
+    fonts: tuple[str, ...] = field(default_factory=find_fonts)
 
     def __post_init__(self) -> None:
-        if reason := available():
+        if reason := explain_missing_renderer():
             raise LayoutError("no_pictures", f"PNG and PDF cannot be made here: {reason}.", HINT, "form")
         if strange := sorted(letter for letter in set(self.svg) if letter > LAST_GLYPH):
             raise LayoutError(
@@ -71,7 +71,7 @@ class Drawing:
                 "Chinese text: SVG, TeX, text or Markdown.",
                 "lang",
             )
-        wide, high = (side * self.scale for side in size(self.svg))
+        wide, high = (side * self.scale for side in measure_picture(self.svg))
         if self.form == "png" and (max(wide, high) > LARGEST_PIXELS or wide * high > MOST_PIXELS):
             raise LayoutError(
                 "too_large",
@@ -81,26 +81,26 @@ class Drawing:
                 "scale",
             )
 
-    def made(self) -> bytes:
+    def render(self) -> bytes:
         """Drawn in this process."""
         return (
-            picture_worker.png(self.svg, self.scale, self.fonts)
+            picture_worker.render_png(self.svg, self.scale, self.fonts)
             if self.form == "png"
-            else picture_worker.pdf(self.svg, self.fonts)
+            else picture_worker.render_pdf(self.svg, self.fonts)
         )
 
 
-def size(svg: str) -> tuple[float, float]:
+def measure_picture(svg: str) -> tuple[float, float]:
     """Width and height of a picture in its own units."""
     wide, high = (float(svg.split(f'{side}="', 1)[1].split('"', 1)[0]) for side in ("width", "height"))
     return wide, high
 
 
-def fitting(svg: str, scale: float) -> float:
+def limit_scale(svg: str, scale: float) -> float:
     """The scale, or less where the picture would be larger than a server draws; in hundredths, so that it can be
     written in an address.
     """
-    wide, high = size(svg)
+    wide, high = measure_picture(svg)
     return max(
         0.25,
         min(
@@ -111,9 +111,9 @@ def fitting(svg: str, scale: float) -> float:
     )
 
 
-def servable(drawing: Drawing) -> Drawing:
+def check_drawing(drawing: DrawingJob) -> DrawingJob:
     """The drawing; LayoutError where it is more than a server draws for one request."""
-    wide, high = (side * drawing.scale for side in size(drawing.svg))
+    wide, high = (side * drawing.scale for side in measure_picture(drawing.svg))
     if drawing.form == "png" and wide * high > SERVED_PIXELS:
         raise LayoutError(
             "too_large",
@@ -134,26 +134,26 @@ def servable(drawing: Drawing) -> Drawing:
     return drawing
 
 
-class Easel:
+class DrawingProcess:
     """A process that draws for a server, one picture at a time; it is started by the first, and killed by one that
     takes too long.
     """
 
     def __init__(self, seconds: float = 5.0, waiting: int = 32) -> None:
         self.seconds, self.waiting = seconds, waiting
-        self._lane: Lane | None = None
+        self._lane: WorkerQueue | None = None
 
-    def submit(self, drawing: Drawing) -> Future[dict[str, Any]]:
-        """Its answer, for `bytes_of`; LayoutError `busy` where too many wait."""
+    def submit(self, drawing: DrawingJob) -> Future[dict[str, Any]]:
+        """Its answer, for `decode_answer`; LayoutError `busy` where too many wait."""
         if self._lane is None:
             argv = [sys.executable, "-m", "lanescope.app.kit.picture_worker"]
-            self._lane = Lane("pictures", lambda _: argv, self.seconds, self.waiting, start_seconds=20.0)
+            self._lane = WorkerQueue("pictures", lambda _: argv, self.seconds, self.waiting, start_seconds=20.0)
         return self._lane.submit(
             {"form": drawing.form, "svg": drawing.svg, "scale": drawing.scale, "fonts": drawing.fonts}
         )
 
     @staticmethod
-    def bytes_of(answer: dict[str, Any]) -> bytes:
+    def decode_answer(answer: dict[str, Any]) -> bytes:
         return base64.b64decode(answer["base64"])
 
     def close(self) -> None:

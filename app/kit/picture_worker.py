@@ -16,7 +16,7 @@ from collections.abc import Sequence
 FAMILY = "DejaVu Sans Mono"
 
 
-def png(svg: str, scale: float, fonts: Sequence[str]) -> bytes:
+def render_png(svg: str, scale: float, fonts: Sequence[str]) -> bytes:
     """The picture as PNG, `scale` pixels a unit."""
     import resvg_py
 
@@ -32,7 +32,7 @@ def png(svg: str, scale: float, fonts: Sequence[str]) -> bytes:
     )
 
 
-def pdf(svg: str, fonts: Sequence[str]) -> bytes:
+def render_pdf(svg: str, fonts: Sequence[str]) -> bytes:
     """The picture as PDF, its text selectable."""
     import svg2pdf_py
 
@@ -42,7 +42,7 @@ def pdf(svg: str, fonts: Sequence[str]) -> bytes:
     return bytes(svg2pdf_py.svg_to_pdf(svg, database))
 
 
-def serve() -> None:
+def serve_requests() -> None:
     """Answer requests until standard input closes."""
     os.nice(3)  # the server that waits for the picture answers others meanwhile
     print(json.dumps({"ready": True}), flush=True)
@@ -51,9 +51,9 @@ def serve() -> None:
         asked = message["request"]
         try:
             raw = (
-                png(asked["svg"], asked["scale"], asked["fonts"])
+                render_png(asked["svg"], asked["scale"], asked["fonts"])
                 if asked["form"] == "png"
-                else pdf(asked["svg"], asked["fonts"])
+                else render_pdf(asked["svg"], asked["fonts"])
             )
             told: dict[str, object] = {"result": {"base64": base64.b64encode(raw).decode()}}
         except Exception as error:
@@ -70,4 +70,4 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve_requests()

@@ -12,28 +12,28 @@ from importlib.resources import files
 from pathlib import Path
 
 from lanescope.app.kit.assets import IMMUTABLE
-from lanescope.app.kit.wire import Body
+from lanescope.app.kit.wire import CachedBody
 
 _STYLE = re.compile(rb"""\.textContent='([^'\\]*)'""")
 
 
 @lru_cache(maxsize=1)
-def plotly() -> tuple[str, Body]:
+def load_plotly() -> tuple[str, CachedBody]:
     """(digest, plotly.js)."""
     raw = Path(str(files("plotly") / "package_data" / "plotly.min.js")).read_bytes()
-    return hashlib.sha256(raw).hexdigest()[:12], Body(raw, "text/javascript", cache=IMMUTABLE)
+    return hashlib.sha256(raw).hexdigest()[:12], CachedBody(raw, "text/javascript", cache=IMMUTABLE)
 
 
 def plotly_url() -> str:
-    return f"/vendor/plotly-{plotly()[0]}.js"
+    return f"/vendor/plotly-{load_plotly()[0]}.js"
 
 
 @lru_cache(maxsize=1)
-def style_hashes() -> tuple[str, ...]:
+def list_style_hashes() -> tuple[str, ...]:
     """The styles plotly.js puts into a page, as a policy names them: an empty one that it fills by script, and its
     maps' one.
 
     So no page needs 'unsafe-inline'. Were one missing here, a browser would only leave that style out.
     """
-    texts = [b"", *_STYLE.findall(bytes(plotly()[1].body))]
+    texts = [b"", *_STYLE.findall(bytes(load_plotly()[1].body))]
     return tuple(f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'" for text in texts)

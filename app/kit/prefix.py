@@ -14,7 +14,7 @@ from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 _LINK = re.compile(r'(\s(?:href|src|action|formaction|poster|data-plotly)=")(/(?!/))')
 
 
-class Prefix:
+class PrefixMiddleware:
     """ASGI middleware: makes `path` begin with the root path, whether the proxy has stripped it or not, and mends
     redirects.
     """
@@ -30,21 +30,21 @@ class Prefix:
 
         async def send_mended(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [(name, self._mended(name, value)) for name, value in message["headers"]]
+                message["headers"] = [(name, self._mend_header(name, value)) for name, value in message["headers"]]
             await send(message)
 
         await self.app(
             {**scope, "root_path": self.root, "path": path if inside else self.root + path}, receive, send_mended
         )
 
-    def _mended(self, name: bytes, value: bytes) -> bytes:
+    def _mend_header(self, name: bytes, value: bytes) -> bytes:
         here = (
             name == b"location" and value.startswith(b"/") and not value.startswith((b"//", self.root.encode() + b"/"))
         )
         return self.root.encode() + value if here else value
 
 
-class Slashes:
+class SlashRedirects:
     """ASGI application for addresses that no route has: a redirect where a slash more or less at the end makes one of a
     route. It names a path of this server and never a host: the Host header is the client's to choose.
     """
@@ -56,40 +56,40 @@ class Slashes:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
         other = path.rstrip("/") if path.endswith("/") else path + "/"
-        if scope["type"] != "http" or address(scope) == "/" or not self.routed({**scope, "path": other}):
+        if scope["type"] != "http" or strip_root(scope) == "/" or not self.routed({**scope, "path": other}):
             return await self.otherwise(scope, receive, send)
         query: bytes = scope["query_string"]
-        to = local(other).encode() + (b"?" + query if query else b"")
+        to = make_local_path(other).encode() + (b"?" + query if query else b"")
         await send(
             {"type": "http.response.start", "status": 307, "headers": [(b"location", to), (b"content-length", b"0")]}
         )
         await send({"type": "http.response.body", "body": b""})
 
 
-def local(path: str) -> str:
+def make_local_path(path: str) -> str:
     """A path for Location. One that began with two slashes would name a host.
 
-    >>> local("//elsewhere.example/smem"), local("/a b?c")
+    >>> make_local_path("//elsewhere.example/smem"), make_local_path("/a b?c")
     ('/elsewhere.example/smem', '/a%20b%3Fc')
     """
     return "/" + quote(path.lstrip("/\\"), safe="/:@!$&'()*+,;=~")
 
 
-def root_of(scope: Scope) -> str:
+def get_root_path(scope: Scope) -> str:
     """The root path of the server, "" for none; a mount within it has one of its own."""
     root: str = scope.get("app_root_path", scope.get("root_path", ""))
     return root
 
 
-def address(scope: Scope) -> str:
+def strip_root(scope: Scope) -> str:
     """A request's path without the root path."""
     path: str = scope["path"]
-    return path.removeprefix(root_of(scope)) or "/"
+    return path.removeprefix(get_root_path(scope)) or "/"
 
 
-def linked(scope: Scope, text: str) -> str:
+def prefix_links(scope: Scope, text: str) -> str:
     """A page's text with its addresses below the root path, which its scripts find in <html data-root>."""
-    root = root_of(scope)
+    root = get_root_path(scope)
     if not root:
         return text
     return _LINK.sub(rf"\1{root}\2", text).replace("<html ", f'<html data-root="{root}" ', 1)

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, dataclass_transform
 from urllib.parse import urlencode
 
 from lanescope.errors import LayoutError
-from lanescope.reading import asked, choice, keys, listed, number, text
+from lanescope.inputs import check_keys, get_given, join_words, parse_choice, parse_integer, require_text
 
 Asked = TypeVar("Asked")
 Parse = Callable[[Any, str], Any]
@@ -55,7 +55,7 @@ class Option:
             return f"{says[0].upper()}{says[1:]}."
         if self.words:
             what, semicolon, more = says.partition(";")
-            says = f"{what}: {listed(self.words, 'or')}{semicolon}{more}"
+            says = f"{what}: {join_words(self.words, 'or')}{semicolon}{more}"
         return f"{says}; {self.default} when left out." if self.default else f"{says}."
 
 
@@ -83,7 +83,7 @@ def number_field(
     """Declare a whole number; where the default is None, it may be left out and is None."""
 
     def parse(given: Any, field: str) -> int | None:
-        return None if given == "" and default is None else number(given, field, least, most)
+        return None if given == "" and default is None else parse_integer(given, field, least, most)
 
     return parsed_field(parse, label, help, "" if default is None else str(default), numeric=True, **more)
 
@@ -105,7 +105,7 @@ def word_field(
     allowed = tuple(words)
 
     def parse_word(given: Any, field: str) -> str:
-        return "" if given == default == "" else choice(given, field, allowed, code)
+        return "" if given == default == "" else parse_choice(given, field, allowed, code)
 
     return parsed_field(
         parse or parse_word, label, help, allowed[0] if default is None else default, words=allowed, **more
@@ -118,12 +118,12 @@ def flag_field(label: str, help: str, parse: Parse | None = None, **more: Any) -
 
 
 def _parse_flag(given: Any, field: str) -> bool:
-    return choice(given, field, tuple(NO_YES)) == "1"
+    return parse_choice(given, field, tuple(NO_YES)) == "1"
 
 
 def text_field(default: str, label: str, help: str, **more: Any) -> Any:
     """Declare free text."""
-    return parsed_field(text, label, help, default, **more)
+    return parsed_field(require_text, label, help, default, **more)
 
 
 def spelled(name: str) -> str:
@@ -147,9 +147,9 @@ def read_question(wanted: type[Asked], given: Mapping[str, Any]) -> Asked:
     What is left out or blank is the default; what the API requires is read as it is.
     """
     options = options_of(wanted)
-    keys(given, options)
+    check_keys(given, options)
     values = {
-        name: option.parse(given.get(name) if option.required else asked(given, name, option.default), name)
+        name: option.parse(given.get(name) if option.required else get_given(given, name, option.default), name)
         for name, option in options.items()
     }
     return wanted(**{spelled(name): value for name, value in values.items()})

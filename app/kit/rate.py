@@ -23,7 +23,7 @@ class TooOftenError(LayoutError):
         )
 
 
-class Rate:
+class RateLimit:
     """A bucket a client: `rate` tokens a second, at most two seconds' worth and never less than one; the clients seen
     last are remembered.
     """
@@ -32,7 +32,7 @@ class Rate:
         self.rate, self.most, self.clients, self.clock = rate, max(1.0, 2 * rate), clients, clock
         self._held: OrderedDict[str, tuple[float, float]] = OrderedDict()  # client → (tokens, when)
 
-    def take(self, client: str) -> None:
+    def take_token(self, client: str) -> None:
         """One token; TooOftenError where there is none."""
         if not self.rate:
             return

@@ -12,10 +12,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from lanescope.app.kit.api import ApiRoute, OffLoop, defaults_of, parameters_of, query
+from lanescope.app.kit.api import OffLoopRoute, StrictRoute, defaults_of, make_query_dependency, parameters_of
 from lanescope.app.kit.feature import Feature, Tool
-from lanescope.app.kit.page import page
-from lanescope.app.kit.wire import json_body
+from lanescope.app.kit.page import render_page
+from lanescope.app.kit.wire import encode_json_body
 from lanescope.errors import LayoutError
 
 AnyTool = Tool[Any, Any]
@@ -34,7 +34,7 @@ def routes_of(features: Mapping[str, Feature]) -> Iterator[BaseRoute]:
 
 
 def _api_of(tools: tuple[AnyTool, ...]) -> APIRouter:
-    made = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+    made = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
     for tool in tools:
         if tool.api:
             _add_api(made, tool)
@@ -46,9 +46,9 @@ def _add_api(router: APIRouter, tool: AnyTool) -> None:
     parameters, defaults = parameters_of(tool.question, in_path), defaults_of(tool.question, in_path)
 
     def answer(given: dict[str, str]) -> Response:
-        return json_body(tool.ask(given)[1])
+        return encode_json_body(tool.ask(given)[1])
 
-    answer.__annotations__["given"] = Annotated[dict[str, str], query(parameters, defaults)]
+    answer.__annotations__["given"] = Annotated[dict[str, str], make_query_dependency(parameters, defaults)]
     router.add_api_route(
         f"/{tool.api}",
         answer,
@@ -59,7 +59,7 @@ def _add_api(router: APIRouter, tool: AnyTool) -> None:
 
 
 def _pages_of(tools: tuple[AnyTool, ...]) -> APIRouter:
-    made = APIRouter(include_in_schema=False, route_class=OffLoop)
+    made = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
     for tool in tools:
         if tool.page:
             made.add_api_route(tool.page, _page_of(tool), name=tool.page)
@@ -72,8 +72,8 @@ def _page_of(tool: AnyTool) -> Any:
     def show(request: Request) -> Response:
         sent = dict(request.query_params)
         try:
-            return page(request, tool.template, tool.page_context(sent))
+            return render_page(request, tool.template, tool.page_context(sent))
         except LayoutError as error:
-            return page(request, tool.template, tool.refused_context(sent, error), 422)
+            return render_page(request, tool.template, tool.refused_context(sent, error), 422)
 
     return show

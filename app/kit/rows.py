@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from lanescope.app.kit.fact import Says, fact
-from lanescope.app.kit.names import ElementType, Family, Target
+from lanescope.app.kit.enumerations import ElementType, Family, Target
+from lanescope.app.kit.fact import Description, fact
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.umma import VECTOR_WORDS as VECTORS
@@ -34,24 +34,24 @@ class Types:
 
 
 @fact
-class Row:
+class CatalogueRow:
     """What every answer about an instruction begins with."""
 
-    ptx: Annotated[str, Says("The PTX text in its usual spelling.")]
+    ptx: Annotated[str, Description("The PTX text in its usual spelling.")]
     family: Family
     shape: Shape
     types: Types
-    layouts: Annotated[tuple[str, ...], Says("row and col, as the text carries them.")]
-    modifiers: Annotated[tuple[str, ...], Says("The other parts of the text.")]
-    targets: Annotated[tuple[Target, ...], Says("The architectures for which ptxas makes code of it.")]
-    ptx_version: Annotated[str, Says("The least PTX version that reads it.")]
+    layouts: Annotated[tuple[str, ...], Description("row and col, as the text carries them.")]
+    modifiers: Annotated[tuple[str, ...], Description("The other parts of the text.")]
+    targets: Annotated[tuple[Target, ...], Description("The architectures for which ptxas makes code of it.")]
+    ptx_version: Annotated[str, Description("The least PTX version that reads it.")]
 
 
-def row(instruction: Instruction) -> Row:
+def build_row(instruction: Instruction) -> CatalogueRow:
     """What every answer about an instruction begins with."""
-    known = catalog.assembled(instruction)
+    known = catalog.get_target_support(instruction)
     types, sizes = instruction.types, instruction.sizes
-    return Row(
+    return CatalogueRow(
         ptx=instruction.ptx,
         family=instruction.family.name,
         shape=Shape(m=sizes.get("m"), n=sizes.get("n"), k=sizes.get("k")),
@@ -63,10 +63,10 @@ def row(instruction: Instruction) -> Row:
     )
 
 
-def in_words(instruction: Instruction) -> tuple[str, str]:
+def describe_shape_and_types(instruction: Instruction) -> tuple[str, str]:
     """Shape and types of a catalogue row as people write them; what moves matrices has no product to name.
 
-    >>> in_words(catalog.find("ldmatrix.m8n8.x4.shared.b16"))
+    >>> describe_shape_and_types(catalog.find("ldmatrix.m8n8.x4.shared.b16"))
     ('8×8 .x4', 'b16')
     """
     sizes, types = instruction.sizes, instruction.types
@@ -79,26 +79,27 @@ def in_words(instruction: Instruction) -> tuple[str, str]:
     if packed := instruction.family.unpacks:
         return shape, f"{packed} → {instruction.modifiers[instruction.modifiers.index(packed) - 1]}"
     if instruction.family.issue:
-        return shape, issued(instruction)
+        return shape, find_issued_kind(instruction)
     name, kind = next(iter(types.items()))
     return shape, kind if name == "data" else f"{name.upper()} {kind}"
 
 
-def issued(instruction: Instruction) -> str:
+def find_issued_kind(instruction: Instruction) -> str:
     """The kind of a product whose types its text leaves open."""
     assert instruction.family.issue is not None
     return f"kind::{instruction.family.issue.kind}"
 
 
-def group_of(instruction: Instruction) -> str:
+def find_group(instruction: Instruction) -> str:
     """What a list of the catalogue groups it by: the shape, or the kind where the text says none."""
-    return instruction.shape or (issued(instruction) if instruction.family.issue else "")
+    return instruction.shape or (find_issued_kind(instruction) if instruction.family.issue else "")
 
 
-def named(instruction: Instruction) -> str:
+def format_short_name(instruction: Instruction) -> str:
     """An instruction by its opcode and shape, as people say it; a short name for lists, no PTX.
 
-    >>> named(catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16")), named(catalog.find("ldmatrix.m8n8.x4.trans.b16"))
+    >>> (format_short_name(catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16")),
+    ... format_short_name(catalog.find("ldmatrix.m8n8.x4.trans.b16")))
     ('wgmma.m64n8k16', 'ldmatrix.m8n8.x4.trans')
     """
     opcode, syntax = instruction.family.opcode, instruction.syntax
@@ -108,14 +109,15 @@ def named(instruction: Instruction) -> str:
     return ".".join(filter(None, (said, instruction.shape, *moved))) + scaled
 
 
-def product(instruction: Instruction) -> str:
+def format_product_types(instruction: Instruction) -> str:
     """The types as the product reads; of what moves matrices, the operand and its type.
 
-    >>> product(catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32")), product(catalog.find("ldmatrix.m8n8.x4.b16"))
+    >>> (format_product_types(catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32")),
+    ... format_product_types(catalog.find("ldmatrix.m8n8.x4.b16")))
     ('f32 += f16 × f16', 'b16')
-    >>> product(catalog.find("mma.m8n8k4.row.col.f32.f16.f16.f16"))
+    >>> format_product_types(catalog.find("mma.m8n8k4.row.col.f32.f16.f16.f16"))
     'f32 = f16 × f16 + f16'
-    >>> product(catalog.find("wmma.load.a.row.m16n16k16.f16"))
+    >>> format_product_types(catalog.find("wmma.load.a.row.m16n16k16.f16"))
     'load.a f16'
     """
     types = instruction.types
@@ -126,14 +128,16 @@ def product(instruction: Instruction) -> str:
         group, vector = instruction.modifiers[0], instruction.modifiers[2:4]
         return " ".join((group, *(word for word in vector if word in VECTORS)))
     words = instruction.family.opcode.text.partition(".")[2]
-    moved = in_words(instruction)[1] if instruction.family.unpacks else ".".join(instruction.syntax.types)
+    moved = (
+        describe_shape_and_types(instruction)[1] if instruction.family.unpacks else ".".join(instruction.syntax.types)
+    )
     return " ".join(filter(None, (words, moved)))
 
 
-def since(targets: Sequence[str]) -> str:
+def format_targets(targets: Sequence[str]) -> str:
     """Targets in short: the first with + where every later one is among them, and code for it runs on them.
 
-    >>> since(catalog.TARGETS[1:]), since(["sm_90a"]), since(["sm_100a", "sm_120a"])
+    >>> format_targets(catalog.TARGETS[1:]), format_targets(["sm_90a"]), format_targets(["sm_100a", "sm_120a"])
     ('sm_80+', 'sm_90a', 'sm_100a, sm_120a')
     """
     if (

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lanescope.app.kit.settings import Settings, variable
+from lanescope.app.kit.settings import Settings, name_variable
 
 
 def serve(**given: Any) -> None:
@@ -17,26 +17,26 @@ def serve(**given: Any) -> None:
     variable.
     """
     settings = Settings(**given)
-    os.environ.update(settings.environment())  # for create_app, here and in worker processes
-    _run(settings)
+    os.environ.update(settings.to_environment())  # for create_app, here and in worker processes
+    _run_server(settings)
 
 
-def _signature() -> inspect.Signature:
+def _build_signature() -> inspect.Signature:
     """What typer builds the options from."""
     parameters = []
     for row in dataclasses.fields(Settings):
         flag = isinstance(row.default, bool)
-        option = typer.Option(help=row.metadata["says"], envvar=variable(row.name))
+        option = typer.Option(help=row.metadata["says"], envvar=name_variable(row.name))
         default = row.default if flag else str(row.default)
         kind = Annotated[bool if flag else str, option]  # type: ignore[valid-type]
         parameters.append(inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
     return inspect.Signature(parameters)
 
 
-serve.__signature__ = _signature()  # type: ignore[attr-defined]
+serve.__signature__ = _build_signature()  # type: ignore[attr-defined]
 
 
-def _run(settings: Settings) -> None:
+def _run_server(settings: Settings) -> None:
     import gc
     import resource
     import signal
@@ -60,7 +60,7 @@ def _run(settings: Settings) -> None:
         workers=settings.workers,
         proxy_headers=False,  # create_app believes the proxies that the settings name
         server_header=False,
-        log_config=logs.config(settings.log_format),
+        log_config=logs.build_config(settings.log_format),
         access_log=False,  # create_app writes its own, with the request's id
         timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds)),
     )

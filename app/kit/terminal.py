@@ -19,7 +19,7 @@ RowsOfD = Annotated[str, typer.Option(help="Rows of D, of both CTAs with --cta-g
 ColumnsOfD = Annotated[str, typer.Option(help="Columns of D; 256 when left out.")]
 
 
-def verbs(name: str, says: str) -> tuple[typer.Typer, typer.Typer]:
+def make_verb_group(name: str, says: str) -> tuple[typer.Typer, typer.Typer]:
     """(a feature's own app, the group of verbs under `name` in it)."""
     app = typer.Typer(rich_markup_mode=None)
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=says)
@@ -27,23 +27,23 @@ def verbs(name: str, says: str) -> tuple[typer.Typer, typer.Typer]:
     return app, group
 
 
-def warn(warnings: Iterable[Any]) -> None:
+def print_warnings(warnings: Iterable[Any]) -> None:
     """What is to be checked, a line a field."""
     for one in warnings:
         print(f"  ! {one.field}: {one.message}")
 
 
-def given(options: Mapping[str, Any]) -> dict[str, Any]:
+def drop_empty(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that somebody typed: those left out are ""."""
     return {name: value for name, value in options.items() if value}
 
 
-def sizes(text: str) -> list[str] | None:
+def parse_sizes(text: str) -> list[str] | None:
     """The sizes of a tile or tensor, `64x128` or `64,128`; None where the option was left out."""
     return text.replace("x", ",").replace("×", ",").split(",") if text else None
 
 
-def answer(made: Any, lines: Callable[[Any], Iterable[str]], as_json: bool, good: bool = True) -> None:
+def print_answer(made: Any, lines: Callable[[Any], Iterable[str]], as_json: bool, good: bool = True) -> None:
     """An answer as the API has it, or as lines for people; exit status 1 where it is no good one."""
     if as_json:
         print_json(made)
@@ -53,7 +53,7 @@ def answer(made: Any, lines: Callable[[Any], Iterable[str]], as_json: bool, good
         raise typer.Exit(1)
 
 
-def text_of(file: str) -> str:
+def read_text(file: str) -> str:
     """The text of a file, - for standard input; LayoutError where it is none."""
     from pathlib import Path
 
@@ -70,12 +70,12 @@ def text_of(file: str) -> str:
         raise LayoutError("bad_usage", f"'{file[:200]}': {error.strerror}.", hint, "file") from None
 
 
-def json_of(file: str) -> dict[str, Any]:
+def read_json(file: str) -> dict[str, Any]:
     """The object in a JSON file; LayoutError where it is none."""
     from lanescope.errors import LayoutError
 
     try:
-        found = json.loads(text_of(file))
+        found = json.loads(read_text(file))
     except json.JSONDecodeError as error:
         raise LayoutError(
             "bad_json", f"'{file[:60]}' is not JSON: {error.msg}.", "Give a JSON object.", "loop"
@@ -88,7 +88,7 @@ def json_of(file: str) -> dict[str, Any]:
 def print_json(content: Any) -> None:
     import numpy as np
 
-    from lanescope.app.kit.fact import plain
+    from lanescope.app.kit.fact import fact_to_json
 
     def told(value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all():
@@ -98,7 +98,7 @@ def print_json(content: Any) -> None:
         return (
             value.tolist()
             if isinstance(value, np.ndarray | np.generic)
-            else plain(value)
+            else fact_to_json(value)
             if is_dataclass(value)
             else str(value)
         )
@@ -106,7 +106,7 @@ def print_json(content: Any) -> None:
     print(json.dumps(content, default=told))
 
 
-def table(head: list[str], rows: list[list[str]]) -> None:
+def print_table(head: list[str], rows: list[list[str]]) -> None:
     """A table for people: colours and rules, lanes told apart by alternating rows."""
     from rich.console import Console
     from rich.table import Table
@@ -119,7 +119,7 @@ def table(head: list[str], rows: list[list[str]]) -> None:
     Console().print(made, markup=False)
 
 
-def complete(incomplete: str) -> list[str]:
+def complete_ptx(incomplete: str) -> list[str]:
     """PTX texts for shell completion."""
     from lanescope.ptx import catalog
 
@@ -127,7 +127,7 @@ def complete(incomplete: str) -> list[str]:
     return [text for text in texts if text.startswith(incomplete)]
 
 
-def form_of(output: str) -> str:
+def find_picture_form(output: str) -> str:
     """The form a file's name asks for."""
     from lanescope.app.kit.media import FORMS
     from lanescope.errors import LayoutError
@@ -140,7 +140,7 @@ def form_of(output: str) -> str:
     return form
 
 
-def load(
+def read_bytes(
     name: str,
     field: str,
     most: int,
@@ -170,7 +170,7 @@ def load(
         raise LayoutError(code, f"{field}: '{name[:200]}' cannot be read: {reason}.", hint, field) from None
 
 
-def save(made: bytes, output: str) -> None:
+def write_output(made: bytes, output: str) -> None:
     from pathlib import Path
 
     from lanescope.errors import LayoutError
@@ -190,10 +190,10 @@ def save(made: bytes, output: str) -> None:
 _NEXT = re.compile(r"[,\s]+(?=[a-z_0-9]+=)")  # a CuTe layout has commas, too, but no `name=`
 
 
-def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
+def parse_storage_options(items: list[str] | None, major: str) -> dict[str, str]:
     """name=value options as a storage: one an option, or several with commas between them."""
     from lanescope.errors import LayoutError
-    from lanescope.reading import shown
+    from lanescope.inputs import shorten_value
 
     spec: dict[str, str] = {}
     for item in [part for text in items or ["kind=canonical"] for part in _NEXT.split(text)]:
@@ -201,13 +201,16 @@ def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
         if not equals:
             raise LayoutError(
                 "bad_storage",
-                f"'{shown(item)}' is no storage option.",
+                f"'{shorten_value(item)}' is no storage option.",
                 "Write name=value, e.g. swizzle=128B.",
                 "storage",
             )
         if name.strip() in spec:
             raise LayoutError(
-                "bad_storage", f"'{shown(name)}' is given twice.", "Give every name once.", f"storage.{shown(name)}"
+                "bad_storage",
+                f"'{shorten_value(name)}' is given twice.",
+                "Give every name once.",
+                f"storage.{shorten_value(name)}",
             )
         spec[name.strip()] = value.strip()
     spec.setdefault("kind", "canonical")
@@ -217,12 +220,12 @@ def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
     return spec
 
 
-def storage_option(spec: Mapping[str, object]) -> str:
-    """A storage as the option that `storage_of` reads back, for a shell."""
+def format_storage_options(spec: Mapping[str, object]) -> str:
+    """A storage as the option that `parse_storage_options` reads back, for a shell."""
     return "--storage " + shlex.quote(",".join(f"{name}={value}" for name, value in spec.items()))
 
 
-Ptx = Annotated[str, typer.Argument(help="PTX text, with or without .sync.aligned.", autocompletion=complete)]
+Ptx = Annotated[str, typer.Argument(help="PTX text, with or without .sync.aligned.", autocompletion=complete_ptx)]
 InstructionDescriptor = Annotated[
     str,
     typer.Option(

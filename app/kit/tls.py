@@ -9,14 +9,14 @@ from typing import Any
 NAMES = ("tls_ca", "tls_cert", "tls_key")
 
 
-def _refused(name: str, path: str, why: str, allowed: str) -> Exception:
+def _make_error(name: str, path: str, why: str, allowed: str) -> Exception:
     from lanescope.errors import LayoutError
-    from lanescope.reading import shown
+    from lanescope.inputs import shorten_value
 
-    return LayoutError("bad_setting", f"{name} is '{shown(path)}': {why}.", allowed, name)
+    return LayoutError("bad_setting", f"{name} is '{shorten_value(path)}': {why}.", allowed, name)
 
 
-def check(ca: str, cert: str, key: str) -> None:
+def check_tls(ca: str, cert: str, key: str) -> None:
     """LayoutError where a file cannot be read, is none of its kind, or where they do not belong together: each side of
     a connection would refuse the other. The error names the setting.
     """
@@ -26,26 +26,26 @@ def check(ca: str, cert: str, key: str) -> None:
                 file.read(1)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
-            raise _refused(name, path, f"it cannot be read: {why}", "Name a file in PEM format.") from None
+            raise _make_error(name, path, f"it cannot be read: {why}", "Name a file in PEM format.") from None
     try:
-        sides = [_context(purpose, ca) for purpose in (ssl.Purpose.SERVER_AUTH, ssl.Purpose.CLIENT_AUTH)]
+        sides = [_make_context(purpose, ca) for purpose in (ssl.Purpose.SERVER_AUTH, ssl.Purpose.CLIENT_AUTH)]
     except ssl.SSLError:
         hint = "Name the authority's certificate in PEM format."
-        raise _refused("tls_ca", ca, "it holds no certificate", hint) from None
+        raise _make_error("tls_ca", ca, "it holds no certificate", hint) from None
     try:
         for side in sides:
             side.load_cert_chain(cert, key, password=lambda: "")
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             hint = "Name the key that belongs to the certificate."
-            raise _refused("tls_key", key, "it is not the key of tls_cert", hint) from None
-        name, path = _unread(cert, key)
+            raise _make_error("tls_key", key, "it is not the key of tls_cert", hint) from None
+        name, path = _find_unreadable(cert, key)
         hint = "Name a file in PEM format; a key without a passphrase."
-        raise _refused(name, path, "it holds none that can be used", hint) from None
+        raise _make_error(name, path, "it holds none that can be used", hint) from None
     try:
-        _shake(*sides)
+        _check_handshake(*sides)
     except ssl.SSLCertVerificationError as error:
-        raise _refused(
+        raise _make_error(
             "tls_cert",
             cert,
             error.verify_message,
@@ -53,7 +53,7 @@ def check(ca: str, cert: str, key: str) -> None:
         ) from None
 
 
-def _context(purpose: ssl.Purpose, ca: str) -> ssl.SSLContext:
+def _make_context(purpose: ssl.Purpose, ca: str) -> ssl.SSLContext:
     """As Dask makes it: both sides show a certificate, and no host name is compared."""
     made = ssl.create_default_context(purpose, cafile=ca)
     made.check_hostname = False
@@ -61,7 +61,7 @@ def _context(purpose: ssl.Purpose, ca: str) -> ssl.SSLContext:
     return made
 
 
-def _unread(cert: str, key: str) -> tuple[str, str]:
+def _find_unreadable(cert: str, key: str) -> tuple[str, str]:
     """Which of the two OpenSSL cannot use."""
     try:
         ssl.create_default_context(cafile=cert)
@@ -70,7 +70,7 @@ def _unread(cert: str, key: str) -> tuple[str, str]:
     return "tls_key", key
 
 
-def _shake(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
+def _check_handshake(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
     """A connection of this side with itself, in memory."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends: list[Any] = [client.wrap_bio(down, up), server.wrap_bio(up, down, server_side=True)]

@@ -14,8 +14,8 @@ import brotli
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from lanescope.app.kit.encode import dumps
-from lanescope.app.kit.picture import Drawing
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.picture import DrawingJob
 
 SMALLEST_COMPRESSED = 400
 LARGE = 4 << 20  # bytes from which compressing well takes longer than sending
@@ -24,7 +24,7 @@ DENSE = ("image/png", "application/pdf")  # compressed already
 OVERHEAD = 2048  # bytes an entry of the cache costs beside its bodies: objects, headers, the key
 
 
-class Body(Response):
+class CachedBody(Response):
     """One representation as a response: it takes the coding the client prefers and answers 304 by itself.
 
     Compressing is work: `prepare` does it where the body is made, in a worker thread. A coding nobody prepared is not
@@ -53,15 +53,15 @@ class Body(Response):
         ]
         self._encoded = {"": raw}
 
-    def coding(self, accepted: str) -> str:
+    def select_coding(self, accepted: str) -> str:
         """The content coding for an Accept-Encoding header, "" for none."""
         small = len(self.body) < SMALLEST_COMPRESSED or self.media_type in DENSE
-        return "" if small else _coding(accepted)
+        return "" if small else _select_coding(accepted)
 
-    def has(self, coding: str) -> bool:
+    def has_coding(self, coding: str) -> bool:
         return coding in self._encoded
 
-    def prepare(self, coding: str) -> Body:
+    def prepare(self, coding: str) -> CachedBody:
         """Make a coding's bytes where they are not made yet."""
         if coding not in self._encoded:
             raw = self._encoded[""]
@@ -84,12 +84,12 @@ class Body(Response):
                 accepted = value
             elif name == b"if-none-match":
                 held = held + b"," + value if held else value
-        coding = self.coding(accepted.decode("latin-1"))
+        coding = self.select_coding(accepted.decode("latin-1"))
         if coding not in self._encoded:
             coding = ""
         tag = b'"' + self._tag + (b"-" + coding.encode() if coding else b"") + b'"'
         headers = [*self._always, (b"etag", tag)]
-        if held and self.status_code == 200 and _has(held, tag):
+        if held and self.status_code == 200 and _has_tag(held, tag):
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             return await send({"type": "http.response.body", "body": b""})
         raw = self._encoded[coding]
@@ -100,44 +100,44 @@ class Body(Response):
         await send({"type": "http.response.body", "body": raw})
 
 
-def _has(held: bytes, tag: bytes) -> bool:
+def _has_tag(held: bytes, tag: bytes) -> bool:
     """Whether If-None-Match names a tag: a list, weak ones too (RFC 9110, 13.1.2 compares weakly), or * for any."""
     return held.strip() == b"*" or tag in (part.strip().removeprefix(b"W/") for part in held.split(b","))
 
 
-def json_body(content: Any) -> Body:
+def encode_json_body(content: Any) -> CachedBody:
     """The JSON of an answer."""
-    return Body(dumps(content), "application/json")
+    return CachedBody(encode_json(content), "application/json")
 
 
-class Sketch(Response):
+class PictureSketch(Response):
     """What a route returns for a PNG or PDF: drawing it is another process's work."""
 
-    def __init__(self, drawing: Drawing, media_type: str) -> None:
+    def __init__(self, drawing: DrawingJob, media_type: str) -> None:
         super().__init__(media_type=media_type)
         self.drawing = drawing
 
 
-def picture(made: Any, media_type: str) -> Body | Sketch:
+def make_picture_body(made: Any, media_type: str) -> CachedBody | PictureSketch:
     """What `lanescope.app.diagram.forms` made, its drawings left for later."""
-    return Sketch(made, media_type) if isinstance(made, Drawing) else Body(made, media_type)
+    return PictureSketch(made, media_type) if isinstance(made, DrawingJob) else CachedBody(made, media_type)
 
 
-def _coding(accepted: str) -> str:
+def _select_coding(accepted: str) -> str:
     """The coding a client likes best of br and gzip, "" where it takes neither (RFC 9110, 12.5.3).
 
-    >>> _coding("gzip, br;q=0.5"), _coding("*"), _coding("br;q=0"), _coding("gzip, br")
+    >>> _select_coding("gzip, br;q=0.5"), _select_coding("*"), _select_coding("br;q=0"), _select_coding("gzip, br")
     ('gzip', 'br', '', 'br')
     """
     liked: dict[str, float] = {}
     for item in accepted.lower().split(","):
         name, _, options = item.partition(";")
-        liked[name.strip()] = _weight(options)
+        liked[name.strip()] = _parse_weight(options)
     best = max(CODINGS, key=lambda coding: liked.get(coding, liked.get("*", 0.0)))
     return best if liked.get(best, liked.get("*", 0.0)) > 0 else ""
 
 
-def _weight(options: str) -> float:
+def _parse_weight(options: str) -> float:
     """The q of an item, 1 where none is given, 0 where it is not a number."""
     name, _, value = options.partition("=")
     if name.strip() != "q":
@@ -148,16 +148,16 @@ def _weight(options: str) -> float:
         return 0.0
 
 
-class Cache:
+class BodyCache:
     """Bodies by key, the ones used last; never more than `most_bytes` of them. Safe in threads."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self.held_bytes = 0
-        self._bodies: OrderedDict[Hashable, tuple[Body, int]] = OrderedDict()
+        self._bodies: OrderedDict[Hashable, tuple[CachedBody, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable) -> Body | None:
+    def get(self, key: Hashable) -> CachedBody | None:
         """The body of a key, None where it is not kept."""
         with self._lock:
             found = self._bodies.get(key)
@@ -166,7 +166,7 @@ class Cache:
             self._bodies.move_to_end(key)
             return found[0]
 
-    def put(self, key: Hashable, body: Body) -> None:
+    def put(self, key: Hashable, body: CachedBody) -> None:
         """Keep a body, or count it anew where it has grown; one larger than a quarter of the cache is not kept."""
         with self._lock:
             self.held_bytes -= self._bodies.pop(key, (body, 0))[1]

@@ -2,7 +2,8 @@
 made.
 
 A route written as a plain function runs in these threads (`api.OffLoop` sees to it); one written `async def` must
-compute nothing itself and gives what it has to compute to `off_loop`. A plain function that returns a `wire.Body` for a
+compute nothing itself and gives what it has to compute to `run_off_loop`. A plain function that returns a
+`wire.Body` for a
 GET has it kept under the address, so that the next request for the same address is answered from the event loop without
 a thread, a route or a dependency.
 
@@ -28,11 +29,11 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from lanescope.app.kit.asgi import ASGIApp, Receive, Scope, Send
-from lanescope.app.kit.job import GRACE, Job
-from lanescope.app.kit.picture import Easel
-from lanescope.app.kit.rate import Rate
+from lanescope.app.kit.job import GRACE, Computation
+from lanescope.app.kit.picture import DrawingProcess
+from lanescope.app.kit.rate import RateLimit
 from lanescope.app.kit.settings import Settings
-from lanescope.app.kit.wire import Body, Cache, Sketch
+from lanescope.app.kit.wire import BodyCache, CachedBody, PictureSketch
 from lanescope.errors import LayoutError
 
 Made = TypeVar("Made")
@@ -42,7 +43,7 @@ MOMENT = 1.0  # seconds for which every thread may be at one computation before 
 
 
 @lru_cache(maxsize=1)
-def settle() -> None:
+def freeze_memory() -> None:
     """Once a process, when what stays is loaded: nothing else may hold the interpreter for long.
 
     The catalogue's 150,000 objects leave the garbage collector's sight: a full collection of them took 0.3 s, with
@@ -60,18 +61,18 @@ def settle() -> None:
         malloc(M_MMAP_THRESHOLD, 256 << 10)
 
 
-class Work:
+class WorkThreads:
     """The threads of one server. `held` jobs are running or waiting; one that outlives its request is counted until it
     ends.
     """
 
     def __init__(self, settings: Settings = Settings(), clock: Callable[[], float] = time.monotonic) -> None:
         self.threads, self.most, self.seconds = settings.threads, settings.threads + settings.waiting, settings.seconds
-        self.cache = Cache(settings.cache_bytes)
-        self.easel = Easel(settings.seconds)
-        self.rate = Rate(settings.rate)
+        self.cache = BodyCache(settings.cache_bytes)
+        self.easel = DrawingProcess(settings.seconds)
+        self.rate = RateLimit(settings.rate)
         self.clock = clock
-        self._jobs: dict[Future[Any], Job[Any]] = {}
+        self._jobs: dict[Future[Any], Computation[Any]] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
@@ -81,9 +82,9 @@ class Work:
 
     async def run(self, make: Callable[[], Made]) -> Made:
         """make() in a thread; LayoutError `busy` where too many wait. When this task is cancelled, as at the end of
-        `limited`, the computation is ended.
+        `limit_time`, the computation is ended.
         """
-        job = self._submit(make)
+        job = self._submit_job(make)
         try:
             return await asyncio.wrap_future(job.future)
         except asyncio.CancelledError:
@@ -99,16 +100,16 @@ class Work:
             many = f"All {self.threads} threads have" if self.threads > 1 else "The only thread has"
             raise LayoutError("busy", f"{many} been computing for longer than {MOMENT:g} s.", COME_AGAIN)
 
-    async def drawn(self, sketch: Sketch) -> Body:
+    async def draw_sketch(self, sketch: PictureSketch) -> CachedBody:
         """A sketch as PNG or PDF."""
         try:
             answer = await asyncio.wrap_future(self.easel.submit(sketch.drawing))
         except LayoutError as error:
-            raise self.too_slow() if error.code == "timed_out" else error from None
-        return await self.run(lambda: Body(Easel.bytes_of(answer), str(sketch.media_type)))
+            raise self.make_too_slow() if error.code == "timed_out" else error from None
+        return await self.run(lambda: CachedBody(DrawingProcess.decode_answer(answer), str(sketch.media_type)))
 
     @asynccontextmanager
-    async def limited(self) -> AsyncIterator[None]:
+    async def limit_time(self) -> AsyncIterator[None]:
         """The time one request has; LayoutError `too_slow` after it. What has not begun is dropped, what has is
         ended.
         """
@@ -116,28 +117,28 @@ class Work:
             async with asyncio.timeout(self.seconds):
                 yield
         except TimeoutError:
-            raise self.too_slow() from None
+            raise self.make_too_slow() from None
 
-    def too_slow(self) -> LayoutError:
+    def make_too_slow(self) -> LayoutError:
         return LayoutError(
             "too_slow",
             f"This took longer than {self.seconds:g} s.",
             "Ask for less: a smaller tile, fewer accesses, a window.",
         )
 
-    def _submit(self, make: Callable[[], Made]) -> Job[Made]:
+    def _submit_job(self, make: Callable[[], Made]) -> Computation[Made]:
         with self._lock:
             if self.held >= self.most:
                 raise LayoutError("busy", f"{self.held} requests are being computed.", COME_AGAIN)
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="work")
-            job = Job(make, self.too_slow, self.clock)
+            job = Computation(make, self.make_too_slow, self.clock)
             job.future = self._pool.submit(job.run)
             self._jobs[job.future] = job
-        job.future.add_done_callback(self._left)
+        job.future.add_done_callback(self._forget_job)
         return job
 
-    def _left(self, future: Future[Any]) -> None:
+    def _forget_job(self, future: Future[Any]) -> None:
         with self._lock:
             del self._jobs[future]
 
@@ -157,62 +158,62 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class RequestContext:
     """The request of this task: whose threads it uses, under which key its body is kept (None: not at all), which
     coding it wants.
     """
 
-    work: Work
+    work: WorkThreads
     key: Hashable | None
     accepted: str
     scope: Scope
 
-    def charge(self) -> None:
+    def charge_client(self) -> None:
         """One computation to the client's account, once a request; TooOftenError where it has none left."""
         if self.work.rate.rate and not self.scope.get("charged"):
             self.scope["charged"] = True
-            self.work.rate.take((self.scope.get("client") or ("",))[0])
+            self.work.rate.take_token((self.scope.get("client") or ("",))[0])
 
 
-_answering: contextvars.ContextVar[Answering] = contextvars.ContextVar("answering")
+_answering: contextvars.ContextVar[RequestContext] = contextvars.ContextVar("answering")
 
 
-def answering() -> Answering:
+def get_request_context() -> RequestContext:
     """The request of this task."""
     return _answering.get()
 
 
-async def off_loop(make: Callable[..., Made], *args: Any) -> Made:
+async def run_off_loop(make: Callable[..., Made], *args: Any) -> Made:
     """make(*args) in the threads of the server whose request this is; a body it makes is compressed there, and not
     kept.
     """
-    now = answering()
-    now.charge()
-    async with now.work.limited():
-        return await now.work.run(lambda: _prepared(make(*args), now))
+    now = get_request_context()
+    now.charge_client()
+    async with now.work.limit_time():
+        return await now.work.run(lambda: _compress_body(make(*args), now))
 
 
-def _prepared(made: Made, now: Answering) -> Made:
-    if isinstance(made, Body):
-        made.prepare(made.coding(now.accepted))
+def _compress_body(made: Made, now: RequestContext) -> Made:
+    if isinstance(made, CachedBody):
+        made.prepare(made.select_coding(now.accepted))
     return made
 
 
-def kept(made: Any, now: Answering) -> Any:
+def keep_body(made: Any, now: RequestContext) -> Any:
     """In the thread: a body is compressed and kept."""
-    made = _prepared(made, now)
-    if isinstance(made, Body) and now.key is not None and made.keep and made.status_code == 200:
+    made = _compress_body(made, now)
+    if isinstance(made, CachedBody) and now.key is not None and made.keep and made.status_code == 200:
         made.route = now.scope.get("route")
         now.work.cache.put(now.key, made)
     return made
 
 
-class Kept:
+class CacheMiddleware:
     """ASGI middleware: sends what the cache has, and tells the task below whose request it answers.
 
     `facts()` is what answers depend on beside their address."""
 
-    def __init__(self, app: ASGIApp, work: Work, facts: Callable[[], Hashable]) -> None:
+    def __init__(self, app: ASGIApp, work: WorkThreads, facts: Callable[[], Hashable]) -> None:
         self.app, self.work, self.facts = app, work, facts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -223,9 +224,9 @@ class Kept:
         if scope["method"] == "GET":
             key = (scope["path"], scope["query_string"], scope.get("root_path", ""), self.facts())
             body = self.work.cache.get(key)
-            coding = body.coding(accepted) if body else ""
-            if body and body.has(coding):
+            coding = body.select_coding(accepted) if body else ""
+            if body and body.has_coding(coding):
                 scope["route"] = body.route
                 return await body(scope, receive, send)
-        _answering.set(Answering(self.work, key, accepted, scope))
+        _answering.set(RequestContext(self.work, key, accepted, scope))
         await self.app(scope, receive, send)

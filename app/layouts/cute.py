@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.layouts.drawn import Picture, picture
-from lanescope.app.layouts.facts import layout_facts
+from lanescope.app.layouts.facts import build_cute_layout
+from lanescope.app.layouts.sheet_pictures import SheetPicture, draw_sheet
 from lanescope.cute import algebra
-from lanescope.cute.calls import FITTED, OPS, Step, nearest_fits, steps, written
+from lanescope.cute.calls import FITTED, OPS, AlgebraStep, evaluate_statements, find_nearest_fits, format_value
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.render.sheet import FOLDED, Sheet, together
+from lanescope.render.sheet import FOLDED, TileSheet, draw_sheets
 
 Longs = NDArray[np.int64]
 PATH = "/cute"
@@ -35,96 +35,96 @@ PRESETS = (
 )
 
 
-def context(query: Mapping[str, str]) -> dict[str, Any]:
+def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     """What the template shows; a refused step is shown with CuTe's condition and what would do."""
     text = query.get("expression", "").replace("\r\n", "\n")
     out: dict[str, Any] = {
         "given": {"expression": text},
         "error": None,
         "steps": [],
-        "presets": [(n, address(e)) for n, e in PRESETS],
+        "presets": [(n, link_expression(e)) for n, e in PRESETS],
         "operations": {name: row.signature for name, row in OPS.items()},
         "example": not text.strip(),
     }
     if not text.strip():
         out["given"]["expression"] = text = PRESETS[2][1]
     try:
-        made = steps(text)
+        made = evaluate_statements(text)
     except LayoutError as error:
         out["error"] = error
         return out
-    out["steps"] = [_shown(step) for step in made]
+    out["steps"] = [_build_step(step) for step in made]
     out["pictured"] = urlencode({"expression": text}) if out["steps"][-1]["pictures"] and not made[-1].error else ""
     if made[-1].error:
         out["error"] = made[-1].error
-        out["fits"] = _fits(made[-1])
+        out["fits"] = _list_alternatives(made[-1])
     return out
 
 
-def address(expression: str) -> str:
+def link_expression(expression: str) -> str:
     """The page of an expression."""
     return f"{PATH}?{urlencode({'expression': expression})}"
 
 
-def _fits(step: Step) -> list[tuple[str, str]]:
+def _list_alternatives(step: AlgebraStep) -> list[tuple[str, str]]:
     """Right operands near the refused one that are taken, with the page of each."""
     if step.op not in FITTED or step.error is None or step.error.code != "not_admissible":
         return []
     a, b = step.operands
-    return [(str(one), address(f"{step.op}({a}, {one})")) for one in nearest_fits(a, b, OPS[step.op].act)]
+    return [(str(one), link_expression(f"{step.op}({a}, {one})")) for one in find_nearest_fits(a, b, OPS[step.op].act)]
 
 
-def _shown(step: Step) -> dict[str, Any]:
+def _build_step(step: AlgebraStep) -> dict[str, Any]:
     made = step.result
     return {
         "step": step,
-        "result": written(made) if step.error is None else "",
-        "facts": layout_facts(made),
-        "pictures": pictures(step),
-        "parts": [(one.text, written(one.result), one.says) for one in step.parts],
-        "alone": address(step.text) if step.op not in ("layout", "index") else "",
+        "result": format_value(made) if step.error is None else "",
+        "facts": build_cute_layout(made),
+        "pictures": draw_step(step),
+        "parts": [(one.text, format_value(one.result), one.says) for one in step.parts],
+        "alone": link_expression(step.text) if step.op not in ("layout", "index") else "",
     }
 
 
 # pictures -------------------------------------------------------------------------------------------------------------
 
 
-Drawn = tuple[Sheet, str]  # a table of indices, and its title
+Drawn = tuple[TileSheet, str]  # a table of indices, and its title
 
 
-def figure(query: Mapping[str, str], caption: str) -> str:
+def draw_figure(query: Mapping[str, str], caption: str) -> str:
     """The last step of an expression as one picture, in the page's colours."""
-    return together(parts(query), caption)
+    return draw_sheets(build_sheets(query), caption)
 
 
-def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
+def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
     """What the last step of an expression draws: sheets with their colour and title. LayoutError where nothing can be
     drawn.
     """
-    last = steps(query.get("expression", ""))[-1]
-    found = sheets(last) if last.error is None else _walked(last)
+    last = evaluate_statements(query.get("expression", ""))[-1]
+    found = build_step_sheets(last) if last.error is None else _walk_refused(last)
     if not found:
         raise last.error or LayoutError("bad_figure", f"'{last.text}' draws nothing.", "A layout.", "expression")
     return [(sheet, sheet.grouped, title) for sheet, title in found]
 
 
-def pictures(step: Step) -> list[Picture]:
+def draw_step(step: AlgebraStep) -> list[SheetPicture]:
     """What a step takes and gives, drawn."""
-    return [_picture(*one) for one in (sheets(step) if step.error is None else _walked(step))]
+    return [_draw_sheet(*one) for one in (build_step_sheets(step) if step.error is None else _walk_refused(step))]
 
 
-def sheets(step: Step) -> list[Drawn]:
+def build_step_sheets(step: AlgebraStep) -> list[Drawn]:
     """The first operand with the elements that the result takes, and the result; one fill is one tile or copy."""
     a, made = step.operands[0] if step.operands else None, step.result
     if step.op == "complement" and isinstance(a, CuteLayout) and isinstance(made, CuteLayout):
-        return _line(a, made)
+        return _build_target_sheet(a, made)
     out = []
-    group = _groups(step)
+    group = _number_tiles(step)
     if isinstance(a, CuteLayout) and step.op not in ("layout", *_PRODUCTS) and 0 < a.size <= MOST_CELLS:
-        out.append(_grid(a, group, str(a)))
+        out.append(_build_index_sheet(a, group, str(a)))
     if isinstance(made, CuteLayout) and 0 < made.size <= MOST_CELLS:
-        own = dict.fromkeys(made.indices().tolist(), 0) if step.op == "slice" else group
-        out.append(_grid(made, own, str(made)))
+        own = dict.fromkeys(made.list_indices().tolist(), 0) if step.op == "slice" else group
+        out.append(_build_index_sheet(made, own, str(made)))
     return out
 
 
@@ -132,7 +132,7 @@ _PRODUCTS = {f"{word}_product" for word in ("logical", "zipped", "tiled", "flat"
 _DIVIDES = {f"{word}_divide" for word in ("logical", "zipped", "tiled", "flat")}
 
 
-def _groups(step: Step) -> dict[int, int]:
+def _number_tiles(step: AlgebraStep) -> dict[int, int]:
     """Index → which tile or copy has it: the second mode of the divide or product in two modes."""
     made = step.result
     if not isinstance(made, CuteLayout):
@@ -144,47 +144,50 @@ def _groups(step: Step) -> dict[int, int]:
         if step.op in _DIVIDES:
             whole = algebra.zipped_divide(*step.operands)
         elif step.op in _PRODUCTS:
-            whole = _two_modes(*step.operands)
+            whole = _split_modes(*step.operands)
     except LayoutError:
         whole = made
     if whole.size > MOST_CELLS:
         return {}
-    index = whole.indices()
+    index = whole.list_indices()
     if step.op == "slice":
-        start = algebra.sliced(*step.operands)[1]
-        return dict.fromkeys((made.indices() + start).tolist(), 0)
+        start = algebra.slice_and_offset(*step.operands)[1]
+        return dict.fromkeys((made.list_indices() + start).tolist(), 0)
     first = whole.modes[0].size if whole.rank > 1 else max(1, whole.size)
     return {int(at): number // first for number, at in reversed(list(enumerate(index.tolist())))}
 
 
-def _two_modes(block: CuteLayout, tiler: Any) -> CuteLayout:
+def _split_modes(block: CuteLayout, tiler: Any) -> CuteLayout:
     """(block, copies) in two modes."""
     if isinstance(tiler, CuteLayout):
         count = max(block.rank, tiler.rank)
         ones = [algebra.ONE] * count
         return algebra.logical_product(
-            algebra.joined(*block.modes, *ones[block.rank :]), algebra.joined(*tiler.modes, *ones[tiler.rank :])
+            algebra.concatenate(*block.modes, *ones[block.rank :]),
+            algebra.concatenate(*tiler.modes, *ones[tiler.rank :]),
         )
     return algebra.zipped_product(block, tiler)
 
 
-def _walked(step: Step) -> list[Drawn]:
+def _walk_refused(step: AlgebraStep) -> list[Drawn]:
     """A refused composition: the first operand with the elements that the second walks over."""
     if step.op != "composition" or len(step.operands) != 2:
         return []
     a, b = step.operands
     if not isinstance(a, CuteLayout) or not isinstance(b, CuteLayout) or a.size > MOST_CELLS or b.size > MOST_CELLS:
         return []
-    index, first = a.indices(), b.modes[0].size
+    index, first = a.list_indices(), b.modes[0].size
     group = {
-        int(index[at]): number // first for number, at in reversed(list(enumerate(b.indices().tolist()))) if at < a.size
+        int(index[at]): number // first
+        for number, at in reversed(list(enumerate(b.list_indices().tolist())))
+        if at < a.size
     }
-    return [_grid(a, group, f"{a}: what {b} walks over")]
+    return [_build_index_sheet(a, group, f"{a}: what {b} walks over")]
 
 
-def _grid(one: CuteLayout, group: Mapping[int, int], title: str) -> Drawn:
+def _build_index_sheet(one: CuteLayout, group: Mapping[int, int], title: str) -> Drawn:
     """The indices of a layout: mode 0 down, the others across; of one mode a row. A long mode 0 runs across."""
-    index = one.indices()
+    index = one.list_indices()
     rows = one.modes[0].size if one.rank > 1 else 1
     cells = index.reshape(-1, rows).T
     names: tuple[str, ...] = ()
@@ -196,15 +199,15 @@ def _grid(one: CuteLayout, group: Mapping[int, int], title: str) -> Drawn:
     elif rows > 12 and rows > 2 * cells.shape[1]:
         cells, title = cells.T, f"{title}, mode 0 across"
     groups = np.array([[group.get(int(at), -1) for at in row] for row in cells]) if group else cells
-    return _sheet(cells, groups, title, names, "tile" if group else "index")
+    return _build_sheet(cells, groups, title, names, "tile" if group else "index")
 
 
-def _line(a: CuteLayout, rest: CuteLayout) -> list[Drawn]:
+def _build_target_sheet(a: CuteLayout, rest: CuteLayout) -> list[Drawn]:
     """Indices in order, each with the copy of A that reaches it: (A, R) over the target."""
-    own = algebra.filtered(a)
+    own = algebra.filter_layout(a)
     if rest.size * own.size > MOST_CELLS:
         return []
-    reached = np.add.outer(rest.indices(), own.indices())
+    reached = np.add.outer(rest.list_indices(), own.list_indices())
     size = min(int(reached.max()) + 1, MOST_CELLS)
     line = np.full(-(-size // FOLDED) * FOLDED if size > FOLDED else size, -1, dtype=np.int64)
     for copy, indices in reversed(list(enumerate(reached.tolist()))):
@@ -214,16 +217,16 @@ def _line(a: CuteLayout, rest: CuteLayout) -> list[Drawn]:
     numbers[size:] = -1
     cells = numbers.reshape(-1, wide)
     names = tuple(str(row * wide) for row in range(len(cells)))
-    return [_sheet(cells, line.reshape(-1, wide), f"(A, R) over the indices: A is copy 0, R is {rest}", names)]
+    return [_build_sheet(cells, line.reshape(-1, wide), f"(A, R) over the indices: A is copy 0, R is {rest}", names)]
 
 
-def _sheet(cells: Longs, groups: Longs, title: str, names: tuple[str, ...], grouped: str = "tile") -> Drawn:
+def _build_sheet(cells: Longs, groups: Longs, title: str, names: tuple[str, ...], grouped: str = "tile") -> Drawn:
     rows, cols = cells.shape
-    made = Sheet(
+    made = TileSheet(
         rows, cols, place=cells, element_bits=32, row_names=names, groups=groups.astype(np.int64), grouped=grouped
     )
     return made, title
 
 
-def _picture(sheet: Sheet, title: str) -> Picture:
-    return picture(sheet, title, room=max(40.0, min(38.0 * sheet.cols, 1200.0)))
+def _draw_sheet(sheet: TileSheet, title: str) -> SheetPicture:
+    return draw_sheet(sheet, title, room=max(40.0, min(38.0 * sheet.cols, 1200.0)))

@@ -9,18 +9,27 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from lanescope.app.kit.fact import ByThread, Integers, Json, Numbers, Reals, Says, fact, sometimes
+from lanescope.app.kit.fact import (
+    ByThread,
+    Description,
+    IntegerArray,
+    Json,
+    Numbers,
+    RealArray,
+    fact,
+    make_optional_field,
+)
 from lanescope.cute import calls as cutecalls
 from lanescope.cute import tuples
-from lanescope.cute.calls import Step
+from lanescope.cute.calls import AlgebraStep
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.reading import asked, keys, shown, text
-from lanescope.tiles.convert import Access, Conversion, converted
-from lanescope.tiles.feeds import Fed, fed
+from lanescope.inputs import check_keys, get_given, require_text, shorten_value
+from lanescope.tiles.convert import BufferAccess, Conversion, convert_layout
+from lanescope.tiles.feeds import MatchingOperand, find_fed_operands
 from lanescope.tiles.tv import TV, tv
 from lanescope.triton.gluon import TritonLayout, triton_layout
-from lanescope.triton.linear import from_cute
+from lanescope.triton.linear import linear_from_cute
 
 MOST_INDICES = 1 << 12
 
@@ -29,14 +38,16 @@ MOST_INDICES = 1 << 12
 class CuteLayoutFacts:
     """A layout, and what CuTe says of it."""
 
-    cute: Annotated[str, Says("As CuTe prints it, e.g. ((2,2),3):((24,2),8).")]
+    cute: Annotated[str, Description("As CuTe prints it, e.g. ((2,2),3):((24,2),8).")]
     shape: str
     stride: str
     size: int
-    cosize: Annotated[int, Says("One more than the greatest index, before a swizzle.")]
+    cosize: Annotated[int, Description("One more than the greatest index, before a swizzle.")]
     rank: int
     depth: int
-    indices: Annotated[Numbers | None, Integers(1, "[coordinate], colexicographic: at most 4096")] = sometimes()
+    indices: Annotated[Numbers | None, IntegerArray(1, "[coordinate], colexicographic: at most 4096")] = (
+        make_optional_field()
+    )
 
 
 @fact
@@ -53,11 +64,11 @@ class CuteStep:
 
     operation: str
     expression: str
-    result: Annotated[str, Says("A layout, a number or a tuple as CuTe prints it.")]
-    layout: Annotated[CuteLayoutFacts | None, Says("Where the result is a layout.")] = sometimes()
+    result: Annotated[str, Description("A layout, a number or a tuple as CuTe prints it.")]
+    layout: Annotated[CuteLayoutFacts | None, Description("Where the result is a layout.")] = make_optional_field()
     says: str
     parts: list[CutePart]
-    name: Annotated[str | None, Says("What the statement assigns it to.")] = sometimes()
+    name: Annotated[str | None, Description("What the statement assigns it to.")] = make_optional_field()
 
 
 @fact
@@ -66,45 +77,45 @@ class CuteFacts:
 
     expression: str
     result: str
-    layout: CuteLayoutFacts | None = sometimes()
+    layout: CuteLayoutFacts | None = make_optional_field()
     steps: list[CuteStep]
 
 
-def cute_facts(expression: str) -> CuteFacts:
+def build_cute(expression: str) -> CuteFacts:
     """GET /cute. LayoutError where a step is refused: CuTe's condition, and what would do."""
-    made = cutecalls.steps(expression)
+    made = cutecalls.evaluate_statements(expression)
     for step in made:
         if step.error:
             raise step.error.at("expression")
-    told = [_step(step) for step in made]
+    told = [_build_step(step) for step in made]
     return CuteFacts(expression=expression, result=told[-1].result, layout=told[-1].layout, steps=told)
 
 
-def _step(step: Step) -> CuteStep:
+def _build_step(step: AlgebraStep) -> CuteStep:
     return CuteStep(
         operation=step.op,
         expression=step.text,
-        result=cutecalls.written(step.result),
+        result=cutecalls.format_value(step.result),
         says=step.says,
-        layout=layout_facts(step.result),
-        parts=[CutePart(expression=one.text, result=cutecalls.written(one.result)) for one in step.parts],
+        layout=build_cute_layout(step.result),
+        parts=[CutePart(expression=one.text, result=cutecalls.format_value(one.result)) for one in step.parts],
         name=step.name or None,
     )
 
 
-def layout_facts(value: Any) -> CuteLayoutFacts | None:
+def build_cute_layout(value: Any) -> CuteLayoutFacts | None:
     """A layout's facts; None for any other value."""
     if not isinstance(value, CuteLayout):
         return None
     return CuteLayoutFacts(
         cute=str(value),
-        shape=tuples.spelled(value.shape),
-        stride=tuples.spelled(value.stride),
+        shape=tuples.format_tuple(value.shape),
+        stride=tuples.format_tuple(value.stride),
         size=value.size,
         cosize=value.cosize,
         rank=value.rank,
         depth=tuples.depth(value.shape),
-        indices=value.indices() if value.size <= MOST_INDICES else None,
+        indices=value.list_indices() if value.size <= MOST_INDICES else None,
     )
 
 
@@ -120,31 +131,33 @@ class TvFacts:
     values: int
     row: ByThread
     col: ByThread
-    copies: Annotated[int, Says("How many (thread, value) pairs hold the element that most do.")]
-    covered: Annotated[int, Says("Elements of the tile that some thread holds.")]
+    copies: Annotated[int, Description("How many (thread, value) pairs hold the element that most do.")]
+    covered: Annotated[int, Description("Elements of the tile that some thread holds.")]
     linear_layout: Annotated[
         dict[str, list[list[int]]] | None,
-        Says("Triton's bases of register, lane and warp over (row, column); null where the layout is not linear."),
+        Description(
+            "Triton's bases of register, lane and warp over (row, column); null where the layout is not linear."
+        ),
     ]
-    why: Annotated[str | None, Says("Why it is not linear.")] = sometimes()
-    elements: Annotated[int, Says("Elements of the tile.")]
+    why: Annotated[str | None, Description("Why it is not linear.")] = make_optional_field()
+    elements: Annotated[int, Description("Elements of the tile.")]
 
 
-def tv_of(given: Json) -> TV:
+def parse_tv(given: Json) -> TV:
     """The layout of a request; LayoutError names the wrong field."""
-    keys(given, ("cute", "tile"))
+    check_keys(given, ("cute", "tile"))
     tile = given.get("tile")
     if not isinstance(tile, list):
-        why = "missing" if tile is None else shown(tile)
+        why = "missing" if tile is None else shorten_value(tile)
         raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
-    return tv(text(given.get("cute"), "cute"), tile)
+    return tv(require_text(given.get("cute"), "cute"), tile)
 
 
-def tv_facts(found: TV) -> TvFacts:
+def build_tv(found: TV) -> TvFacts:
     """POST /layouts/tv."""
     bases, why = None, None
     try:
-        bases = from_cute(found.layout, (found.row_count, found.col_count)).bases_of()
+        bases = linear_from_cute(found.layout, (found.row_count, found.col_count)).list_bases()
     except LayoutError as error:
         why = error.message
     return TvFacts(
@@ -170,65 +183,75 @@ TEXT = 1 << 16
 class TritonFacts:
     """A layout of Triton or Gluon over a tensor: of threads, of shared memory or of tensor memory."""
 
-    text: Annotated[str, Says("The layout as Triton prints it.")]
-    kind: Annotated[str, Says(examples=("blocked", "nvidia_mma", "swizzled_shared"))]
+    text: Annotated[str, Description("The layout as Triton prints it.")]
+    kind: Annotated[str, Description(examples=("blocked", "nvidia_mma", "swizzled_shared"))]
     shape: list[int]
     element_bits: int
-    threads: Annotated[int | None, Says("Of all blocks of the cluster.")] = sometimes()
-    warps: Annotated[int | None, Says("Of one block.")] = sometimes()
+    threads: Annotated[int | None, Description("Of all blocks of the cluster.")] = make_optional_field()
+    warps: Annotated[int | None, Description("Of one block.")] = make_optional_field()
     blocks: int
-    registers: Annotated[int | None, Says("Elements that a thread holds, copies among them.")] = sometimes()
-    copies: Annotated[int | None, Says("How many (thread, register) pairs hold each element.")] = sometimes()
-    coords: Annotated[Numbers | None, Integers(3, "[axis][thread][register]")] = sometimes()
+    registers: Annotated[int | None, Description("Elements that a thread holds, copies among them.")] = (
+        make_optional_field()
+    )
+    copies: Annotated[int | None, Description("How many (thread, register) pairs hold each element.")] = (
+        make_optional_field()
+    )
+    coords: Annotated[Numbers | None, IntegerArray(3, "[axis][thread][register]")] = make_optional_field()
     buffers: Annotated[
         int | None,
-        Says(
+        Description(
             "Of a memdesc of one size more than its layout: how many, one behind another; the bases are those of one."
         ),
-    ] = sometimes()
+    ] = make_optional_field()
     offset: Annotated[
         Numbers | None,
-        Reals(
+        RealArray(
             (1, 2, 3, 4, 5, 6, 7, 8),
             "[row][column], an axis an axis of the tensor: where shared memory has it, in elements.",
         ),
-    ] = sometimes()
+    ] = make_optional_field()
     lane: Annotated[
-        Numbers | None, Integers(2, "[row][column]: the lane of tensor memory that has it; of copies the first.")
-    ] = sometimes()
-    column: Annotated[Numbers | None, Integers(2, "[row][column]: the 32-bit column that has it.")] = sometimes()
-    bit: Annotated[Numbers | None, Integers(2, "[row][column]: where it begins in that column.")] = sometimes()
-    columns: Annotated[int | None, Says("32-bit columns of tensor memory that a block takes.")] = sometimes()
+        Numbers | None, IntegerArray(2, "[row][column]: the lane of tensor memory that has it; of copies the first.")
+    ] = make_optional_field()
+    column: Annotated[Numbers | None, IntegerArray(2, "[row][column]: the 32-bit column that has it.")] = (
+        make_optional_field()
+    )
+    bit: Annotated[Numbers | None, IntegerArray(2, "[row][column]: where it begins in that column.")] = (
+        make_optional_field()
+    )
+    columns: Annotated[int | None, Description("32-bit columns of tensor memory that a block takes.")] = (
+        make_optional_field()
+    )
     linear_layout: Annotated[
         dict[str, list[list[int]]],
-        Says(
+        Description(
             "A basis a bit, lowest first: of register, lane, warp and block; of offset and block; of row (lane), col"
             " (column of elements) and block."
         ),
     ]
     cute: Annotated[
         str | None,
-        Says(
+        Description(
             "The same as CuTe writes it, the first axis fastest: (thread, value), (offset, block) or (lane, column) →"
             " element; null where bits are XORed or padding is added."
         ),
     ]
 
 
-def triton_of(given: Json) -> TritonLayout:
+def parse_triton(given: Json) -> TritonLayout:
     """The layout of a request; LayoutError names the wrong field."""
-    keys(given, ("text", "shape", "element_bits"))
-    return _layout(given)
+    check_keys(given, ("text", "shape", "element_bits"))
+    return _parse_layout(given)
 
 
-def _layout(given: Mapping[str, Any]) -> TritonLayout:
+def _parse_layout(given: Mapping[str, Any]) -> TritonLayout:
     shape = given.get("shape")
     if shape is not None and not isinstance(shape, list):
-        raise LayoutError("bad_shape", f"shape is {shown(shape)}.", "A list of sizes: [128, 64].", "shape")
-    return triton_layout(text(given.get("text"), "text", TEXT), shape, asked(given, "element_bits", None))
+        raise LayoutError("bad_shape", f"shape is {shorten_value(shape)}.", "A list of sizes: [128, 64].", "shape")
+    return triton_layout(require_text(given.get("text"), "text", TEXT), shape, get_given(given, "element_bits", None))
 
 
-def triton_facts(found: TritonLayout) -> TritonFacts:
+def build_triton(found: TritonLayout) -> TritonFacts:
     """POST /layouts/triton."""
     of_threads, tensor = found.of_threads, found.tensor_memory
     lane, column = found.lane_and_column if tensor else (None, None)
@@ -250,7 +273,7 @@ def triton_facts(found: TritonLayout) -> TritonFacts:
         column=None if at is None else at // 32,
         bit=None if at is None else at % 32,
         columns=found.columns if tensor else None,
-        linear_layout=found.linear.bases_of(),
+        linear_layout=found.linear.list_bases(),
         cute=None if found.cute is None else str(found.cute),
     )
 
@@ -259,11 +282,11 @@ def triton_facts(found: TritonLayout) -> TritonFacts:
 class ScratchAccess:
     """All warps' stores to the buffer, or their loads from it."""
 
-    access: Annotated[str, Says(examples=("st.shared.b128",))]
-    elements: Annotated[int, Says("That one access moves.")]
+    access: Annotated[str, Description(examples=("st.shared.b128",))]
+    elements: Annotated[int, Description("That one access moves.")]
     wavefronts: int
-    ideal: Annotated[int, Says("Without bank conflicts.")]
-    ways: Annotated[int, Says("The worst degree of conflict; 1 is free of conflicts.")]
+    ideal: Annotated[int, Description("Without bank conflicts.")]
+    ways: Annotated[int, Description("The worst degree of conflict; 1 is free of conflicts.")]
 
 
 @fact
@@ -273,8 +296,8 @@ class ScratchTrip:
     bytes: int
     store: ScratchAccess
     load: ScratchAccess
-    swizzle: Annotated[str | None, Says("The smallest swizzle of byte addresses that frees both accesses.")]
-    why: Annotated[str | None, Says("What that swizzle is, or why there is none; null without a conflict.")]
+    swizzle: Annotated[str | None, Description("The smallest swizzle of byte addresses that frees both accesses.")]
+    why: Annotated[str | None, Description("What that swizzle is, or why there is none; null without a conflict.")]
 
 
 @fact
@@ -283,37 +306,38 @@ class ConversionFacts:
 
     way: Annotated[
         Literal["same", "registers", "warp", "shared", "cluster"],
-        Says(
+        Description(
             "same: nothing; registers: renamed in each thread; warp: shuffles; shared: through shared memory; cluster:"
             " through that of other blocks."
         ),
     ]
-    places: Annotated[int, Says("(thread, register) pairs of the destination.")]
-    in_thread: Annotated[int, Says("Of these, how many find their element in the same thread of the source.")]
+    places: Annotated[int, Description("(thread, register) pairs of the destination.")]
+    in_thread: Annotated[int, Description("Of these, how many find their element in the same thread of the source.")]
     in_warp: int
     in_block: int
     order: Annotated[
-        list[int] | None, Says("[register of the destination]: the source's, where it is the same in every thread.")
+        list[int] | None,
+        Description("[register of the destination]: the source's, where it is the same in every thread."),
     ]
     trip: ScratchTrip | None
 
 
-def convert_facts(given: Json) -> ConversionFacts:
+def convert_request(given: Json) -> ConversionFacts:
     """POST /layouts/triton/convert."""
-    keys(given, ("text", "to", "shape", "element_bits"))
-    return conversion_facts(converted(*_pair(given)))
+    check_keys(given, ("text", "to", "shape", "element_bits"))
+    return build_conversion(convert_layout(*_parse_pair(given)))
 
 
-def _pair(given: Mapping[str, Any]) -> tuple[TritonLayout, TritonLayout]:
+def _parse_pair(given: Mapping[str, Any]) -> tuple[TritonLayout, TritonLayout]:
     """The two layouts of a request; what is wrong with the second stands beside `to`."""
-    source = _layout(given)
+    source = _parse_layout(given)
     try:
-        return source, triton_layout(text(given.get("to"), "to", TEXT), list(source.shape), source.element_bits)
+        return source, triton_layout(require_text(given.get("to"), "to", TEXT), list(source.shape), source.element_bits)
     except LayoutError as error:
         raise error.at("to") from None
 
 
-def conversion_facts(found: Conversion) -> ConversionFacts:
+def build_conversion(found: Conversion) -> ConversionFacts:
     """A conversion as JSON has it."""
     trip = found.trip
     solution = trip.solution if trip else None
@@ -328,15 +352,15 @@ def conversion_facts(found: Conversion) -> ConversionFacts:
         if trip is None
         else ScratchTrip(
             bytes=trip.bytes,
-            store=_access(trip.store),
-            load=_access(trip.load),
+            store=_build_access(trip.store),
+            load=_build_access(trip.load),
             swizzle=str(solution.swizzle) if solution and solution.free else None,
             why=solution.why if solution else None,
         ),
     )
 
 
-def _access(one: Access) -> ScratchAccess:
+def _build_access(one: BufferAccess) -> ScratchAccess:
     return ScratchAccess(
         access=one.name, elements=one.values, wavefronts=one.wavefronts, ideal=one.ideal, ways=one.ways
     )
@@ -347,12 +371,12 @@ class FedOperand:
     """An operand of a dense mma or wgmma that a layout already is: no element changes its lane."""
 
     operand: Literal["a", "b", "d"]
-    shape: Annotated[str, Says("Of the operand.", examples=("m16k16",))]
-    family: Annotated[str, Says("Of the instructions.", examples=("mma",))]
+    shape: Annotated[str, Description("Of the operand.", examples=("m16k16",))]
+    family: Annotated[str, Description("Of the instructions.", examples=("mma",))]
     element_bits: int
-    registers: Annotated[list[int], Says("Of the layout, in the order of the fragment's values.")]
-    in_order: Annotated[bool, Says("Whether they are registers 0, 1, 2 …")]
-    fragments: Annotated[int, Says("How many one warp holds, of wgmma one warpgroup.")]
+    registers: Annotated[list[int], Description("Of the layout, in the order of the fragment's values.")]
+    in_order: Annotated[bool, Description("Whether they are registers 0, 1, 2 …")]
+    fragments: Annotated[int, Description("How many one warp holds, of wgmma one warpgroup.")]
     instructions: list[str]
 
 
@@ -363,10 +387,10 @@ class FeedsFacts:
     feeds: list[FedOperand]
 
 
-def feeds_facts(given: Json) -> FeedsFacts:
+def build_feeds(given: Json) -> FeedsFacts:
     """POST /layouts/triton/feeds."""
-    keys(given, ("text", "shape", "element_bits"))
-    made = _layout(given)
+    check_keys(given, ("text", "shape", "element_bits"))
+    made = _parse_layout(given)
     if not made.of_threads:
         raise LayoutError(
             "bad_conversion",
@@ -374,11 +398,15 @@ def feeds_facts(given: Json) -> FeedsFacts:
             "Give a layout of threads.",
             "text",
         )
-    bits = asked(given, "element_bits", None)
-    return FeedsFacts(feeds=[_fed(one) for one in fed(made.linear, None if bits is None else made.element_bits)])
+    bits = get_given(given, "element_bits", None)
+    return FeedsFacts(
+        feeds=[
+            _build_operand(one) for one in find_fed_operands(made.linear, None if bits is None else made.element_bits)
+        ]
+    )
 
 
-def _fed(one: Fed) -> FedOperand:
+def _build_operand(one: MatchingOperand) -> FedOperand:
     it = one.fragment
     operand: Any = it.operand
     family: Any = it.family

@@ -5,46 +5,46 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from lanescope.app.kit.api import OffLoop, form_object
-from lanescope.app.kit.page import page
-from lanescope.app.kit.work import off_loop
+from lanescope.app.kit.api import OffLoopRoute, read_form_body
+from lanescope.app.kit.page import render_page
+from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import cute, triton, tv
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
 @router.get("/layouts/triton")
 def triton_page(request: Request) -> Response:
     """A layout of Triton or Gluon, or the layouts of a module."""
-    return _triton(request, dict(request.query_params))
+    return _render_triton(request, dict(request.query_params))
 
 
 @router.post("/layouts/triton")
-async def triton_posted(request: Request) -> Response:
+async def post_triton(request: Request) -> Response:
     """A module that no address holds: the same page, by its address where that holds it. Nothing is kept."""
-    return await off_loop(_posted, request, await form_object(request))
+    return await run_off_loop(_redirect_or_render, request, await read_form_body(request))
 
 
-def _posted(request: Request, query: dict[str, str]) -> Response:
-    to = triton.address(query)
-    return RedirectResponse(to, 303) if to else _triton(request, query)
+def _redirect_or_render(request: Request, query: dict[str, str]) -> Response:
+    to = triton.link_form(query)
+    return RedirectResponse(to, 303) if to else _render_triton(request, query)
 
 
-def _triton(request: Request, query: dict[str, str]) -> Response:
-    context = triton.context(query)
-    return page(request, "layouts/triton.html", context, 422 if context["error"] else 200)
+def _render_triton(request: Request, query: dict[str, str]) -> Response:
+    context = triton.build_context(query)
+    return render_page(request, "layouts/triton.html", context, 422 if context["error"] else 200)
 
 
 @router.get("/layouts/tv")
 def tv_page(request: Request) -> Response:
     """Any thread-value layout over a tile."""
-    context = tv.context(dict(request.query_params))
-    return page(request, "layouts/tv.html", context, 422 if context["error"] else 200)
+    context = tv.build_context(dict(request.query_params))
+    return render_page(request, "layouts/tv.html", context, 422 if context["error"] else 200)
 
 
 @router.get("/cute")
 def cute_page(request: Request) -> Response:
     """CuTe's algebra, step by step."""
-    context = cute.context(dict(request.query_params))
+    context = cute.build_context(dict(request.query_params))
     unread = context["error"] and not context["steps"]  # a step that is not admissible is an answer
-    return page(request, "layouts/cute.html", context, 422 if unread else 200)
+    return render_page(request, "layouts/cute.html", context, 422 if unread else 200)

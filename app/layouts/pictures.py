@@ -8,17 +8,17 @@ from typing import Any
 
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
-from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import figure
-from lanescope.app.kit.maps.bench import Bench
+from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import Drawing
+from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.layouts import cute, triton, tv
-from lanescope.app.layouts.facts import cute_facts, triton_facts, triton_of, tv_facts, tv_of
+from lanescope.app.layouts.facts import build_cute, build_triton, build_tv, parse_triton, parse_tv
 from lanescope.errors import LayoutError
-from lanescope.render.sheet import Sheet, together
+from lanescope.render.sheet import TileSheet, draw_sheets
 
-Parts = list[tuple[Sheet, str, str]]
+Parts = list[tuple[TileSheet, str, str]]
 LOOKS = {
     "colour": "warp, thread, lane, value or vector; bank or address of shared memory; moves of a comparison",
     "axes": "of more than two axes: those drawn down and across, 0,2",
@@ -40,17 +40,17 @@ STYLE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class LayoutPicture:
     """A page whose pictures are made: its fields, the sheets of a query, the letter of a value, and its JSON."""
 
     fields: Mapping[str, str]
     parts: Callable[[Mapping[str, str]], Parts]
     letter: str
     json: Callable[[Mapping[str, str]], Any]
-    staged: Callable[[Mapping[str, str]], tuple[Bench, dict[str, str]]] | None = None
+    staged: Callable[[Mapping[str, str]], tuple[MapBench, dict[str, str]]] | None = None
 
 
-def _tiles(name: str, given: Mapping[str, str], sizes: str) -> dict[str, Any]:
+def _build_tile_body(name: str, given: Mapping[str, str], sizes: str) -> dict[str, Any]:
     """The body of the API that says the same."""
     body: dict[str, Any] = {name: given.get(name)}
     if given.get(sizes):
@@ -61,19 +61,19 @@ def _tiles(name: str, given: Mapping[str, str], sizes: str) -> dict[str, Any]:
 
 
 KINDS = {
-    "triton": Kind(
+    "triton": LayoutPicture(
         {
             "text": "#ttg.…<{…}>, or a Gluon class with its arguments",
             "shape": "the tensor: 32x32",
             "element_bits": "bits of an element",
             **LOOKS,
         },
-        triton.parts,
+        triton.build_sheets,
         "R",
-        lambda query: triton_facts(triton_of(_tiles("text", query, "shape"))),
-        triton.staged,
+        lambda query: build_triton(parse_triton(_build_tile_body("text", query, "shape"))),
+        triton.build_staged_bench,
     ),
-    "tv": Kind(
+    "tv": LayoutPicture(
         {
             "cute": "(thread, value) → element",
             "tile": "its sizes, the first fastest: 16x16",
@@ -82,57 +82,59 @@ KINDS = {
             "slice": "a coordinate with underscores: (5,_)",
             **LOOKS,
         },
-        tv.parts,
+        tv.build_sheets,
         "V",
-        lambda query: tv_facts(tv_of(_tiles("cute", {**query, "element_bits": ""}, "tile"))),
-        tv.staged,
+        lambda query: build_tv(parse_tv(_build_tile_body("cute", {**query, "element_bits": ""}, "tile"))),
+        tv.build_staged_bench,
     ),
-    "cute": Kind(
+    "cute": LayoutPicture(
         {"expression": "operations, nested or as statements behind ;"},
-        cute.parts,
+        cute.build_sheets,
         "V",
-        lambda query: cute_facts(query.get("expression", "")),
+        lambda query: build_cute(query.get("expression", "")),
     ),
 }
 
 
-def made(name: str, form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
+def render_layout(name: str, form: str, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
     """The picture, the table of its cells, or the facts of what a query names; LayoutError for the first option that
     does not fit.
     """
     kind = KINDS[name]
-    diagrams.known(form, query, STYLE, tuple(kind.fields))
-    theme = diagrams.theme(query)
+    diagrams.check_picture_options(form, query, STYLE, tuple(kind.fields))
+    theme = diagrams.get_palette(query)
     if form == "json":
-        return dumps(kind.json(query)), FORMS[form]
+        return encode_json(kind.json(query)), FORMS[form]
     if kind.staged and (any(query.get(name) for name in STAGED) or query.get("colour") in ("moves", "line", "cell")):
-        return _of_stage(form, *kind.staged(query), query, draw)
+        return _render_stage(form, *kind.staged(query), query, draw)
     parts = kind.parts(query)
     if form in ("txt", "md", "csv"):
-        return "\n".join(_table(form, sheet, kind.letter, title) for sheet, _, title in parts).encode(), FORMS[form]
+        return "\n".join(_format_sheet(form, sheet, kind.letter, title) for sheet, _, title in parts).encode(), FORMS[
+            form
+        ]
     if query.get("title"):
         parts = [(parts[0][0], parts[0][1], query["title"][:120]), *parts[1:]]
-    return diagrams.drawn(form, together(parts, parts[0][2], theme, kind.letter), query, draw)
+    return diagrams.render_svg(form, draw_sheets(parts, parts[0][2], theme, kind.letter), query, draw)
 
 
-def _of_stage(form: str, bench: Bench, look: Mapping[str, str], query: Mapping[str, str], draw: Draw) -> Made:
+def _render_stage(form: str, bench: MapBench, look: Mapping[str, str], query: Mapping[str, str], draw: Draw) -> Made:
     """What the page of an address shows, in a form."""
     if form in ("txt", "md"):
-        return "\n".join(figure.texts(form, bench, look)).encode(), FORMS[form]
+        return "\n".join(figure.format_maps(form, bench, look)).encode(), FORMS[form]
     if form == "csv":
-        return "\n".join(map("".join, figure.cells(bench, look))).encode(), FORMS[form]
+        return "\n".join(map("".join, figure.list_cell_texts(bench, look))).encode(), FORMS[form]
     if len(bench.maps) > 1:
         bench = replace(bench, maps=tuple(replace(one, title=f"{one.title}: {one.about}") for one in bench.maps))
     title = query.get("title", "")[:120]
-    svg = figure.picture(bench, look, diagrams.theme(query), title, query.get("legend") == "1")
-    return diagrams.drawn(form, svg, query, draw)
+    svg = figure.draw_bench(bench, look, diagrams.get_palette(query), title, query.get("legend") == "1")
+    return diagrams.render_svg(form, svg, query, draw)
 
 
-def _table(form: str, sheet: Sheet, letter: str, title: str) -> str:
+def _format_sheet(form: str, sheet: TileSheet, letter: str, title: str) -> str:
     """What the cells say, row by row."""
     if sheet.rows * sheet.cols > 1 << 16:
         raise LayoutError("too_large", f"The table has {sheet.rows * sheet.cols} cells.", "At most 65536.", "shape")
-    rows = [[sheet.text(row, col, letter) for col in range(sheet.cols)] for row in range(sheet.rows)]
+    rows = [[sheet.format_cell(row, col, letter) for col in range(sheet.cols)] for row in range(sheet.rows)]
     if form == "csv":
         return "".join(",".join(f'"{text}"' if "," in text else text for text in row) + "\n" for row in rows)
     if form == "md":

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lanescope.app.kit.schemas import Closed, CuteText, Number
+from lanescope.app.kit.schemas import ClosedModel, CuteText, Number
 
 
-class TvBody(Closed):
+class TvBody(ClosedModel):
     """A thread-value layout over a tile."""
 
     cute: CuteText = Field(examples=["((4,8),(2,2,2)):((32,1),(16,8,128))"])
     tile: list[Number] = Field(min_length=2, max_length=2, description="Rows and columns.")
 
 
-class TritonBody(Closed):
+class TritonBody(ClosedModel):
     """A layout of Triton or Gluon over a tensor."""
 
     text: str = Field(

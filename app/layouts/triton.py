@@ -8,25 +8,39 @@ from urllib.parse import urlencode
 
 from lanescope import triton
 from lanescope.app.kit import links
-from lanescope.app.kit.maps import paper
-from lanescope.app.kit.maps.bench import Bench
+from lanescope.app.kit.maps import drawing
+from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.maps.stage import LOOK
-from lanescope.app.layouts import benched
-from lanescope.app.layouts.drawn import Look, beside, coloured, default, kept, plane
-from lanescope.app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
-from lanescope.app.read.bench import packed, unpacked
+from lanescope.app.layouts import benches
+from lanescope.app.layouts.linear_layouts import (
+    WAYS,
+    OperandFeeds,
+    build_matrix,
+    format_bases,
+    group_feeds,
+    parse_sizes,
+)
+from lanescope.app.layouts.sheet_pictures import (
+    AxesLook,
+    build_plane,
+    drop_wrong_field,
+    find_default_colour,
+    format_field_error,
+    select_colour,
+)
+from lanescope.app.read.workbench import compress_text, expand_text
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_integer
 from lanescope.reader import LONGEST
-from lanescope.reader.ttgir import Module, Move, Tensor, Used, module
-from lanescope.reading import number
-from lanescope.render.sheet import Sheet, memory_sheet, threads_sheet, together
-from lanescope.render.tensor import TensorSheet, tensor_sheet
-from lanescope.tiles.convert import converted
-from lanescope.tiles.feeds import fed
-from lanescope.tiles.same import as_cute
+from lanescope.reader.ttgir import LayoutConversion, ModuleLayout, TensorType, TtgirModule, parse_module
+from lanescope.render.sheet import TileSheet, draw_sheets, make_memory_sheet, make_threads_sheet
+from lanescope.render.tensor import TensorSheet, make_tensor_sheet
+from lanescope.tiles.convert import convert_layout
+from lanescope.tiles.cute_equivalent import find_cute_equivalent
+from lanescope.tiles.feeds import find_fed_operands
 from lanescope.triton.gluon import TritonLayout, triton_layout
 from lanescope.triton.tensor import COLUMNS
-from lanescope.triton.tensor import held as held_lanes
+from lanescope.triton.tensor import mask_occupied as held_lanes
 
 PATH = "/layouts/triton"
 LONGEST_ADDRESS = 7 << 10
@@ -65,22 +79,22 @@ PRESETS = (  # title, text, shape, bits
 )
 
 
-def context(query: Mapping[str, str]) -> dict[str, Any]:
+def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     """What the template shows. A refusal stands beside its field, and what can still be drawn is drawn."""
     given = {name: query.get(name, "") for name in KEYS}
     out: dict[str, Any] = {
         "given": given,
         "error": None,
         "found": None,
-        "beside": lambda name: beside(out["error"], name),
-        "presets": [_preset(row) for row in PRESETS],
+        "beside": lambda name: format_field_error(out["error"], name),
+        "presets": [_link_preset(row) for row in PRESETS],
         "example": False,
         "listed": None,
         "to": None,
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }
     try:
-        text = (unpacked(given["z"]) if given["z"] else given["text"]).replace("\r\n", "\n")
+        text = (expand_text(given["z"]) if given["z"] else given["text"]).replace("\r\n", "\n")
         if len(text) > LONGEST:
             raise LayoutError("bad_text", f"The text has {len(text)} characters.", f"At most {LONGEST}.", "text")
         if not text.strip():
@@ -88,83 +102,83 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
             given["element_bits"] = given["element_bits"] or "32"
             out["example"] = True
         given["text"] = text
-        whole = module(text) if "\n" in text or "tensor<" in text else None
-        chosen: Used | None = None
+        whole = parse_module(text) if "\n" in text or "tensor<" in text else None
+        chosen: ModuleLayout | None = None
         if whole:
-            out["listed"], chosen = _listed(whole, given), _picked(whole, given["pick"])
+            out["listed"], chosen = _list_layouts(whole, given), _select_layout(whole, given["pick"])
             out["traits"] = dict(whole.traits)
-        made = _made(text, given, chosen)
+        made = _parse_layout(text, given, chosen)
     except LayoutError as error:
         out["error"] = error
         return out
     try:
-        out |= _shown(made, given, chosen, query)
+        out |= _build_layout(made, given, chosen, query)
     except LayoutError as error:
         out["error"] = error
-        if rest := kept(given, error, ("to",)):
+        if rest := drop_wrong_field(given, error, ("to",)):
             try:
-                out |= _shown(made, rest, chosen, query)
+                out |= _build_layout(made, rest, chosen, query)
             except LayoutError:
                 return out
     return out
 
 
-def _preset(row: tuple[str, str, str, str]) -> tuple[str, str]:
+def _link_preset(row: tuple[str, str, str, str]) -> tuple[str, str]:
     title, text, shape, bits = row
     more = {"to": MMA} if title == "convert_layout" else {}
     return title, f"{PATH}?{urlencode({'text': text, 'shape': shape, 'element_bits': bits, **more})}"
 
 
-def figure(query: Mapping[str, str], caption: str) -> str:
+def draw_figure(query: Mapping[str, str], caption: str) -> str:
     """The tile of an address as one picture, in the page's colours."""
-    return together(parts(query), caption, letter="R")
+    return draw_sheets(build_sheets(query), caption, letter="R")
 
 
-def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
+def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
     """The sheet of an address with its colour and title."""
-    made = triton_layout(query.get("text", ""), sizes_of(query.get("shape", "")) or None, query.get("element_bits"))
-    sheet = _sheet(made, Look.of(query))
+    made = triton_layout(query.get("text", ""), parse_sizes(query.get("shape", "")) or None, query.get("element_bits"))
+    sheet = _build_sheet(made, AxesLook.from_query(query))
     title = f"{made.kind}, {'×'.join(map(str, made.shape))}"
-    return [(sheet, coloured(sheet, query.get("colour", "")), title)]
+    return [(sheet, select_colour(sheet, query.get("colour", "")), title)]
 
 
-def staged(query: Mapping[str, str]) -> tuple[Bench, dict[str, str]]:
+def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
     """What the page of an address has on its stage, and its look, for a picture of that."""
-    made = triton_layout(query.get("text", ""), sizes_of(query.get("shape", "")) or None, query.get("element_bits"))
-    where = Look.of(query)
-    sheet = _sheet(made, where)
-    to, bench = _bench(made, sheet, {name: query.get(name, "") for name in KEYS}, where)
-    return bench, benched.look_of(bench, query, "moves" if to else default(sheet))
+    made = triton_layout(query.get("text", ""), parse_sizes(query.get("shape", "")) or None, query.get("element_bits"))
+    where = AxesLook.from_query(query)
+    sheet = _build_sheet(made, where)
+    to, bench = _build_bench(made, sheet, {name: query.get(name, "") for name in KEYS}, where)
+    return bench, benches.parse_look(bench, query, "moves" if to else find_default_colour(sheet))
 
 
-def address(query: Mapping[str, str]) -> str:
+def link_form(query: Mapping[str, str]) -> str:
     """The page of what a form sent; "" where even compressed no address holds it."""
-    made = _address({name: query.get(name, "") for name in (*KEYS, *LOOK)}, {})
+    made = _link_page({name: query.get(name, "") for name in (*KEYS, *LOOK)}, {})
     return made if len(made) <= LONGEST_ADDRESS else ""
 
 
-def _address(given: Mapping[str, str], change: Mapping[str, str]) -> str:
+def _link_page(given: Mapping[str, str], change: Mapping[str, str]) -> str:
     """This page with some fields changed; a long text goes compressed."""
     state = {k: v for k, v in ({**given, **change}).items() if v and k != "z"}
     query = urlencode(state)
     if len(query) > LONGEST_ADDRESS and "text" in state:
-        query = urlencode({**{k: v for k, v in state.items() if k != "text"}, "z": packed(state["text"])})
+        query = urlencode({**{k: v for k, v in state.items() if k != "text"}, "z": compress_text(state["text"])})
     return f"{PATH}?{query}" if query else PATH
 
 
-def _made(text: str, given: dict[str, str], chosen: Used | None) -> TritonLayout:
-    tensor = _tensor(chosen)
+def _parse_layout(text: str, given: dict[str, str], chosen: ModuleLayout | None) -> TritonLayout:
+    tensor = _find_tensor(chosen)
     if chosen is not None:
         text = chosen.text
         given["shape"] = given["shape"] or ("x".join(map(str, tensor.shape)) if tensor else "")
         given["element_bits"] = given["element_bits"] or (str(tensor.bits) if tensor and tensor.bits else "")
-    shape = sizes_of(given["shape"]) or None
+    shape = parse_sizes(given["shape"]) or None
     made = triton_layout(text, shape, given["element_bits"].strip() or None)
     given["shape"] = "x".join(map(str, made.shape))
     return made
 
 
-def _tensor(used: Used | None) -> Tensor | None:
+def _find_tensor(used: ModuleLayout | None) -> TensorType | None:
     """The type that stands for a layout: the first of elements rather than of pointers."""
     types = used.tensors if used else ()
     return next((one for one in types if one.element != "ptr"), types[0] if types else None)
@@ -173,37 +187,41 @@ def _tensor(used: Used | None) -> Tensor | None:
 # a module -------------------------------------------------------------------------------------------------------------
 
 
-def _picked(whole: Module, pick: str) -> Used | None:
+def _select_layout(whole: TtgirModule, pick: str) -> ModuleLayout | None:
     if not whole.layouts:
         return None
     if pick.strip():
-        return whole.layouts[number(pick, "pick", 0, len(whole.layouts) - 1)]
+        return whole.layouts[parse_integer(pick, "pick", 0, len(whole.layouts) - 1)]
     return next((one for one in whole.layouts if one.tensors), whole.layouts[0])
 
 
-def _listed(whole: Module, given: Mapping[str, str]) -> dict[str, Any]:
-    chosen = _picked(whole, given["pick"])
+def _list_layouts(whole: TtgirModule, given: Mapping[str, str]) -> dict[str, Any]:
+    chosen = _select_layout(whole, given["pick"])
     number_of = {one.text: n for n, one in enumerate(whole.layouts)}
     clean = {name: "" for name in KEYS if name not in ("text", "z", "colour")}
     rows = [
         {
             "used": one,
-            "href": _address(given, {**clean, "pick": str(n)}),
+            "href": _link_page(given, {**clean, "pick": str(n)}),
             "here": one is chosen,
             "kind": one.text.removeprefix("#").split("<")[0].partition(".")[2],
-            "short": "" if one.names else _short(one.text, whole),
+            "short": "" if one.names else _format_params(one.text, whole),
             "ops": ", ".join(name + (f" ×{count}" if count > 1 else "") for name, count in one.ops[:6]),
             "more": max(0, len(one.ops) - 6),
             "tensors": ", ".join(map(str, one.tensors[:3])),
         }
         for n, one in enumerate(whole.layouts)
     ]
-    ways = _Ways()
-    moves = [_move(one, number_of, given, clean, ways) for one in whole.moves if one.source.layout in number_of]
+    ways = _ConversionTitles()
+    moves = [
+        _build_conversion_row(one, number_of, given, clean, ways)
+        for one in whole.moves
+        if one.source.layout in number_of
+    ]
     return {"rows": rows, "moves": moves, "left": whole.left}
 
 
-def _short(text: str, whole: Module) -> str:
+def _format_params(text: str, whole: TtgirModule) -> str:
     """A layout's parameters with the module's aliases put back: `opIdx = 0, parent = #mma`."""
     for one in whole.layouts:
         if one.names and one.text != text:
@@ -211,8 +229,12 @@ def _short(text: str, whole: Module) -> str:
     return text.partition("<")[2].strip("<>{}")
 
 
-def _move(
-    one: Move, number_of: Mapping[str, int], given: Mapping[str, str], clean: Mapping[str, str], ways: _Ways
+def _build_conversion_row(
+    one: LayoutConversion,
+    number_of: Mapping[str, int],
+    given: Mapping[str, str],
+    clean: Mapping[str, str],
+    ways: _ConversionTitles,
 ) -> dict[str, Any]:
     change = {
         **clean,
@@ -221,16 +243,16 @@ def _move(
         "shape": "x".join(map(str, one.source.shape)),
         "element_bits": str(one.source.bits or ""),
     }
-    return {"move": one, "href": _address(given, change), "title": ways[one.source, one.target]}
+    return {"move": one, "href": _link_page(given, change), "title": ways[one.source, one.target]}
 
 
-class _Ways(dict[tuple[Tensor, Tensor], str]):
+class _ConversionTitles(dict[tuple[TensorType, TensorType], str]):
     """What each conversion of a module needs, in words; those that recur are worked out once."""
 
-    def __missing__(self, sides: tuple[Tensor, Tensor]) -> str:
+    def __missing__(self, sides: tuple[TensorType, TensorType]) -> str:
         try:
             have, want = (triton_layout(one.layout, list(one.shape), one.bits) for one in sides)
-            said = WAYS[converted(have, want, costs=False).way][0]
+            said = WAYS[convert_layout(have, want, costs=False).way][0]
         except LayoutError as error:
             said = error.message
         self[sides] = said
@@ -240,62 +262,66 @@ class _Ways(dict[tuple[Tensor, Tensor], str]):
 # one layout -----------------------------------------------------------------------------------------------------------
 
 
-def _shown(made: TritonLayout, given: dict[str, str], chosen: Used | None, query: Mapping[str, str]) -> dict[str, Any]:
-    look = Look.of(given)
-    sheet = _sheet(made, look)
-    cute = as_cute(made)
+def _build_layout(
+    made: TritonLayout, given: dict[str, str], chosen: ModuleLayout | None, query: Mapping[str, str]
+) -> dict[str, Any]:
+    look = AxesLook.from_query(given)
+    sheet = _build_sheet(made, look)
+    cute = find_cute_equivalent(made)
     known = given["element_bits"].strip()
     given["element_bits"] = known or str(made.element_bits)
-    to, bench = _bench(made, sheet, given, look)
-    colour = "moves" if to else default(sheet)
+    to, bench = _build_bench(made, sheet, given, look)
+    colour = "moves" if to else find_default_colour(sheet)
     state = {name: query.get(name, "") for name in KEYS}
     drawn = {"text": made.text, **{k: v for k, v in given.items() if v and k in PICTURED}}
     out = {
         "found": made,
         "chosen": chosen,
-        **benched.shown(
+        **benches.build_stage(
             bench, query, state, dict.fromkeys(KEYS, ""), colour, drawn | ({"to": given["to"]} if to else {})
         ),
-        "matrix": matrix(made.linear),
-        "bases": spelled(made.linear),
+        "matrix": build_matrix(made.linear),
+        "bases": format_bases(made.linear),
         "cute": cute,
-        "cute_link": _cute_link(made, cute.layout),
-        "feeds": _feeds(made, int(known) if known else None) if made.of_threads else [],
-        "hidden": [] if made.tensor_memory else list(plane(look, made.shape).fixed),
-        "verdict": _verdict(made),
-        "tile": _tile(made),
+        "cute_link": _link_cute(made, cute.layout),
+        "feeds": _find_feeds(made, int(known) if known else None) if made.of_threads else [],
+        "hidden": [] if made.tensor_memory else list(build_plane(look, made.shape).fixed),
+        "verdict": _format_verdict(made),
+        "tile": _link_tile(made),
         "tabled": [(one.name, one.title) for one in bench.maps],
         "to": to,
     }
     if to:
         drawn["to"] = given["to"]
-    return out | {"pictures": paper.links(PATH, urlencode(drawn | out["own"]))}
+    return out | {"pictures": drawing.link_forms(PATH, urlencode(drawn | out["own"]))}
 
 
-def _bench(made: TritonLayout, sheet: Sheet, given: dict[str, str], look: Look) -> tuple[dict[str, Any] | None, Bench]:
+def _build_bench(
+    made: TritonLayout, sheet: TileSheet, given: dict[str, str], look: AxesLook
+) -> tuple[dict[str, Any] | None, MapBench]:
     """What the stage shows: the tensor, or the tensor before and after a conversion, and what that says."""
     says = f"the {made.kind} layout"
     if given["to"].strip():
-        to, sheets = _conversion(made, given, look)
-        maps = benched.before_after(sheets, (made.kind, to["target"].kind), to["found"])
-        return to, benched.bench_of_threads(PATH, says, maps, "R", {"moves": "what moves"})
+        to, sheets = _build_conversion(made, given, look)
+        maps = benches.build_before_after(sheets, (made.kind, to["target"].kind), to["found"])
+        return to, benches.build_thread_bench(PATH, says, maps, "R", {"moves": "what moves"})
     if isinstance(sheet, TensorSheet):
-        return None, benched.of_tensor(sheet, PATH, says)
+        return None, benches.build_tensor_bench(sheet, PATH, says)
     if made.shared:
-        return None, benched.of_memory(sheet, PATH, says)
-    return None, benched.bench_of_threads(PATH, says, [benched.of_threads(sheet, "tile", "Tensor")], "R", {})
+        return None, benches.build_memory_bench(sheet, PATH, says)
+    return None, benches.build_thread_bench(PATH, says, [benches.build_thread_map(sheet, "tile", "Tensor")], "R", {})
 
 
-def _sheet(made: TritonLayout, look: Look) -> Sheet:
+def _build_sheet(made: TritonLayout, look: AxesLook) -> TileSheet:
     if made.tensor_memory:
-        return tensor_sheet(made.linear, made.element_bits)
-    where = plane(look, made.shape)
+        return make_tensor_sheet(made.linear, made.element_bits)
+    where = build_plane(look, made.shape)
     if made.shared:
-        return memory_sheet(made.offset, where, made.element_bits)
-    return threads_sheet(made.coords, made.shape, where, made.element_bits)
+        return make_memory_sheet(made.offset, where, made.element_bits)
+    return make_threads_sheet(made.coords, made.shape, where, made.element_bits)
 
 
-def _verdict(made: TritonLayout) -> str:
+def _format_verdict(made: TritonLayout) -> str:
     tensor = "×".join(map(str, made.shape))
     if made.tensor_memory:
         lanes, count = int(held_lanes(made.linear).any(axis=1).sum()), made.columns
@@ -306,7 +332,7 @@ def _verdict(made: TritonLayout) -> str:
     if made.shared:
         used = int(made.offset.max()) + 1
         size = f"{used * made.element_bits // 8:,} bytes of shared memory hold the {tensor} tensor"
-        pads = triton.padding(made.params)
+        pads = triton.list_paddings(made.params)
         return f"{size}, padding included." if pads else f"{size}."
     blocks = f" in each of {made.blocks} blocks" if made.blocks > 1 else ""
     held = "every element is held once" if made.copies == 1 else f"every element is held {made.copies} times"
@@ -315,14 +341,14 @@ def _verdict(made: TritonLayout) -> str:
     return f"{made.threads // made.blocks} threads ({warps}){blocks}, {per} per thread; {held}."
 
 
-def _cute_link(made: TritonLayout, found: object) -> str:
+def _link_cute(made: TritonLayout, found: object) -> str:
     if found is None or not made.of_threads or len(made.shape) > 2:
         return ""
     tile = "x".join(map(str, (*made.shape, 1)[:2]))
     return f"/layouts/tv?{urlencode({'cute': str(found), 'tile': tile})}"
 
 
-def _tile(made: TritonLayout) -> str:
+def _link_tile(made: TritonLayout) -> str:
     """The page of the same tile in shared memory, where wgmma reads it."""
     width = made.params.get("swizzlingByteWidth")
     if made.kind != "nvmma_shared" or len(made.shape) != 2 or made.params.get("fp4Padded") or made.blocks > 1:
@@ -330,7 +356,7 @@ def _tile(made: TritonLayout) -> str:
     turned = bool(made.params.get("transposed"))
     mn, k = made.shape
     swizzle = {0: "none"}.get(int(width or 0), f"{width}B")
-    return links.smem(
+    return links.link_smem(
         {
             "element_bits": made.element_bits,
             "major": "MN" if turned else "K",
@@ -341,21 +367,23 @@ def _tile(made: TritonLayout) -> str:
     )
 
 
-def _feeds(made: TritonLayout, bits: int | None) -> list[Feeds]:
+def _find_feeds(made: TritonLayout, bits: int | None) -> list[OperandFeeds]:
     """The operands that a layout is; those that it is named after come first."""
     mine = {"dot_op": {0: "A", 1: "B"}.get(made.params.get("opIdx", -1), ""), "nvidia_mma": "D"}.get(made.kind, "")
-    return grouped(fed(made.linear, bits), mine)
+    return group_feeds(find_fed_operands(made.linear, bits), mine)
 
 
-def _conversion(made: TritonLayout, given: dict[str, str], look: Look) -> tuple[dict[str, Any], list[Sheet]]:
+def _build_conversion(
+    made: TritonLayout, given: dict[str, str], look: AxesLook
+) -> tuple[dict[str, Any], list[TileSheet]]:
     try:
         target = triton_layout(given["to"], list(made.shape), made.element_bits)
-        found = converted(made, target)
+        found = convert_layout(made, target)
     except LayoutError as error:
         raise error.at(error.field if error.field in ("shape", "axes") else "to") from None
-    back = _address(given, {"text": target.text, "to": made.text, "pick": "", "z": ""})
-    where = plane(look, made.shape)
-    sheets = [threads_sheet(one.coords, one.shape, where, one.element_bits) for one in (made, target)]
+    back = _link_page(given, {"text": target.text, "to": made.text, "pick": "", "z": ""})
+    where = build_plane(look, made.shape)
+    sheets = [make_threads_sheet(one.coords, one.shape, where, one.element_bits) for one in (made, target)]
     title, told = WAYS[found.way]
     return {
         "target": target,
@@ -363,6 +391,6 @@ def _conversion(made: TritonLayout, given: dict[str, str], look: Look) -> tuple[
         "title": title,
         "told": told,
         "back": back,
-        "cute": as_cute(target),
+        "cute": find_cute_equivalent(target),
         "percent": round(100 * found.in_thread / found.places),
     }, sheets

@@ -11,23 +11,37 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.kit.maps import paper
-from lanescope.app.kit.maps.bench import Bench
+from lanescope.app.kit.maps import drawing
+from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.maps.stage import LOOK
-from lanescope.app.layouts import benched
-from lanescope.app.layouts.drawn import Look, beside, coloured, default, kept, plane
-from lanescope.app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
+from lanescope.app.layouts import benches
+from lanescope.app.layouts.linear_layouts import (
+    WAYS,
+    OperandFeeds,
+    build_matrix,
+    format_bases,
+    group_feeds,
+    parse_sizes,
+)
+from lanescope.app.layouts.sheet_pictures import (
+    AxesLook,
+    build_plane,
+    drop_wrong_field,
+    find_default_colour,
+    format_field_error,
+    select_colour,
+)
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import cxx, python, read_coordinate, read_layout
-from lanescope.cute.tuples import compact
+from lanescope.cute.text import format_cxx, format_python, parse_coordinate, parse_cute_layout
+from lanescope.cute.tuples import make_compact_strides
 from lanescope.errors import LayoutError
-from lanescope.reading import number, shown
-from lanescope.render.sheet import Plane, Sheet, threads_sheet, together
-from lanescope.tiles.convert import Conversion, moved
-from lanescope.tiles.feeds import fed
-from lanescope.tiles.tv import elements, slice_of
-from lanescope.triton.linear import Linear, from_cute
+from lanescope.inputs import parse_integer, shorten_value
+from lanescope.render.sheet import DrawingPlane, TileSheet, draw_sheets, make_threads_sheet
+from lanescope.tiles.convert import Conversion, count_moves
+from lanescope.tiles.feeds import find_fed_operands
+from lanescope.tiles.tv import map_elements, slice_layout
+from lanescope.triton.linear import LinearLayout, linear_from_cute
 
 Longs = NDArray[np.int64]
 PATH = "/layouts/tv"
@@ -58,7 +72,7 @@ PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, 
 MOST_TABLE = 4096  # cells of the picture of threads and values
 
 
-def context(query: Mapping[str, str]) -> dict[str, Any]:
+def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     """What the template shows; a refusal stands beside its field."""
     given = {name: query.get(name, "").strip() for name in KEYS}
     out: dict[str, Any] = {
@@ -66,61 +80,61 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         "error": None,
         "found": None,
         "to": None,
-        "beside": lambda name: beside(out["error"], name),
-        "presets": [(title, address({"cute": cute, "tile": tile, **more})) for title, cute, tile, more in PRESETS],
+        "beside": lambda name: format_field_error(out["error"], name),
+        "presets": [(title, link_page({"cute": cute, "tile": tile, **more})) for title, cute, tile, more in PRESETS],
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }
     try:
         if not given["cute"]:
             given["cute"], given["tile"] = DEFAULT[0], given["tile"] or DEFAULT[1]
-        out |= _shown(given, query)
+        out |= _build_layout(given, query)
     except LayoutError as error:
         out["error"] = error
-        if rest := kept(given, error, ("slice", "to", "stored", "element_bits")):
+        if rest := drop_wrong_field(given, error, ("slice", "to", "stored", "element_bits")):
             try:
-                out |= _shown(rest, query)
+                out |= _build_layout(rest, query)
             except LayoutError:
                 return out
     return out
 
 
-def figure(query: Mapping[str, str], caption: str) -> str:
+def draw_figure(query: Mapping[str, str], caption: str) -> str:
     """The tile of an address as one picture, in the page's colours."""
-    return together(parts(query), caption)
+    return draw_sheets(build_sheets(query), caption)
 
 
-def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
+def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
     """The sheet of an address with its colour and title."""
-    read = read_layout(query.get("cute", ""), "cute")
-    index, sizes = elements(read, _tile(query.get("tile", ""), read))
-    bits = number(query.get("element_bits") or "16", "element_bits", 1, 128)
-    where = plane(Look.of(query), sizes)
-    sheet = threads_sheet(_coords(index, sizes), sizes, where, bits)
-    sheet = replace(sheet, byte=_bytes(query.get("stored", ""), where, sizes, bits))
-    return [(sheet, coloured(sheet, query.get("colour", "")), f"(T, V) of {read}")]
+    read = parse_cute_layout(query.get("cute", ""), "cute")
+    index, sizes = map_elements(read, _parse_tile(query.get("tile", ""), read))
+    bits = parse_integer(query.get("element_bits") or "16", "element_bits", 1, 128)
+    where = build_plane(AxesLook.from_query(query), sizes)
+    sheet = make_threads_sheet(_split_coords(index, sizes), sizes, where, bits)
+    sheet = replace(sheet, byte=_compute_cell_bytes(query.get("stored", ""), where, sizes, bits))
+    return [(sheet, select_colour(sheet, query.get("colour", "")), f"(T, V) of {read}")]
 
 
-def staged(query: Mapping[str, str]) -> tuple[Bench, dict[str, str]]:
+def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
     """What the page of an address has on its stage, and its look, for a picture of that; no other direction."""
     given = {name: query.get(name, "").strip() for name in KEYS}
-    read = read_layout(given["cute"], "cute")
-    index, sizes = elements(read, _tile(given["tile"], read))
-    bits = number(given["element_bits"] or "16", "element_bits", 1, 128)
-    where = plane(Look.of(given), sizes)
-    sheet = threads_sheet(_coords(index, sizes), sizes, where, bits)
-    _, outside = _slice(read, given["slice"], index, sheet, sizes, where)
-    bench, to = _bench(read, index, sizes=sizes, where=where, given=given, bits=bits, outside=outside)
+    read = parse_cute_layout(given["cute"], "cute")
+    index, sizes = map_elements(read, _parse_tile(given["tile"], read))
+    bits = parse_integer(given["element_bits"] or "16", "element_bits", 1, 128)
+    where = build_plane(AxesLook.from_query(given), sizes)
+    sheet = make_threads_sheet(_split_coords(index, sizes), sizes, where, bits)
+    _, outside = _build_slice(read, given["slice"], index, sheet, sizes, where)
+    bench, to = _build_bench(read, index, sizes=sizes, where=where, given=given, bits=bits, outside=outside)
     bench = replace(bench, maps=tuple(one for one in bench.maps if one.listed))
-    return bench, benched.look_of(bench, query, "moves" if to else default(sheet))
+    return bench, benches.parse_look(bench, query, "moves" if to else find_default_colour(sheet))
 
 
-def address(given: Mapping[str, str], change: Mapping[str, str] | None = None) -> str:
+def link_page(given: Mapping[str, str], change: Mapping[str, str] | None = None) -> str:
     """This page with some fields changed."""
     return f"{PATH}?{urlencode({k: v for k, v in {**given, **(change or {})}.items() if v})}"
 
 
-def _tile(text: str, read: CuteLayout) -> list[str]:
-    parts = sizes_of(text)
+def _parse_tile(text: str, read: CuteLayout) -> list[str]:
+    parts = parse_sizes(text)
     if not parts:
         count = read.cosize
         rows = next((n for n in (16, 8, 4, 2) if count % n == 0), 1)
@@ -135,127 +149,127 @@ def _tile(text: str, read: CuteLayout) -> list[str]:
     return parts
 
 
-def _coords(index: Longs, sizes: Sequence[int]) -> list[Longs]:
-    steps = compact(tuple(sizes))
+def _split_coords(index: Longs, sizes: Sequence[int]) -> list[Longs]:
+    steps = make_compact_strides(tuple(sizes))
     return [index // step % size for step, size in zip(steps, sizes, strict=True)]
 
 
-def _row_major(index: Longs, sizes: Sequence[int]) -> Longs:
+def _number_row_major(index: Longs, sizes: Sequence[int]) -> Longs:
     """The elements numbered with the last axis fastest."""
     out = np.zeros_like(index)
-    for axis, size in zip(_coords(index, sizes), sizes, strict=True):
+    for axis, size in zip(_split_coords(index, sizes), sizes, strict=True):
         out = out * size + axis
     return out
 
 
-def _bytes(text: str, where: Plane, sizes: tuple[int, ...], bits: int) -> Longs:
+def _compute_cell_bytes(text: str, where: DrawingPlane, sizes: tuple[int, ...], bits: int) -> Longs:
     """The byte of each cell in shared memory: int64 [rows, cols]; rows after one another where nothing is said."""
-    cell = _numbered(where, sizes)
+    cell = _number_cells(where, sizes)
     held = np.where(cell < 0, 0, cell)
     if not text:
-        offset = _row_major(held, sizes)
+        offset = _number_row_major(held, sizes)
     else:
-        read = read_layout(text, "stored")
+        read = parse_cute_layout(text, "stored")
         if read.size != prod(sizes):
             raise LayoutError(
                 "bad_storage",
-                f"'{shown(str(read), 80)}' has {read.size} elements.",
+                f"'{shorten_value(str(read), 80)}' has {read.size} elements.",
                 f"The tile has {prod(sizes)}: e.g. ({','.join(map(str, sizes))}).",
                 "stored",
             )
-        offset = read.indices()[held]
+        offset = read.list_indices()[held]
     return np.where(cell < 0, -1, offset * bits // 8)
 
 
-def _numbered(where: Plane, sizes: tuple[int, ...]) -> Longs:
+def _number_cells(where: DrawingPlane, sizes: tuple[int, ...]) -> Longs:
     """The element of each cell that a plane shows, first axis fastest; -1 past the end of a folded axis."""
-    rows, cols = where.size(sizes)
+    rows, cols = where.get_size(sizes)
     row, col = np.indices((rows, cols), dtype=np.int64)
     if where.down is None:
         flat = row * cols + col
         return np.where(flat < sizes[0], flat, -1)
-    steps = compact(tuple(sizes))
+    steps = make_compact_strides(tuple(sizes))
     at = row * steps[where.down] + col * steps[where.across]
     return np.asarray(at + sum(index * steps[axis] for axis, index in where.fixed.items()))
 
 
-def _shown(given: dict[str, str], query: Mapping[str, str]) -> dict[str, Any]:
-    read = read_layout(given["cute"], "cute")
-    index, sizes = elements(read, _tile(given["tile"], read))
-    bits = number(given["element_bits"] or "16", "element_bits", 1, 128)
+def _build_layout(given: dict[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    read = parse_cute_layout(given["cute"], "cute")
+    index, sizes = map_elements(read, _parse_tile(given["tile"], read))
+    bits = parse_integer(given["element_bits"] or "16", "element_bits", 1, 128)
     given["element_bits"], given["tile"] = str(bits), "x".join(map(str, sizes))
-    where = plane(Look.of(given), sizes)
-    sheet = threads_sheet(_coords(index, sizes), sizes, where, bits)
-    part, outside = _slice(read, given["slice"], index, sheet, sizes, where)
+    where = build_plane(AxesLook.from_query(given), sizes)
+    sheet = make_threads_sheet(_split_coords(index, sizes), sizes, where, bits)
+    part, outside = _build_slice(read, given["slice"], index, sheet, sizes, where)
     linear, why = None, ""
     try:
-        linear = from_cute(read, sizes)
+        linear = linear_from_cute(read, sizes)
     except LayoutError as error:
         why = error.message
     counts = np.bincount(index.reshape(-1), minlength=prod(sizes))
-    bench, to = _bench(read, index, sizes=sizes, where=where, given=given, bits=bits, outside=outside)
+    bench, to = _build_bench(read, index, sizes=sizes, where=where, given=given, bits=bits, outside=outside)
     drawn = {k: v for k, v in given.items() if v and k in PICTURED}
     drawn = {k: v for k, v in drawn.items() if (k, v) != ("element_bits", "16")}
     usual = dict.fromkeys(KEYS, "") | {"element_bits": "16"}
-    colour = "moves" if to else default(sheet)
+    colour = "moves" if to else find_default_colour(sheet)
     out: dict[str, Any] = {
         "found": read,
         "sizes": sizes,
-        **benched.shown(bench, query, given, usual, colour, drawn),
-        "verdict": _verdict(index, counts),
+        **benches.build_stage(bench, query, given, usual, colour, drawn),
+        "verdict": _format_verdict(index, counts),
         "part": part,
         "to": to,
-        "matrix": matrix(linear) if linear else None,
-        "bases": spelled(linear) if linear else "",
+        "matrix": build_matrix(linear) if linear else None,
+        "bases": format_bases(linear) if linear else "",
         "why": why,
-        "inverse": _inverse(read, sizes, counts),
-        "feeds": _feeds(linear, bits),
-        "cxx": cxx(read),
-        "python": python(read),
+        "inverse": _format_inverse(read, sizes, counts),
+        "feeds": _find_feeds(linear, bits),
+        "cxx": format_cxx(read),
+        "python": format_python(read),
         "threads": index.shape[0],
         "copies": int(counts.max()),
         "hidden": list(where.fixed),
         "tabled": [(one.name, one.title) for one in bench.maps if one.listed],
     }
-    out["pictures"] = paper.links(PATH, urlencode(drawn | out["own"]))
+    out["pictures"] = drawing.link_forms(PATH, urlencode(drawn | out["own"]))
     if len(sizes) != 2:
         out["pictures"] = [row for row in out["pictures"] if row[0] != "json"]
     return out
 
 
-def _bench(
+def _build_bench(
     read: CuteLayout,
     index: Longs,
     *,
     sizes: tuple[int, ...],
-    where: Plane,
+    where: DrawingPlane,
     given: Mapping[str, str],
     bits: int,
     outside: NDArray[np.bool_] | None,
-) -> tuple[Bench, dict[str, Any] | None]:
+) -> tuple[MapBench, dict[str, Any] | None]:
     """What the stage shows: the tile with its other direction, or the tile before and after; outside: the cells that a
     slice leaves."""
-    coords = _coords(index, sizes)
-    sheet = threads_sheet(coords, sizes, where, bits)
+    coords = _split_coords(index, sizes)
+    sheet = make_threads_sheet(coords, sizes, where, bits)
     says = "the thread-value layout"
     if given["to"]:
-        to, sheets, found = _second(read, index, sizes, given, where, bits)
-        maps = benched.before_after(sheets, (str(read), str(to["target"])), found)
+        to, sheets, found = _build_conversion(read, index, sizes, given, where, bits)
+        maps = benches.build_before_after(sheets, (str(read), str(to["target"])), found)
         if outside is not None:
-            maps = (benched.sliced(maps[0], outside), maps[1])
-        return benched.bench_of_threads(PATH, says, maps, "V", {"moves": "what moves"}), to
-    byte = _bytes(given["stored"], where, sizes, bits)
-    tile = benched.of_threads(sheet, "tile", "Tile", bank=byte)
+            maps = (benches.mask_outside_slice(maps[0], outside), maps[1])
+        return benches.build_thread_bench(PATH, says, maps, "V", {"moves": "what moves"}), to
+    byte = _compute_cell_bytes(given["stored"], where, sizes, bits)
+    tile = benches.build_thread_map(sheet, "tile", "Tile", bank=byte)
     parts = [tile]
     if index.size <= MOST_TABLE:
-        parts.append(benched.directions(index, coords, bits, tile))
+        parts.append(benches.build_inverse_map(index, coords, bits, tile))
     if outside is not None:
-        parts[0] = benched.sliced(tile, outside)
-    bench = benched.bench_of_threads(PATH, says, parts, "V", {"bank": "shared-memory bank"})
+        parts[0] = benches.mask_outside_slice(tile, outside)
+    bench = benches.build_thread_bench(PATH, says, parts, "V", {"bank": "shared-memory bank"})
     return replace(bench, dims={"table": ("t", "v")}), None
 
 
-def _verdict(index: Longs, counts: Longs) -> str:
+def _format_verdict(index: Longs, counts: Longs) -> str:
     threads, values = index.shape
     covered = int(np.count_nonzero(counts))
     head = f"{threads} thread{'s' * (threads > 1)} × {values} value{'s' * (values > 1)} cover {covered:,} of"
@@ -272,26 +286,31 @@ def _verdict(index: Longs, counts: Longs) -> str:
     return f"{head}, {tail}." + (f" {left:,} belong to no thread." if left else "")
 
 
-def _slice(
-    read: CuteLayout, text: str, index: Longs, sheet: Sheet, sizes: tuple[int, ...], where: Any
+def _build_slice(
+    read: CuteLayout, text: str, index: Longs, sheet: TileSheet, sizes: tuple[int, ...], where: DrawingPlane
 ) -> tuple[dict[str, Any] | None, NDArray[np.bool_] | None]:
     """The slice in CuTe's words, and the cells outside it."""
     if not text:
         return None, None
-    coord = read_coordinate(text, "slice")
-    part, start = slice_of(read, coord)
-    held = part.indices() + start
+    coord = parse_coordinate(text, "slice")
+    part, start = slice_layout(read, coord)
+    held = part.list_indices() + start
     inside = np.isin(index, held)
-    coords = [np.where(inside, axis, -1) for axis in _coords(index, sizes)]
-    rows, cols, shown = where.cells(coords, sizes)
+    coords = [np.where(inside, axis, -1) for axis in _split_coords(index, sizes)]
+    rows, cols, shown = where.locate_cells(coords, sizes)
     mask = np.ones((sheet.rows, sheet.cols), dtype=bool)
     keep = inside & shown
     mask[rows[keep], cols[keep]] = False
-    told = {"layout": part, "start": start, "coord": algebra.said(coord), "count": int(np.unique(held).size)}
+    told = {
+        "layout": part,
+        "start": start,
+        "coord": algebra.format_coordinate(coord),
+        "count": int(np.unique(held).size),
+    }
     return told, mask
 
 
-def _inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[str, str]:
+def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[str, str]:
     """(coordinates → thread + threads × value, why there is none)."""
     if int(counts.max()) > 1 or int(counts.min()) < 1:
         return "", "An element without a thread, or with several, has no one thread and value."
@@ -301,26 +320,26 @@ def _inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[s
         return "", error.message
 
 
-def _feeds(linear: Linear | None, bits: int) -> list[Feeds]:
+def _find_feeds(linear: LinearLayout | None, bits: int) -> list[OperandFeeds]:
     """A and D of the tile as (m, k) and (m, n), and B as CuTe's (n, k)."""
     if linear is None or linear.rank != 2:
         return []
-    straight = [one for one in fed(linear, bits) if one.fragment.operand != "b"]
-    turned = [one for one in fed(linear.turned((1, 0)), bits) if one.fragment.operand == "b"]
-    return grouped([*straight, *turned])
+    straight = [one for one in find_fed_operands(linear, bits) if one.fragment.operand != "b"]
+    turned = [one for one in find_fed_operands(linear.permute_axes((1, 0)), bits) if one.fragment.operand == "b"]
+    return group_feeds([*straight, *turned])
 
 
-def _second(
-    read: CuteLayout, index: Longs, sizes: tuple[int, ...], given: Mapping[str, str], where: Plane, bits: int
-) -> tuple[dict[str, Any], list[Sheet], Conversion]:
+def _build_conversion(
+    read: CuteLayout, index: Longs, sizes: tuple[int, ...], given: Mapping[str, str], where: DrawingPlane, bits: int
+) -> tuple[dict[str, Any], list[TileSheet], Conversion]:
     try:
-        second = read_layout(given["to"], "to")
-        target, _ = elements(second, sizes)
+        second = parse_cute_layout(given["to"], "to")
+        target, _ = map_elements(second, sizes)
     except LayoutError as error:
         raise error.at("to") from None
     threads = max(index.shape[0], target.shape[0])
-    found = moved(_row_major(index, sizes), _row_major(target, sizes), prod(sizes), threads, bits)
-    sheets = [threads_sheet(_coords(one, sizes), sizes, where, bits) for one in (index, target)]
+    found = count_moves(_number_row_major(index, sizes), _number_row_major(target, sizes), prod(sizes), threads, bits)
+    sheets = [make_threads_sheet(_split_coords(one, sizes), sizes, where, bits) for one in (index, target)]
     title, told = WAYS[found.way if found.way != "cluster" else "shared"]
-    back = address(given, {"cute": str(second), "to": str(read)})
+    back = link_page(given, {"cute": str(second), "to": str(read)})
     return {"target": second, "found": found, "title": title, "told": told, "back": back}, sheets, found

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, given, print_json, sizes
+from lanescope.app.kit.terminal import AsJson, drop_empty, parse_sizes, print_json
 
 Layout = Annotated[str, typer.Argument(help="#ttg.blocked<{…}>, or gl.BlockedLayout(…).")]
 Shape = Annotated[str, typer.Option(help="The tensor's sizes, 128x64; those of tensor<…> in the text.")]
@@ -24,7 +24,7 @@ def cute(
     """CuTe's layout algebra, step by step: composition, complement, divides, products, inverses, coalesce, slices."""
     from lanescope.app.layouts import facts
 
-    found = facts.cute_facts(expression)
+    found = facts.build_cute(expression)
     if as_json:
         return print_json(found)
     for step in found.steps:
@@ -37,8 +37,8 @@ def cute(
     return None
 
 
-def _body(**texts: str) -> dict[str, Any]:
-    return given(texts | {"shape": sizes(texts["shape"])})
+def _request_body(**texts: str) -> dict[str, Any]:
+    return drop_empty(texts | {"shape": parse_sizes(texts["shape"])})
 
 
 @app.command("convert")
@@ -52,7 +52,7 @@ def convert(
     """What a conversion between two of Triton's layouts moves. Exit status 1 where elements change their thread."""
     from lanescope.app.layouts import facts
 
-    found = facts.convert_facts(_body(text=layout, to=to, shape=shape, element_bits=element_bits))
+    found = facts.convert_request(_request_body(text=layout, to=to, shape=shape, element_bits=element_bits))
     if as_json:
         print_json(found)
     else:
@@ -74,7 +74,7 @@ def feeds(layout: Layout, shape: Shape = "", element_bits: Bits = "", as_json: A
     """The operands of mma and wgmma that a layout of threads already is. Exit status 1 where there is none."""
     from lanescope.app.layouts import facts
 
-    found = facts.feeds_facts(_body(text=layout, shape=shape, element_bits=element_bits))
+    found = facts.build_feeds(_request_body(text=layout, shape=shape, element_bits=element_bits))
     if as_json:
         print_json(found)
     for one in () if as_json else found.feeds:
@@ -93,17 +93,17 @@ def tv(
 ) -> None:
     """Any thread-value layout over a tile: `T12:V3` a cell, or who holds one."""
     from lanescope.app.layouts import facts
-    from lanescope.reading import pair
+    from lanescope.inputs import parse_pair
 
-    found = facts.tv_of({"cute": cute, "tile": sizes(tile)})
+    found = facts.parse_tv({"cute": cute, "tile": parse_sizes(tile)})
     if as_json:
-        return print_json(facts.tv_facts(found))
+        return print_json(facts.build_tv(found))
     if at:
-        row, col = pair(at, "at", (found.row_count - 1, found.col_count - 1))
+        row, col = parse_pair(at, "at", (found.row_count - 1, found.col_count - 1))
         held = found.owner(row, col)
         print("\n".join(f"thread {t} value {v}" for t, v in held) or "no thread")
         return None
-    told = facts.tv_facts(found)
+    told = facts.build_tv(found)
     print(
         f"{told.cute}: {told.threads} threads × {told.values} values cover {told.covered} of {told.elements} elements"
     )
@@ -122,13 +122,15 @@ def triton(
 ) -> None:
     """A layout of Triton or Gluon: bases, threads and registers, or places in shared memory."""
     from lanescope.app.layouts import facts
-    from lanescope.reading import number
+    from lanescope.inputs import parse_integer
 
-    found = facts.triton_of({"text": layout} | given({"shape": sizes(shape), "element_bits": element_bits}))
+    found = facts.parse_triton(
+        {"text": layout} | drop_empty({"shape": parse_sizes(shape), "element_bits": element_bits})
+    )
     if as_json:
-        return print_json(facts.triton_facts(found))
+        return print_json(facts.build_triton(found))
     if at:
-        place = [number(part, "at", 0, size - 1) for part, size in zip(at.split(","), found.shape, strict=False)]
+        place = [parse_integer(part, "at", 0, size - 1) for part, size in zip(at.split(","), found.shape, strict=False)]
         if found.shared:
             print(f"offset {found.offset[tuple(place)]}")
             return None
@@ -145,7 +147,7 @@ def triton(
     if found.of_threads:
         copies = f", {found.copies} hold each element" if found.copies > 1 else ""
         print(f"  {found.threads} threads × {found.registers} registers{copies}")
-    for name, bases in found.linear.bases_of().items():
+    for name, bases in found.linear.list_bases().items():
         print(f"  {name:8} {' '.join(str(tuple(basis)).replace(' ', '') for basis in bases) or '-'}")
     print(f"  CuTe     {found.cute or 'none: bits are XORed, or padding is added'}")
     return None

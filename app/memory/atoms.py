@@ -9,15 +9,15 @@ from dataclasses import replace
 
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import Json
-from lanescope.app.memory.choices import of_look
+from lanescope.app.memory.choices import list_look_choices
 from lanescope.app.memory.options import LOOK
-from lanescope.app.memory.tiles import LABELLED, Look, look_of, tile_figure
+from lanescope.app.memory.tile_figure import LABELLED, TileLook, draw_tile, parse_look
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_integer
 from lanescope.ptx.table.descriptors import WGMMA
-from lanescope.reading import number
-from lanescope.render.svg import svg
-from lanescope.shared.swizzle import BY_WIDTH, Mode, mode
-from lanescope.shared.tile_map import DOWN, NUMBERS, UNITS, strides
+from lanescope.render.svg import render_svg
+from lanescope.shared.swizzle import BY_WIDTH, Mode, get_mode
+from lanescope.shared.tile_map import DOWN, NUMBERS, UNITS, list_tile_strides
 from lanescope.shared.tiling import DEFAULT_ORDER, Tile
 
 BITS = (16, 8, 32)
@@ -26,45 +26,54 @@ CASES = (("K", "none", 16, 64), ("K", "32B", 16, 64), ("MN", "none", 128, 16), (
 DEFAULTS = {"element_bits": "16", "down": "mn", "unit": "chunk", "number": "memory"}
 
 
-def context(query: Mapping[str, str]) -> Json:
+def build_context(query: Mapping[str, str]) -> Json:
     """What the page shows: its options, the atoms, the tiles. A wrong option is told and the default shown."""
     given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
     error = None
     try:
-        look, bits = _read(given)
+        look, bits = _parse_look(given)
     except LayoutError as wrong:
-        error, (look, bits) = wrong, _read(DEFAULTS)
-    majors = tuple(major for major in DEFAULT_ORDER if fits(major, bits))
+        error, (look, bits) = wrong, _parse_look(DEFAULTS)
+    majors = tuple(major for major in DEFAULT_ORDER if is_readable(major, bits))
     return {
         "given": given,
         "error": error,
         "look": look,
-        "segments": of_look(
+        "segments": list_look_choices(
             "atoms",
             {"element_bits": str(bits), **{name: getattr(look, name) for name in ("down", "unit", "number")}},
             {"element_bits": tuple(map(str, BITS)), "down": DOWN, "unit": UNITS, "number": NUMBERS},
             "/smem/atoms",
             {name: value for name, value in given.items() if not error and value != DEFAULTS[name]},
         ),
-        "modes": [mode_facts(width, bits) for width in BY_WIDTH],
+        "modes": [build_mode(width, bits) for width in BY_WIDTH],
         "atoms": [
-            (major, [atom(Tile(bits, major, width, *width.atom(bits, major)), look) for width in BY_WIDTH])
+            (
+                major,
+                [build_atom(Tile(bits, major, width, *width.get_atom_size(bits, major)), look) for width in BY_WIDTH],
+            )
             for major in majors
         ],
         "cases": [
-            case(major, swizzle, mn, k * 16 // bits, bits, look) for major, swizzle, mn, k in CASES if major in majors
+            build_tile_case(major, swizzle, mn, k * 16 // bits, bits, look)
+            for major, swizzle, mn, k in CASES
+            if major in majors
         ],
     }
 
 
-def mode_facts(width: Mode, bits: int) -> Json:
+def build_mode(width: Mode, bits: int) -> Json:
     """One mode in numbers: its atoms, what it changes of an address, and its code in a descriptor and a tensor map."""
-    terms = width.swizzle().terms()
+    terms = width.swizzle().list_terms()
     (low, read), (high, last) = (terms[0], terms[-1]) if terms else ((0, 0), (0, 0))
     spans = (str(low), str(read)) if len(terms) == 1 else (f"{low}–{high}", f"{read}–{last}")
     return {
         "name": width.name,
-        "atoms": {major: "×".join(map(str, width.atom(bits, major))) for major in ("K", "MN") if fits(major, bits)},
+        "atoms": {
+            major: "×".join(map(str, width.get_atom_size(bits, major)))
+            for major in ("K", "MN")
+            if is_readable(major, bits)
+        },
         "bytes": width.pattern_bytes,
         "cute": str(width.swizzle(8)),
         "xor": f"{'bits' if len(terms) > 1 else 'bit'} {spans[0]} ^= {spans[1]}" if terms else "",
@@ -73,33 +82,33 @@ def mode_facts(width: Mode, bits: int) -> Json:
     }
 
 
-def fits(major: str, bits: int) -> bool:
+def is_readable(major: str, bits: int) -> bool:
     """Whether wgmma reads elements of this size with this major."""
     return major == "K" or bits == 16
 
 
-def _read(given: Mapping[str, str]) -> tuple[Look, int]:
-    bits = number(given["element_bits"], "element_bits")
+def _parse_look(given: Mapping[str, str]) -> tuple[TileLook, int]:
+    bits = parse_integer(given["element_bits"], "element_bits")
     if bits not in BITS:
         raise LayoutError(
             "bad_option", f"element_bits is {bits}.", f"Allowed: {', '.join(map(str, BITS))}.", "element_bits"
         )
-    return replace(look_of({name: given[name] for name in ("down", "unit", "number")}), show="tile"), bits
+    return replace(parse_look({name: given[name] for name in ("down", "unit", "number")}), show="tile"), bits
 
 
-def atom(tile: Tile, look: Look) -> Json:
+def build_atom(tile: Tile, look: TileLook) -> Json:
     """One atom: its picture and its layout, in chunks as PTX and CUTLASS give it."""
     return {
         "title": f"{tile.mode.name}, {tile.major}-major",
         "size": f"{tile.mn}×{tile.k}",
-        "chunks": _atom_text(tile, 128),
-        "elements": _atom_text(tile, tile.element_bits),
-        "svg": _picture(tile, look),
-        "link": _link(tile, look),
+        "chunks": _format_atom(tile, 128),
+        "elements": _format_atom(tile, tile.element_bits),
+        "svg": _draw_tile(tile, look),
+        "link": _link_tile(tile, look),
     }
 
 
-def _atom_text(tile: Tile, unit_bits: int) -> str:
+def _format_atom(tile: Tile, unit_bits: int) -> str:
     """The atom's layout (mn, k), counted in units of some bits."""
     wide = tile.mode.width_bytes * 8 // unit_bits
     return f"{tile.mode.swizzle(unit_bits)} o " + (
@@ -107,22 +116,22 @@ def _atom_text(tile: Tile, unit_bits: int) -> str:
     )
 
 
-def case(major: str, swizzle: str, mn: int, k: int, bits: int, look: Look) -> Json:
+def build_tile_case(major: str, swizzle: str, mn: int, k: int, bits: int, look: TileLook) -> Json:
     """One tile in both orders, with what its strides lead to."""
     sides = []
     for order in ("mn", "k"):
-        tile = Tile(bits, major, mode(swizzle), mn, k, order)
+        tile = Tile(bits, major, get_mode(swizzle), mn, k, order)
         sides.append(
             {
                 "order": "M or N first" if order == "mn" else "K first",
-                "usual": tile.order == Tile(bits, major, mode(swizzle), mn, k).order,
+                "usual": tile.order == Tile(bits, major, get_mode(swizzle), mn, k).order,
                 "cute": tile.cute()["chunks"],
                 "strides": [
                     {"name": s.name, "bytes": s.bytes, "chunks": s.bytes // 16, "words": s.words}
-                    for s in strides(tile, min(mn, 256))
+                    for s in list_tile_strides(tile, min(mn, 256))
                 ],
-                "svg": _picture(tile, look),
-                "link": _link(tile, look),
+                "svg": _draw_tile(tile, look),
+                "link": _link_tile(tile, look),
             }
         )
     return {
@@ -131,9 +140,9 @@ def case(major: str, swizzle: str, mn: int, k: int, bits: int, look: Look) -> Js
     }
 
 
-def _picture(tile: Tile, look: Look) -> str:
-    drawing = tile_figure(tile, look, titled=False)
-    return svg(
+def _draw_tile(tile: Tile, look: TileLook) -> str:
+    drawing = draw_tile(tile, look, titled=False)
+    return render_svg(
         drawing.figure,
         title=f"{tile.major}-major, {tile.mode.name}",
         palette=None,
@@ -142,7 +151,7 @@ def _picture(tile: Tile, look: Look) -> str:
     )
 
 
-def _link(tile: Tile, look: Look) -> str:
+def _link_tile(tile: Tile, look: TileLook) -> str:
     """The tile explorer on the same tile, drawn in the same way."""
     asked = {
         "element_bits": tile.element_bits,
@@ -153,4 +162,4 @@ def _link(tile: Tile, look: Look) -> str:
         "order": tile.order,
     }
     looks = {"down": look.down, "unit": look.unit, "number": look.number}
-    return links.smem(asked | {name: value for name, value in looks.items() if value != LOOK[name][0]})
+    return links.link_smem(asked | {name: value for name, value in looks.items() if value != LOOK[name][0]})

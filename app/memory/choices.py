@@ -10,17 +10,17 @@ from urllib.parse import urlencode
 from lanescope.app.kit import links
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.memory.options import LOOK
-from lanescope.app.memory.presets import thumbnail
+from lanescope.app.memory.presets import compute_thumbnail
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
-from lanescope.shared.swizzle import mode
+from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import DEFAULT_ORDER, Tile
 
 Asked = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OptionChoice:
     """One of several that exclude each other. href: "" where it cannot be chosen, `why` then says why not."""
 
     text: str
@@ -30,15 +30,15 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class ChoiceRow:
     """A row of segments under the label of its field."""
 
     label: str
-    choices: tuple[Choice, ...]
+    choices: tuple[OptionChoice, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class CommonTile:
     """A tile that many kernels use: one row a preset."""
 
     title: str
@@ -51,20 +51,20 @@ class Common:
 
     @property
     def tile(self) -> Tile:
-        return Tile(self.bits, self.major, mode(self.swizzle), self.mn, self.k)
+        return Tile(self.bits, self.major, get_mode(self.swizzle), self.mn, self.k)
 
 
 COMMON = (
-    Common("f16, K-major, 128B", "64×64, one TMA box", bits=16, major="K", swizzle="128B", mn=64, k=64),
-    Common("f16, MN-major, 128B", "128×64, two panels", bits=16, major="MN", swizzle="128B", mn=128, k=64),
-    Common("f16, K-major, 64B", "128×32, a short K", bits=16, major="K", swizzle="64B", mn=128, k=32),
-    Common("Core matrices", "64×64, no swizzle", bits=16, major="K", swizzle="none", mn=64, k=64),
-    Common("fp8, K-major, 128B", "64×128, one byte each", bits=8, major="K", swizzle="128B", mn=64, k=128),
-    Common("tf32, K-major, 128B", "64×32, four bytes each", bits=32, major="K", swizzle="128B", mn=64, k=32),
+    CommonTile("f16, K-major, 128B", "64×64, one TMA box", bits=16, major="K", swizzle="128B", mn=64, k=64),
+    CommonTile("f16, MN-major, 128B", "128×64, two panels", bits=16, major="MN", swizzle="128B", mn=128, k=64),
+    CommonTile("f16, K-major, 64B", "128×32, a short K", bits=16, major="K", swizzle="64B", mn=128, k=32),
+    CommonTile("Core matrices", "64×64, no swizzle", bits=16, major="K", swizzle="none", mn=64, k=64),
+    CommonTile("fp8, K-major, 128B", "64×128, one byte each", bits=8, major="K", swizzle="128B", mn=64, k=128),
+    CommonTile("tf32, K-major, 128B", "64×32, four bytes each", bits=32, major="K", swizzle="128B", mn=64, k=32),
 )
 
 
-def of(tile: Tile) -> Asked:
+def build_tile_query(tile: Tile) -> Asked:
     """A tile's parameters as the page's address has them; the order is left out where it is the usual one."""
     order = "" if tile.order == DEFAULT_ORDER[tile.major] else tile.order
     asked = {
@@ -79,38 +79,40 @@ def of(tile: Tile) -> Asked:
     return {name: value for name, value in asked.items() if value} | tile.form.query
 
 
-def presets(tile: Tile, kept: Mapping[str, str]) -> list[dict[str, Any]]:
+def list_presets(tile: Tile, kept: Mapping[str, str]) -> list[dict[str, Any]]:
     """The common tiles with their thumbnails. kept: how the picture is drawn, which stays."""
     out = []
     for row in COMMON:
-        read = row.bits in tile.form.element_bits and tile.form.allows(row.bits, row.major, row.tile.mode)
+        read = row.bits in tile.form.element_bits and tile.form.allows_elements(row.bits, row.major, row.tile.mode)
         if not read or row.tile.mode not in tile.form.codes:
             continue
         made = replace(row.tile, form=tile.form)
-        asked = of(made)
+        asked = build_tile_query(made)
         plain = {name: value for name, value in asked.items() if name != "format"}
         spec = {"kind": "canonical", "swizzle_by": "address", "order": "", **plain}
         seen = View(row.mn, made.step(), row.bits, row.major, tile.form)
-        on = of(tile) == asked
-        href = links.smem(asked | {name: value for name, value in kept.items() if name in LOOK})
-        out.append({"row": row, "href": href, "on": on, "thumb": thumbnail(spec, seen)})
+        on = build_tile_query(tile) == asked
+        href = links.link_smem(asked | {name: value for name, value in kept.items() if name in LOOK})
+        out.append({"row": row, "href": href, "on": on, "thumb": compute_thumbnail(spec, seen)})
     return out
 
 
-def fitted(tile: Tile, name: str, value: str) -> Asked:
+def resize_tile(tile: Tile, name: str, value: str) -> Asked:
     """The tile's parameters with one of them changed, the sizes rounded up to whole atoms; LayoutError where there is
     no such tile.
     """
-    asked = of(tile) | {name: value}
-    width, bits = tile.form.named(asked["swizzle"]), int(asked["element_bits"])
+    asked = build_tile_query(tile) | {name: value}
+    width, bits = tile.form.get_mode_by_name(asked["swizzle"]), int(asked["element_bits"])
     if name == "major":
         asked.pop("order", None)
-    atom = width.atom(bits, asked["major"])
+    atom = width.get_atom_size(bits, asked["major"])
     mn, k = (-(-size // unit) * unit for size, unit in zip((tile.mn, tile.k), atom, strict=True))
-    return of(Tile(bits, asked["major"], width, mn, k, order=asked.get("order", ""), base=tile.base, form=tile.form))
+    return build_tile_query(
+        Tile(bits, asked["major"], width, mn, k, order=asked.get("order", ""), base=tile.base, form=tile.form)
+    )
 
 
-def of_tile(tile: Tile, rows: int, kept: Mapping[str, str]) -> list[Choices]:
+def list_tile_choices(tile: Tile, rows: int, kept: Mapping[str, str]) -> list[ChoiceRow]:
     """Element, major and swizzle, each leading to the nearest tile that has it. kept: the rest of the address."""
     fields = {
         "element_bits": (
@@ -128,11 +130,11 @@ def of_tile(tile: Tile, rows: int, kept: Mapping[str, str]) -> list[Choices]:
     }
 
     def leading(name: str, value: str) -> str:
-        asked = fitted(tile, name, value)
+        asked = resize_tile(tile, name, value)
         held = {"rows": str(rows)} if "rows" in kept and rows <= int(asked["mn"]) else {}
-        return links.smem(asked | held | {one: text for one, text in kept.items() if one in LOOK})
+        return links.link_smem(asked | held | {one: text for one, text in kept.items() if one in LOOK})
 
-    return [_choices("smem", name, now, pairs, leading) for name, (now, pairs) in fields.items()]
+    return [_build_row("smem", name, now, pairs, leading) for name, (now, pairs) in fields.items()]
 
 
 WORDS = {
@@ -151,9 +153,9 @@ WORDS = {
 SHOWN_WORDS = {"memory": "memory"}  # of the option `show`
 
 
-def of_look(
+def list_look_choices(
     page: str, now: Mapping[str, str], allowed: Mapping[str, Iterable[str]], path: str, kept: Asked
-) -> list[Choices]:
+) -> list[ChoiceRow]:
     """How a picture is drawn, one row of segments an option. now: the value of each; kept: the rest of the address."""
     out = []
     for name, values in allowed.items():
@@ -165,18 +167,20 @@ def of_look(
             (value, SHOWN_WORDS.get(value, WORDS[value]) if name == "show" else WORDS.get(value, value))
             for value in values
         ]
-        out.append(_choices(page, name, now[name], pairs, leading))
+        out.append(_build_row(page, name, now[name], pairs, leading))
     return out
 
 
-def _choices(
+def _build_row(
     page: str, field: str, now: str, pairs: Iterable[tuple[str, str]], leading: Callable[[str, str], str]
-) -> Choices:
-    return Choices(LABELS[page][field], tuple(_choice(text, value, now, field, leading) for value, text in pairs))
+) -> ChoiceRow:
+    return ChoiceRow(
+        LABELS[page][field], tuple(_build_choice(text, value, now, field, leading) for value, text in pairs)
+    )
 
 
-def _choice(text: str, value: str, now: str, field: str, leading: Callable[[str, str], str]) -> Choice:
+def _build_choice(text: str, value: str, now: str, field: str, leading: Callable[[str, str], str]) -> OptionChoice:
     try:
-        return Choice(text, leading(field, value), value == now)
+        return OptionChoice(text, leading(field, value), value == now)
     except LayoutError as error:
-        return Choice(text, "", value == now, f"{error.message} {error.hint}")
+        return OptionChoice(text, "", value == now, f"{error.message} {error.hint}")

@@ -10,27 +10,27 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
-from lanescope.app.kit.fact import AsGiven, Integers, Json, Numbers, Says, fact, sometimes
-from lanescope.app.kit.names import FormatName, SwizzleMode, Word64
-from lanescope.app.memory.described import DescribedTile, described
+from lanescope.app.kit.enumerations import FormatName, SwizzleMode, Word64
+from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, RequestModel, fact, make_optional_field
 from lanescope.app.memory.facts import MAJORS
-from lanescope.bits import hex_word
+from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
+from lanescope.bits import format_word
 from lanescope.blackwell import idesc, umma
-from lanescope.blackwell.idesc import Idesc
-from lanescope.cxx.expression import LONGEST, Note
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.cxx.expression import LONGEST, CompilerNote
 from lanescope.descriptor import case
 from lanescope.descriptor import matrix as desc
-from lanescope.descriptor.fits import fits
-from lanescope.descriptor.format import Format
-from lanescope.descriptor.matrix import Descriptor, Notice, View
-from lanescope.descriptor.spelling import read_word
-from lanescope.descriptor.verify import Mismatch, Verdict, verify
+from lanescope.descriptor.fits import find_fitting_tiles
+from lanescope.descriptor.format import DescriptorFormat
+from lanescope.descriptor.matrix import Descriptor, FieldNotice, View
+from lanescope.descriptor.spelling import parse_word
+from lanescope.descriptor.verify import ElementMismatch, Verdict, verify
 from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.ptx import catalog
-from lanescope.ptx.table.descriptors import WGMMA, format_of
-from lanescope.reader.code.words import built_word
-from lanescope.reading import choice, keys, number, table
-from lanescope.render.descriptor import code
+from lanescope.ptx.table.descriptors import WGMMA, get_format
+from lanescope.reader.code.code_words import build_word
+from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import storage
 
@@ -44,10 +44,10 @@ class DescriptorField:
     """One bit field."""
 
     name: str
-    low: Annotated[int, Says(limits={"minimum": 0, "maximum": 63})]
-    high: Annotated[int, Says(limits={"minimum": 0, "maximum": 63})]
+    low: Annotated[int, Description(limits={"minimum": 0, "maximum": 63})]
+    high: Annotated[int, Description(limits={"minimum": 0, "maximum": 63})]
     encoded: int
-    unit: Annotated[int, Says("Bytes (or 1) that an encoded 1 stands for.")]
+    unit: Annotated[int, Description("Bytes (or 1) that an encoded 1 stands for.")]
     amount: int
     meaning: str
 
@@ -86,14 +86,18 @@ class Decoded:
     lbo_bytes: int
     sbo_bytes: int
     base_offset: int
-    swizzle: Annotated[SwizzleMode | None, Says("null for a reserved code, which only tcgen05's field can hold.")]
+    swizzle: Annotated[
+        SwizzleMode | None, Description("null for a reserved code, which only tcgen05's field can hold.")
+    ]
     fields: list[DescriptorField]
-    reserved: Annotated[Word64, Says("The bits that no field covers.")]
+    reserved: Annotated[Word64, Description("The bits that no field covers.")]
     warnings: list[DescriptorWarning]
     code: DescriptorCode
-    format: Annotated[FormatName | None, Says("Where it is not wgmma's.")] = sometimes()
-    version: Annotated[int | None, Says("tcgen05's: 1 in every word.")] = sometimes()
-    lbo_mode: Annotated[int | None, Says("tcgen05's: 1 where LBO is an absolute address.")] = sometimes()
+    format: Annotated[FormatName | None, Description("Where it is not wgmma's.")] = make_optional_field()
+    version: Annotated[int | None, Description("tcgen05's: 1 in every word.")] = make_optional_field()
+    lbo_mode: Annotated[int | None, Description("tcgen05's: 1 where LBO is an absolute address.")] = (
+        make_optional_field()
+    )
 
 
 @fact
@@ -101,12 +105,12 @@ class Reads:
     """The byte the hardware reads for every element."""
 
     descriptor: Word64
-    address: Annotated[Numbers, Integers(2, "[row][k], absolute byte addresses; row is M for a, N for b.")]
+    address: Annotated[Numbers, IntegerArray(2, "[row][k], absolute byte addresses; row is M for a, N for b.")]
     first: int
     last: int
-    unused: Annotated[dict[str, str], Says("Fields that are not read, and why.")]
+    unused: Annotated[dict[str, str], Description("Fields that are not read, and why.")]
     bank_ways: int
-    warnings: Annotated[list[DescriptorWarning], Says("Reads where no block has shared memory.")]
+    warnings: Annotated[list[DescriptorWarning], Description("Reads where no block has shared memory.")]
 
 
 @fact
@@ -139,12 +143,12 @@ class Fix:
 class Diagnosis:
     """A named cause; the true one comes first."""
 
-    code: Annotated[str, Says(examples=("start_wrong",), limits={"pattern": "^[a-z0-9_]+$"})]
+    code: Annotated[str, Description(examples=("start_wrong",), limits={"pattern": "^[a-z0-9_]+$"})]
     message: str
     fix: Fix | None
     storage: Annotated[
-        Annotated[Mapping[str, object], AsGiven("Storage")] | None,
-        Says("How the tile would have to be stored instead, where the data and not the word are at fault."),
+        Annotated[Mapping[str, object], RequestModel("Storage")] | None,
+        Description("How the tile would have to be stored instead, where the data and not the word are at fault."),
     ]
 
 
@@ -152,8 +156,8 @@ class Diagnosis:
 class Fit:
     """A standard tile, one slice of which the word reads."""
 
-    storage: Annotated[Mapping[str, object], AsGiven("Storage")]
-    slice: Annotated[Mapping[str, int], AsGiven("Slice")]
+    storage: Annotated[Mapping[str, object], RequestModel("Storage")]
+    slice: Annotated[Mapping[str, int], RequestModel("Slice")]
     text: str
 
 
@@ -167,55 +171,57 @@ class Verified:
     total: int
     first_mismatch: ReadMismatch | None
     diagnoses: list[Diagnosis]
-    fits: Annotated[list[Fit] | None, Says("With the verdict unknown: the tiles whose slices this word reads.")] = (
-        sometimes()
-    )
+    fits: Annotated[
+        list[Fit] | None, Description("With the verdict unknown: the tiles whose slices this word reads.")
+    ] = make_optional_field()
     warnings: list[DescriptorWarning]
     caution: Annotated[
         tuple[str, ...],
-        Says("Beside a match: reserved bits that are set, and addresses that no source states. Else empty."),
+        Description("Beside a match: reserved bits that are set, and addresses that no source states. Else empty."),
     ]
     described: Annotated[
         list[DescribedTile] | None,
-        Says("Of a CuTe layout that this word does not read: which descriptor does, or why none."),
-    ] = sometimes()
+        Description("Of a CuTe layout that this word does not read: which descriptor does, or why none."),
+    ] = make_optional_field()
 
 
 # words and their fields -----------------------------------------------------------------------------------------------
 
 
-def form_of(given: Mapping[str, object]) -> Format:
+def find_format(given: Mapping[str, object]) -> DescriptorFormat:
     """The format that a request names; wgmma's where it names none."""
-    return format_of(given.get("format", WGMMA.name))
+    return get_format(given.get("format", WGMMA.name))
 
 
-def parse_descriptor(given: object, form: Format = WGMMA) -> Descriptor:
+def parse_descriptor(given: object, form: DescriptorFormat = WGMMA) -> Descriptor:
     """A descriptor from any spelling of 64 bits (lanescope.descriptor.spelling), or from code that builds one
-    (lanescope.reader.code.words).
+    (lanescope.reader.code.code_words).
     """
     return read_descriptor(given, None, form)[0]
 
 
-def _spelled(given: object, form: Format) -> tuple[Descriptor, tuple[Note, ...]]:
+def _parse_with_notes(given: object, form: DescriptorFormat) -> tuple[Descriptor, tuple[CompilerNote, ...]]:
     """The same, and the warnings of a constant expression."""
     try:
-        read = read_word(given)
+        read = parse_word(given)
         return Descriptor(read.word, form), read.warnings
     except LayoutError:
         return parse_descriptor(given, form), ()
 
 
-def read_descriptor(given: object, start: int | None = None, form: Format = WGMMA) -> tuple[Descriptor, list[str]]:
+def read_descriptor(
+    given: object, start: int | None = None, form: DescriptorFormat = WGMMA
+) -> tuple[Descriptor, list[str]]:
     """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError
     where there is none.
     """
     try:
-        read = read_word(given)
+        read = parse_word(given)
         return Descriptor(read.word, form), [note.text for note in read.warnings]
     except LayoutError:
         if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
             raise
-    built = built_word(given)
+    built = build_word(given)
     if not built.start:
         return Descriptor(built.word, form), list(built.notices)
     if start is None:
@@ -225,19 +231,19 @@ def read_descriptor(given: object, start: int | None = None, form: Format = WGMM
             "Put the shared-memory address in its place.",
             "descriptor",
         )
-    made = Descriptor(built.word, form).replace(start_address_encoded=desc.START.cut(start))
+    made = Descriptor(built.word, form).replace(start_address_encoded=desc.START.truncate(start))
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
-def decoded(given: object, form: Format = WGMMA) -> Decoded:
+def decode_text(given: object, form: DescriptorFormat = WGMMA) -> Decoded:
     """GET /descriptors/{hex}: the facts of a descriptor in any spelling; what C++ loses in an expression stands first
     among the warnings.
     """
-    descriptor, notes = _spelled(given, form)
-    return descriptor_facts(descriptor, notes)
+    descriptor, notes = _parse_with_notes(given, form)
+    return build_decoded(descriptor, notes)
 
 
-def descriptor_facts(descriptor: Descriptor, notes: Iterable[Note] = ()) -> Decoded:
+def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) -> Decoded:
     """A descriptor taken apart. notes: what was odd about the expression it was written as."""
     source = "PTX ISA 9.1, 9.7.8.8 (shl, shr); C++ integer conversions"
     form = descriptor.format
@@ -248,23 +254,23 @@ def descriptor_facts(descriptor: Descriptor, notes: Iterable[Note] = ()) -> Deco
         lbo_bytes=descriptor.lbo_bytes,
         sbo_bytes=descriptor.sbo_bytes,
         base_offset=descriptor.base_offset,
-        swizzle=name_of(descriptor),
-        fields=field_facts(descriptor),
-        reserved=hex_word(descriptor.reserved),
-        warnings=told + _warnings(desc.warnings(descriptor)),
-        code=DescriptorCode(**code(descriptor)),
+        swizzle=get_mode_name(descriptor),
+        fields=build_fields(descriptor),
+        reserved=format_word(descriptor.reserved),
+        warnings=told + _build_warnings(desc.find_warnings(descriptor)),
+        code=DescriptorCode(**render_code(descriptor)),
         format=form.query.get("format"),
-        version=descriptor.amount("version") if form.has("version") else None,
-        lbo_mode=descriptor.amount("lbo_mode") if form.has("lbo_mode") else None,
+        version=descriptor.get_amount("version") if form.has_field("version") else None,
+        lbo_mode=descriptor.get_amount("lbo_mode") if form.has_field("lbo_mode") else None,
     )
 
 
-def name_of(descriptor: Descriptor) -> str | None:
+def get_mode_name(descriptor: Descriptor) -> str | None:
     """The swizzle mode's name; None for a reserved code."""
     return descriptor.mode.name if descriptor.mode_code in descriptor.format.codes.values() else None
 
 
-def field_facts(descriptor: Descriptor) -> list[DescriptorField]:
+def build_fields(descriptor: Descriptor) -> list[DescriptorField]:
     """Every field with its bits, encoded value and amount."""
     encoded = [(f, f.get(descriptor.word)) for f in descriptor.format.fields]
     return [
@@ -275,82 +281,86 @@ def field_facts(descriptor: Descriptor) -> list[DescriptorField]:
     ]
 
 
-def _warnings(notices: Iterable[Notice]) -> list[DescriptorWarning]:
+def _build_warnings(notices: Iterable[FieldNotice]) -> list[DescriptorWarning]:
     return [DescriptorWarning(code=n.code, field=n.field, message=n.message, source=n.source) for n in notices]
 
 
-def encode(given: Json) -> Encoded:
+def encode_descriptor(given: Json) -> Encoded:
     """POST /descriptors/encode: the amounts of a format's fields; its constants need not be said."""
-    form = form_of(given)
+    form = find_format(given)
     known = [f for f in form.fields if f.name != form.coded]
-    keys(given, (*(f.amount for f in known), "swizzle", *(("format",) if "format" in given else ())))
-    said = {f.amount: number(given[f.amount], f.amount) for f in known if f.amount in given}
-    swizzle = choice(given.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle")
-    made = desc.encode_as(form, said, swizzle)
-    return Encoded(descriptor=str(made), fields=field_facts(made))
+    check_keys(given, (*(f.amount for f in known), "swizzle", *(("format",) if "format" in given else ())))
+    said = {f.amount: parse_integer(given[f.amount], f.amount) for f in known if f.amount in given}
+    swizzle = parse_choice(given.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle")
+    made = desc.encode_descriptor(form, said, swizzle)
+    return Encoded(descriptor=str(made), fields=build_fields(made))
 
 
 # what an instruction reads through them -------------------------------------------------------------------------------
 
 
-def seen_by(given: Json) -> tuple[str, View]:
+def parse_view(given: Json) -> tuple[str, View]:
     """The PTX text and its view from "instruction", "operand", "major"; of tcgen05 from "idesc", too, which says M, N,
     types and majors.
     """
-    if form_of(given).by_idesc:
-        by = umma.issued(given.get("instruction"))
-        operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
+    if find_format(given).by_idesc:
+        by = umma.parse_mma_opcode(given.get("instruction"))
+        operand = parse_choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
         major = given.get("major") or ""
-        major = major and choice(major, "major", MAJORS, "bad_major")
+        major = major and parse_choice(major, "major", MAJORS, "bad_major")
         if not given.get("idesc"):
             hint = "The instruction descriptor says M, N and the types; /idesc builds it."
             raise LayoutError("bad_idesc", "idesc is missing.", hint, "idesc")
-        return by.ptx, umma.view(by, Idesc(idesc.read(given["idesc"], "idesc"), by.kind), operand, major)
+        return by.ptx, umma.make_view(
+            by, IdescWord(idesc.parse_idesc_word(given["idesc"], "idesc"), by.kind), operand, major
+        )
     if given.get("idesc", "") != "":
         raise LayoutError("bad_idesc", "idesc is given for a wgmma.", "Leave it out, or say format: tcgen05.", "idesc")
-    instruction = catalog.named(given.get("instruction"), "instruction")
-    operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
-    major = choice(given.get("major", "K"), "major", MAJORS, "bad_major")
+    instruction = catalog.parse_instruction(given.get("instruction"), "instruction")
+    operand = parse_choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
+    major = parse_choice(given.get("major", "K"), "major", MAJORS, "bad_major")
     return instruction.ptx, desc.view(instruction, operand, major)
 
 
-def _seen_by(given: Json) -> tuple[str, ...]:
+def _list_view_keys(given: Json) -> tuple[str, ...]:
     """The keys that say how the descriptor is read; format and idesc where the request names a format."""
     return (*SEEN_BY, "format", "idesc") if {"format", "idesc"} & set(given) else SEEN_BY
 
 
-def reads_facts(given: Json) -> Reads:
+def build_reads(given: Json) -> Reads:
     """POST /descriptors/reads."""
-    keys(given, ("descriptor", *_seen_by(given)))
-    descriptor = parse_descriptor(given.get("descriptor"), form_of(given))
-    _, seen = seen_by(given)
+    check_keys(given, ("descriptor", *_list_view_keys(given)))
+    descriptor = parse_descriptor(given.get("descriptor"), find_format(given))
+    _, seen = parse_view(given)
     address = desc.reads(descriptor, seen)
     return Reads(
         descriptor=str(descriptor),
         address=address,
         first=int(address.min()),
         last=int(address.max()) + max(seen.bits // 8, 1) - 1,
-        unused=desc.inert(descriptor, seen),
-        bank_ways=desc.bank_ways(address, seen),
-        warnings=_warnings(
-            desc.uncertain(descriptor, seen) + desc.repeated(descriptor, seen) + desc.outside(descriptor, seen)
+        unused=desc.find_inert_fields(descriptor, seen),
+        bank_ways=desc.count_bank_ways(address, seen),
+        warnings=_build_warnings(
+            desc.find_uncertain_reads(descriptor, seen)
+            + desc.find_repeated_reads(descriptor, seen)
+            + desc.find_outside_reads(descriptor, seen)
         ),
     )
 
 
-def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
+def verify_request(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong
     field.
     """
-    keys(given, ("descriptor", *_seen_by(given), "storage", "slice"))
-    descriptor, written = _spelled(given.get("descriptor"), form_of(given))
-    _, seen = seen_by(given)
-    part = table(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
-    keys(part, ("mn", "k"), "slice")
-    mn, k = (number(part.get(name, 0), f"slice.{name}", 0, desc.MOST_SHARED * 8 - 1) for name in ("mn", "k"))
+    check_keys(given, ("descriptor", *_list_view_keys(given), "storage", "slice"))
+    descriptor, written = _parse_with_notes(given.get("descriptor"), find_format(given))
+    _, seen = parse_view(given)
+    part = require_object(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
+    check_keys(part, ("mn", "k"), "slice")
+    mn, k = (parse_integer(part.get(name, 0), f"slice.{name}", 0, desc.MOST_SHARED * 8 - 1) for name in ("mn", "k"))
     if "storage" not in given:
         return None, seen, descriptor
-    spec = table(given["storage"], "storage", STORAGE_HINT, "bad_storage")
+    spec = require_object(given["storage"], "storage", STORAGE_HINT, "bad_storage")
     stored = storage(spec, seen.bits, seen.major, seen.form)
     if stored.tile and stored.tile.element_bits != seen.bits:
         raise LayoutError(
@@ -363,48 +373,48 @@ def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     return verify(descriptor, seen, stored, mn=mn, k=k, notes=written, computed=computed), seen, descriptor
 
 
-def verify_facts(given: Json) -> Verified:
+def build_verified(given: Json) -> Verified:
     """POST /descriptors/verify. Without a storage there is no verdict: `fits` names the standard tiles that this word
     reads.
     """
-    result, seen, descriptor = verdict_of(given)
-    if name_of(descriptor) is None:
+    result, seen, descriptor = verify_request(given)
+    if get_mode_name(descriptor) is None:
         twice, plain, beyond = [], [], []
     else:
-        twice, beyond = desc.repeated(descriptor, seen), desc.outside(descriptor, seen)
-        plain = [notice for notice in desc.warnings(descriptor) if not (twice and notice.code == "overlap")]
-        plain += desc.uncertain(descriptor, seen)
+        twice, beyond = desc.find_repeated_reads(descriptor, seen), desc.find_outside_reads(descriptor, seen)
+        plain = [notice for notice in desc.find_warnings(descriptor) if not (twice and notice.code == "overlap")]
+        plain += desc.find_uncertain_reads(descriptor, seen)
     return Verified(
         descriptor=str(descriptor),
         verdict="unknown" if result is None else "match" if result.match else "mismatch",
         matched=result.matched if result else None,
         total=seen.rows * seen.k,
-        first_mismatch=_mismatch(result.first_mismatch) if result else None,
-        diagnoses=[diagnosis_facts(found) for found in result.diagnoses] if result else [],
-        fits=None if result else _fits(descriptor, seen),
-        warnings=_warnings([*plain, *twice, *beyond]),
+        first_mismatch=_build_mismatch(result.first_mismatch) if result else None,
+        diagnoses=[build_diagnosis(found) for found in result.diagnoses] if result else [],
+        fits=None if result else _find_fits(descriptor, seen),
+        warnings=_build_warnings([*plain, *twice, *beyond]),
         caution=result.caution if result else (),
-        described=described(given["storage"], seen.bits) if _undescribed(result, given, seen) else None,
+        described=describe_tile(given["storage"], seen.bits) if _is_undescribed(result, given, seen) else None,
     )
 
 
-def _undescribed(result: Verdict | None, given: Json, seen: View) -> bool:
+def _is_undescribed(result: Verdict | None, given: Json, seen: View) -> bool:
     """Whether a CuTe layout is not read by the word of a request, so that another may."""
     return bool(result and not result.match and given["storage"].get("kind") == "cute" and not seen.form.by_idesc)
 
 
-def _mismatch(found: Mismatch | None) -> ReadMismatch | None:
+def _build_mismatch(found: ElementMismatch | None) -> ReadMismatch | None:
     return ReadMismatch(row=found.row, k=found.k, read=found.read, expected=found.expected) if found else None
 
 
-def _fits(descriptor: Descriptor, seen: View) -> list[Fit]:
+def _find_fits(descriptor: Descriptor, seen: View) -> list[Fit]:
     return [
         Fit(storage=spec, slice=part, text=storage(spec, seen.bits, seen.major, seen.form).text)
-        for spec, part in fits(descriptor, seen)
+        for spec, part in find_fitting_tiles(descriptor, seen)
     ]
 
 
-def diagnosis_facts(found: case.Diagnosis) -> Diagnosis:
+def build_diagnosis(found: case.Diagnosis) -> Diagnosis:
     """One named cause, its repair and, where the data are at fault, how they would have to be stored."""
     changed = {name: Change(from_=had, to=want) for name, (had, want) in found.changes.items()}
     fix = Fix(descriptor=str(found.fix), changes=changed) if found.fix else None

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact
-from lanescope.app.kit.names import Major, Order, SwizzleMode, Word64
+from lanescope.app.kit.enumerations import Major, Order, SwizzleMode, Word64
+from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, fact
 from lanescope.app.kit.question import number_field, options_of, question, read_question, word_field
 from lanescope.descriptor import matrix as desc
-from lanescope.descriptor.format import Format
+from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.descriptors import BASE32B, FORMATS, WGMMA, format_of
-from lanescope.reading import choice
+from lanescope.inputs import parse_choice
+from lanescope.ptx.table.descriptors import BASE32B, FORMATS, WGMMA, get_format
 from lanescope.shared import slices, tiling, tma
 from lanescope.shared.swizzle import NAMES, Mode
 from lanescope.shared.tiling import DEFAULT_ORDER
@@ -44,11 +44,11 @@ class TileQuestion:
         code="bad_tile",
     )
     base: int = number_field(0, "First byte", "The tile's byte address.")
-    format: Format = word_field(
+    format: DescriptorFormat = word_field(
         (row.name for row in FORMATS),
         "Format",
         "Who reads the tile.",
-        parse=lambda given, field: format_of(given),
+        parse=lambda given, field: get_format(given),
     )
 
 
@@ -97,7 +97,7 @@ class MnStep:
     """The start of one instruction's slice along M or N; nulls where no descriptor reads it, and why."""
 
     mn: int
-    start_offset_bytes: Annotated[int | None, Says("null where no instruction can begin there, as why says.")]
+    start_offset_bytes: Annotated[int | None, Description("null where no instruction can begin there, as why says.")]
     descriptor: Word64 | None
     why: str
 
@@ -123,26 +123,26 @@ class Tile:
     cute: CuteTexts
     swizzle: SwizzleMode
     order: Order
-    rows: Annotated[int, Says("Rows (M or N) of one instruction.")]
+    rows: Annotated[int, Description("Rows (M or N) of one instruction.")]
     bytes: int
-    offset_bytes: Annotated[Numbers, Integers(2, "[mn][k], from the tile's start.")]
+    offset_bytes: Annotated[Numbers, IntegerArray(2, "[mn][k], from the tile's start.")]
     lbo_bytes: int
     sbo_bytes: int
     lbo_used: bool
     sbo_used: bool
-    unused: Annotated[dict[str, str], Says("Why a stride is not read.")]
+    unused: Annotated[dict[str, str], Description("Why a stride is not read.")]
     k_steps: list[KStep]
     mn_steps: list[MnStep]
     descriptor: Word64
     tma_box: TmaBox
 
 
-def mode_of(given: object, form: Format = WGMMA) -> Mode:
+def find_mode(given: object, form: DescriptorFormat = WGMMA) -> Mode:
     """The swizzle mode of a request; LayoutError lists them."""
-    return form.named(choice(given, "swizzle", form.names, "unknown_swizzle"))
+    return form.get_mode_by_name(parse_choice(given, "swizzle", form.names, "unknown_swizzle"))
 
 
-def tile_of(given: Json) -> tuple[tiling.Tile, int]:
+def parse_tile(given: Json) -> tuple[tiling.Tile, int]:
     """(tile, rows of one instruction) from the parameters of GET /smem/tile, among others."""
     fields = options_of(TileQuestion)
     return read_tile(read_question(TileQuestion, {name: given[name] for name in fields if name in given}))
@@ -150,7 +150,7 @@ def tile_of(given: Json) -> tuple[tiling.Tile, int]:
 
 def read_tile(asked: TileQuestion) -> tuple[tiling.Tile, int]:
     """Return the tile that is asked for, and the rows of one instruction. LayoutError names the wrong field."""
-    mode = mode_of(asked.swizzle, asked.format)
+    mode = find_mode(asked.swizzle, asked.format)
     tile = tiling.Tile(
         asked.element_bits,
         asked.major,
@@ -176,18 +176,20 @@ def tile(asked: TileQuestion) -> Tile:
     """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or
     N.
     """
-    return tile_facts(*read_tile(asked))
+    return build_tile(*read_tile(asked))
 
 
-def tile_facts(tile: tiling.Tile, rows: int) -> Tile:
+def build_tile(tile: tiling.Tile, rows: int) -> Tile:
     """GET /smem/tile."""
-    (lbo, sbo), (lbo_used, sbo_used) = tile.lbo_sbo_bytes(), tile.used(rows)
-    reasons = desc.inert(tile.descriptor(), View(rows, tile.step(), tile.element_bits, tile.major, tile.form))
+    (lbo, sbo), (lbo_used, sbo_used) = tile.get_lbo_sbo_bytes(), tile.get_used_strides(rows)
+    reasons = desc.find_inert_fields(
+        tile.descriptor(), View(rows, tile.step(), tile.element_bits, tile.major, tile.form)
+    )
     return Tile(
         atom=Atom(
             mn=tile.atom[0],
             k=tile.atom[1],
-            bytes=tile.mode.atom_bytes(tile.major),
+            bytes=tile.mode.count_atom_bytes(tile.major),
             count=Count(mn=tile.atoms[0], k=tile.atoms[1]),
         ),
         cute=CuteTexts(**tile.cute()),
@@ -195,7 +197,7 @@ def tile_facts(tile: tiling.Tile, rows: int) -> Tile:
         order=tile.order,
         rows=rows,
         bytes=tile.bytes,
-        offset_bytes=tile.offsets(),
+        offset_bytes=tile.compute_offsets(),
         lbo_bytes=lbo,
         sbo_bytes=sbo,
         lbo_used=lbo_used,
@@ -203,22 +205,22 @@ def tile_facts(tile: tiling.Tile, rows: int) -> Tile:
         unused={name: why for name, why in reasons.items() if name in ("lbo", "sbo")},
         k_steps=[
             KStep(k=step.k, start_offset_bytes=step.start_offset_bytes, descriptor=str(step.descriptor), why=step.why)
-            for step in slices.k_steps(tile)
+            for step in slices.list_k_steps(tile)
         ],
-        mn_steps=[_mn_step(step) for step in slices.mn_steps(tile, rows)],
+        mn_steps=[_build_mn_step(step) for step in slices.list_mn_steps(tile, rows)],
         descriptor=str(tile.descriptor()),
-        tma_box=tma_box(tile),
+        tma_box=build_tma_boxes(tile),
     )
 
 
-def _mn_step(step: slices.MnStep) -> MnStep:
+def _build_mn_step(step: slices.MnStep) -> MnStep:
     word = str(step.descriptor) if step.descriptor else None
     return MnStep(mn=step.mn, start_offset_bytes=step.start_offset_bytes, descriptor=word, why=step.why)
 
 
-def tma_box(tile: tiling.Tile) -> TmaBox:
+def build_tma_boxes(tile: tiling.Tile) -> TmaBox:
     """The TMA boxes that write this tile."""
-    found = tma.boxes(tile)
+    found = tma.make_box_series(tile)
     return TmaBox(
         inner=found.inner,
         box=[found.wide, found.tall],

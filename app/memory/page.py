@@ -10,37 +10,37 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kit import links
-from lanescope.app.kit.api import Given, OffLoop
-from lanescope.app.kit.page import page
-from lanescope.app.kit.wire import json_body
+from lanescope.app.kit.api import Given, OffLoopRoute
+from lanescope.app.kit.page import render_page
+from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.memory import atoms as atom_views
 from lanescope.app.memory import descriptors as memory
-from lanescope.app.memory import tile
-from lanescope.app.memory.editor import page_context, reading_word
-from lanescope.app.read import bench
-from lanescope.descriptor.format import Format
+from lanescope.app.memory import tile_page
+from lanescope.app.memory.editor import build_context, find_descriptor_link
+from lanescope.app.read import workbench
+from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_integer
 from lanescope.ptx.table.descriptors import FORMATS, USUAL
-from lanescope.reading import keys, number
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
 # the tile explorer ----------------------------------------------------------------------------------------------------
 
 
 @router.get("/smem")
-def smem(request: Request) -> Response:
+def smem_page(request: Request) -> Response:
     """A tile in shared memory: logical and memory picture, strides, CuTe, steps."""
-    context = tile.context(request.query_params)
-    return page(request, "memory/tile.html", context, 422 if context["error"] else 200)
+    context = tile_page.build_context(request.query_params)
+    return render_page(request, "memory/tile.html", context, 422 if context["error"] else 200)
 
 
 @router.get("/smem/atoms")
-def atoms(request: Request) -> Response:
+def atoms_page(request: Request) -> Response:
     """The eight atoms, and tiles made of them in both orders."""
-    return page(request, "memory/atoms.html", atom_views.context(dict(request.query_params)))
+    return render_page(request, "memory/atoms.html", atom_views.build_context(dict(request.query_params)))
 
 
 # the descriptor editor ------------------------------------------------------------------------------------------------
@@ -49,81 +49,81 @@ def atoms(request: Request) -> Response:
 @router.get("/descriptor")
 def descriptor_entry(request: Request) -> Response:
     """From a form: a word, or its fields, to the page of that descriptor."""
-    return _entered(request, USUAL)
+    return _redirect_to_word(request, USUAL)
 
 
-def _of_format(form: Format) -> None:
+def _add_format_routes(form: DescriptorFormat) -> None:
     """The addresses of one format: its form, and a word of it."""
 
     @router.get(f"/descriptor/{form.name}")
     def entry(request: Request) -> Response:
-        return _entered(request, form)
+        return _redirect_to_word(request, form)
 
     @router.get(f"/descriptor/{form.name}/{{word:path}}")
     def shown(request: Request, word: str) -> Response:
-        return _shown(request, word, form)
+        return _render_descriptor(request, word, form)
 
 
 for _form in FORMATS:
-    _of_format(_form)
+    _add_format_routes(_form)
 
 
-def _entered(request: Request, form: Format) -> Response:
+def _redirect_to_word(request: Request, form: DescriptorFormat) -> Response:
     query = dict(request.query_params)
     word = query.pop("word", "").strip()
     names = [f.amount for f in form.fields]
     amounts: dict[str, Any] = {name: query.pop(name) for name in names if name in query}
     start = query.pop("start", "0")
     text = word or form.example
-    if not word and not amounts and (to := reading_word(form, query)):
+    if not word and not amounts and (to := find_descriptor_link(form, query)):
         return RedirectResponse(to, 303)
     try:
         if amounts and not word:
-            text = memory.encode(amounts | form.query).descriptor
-        read, notices = memory.read_descriptor(text, number(start, "start"), form)
+            text = memory.encode_descriptor(amounts | form.query).descriptor
+        read, notices = memory.read_descriptor(text, parse_integer(start, "start"), form)
     except LayoutError as error:
-        if to := bench.of_code(text):
+        if to := workbench.link_workbench(text):
             return RedirectResponse(to, 303)
         standing = memory.parse_descriptor(form.example, form)
-        context = page_context(standing, query) | {"word_error": error, "typed": text}
-        return page(request, "memory/descriptor.html", context, 422)
+        context = build_context(standing, query) | {"word_error": error, "typed": text}
+        return render_page(request, "memory/descriptor.html", context, 422)
     if notices:  # what C++ makes of the expression: said on the page that shows the word
         query["from"] = text
-    return RedirectResponse(links.descriptor(str(read), query, form.name), 303)
+    return RedirectResponse(links.link_descriptor(str(read), query, form.name), 303)
 
 
 @router.post("/descriptor/read.json")
-def descriptor_read(given: Given) -> Response:
+def post_descriptor_text(given: Given) -> Response:
     """For the editor: {"text", "start"} → the word that a text spells or builds, and what to look at in it; of code
     that only the workbench reads, its page there.
     """
-    keys(given, ("text", "start"))
+    check_keys(given, ("text", "start"))
     try:
-        read, notices = memory.read_descriptor(given.get("text"), number(given.get("start", 0), "start"))
+        read, notices = memory.read_descriptor(given.get("text"), parse_integer(given.get("start", 0), "start"))
     except LayoutError:
         text = given.get("text")
-        if isinstance(text, str) and (to := bench.of_code(text)):
-            return json_body({"descriptor": None, "notices": [], "leads": to})
+        if isinstance(text, str) and (to := workbench.link_workbench(text)):
+            return encode_json_body({"descriptor": None, "notices": [], "leads": to})
         raise
-    return json_body({"descriptor": str(read), "notices": notices})
+    return encode_json_body({"descriptor": str(read), "notices": notices})
 
 
-def _shown(request: Request, word: str, form: Format) -> Response:
+def _render_descriptor(request: Request, word: str, form: DescriptorFormat) -> Response:
     query = dict(request.query_params)
     try:
         descriptor = memory.parse_descriptor(word, form)
     except LayoutError as error:
         standing = memory.parse_descriptor(form.example, form)
-        context = page_context(standing, query) | {"word_error": error, "typed": word}
-        return page(request, "memory/descriptor.html", context, 422)
-    context = page_context(descriptor, query)
-    context["word_notes"] = _notes(descriptor, query.get("from", ""))
+        context = build_context(standing, query) | {"word_error": error, "typed": word}
+        return render_page(request, "memory/descriptor.html", context, 422)
+    context = build_context(descriptor, query)
+    context["word_notes"] = _format_notes(descriptor, query.get("from", ""))
     context["no_gpu"] = request.app.state.hardware.reason
     part = query.get("part") == "analysis"
-    return page(request, "memory/part.html" if part else "memory/descriptor.html", context)
+    return render_page(request, "memory/part.html" if part else "memory/descriptor.html", context)
 
 
-def _notes(descriptor: Descriptor, written: str) -> str:
+def _format_notes(descriptor: Descriptor, written: str) -> str:
     """What to look at in the expression the word was read from; nothing where it spells another word."""
     try:
         read, notices = (

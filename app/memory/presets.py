@@ -15,7 +15,7 @@ import numpy as np
 
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.shared.storage import storage
-from lanescope.shared.swizzle import Mode, mode
+from lanescope.shared.swizzle import Mode, get_mode
 from lanescope.shared.tiling import Tile
 
 Spec = dict[str, str]
@@ -23,7 +23,7 @@ DEPTH = 128  # bytes of K that a stage of the collectives holds: one row of the 
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PresetRequest:
     """What a preset is made for: the operand as the instruction reads it, and the word."""
 
     seen: View
@@ -34,47 +34,47 @@ class Asked:
         """The swizzle that the word names; 128B where it names none, or the one that this operand can have."""
         form, seen = self.seen.form, self.seen
         named = [m for m, code in form.codes.items() if code == self.word.mode_code]
-        wide = [m for m in (*named, mode("128B"), *form.codes) if m.chunks > 1]
-        legal = [m for m in wide if form.allows(seen.bits, seen.major, m)]
+        wide = [m for m in (*named, get_mode("128B"), *form.codes) if m.chunks > 1]
+        legal = [m for m in wide if form.allows_elements(seen.bits, seen.major, m)]
         return legal[0]
 
-    def base(self, stored: Mode) -> int:
+    def compute_base(self, stored: Mode) -> int:
         """The tile's first byte: the word's start, taken back to its pattern's boundary."""
         start = self.word.start_address
         return start // stored.pattern_bytes * stored.pattern_bytes if stored.chunks > 1 else start
 
-    def tile(self, stored: Mode, depth: int = 0) -> Tile:
+    def build_tile(self, stored: Mode, depth: int = 0) -> Tile:
         """A canonical tile of whole atoms that holds the operand; depth: bytes of K, one stage's where it is 0."""
         seen = self.seen
-        atom_mn, atom_k = stored.atom(seen.bits, seen.major)
+        atom_mn, atom_k = stored.get_atom_size(seen.bits, seen.major)
         k = lcm(atom_k, seen.k, (depth or DEPTH) * 8 // seen.bits)
         mn = -(-seen.rows // atom_mn) * atom_mn
         return Tile(seen.bits, seen.major, stored, mn, k, form=seen.form)
 
 
-def _box(asked: Asked) -> Spec:
-    return {"kind": "rows", "inner": "K", "pitch_bytes": str(asked.mode.width_bytes), **_swizzled(asked)}
+def _make_box(asked: PresetRequest) -> Spec:
+    return {"kind": "rows", "inner": "K", "pitch_bytes": str(asked.mode.width_bytes), **_make_swizzle_fields(asked)}
 
 
-def _panels(asked: Asked) -> Spec:
+def _make_panels(asked: PresetRequest) -> Spec:
     width = asked.mode.width_bytes
     return {
         "kind": "atoms",
         "inner": "MN",
         "width_bytes": str(width),
         "outer8_stride": str(8 * width),
-        "inner_stride": str(asked.tile(asked.mode).k * width),
+        "inner_stride": str(asked.build_tile(asked.mode).k * width),
         "line_stride": str(width),
-        **_swizzled(asked),
+        **_make_swizzle_fields(asked),
     }
 
 
-def _swizzled(asked: Asked) -> Spec:
-    return {"swizzle": asked.mode.name, "swizzle_by": "address", "base": hex(asked.base(asked.mode))}
+def _make_swizzle_fields(asked: PresetRequest) -> Spec:
+    return {"swizzle": asked.mode.name, "swizzle_by": "address", "base": hex(asked.compute_base(asked.mode))}
 
 
-def _canonical(asked: Asked, stored: Mode, depth: int = 0) -> Spec:
-    tile = asked.tile(stored, depth)
+def _make_canonical(asked: PresetRequest, stored: Mode, depth: int = 0) -> Spec:
+    tile = asked.build_tile(stored, depth)
     return {
         "kind": "canonical",
         "swizzle": stored.name,
@@ -82,19 +82,19 @@ def _canonical(asked: Asked, stored: Mode, depth: int = 0) -> Spec:
         "mn": str(tile.mn),
         "k": str(tile.k),
         "order": "",
-        "base": hex(asked.base(stored)),
+        "base": hex(asked.compute_base(stored)),
     }
 
 
-def _atoms(asked: Asked) -> Spec:
-    return _canonical(asked, asked.mode)
+def _make_atoms(asked: PresetRequest) -> Spec:
+    return _make_canonical(asked, asked.mode)
 
 
-def _cores(asked: Asked) -> Spec:
-    return _canonical(asked, mode("none"), 32)
+def _make_core_matrices(asked: PresetRequest) -> Spec:
+    return _make_canonical(asked, get_mode("none"), 32)
 
 
-def _plain(asked: Asked) -> Spec:
+def _make_rows(asked: PresetRequest) -> Spec:
     seen = asked.seen
     pitch = DEPTH if seen.major == "K" else seen.rows * seen.bits // 8
     return {
@@ -107,12 +107,17 @@ def _plain(asked: Asked) -> Spec:
     }
 
 
-def _cute(asked: Asked) -> Spec:
-    tile = asked.tile(asked.mode)
-    return {"kind": "cute", "layout": tile.cute()["elements"], "unit": "elements", "base": hex(asked.base(asked.mode))}
+def _make_cute(asked: PresetRequest) -> Spec:
+    tile = asked.build_tile(asked.mode)
+    return {
+        "kind": "cute",
+        "layout": tile.cute()["elements"],
+        "unit": "elements",
+        "base": hex(asked.compute_base(asked.mode)),
+    }
 
 
-def _own(asked: Asked) -> Spec:
+def _make_custom(asked: PresetRequest) -> Spec:
     seen = asked.seen
     lines = seen.rows if seen.major == "K" else seen.k
     return {
@@ -129,7 +134,7 @@ def _own(asked: Asked) -> Spec:
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class StoragePreset:
     """One common way to store a tile. major: what it fixes, "" where it takes either; is_of: whether a storage's form
     is of this kind.
     """
@@ -138,7 +143,7 @@ class Preset:
     title: str
     about: str
     major: str
-    make: Callable[[Asked], Spec]
+    make: Callable[[PresetRequest], Spec]
     is_of: Callable[[Mapping[str, str]], bool]
 
 
@@ -147,73 +152,73 @@ def _is_swizzled(spec: Mapping[str, str]) -> bool:
 
 
 PRESETS = (
-    Preset(
+    StoragePreset(
         "box",
         "TMA box with swizzle",
         "K-major, one box",
         "K",
-        _box,
+        _make_box,
         lambda s: s["kind"] == "rows" and _is_swizzled(s) and s["inner"] == "K",
     ),
-    Preset(
+    StoragePreset(
         "panels",
         "TMA panels, MN-major",
         "one box per panel of M or N",
         "MN",
-        _panels,
+        _make_panels,
         lambda s: s["kind"] == "atoms" and _is_swizzled(s) and s["inner"] == "MN",
     ),
-    Preset(
+    StoragePreset(
         "atoms",
         "CuTe atom layout",
         "tile_to_shape(atom, …)",
         "",
-        _atoms,
+        _make_atoms,
         lambda s: s["kind"] == "canonical" and _is_swizzled(s),
     ),
-    Preset(
+    StoragePreset(
         "cores",
         "8×8 core matrices",
         "no swizzle, stored by hand",
         "",
-        _cores,
+        _make_core_matrices,
         lambda s: s["kind"] == "canonical" and not _is_swizzled(s),
     ),
-    Preset(
+    StoragePreset(
         "plain",
         "Plain row-major",
         "rows with a pitch",
         "",
-        _plain,
+        _make_rows,
         lambda s: s["kind"] == "rows" and not (_is_swizzled(s) and s["inner"] == "K"),
     ),
-    Preset("cute", "A CuTe layout", "paste its text", "", _cute, lambda s: s["kind"] == "cute"),
-    Preset(
+    StoragePreset("cute", "A CuTe layout", "paste its text", "", _make_cute, lambda s: s["kind"] == "cute"),
+    StoragePreset(
         "own",
         "My own strides",
         "panels of rows",
         "",
-        _own,
+        _make_custom,
         lambda s: s["kind"] == "atoms" and not (_is_swizzled(s) and s["inner"] == "MN"),
     ),
 )
 
 
-def preset_of(spec: Mapping[str, str]) -> Preset | None:
+def find_preset(spec: Mapping[str, str]) -> StoragePreset | None:
     """Return the preset of a storage's kind, None if there is none."""
     return next((preset for preset in PRESETS if preset.is_of(spec)), None)
 
 
-def asked_of(preset: Preset, asked: Asked) -> Asked | None:
+def adapt_request(preset: StoragePreset, asked: PresetRequest) -> PresetRequest | None:
     """The same for a preset that fixes the major; None where the element type is not read so."""
     seen = asked.seen
     major = preset.major or seen.major
-    if not seen.form.allows(seen.bits, major) or (seen.form.by_idesc and major != seen.major):
+    if not seen.form.allows_elements(seen.bits, major) or (seen.form.by_idesc and major != seen.major):
         return None  # of tcgen05 the instruction descriptor says the major
-    return Asked(replace(seen, major=major), asked.word)
+    return PresetRequest(replace(seen, major=major), asked.word)
 
 
-def first_k(spec: Mapping[str, str], asked: Asked) -> int:
+def find_first_k_step(spec: Mapping[str, str], asked: PresetRequest) -> int:
     """The K step at which the word starts, as its start address says: 0 unless it lies whole steps of 32 bytes inside
     the swizzle atom's row.
     """
@@ -226,13 +231,13 @@ def first_k(spec: Mapping[str, str], asked: Asked) -> int:
 THUMB = 8  # cells each way
 
 
-def thumbnail(spec: Mapping[str, Any], seen: View) -> list[int]:
+def compute_thumbnail(spec: Mapping[str, Any], seen: View) -> list[int]:
     """The first KiB of a tile stored so, 8 chunks of 16 bytes a row: a number for the chunk of the contiguous dimension
     and the group of 8 rows that lie there, -1 where none do.
     """
     whole = {**spec, "base": "0"}
     stored = storage(whole, seen.bits, seen.major, seen.form)
-    inner = stored.major(seen.major)
+    inner = stored.get_major(seen.major)
     lines, chunks = np.arange(64)[:, None], np.arange(THUMB)[None, :]
     limits = (stored.mn, stored.k) if inner == "K" else (stored.k, stored.mn)
     lines = lines[: limits[0] or None]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
+from lanescope.app.kit.enumerations import FormatName, Major, Order, SwizzledBy, SwizzleMode, make_word_enum
 from lanescope.app.kit.fact import GIVEN
-from lanescope.app.kit.names import FormatName, Major, Order, SwizzledBy, SwizzleMode, words
-from lanescope.app.kit.schemas import Closed, Number, PtxText
+from lanescope.app.kit.schemas import ClosedModel, Number, PtxText
 from lanescope.cute import layout as cute
 from lanescope.cxx.expression import LONGEST
 from lanescope.shared.storage import UNITS
@@ -17,12 +17,12 @@ from lanescope.shared.storage import UNITS
 if TYPE_CHECKING:
     Unit: TypeAlias = str
 else:
-    Unit = words("Unit", UNITS, "What a CuTe layout counts in.")
+    Unit = make_word_enum("Unit", UNITS, "What a CuTe layout counts in.")
 
 # storages -------------------------------------------------------------------------------------------------------------
 
 
-class CanonicalStorage(Closed):
+class CanonicalStorage(ClosedModel):
     """The tile of GET /smem/tile."""
 
     kind: Literal["canonical"]
@@ -36,7 +36,7 @@ class CanonicalStorage(Closed):
     base: Number = 0
 
 
-class Lines(Closed):
+class LinesStorage(ClosedModel):
     inner: Major = Field(
         default=Major("K"),
         description=(
@@ -48,7 +48,7 @@ class Lines(Closed):
     base: Number = 0
 
 
-class AtomsStorage(Lines):
+class AtomsStorage(LinesStorage):
     """Panels: line n and inner byte b lie at base + (n div 8)·outer8_stride + (n mod 8)·line_stride + (b div
     width_bytes)·inner_stride + b mod width_bytes, then the XOR."""
 
@@ -59,14 +59,14 @@ class AtomsStorage(Lines):
     line_stride: Number = Field(default=128, description="width_bytes, where it is left out.")
 
 
-class RowsStorage(Lines):
+class RowsStorage(LinesStorage):
     """Line n and inner byte b lie at base + n·pitch_bytes + b, then the XOR."""
 
     kind: Literal["rows"]
     pitch_bytes: Number
 
 
-class CuteStorage(Closed):
+class CuteStorage(ClosedModel):
     """A CuTe layout of (mn, k)."""
 
     kind: Literal["cute"]
@@ -84,7 +84,7 @@ Storage = Annotated[
 # descriptors ----------------------------------------------------------------------------------------------------------
 
 
-class EncodeBody(Closed):
+class EncodeBody(ClosedModel):
     """Amounts in bytes; the encoded fields are bytes ÷ 16."""
 
     start_address: Number = 0
@@ -118,7 +118,7 @@ DescriptorText = TypeAliasType(
 )
 
 
-class ReadsBody(Closed):
+class ReadsBody(ClosedModel):
     """A descriptor and the instruction that reads through it."""
 
     descriptor: DescriptorText
@@ -129,7 +129,7 @@ class ReadsBody(Closed):
     idesc: DescriptorText = Field(default="", description="tcgen05's instruction descriptor, which says M and N.")
 
 
-class Slice(Closed):
+class Slice(ClosedModel):
     """Where the instruction's slice begins in the stored tile, in elements."""
 
     mn: Number = 0

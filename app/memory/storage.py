@@ -55,7 +55,7 @@ USED = {kind: tuple(name for name in names if name not in ("element_bits", "majo
 ORDERS = {"": "CUTLASS's order", "mn": "M or N", "k": "K"}
 
 
-def stored_so(query: dict[str, str], spec: dict[str, Any]) -> str:
+def replace_storage(query: dict[str, str], spec: dict[str, Any]) -> str:
     """The page's query with another storage in it."""
     kept = {name: value for name, value in query.items() if name != "part" and not name.startswith("s_")}
     return urlencode(
@@ -63,7 +63,7 @@ def stored_so(query: dict[str, str], spec: dict[str, Any]) -> str:
     )
 
 
-def storage_of(spec: dict[str, str], major: str) -> dict[str, str]:
+def parse_storage(spec: dict[str, str], major: str) -> dict[str, str]:
     """The storage that a form's fields say: the keys its kind has."""
     fixed = {"major": major} if spec["kind"] == "canonical" else {}
     return {"kind": spec["kind"], **fixed, **{name: spec[name] for name in USED.get(spec["kind"], ())}}

@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, form_of, print_json, save, storage_of, storage_option, verbs, warn
+from lanescope.app.kit.terminal import (
+    AsJson,
+    find_picture_form,
+    format_storage_options,
+    make_verb_group,
+    parse_storage_options,
+    print_json,
+    print_warnings,
+    write_output,
+)
 
 if TYPE_CHECKING:
     from lanescope.app.memory.descriptors import Fit, Verified
 
-app, descriptor_app = verbs("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
+app, descriptor_app = make_verb_group("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
 FORMAT = "wgmma or tcgen05: who reads it; wgmma when left out."
 
 
@@ -30,21 +39,21 @@ def descriptor_decode(
     """A descriptor's fields and what to check about them."""
     from lanescope.app.memory import descriptors as memory
 
-    form = memory.form_of({"format": format} if format else {})
+    form = memory.find_format({"format": format} if format else {})
     if output:
         from lanescope.app.diagram import forms as pictures
 
         read = memory.parse_descriptor(word, form)
-        return save(pictures.descriptor(form_of(output), read, {"theme": theme})[0], output)
+        return write_output(pictures.render_descriptor(find_picture_form(output), read, {"theme": theme})[0], output)
 
-    facts = memory.decoded(word, form)
+    facts = memory.decode_text(word, form)
     if as_json:
         return print_json(facts)
     print(facts.descriptor)
     for field in facts.fields:
         amount = facts.swizzle if field.name == "swizzle" else f"{field.amount}{' B' if field.unit > 1 else ''}"
         print(f"  {field.high:2}–{field.low:<2}  {field.name:14} {field.encoded:#x}  {amount}")
-    warn(facts.warnings)
+    print_warnings(facts.warnings)
 
 
 @descriptor_app.command("encode")
@@ -68,7 +77,7 @@ def descriptor_encode(
         "base_offset": base_offset,
         "swizzle": swizzle,
     } | ({"format": format} if format else {})
-    made = memory.encode(asked)
+    made = memory.encode_descriptor(asked)
     print_json(made) if as_json else print(made.descriptor)
 
 
@@ -111,15 +120,15 @@ def descriptor_verify(
         **({"format": format} if format else {}),
         **({"idesc": idesc} if idesc else {}),
     }
-    read_as = memory.seen_by(asked)[1].major
+    read_as = memory.parse_view(asked)[1].major
     asked["slice"] = {"mn": slice_mn, "k": slice_k}
     if storage:
-        asked["storage"] = storage_of(storage, read_as)
-    result = memory.verify_facts(asked)
+        asked["storage"] = parse_storage_options(storage, read_as)
+    result = memory.build_verified(asked)
     if output:
         from lanescope.app.diagram import verdicts
 
-        save(verdicts.drawn(form_of(output), asked, {"theme": theme})[0], output)
+        write_output(verdicts.render_verdict(find_picture_form(output), asked, {"theme": theme})[0], output)
     if as_json:
         print_json(result)
     else:
@@ -129,8 +138,8 @@ def descriptor_verify(
 
 
 def _print_verdict(result: Verified) -> None:
-    from lanescope.app.memory.described import lines
-    from lanescope.descriptor.causes import title
+    from lanescope.app.memory.tile_descriptors import format_described
+    from lanescope.descriptor.causes import get_cause_title
 
     if result.verdict == "unknown":
         _print_fits(result.fits or [])
@@ -141,22 +150,24 @@ def _print_verdict(result: Verified) -> None:
     if first := result.first_mismatch:
         print(f"  first: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}")
     for diagnosis in result.diagnoses:
-        print(f"  {title(diagnosis.code)} ({diagnosis.code}): {diagnosis.message}")
+        print(f"  {get_cause_title(diagnosis.code)} ({diagnosis.code}): {diagnosis.message}")
         if diagnosis.storage:
-            print(f"  stored so it would match: {storage_option(diagnosis.storage)}")
+            print(f"  stored so it would match: {format_storage_options(diagnosis.storage)}")
     if result.diagnoses and (fix := result.diagnoses[0].fix):
         changed = ", ".join(f"{name} {of.from_:#x} → {of.to:#x}" for name, of in fix.changes.items())
         print(f"  repair: {fix.descriptor}" + (f"  ({changed} in the field)" if changed else ""))
-    for line in (line for one in result.described or () for line in lines(one) if not one.why):
+    for line in (line for one in result.described or () for line in format_described(one) if not one.why):
         print(f"  {line}")
-    warn(one for one in result.warnings if not (result.caution and one.code in ("reserved_bits", "tcgen05_format")))
+    print_warnings(
+        one for one in result.warnings if not (result.caution and one.code in ("reserved_bits", "tcgen05_format"))
+    )
 
 
 def _print_fits(fits: list[Fit]) -> None:
     print("no verdict: say how the tile was stored (--storage …)")
     for fit in fits:
         k = fit.slice["k"]
-        print(f"  reads the slice at k {k} of {fit.text}\n    {storage_option(fit.storage)} --slice-k {k}")
+        print(f"  reads the slice at k {k} of {fit.text}\n    {format_storage_options(fit.storage)} --slice-k {k}")
     if fits:
         print("  (the smallest tile of each kind; a longer one with the same strides is read alike)")
     else:

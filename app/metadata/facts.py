@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from lanescope import reading
-from lanescope.app.kit.fact import ByThread, Says, fact
-from lanescope.app.kit.names import Word32
+from lanescope import inputs
+from lanescope.app.kit.enumerations import Word32
+from lanescope.app.kit.fact import ByThread, Description, fact
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.metadata import FIRST
-from lanescope.render.view import Grid
+from lanescope.render.view import OperandGrid
 
 
 @fact
@@ -21,11 +21,11 @@ class Metadata:
     ptx: str
     selector: int
     selectors: int
-    words: Annotated[tuple[Word32, ...], Says("One a thread.")]
-    used: Annotated[tuple[int, ...], Says("The threads whose words are read.")]
+    words: Annotated[tuple[Word32, ...], Description("One a thread.")]
+    used: Annotated[tuple[int, ...], Description("The threads whose words are read.")]
     row: ByThread
     stored_col: ByThread
-    col: Annotated[ByThread, Says("The dense column the stored element stands for.")]
+    col: Annotated[ByThread, Description("The dense column the stored element stands for.")]
     meta_thread: ByThread
     meta_bit: ByThread
 
@@ -54,7 +54,7 @@ class StoredCell:
     col: int
 
 
-def metadata_facts(instruction: Instruction, words_text: str, selector: int) -> Metadata:
+def build_metadata(instruction: Instruction, words_text: str, selector: int) -> Metadata:
     """The dense column of every stored value under the given words; LayoutError names a word or nibble that is not
     legal.
     """
@@ -63,9 +63,9 @@ def metadata_facts(instruction: Instruction, words_text: str, selector: int) -> 
         raise LayoutError(
             "not_sparse", f"A of {instruction.ptx} is dense.", "Choose an mma.sp or wgmma.sp instruction.", "ptx"
         )
-    words = read_words(words_text, op.threads)
-    thread, bit = op.sparsity.suppliers(selector)
-    dense = op.sparsity.dense_columns(op.coords["col"], words, selector)
+    words = parse_words(words_text, op.threads)
+    thread, bit = op.sparsity.find_suppliers(selector)
+    dense = op.sparsity.list_dense_columns(op.coords["col"], words, selector)
     return Metadata(
         ptx=instruction.ptx,
         selector=selector,
@@ -80,16 +80,16 @@ def metadata_facts(instruction: Instruction, words_text: str, selector: int) -> 
     )
 
 
-def read_words(text: str, threads: int) -> list[int]:
+def parse_words(text: str, threads: int) -> list[int]:
     """Hex words: one for every thread, or one for all of them; spaces, commas and `_` between digits accepted."""
     tokens = re.split(r"[\s,]+", text.strip()) if text.strip() else [f"0x{FIRST:08X}"]
     words = []
     for number, token in enumerate(tokens):
-        read = reading.digits(token if token[:2].lower() == "0x" else f"0x{token}")
+        read = inputs.parse_digits(token if token[:2].lower() == "0x" else f"0x{token}")
         if read is None or read[0] >> 32:
             raise LayoutError(
                 "bad_metadata",
-                f"Word {number}, '{reading.shown(token)}', is not a 32-bit hex word.",
+                f"Word {number}, '{inputs.shorten_value(token)}', is not a 32-bit hex word.",
                 f"Write eight hex digits, e.g. 0x{FIRST:08X}.",
                 "words",
             )
@@ -101,7 +101,7 @@ def read_words(text: str, threads: int) -> list[int]:
     return words * threads if len(words) == 1 else words
 
 
-def dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
+def build_dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
     """Dense A by row: every cell with its group's metadata place, kept ones with who stores them."""
     assert op.sparsity is not None
     group = op.sparsity.group
@@ -132,9 +132,9 @@ def dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
     return [[cell(row, col) for col in range(op.dense_col_count)] for row in range(op.row_count)]
 
 
-def stored_cells(op: Operand, facts: Metadata) -> list[list[StoredCell]]:
+def build_stored_cells(op: Operand, facts: Metadata) -> list[list[StoredCell]]:
     """Stored A by row: who holds each element and the dense column it stands for."""
-    grid = Grid(op)
+    grid = OperandGrid(op)
     thread, value = grid.thread[:, :, 0], grid.value[:, :, 0]
     columns = facts.col[thread, value]
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.kit.question import number_field, parsed_field, question, text_field
 from lanescope.app.metadata import order
-from lanescope.app.metadata.facts import Metadata, metadata_facts
+from lanescope.app.metadata.facts import Metadata, build_metadata
 from lanescope.app.metadata.order import OrderQuestion
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -32,7 +32,7 @@ class MetadataQuestion:
 
 def answer_metadata(asked: MetadataQuestion) -> Metadata:
     """A stored A under given metadata words: [thread][value] → dense column, and which lane's e and bit names it."""
-    return metadata_facts(asked.ptx, asked.words, asked.selector)
+    return build_metadata(asked.ptx, asked.words, asked.selector)
 
 
 ORDER = Tool(

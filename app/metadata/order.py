@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from lanescope.app.kit.fact import Integers, Numbers, Says, fact
+from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact
 from lanescope.app.kit.question import number_field, question, word_field
-from lanescope.ptx import compressed
-from lanescope.ptx.compressed import Written
-from lanescope.ptx.table.compressed import OPCODES, ORDERS
-from lanescope.reading import text
-from lanescope.render.scaling import metadata
+from lanescope.inputs import require_text
+from lanescope.ptx import compressed_metadata
+from lanescope.ptx.compressed_metadata import CompressedOrder
+from lanescope.ptx.table.compressed_metadata import OPCODES, ORDERS
+from lanescope.render.scaling import render_metadata
 
 SHOWN_WORDS = 4  # from the one that is looked at, either way, itself counted
 
@@ -20,9 +20,13 @@ SHOWN_WORDS = 4  # from the one that is looked at, either way, itself counted
 class OrderQuestion:
     """A sparse A, and the index of it that is looked at."""
 
-    opcode: str = word_field(OPCODES, "Instruction", "Who reads the metadata.", "tcgen05.mma.sp", parse=text)
+    opcode: str = word_field(OPCODES, "Instruction", "Who reads the metadata.", "tcgen05.mma.sp", parse=require_text)
     element: str = word_field(
-        dict.fromkeys(name for row in ORDERS for name in row.types), "Type of A", "The type of A.", "f16", parse=text
+        dict.fromkeys(name for row in ORDERS for name in row.types),
+        "Type of A",
+        "The type of A.",
+        "f16",
+        parse=require_text,
     )
     rows: int | None = number_field(None, "Rows of A", "Rows of A, whole atoms; one atom where it is empty.")
     k: int | None = number_field(None, "K of dense A", "Columns of dense A, whole atoms; one atom where it is empty.")
@@ -39,29 +43,31 @@ class MetadataOrder:
     element: str
     rows: int
     k: int
-    group: Annotated[int, Says("Elements of K an index of 4 bits covers.")]
+    group: Annotated[int, Description("Elements of K an index of 4 bits covers.")]
     bytes: int
-    atoms: Annotated[tuple[int, ...], Says("Atoms along the rows, along K; those along the rows come first.")]
-    pattern: Annotated[str, Says("(32-bit word)(index of 4 bits) → (row)(group) of one atom.")]
-    row: Annotated[Numbers, Integers(2, "[word][index], low bits first: the row.")]
-    group_of: Annotated[Numbers, Integers(2, "[word][index]: the group along K.")]
-    word: Annotated[int, Says("The 32-bit word of the index that is looked at.")]
-    bit: Annotated[int, Says("Its first bit there.")]
+    atoms: Annotated[tuple[int, ...], Description("Atoms along the rows, along K; those along the rows come first.")]
+    pattern: Annotated[str, Description("(32-bit word)(index of 4 bits) → (row)(group) of one atom.")]
+    row: Annotated[Numbers, IntegerArray(2, "[word][index], low bits first: the row.")]
+    group_of: Annotated[Numbers, IntegerArray(2, "[word][index]: the group along K.")]
+    word: Annotated[int, Description("The 32-bit word of the index that is looked at.")]
+    bit: Annotated[int, Description("Its first bit there.")]
     evidence: str
 
 
-def written_for(asked: OrderQuestion) -> Written:
+def written_for(asked: OrderQuestion) -> CompressedOrder:
     """Return the order of a request; LayoutError names the wrong field."""
     tile = asked.tile_k or 0
-    least = compressed.least(asked.opcode, asked.element, tile)
-    return compressed.written(asked.opcode, asked.element, asked.rows or least[0], asked.k or least[1], tile)
+    least = compressed_metadata.get_atom_size(asked.opcode, asked.element, tile)
+    return compressed_metadata.make_metadata_order(
+        asked.opcode, asked.element, asked.rows or least[0], asked.k or least[1], tile
+    )
 
 
 def find_index(asked: OrderQuestion) -> MetadataOrder:
     """Sparsity metadata in global memory as CUTLASS's compressors write them for mma.sp, wgmma.sp and tcgen05."""
     one = written_for(asked)
     rows, groups = one.coords
-    word, bit = one.where(asked.row, asked.group)
+    word, bit = one.locate_index(asked.row, asked.group)
     return MetadataOrder(
         opcode=one.order.opcode,
         element=one.element,
@@ -91,7 +97,7 @@ def show_index(asked: OrderQuestion, told: MetadataOrder) -> dict[str, Any]:
             (at, [(int(rows[at, n]), int(groups[at, n])) for n in range(8)])
             for at in range(first, min(first + 8, len(rows)))
         ],
-        "order": metadata(one),
+        "order": render_metadata(one),
     }
 
 

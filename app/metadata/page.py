@@ -7,15 +7,15 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from lanescope import reading
-from lanescope.app.instruction import words
-from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.page import page
-from lanescope.app.metadata.facts import dense_cells, metadata_facts, stored_cells
+from lanescope import inputs
+from lanescope.app.instruction import wording
+from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.page import render_page
+from lanescope.app.metadata.facts import build_dense_cells, build_metadata, build_stored_cells
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
 @router.get("/metadata/{ptx}")
@@ -26,32 +26,32 @@ def metadata_page(request: Request, ptx: str) -> Response:
     chosen = request.query_params.get("selector", "0")
     context: dict[str, Any] = {
         "found": found,
-        "title": words.title(found),
+        "title": wording.format_title(found),
         "typed": typed,
         "error": None,
         "selector": chosen,
     }
     op = found.operand("a")
     try:
-        facts = metadata_facts(found, typed, reading.number(chosen, "selector"))
+        facts = build_metadata(found, typed, inputs.parse_integer(chosen, "selector"))
     except LayoutError as error:
         context["error"] = error
         if op.sparsity is None:
             raise
-        facts = metadata_facts(found, "", 0)
+        facts = build_metadata(found, "", 0)
     context |= {
         "facts": facts,
-        "cells": dense_cells(op, facts),
-        "stored": stored_cells(op, facts),
+        "cells": build_dense_cells(op, facts),
+        "stored": build_stored_cells(op, facts),
         "op": op,
-        "cycle": _cycle(op.sparsity.nibbles) if op.sparsity else "",
+        "cycle": _format_cycle(op.sparsity.nibbles) if op.sparsity else "",
     }
     part = request.query_params.get("part") == "editor"
-    return page(
+    return render_page(
         request, "metadata/editor.html" if part else "metadata/page.html", context, 422 if context["error"] else 200
     )
 
 
-def _cycle(nibbles: tuple[int, ...]) -> str:
+def _format_cycle(nibbles: tuple[int, ...]) -> str:
     """The hex digits of the legal nibbles, the first once more at the end: each is followed by the next choice."""
     return "".join(f"{nibble:X}" for nibble in (*nibbles, nibbles[0]))

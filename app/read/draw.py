@@ -12,8 +12,8 @@ from typing import Any
 from lanescope.cute import layout as cute
 from lanescope.errors import LayoutError
 from lanescope.tiles.copy import tiled_copy
-from lanescope.tiles.draw import tile_svg
 from lanescope.tiles.mma import TileOperand
+from lanescope.tiles.pictures import render_tile_svg
 from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.tv import tv
 from lanescope.tiles.umma import TiledUmma
@@ -23,7 +23,7 @@ MOST = 16  # rows and columns that are shown
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
+class OffsetTable:
     """index[row][col] of the first coordinates; the whole size of both modes, None for the second where there is one
     mode.
     """
@@ -34,25 +34,28 @@ class Offsets:
     unit: str
 
 
-def offsets(text: str | None) -> Offsets | None:
+def build_offset_table(text: str | None) -> OffsetTable | None:
     """The table of a layout with one or two modes, None for any other and for one that is not known."""
     if text is None:
         return None
-    found = cute.parse(text)
+    found = cute.parse_layout(text)
     several = isinstance(found.shape, tuple)
     if several and len(found.shape) > 2:
         return None
     shapes = found.shape if several else (found.shape,)
     strides = found.stride if several else (found.stride,)
-    modes = [list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(shapes, strides, strict=True)]
+    modes = [
+        list(zip(cute.list_leaves(s), cute.list_leaves(d), strict=True)) for s, d in zip(shapes, strides, strict=True)
+    ]
     rows, cols = ([prod(size for size, _ in mode) for mode in modes] + [1])[:2]
     table = tuple(
         tuple(
-            _swizzled(found, found.offset + sum(map(cute.index, (row, col), modes))) for col in range(min(cols, MOST))
+            _swizzled(found, found.offset + sum(map(cute.compute_index, (row, col), modes)))
+            for col in range(min(cols, MOST))
         )
         for row in range(min(rows, MOST))
     )
-    return Offsets(rows, cols, table, f"{found.unit_bits}-bit units" if found.unit_bits else "elements")
+    return OffsetTable(rows, cols, table, f"{found.unit_bits}-bit units" if found.unit_bits else "elements")
 
 
 def _swizzled(layout: cute.CuteLayout, index: int) -> int:
@@ -71,36 +74,36 @@ OVER = (32, 64)  # what a Triton layout is drawn over whose text has no tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Tiles:
+class MeaningPictures:
     """Pictures of a meaning, (what it shows, SVG) each, and what had to be taken for them."""
 
     drawn: tuple[tuple[str, str], ...]
     note: str = ""
 
 
-def tiles(kind: str, facts: Mapping[str, Any]) -> Tiles:
+def draw_meaning(kind: str, facts: Mapping[str, Any]) -> MeaningPictures:
     """Which thread holds which element, as far as the text says enough and the tile is small; no pictures otherwise."""
     draw = _TILES.get(kind)
     try:
-        return (draw and draw(facts)) or Tiles(())
+        return (draw and draw(facts)) or MeaningPictures(())
     except LayoutError:
-        return Tiles(())  # the meaning stands without a picture
+        return MeaningPictures(())  # the meaning stands without a picture
 
 
-def _tiled_mma(facts: Mapping[str, Any]) -> Tiles | None:
+def _tiled_mma(facts: Mapping[str, Any]) -> MeaningPictures | None:
     body = facts.get("body") or {}
     if not body.get("atom"):
         return None
     made = tiled_mma(body["atom"], body["atom_layout"] or "(1,1,1)", body["permutation"], body["tile"])
     if max(made.tile) > MOST_SIDE or isinstance(made, TiledUmma):  # whose threads are CTAs
         return None
-    return Tiles(tuple((op.name.upper(), _of_operand(op)) for op in (made.c, made.a, made.b)))
+    return MeaningPictures(tuple((op.name.upper(), _draw_operand(op)) for op in (made.c, made.a, made.b)))
 
 
 _COPY_FIELDS = ("bits", "element_bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn", "tile")
 
 
-def _tiled_copy(facts: Mapping[str, Any]) -> Tiles | None:
+def _tiled_copy(facts: Mapping[str, Any]) -> MeaningPictures | None:
     body = facts.get("body") or {}
     laid = body.get("layout_tv") or (body.get("thr_layout") and body.get("val_layout"))
     if not laid or not body.get("tile"):
@@ -109,10 +112,12 @@ def _tiled_copy(facts: Mapping[str, Any]) -> Tiles | None:
     if max(copy.tile) > MOST_SIDE:
         return None
     title = f"{copy.tile[0]} × {copy.tile[1]}"
-    return Tiles((("Source", tile_svg(copy.source.rows, copy.source.cols, copy.tile, title, palette=None)),))
+    return MeaningPictures(
+        (("Source", render_tile_svg(copy.source.rows, copy.source.cols, copy.tile, title, palette=None)),)
+    )
 
 
-def _thread_values(facts: Mapping[str, Any]) -> Tiles | None:
+def _thread_values(facts: Mapping[str, Any]) -> MeaningPictures | None:
     if not facts.get("tv"):
         return None
     size = facts["tv"]["tile"]
@@ -122,22 +127,22 @@ def _thread_values(facts: Mapping[str, Any]) -> Tiles | None:
     letter = facts["tv"]["operand"].upper()
     along = {"A": "m × k", "B": "n × k" if facts.get("name") else "k × n"}.get(letter, "m × n")
     title = f"{letter}: {size[0]} × {size[1]} ({along})"
-    return Tiles(((letter, tile_svg(held.rows, held.cols, (size[0], size[1]), title, palette=None)),))
+    return MeaningPictures(((letter, render_tile_svg(held.rows, held.cols, (size[0], size[1]), title, palette=None)),))
 
 
-def _triton(facts: Mapping[str, Any]) -> Tiles | None:
+def _triton(facts: Mapping[str, Any]) -> MeaningPictures | None:
     body = facts.get("body") or {}
     shape = body.get("shape")
     layout = triton_layout(body["text"], shape or list(OVER), body.get("element_bits") or 16)
     if layout.shared or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
         return None
     high, wide = (1, *layout.shape)[-2:]
-    picture = tile_svg(layout.rows, layout.cols, (high, wide), f"{high} × {wide}", palette=None)
+    picture = render_tile_svg(layout.rows, layout.cols, (high, wide), f"{high} × {wide}", palette=None)
     note = "" if shape else f"Drawn over a tensor of {high} × {wide}: the text names no shape."
-    return Tiles((("Tensor", picture),), note)
+    return MeaningPictures((("Tensor", picture),), note)
 
 
-_TILES: dict[str, Callable[[Mapping[str, Any]], Tiles | None]] = {
+_TILES: dict[str, Callable[[Mapping[str, Any]], MeaningPictures | None]] = {
     "tiled_mma": _tiled_mma,
     "tiled_copy": _tiled_copy,
     "layout": _thread_values,
@@ -145,6 +150,8 @@ _TILES: dict[str, Callable[[Mapping[str, Any]], Tiles | None]] = {
 }
 
 
-def _of_operand(op: TileOperand) -> str:
+def _draw_operand(op: TileOperand) -> str:
     size = op.row_count, op.col_count
-    return tile_svg(op.rows, op.cols, size, f"{op.name.upper()}: {size[0]} × {size[1]}", op.thread_ids, palette=None)
+    return render_tile_svg(
+        op.rows, op.cols, size, f"{op.name.upper()}: {size[0]} × {size[1]}", op.thread_ids, palette=None
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from lanescope.app.kit.fact import AsGiven, Says, fact, sometimes
-from lanescope.app.kit.names import Word64
+from lanescope.app.kit.enumerations import Word64
+from lanescope.app.kit.fact import Description, RequestModel, fact, make_optional_field
 
 Kind = Literal[
     "instruction",
@@ -27,11 +27,11 @@ class Meaning:
     """One meaning of a text."""
 
     kind: Kind
-    title: Annotated[str, Says("For people.")]
-    link: Annotated[str, Says("The page that shows it.")]
+    title: Annotated[str, Description("For people.")]
+    link: Annotated[str, Description("The page that shows it.")]
     facts: Annotated[
         dict[str, Any],
-        Says(
+        Description(
             "By kind. instruction: ptx (null where several fit), candidates, operand, all; majors (of A and B, where"
             " the text says them); refused (why ptxas refuses lines of the text, where it does); for"
             " SASS sass (each mnemonic) and several (instructions that become so many of it)."
@@ -47,7 +47,7 @@ class Meaning:
             " body. topic: page. What the text leaves open is null and named in undetermined."
         ),
     ]
-    notices: Annotated[tuple[str, ...], Says("What to look at; for an unknown text what was understood.")]
+    notices: Annotated[tuple[str, ...], Description("What to look at; for an unknown text what was understood.")]
 
 
 @fact
@@ -56,11 +56,11 @@ class BenchPiece:
 
     kind: Literal["tensor_map", "descriptor", "instruction", "layout"]
     title: str
-    spans: Annotated[tuple[tuple[int, ...], ...], Says("Where it stands: first and past last character.")]
-    operands: Annotated[tuple[str, ...], Says("The operands it belongs to.")]
+    spans: Annotated[tuple[tuple[int, ...], ...], Description("Where it stands: first and past last character.")]
+    operands: Annotated[tuple[str, ...], Description("The operands it belongs to.")]
     notices: tuple[str, ...]
-    doubts: Annotated[tuple[str, ...], Says("What is unusual and may be right.")]
-    link: Annotated[str, Says("The page that shows it, empty where there is none.")]
+    doubts: Annotated[tuple[str, ...], Description("What is unusual and may be right.")]
+    link: Annotated[str, Description("The page that shows it, empty where there is none.")]
 
 
 @fact
@@ -80,24 +80,24 @@ class BenchCause:
     code: str
     title: str
     message: str
-    fix: Annotated[Word64 | None, Says("The descriptor that is right for this step.")]
+    fix: Annotated[Word64 | None, Description("The descriptor that is right for this step.")]
 
 
 @fact
 class BenchStep:
     """One descriptor that the loops give to the instruction."""
 
-    loops: Annotated[dict[str, int], Says("The loops' variables.")]
+    loops: Annotated[dict[str, int], Description("The loops' variables.")]
     stage: int
     descriptor: Word64
     slice: BenchSlice
     verdict: Literal["match", "mismatch", "unknown"]
     matched: int
     total: int
-    expected: Annotated[int | None, Says("Byte address of the slice's first element; null without a verdict.")]
-    read: Annotated[int, Says("The byte that is read for it.")]
-    diagnoses: Annotated[list[BenchCause], Says("Of the first wrong step of an operand, the true cause first.")]
-    link: Annotated[str, Says("The descriptor page, with instruction, storage and slice.")]
+    expected: Annotated[int | None, Description("Byte address of the slice's first element; null without a verdict.")]
+    read: Annotated[int, Description("The byte that is read for it.")]
+    diagnoses: Annotated[list[BenchCause], Description("Of the first wrong step of an operand, the true cause first.")]
+    link: Annotated[str, Description("The descriptor page, with instruction, storage and slice.")]
 
 
 @fact
@@ -107,20 +107,23 @@ class BenchOperand:
     name: Literal["a", "b"]
     instruction: str
     major: Literal["K", "MN"]
-    why: Annotated[str, Says("What says that these descriptors are this operand's.")]
-    storage: Annotated[Annotated[Mapping[str, object], AsGiven("Storage")] | None, Says("What was verified against.")]
+    why: Annotated[str, Description("What says that these descriptors are this operand's.")]
+    storage: Annotated[
+        Annotated[Mapping[str, object], RequestModel("Storage")] | None, Description("What was verified against.")
+    ]
     storage_why: str
     verdict: Literal["match", "mismatch", "unknown"]
     k_steps: int
     stages: int
-    fits: Annotated[tuple[str, ...], Says("Without a storage: standard tiles that the first step reads.")]
+    fits: Annotated[tuple[str, ...], Description("Without a storage: standard tiles that the first step reads.")]
     missing: tuple[str, ...]
-    notices: Annotated[tuple[str, ...], Says("What is doubtful though it is read right: where the tile begins.")]
+    notices: Annotated[tuple[str, ...], Description("What is doubtful though it is read right: where the tile begins.")]
     steps: tuple[BenchStep, ...]
     place: Annotated[
-        tuple[int, ...] | None, Says("What has to be changed for the first wrong step: first and past last character.")
+        tuple[int, ...] | None,
+        Description("What has to be changed for the first wrong step: first and past last character."),
     ]
-    line: Annotated[int | None, Says("The line of that place, from 1.")]
+    line: Annotated[int | None, Description("The line of that place, from 1.")]
 
 
 @fact
@@ -129,7 +132,7 @@ class BenchAssumed:
 
     key: str
     label: str
-    value: Annotated[str | None, Says("null where it has to be given.")]
+    value: Annotated[str | None, Description("null where it has to be given.")]
     why: str
     choices: tuple[str, ...]
 
@@ -141,31 +144,33 @@ class BenchFacts:
     verdict: Literal["match", "mismatch", "unknown"]
     headline: str
     detail: str
-    holds: Annotated[str, Says("What the text has, in a sentence.")]
+    holds: Annotated[str, Description("What the text has, in a sentence.")]
     pieces: tuple[BenchPiece, ...]
     operands: tuple[BenchOperand, ...]
     assumed: tuple[BenchAssumed, ...]
-    missing: Annotated[tuple[str, ...], Says("What a verdict would need.")]
+    missing: Annotated[tuple[str, ...], Description("What a verdict would need.")]
     caution: Annotated[
         tuple[str, ...],
-        Says("Beside operands that are right: reserved bits of their words, and what was assumed. Else empty."),
+        Description("Beside operands that are right: reserved bits of their words, and what was assumed. Else empty."),
     ]
-    complete: Annotated[bool, Says("False where the text has more to run than is looked at.")]
-    link: Annotated[str, Says("The page that shows it.")]
+    complete: Annotated[bool, Description("False where the text has more to run than is looked at.")]
+    link: Annotated[str, Description("The page that shows it.")]
 
 
 @fact
 class Reading(Meaning):
     """What a text is, the likeliest meaning first."""
 
-    also: Annotated[tuple[Meaning, ...], Says("Other meanings, less likely.")]
+    also: Annotated[tuple[Meaning, ...], Description("Other meanings, less likely.")]
     bench: Annotated[
-        BenchFacts | None, Says("With descriptors, tensor maps and instructions in one text: all verified together.")
-    ] = sometimes()
+        BenchFacts | None,
+        Description("With descriptors, tensor maps and instructions in one text: all verified together."),
+    ] = make_optional_field()
     assumed: Annotated[
         Mapping[str, str] | None,
-        Says("Of a bench: what its verdict rests on and the text does not say, key → value of `assume`."),
-    ] = sometimes()
+        Description("Of a bench: what its verdict rests on and the text does not say, key → value of `assume`."),
+    ] = make_optional_field()
     caution: Annotated[
-        tuple[str, ...] | None, Says("Of a bench: what speaks against calling right what matches; its own `caution`.")
-    ] = sometimes()
+        tuple[str, ...] | None,
+        Description("Of a bench: what speaks against calling right what matches; its own `caution`."),
+    ] = make_optional_field()

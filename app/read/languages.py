@@ -140,7 +140,7 @@ _MOST_OTHER = 0.7  # of the characters of a question that are none of these word
 _PARTICLES = re.compile(r"[\u3400-\u9fff\uac00-\ud7a3]+")
 
 
-def in_english(text: str) -> str:
+def translate_words(text: str) -> str:
     """A text with the known words in English and the rest of its foreign words left out; itself where it has none."""
     if not _SCRIPT.search(text):
         return text

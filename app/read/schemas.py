@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lanescope.app.kit.schemas import Closed
+from lanescope.app.kit.schemas import ClosedModel
 from lanescope.reader import LONGEST
 
 
-class ReadBody(Closed):
+class ReadBody(ClosedModel):
     """A pasted text."""
 
     text: str = Field(max_length=LONGEST, examples=["SM90_64x128x16_F32BF16BF16_SS", "HMMA.16816.F32"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, print_json, text_of
+from lanescope.app.kit.terminal import AsJson, print_json, read_text
 
 if TYPE_CHECKING:
     from lanescope.app.read.facts import BenchFacts, BenchOperand, BenchStep, Meaning
@@ -28,11 +28,11 @@ def read(
     together. Exit status 1 where it is unknown, where ptxas refuses a line, where there is no verdict, and where a
     descriptor reads the wrong bytes. Code that only builds a descriptor, and an instruction's bare name, ask for none.
     """
-    from lanescope.app.read.bench import takes_descriptors
-    from lanescope.app.read.whole import whole
+    from lanescope.app.read.answer import read_and_verify
+    from lanescope.app.read.workbench import has_descriptor_reader
 
-    text = text_of(file)
-    told = whole(text, _assumptions(assume or ()))
+    text = read_text(file)
+    told = read_and_verify(text, _assumptions(assume or ()))
     meanings = (told, *told.also)
     if as_json:
         print_json(told)
@@ -42,7 +42,7 @@ def read(
         for number, meaning in enumerate(meanings):
             _print_meaning(meaning, text, "also " if number else "")
     refused = any("refused" in meaning.facts for meaning in meanings)
-    judged = told.bench.verdict if told.bench else "match" if not takes_descriptors(text) else "unknown"
+    judged = told.bench.verdict if told.bench else "match" if not has_descriptor_reader(text) else "unknown"
     if told.kind == "unknown" or refused or judged != "match":
         raise typer.Exit(1)
 
@@ -59,27 +59,27 @@ def _assumptions(pairs: Sequence[str]) -> dict[str, str]:
 
 def _print_meaning(meaning: Meaning, text: str, before: str) -> None:
     """Print what a text is, what it may be in full, its descriptors, notices and page."""
-    from lanescope.app.memory.described import lines
+    from lanescope.app.memory.tile_descriptors import format_described
 
     print(f"{before}{meaning.kind}: {meaning.title}")
     below = list(meaning.facts.get("candidates", ()))
-    below += [line for tile in meaning.facts.get("descriptors", ()) for line in lines(tile)]
+    below += [line for tile in meaning.facts.get("descriptors", ()) for line in format_described(tile)]
     below += [notice if meaning.kind == "topic" else f"! {notice}" for notice in meaning.notices]
-    link = _short(meaning.link, text) if meaning.kind != "unknown" else ""
+    link = _link_short(meaning.link, text) if meaning.kind != "unknown" else ""
     for line in (*below, *filter(None, [link])):
         print(f"  {line}")
 
 
-def _short(link: str, text: str) -> str:
+def _link_short(link: str, text: str) -> str:
     """A link that a line of a terminal holds: the text's own page with the text packed; "" where that is long, too."""
-    from lanescope.app.read.bench import packed
+    from lanescope.app.read.workbench import compress_text
 
     if len(link) > LONGEST_LINK and link.startswith("/read?"):
-        link = f"/read?z={packed(text)}"
+        link = f"/read?z={compress_text(text)}"
     return link if len(link) <= LONGEST_LINK else ""
 
 
-def first_wrong(own: BenchOperand) -> BenchStep | None:
+def find_first_wrong(own: BenchOperand) -> BenchStep | None:
     """The first step of an operand that reads the wrong bytes."""
     return next((step for step in own.steps if step.verdict == "mismatch"), None)
 
@@ -121,5 +121,5 @@ def _print_operand(own: BenchOperand) -> None:
         read = hex(step.read) if step.expected in (None, step.read) else f"{step.read:#x} ≠ {step.expected or 0:#x}"
         print(f"  {SIGNS[step.verdict]} {stage}step {part.k // part.depth}  {step.descriptor}  {place}  {read}")
         for found in step.diagnoses[:1]:
-            where = f"line {own.line}: " if own.line is not None and step is first_wrong(own) else ""
+            where = f"line {own.line}: " if own.line is not None and step is find_first_wrong(own) else ""
             print(f"      {where}{found.code}: {found.message}" + (f" → {found.fix}" if found.fix else ""))

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanescope.app.kit.draw import marked
+from lanescope.app.kit.draw import draw_statuses
 from lanescope.app.reuse.facts import Reuse
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.palette import MOVED, RIGHT
-from lanescope.render.view import Grid
+from lanescope.render.view import OperandGrid
 
 
-def reuse_svg(second: Instruction, facts: Reuse) -> str:
+def draw_reuse(second: Instruction, facts: Reuse) -> str:
     """A of one K step, its elements from another lane marked, each cell with the D that holds it."""
     op = second.operand("a")
-    grid = Grid(op)
+    grid = OperandGrid(op)
     t, v = grid.thread[:, :, 0], grid.value[:, :, 0]
     source, value, tile = (array[t, v] for array in (facts.thread, facts.value, facts.tile))
     texts = [
         [f"T{a}:d{b}" + (f"/{c}" if facts.tiles > 1 else "") for a, b, c in zip(*row, strict=True)]
         for row in zip(source.tolist(), value.tolist(), tile.tolist(), strict=True)
     ]
-    return marked(
+    return draw_statuses(
         grid,
         (source != t).astype(np.int32),
         texts,

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope import reading
-from lanescope.app.kit.asked import instruction
-from lanescope.app.kit.fact import ByThread, Json, Says, fact
+from lanescope import inputs
+from lanescope.app.kit.fact import ByThread, Description, Json, fact
 from lanescope.app.kit.question import number_field, parsed_field, question
+from lanescope.app.kit.requests import find_instruction
 from lanescope.ptx.instruction import Instruction
-from lanescope.render.reuse import code, conversion
-from lanescope.tiles.reuse import reuse
+from lanescope.render.reuse import find_conversion, render_code
+from lanescope.tiles.reuse import match_accumulator
 
 FLASH = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
@@ -25,10 +25,10 @@ class ReuseQuestion:
     """Two instructions, of which the second takes what the first made."""
 
     from_: Instruction = parsed_field(
-        instruction, "D of", "The instruction whose D is reused.", FLASH, **INSTRUCTION_FIELD
+        find_instruction, "D of", "The instruction whose D is reused.", FLASH, **INSTRUCTION_FIELD
     )
     to: Instruction = parsed_field(
-        instruction, "A of", "The instruction whose A it becomes.", FLASH, **INSTRUCTION_FIELD
+        find_instruction, "A of", "The instruction whose A it becomes.", FLASH, **INSTRUCTION_FIELD
     )
     step: int = number_field(0, "K step", "The K step of A that tile, thread and value show.", examples=("0",))
 
@@ -41,25 +41,25 @@ class Reuse:
 
     from_: str
     to: str
-    verdict: Annotated[str, Says(examples=("registers",))]
-    tiles: Annotated[int, Says("D tiles side by side that make all K steps.")]
-    steps: Annotated[int, Says("K steps of A that they make.")]
-    stay: Annotated[int, Says("Elements already in their lane, of all K steps.")]
+    verdict: Annotated[str, Description(examples=("registers",))]
+    tiles: Annotated[int, Description("D tiles side by side that make all K steps.")]
+    steps: Annotated[int, Description("K steps of A that they make.")]
+    stay: Annotated[int, Description("Elements already in their lane, of all K steps.")]
     total: int
     order: Annotated[
         tuple[int, ...] | None,
-        Says(
+        Description(
             "For each column of all K steps the column of D in whose place nothing moves; null where no order exists."
         ),
     ]
     order_period: Annotated[
-        int, Says("The order repeats after so many columns, shifted by as many; 0 without an order.")
+        int, Description("The order repeats after so many columns, shifted by as many; 0 without an order.")
     ]
     step: int
     tile: ByThread
     thread: ByThread
     value: ByThread
-    conversion: Annotated[str, Says("How a value of D becomes one of A's type.")]
+    conversion: Annotated[str, Description("How a value of D becomes one of A's type.")]
     code: str
 
 
@@ -68,8 +68,8 @@ def find_reuse(asked: ReuseQuestion) -> Reuse:
     the element.
     """
     first, second = asked.from_, asked.to
-    found = reuse(first, second)
-    step = reading.number(asked.step, "step", 0, found.steps - 1)
+    found = match_accumulator(first, second)
+    step = inputs.parse_integer(asked.step, "step", 0, found.steps - 1)
     return Reuse(
         from_=first.ptx,
         to=second.ptx,
@@ -84,6 +84,6 @@ def find_reuse(asked: ReuseQuestion) -> Reuse:
         tile=found.tile[step],
         thread=found.lane[step],
         value=found.value[step],
-        conversion=conversion(found.source.element.name, found.target).note,
-        code=code(found),
+        conversion=find_conversion(found.source.element.name, found.target).note,
+        code=render_code(found),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from lanescope.app.kit import links
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.reuse.draw import reuse_svg
+from lanescope.app.reuse.draw import draw_reuse
 from lanescope.app.reuse.facts import Reuse, ReuseQuestion, find_reuse
 
 
@@ -14,7 +14,7 @@ def show_reuse(asked: ReuseQuestion, told: Reuse) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
     first, second = asked.from_, asked.to
     sizes = [(op.row_count, op.col_count) for op in (first.operand("d"), second.operand("a"))]
-    compared = links.compare(f"{first.ptx}/d", f"{second.ptx}/a") if sizes[0] == sizes[1] else ""
+    compared = links.link_compare(f"{first.ptx}/d", f"{second.ptx}/a") if sizes[0] == sizes[1] else ""
     return {"first": first, "second": second, "compared": compared}
 
 
@@ -25,7 +25,7 @@ REUSE = Tool(
     page="/reuse",
     template="reuse/page.html",
     context=show_reuse,
-    picture=lambda asked, told: reuse_svg(asked.to, told),
+    picture=lambda asked, told: draw_reuse(asked.to, told),
     name="reuse_api",
 )
 FEATURE = Feature(

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.kit.draw import drawn
-from lanescope.app.kit.ran import MmaRan
+from lanescope.app.kit.draw import draw_grid
+from lanescope.app.kit.run_results import MmaRan
 from lanescope.app.runs.facts import DescriptorRan, FragmentRan, RunAnswer
 
 Array = NDArray[Any]
 
 
-def views(found: RunAnswer) -> list[dict[str, str]]:
+def draw_answer(found: RunAnswer) -> list[dict[str, str]]:
     """The pictures of one answer: title and SVG."""
     how = "simulated" if found.simulation else "measured"
     if isinstance(found, MmaRan):
@@ -24,35 +24,35 @@ def views(found: RunAnswer) -> list[dict[str, str]]:
         several = measured.ndim == 3
         pairs = zip(measured, predicted, strict=True) if several else [(measured, predicted)]
         return [
-            _picture(f"D{f' of product {n}' if several else ''} as {how}", got, want, _number)
+            _draw_comparison(f"D{f' of product {n}' if several else ''} as {how}", got, want, _format_number)
             for n, (got, want) in enumerate(pairs)
         ]
     if isinstance(found, DescriptorRan):
         return [
-            _picture(
+            _draw_comparison(
                 "byte address read for every element, row × k",
                 np.asarray(found.measured),
                 np.asarray(found.predicted),
                 lambda n: f"{int(n):x}",
             )
         ]
-    return _fragment(found, how) if isinstance(found, FragmentRan) else []
+    return _draw_fragment(found, how) if isinstance(found, FragmentRan) else []
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:g}"
 
 
-def _picture(title: str, got: Array, want: Array, text: Any) -> dict[str, str]:
+def _draw_comparison(title: str, got: Array, want: Array, text: Any) -> dict[str, str]:
     wrong = ~(got == want)
     texts = [
         [text(g) if not w else f"{text(g)}≠{text(e)}" for g, w, e in zip(*row, strict=True)]
         for row in zip(got.tolist(), wrong.tolist(), want.tolist(), strict=True)
     ]
-    return drawn(title, wrong, texts)
+    return draw_grid(title, wrong, texts)
 
 
-def _fragment(found: FragmentRan, how: str) -> list[dict[str, str]]:
+def _draw_fragment(found: FragmentRan, how: str) -> list[dict[str, str]]:
     axes = found.axes
     got = [np.asarray(found.measured[axis]) for axis in axes]
     want = [np.asarray(found.predicted[axis]) for axis in axes]
@@ -65,6 +65,6 @@ def _fragment(found: FragmentRan, how: str) -> list[dict[str, str]]:
             r, c = int(got[0][t, v]), int(got[1][t, v])
             texts[r][c] = f"T{t}:{v}"
             bad[r, c] = wrong[t, v]
-        return [drawn(f"{found.operand.upper()} as {how}: which thread and value holds each element", bad, texts)]
+        return [draw_grid(f"{found.operand.upper()} as {how}: which thread and value holds each element", bad, texts)]
     texts = [[",".join(str(int(g[t, v])) for g in got) for v in range(wrong.shape[1])] for t in range(wrong.shape[0])]
-    return [drawn(f"{', '.join(axes)} as {how}, by thread (down) and value (across)", wrong, texts)]
+    return [draw_grid(f"{', '.join(axes)} as {how}, by thread (down) and value (across)", wrong, texts)]

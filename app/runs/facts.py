@@ -1,6 +1,6 @@
 """What runs answer, kind by kind; the state of the devices; and the stored evidence. No framework.
 
-A worker sends plain JSON: `answer` makes facts of it, on the server's side and in the command line.
+A worker sends plain JSON: `parse_answer` makes facts of it, on the server's side and in the command line.
 """
 
 from __future__ import annotations
@@ -10,30 +10,39 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from lanescope.app.hardware import jobs, runs
-from lanescope.app.hardware.evidence import PARTS, Row, summary
-from lanescope.app.hardware.members import Member
-from lanescope.app.hardware.pieces import Contradiction, contradictions
-from lanescope.app.kit.fact import Integers, Json, OneOf, Says, fact, sometimes
-from lanescope.app.kit.names import AccessName, Major, Word64, words
-from lanescope.app.kit.ran import Architecture, Backend, Device, MmaRan, Ran, WorkerName, ran_by, ran_mma
+from lanescope.app.hardware.evidence import PARTS, SummaryRow, summarize
+from lanescope.app.hardware.members import FleetMember
+from lanescope.app.hardware.pieces import Contradiction, find_contradictions
+from lanescope.app.kit.enumerations import AccessName, Major, Word64, make_word_enum
+from lanescope.app.kit.fact import Description, IntegerArray, Json, TaggedUnion, fact, make_optional_field
+from lanescope.app.kit.run_results import (
+    Architecture,
+    Backend,
+    Device,
+    MmaRan,
+    RunResult,
+    WorkerName,
+    parse_mma_result,
+    parse_ran_by,
+)
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 
-ByThread = Annotated[Any, Integers(2, "[thread][value]")]
-DeviceNumber = Annotated[int, Says("The CUDA device's number.")]
-Source = Annotated[str, Says("The program that ran.")]
+ByThread = Annotated[Any, IntegerArray(2, "[thread][value]")]
+DeviceNumber = Annotated[int, Description("The CUDA device's number.")]
+Source = Annotated[str, Description("The program that ran.")]
 
 if TYPE_CHECKING:
     RunKind: TypeAlias = str
 else:
-    RunKind = words("RunKind", runs.KINDS, "What is run.")
+    RunKind = make_word_enum("RunKind", runs.KINDS, "What is run.")
 
 
 # the device -----------------------------------------------------------------------------------------------------------
 
 
 @fact
-class Devices:
+class DeviceList:
     """Whether this machine has a CUDA device, and if not, why."""
 
     available: bool
@@ -52,22 +61,22 @@ class Recent:
     outcome: str
     seconds: float
     at: str
-    worker: Annotated[str | None, Says("The device of the fleet that ran it.")] = sometimes()
+    worker: Annotated[str | None, Description("The device of the fleet that ran it.")] = make_optional_field()
 
 
 @fact
 class FleetWorker:
     """One worker of the fleet: its device, and whether it is asked."""
 
-    name: Annotated[str, Says("As a run may name it: host:number.")]
+    name: Annotated[str, Description("As a run may name it: host:number.")]
     host: str
     device: Device | None
-    architecture: Annotated[str, Says("As a run may name it: sm_90.")]
-    program: Annotated[str, Says("Which Lanescope it runs.")]
+    architecture: Annotated[str, Description("As a run may name it: sm_90.")]
+    program: Annotated[str, Description("Which Lanescope it runs.")]
     ready: bool
-    reason: Annotated[str, Says("Why it is not asked.")]
-    queue: Annotated[int, Says("Jobs that it has, the one that runs among them.")]
-    last_seen_seconds: Annotated[float, Says("Since it was last heard of.")]
+    reason: Annotated[str, Description("Why it is not asked.")]
+    queue: Annotated[int, Description("Jobs that it has, the one that runs among them.")]
+    last_seen_seconds: Annotated[float, Description("Since it was last heard of.")]
 
 
 @fact
@@ -76,8 +85,8 @@ class FleetStatus:
 
     scheduler: str
     connected: bool
-    reason: Annotated[str, Says("Why it is not.")]
-    program: Annotated[str, Says("Which Lanescope this server runs.")]
+    reason: Annotated[str, Description("Why it is not.")]
+    program: Annotated[str, Description("Which Lanescope this server runs.")]
     workers: list[FleetWorker]
 
     def named(self, what: str, chosen: str = "") -> list[str]:
@@ -87,15 +96,15 @@ class FleetStatus:
 
 
 @fact
-class GpuStatus(Devices):
+class GpuStatus(DeviceList):
     """Whether this server has a CUDA device, its own or the fleet's, and if not, why."""
 
-    queue: Annotated[int, Says("Runs that wait.")]
+    queue: Annotated[int, Description("Runs that wait.")]
     recent: list[Recent]
-    fleet: Annotated[FleetStatus | None, Says("Where runs go to a scheduler.")] = sometimes()
+    fleet: Annotated[FleetStatus | None, Description("Where runs go to a scheduler.")] = make_optional_field()
 
 
-def fleet_of(scheduler: str, known: Sequence[Member], reason: str = "") -> FleetStatus:
+def build_fleet_status(scheduler: str, known: Sequence[FleetMember], reason: str = "") -> FleetStatus:
     """A fleet as its scheduler told it; reason: why it told nothing."""
     workers = [
         FleetWorker(
@@ -112,7 +121,7 @@ def fleet_of(scheduler: str, known: Sequence[Member], reason: str = "") -> Fleet
         for member in known
     ]
     return FleetStatus(
-        scheduler=scheduler, connected=not reason, reason=reason, program=jobs.program(), workers=workers
+        scheduler=scheduler, connected=not reason, reason=reason, program=jobs.get_program_version(), workers=workers
     )
 
 
@@ -128,8 +137,8 @@ class FragmentRequest:
     device: DeviceNumber
     instruction: str
     operand: str
-    architecture: Architecture = sometimes()
-    worker: WorkerName = sometimes()
+    architecture: Architecture = make_optional_field()
+    worker: WorkerName = make_optional_field()
 
 
 @fact
@@ -143,7 +152,7 @@ class PlaceMismatch:
 
 
 @fact
-class FragmentRan(Ran):
+class FragmentRan(RunResult):
     """The map, predicted and measured: by axis, [thread][value]."""
 
     kind: Literal["fragment"]
@@ -170,8 +179,8 @@ class DescriptorRequest:
     descriptor: Word64
     operand: str
     major: Major
-    architecture: Architecture = sometimes()
-    worker: WorkerName = sometimes()
+    architecture: Architecture = make_optional_field()
+    worker: WorkerName = make_optional_field()
 
 
 @fact
@@ -185,15 +194,15 @@ class AddressMismatch:
 
 
 @fact
-class DescriptorRan(Ran):
+class DescriptorRan(RunResult):
     """The byte address of every element, predicted and measured: [row][k]."""
 
     kind: Literal["descriptor"]
     request: DescriptorRequest
     descriptor: Word64
-    moved_bytes: Annotated[int, Says("How far the start was moved to lie in the kernel's shared memory.")]
-    predicted: Annotated[Any, Integers(2)]
-    measured: Annotated[Any, Integers(2)]
+    moved_bytes: Annotated[int, Description("How far the start was moved to lie in the kernel's shared memory.")]
+    predicted: Annotated[Any, IntegerArray(2)]
+    measured: Annotated[Any, IntegerArray(2)]
     mismatches: list[AddressMismatch]
     compared: int
     agrees: bool
@@ -210,8 +219,8 @@ class BanksRequest:
     device: DeviceNumber
     access: AccessName
     address: list[int | None]
-    architecture: Architecture = sometimes()
-    worker: WorkerName = sometimes()
+    architecture: Architecture = make_optional_field()
+    worker: WorkerName = make_optional_field()
 
 
 @fact
@@ -241,7 +250,7 @@ class ClockMismatch:
 
 
 @fact
-class BanksRan(Ran):
+class BanksRan(RunResult):
     """The wavefronts predicted, and the clocks measured."""
 
     kind: Literal["banks"]
@@ -256,10 +265,10 @@ class BanksRan(Ran):
     duration_ms: float
 
 
-RunAnswer: TypeAlias = Annotated[MmaRan | FragmentRan | DescriptorRan | BanksRan, OneOf("kind")]
+RunAnswer: TypeAlias = Annotated[MmaRan | FragmentRan | DescriptorRan | BanksRan, TaggedUnion("kind")]
 
 
-def answer(told: Json) -> RunAnswer:
+def parse_answer(told: Json) -> RunAnswer:
     """Return a worker's answer as a fact; raise LayoutError if it has another shape."""
     try:
         return _MADE[told["kind"]](told)
@@ -269,36 +278,36 @@ def answer(told: Json) -> RunAnswer:
         ) from None
 
 
-def _fragment(told: Json) -> FragmentRan:
+def _parse_fragment(told: Json) -> FragmentRan:
     made = {
         "request": FragmentRequest(**told["request"]),
         "mismatches": [PlaceMismatch(**row) for row in told["mismatches"]],
     }
-    return FragmentRan(**told | made | {"device": Device(**told["device"])} | ran_by(told))
+    return FragmentRan(**told | made | {"device": Device(**told["device"])} | parse_ran_by(told))
 
 
-def _descriptor(told: Json) -> DescriptorRan:
+def _parse_descriptor(told: Json) -> DescriptorRan:
     made = {
         "request": DescriptorRequest(**told["request"]),
         "mismatches": [AddressMismatch(**row) for row in told["mismatches"]],
     }
-    return DescriptorRan(**told | made | {"device": Device(**told["device"])} | ran_by(told))
+    return DescriptorRan(**told | made | {"device": Device(**told["device"])} | parse_ran_by(told))
 
 
-def _banks(told: Json) -> BanksRan:
+def _parse_banks(told: Json) -> BanksRan:
     made = {
         "request": BanksRequest(**told["request"]),
         "mismatches": [ClockMismatch(**row) for row in told["mismatches"]],
     }
     seen = {"predicted": Wavefronts(**told["predicted"]), "measured": Clocks(**told["measured"])}
-    return BanksRan(**told | made | seen | {"device": Device(**told["device"])} | ran_by(told))
+    return BanksRan(**told | made | seen | {"device": Device(**told["device"])} | parse_ran_by(told))
 
 
 _MADE: dict[str, Callable[[Json], RunAnswer]] = {
-    "mma": ran_mma,
-    "fragment": _fragment,
-    "descriptor": _descriptor,
-    "banks": _banks,
+    "mma": parse_mma_result,
+    "fragment": _parse_fragment,
+    "descriptor": _parse_descriptor,
+    "banks": _parse_banks,
 }
 
 
@@ -306,42 +315,44 @@ _MADE: dict[str, Callable[[Json], RunAnswer]] = {
 
 
 @fact
-class Case:
+class EvidenceCase:
     """How often one descriptor, access, chain or program ran, and how often it did as predicted."""
 
     ran: int
     agreed: int
-    differs: list[str] | None = sometimes()
-    cycles_one_address: float | None = sometimes()
-    most_cycles: float | None = sometimes()
-    refused: Annotated[int | None, Says("Tensor maps that the driver refused.")] = sometimes()
+    differs: list[str] | None = make_optional_field()
+    cycles_one_address: float | None = make_optional_field()
+    most_cycles: float | None = make_optional_field()
+    refused: Annotated[int | None, Description("Tensor maps that the driver refused.")] = make_optional_field()
 
 
 @fact
-class Evidence:
+class DeviceEvidence:
     """One stored file: what is said of it, its summary by family, and the cases of its other parts."""
 
     meta: dict[str, Any]  # device, driver, date, method, …: text; dates by part, where parts were run apart
-    rows: list[Row]
-    parts: dict[str, dict[str, Case]]
+    rows: list[SummaryRow]
+    parts: dict[str, dict[str, EvidenceCase]]
 
 
 @lru_cache(maxsize=1)
-def table() -> tuple[Evidence, ...]:
+def load_evidence() -> tuple[DeviceEvidence, ...]:
     """The stored evidence of every device."""
     return tuple(
-        Evidence(
-            meta=data["meta"], rows=summary(data), parts={name: _cases(data[name]) for name in PARTS if name in data}
+        DeviceEvidence(
+            meta=data["meta"],
+            rows=summarize(data),
+            parts={name: _parse_cases(data[name]) for name in PARTS if name in data},
         )
-        for data in catalog.evidence_files()
+        for data in catalog.load_evidence()
     )
 
 
 @lru_cache(maxsize=1)
-def apart() -> tuple[Contradiction, ...]:
+def list_contradictions() -> tuple[Contradiction, ...]:
     """Cases on which the stored evidence of two devices differs."""
-    return tuple(contradictions(catalog.evidence_files()))
+    return tuple(find_contradictions(catalog.load_evidence()))
 
 
-def _cases(part: dict[str, Json]) -> dict[str, Case]:
-    return {what: Case(**row) for what, row in part.items()}
+def _parse_cases(part: dict[str, Json]) -> dict[str, EvidenceCase]:
+    return {what: EvidenceCase(**row) for what, row in part.items()}

@@ -10,34 +10,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.app.hardware.contact import Tls
-from lanescope.app.hardware.device import architecture
+from lanescope.app.hardware.connection import TlsFiles
+from lanescope.app.hardware.device import format_architecture
 from lanescope.app.hardware.fleet import Fleet
-from lanescope.app.hardware.pool import Pool
-from lanescope.app.kit.ran import Device
+from lanescope.app.hardware.pool import WorkerPool
+from lanescope.app.kit.run_results import Device
 from lanescope.app.kit.settings import Settings
-from lanescope.app.runs.facts import Devices, FleetStatus, GpuStatus, Recent, RunAnswer, answer, fleet_of
+from lanescope.app.runs.facts import (
+    DeviceList,
+    FleetStatus,
+    GpuStatus,
+    Recent,
+    RunAnswer,
+    build_fleet_status,
+    parse_answer,
+)
 from lanescope.errors import LayoutError
 
 NO_CUPY = "CuPy is not installed. pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
 KNOWN_SECONDS = 60.0
 
 
-def without_cupy() -> str:
+def explain_missing_cupy() -> str:
     """Why no worker could run CUDA here, "" where CuPy is installed; looked up, not imported."""
     return "" if importlib.util.find_spec("cupy") else NO_CUPY
 
 
-def none_because(reason: str) -> Devices:
+def make_no_devices(reason: str) -> DeviceList:
     """No device, and why."""
-    return Devices(available=False, reason=reason, devices=[])
+    return DeviceList(available=False, reason=reason, devices=[])
 
 
 @dataclass(frozen=True)
-class Told:
+class DeviceReport:
     """The devices that a worker named, and when. If there was none, ask again after a minute."""
 
-    devices: Devices
+    devices: DeviceList
     at: float
 
     @property
@@ -45,22 +53,22 @@ class Told:
         return bool(self.devices.reason) and time.monotonic() - self.at > KNOWN_SECONDS
 
 
-class Hardware:
+class ServerHardware:
     """The pool of workers, the fleet if there is one, and what is known of the devices. One a server, in app.state."""
 
-    def __init__(self, pool: Pool | None = None, why_not: str | None = None, fleet: Fleet | None = None) -> None:
+    def __init__(self, pool: WorkerPool | None = None, why_not: str | None = None, fleet: Fleet | None = None) -> None:
         """why_not: why no worker of this machine is ever asked; None looks whether CuPy is there."""
-        self.pool = pool or Pool()
-        self.why_not = without_cupy() if why_not is None else why_not
+        self.pool = pool or WorkerPool()
+        self.why_not = explain_missing_cupy() if why_not is None else why_not
         self.fleet = fleet
         if fleet:
             fleet.ledger = self.pool.ledger
-        self._hello: Told | None = None
+        self._hello: DeviceReport | None = None
 
     @classmethod
-    def of(cls, settings: Settings) -> Hardware:
+    def from_settings(cls, settings: Settings) -> ServerHardware:
         """This machine's, and the fleet of LANESCOPE_SCHEDULER."""
-        tls = Tls(settings.tls_ca, settings.tls_cert, settings.tls_key)
+        tls = TlsFiles(settings.tls_ca, settings.tls_cert, settings.tls_key)
         return cls(fleet=Fleet(settings.scheduler, tls) if settings.scheduler else None)
 
     @property
@@ -90,58 +98,58 @@ class Hardware:
         if self.fleet:
             self.fleet.close()
 
-    async def hello(self) -> Devices:
+    async def list_devices(self) -> DeviceList:
         """Return the devices that a worker of this machine names, or why there is none."""
         if self.why_not:
-            return none_because(self.why_not)
+            return make_no_devices(self.why_not)
         if self._hello is None or self._hello.stale:
-            self._hello = Told(await self._ask(), time.monotonic())
+            self._hello = DeviceReport(await self._request_devices(), time.monotonic())
         return self._hello.devices
 
-    async def _ask(self) -> Devices:
+    async def _request_devices(self) -> DeviceList:
         try:
             told = await asyncio.wrap_future(self.pool.submit({"kind": "hello"}))
         except LayoutError as error:
-            return none_because(error.message)
-        return Devices(available=True, reason="", devices=[Device(**device) for device in told["devices"]])
+            return make_no_devices(error.message)
+        return DeviceList(available=True, reason="", devices=[Device(**device) for device in told["devices"]])
 
-    async def known(self) -> FleetStatus | None:
+    async def get_fleet_status(self) -> FleetStatus | None:
         """Return the fleet as it is now, None without one."""
         if not self.fleet:
             return None
         try:
             known = await asyncio.wrap_future(self.fleet.members())
-            return fleet_of(self.fleet.address, known)
+            return build_fleet_status(self.fleet.address, known)
         except LayoutError as error:
-            return fleet_of(self.fleet.address, (), error.message)
+            return build_fleet_status(self.fleet.address, (), error.message)
 
-    async def run(self, request: dict[str, Any]) -> RunAnswer:
+    async def execute_run(self, request: dict[str, Any]) -> RunAnswer:
         """Have a request run that `runs.check` gave back; LayoutError says why it cannot run here."""
         told = (
             await asyncio.wrap_future(self.pool.submit(request))
             if request["backend"] == "numpy"
-            else (await self._on_a_device(request))
+            else (await self._run_on_device(request))
         )
-        return await asyncio.to_thread(answer, told)
+        return await asyncio.to_thread(parse_answer, told)
 
-    async def _on_a_device(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def _run_on_device(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run on the fleet; without one, or if its scheduler is away, on this machine's device."""
         if self.fleet:
             try:
                 return await asyncio.wrap_future(self.fleet.submit(request))
             except LayoutError as error:
-                if error.code != "no_scheduler" or "worker" in request or (await self.hello()).reason:
+                if error.code != "no_scheduler" or "worker" in request or (await self.list_devices()).reason:
                     raise
-        own = await self.hello()
+        own = await self.list_devices()
         if own.reason:
             raise LayoutError(
                 "no_device", own.reason, "backend numpy simulates the run; /gpu shows what hardware said elsewhere."
             )
-        here(own.devices, request)
+        check_device(own.devices, request)
         return await asyncio.wrap_future(self.pool.submit(request))
 
 
-def here(devices: Sequence[Device], request: dict[str, Any]) -> None:
+def check_device(devices: Sequence[Device], request: dict[str, Any]) -> None:
     """Refuse a request for another device than this machine has."""
     if "worker" in request:
         raise LayoutError(
@@ -151,7 +159,7 @@ def here(devices: Sequence[Device], request: dict[str, Any]) -> None:
             "worker",
         )
     found = devices[min(request["device"], len(devices) - 1)]
-    have = architecture({"compute_capability": found.compute_capability})
+    have = format_architecture({"compute_capability": found.compute_capability})
     if request.get("architecture", have) != have:
         raise LayoutError(
             "no_worker",
@@ -161,17 +169,17 @@ def here(devices: Sequence[Device], request: dict[str, Any]) -> None:
         )
 
 
-def hardware(request: Any) -> Hardware:
+def get_hardware(request: Any) -> ServerHardware:
     """This server's hardware."""
-    found: Hardware = request.app.state.hardware
+    found: ServerHardware = request.app.state.hardware
     return found
 
 
-async def status(request: Any) -> GpuStatus:
+async def build_status(request: Any) -> GpuStatus:
     """GET /gpu: the devices, or why there is none; the queue and recent runs; the fleet, where there is one."""
-    own = hardware(request)
-    fleet = await own.known()
-    found = await own.hello() if fleet is None else _of(fleet)
+    own = get_hardware(request)
+    fleet = await own.get_fleet_status()
+    found = await own.list_devices() if fleet is None else _build_devices(fleet)
     recent = [Recent(**run) for run in own.pool.ledger.recent]
     return GpuStatus(
         available=found.available,
@@ -183,8 +191,8 @@ async def status(request: Any) -> GpuStatus:
     )
 
 
-def _of(fleet: FleetStatus) -> Devices:
+def _build_devices(fleet: FleetStatus) -> DeviceList:
     """The fleet's devices that are asked."""
     ready = [worker.device for worker in fleet.workers if worker.ready and worker.device]
     reason = "" if ready else fleet.reason or "No worker of the fleet is ready."
-    return Devices(available=bool(ready), reason=reason, devices=ready)
+    return DeviceList(available=bool(ready), reason=reason, devices=ready)

@@ -10,15 +10,15 @@ from starlette.responses import Response
 from lanescope.app.hardware import runs
 from lanescope.app.hardware.evidence import PARTS
 from lanescope.app.kernel import facts as programs
-from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.errors import status_of
-from lanescope.app.kit.fact import plain
-from lanescope.app.kit.page import page
-from lanescope.app.kit.ran import MmaRan
-from lanescope.app.kit.work import off_loop
+from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.errors import get_status
+from lanescope.app.kit.fact import fact_to_json
+from lanescope.app.kit.page import render_page
+from lanescope.app.kit.run_results import MmaRan
+from lanescope.app.kit.work import run_off_loop
 from lanescope.app.runs import draw as run_views
-from lanescope.app.runs.facts import apart, table
-from lanescope.app.runs.hardware import hardware, status
+from lanescope.app.runs.facts import list_contradictions, load_evidence
+from lanescope.app.runs.hardware import build_status, get_hardware
 from lanescope.errors import LayoutError
 from lanescope.product.planning import SIDES
 from lanescope.ptx import catalog
@@ -30,7 +30,7 @@ TITLES = {
     "descriptor": "Measure a descriptor",
     "banks": "Time an access",
 }
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 MOST_LISTED = 40  # elements that differ; the JSON has all
 
 
@@ -39,12 +39,18 @@ async def gpu_page(request: Request) -> Response:
     """The device, the queue, recent runs, and the evidence table: by device and family, how many variants ran and
     agreed.
     """
-    now = await status(request)
-    return await off_loop(
-        lambda: page(
+    now = await build_status(request)
+    return await run_off_loop(
+        lambda: render_page(
             request,
             "runs/page.html",
-            {"status": now, "devices": table(), "kinds": runs.KINDS, "parts": PARTS, "apart": apart()},
+            {
+                "status": now,
+                "devices": load_evidence(),
+                "kinds": runs.KINDS,
+                "parts": PARTS,
+                "apart": list_contradictions(),
+            },
         )
     )
 
@@ -58,31 +64,31 @@ async def run_page(request: Request) -> Response:
         "error": None,
         "title": TITLES.get(query.get("kind", ""), "Run nothing: no kind is chosen"),
         "found": None,
-        "reason": hardware(request).reason,
-        "fleet": await hardware(request).known(),
+        "reason": get_hardware(request).reason,
+        "fleet": await get_hardware(request).get_fleet_status(),
         "accesses": banks.ACCESSES,
         "stored": any(query.get(side) for side in SIDES),
     }
     try:
-        given = await off_loop(_run_of, query)
-        found = await hardware(request).run(await off_loop(runs.check, given))
-        differing = [plain(row) for row in found.mismatches[:MOST_LISTED]]
-        context |= {"found": found, "differing": differing, "views": await off_loop(run_views.views, found)}
+        given = await run_off_loop(_parse_run, query)
+        found = await get_hardware(request).execute_run(await run_off_loop(runs.check_run, given))
+        differing = [fact_to_json(row) for row in found.mismatches[:MOST_LISTED]]
+        context |= {"found": found, "differing": differing, "views": await run_off_loop(run_views.draw_answer, found)}
         if isinstance(found, MmaRan) and found.options:
-            context["program"] = programs.address(
+            context["program"] = programs.link_program(
                 catalog.find(given["instruction"]), {side: query.get(side, "") for side in SIDES}
             )
         code = 200
     except LayoutError as error:
-        context["error"], code = error, status_of(error)
-    return await off_loop(page, request, "runs/run.html", context, code)
+        context["error"], code = error, get_status(error)
+    return await run_off_loop(render_page, request, "runs/run.html", context, code)
 
 
-def _run_of(query: dict[str, str]) -> dict[str, Any]:
+def _parse_run(query: dict[str, str]) -> dict[str, Any]:
     """The run a form asks for; it carries every kind's fields."""
     given: dict[str, Any] = {name: value for name, value in query.items() if value}
     wanted = {"kind", "backend", "device", *runs.PLACES, *runs.FIELDS.get(given.get("kind", ""), ())}
     given = {name: value for name, value in given.items() if name in wanted}
     if "address" in given:
-        given["address"] = banks.parse(given["address"])
+        given["address"] = banks.parse_addresses(given["address"])
     return given

@@ -9,9 +9,9 @@ from typing_extensions import TypeAliasType
 
 from lanescope.app.banks.schemas import Address
 from lanescope.app.hardware.product_inputs import SEED
-from lanescope.app.kit.names import AccessName, Major
-from lanescope.app.kit.ran import Backend
-from lanescope.app.kit.schemas import Closed, Number, PtxText
+from lanescope.app.kit.enumerations import AccessName, Major
+from lanescope.app.kit.run_results import Backend
+from lanescope.app.kit.schemas import ClosedModel, Number, PtxText
 from lanescope.app.memory.schemas import DescriptorText
 from lanescope.product.options import LONGEST
 
@@ -36,7 +36,7 @@ Matrix = TypeAliasType(
 )
 
 
-class MmaData(Closed):
+class MmaData(ClosedModel):
     """Matrices in place of random ones; C is zero where it is left out."""
 
     a: Matrix = ""
@@ -44,7 +44,7 @@ class MmaData(Closed):
     c: Matrix = ""
 
 
-class Run(Closed):
+class RunBase(ClosedModel):
     backend: Backend = Backend("cuda")
     device: Number = Field(default=0, description="The CUDA device's number.")
     architecture: str = Field(
@@ -55,7 +55,7 @@ class Run(Closed):
     )
 
 
-class MmaRun(Run):
+class MmaRun(RunBase):
     """One product of random matrices against NumPy."""
 
     kind: Literal["mma"]
@@ -74,7 +74,7 @@ class MmaRun(Run):
     data: MmaData = Field(default=MmaData(), description="Not together with a, b or d.")
 
 
-class FragmentRun(Run):
+class FragmentRun(RunBase):
     """One operand's map, measured element by element without the map."""
 
     kind: Literal["fragment"]
@@ -84,7 +84,7 @@ class FragmentRun(Run):
     )
 
 
-class DescriptorRun(Run):
+class DescriptorRun(RunBase):
     """The byte a wgmma descriptor reads for every element."""
 
     kind: Literal["descriptor"]
@@ -94,7 +94,7 @@ class DescriptorRun(Run):
     major: Major = Major("K")
 
 
-class BanksRun(Run):
+class BanksRun(RunBase):
     """The clocks of one access against its predicted wavefronts."""
 
     kind: Literal["banks"]

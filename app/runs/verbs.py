@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, load, print_json, verbs
-from lanescope.app.runs import workers
-from lanescope.app.runs.contacts import Contact, asked, contacts
+from lanescope.app.kit.terminal import AsJson, make_verb_group, print_json, read_bytes
+from lanescope.app.runs import fleet_verbs
+from lanescope.app.runs.fleet_options import FleetContact, add_fleet_options, open_fleet
 
 if TYPE_CHECKING:
     from lanescope.app.runs.facts import RunAnswer
 
-app, gpu_app = verbs("gpu", "Run the instructions on this machine's GPU.")
-gpu_app.command("scheduler")(workers.scheduler)
-gpu_app.command("worker")(workers.worker)
+app, gpu_app = make_verb_group("gpu", "Run the instructions on this machine's GPU.")
+gpu_app.command("scheduler")(fleet_verbs.scheduler)
+gpu_app.command("worker")(fleet_verbs.worker)
 _MATRIX = "a formula of i, row and col such as 'i', rows of numbers, or a file (.npy; .txt, .csv)."
 
 
@@ -46,42 +46,42 @@ def steps(
     """Everything one mma does: memory, addresses, registers or descriptors, product terms, D."""
     from lanescope import find
     from lanescope.app.hardware import runs
-    from lanescope.app.hardware.device import Cuda, Device
-    from lanescope.app.hardware.reference import Reference
-    from lanescope.app.kit.ran import ran_mma
+    from lanescope.app.hardware.device import CudaDevice, RunDevice
+    from lanescope.app.hardware.numpy_device import NumpyDevice
+    from lanescope.app.kit.run_results import parse_mma_result
     from lanescope.app.steps import facts as trace
-    from lanescope.app.steps.draw import text
-    from lanescope.reading import pair
+    from lanescope.app.steps.draw import render_steps
+    from lanescope.inputs import parse_pair
 
     found = find(ptx)
-    trace.check(found)
-    row, col = pair(at, "at")
+    trace.require_steps(found)
+    row, col = parse_pair(at, "at")
     texts = {"a": a, "b": b, "c": c, "d": d, "data_a": data_a, "data_b": data_b}
-    options, data = trace.asked(found, {name: text for name, text in texts.items() if text})
-    matrices = {name: _matrix(text, name) for name, text in data.items()}
+    options, data = trace.parse_inputs(found, {name: text for name, text in texts.items() if text})
+    matrices = {name: _parse_matrix_option(text, name) for name, text in data.items()}
     asked = {"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend} | options
-    request = runs.check(asked | ({"data": matrices} if matrices else {}))
-    device: Device = Reference() if request["backend"] == "numpy" else Cuda(0)
-    told = trace.steps(found, ran_mma(runs.run(device, request)), row, col)
-    print_json(told) if as_json else print(text(told), end="")
+    request = runs.check_run(asked | ({"data": matrices} if matrices else {}))
+    device: RunDevice = NumpyDevice() if request["backend"] == "numpy" else CudaDevice(0)
+    told = trace.trace_steps(found, parse_mma_result(runs.execute_run(device, request)), row, col)
+    print_json(told) if as_json else print(render_steps(told), end="")
 
 
-def _matrix(given: str, name: str) -> Any:
+def _parse_matrix_option(given: str, name: str) -> Any:
     """A matrix from an option: the numbers of a file, or the text itself."""
-    from lanescope.app.hardware import own
+    from lanescope.app.hardware import user_matrices
 
     path = Path(given)
     if path.suffix.lower() not in (".npy", ".txt", ".csv"):
         return given
-    raw = load(given, name, own.MOST_BYTES, "bad_matrix", "Name a .npy, .txt or .csv file.")
+    raw = read_bytes(given, name, user_matrices.MOST_BYTES, "bad_matrix", "Name a .npy, .txt or .csv file.")
     return (
-        own.from_file(raw, name)
+        user_matrices.read_npy(raw, name)
         if path.suffix.lower() == ".npy"
-        else own.from_text(raw.decode("utf-8", "replace"), name)
+        else user_matrices.parse_matrix(raw.decode("utf-8", "replace"), name)
     )
 
 
-def needs_scheduler(option: str) -> Exception:
+def make_scheduler_error(option: str) -> Exception:
     """An option that a fleet alone has."""
     from lanescope.errors import LayoutError
 
@@ -89,36 +89,42 @@ def needs_scheduler(option: str) -> Exception:
 
 
 @gpu_app.command("status")
-@contacts()
+@add_fleet_options()
 def gpu_status(
-    contact: Contact = Contact(),
+    contact: FleetContact = FleetContact(),
     as_json: AsJson = False,
 ) -> None:
     """Which device there is, or why there is none; with a scheduler, its fleet."""
-    from lanescope.app.hardware.device import devices
-    from lanescope.app.kit.fact import plain
-    from lanescope.app.kit.ran import Device
-    from lanescope.app.runs.facts import Devices, fleet_of
+    from lanescope.app.hardware.device import list_devices
+    from lanescope.app.kit.fact import fact_to_json
+    from lanescope.app.kit.run_results import Device
+    from lanescope.app.runs.facts import DeviceList, build_fleet_status
     from lanescope.errors import LayoutError
 
     if contact.given:
-        with asked(contact) as fleet:
-            told = fleet_of(fleet.address, fleet.members().result())
-        return print_json(told) if as_json else print("\n".join(map(workers.line, told.workers)) or "No workers.")
+        with open_fleet(contact) as fleet:
+            told = build_fleet_status(fleet.address, fleet.members().result())
+        return (
+            print_json(told)
+            if as_json
+            else print("\n".join(map(fleet_verbs.format_worker, told.workers)) or "No workers.")
+        )
     try:
-        answer = Devices(available=True, reason="", devices=[Device(**device) for device in devices()])
+        answer = DeviceList(available=True, reason="", devices=[Device(**device) for device in list_devices()])
     except LayoutError as error:
-        answer = Devices(available=False, reason=f"{error.message} {error.hint}", devices=[])
+        answer = DeviceList(available=False, reason=f"{error.message} {error.hint}", devices=[])
     if as_json:
         return print_json(answer)
     print(
         answer.reason
-        or "\n".join(", ".join(f"{key} {value}" for key, value in plain(device).items()) for device in answer.devices)
+        or "\n".join(
+            ", ".join(f"{key} {value}" for key, value in fact_to_json(device).items()) for device in answer.devices
+        )
     )
 
 
 @gpu_app.command("run")
-@contacts()
+@add_fleet_options()
 def gpu_run(
     kind: Annotated[str, typer.Argument(help="mma, fragment, descriptor or banks.")],
     what: Annotated[str, typer.Argument(help="The instruction's PTX text; for banks the access, e.g. ldmatrix.x4.")],
@@ -138,30 +144,30 @@ def gpu_run(
     worker: Annotated[
         str, typer.Option(help="With a scheduler: on this device, host:0; or its host, and --device.")
     ] = "",
-    contact: Contact = Contact(),
+    contact: FleetContact = FleetContact(),
     source: Annotated[bool, typer.Option("--source", help="Print the kernel that ran.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Execute one instruction and compare with the map. Exit status 1 where hardware differs."""
     from lanescope.app.hardware import runs
-    from lanescope.app.runs.facts import answer
-    from lanescope.shared.banks import parse
+    from lanescope.app.runs.facts import parse_answer
+    from lanescope.shared.banks import parse_addresses
 
     own: dict[str, Callable[[], dict[str, Any]]] = {
         "mma": lambda: _filled(a=a, b=b, d=d, a_from=a_from) | {"seed": seed},
         "fragment": lambda: _filled(operand=operand),
         "descriptor": lambda: {"descriptor": descriptor, "operand": operand or "a", "major": major},
-        "banks": lambda: {"access": what, "address": parse(address)},
+        "banks": lambda: {"access": what, "address": parse_addresses(address)},
     }
     options = own[kind]() if kind in own else {}
     about = {} if kind == "banks" else {"instruction": what}
     placed = {"backend": backend, "device": device} | _filled(architecture=architecture, worker=worker)
-    request = runs.check({"kind": kind} | placed | about | options)
+    request = runs.check_run({"kind": kind} | placed | about | options)
     if worker and not contact.given:
-        raise needs_scheduler("worker")
+        raise make_scheduler_error("worker")
     if contact.given and request["backend"] == "cuda":
-        with asked(contact) as fleet:
-            found = answer(fleet.submit(request).result())
+        with open_fleet(contact) as fleet:
+            found = parse_answer(fleet.submit(request).result())
     else:
         found = _run_here(request)
     if as_json:
@@ -182,23 +188,23 @@ def _filled(**options: str) -> dict[str, str]:
 def _run_here(request: dict[str, Any]) -> RunAnswer:
     """Execute a request on this machine's device, or on the simulation."""
     from lanescope.app.hardware import runs
-    from lanescope.app.hardware.device import Cuda
-    from lanescope.app.hardware.reference import Reference
-    from lanescope.app.kit.ran import Device
-    from lanescope.app.runs.facts import answer
-    from lanescope.app.runs.hardware import here
+    from lanescope.app.hardware.device import CudaDevice
+    from lanescope.app.hardware.numpy_device import NumpyDevice
+    from lanescope.app.kit.run_results import Device
+    from lanescope.app.runs.facts import parse_answer
+    from lanescope.app.runs.hardware import check_device
 
     if request["backend"] == "numpy":
-        return answer(runs.run(Reference(), request))
-    device = Cuda(request["device"])
-    here([Device(**device.info())], request)
-    return answer(runs.run(device, request))
+        return parse_answer(runs.execute_run(NumpyDevice(), request))
+    device = CudaDevice(request["device"])
+    check_device([Device(**device.info())], request)
+    return parse_answer(runs.execute_run(device, request))
 
 
 def _print_run(found: RunAnswer) -> None:
     """Print whether hardware agrees, the descriptors, and the first mismatches."""
-    from lanescope.app.kit.fact import plain
-    from lanescope.app.kit.ran import MmaRan
+    from lanescope.app.kit.fact import fact_to_json
+    from lanescope.app.kit.run_results import MmaRan
 
     how = "SIMULATION, no GPU" if found.simulation else found.device.name
     if found.ran_by:
@@ -211,11 +217,11 @@ def _print_run(found: RunAnswer) -> None:
         for name, words in (found.descriptors or {}).items():
             print(f"  descriptor {name}: {' '.join(words)}")
     for row in found.mismatches[:20]:
-        print("  " + ", ".join(f"{key} {value}" for key, value in plain(row).items()))
+        print("  " + ", ".join(f"{key} {value}" for key, value in fact_to_json(row).items()))
 
 
 @gpu_app.command("verify")
-@contacts()
+@add_fleet_options()
 def gpu_verify(
     *,
     family: Annotated[str, typer.Option(help="One family only.")] = "",
@@ -229,32 +235,32 @@ def gpu_verify(
     architecture: Annotated[str, typer.Option(help="With a scheduler: devices of this architecture only.")] = "",
     worker: Annotated[str, typer.Option(help="With a scheduler: this device only, host:0; or all of a host.")] = "",
     journal: Annotated[str, typer.Option(help="With a scheduler: the file that keeps what is done.")] = "",
-    contact: Contact = Contact(),
+    contact: FleetContact = FleetContact(),
     as_json: AsJson = False,
 ) -> None:
     """Run everything the device supports and compare with the maps; with a scheduler, on every device of its fleet.
     Exit status 1 where hardware differs.
     """
-    from lanescope.app.hardware import spread
-    from lanescope.app.hardware import verify as gpu
+    from lanescope.app.hardware import fleet_verification
+    from lanescope.app.hardware import verification as gpu
 
     _check_scope(family, write, quick, bool(contact.given))
     for name, text in (("architecture", architecture), ("worker", worker), ("journal", journal)):
         if text and not contact.given:
-            raise needs_scheduler(name)
-    path = Path(journal) if journal else spread.home()
-    with spread.Journal(path) if contact.given else nullcontext() as kept:
-        with workers.running() as progress:
+            raise make_scheduler_error(name)
+    path = Path(journal) if journal else fleet_verification.find_journal_folder()
+    with fleet_verification.PieceJournal(path) if contact.given else nullcontext() as kept:
+        with fleet_verbs.show_progress() as progress:
             if kept:
                 chosen = {"architecture": architecture, "worker": worker, "family": family, "part": part}
-                every = workers.verified(contact, chosen, kept, progress)
+                every = fleet_verbs.verify_on_fleet(contact, chosen, kept, progress)
             else:
                 tick = lambda key, result, total: progress(key, result, 1, total)  # noqa: E731
-                begins = workers.stages() if not (family or part) else lambda stage: None
-                every = [gpu.verify(family, tick, part=part, quick=quick, begins=begins)]
-        agrees = workers.report(every, part, write, bool(kept), as_json)
+                begins = fleet_verbs.make_stage_printer() if not (family or part) else lambda stage: None
+                every = [gpu.verify_device(family, tick, part=part, quick=quick, begins=begins)]
+        agrees = fleet_verbs.write_report(every, part, write, bool(kept), as_json)
         if kept:
-            kept.end()
+            kept.delete()
     if not agrees:
         raise typer.Exit(1)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from html import escape
 
 from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
-from lanescope.blackwell.scaling import Held, Side
+from lanescope.blackwell.scaling import FactorLocation, ScaleOperand
 
 HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels of 128 rows, above them, of a factor's width
 GAP, LEFT = 76.0, 52.0
@@ -16,7 +16,7 @@ BANDS = ROWS // GROUPS
 MOST_ROWS, MOST_WORDS = 2, 4  # atoms that are drawn along the rows and along K
 
 
-def picture(side: Side, row: int, factor: int, held: Held) -> str:
+def draw_scales(side: ScaleOperand, row: int, factor: int, held: FactorLocation) -> str:
     """Three panels, left to right; of a large tile the atoms around the looked-up factor."""
     many, deep = (min(n, most) for n, most in zip(side.atoms, (MOST_ROWS, MOST_WORDS), strict=True))
     first_r = min(row // ROWS, side.atoms[0] - many)
@@ -28,11 +28,11 @@ def picture(side: Side, row: int, factor: int, held: Held) -> str:
     titles = ("Row-major", "Shared memory: one atom", "Tensor memory")
     notes = ("rows down, factors across", "16 B across, 32 lines down", "lanes down, columns across")
     for left, title, note in zip(lefts, titles, notes, strict=True):
-        out.append(_text(left, 12, title, 12, "var(--ink)"))
-        out.append(_text(left, 27, note, 9.5))
-    out += _rows(lefts[0], many, deep, first_r, first_k)
-    out += _atom(lefts[1], many, first_r)
-    out += _columns(lefts[2], side, many, deep, first_r, first_k)
+        out.append(_draw_text(left, 12, title, 12, "var(--ink)"))
+        out.append(_draw_text(left, 27, note, 9.5))
+    out += _draw_rows(lefts[0], many, deep, first_r, first_k)
+    out += _draw_atom(lefts[1], many, first_r)
+    out += _draw_columns(lefts[2], side, many, deep, first_r, first_k)
     scale = HIGH / ROWS
     lines = many * HIGH / GROUPS
     place = row % ROWS // GROUPS * COLUMNS + factor % COLUMNS
@@ -41,7 +41,7 @@ def picture(side: Side, row: int, factor: int, held: Held) -> str:
         (lefts[1] + place * CELL, TOP + row % GROUPS * lines, CELL, max(lines, 3)),
     ]
     unit = 2.2 * CELL
-    shown = _shown(side, many, deep, first_r, first_k)
+    shown = _list_shown_columns(side, many, deep, first_r, first_k)
     column = held.column - side.column
     if column in shown:
         at = lefts[2] + shown.index(column) * unit + held.byte * unit / COLUMNS
@@ -59,47 +59,47 @@ def picture(side: Side, row: int, factor: int, held: Held) -> str:
     )
 
 
-def _text(x: float, y: float, text: str, size: float, fill: str = "var(--muted)", anchor: str = "start") -> str:
+def _draw_text(x: float, y: float, text: str, size: float, fill: str = "var(--muted)", anchor: str = "start") -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{fill}" text-anchor="{anchor}">{escape(text)}</text>'
     )
 
 
-def _box(x: float, y: float, w: float, h: float, band: int, said: str) -> str:
+def _draw_box(x: float, y: float, w: float, h: float, band: int, said: str) -> str:
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="var(--fill-{band})"'
         f' stroke="var(--cell-line)" stroke-width=".6"><title>{escape(said)}</title></rect>'
     )
 
 
-def _rows(left: float, many: int, deep: int, first_r: int, first_k: int) -> Iterator[str]:
+def _draw_rows(left: float, many: int, deep: int, first_r: int, first_k: int) -> Iterator[str]:
     """Row-major: a band of 32 rows by 4 factors a box."""
     high = HIGH / BANDS
     for band in range(many * BANDS):
         row = first_r * ROWS + band * GROUPS
-        yield _text(left - 6, TOP + band * high + high / 2 + 3, f"{row}", 9, anchor="end")
+        yield _draw_text(left - 6, TOP + band * high + high / 2 + 3, f"{row}", 9, anchor="end")
         for k in range(deep):
             factor = (first_k + k) * COLUMNS
             said = f"rows {row} to {row + GROUPS - 1}, factors {factor} to {factor + COLUMNS - 1}"
             x = left + k * COLUMNS * CELL
-            yield _box(x, TOP + band * high, COLUMNS * CELL, high, band % BANDS, said)
+            yield _draw_box(x, TOP + band * high, COLUMNS * CELL, high, band % BANDS, said)
     for k in range(deep):
-        yield _text(left + k * COLUMNS * CELL, TOP - 5, f"{(first_k + k) * COLUMNS}", 9)
+        yield _draw_text(left + k * COLUMNS * CELL, TOP - 5, f"{(first_k + k) * COLUMNS}", 9)
 
 
-def _atom(left: float, many: int, first_r: int) -> Iterator[str]:
+def _draw_atom(left: float, many: int, first_r: int) -> Iterator[str]:
     """One atom: 32 lines of 16 bytes, four bytes for each band of rows."""
     for band in range(BANDS):
         x = left + band * COLUMNS * CELL
         first = first_r * ROWS + band * GROUPS
         said = f"bytes {4 * band} to {4 * band + 3} of line l: row {first} + l, four factors"
-        yield _box(x, TOP, COLUMNS * CELL, many * HIGH, band, said)
-        yield _text(x, TOP - 5, f"{4 * band}", 9)
+        yield _draw_box(x, TOP, COLUMNS * CELL, many * HIGH, band, said)
+        yield _draw_text(x, TOP - 5, f"{4 * band}", 9)
     for line in range(0, GROUPS, 8):
-        yield _text(left - 6, TOP + (line + 0.8) * many * HIGH / GROUPS, f"{16 * line}", 9, anchor="end")
+        yield _draw_text(left - 6, TOP + (line + 0.8) * many * HIGH / GROUPS, f"{16 * line}", 9, anchor="end")
 
 
-def _shown(side: Side, many: int, deep: int, first_r: int, first_k: int) -> list[int]:
+def _list_shown_columns(side: ScaleOperand, many: int, deep: int, first_r: int, first_k: int) -> list[int]:
     """The columns that are drawn, counted from the operand's first."""
     if side.split:
         return list(range(side.group_columns * deep))
@@ -111,15 +111,15 @@ def _shown(side: Side, many: int, deep: int, first_r: int, first_k: int) -> list
     ]
 
 
-def _columns(left: float, side: Side, many: int, deep: int, first_r: int, first_k: int) -> Iterator[str]:
+def _draw_columns(left: float, side: ScaleOperand, many: int, deep: int, first_r: int, first_k: int) -> Iterator[str]:
     """Tensor memory: a column a band of rows, the same in all four quarters."""
     unit, high = 2.2 * CELL, many * HIGH / 4
-    for at, column in enumerate(_shown(side, many, deep, first_r, first_k)):
+    for at, column in enumerate(_list_shown_columns(side, many, deep, first_r, first_k)):
         for quarter in range(4):
             band = column % BANDS
             said = f"column {side.column + column}, lanes {32 * quarter} to {32 * quarter + 31}"
-            yield _box(left + at * unit, TOP + quarter * high, unit, high, band, said)
+            yield _draw_box(left + at * unit, TOP + quarter * high, unit, high, band, said)
         if at % 4 == 0 or side.split:
-            yield _text(left + at * unit, TOP - 5, f"{side.column + column}", 9)
+            yield _draw_text(left + at * unit, TOP - 5, f"{side.column + column}", 9)
     for quarter in range(4):
-        yield _text(left - 6, TOP + quarter * high + 10, f"{32 * quarter}", 9, anchor="end")
+        yield _draw_text(left - 6, TOP + quarter * high + 10, f"{32 * quarter}", 9, anchor="end")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from lanescope.app.kit.fact import Says, fact, sometimes
-from lanescope.app.kit.names import Word32, Word64
+from lanescope.app.kit.enumerations import Word32, Word64
+from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.app.kit.question import number_field, question, word_field
 from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, sparse
 from lanescope.blackwell import idesc, scaling
 from lanescope.blackwell.scales import SOURCE
-from lanescope.blackwell.scaling import Side, Step
-from lanescope.blackwell.tmem import COLUMNS, FACTORS, Mma
+from lanescope.blackwell.scaling import ScaledMmaStep, ScaleOperand
+from lanescope.blackwell.tmem import COLUMNS, FACTORS, TmemMma
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
 
@@ -50,13 +50,13 @@ OPEN = "How the factors of a pair with M = 128 lie in shared memory for their co
 class ScaleSide:
     """The factors of one operand."""
 
-    rows: Annotated[int, Says("Rows of A, or columns of B, of one CTA.")]
+    rows: Annotated[int, Description("Rows of A, or columns of B, of one CTA.")]
     padded_rows: int
-    factors: Annotated[int, Says("Factors of a row in the tile, padded to whole atoms.")]
-    atoms: Annotated[tuple[int, ...], Says("Atoms of 128 rows by 4 factors: along the rows, along K.")]
-    column: Annotated[int, Says("The first 32-bit column of tensor memory.")]
+    factors: Annotated[int, Description("Factors of a row in the tile, padded to whole atoms.")]
+    atoms: Annotated[tuple[int, ...], Description("Atoms of 128 rows by 4 factors: along the rows, along K.")]
+    column: Annotated[int, Description("The first 32-bit column of tensor memory.")]
     columns: int
-    pattern: Annotated[str, Says("(lane)(byte) → (row)(factor) of one MMA.")]
+    pattern: Annotated[str, Description("(lane)(byte) → (row)(factor) of one MMA.")]
     evidence: str
 
 
@@ -67,8 +67,8 @@ class ScaleCopy:
     operand: str
     row: int
     factor: int
-    global_offset: Annotated[int, Says("Bytes from the operand's start, in atoms along K first.")]
-    shared_offset: Annotated[int, Says("Bytes from where the operand's factors begin in shared memory.")]
+    global_offset: Annotated[int, Description("Bytes from the operand's start, in atoms along K first.")]
+    shared_offset: Annotated[int, Description("Bytes from where the operand's factors begin in shared memory.")]
     descriptor: Word64
     column: int
 
@@ -92,13 +92,15 @@ class ScaleHeld:
     operand: str
     row: int
     factor: int
-    row_major: Annotated[int, Says("Byte in row-major factors.")]
-    atoms: Annotated[int, Says("Byte in atoms, those along K first.")]
-    lanes: Annotated[tuple[int, ...], Says("Every lane of tensor memory that has a copy.")]
+    row_major: Annotated[int, Description("Byte in row-major factors.")]
+    atoms: Annotated[int, Description("Byte in atoms, those along K first.")]
+    lanes: Annotated[tuple[int, ...], Description("Every lane of tensor memory that has a copy.")]
     column: int
     byte: int
-    step: Annotated[int, Says("The MMA of the tile that reads it.")]
-    shared: Annotated[int | None, Says("Byte in the tile's shared memory; left out where it is open.")] = sometimes()
+    step: Annotated[int, Description("The MMA of the tile that reads it.")]
+    shared: Annotated[int | None, Description("Byte in the tile's shared memory; left out where it is open.")] = (
+        make_optional_field()
+    )
 
 
 @fact
@@ -107,33 +109,33 @@ class ScaleFactors:
 
     kind: str
     scale_vec: str
-    block: Annotated[int, Says("Elements of K that share a factor.")]
-    k: Annotated[int, Says("K of one MMA.")]
+    block: Annotated[int, Description("Elements of K that share a factor.")]
+    k: Annotated[int, Description("K of one MMA.")]
     a: ScaleSide
     b: ScaleSide
-    copy: Annotated[str, Says("The PTX text of the copies.")]
-    copies: Annotated[list[ScaleCopy], Says("Empty where they are open.")]
+    copy: Annotated[str, Description("The PTX text of the copies.")]
+    copies: Annotated[list[ScaleCopy], Description("Empty where they are open.")]
     steps: list[ScaleStep]
     held: ScaleHeld
     evidence: str
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class ScaleTile:
     """A tile that was asked for, and the factor that is looked at."""
 
-    a: Side
-    b: Side
+    a: ScaleOperand
+    b: ScaleOperand
     side: str
     row: int
     factor: int
 
     @property
-    def mma(self) -> Mma:
+    def mma(self) -> TmemMma:
         return self.a.mma
 
     @property
-    def looked(self) -> Side:
+    def looked(self) -> ScaleOperand:
         return self.a if self.side == "a" else self.b
 
     @property
@@ -142,33 +144,33 @@ class Tile:
         return self.a.split
 
 
-def tile_of(asked: ScaleQuestion) -> Tile:
+def parse_tile(asked: ScaleQuestion) -> ScaleTile:
     """Return the tile that is asked for; LayoutError names the wrong field."""
-    form = idesc.form_of(asked.cta_group, "0")
-    mma = Mma(idesc.kind(asked.kind), form, asked.sparse, asked.m, asked.n, scale_vec=asked.scale_vec)
-    a, b = scaling.sides(mma, asked.tile_k, (asked.column, None), (asked.shared, None))
+    form = idesc.get_form(asked.cta_group, "0")
+    mma = TmemMma(idesc.get_kind(asked.kind), form, asked.sparse, asked.m, asked.n, scale_vec=asked.scale_vec)
+    a, b = scaling.make_scale_operands(mma, asked.tile_k, (asked.column, None), (asked.shared, None))
     last = b.column + b.columns
     if last > COLUMNS:
         says = f"The factors reach column {last - 1}; the last is {COLUMNS - 1}."
         raise LayoutError("outside", says, f"They take {a.columns} and {b.columns} columns.", "column")
-    return Tile(a, b, asked.side, asked.row, asked.factor)
+    return ScaleTile(a, b, asked.side, asked.row, asked.factor)
 
 
 def scale_factors(asked: ScaleQuestion) -> ScaleFactors:
     """The scale factors of a block-scaled tile: their atoms, copies, columns of tensor memory, and each MMA's ids."""
-    tile = tile_of(asked)
+    tile = parse_tile(asked)
     mma = tile.mma
-    where = tile.looked.where(tile.row, tile.factor)
+    where = tile.looked.locate_factor(tile.row, tile.factor)
     return ScaleFactors(
         kind=mma.kind.name,
         scale_vec=mma.scale_vec,
         block=tile.a.block,
         k=mma.k,
-        a=_side(tile.a),
-        b=_side(tile.b),
-        copy=scaling.copy_text(mma),
-        copies=copies(tile),
-        steps=[_step(one) for one in steps(tile)],
+        a=_build_side(tile.a),
+        b=_build_side(tile.b),
+        copy=scaling.format_copy_ptx(mma),
+        copies=list_copies(tile),
+        steps=[_build_step(one) for one in list_steps(tile)],
         held=ScaleHeld(
             operand=tile.side,
             row=tile.row,
@@ -185,7 +187,7 @@ def scale_factors(asked: ScaleQuestion) -> ScaleFactors:
     )
 
 
-def _side(one: Side) -> ScaleSide:
+def _build_side(one: ScaleOperand) -> ScaleSide:
     return ScaleSide(
         rows=one.rows,
         padded_rows=one.padded,
@@ -198,7 +200,7 @@ def _side(one: Side) -> ScaleSide:
     )
 
 
-def copies(tile: Tile) -> list[ScaleCopy]:
+def list_copies(tile: ScaleTile) -> list[ScaleCopy]:
     """The copies of both operands; none where they are open."""
     return [
         ScaleCopy(
@@ -211,16 +213,16 @@ def copies(tile: Tile) -> list[ScaleCopy]:
             column=one.column,
         )
         for name, side in (("a", tile.a), ("b", tile.b))
-        for one in ([] if tile.open else side.copies())
+        for one in ([] if tile.open else side.list_copies())
     ]
 
 
-def steps(tile: Tile) -> list[Step]:
+def list_steps(tile: ScaleTile) -> list[ScaledMmaStep]:
     """The MMAs of the tile."""
-    return scaling.steps(tile.a, tile.b)
+    return scaling.list_mma_steps(tile.a, tile.b)
 
 
-def _step(one: Step) -> ScaleStep:
+def _build_step(one: ScaledMmaStep) -> ScaleStep:
     return ScaleStep(
         k=one.k,
         column_a=one.columns[0],

@@ -13,23 +13,27 @@ from lanescope.render import scaling as code
 
 def show_factor(asked: ScaleQuestion, told: ScaleFactors) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    tile = facts.tile_of(asked)
-    issued = "" if tile.open else code.issue(tile.a, [*tile.a.copies(), *tile.b.copies()], facts.steps(tile))
+    tile = facts.parse_tile(asked)
+    issued = (
+        ""
+        if tile.open
+        else code.render_issue(tile.a, [*tile.a.list_copies(), *tile.b.list_copies()], facts.list_steps(tile))
+    )
     return {
         "shown": {"scale_vec": tile.mma.scale_vec},
         "choices": {"scale_vec": tile.mma.kind.scaled},
         "title": f"kind::{told.kind}, scale_vec::{told.scale_vec}: 1 factor = {told.block} elements of K",
         "open": facts.OPEN if tile.open else "",
-        "order": code.order(),
+        "order": code.render_order(),
         "issue": issued,
-        "register": code.register(tile.a.per_step),
+        "register": code.render_register(tile.a.per_step),
     }
 
 
 def draw_factor(asked: ScaleQuestion, told: ScaleFactors) -> str:
     """Return the picture of one factor in three memories."""
-    tile = facts.tile_of(asked)
-    return draw.picture(tile.looked, tile.row, tile.factor, tile.looked.where(tile.row, tile.factor))
+    tile = facts.parse_tile(asked)
+    return draw.draw_scales(tile.looked, tile.row, tile.factor, tile.looked.locate_factor(tile.row, tile.factor))
 
 
 def print_factors(asked: ScaleQuestion, told: ScaleFactors) -> Iterator[str]:

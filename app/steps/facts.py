@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from lanescope.app.hardware import numbers, own, product_inputs
-from lanescope.app.hardware.runs import multiplies
-from lanescope.app.kit.fact import Integers, Json, Reals, Says, fact
-from lanescope.app.kit.ran import MmaRan, Value
+from lanescope.app.hardware import fragment_words, product_inputs, user_matrices
+from lanescope.app.hardware.runs import is_multiply
+from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
+from lanescope.app.kit.run_results import MmaRan, Value
 from lanescope.app.steps import wgmma as wgmma_steps
-from lanescope.app.steps.wgmma import Traced, WgmmaSteps, traced
+from lanescope.app.steps.wgmma import TracedRun, WgmmaSteps, trace_fields
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value as brief
 from lanescope.product.planning import SIDES
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.reading import shown as brief
 from lanescope.shared import chain
 
 
@@ -27,7 +27,7 @@ class PlainMatrix:
 
     order: str
     element: str
-    lines: Annotated[Any, Reals((3,), "[product][line][element].")]
+    lines: Annotated[Any, RealArray((3,), "[product][line][element].")]
     pitch_bytes: int
 
 
@@ -38,9 +38,9 @@ class Load:
     ptx: str
     turns: int
     pitch_bytes: int
-    lane_offsets: Annotated[Any, Integers(2, "[turn][lane], −1 where the lane's address is not used.")]
+    lane_offsets: Annotated[Any, IntegerArray(2, "[turn][lane], −1 where the lane's address is not used.")]
     offset: str
-    steps: Annotated[Any, Integers(2, "[turn]: lines and bytes from the first turn's place.")]
+    steps: Annotated[Any, IntegerArray(2, "[turn]: lines and bytes from the first turn's place.")]
 
 
 @fact
@@ -72,21 +72,23 @@ class Element:
 
 
 @fact
-class Steps(Traced):
+class Steps(TracedRun):
     """Everything one mma of a warp does."""
 
     memory: dict[str, PlainMatrix]
     loads: dict[str, Load | None]
-    registers: Annotated[dict[str, list[list[str]]], Says("[lane][register], hex.")]
-    values: Annotated[dict[str, Annotated[Any, Reals((2,))]], Says("What the registers hold: [lane][value].")]
+    registers: Annotated[dict[str, list[list[str]]], Description("[lane][register], hex.")]
+    values: Annotated[
+        dict[str, Annotated[Any, RealArray((2,))]], Description("What the registers hold: [lane][value].")
+    ]
     metadata: list[str] | None
     element: Element
-    d: Annotated[Any, Reals((2, 3))]
+    d: Annotated[Any, RealArray((2, 3))]
 
 
-def check(i: Instruction) -> None:
+def require_steps(i: Instruction) -> None:
     """LayoutError where an instruction cannot be stepped through."""
-    if not multiplies(i):
+    if not is_multiply(i):
         raise LayoutError(
             "no_steps", f"{i.ptx} is not a multiply instruction.", "Choose an mma, wmma.mma or wgmma.", "instruction"
         )
@@ -95,7 +97,7 @@ def check(i: Instruction) -> None:
 _STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swizzle=64B; no formula begins so
 
 
-def asked(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
+def parse_inputs(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
     """(how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank
     ones left out.
 
@@ -131,50 +133,53 @@ def asked(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
     return options, data
 
 
-def steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 0) -> Steps | WgmmaSteps:
+def trace_steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 0) -> Steps | WgmmaSteps:
     """The steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its whole
     product.
     """
-    check(i)
+    require_steps(i)
     if i.family.by_descriptor:
-        return wgmma_steps.steps(i, run, row, col)
-    given = product_inputs.inputs(i, run.request.seed, data=run.request.data)
+        return wgmma_steps.trace_steps(i, run, row, col)
+    given = product_inputs.make_random_inputs(i, run.request.seed, data=run.request.data)
     ops = i.operands
     several = len(given.a) > 1
     measured = np.asarray(run.measured, float)
     d = measured if several else measured[None]
-    _inside(row, col, product, d.shape)
+    _require_inside(row, col, product, d.shape)
     held = {"a": ops["a"], "b": ops["b"], "c": ops.get("c", ops["d"]), "d": ops["d"]}
     matrices = {"a": given.stored_a, "b": given.b, "c": given.c}
-    packed = {name: product_inputs.pack(held[name], values) for name, values in matrices.items()}
-    out_bits = numbers.encode(d, ops["d"].element.name)
-    packed["d"] = numbers.pack(ops["d"], np.moveaxis(out_bits, 0, -1) if several else out_bits[0])
+    packed = {name: product_inputs.pack_values(held[name], values) for name, values in matrices.items()}
+    out_bits = fragment_words.encode_values(d, ops["d"].element.name)
+    packed["d"] = fragment_words.pack(ops["d"], np.moveaxis(out_bits, 0, -1) if several else out_bits[0])
     return Steps(
-        **traced(i, run),
-        memory={name: _memory(held[name], values) for name, values in matrices.items()},
-        loads={name: load(ops[name]) for name in "ab"},
-        registers={name: [[_hex(word, op) for word in lane] for lane in packed[name]] for name, op in held.items()},
+        **trace_fields(i, run),
+        memory={name: _build_matrix(held[name], values) for name, values in matrices.items()},
+        loads={name: find_ldmatrix(ops[name]) for name in "ab"},
+        registers={
+            name: [[_format_register(word, op) for word in lane] for lane in packed[name]] for name, op in held.items()
+        },
         values={
-            name: numbers.decode(numbers.unpack_values(op, packed[name]), op.element.name) for name, op in held.items()
+            name: fragment_words.decode_bits(fragment_words.unpack_values(op, packed[name]), op.element.name)
+            for name, op in held.items()
         },
         metadata=[f"0x{int(word):08X}" for word in given.metadata[0]] if ops["a"].sparsity else None,
-        element=_element(i, given, d, row, col, product),
+        element=_build_element(i, given, d, row, col, product),
         d=d if several else d[0],
     )
 
 
-def _hex(word: int, op: Operand) -> str:
+def _format_register(word: int, op: Operand) -> str:
     """A register in as many digits as it has."""
     return f"0x{int(word):0{op.register_bits // 4}X}"
 
 
-def _inside(row: int, col: int, product: int, shape: tuple[int, ...]) -> None:
+def _require_inside(row: int, col: int, product: int, shape: tuple[int, ...]) -> None:
     for name, at, count in (("product", product, shape[0]), ("row", row, shape[1]), ("col", col, shape[2])):
         if not 0 <= at < count:
             raise LayoutError("bad_element", f"{name} {at} is not in D.", f"D has {count}, from 0.", name)
 
 
-def _memory(op: Operand, values: Any) -> PlainMatrix:
+def _build_matrix(op: Operand, values: Any) -> PlainMatrix:
     """The matrix as it lies in memory: A and C row by row, B column by column, K side by side."""
     by_column = op.name == "b"
     lines = np.swapaxes(values, 1, 2) if by_column else values
@@ -186,12 +191,12 @@ def _memory(op: Operand, values: Any) -> PlainMatrix:
     )
 
 
-def load(op: Operand) -> Load | None:
+def find_ldmatrix(op: Operand) -> Load | None:
     """The ldmatrix that fills an operand from K-major memory without padding: its text, each lane's line and byte;
     None where none does.
     """
     try:
-        found = chain.advise(op, "K")
+        found = chain.list_best_chains(op, "K")
     except LayoutError:
         return None
     best = next((c for c in found if c.load.instruction.types["data"] != "b8"), None)
@@ -207,30 +212,34 @@ def load(op: Operand) -> Load | None:
         turns=best.count,
         pitch_bytes=pitch,
         lane_offsets=offsets,
-        offset=_offset(chain.lane_formula(best), pitch),
-        steps=chain.turn_steps(best),
+        offset=_format_offset(chain.make_lane_formula(best), pitch),
+        steps=chain.compute_turn_steps(best),
     )
 
 
-def _offset(formula: dict[str, str], pitch: int) -> str:
+def _format_offset(formula: dict[str, str], pitch: int) -> str:
     """Bytes from the matrix's start as a C expression of the lane."""
     along = "" if formula["byte"] == "0" else f" + {formula['byte']}"
     return f"({formula['line']}) * {pitch}{along}"
 
 
-def _element(i: Instruction, given: product_inputs.Inputs, d: Any, row: int, col: int, product: int) -> Element:
+def _build_element(
+    i: Instruction, given: product_inputs.ProductInputs, d: Any, row: int, col: int, product: int
+) -> Element:
     """One element of D: its terms, who holds each factor, and the sum."""
     ops = i.operands
     a_row, b_col = given.a[product, row], given.b[product, :, col]
     third = (product,) if len(ops["d"].axes) == 3 else ()
-    scale = {name: numbers.decode(codes.astype(np.uint64), i.types["s"]) for name, codes in given.scales.items()}
-    stored = _stored_columns(i, given) if ops["a"].sparsity else None
+    scale = {
+        name: fragment_words.decode_bits(codes.astype(np.uint64), i.types["s"]) for name, codes in given.scales.items()
+    }
+    stored = _map_stored_columns(i, given) if ops["a"].sparsity else None
     terms, total = [], float(given.c[product, row, col])
     for k in range(i.sizes["k"]):
         factor = 1.0
         for name, values in scale.items():
             factor *= float(values[row if name == "scale_a" else col, k * values.shape[1] // i.sizes["k"]])
-        a, b = own.plain(a_row[k]), own.plain(b_col[k])
+        a, b = user_matrices.drop_point(a_row[k]), user_matrices.drop_point(b_col[k])
         value = a * b * factor
         if i.types["a"] == "b1":
             value = float(int(a) ^ int(b) if "xor" in i.modifiers else int(a) & int(b))
@@ -239,7 +248,15 @@ def _element(i: Instruction, given: product_inputs.Inputs, d: Any, row: int, col
         owner = ops["a"].owner(row, column, *third)[0] if column >= 0 else None
         holder = ops["b"].owner(k, col, *third)[0]
         terms.append(
-            ProductTerm(k=k, a=a, b=b, scale=factor, product=value, a_at=_name("a", owner), b_at=_name("b", holder))
+            ProductTerm(
+                k=k,
+                a=a,
+                b=b,
+                scale=factor,
+                product=value,
+                a_at=_format_owner("a", owner),
+                b_at=_format_owner("b", holder),
+            )
         )
     c_op = ops.get("c", ops["d"])
     return Element(
@@ -247,19 +264,19 @@ def _element(i: Instruction, given: product_inputs.Inputs, d: Any, row: int, col
         col=col,
         product=product,
         terms=terms,
-        c=own.plain(given.c[product, row, col]),
-        c_at=_name("c", c_op.owner(row, col, *third)[0]),
+        c=user_matrices.drop_point(given.c[product, row, col]),
+        c_at=_format_owner("c", c_op.owner(row, col, *third)[0]),
         sum=total,
         d=float(d[product, row, col]),
-        d_at=_name("d", ops["d"].owner(row, col, *third)[0]),
+        d_at=_format_owner("d", ops["d"].owner(row, col, *third)[0]),
     )
 
 
-def _stored_columns(i: Instruction, given: product_inputs.Inputs) -> list[dict[int, int]]:
+def _map_stored_columns(i: Instruction, given: product_inputs.ProductInputs) -> list[dict[int, int]]:
     """For each row of a sparse A: dense column → stored column."""
     op = i.operands["a"]
     assert op.sparsity
-    dense = op.sparsity.dense_columns(op.coords["col"], given.metadata[0].tolist())
+    dense = op.sparsity.list_dense_columns(op.coords["col"], given.metadata[0].tolist())
     out: list[dict[int, int]] = [{} for _ in range(op.row_count)]
     for r, at, where in zip(
         op.rows.ravel().tolist(), dense.ravel().tolist(), op.coords["col"].ravel().tolist(), strict=True
@@ -268,5 +285,5 @@ def _stored_columns(i: Instruction, given: product_inputs.Inputs) -> list[dict[i
     return out
 
 
-def _name(letter: str, owner: tuple[int, int] | None) -> str:
+def _format_owner(letter: str, owner: tuple[int, int] | None) -> str:
     return f"T{owner[0]}:{letter}{owner[1]}" if owner else "not stored"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lanescope.app.kit.ran import Backend
-from lanescope.app.kit.schemas import Closed, Number, PtxText
+from lanescope.app.kit.run_results import Backend
+from lanescope.app.kit.schemas import ClosedModel, Number, PtxText
 from lanescope.app.runs.schemas import MmaData, SideOptions
 
 
-class StepsBody(Closed):
+class StepsBody(ClosedModel):
     """One mma and the element of D to take apart; matrices of your own in place of random ones."""
 
     instruction: PtxText

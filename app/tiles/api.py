@@ -11,10 +11,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from lanescope.app.kit.api import ApiRoute, Given, drawn, part, query, takes
+from lanescope.app.kit.api import (
+    Given,
+    StrictRoute,
+    describe_body,
+    describe_pictures,
+    make_path_parameter,
+    make_query_dependency,
+)
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import servable
-from lanescope.app.kit.wire import json_body, picture
+from lanescope.app.kit.picture import check_drawing
+from lanescope.app.kit.wire import encode_json_body, make_picture_body
 from lanescope.app.tiles import (
     facts,
     figure,
@@ -35,62 +42,62 @@ from lanescope.app.tiles.umma_facts import UMMA
 from lanescope.tiles.bulk import is_tma
 
 API = "/api/v1"
-router = APIRouter(route_class=ApiRoute)
+router = APIRouter(route_class=StrictRoute)
 
 
 @router.post(
     API + "/tiles/mma",
     responses={200: {"model": TiledMmaFacts}},
     tags=["v1"],
-    openapi_extra=takes("TiledUmmaBody", TiledUmmaBody),
+    openapi_extra=describe_body("TiledUmmaBody", TiledUmmaBody),
 )
 def tiled_mma_api(given: Given) -> Response:
     """A, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
     AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n). Of an UMMA atom (SM100_MMA_…,
     tcgen05.mma) the CTAs of the pair are the threads, and `umma` says shared and tensor memory and every MMA."""
-    return json_body(facts.mma_facts(facts.mma_of(given)))
+    return encode_json_body(facts.build_mma(facts.parse_mma(given)))
 
 
 @router.post(
     API + "/tiles/mma/chain",
     responses={200: {"model": ChainedFacts}},
     tags=["v1"],
-    openapi_extra=takes("TiledChainBody", TiledChainBody),
+    openapi_extra=describe_body("TiledChainBody", TiledChainBody),
 )
 def tiled_chain_api(given: Given) -> Response:
     """Is C of the first TiledMMA A of the second in registers, as FlashAttention's P? N of the first tile is K of the
     second."""
-    return json_body(facts.chain_facts(given))
+    return encode_json_body(facts.build_chain(given))
 
 
 @router.post(
     API + "/tiles/copy",
     responses={200: {"model": TiledCopyFacts | TmaCopyFacts}},
     tags=["v1"],
-    openapi_extra=takes("TiledCopyBody", TiledCopyBody),
+    openapi_extra=describe_body("TiledCopyBody", TiledCopyBody),
 )
 def tiled_copy_api(given: Given) -> Response:
     """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
     storage the addresses, vector width and bank conflicts of shared memory, with a global layout its sectors. Of an
     atom of TMA (SM90_TMA_LOAD …) the boxes, where they land, what each CTA brings, and the rules that are broken."""
     if is_tma(str(given.get("atom"))):
-        return json_body(tiled_copy_facts.tma_facts(given))
-    return json_body(tiled_copy_facts.copy_facts(given))
+        return encode_json_body(tiled_copy_facts.build_tma_copy(given))
+    return encode_json_body(tiled_copy_facts.build_tiled_copy(given))
 
 
 @router.post(
     API + "/tiles/loop",
     responses={200: {"model": LoopFacts}},
     tags=["v1"],
-    openapi_extra=takes("LoopBody", LoopBody),
+    openapi_extra=describe_body("LoopBody", LoopBody),
 )
 def loop_api(given: Given) -> Response:
     """A whole main loop: a TiledCopy into a storage of shared memory, ldmatrix from it, a TiledMMA. Does every element
     reach its register, and what does each warp pay in each K iteration?"""
-    return json_body(main_loop_facts.loop_facts(given))
+    return encode_json_body(main_loop_facts.build_loop(given))
 
 
-def _asked(path: str, fields: Iterable[str], options: Mapping[str, str]) -> dict[str, Any]:
+def _make_parameters(path: str, fields: Iterable[str], options: Mapping[str, str]) -> dict[str, Any]:
     """The parameters of a picture: the fields of its page, and how it is drawn."""
     own = {
         f"{name}_" if iskeyword(name) else name: Annotated[
@@ -106,25 +113,27 @@ ASKED |= {name: Annotated[str, Query(description=says)] for name, (_, says) in U
 ASKED |= {
     name: Annotated[str, Query(description=says)] for name, says in (umma_figure.OPTIONS | figure.OPTIONS).items()
 }
-COPY = _asked("/tiles/copy", tiled_copy_page.FIELDS, tiled_copy_figure.OPTIONS)
-LOOP = _asked("/tiles/loop", main_loop_page.FIELDS, main_loop_figure.OPTIONS)
-Form = Annotated[str, part("The form.", known=FORMS)]
+COPY = _make_parameters("/tiles/copy", tiled_copy_page.FIELDS, tiled_copy_figure.OPTIONS)
+LOOP = _make_parameters("/tiles/loop", main_loop_page.FIELDS, main_loop_figure.OPTIONS)
+Form = Annotated[str, make_path_parameter("The form.", known=FORMS)]
 
 
-@router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses=drawn(TiledMmaFacts))
-def tiled_mma_picture(form: Form, given: Annotated[dict[str, str], query(ASKED)]) -> Response:
+@router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TiledMmaFacts))
+def tiled_mma_picture(form: Form, given: Annotated[dict[str, str], make_query_dependency(ASKED)]) -> Response:
     """A, B and C of a TiledMMA's tile as in a product, or one of them; csv has every value of every thread."""
-    return picture(*figure.made(form, given, draw_=servable))
+    return make_picture_body(*figure.render_tiled_mma(form, given, draw_=check_drawing))
 
 
-@router.get("/tiles/copy.{form}", tags=["pictures"], response_class=Response, responses=drawn(TiledCopyFacts))
-def tiled_copy_picture(form: Form, given: Annotated[dict[str, str], query(COPY)]) -> Response:
+@router.get(
+    "/tiles/copy.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TiledCopyFacts)
+)
+def tiled_copy_picture(form: Form, given: Annotated[dict[str, str], make_query_dependency(COPY)]) -> Response:
     """Source and destination of a TiledCopy, or one of them; csv has every value of every thread, and its byte
     and bank where shared memory is described."""
-    return picture(*tiled_copy_figure.made(form, given, draw_=servable))
+    return make_picture_body(*tiled_copy_figure.render_tiled_copy(form, given, draw_=check_drawing))
 
 
-@router.get("/tiles/loop.{form}", tags=["pictures"], response_class=Response, responses=drawn(LoopFacts))
-def loop_picture(form: Form, given: Annotated[dict[str, str], query(LOOP)]) -> Response:
+@router.get("/tiles/loop.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(LoopFacts))
+def loop_picture(form: Form, given: Annotated[dict[str, str], make_query_dependency(LOOP)]) -> Response:
     """A main loop: a line a stage, and the wavefronts of each warp's loads in each K iteration."""
-    return picture(*main_loop_figure.made(form, given, draw_=servable))
+    return make_picture_body(*main_loop_figure.render_loop(form, given, draw_=check_drawing))

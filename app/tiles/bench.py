@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 import numpy as np
 
 from lanescope.app.kit import links
-from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact
-from lanescope.app.kit.maps import paper
-from lanescope.app.kit.maps.script import ShadeData, TileData
+from lanescope.app.kit.maps import drawing
+from lanescope.app.kit.maps.script_data import ShadeData, TileData
 from lanescope.app.kit.maps.stage import PIN
-from lanescope.app.kit.rows import named
+from lanescope.app.kit.rows import format_short_name
 from lanescope.app.tiles import draw, facts, state, tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.state import DIMS, BenchState
 from lanescope.cute import algebra
@@ -25,14 +25,14 @@ from lanescope.render import palette, window
 from lanescope.render.view import BETWEEN_OWNERS, OWNER, SPOKEN
 from lanescope.tiles import code, shades
 from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
-from lanescope.tiles.shades import WARPGROUP, Shade
+from lanescope.tiles.shades import WARPGROUP, TileShade
 
 PATH = "/tiles/mma"
 SLIDERS = {"k": "K iteration", "m": "Repeat in M", "n": "Repeat in N"}
 
 
 @fact
-class Slider:
+class StepSlider:
     """A step of one dimension that the page may show alone; the last position is all of them."""
 
     name: str
@@ -51,66 +51,69 @@ class MatrixView:
     svg: str
 
 
-def context(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
+def build_context(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
     """Everything the page of a TiledMMA shows."""
-    whole = state.extents(made)
-    shown = window.parts(chosen.view, whole)
+    whole = state.get_extents(made)
+    shown = window.parse_ranges(chosen.view, whole)
     ops = (made.b, made.a, made.c)  # B first: what lies below it would move when it arrives
     return {
         "found": made,
         "state": chosen,
-        "atom_name": code.atom_name(made) or made.atom.instruction.ptx,
-        "atoms": code.compact(made.atom_layout),
-        "code": code_parts(made, chosen.atom),
-        "following": following(made, chosen),
-        "layouts": layouts_of(made),
-        "pictures": pictures(chosen, default),
-        "colours": shades.shades(made),
+        "atom_name": code.get_atom_name(made) or made.atom.instruction.ptx,
+        "atoms": code.format_compact(made.atom_layout),
+        "code": build_code_parts(made, chosen.atom),
+        "following": list_next_pages(made, chosen),
+        "layouts": list_layouts(made),
+        "pictures": list_pictures(chosen, default),
+        "colours": shades.list_shades(made),
         "labels": state.LABEL_WORDS,
-        "sliders": sliders(made, chosen),
-        "matrices": [_matrix(made, op, chosen, shown) for op in ops],
-        "share": share(shown),
-        "legend": swatches(made, chosen),
+        "sliders": list_sliders(made, chosen),
+        "matrices": [_build_matrix(made, op, chosen, shown) for op in ops],
+        "share": format_shares(shown),
+        "legend": number_legend(made, chosen),
         "tabled": [(op.name, op.name.upper()) for op in (made.a, made.b, made.c) if not op.shared],
-        "notes": facts.notes(made),
-        "thread": thread(made, chosen),
-        "warps": state.warps(made),
-        "figures": figures(made),
-        "data": dumps(page_data(made, chosen, default)).decode().replace("</", "<\\/"),
+        "notes": facts.list_notes(made),
+        "thread": build_thread(made, chosen),
+        "warps": state.count_warps(made),
+        "figures": list_figures(made),
+        "data": encode_json(build_page_data(made, chosen, default)).decode().replace("</", "<\\/"),
     }
 
 
-def share(shown: Mapping[str, tuple[float, float]]) -> tuple[str, str]:
+def format_shares(shown: Mapping[str, tuple[float, float]]) -> tuple[str, str]:
     """How wide A stands beside C and how high B above it, as words of the style sheet."""
     m, n, k = (shown[dim][1] - shown[dim][0] for dim in "mnk")
     wide = "wide" if k >= 2 * n else "even" if k >= n else "narrow"
     return wide, "tall" if k >= m else "even" if 2 * k >= m else "low"
 
 
-def _matrix(
+def _build_matrix(
     made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, tuple[float, float]]
 ) -> MatrixView:
     rows, cols = DIMS[op.name]
     about = f"{rows} × {cols}, {op.row_count} × {op.col_count}"
     modes = f"({','.join(f'_{n}' for n in op.modes)})"
     return MatrixView(
-        name=op.name, about=f"{about} · {held_by(op)}", modes=modes, svg=draw.drawing(made, op, chosen, shown)
+        name=op.name,
+        about=f"{about} · {describe_holders(op)}",
+        modes=modes,
+        svg=draw.draw_operand(made, op, chosen, shown),
     )
 
 
-def held_by(op: TileOperand) -> str:
+def describe_holders(op: TileOperand) -> str:
     """Where an operand lies, and how many hold each of its elements."""
     if op.shared:
         return f"in shared memory{f', read by {op.copies} warpgroups' if op.copies > 1 else ''}"
     if op.copies == 1:
         return "each element in one thread"
-    teams = sharing(op)
+    teams = group_sharing_warps(op)
     if any(len(team) > 1 for team in teams) and len(teams) <= 4:
         return "loaded by warps " + ", ".join(" and ".join(map(str, team)) for team in teams)
     return f"each element in {op.copies} threads"
 
 
-def sharing(op: TileOperand) -> list[tuple[int, ...]]:
+def group_sharing_warps(op: TileOperand) -> list[tuple[int, ...]]:
     """The sets of warps that hold the same elements of an operand in registers, ascending."""
     cells = op.rows.astype(np.int64) * op.col_count + op.cols
     warps: dict[int, set[int]] = {}
@@ -119,37 +122,37 @@ def sharing(op: TileOperand) -> list[tuple[int, ...]]:
     return sorted({tuple(sorted(team)) for team in warps.values()})
 
 
-def sliders(made: TiledMMA, chosen: BenchState) -> list[Slider]:
+def list_sliders(made: TiledMMA, chosen: BenchState) -> list[StepSlider]:
     """The dimensions along which a thread repeats its atom."""
     counts = dict(zip("mnk", made.rests, strict=True))
     return [
-        Slider(name=dim, text=text, count=counts[dim], value=getattr(chosen, dim))
+        StepSlider(name=dim, text=text, count=counts[dim], value=getattr(chosen, dim))
         for dim, text in SLIDERS.items()
         if counts[dim] > 1
     ]
 
 
-def legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str]]]:
+def build_legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str]]]:
     """(what a colour is, its classes in order) of every colouring in use."""
     counts: dict[str, int] = {}
     for op in (made.a, made.b, made.c):
-        names = shades.of_operand(made, op)
+        names = shades.list_operand_shades(made, op)
         name = chosen.colour if chosen.colour in names else "warp"
         counts[name] = max(counts.get(name, 0), names[name].count)
     out = []
     for name, count in counts.items():
-        wheel = palette.wheel(count)
+        wheel = palette.list_fill_variables(count)
         repeat = f" mod {len(wheel)} ({count} in {len(wheel)} colours)" if count > len(wheel) else ""
         out.append((f"Colour = {shades.WORDS[name]}{repeat}", [each[2:] for each in wheel[:count]]))
     return out
 
 
-def swatches(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[tuple[str, str]]]]:
+def number_legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[tuple[str, str]]]]:
     """The legend with the number of each class."""
-    return [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in legend(made, chosen)]
+    return [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in build_legend(made, chosen)]
 
 
-def figures(made: TiledMMA) -> list[tuple[str, str]]:
+def list_figures(made: TiledMMA) -> list[tuple[str, str]]:
     """(number, what it counts): what people ask of a tile."""
     ops = {"A": made.a, "B": made.b, "C": made.c}
     held = [f"{name} {op.registers}" for name, op in ops.items() if not op.shared]
@@ -167,13 +170,13 @@ def figures(made: TiledMMA) -> list[tuple[str, str]]:
             out.append(
                 (
                     f"{ops[name].copies}×",
-                    f"each element of {name} is {held_by(ops[name]).removeprefix('each element ')}",
+                    f"each element of {name} is {describe_holders(ops[name]).removeprefix('each element ')}",
                 )
             )
     return out
 
 
-def thread(made: TiledMMA, chosen: BenchState) -> dict[str, Any]:
+def build_thread(made: TiledMMA, chosen: BenchState) -> dict[str, Any]:
     """One thread and what it holds: the pinned cell's, else thread 0."""
     pinned = chosen.pinned()
     own = int(made.thread_ids[0])
@@ -188,7 +191,7 @@ def thread(made: TiledMMA, chosen: BenchState) -> dict[str, Any]:
         at = int((op.thread_ids == own).argmax())
         places = list(zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True))
         rows: dict[int, list[str]] = {}
-        for number, (row, col) in zip(shades.registers(made, op), places, strict=True):
+        for number, (row, col) in zip(shades.map_registers(made, op), places, strict=True):
             rows.setdefault(number, []).append(f"({row},{col})")
         listed = [(f"R{number}", " ".join(said)) for number, said in rows.items()]
         out.append({"title": name.upper(), "count": f"{op.values} values", "rows": listed[:256]})
@@ -196,38 +199,40 @@ def thread(made: TiledMMA, chosen: BenchState) -> dict[str, Any]:
     return {"who": f"Thread {own}", "small": small, "pinned": bool(pinned), "operands": out}
 
 
-def code_parts(made: TiledMMA, atom: str) -> list[tuple[str, str]]:
+def build_code_parts(made: TiledMMA, atom: str) -> list[tuple[str, str]]:
     """(title, text) of the code that makes it."""
     parts = [
-        ("CuTe, C++", code.cute_cpp(made)),
-        ("CuTe DSL, Python", code.cute_python(made)),
-        ("Lanescope, Python", code.lanescope_python(made, atom)),
+        ("CuTe, C++", code.render_cute_cpp(made)),
+        ("CuTe DSL, Python", code.render_cute_python(made)),
+        ("Lanescope, Python", code.render_lanescope_python(made, atom)),
     ]
     return [(title, text) for title, text in parts if text]
 
 
-def layouts_of(made: TiledMMA) -> list[tuple[str, str]]:
+def list_layouts(made: TiledMMA) -> list[tuple[str, str]]:
     """(what, CuTe text): the layouts that print(tiled_mma) shows."""
-    out = [("ThrLayoutVMNK", str(made.thread_layout)), ("PermutationMNK", algebra.spelled_tiler(made.permutation))]
+    out = [("ThrLayoutVMNK", str(made.thread_layout)), ("PermutationMNK", algebra.format_tiler(made.permutation))]
     for op, over in ((made.a, "(m, k)"), (made.b, "(n, k)"), (made.c, "(m, n)")):
         out.append((f"LayoutTV_{op.name.upper()} over {over}", str(op.layout or "none: the threads have gaps")))
     return out
 
 
-def following(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
+def list_next_pages(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
     """(text, address) of where people go from here."""
-    out = [(f"The instruction {named(made.atom.instruction)}", links.path_of(made.atom.instruction))]
+    out = [
+        (f"The instruction {format_short_name(made.atom.instruction)}", links.link_instruction(made.atom.instruction))
+    ]
     n = made.tile[1]
     chained = {
         "first": chosen.atom,
-        "second": code.atom_name(made).replace("_SS", "_RS"),
+        "second": code.get_atom_name(made).replace("_SS", "_RS"),
         "atom_layout": chosen.atom_layout,
         "tile": "x".join(map(str, made.tile)),
         "width": str(n),
     }
     if made.atoms[2] == 1:
         out.append(("C as the next A", "/tiles/mma/chain?" + urlencode(chained, safe="(),:")))
-    if filled := _filled(made, chosen):
+    if filled := _link_load_chain(made, chosen):
         out.append(("TiledCopy into this A", filled))
     return [
         *out,
@@ -236,7 +241,7 @@ def following(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
     ]
 
 
-def _filled(made: TiledMMA, chosen: BenchState) -> str:
+def _link_load_chain(made: TiledMMA, chosen: BenchState) -> str:
     """The page of ldmatrix.x4 into A, from rows with the 128B swizzle; "" where it does not load this operand."""
     fields = {
         **tiled_copy_page.EMPTY,
@@ -251,31 +256,33 @@ def _filled(made: TiledMMA, chosen: BenchState) -> str:
         "pitch_bytes": str(max(128, made.tile[2] * made.a.element_bits // 8)),
     }
     try:
-        tiled_copy_facts.sides(tiled_copy_facts.copy_of(tiled_copy_page.body(fields)), tiled_copy_page.body(fields))
+        tiled_copy_facts.build_cost_sides(
+            tiled_copy_facts.parse_tiled_copy(tiled_copy_page.build_body(fields)), tiled_copy_page.build_body(fields)
+        )
     except LayoutError:
         return ""
-    return tiled_copy_page.address(fields)
+    return tiled_copy_page.link_copy(fields)
 
 
-def pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
+def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
     """(form, text, address) of every form of the picture."""
-    query = chosen.query(default, pin="", sel="")
-    return paper.links(PATH, query)
+    query = chosen.format_query(default, pin="", sel="")
+    return drawing.link_forms(PATH, query)
 
 
 # what the script draws from -------------------------------------------------------------------------------------------
 
 
-def page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
+def build_page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
     """The same names as an instruction's page has (app/instruction/context.py), for the same scripts."""
-    whole = state.extents(made)
+    whole = state.get_extents(made)
     edges = {dim: list(range(size, whole[dim], size)) for dim, size in zip("mnk", made.shape, strict=True)}
     return {
         "ptx": "the TiledMMA",
         "path": PATH,
         "threads": 32,
         "warp": WARP.threads,
-        "warps": state.warps(made),
+        "warps": state.count_warps(made),
         "unit": "lane",
         "state": asdict(chosen),
         "defaults": asdict(default),
@@ -286,7 +293,7 @@ def page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[s
         "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
         "extents": whole,
         "opening": {dim: (0, count) for dim, count in whole.items()},
-        "colours": shades.shades(made),
+        "colours": shades.list_shades(made),
         "result": "c",
         "holder": "R",
         "panels": [
@@ -302,17 +309,17 @@ def page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[s
             }
             for name in SIDES
         ],
-        "operands": {name: _data(made, made.operand(name)) for name in SIDES},
+        "operands": {name: _build_tile_data(made, made.operand(name)) for name in SIDES},
     }
 
 
-def _data(made: TiledMMA, op: TileOperand) -> TileData:
+def _build_tile_data(made: TiledMMA, op: TileOperand) -> TileData:
     cells = op.rows.astype("int64") * op.col_count + op.cols
     own = made.atom.instruction.operands.get(op.name) or made.atom.instruction.operands["d"]
     each = range(op.modes[0] if not op.shared else 0)
     bits = [own.register_of(value)[1] for value in each]
     size = own.element.bits
-    names = shades.of_operand(made, op)
+    names = shades.list_operand_shades(made, op)
     return TileData(
         name=op.name,
         title=op.name.upper(),
@@ -331,23 +338,23 @@ def _data(made: TiledMMA, op: TileOperand) -> TileData:
         bits=tuple(f"[{bit + size - 1}:{bit}]" for bit in bits),
         spoken_bits=tuple(f"bits {bit} to {bit + size - 1}" for bit in bits),
         digits=(),
-        categories={name: _shade(shade) for name, shade in names.items()},
+        categories={name: _build_shade(shade) for name, shade in names.items()},
         repeats={dim: {"step": names[dim].step, "count": names[dim].count} for dim in "kmn" if names[dim].step},
         extra={},
     )
 
 
-def _shade(shade: Shade) -> ShadeData:
+def _build_shade(shade: TileShade) -> ShadeData:
     return ShadeData(
         of=shade.of,
         step=shade.step,
         count=shade.count,
         numbers=None if shade.numbers is None else (),
-        wheel=palette.wheel(shade.count),
+        wheel=palette.list_fill_variables(shade.count),
     )
 
 
-def base(asked: Mapping[str, str]) -> BenchState:
+def make_base_state(asked: Mapping[str, str]) -> BenchState:
     """The state of the fields that say which TiledMMA it is."""
     return BenchState(
         atom=asked["atom"], atom_layout=asked["atom_layout"], permutation=asked["permutation"], tile=asked["tile"]

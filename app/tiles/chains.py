@@ -9,12 +9,12 @@ from urllib.parse import urlencode
 import numpy as np
 
 from lanescope.app.kit.fact import Json
-from lanescope.app.kit.maps.bench import Cells
+from lanescope.app.kit.maps.bench import CellHolders
 from lanescope.app.tiles import draw, facts, forms
 from lanescope.app.tiles.facts import ChainedFacts
 from lanescope.render.palette import MOVED, REORDERED, RIGHT, STATUSES
-from lanescope.render.svg import status_legend, svg
-from lanescope.render.view import LEFT, TOP, Figure, Panel
+from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.tiles.mma import TiledMMA, TileOperand
 
 PATH = "/tiles/mma/chain"
@@ -54,52 +54,52 @@ ROWS, COLUMNS = 16, 16  # of the picture
 LISTED = 32  # values of the table
 
 
-def body(asked: Mapping[str, str]) -> Json:
+def build_body(asked: Mapping[str, str]) -> Json:
     """The body of POST /tiles/mma/chain: N of the first tile is K of the second."""
     first: Json = {"atom": asked["first"]}
     second: Json = {"atom": asked["second"] or asked["first"]}
     if asked["atom_layout"]:
         first["atom_layout"] = second["atom_layout"] = asked["atom_layout"]
     if asked["tile"]:
-        first["tile"] = forms.sizes(asked["tile"])
+        first["tile"] = forms.parse_sizes(asked["tile"])
         m, n = (*first["tile"], "", "")[:2]
         second["tile"] = [m, asked["width"] or n, n]
     return {"first": first, "second": second}
 
 
-def context(asked: Mapping[str, str]) -> dict[str, Any]:
+def build_context(asked: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows; LayoutError where a field does not fit."""
-    given = body(asked)
-    first, second = (facts.mma_of(given[name], name) for name in ("first", "second"))
-    found = facts.chain_facts(given)
+    given = build_body(asked)
+    first, second = (facts.parse_mma(given[name], name) for name in ("first", "second"))
+    found = facts.build_chain(given)
     return {
         "found": found,
         "title": "C is A once K is reordered" if found.k_order is not None else TITLES[found.verdict],
         "good": found.verdict in ("same", "reordered"),
-        "svg": picture(first, second),
-        "moves": moves(first, second, found),
+        "svg": draw_chain(first, second),
+        "moves": list_moves(first, second, found),
         "k_order": ", ".join(map(str, (found.k_order or [])[:LISTED])),
         "listed": LISTED,
-        "code": code(found, second),
+        "code": render_code(found, second),
         "first": first,
         "second": second,
-        "benches": [address_of_bench(given[name]) for name in ("first", "second")],
+        "benches": [link_bench(given[name]) for name in ("first", "second")],
     }
 
 
-def inline(query: Mapping[str, str]) -> str:
+def draw_inline(query: Mapping[str, str]) -> str:
     """The picture of an address in a page's colours, for the guide."""
-    given = body(asked_of(query))
-    return picture(*(facts.mma_of(given[name], name) for name in ("first", "second")))
+    given = build_body(parse_form(query))
+    return draw_chain(*(facts.parse_mma(given[name], name) for name in ("first", "second")))
 
 
-def address_of_bench(given: Json) -> str:
+def link_bench(given: Json) -> str:
     """The bench of one of the two."""
     query = {**given, "tile": "x".join(given["tile"])} if "tile" in given else given
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
-def presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+def list_presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     """(text, address, chosen)."""
     return [
         (text, f"{PATH}?{urlencode({k: v for k, v in fields.items() if v}, safe='(),:')}", dict(fields) == dict(asked))
@@ -107,10 +107,10 @@ def presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     ]
 
 
-def moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[tuple[str, str, str, str]]:
+def list_moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[tuple[str, str, str, str]]:
     """(value of A, its element, who has that element of C, the C value) of thread 0."""
     a, c = second.a, first.c
-    held = draw.cells(c)
+    held = draw.list_first_holders(c)
     rows = []
     for value in range(min(a.values, LISTED)):
         row, col = int(a.rows[0, value]), int(a.cols[0, value])
@@ -121,17 +121,17 @@ def moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[tuple[
     return rows
 
 
-def picture(first: TiledMMA, second: TiledMMA) -> str:
+def draw_chain(first: TiledMMA, second: TiledMMA) -> str:
     """The first rows and columns of C and of A: who holds each element, and whether it is there already."""
     c, a = first.c, second.a
     high, wide = min(ROWS, c.row_count), min(COLUMNS, c.col_count)
-    own, wanted = draw.cells(c), draw.cells(a)
+    own, wanted = draw.list_first_holders(c), draw.list_first_holders(a)
     stays = own.thread == wanted.thread
     status = np.where(stays, np.where(own.value == wanted.value, RIGHT, REORDERED), MOVED).astype(np.int32)
     width = 42.0
     right = LEFT + wide * width + 2 * LEFT
     panels = tuple(
-        Panel(
+        FigurePanel(
             name,
             title,
             rows=high,
@@ -141,7 +141,7 @@ def picture(first: TiledMMA, second: TiledMMA) -> str:
             cell_width=width,
             cell_height=17.0,
             grid=None,
-            texts=_texts(made, op, cells, high, wide),
+            texts=_format_cells(made, op, cells, high, wide),
             category=None if what is not None else np.full((high, wide), -1, dtype=np.int32),
             of=1,
             status=what,
@@ -151,23 +151,23 @@ def picture(first: TiledMMA, second: TiledMMA) -> str:
             ("a", "A of the second", right, second, a, wanted, status[:high, :wide]),
         )
     )
-    figure = Figure(right + wide * width + 8, TOP + high * 17.0 + 8, panels)
+    figure = PanelFigure(right + wide * width + 8, TOP + high * 17.0 + 8, panels)
     said = {
         "right": "the same thread and value",
         "reordered": "the same thread, another value",
         "moved": "another thread holds it",
     }
-    drawing = svg(figure, title="C of the first product beside A of the second", palette=None, labels_up_to=4096)
+    drawing = render_svg(figure, title="C of the first product beside A of the second", palette=None, labels_up_to=4096)
     words = {STATUSES[n].name: said[STATUSES[n].name] for n in (RIGHT, MOVED, REORDERED)}
-    return drawing + status_legend(status[:high, :wide], None, words)
+    return drawing + render_status_legend(status[:high, :wide], None, words)
 
 
-def _texts(made: TiledMMA, op: TileOperand, cells: Cells, high: int, wide: int) -> list[list[str]]:
-    texts = draw.texts(made, op, cells, "thread:value", range(high), range(wide))
+def _format_cells(made: TiledMMA, op: TileOperand, cells: CellHolders, high: int, wide: int) -> list[list[str]]:
+    texts = draw.format_cells(made, op, cells, "thread:value", range(high), range(wide))
     return [line[:wide] for line in texts[:high]]
 
 
-def code(found: ChainedFacts, second: TiledMMA) -> str:
+def render_code(found: ChainedFacts, second: TiledMMA) -> str:
     """What the kernel writes between the two products, as CuTe code."""
     m, _, k = second.tile
     if found.verdict == "same":
@@ -192,6 +192,6 @@ def code(found: ChainedFacts, second: TiledMMA) -> str:
     return ""
 
 
-def asked_of(query: Mapping[str, str]) -> dict[str, str]:
+def parse_form(query: Mapping[str, str]) -> dict[str, str]:
     """The form's fields."""
-    return forms.given(query, FIELDS)
+    return forms.parse_fields(query, FIELDS)

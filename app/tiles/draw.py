@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.kit.maps.bench import Cells
+from lanescope.app.kit.maps.bench import CellHolders
 from lanescope.app.tiles.state import ALL, DIMS, LABELS, BenchState
-from lanescope.render.matrix import MOST_LABELS, matrix
-from lanescope.render.view import Panel
+from lanescope.render.matrix import MOST_LABELS, render_matrix
+from lanescope.render.view import FigurePanel
 from lanescope.render.window import Range
 from lanescope.tiles import shades
 from lanescope.tiles.mma import TiledMMA, TileOperand
@@ -19,14 +19,14 @@ from lanescope.tiles.mma import TiledMMA, TileOperand
 Longs = NDArray[np.int64]
 
 
-def cells(op: TileOperand) -> Cells:
+def list_first_holders(op: TileOperand) -> CellHolders:
     """The first holder of every element of an operand."""
-    return cells_of(op.rows, op.cols, (op.row_count, op.col_count), op.copies, op.thread_ids)
+    return find_first_holders(op.rows, op.cols, (op.row_count, op.col_count), op.copies, op.thread_ids)
 
 
-def cells_of(
+def find_first_holders(
     rows: NDArray[Any], cols: NDArray[Any], size: tuple[int, int], copies: int, ids: NDArray[Any] | None = None
-) -> Cells:
+) -> CellHolders:
     """The first holder of every element, -1 where none holds it. rows, cols: [threads, values]; ids: the thread of each
     of their rows, where it is not its number."""
     values = rows.shape[1]
@@ -35,19 +35,21 @@ def cells_of(
     first[flat[::-1]] = np.arange(flat.size)[::-1]  # of several the first stays
     held: Longs = first.reshape(size)
     thread = held // values if ids is None else np.where(held < 0, -1, np.asarray(ids)[held // values])
-    return Cells(thread, np.where(held < 0, -1, held % values), copies)
+    return CellHolders(thread, np.where(held < 0, -1, held % values), copies)
 
 
-def panel(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None) -> tuple[Panel, Cells]:
+def build_panel(
+    made: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None
+) -> tuple[FigurePanel, CellHolders]:
     """An operand as a panel: coloured as chosen, other threads' elements without a colour."""
-    held = cells(op)
-    names = shades.of_operand(made, op)
+    held = list_first_holders(op)
+    names = shades.list_operand_shades(made, op)
     shade = names.get(chosen.colour, names["warp"])
-    category = shade.of_cells(held.thread, held.value)
+    category = shade.number_cells(held.thread, held.value)
     if shown is not None:
-        category = np.where(_kept(op, shown), category, -1)
+        category = np.where(_mask_held(op, shown), category, -1)
     title = f"{op.name.upper()} {'×'.join(DIMS[op.name])} {op.row_count}×{op.col_count}"
-    made_ = Panel(
+    made_ = FigurePanel(
         op.name,
         title,
         rows=op.row_count,
@@ -63,7 +65,7 @@ def panel(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[
     return made_, held
 
 
-def _kept(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
+def _mask_held(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
     """Which elements one of these threads holds, a warpgroup's operand in shared memory by any of its threads."""
     ids = op.thread_ids.tolist()
     ends = [*ids[1:], ids[-1] + (shades.WARPGROUP if op.shared else 1)]
@@ -74,20 +76,24 @@ def _kept(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
     return out
 
 
-def elsewhere(made: TiledMMA, op: TileOperand, held: Cells, chosen: BenchState) -> NDArray[np.bool_] | None:
+def mask_other_steps(
+    made: TiledMMA, op: TileOperand, held: CellHolders, chosen: BenchState
+) -> NDArray[np.bool_] | None:
     """The elements that belong to another step of K, M or N than the chosen one; None where none is chosen."""
-    names = shades.of_operand(made, op)
+    names = shades.list_operand_shades(made, op)
     picked = {dim: getattr(chosen, dim) for dim in "kmn" if getattr(chosen, dim) != ALL and names[dim].step}
     if not picked:
         return None
-    masks = [names[dim].of_cells(held.thread, held.value) != step for dim, step in picked.items()]
+    masks = [names[dim].number_cells(held.thread, held.value) != step for dim, step in picked.items()]
     return np.asarray(np.logical_or.reduce(masks))
 
 
-def texts(made: TiledMMA, op: TileOperand, held: Cells, label: str, rows: range, cols: range) -> list[list[str]]:
+def format_cells(
+    made: TiledMMA, op: TileOperand, held: CellHolders, label: str, rows: range, cols: range
+) -> list[list[str]]:
     """The text of every cell of a window; other rows and columns stay empty."""
     out: list[list[str]] = [[] for _ in range(op.row_count)]
-    number = shades.registers(made, op) if label == "register" and not op.shared else ()
+    number = shades.map_registers(made, op) if label == "register" and not op.shared else ()
     more = "+" * (held.copies > 1)
     for row in rows:
         line = [""] * op.col_count
@@ -105,16 +111,16 @@ def texts(made: TiledMMA, op: TileOperand, held: Cells, label: str, rows: range,
     return out
 
 
-def drawing(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, Range]) -> str:
+def draw_operand(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, Range]) -> str:
     """The operand as SVG that fills its box, for readers without scripts."""
-    drawn, held = panel(made, op, chosen, chosen.threads(made))
+    drawn, held = build_panel(made, op, chosen, chosen.find_threads(made))
     rows, cols = (shown[dim] for dim in DIMS[op.name])
     area = (rows[1] - rows[0]) * (cols[1] - cols[0])
     few = area <= MOST_LABELS and chosen.label != "none"
     spans = [range(int(a), -int(-b // 1)) for a, b in (rows, cols)]
-    said = texts(made, op, held, chosen.label, *spans) if few else None
-    away = elsewhere(made, op, held, chosen)
-    drawn = Panel(
+    said = format_cells(made, op, held, chosen.label, *spans) if few else None
+    away = mask_other_steps(made, op, held, chosen)
+    drawn = FigurePanel(
         drawn.name,
         drawn.title,
         rows=drawn.rows,
@@ -129,4 +135,4 @@ def drawing(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[
         of=drawn.of,
     )
     title = f"{drawn.title}, coloured by {shades.WORDS[chosen.colour]}"
-    return matrix(drawn, rows, cols, colour="", label=chosen.label if few else "none", title=title, faint=away)
+    return render_matrix(drawn, rows, cols, colour="", label=chosen.label if few else "none", title=title, faint=away)

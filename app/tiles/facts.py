@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from lanescope.app.kit.fact import ByThread, Json, Says, fact, sometimes
+from lanescope.app.kit.fact import ByThread, Description, Json, fact, make_optional_field
 from lanescope.app.tiles import umma_facts
 from lanescope.app.tiles.umma_facts import UmmaFacts
 from lanescope.cute import algebra
 from lanescope.errors import LayoutError
-from lanescope.reading import asked, keys, shown, table, text
+from lanescope.inputs import check_keys, get_given, require_object, require_text, shorten_value
 from lanescope.tiles import umma_code
-from lanescope.tiles.arguments import least_size
-from lanescope.tiles.chained import Chained, chained
-from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, closing_size
+from lanescope.tiles.arguments import get_least_size
+from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, get_closing_size
+from lanescope.tiles.mma_chain import MmaChain, chain_mmas
 from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.umma import TiledUmma, is_umma
 
@@ -34,17 +34,19 @@ class OperandOfTile:
     col: ByThread
     layout: Annotated[
         str | None,
-        Says(
+        Description(
             "CuTe's thread-value layout of one TiledMMA's own tile: over (m, k), of B over (n, k), of C over (m, n);"
             " null where the threads have gaps that it cannot say."
         ),
     ]
-    values: Annotated[list[int], Says("How many values: of the atom, of the rest of the first and second dimension.")]
-    copies: Annotated[int, Says("How many threads hold each element.")]
-    registers: Annotated[int, Says("32-bit registers of a thread; 0 where shared memory holds the operand.")]
+    values: Annotated[
+        list[int], Description("How many values: of the atom, of the rest of the first and second dimension.")
+    ]
+    copies: Annotated[int, Description("How many threads hold each element.")]
+    registers: Annotated[int, Description("32-bit registers of a thread; 0 where shared memory holds the operand.")]
     place: Annotated[
         Literal["registers", "shared", "tensor"],
-        Says(
+        Description(
             "shared: a descriptor reads it, and there is one row for every warpgroup. Of a tcgen05.mma there is one for"
             " every CTA, in shared or tensor memory."
         ),
@@ -66,79 +68,85 @@ class TiledMmaFacts:
     """Which thread and value hold which element of A, B and C of a tile."""
 
     threads: int
-    atom: Annotated[str, Says("The instruction as PTX spells it.")]
-    cutlass: Annotated[str, Says("CUTLASS's name of the atom, empty where it has none.")]
-    shape: Annotated[list[int], Says("M, N and K of one TiledMMA.")]
-    tile: Annotated[list[int], Says("M, N and K of the whole tile.")]
+    atom: Annotated[str, Description("The instruction as PTX spells it.")]
+    cutlass: Annotated[str, Description("CUTLASS's name of the atom, empty where it has none.")]
+    shape: Annotated[list[int], Description("M, N and K of one TiledMMA.")]
+    tile: Annotated[list[int], Description("M, N and K of the whole tile.")]
     atom_layout: str
     permutation: str
-    steps: Annotated[list[int], Says("How often each atom's threads repeat it in M, N and K.")]
-    registers: Annotated[int, Says("32-bit registers of a thread for A, B and C of the whole tile.")]
-    idle: Annotated[int, Says("Threads below the last one that hold nothing.")]
-    thread_ids: Annotated[list[int] | None, Says("The thread of each row of the maps, where it is not its number.")] = (
-        sometimes()
-    )
+    steps: Annotated[list[int], Description("How often each atom's threads repeat it in M, N and K.")]
+    registers: Annotated[int, Description("32-bit registers of a thread for A, B and C of the whole tile.")]
+    idle: Annotated[int, Description("Threads below the last one that hold nothing.")]
+    thread_ids: Annotated[
+        list[int] | None, Description("The thread of each row of the maps, where it is not its number.")
+    ] = make_optional_field()
     operands: OperandsOfTile
     notes: list[str]
-    umma: Annotated[UmmaFacts | None, Says("Of a tcgen05.mma: shared and tensor memory, descriptors, every MMA.")] = (
-        sometimes()
-    )
+    umma: Annotated[
+        UmmaFacts | None, Description("Of a tcgen05.mma: shared and tensor memory, descriptors, every MMA.")
+    ] = make_optional_field()
 
 
-def mma_of(given: Mapping[str, Any], field: str = "") -> TiledMMA:
+def parse_mma(given: Mapping[str, Any], field: str = "") -> TiledMMA:
     """The TiledMMA of a request; LayoutError names the wrong field, behind `field.` where that is given."""
     try:
-        keys(given, MMA_FIELDS)
-        tile = asked(given, "tile", None)
+        check_keys(given, MMA_FIELDS)
+        tile = get_given(given, "tile", None)
         if tile is not None and not isinstance(tile, list):
-            raise LayoutError("bad_tile", f"tile is {shown(tile)}.", "A list of three sizes: [M, N, K].", "tile")
-        atom = text(asked(given, "atom", None), "atom")
-        layout = None if given.get("atom_layout") is None else layout_text(given["atom_layout"], "atom_layout")
-        permutation = None if asked(given, "permutation", None) is None else text(given["permutation"], "permutation")
+            raise LayoutError(
+                "bad_tile", f"tile is {shorten_value(tile)}.", "A list of three sizes: [M, N, K].", "tile"
+            )
+        atom = require_text(get_given(given, "atom", None), "atom")
+        layout = None if given.get("atom_layout") is None else parse_layout_text(given["atom_layout"], "atom_layout")
+        permutation = (
+            None if get_given(given, "permutation", None) is None else require_text(given["permutation"], "permutation")
+        )
         if is_umma(atom):
-            return umma_facts.made_of(given, atom, layout, permutation, tile)
-        umma_facts.plain(given)
+            return umma_facts.parse_umma(given, atom, layout, permutation, tile)
+        umma_facts.require_no_umma_fields(given)
         return tiled_mma(atom, layout, permutation, tile)
     except LayoutError as error:
         raise error.at(f"{field}.{error.field}".strip(".") if field else error.field) from None
 
 
-def layout_text(given: object, field: str) -> str:
+def parse_layout_text(given: object, field: str) -> str:
     """CuTe text; a list of sizes is a shape."""
     if isinstance(given, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in given):
         return f"({','.join(map(str, given[:8]))})"
-    return text(given, field)
+    return require_text(given, field)
 
 
-def mma_facts(made: TiledMMA) -> TiledMmaFacts:
+def build_mma(made: TiledMMA) -> TiledMmaFacts:
     """POST /tiles/mma."""
     ids = made.thread_ids.tolist()
     return TiledMmaFacts(
         threads=made.threads,
         atom=made.atom.instruction.ptx,
-        cutlass=umma_code.name(made.umma) if isinstance(made, TiledUmma) else made.atom.cutlass.split(" (")[0],
+        cutlass=umma_code.get_atom_name(made.umma) if isinstance(made, TiledUmma) else made.atom.cutlass.split(" (")[0],
         shape=list(made.shape),
         tile=list(made.tile),
         atom_layout=str(made.atom_layout),
-        permutation=algebra.spelled_tiler(made.permutation),
+        permutation=algebra.format_tiler(made.permutation),
         steps=list(made.steps),
         registers=made.registers,
         idle=made.idle,
         thread_ids=ids if ids != list(range(len(ids))) else None,
-        operands=OperandsOfTile(**{name: _operand(made.operand(name), place_of(made, name)) for name in SIDES}),
-        notes=notes(made),
-        umma=umma_facts.umma_facts(made) if isinstance(made, TiledUmma) else None,
+        operands=OperandsOfTile(
+            **{name: _build_operand(made.operand(name), find_operand_place(made, name)) for name in SIDES}
+        ),
+        notes=list_notes(made),
+        umma=umma_facts.build_umma(made) if isinstance(made, TiledUmma) else None,
     )
 
 
-def place_of(made: TiledMMA, name: str) -> Literal["registers", "shared", "tensor"]:
+def find_operand_place(made: TiledMMA, name: str) -> Literal["registers", "shared", "tensor"]:
     """Where an operand lies."""
     if isinstance(made, TiledUmma):
         return "shared" if name == "b" or (name == "a" and not made.umma.tensor_a) else "tensor"
     return "shared" if made.operand(name).shared else "registers"
 
 
-def _operand(op: TileOperand, place: Literal["registers", "shared", "tensor"]) -> OperandOfTile:
+def _build_operand(op: TileOperand, place: Literal["registers", "shared", "tensor"]) -> OperandOfTile:
     return OperandOfTile(
         rows=op.row_count,
         cols=op.col_count,
@@ -153,9 +161,9 @@ def _operand(op: TileOperand, place: Literal["registers", "shared", "tensor"]) -
     )
 
 
-def _tile_of_atoms(made: TiledMMA) -> list[str]:
+def _list_tile_notes(made: TiledMMA) -> list[str]:
     """What CuTe calls the tile of the TiledMMA, where its layouts close only after a larger one."""
-    closing = closing_size(made)
+    closing = get_closing_size(made)
     if made.shape == closing:
         return []
     why = []
@@ -164,8 +172,8 @@ def _tile_of_atoms(made: TiledMMA) -> list[str]:
     ):
         if period == size:
             continue
-        covers = least_size(tiler)
-        gaps = f"{algebra.spelled_tiler(tiler)} has gaps and covers {letter} after {covers}" if covers > size else ""
+        covers = get_least_size(tiler)
+        gaps = f"{algebra.format_tiler(tiler)} has gaps and covers {letter} after {covers}" if covers > size else ""
         atoms = f"{times} atom{'s' * (times > 1)} of {own} take {own * times} of {letter}" if period > covers else ""
         why.append("; ".join(filter(None, (gaps, atoms))))
     shape, period = (",".join(map(str, sizes)) for sizes in (made.shape, closing))
@@ -176,7 +184,7 @@ def _tile_of_atoms(made: TiledMMA) -> list[str]:
     ]
 
 
-def _spills(made: TiledMMA) -> list[str]:
+def _list_spill_notes(made: TiledMMA) -> list[str]:
     """What a tile needs that no thread has."""
     if made.registers <= MOST_REGISTERS:
         return []
@@ -186,7 +194,7 @@ def _spills(made: TiledMMA) -> list[str]:
     return [f"{head}. C takes {made.c.registers}: keep the A and B of a few K steps at a time, or it spills."]
 
 
-def notes(made: TiledMMA) -> list[str]:
+def list_notes(made: TiledMMA) -> list[str]:
     """What a reader of the maps should know."""
     if isinstance(made, TiledUmma):
         who = (
@@ -209,8 +217,8 @@ def notes(made: TiledMMA) -> list[str]:
             f"The third argument {made.value_layout} is the value layout of older CuTe: the permutation is the atoms'"
             " tile times it. In CuTe of today write Tile<…>."
         )
-    out += _tile_of_atoms(made)
-    out += _spills(made)
+    out += _list_tile_notes(made)
+    out += _list_spill_notes(made)
     if made.idle or made.atom.threads.size < 32:
         out.append(
             f"The atom's {made.atom.threads.size} threads are a quad pair: {made.atom.threads} of the warp."
@@ -225,18 +233,20 @@ class ChainedFacts:
 
     verdict: Annotated[
         Literal["same", "reordered", "in_warp", "across_warps"],
-        Says(
+        Description(
             "same: value for value; reordered: in the same thread in another order; in_warp: lanes of a warp exchange"
             " elements; across_warps: through shared memory."
         ),
     ]
     elements: int
-    stay: Annotated[int, Says("Elements that are already in the thread that needs them.")]
-    in_warp: Annotated[int, Says("Elements that are already in the warp that needs them.")]
-    order: Annotated[list[int] | None, Says("[value of A]: the value of C that becomes it, the same for all threads.")]
+    stay: Annotated[int, Description("Elements that are already in the thread that needs them.")]
+    in_warp: Annotated[int, Description("Elements that are already in the warp that needs them.")]
+    order: Annotated[
+        list[int] | None, Description("[value of A]: the value of C that becomes it, the same for all threads.")
+    ]
     k_order: Annotated[
         list[int] | None,
-        Says(
+        Description(
             "[k]: the column of C that may take the place of column k of A, so that nothing leaves its thread; the rows"
             " of B follow."
         ),
@@ -244,20 +254,20 @@ class ChainedFacts:
     message: str
 
 
-def chain_facts(given: Json) -> ChainedFacts:
+def build_chain(given: Json) -> ChainedFacts:
     """POST /tiles/mma/chain."""
-    keys(given, ("first", "second"))
+    check_keys(given, ("first", "second"))
     hint = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
-    first, second = (mma_of(table(given.get(name), name, hint), name) for name in ("first", "second"))
-    found = chained(first, second)
+    first, second = (parse_mma(require_object(given.get(name), name, hint), name) for name in ("first", "second"))
+    found = chain_mmas(first, second)
     return ChainedFacts(
-        verdict=_verdict(found),  # type: ignore[arg-type]  # one of the words
+        verdict=_find_verdict(found),  # type: ignore[arg-type]  # one of the words
         elements=found.elements,
         stay=found.stay,
         in_warp=found.in_warp,
         order=list(found.order) if found.order is not None else None,
         k_order=list(found.k_order) if found.k_order is not None else None,
-        message=_SAID[_verdict(found)] + _REORDER * (found.k_order is not None),
+        message=_SAID[_find_verdict(found)] + _REORDER * (found.k_order is not None),
     )
 
 
@@ -272,7 +282,7 @@ _SAID = {
 _REORDER = " Reordered along K, every element stays in its thread: the rows of B follow the same order."
 
 
-def _verdict(found: Chained) -> str:
+def _find_verdict(found: MmaChain) -> str:
     if found.same_thread:
         return "same" if found.identity else "reordered"
     return "in_warp" if found.in_warp == found.elements else "across_warps"

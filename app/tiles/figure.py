@@ -9,16 +9,16 @@ import numpy as np
 
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
-from lanescope.app.kit.encode import dumps
-from lanescope.app.kit.maps import paper
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import Drawing
+from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.tiles import bench, draw, facts, forms, state, umma_figure
 from lanescope.app.tiles.state import BenchState
 from lanescope.errors import LayoutError
 from lanescope.render import window
 from lanescope.render.palette import Palette
-from lanescope.render.view import GAP, LEFT, TOP, Panel
+from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 from lanescope.tiles import shades
 from lanescope.tiles.mma import TiledMMA, TileOperand
 from lanescope.tiles.umma import TiledUmma, is_umma
@@ -33,20 +33,20 @@ OPTIONS = {
     "m": "one repeat in M: 0",
     "n": "one repeat in N: 0",
     "view": "a window: m:0-32,n:0-32,k:0-16",
-    **paper.STYLE,
+    **drawing.STYLE,
 }
 
 
-def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Made:
+def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
     """The picture, table or text of a TiledMMA that a query names; LayoutError for the first option that does not
     fit.
     """
-    asked = forms.given(query, forms.MMA)
+    asked = forms.parse_fields(query, forms.MMA)
     if is_umma(asked["atom"]):
-        return umma_figure.made(form, query, draw_)
-    diagrams.known(form, query, OPTIONS, tuple(forms.MMA))
-    found = facts.mma_of(forms.mma_body(asked))
-    chosen, notices = state.read(found, bench.base(asked), query)
+        return umma_figure.render_umma(form, query, draw_)
+    diagrams.check_picture_options(form, query, OPTIONS, tuple(forms.MMA))
+    found = facts.parse_mma(forms.build_mma_body(asked))
+    chosen, notices = state.parse_state(found, bench.make_base_state(asked), query)
     if notices:
         raise LayoutError(
             "bad_option",
@@ -55,23 +55,25 @@ def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Mad
             notices[0].split(" ")[0],
         )
     if form == "json":
-        return dumps(facts.mma_facts(found)), FORMS[form]
+        return encode_json(facts.build_mma(found)), FORMS[form]
     ops = [found.operand(query["operand"])] if query.get("operand") else [found.a, found.b, found.c]
     if form == "csv":
-        return _csv(found, ops, chosen).encode(), FORMS[form]
+        return _format_csv(found, ops, chosen).encode(), FORMS[form]
     if form in ("txt", "md"):
-        return _text(form, found, ops, chosen).encode(), FORMS[form]
-    drawing = picture(found, ops, chosen, diagrams.theme(query), query.get("title", ""), query.get("legend") == "1")
-    return diagrams.drawn(form, drawing, query, draw_)
+        return _format_text(form, found, ops, chosen).encode(), FORMS[form]
+    drawing = draw_tiled_mma(
+        found, ops, chosen, diagrams.get_palette(query), query.get("title", ""), query.get("legend") == "1"
+    )
+    return diagrams.render_svg(form, drawing, query, draw_)
 
 
-def _spans(found: TiledMMA, op: TileOperand, chosen: BenchState) -> tuple[range, range]:
-    shown = window.parts(chosen.view, state.extents(found))
+def _find_spans(found: TiledMMA, op: TileOperand, chosen: BenchState) -> tuple[range, range]:
+    shown = window.parse_ranges(chosen.view, state.get_extents(found))
     first, last = (range(floor(shown[dim][0]), ceil(shown[dim][1])) for dim in state.DIMS[op.name])
     return first, last
 
 
-def picture(
+def draw_tiled_mma(
     found: TiledMMA,
     ops: list[TileOperand],
     chosen: BenchState,
@@ -80,18 +82,18 @@ def picture(
     legend: bool = False,
 ) -> str:
     """The SVG of A, B and C as in a product, or of one of them; theme None takes the page's colours."""
-    spans = {op.name: _spans(found, op, chosen) for op in ops}
+    spans = {op.name: _find_spans(found, op, chosen) for op in ops}
     total = sum(len(rows) * len(cols) for rows, cols in spans.values())
-    labelled = chosen.label != "none" and total <= paper.MOST_LABELS
-    width, height = paper.cell(
+    labelled = chosen.label != "none" and total <= drawing.MOST_LABELS
+    width, height = drawing.compute_cell_size(
         labelled, sum(len(cols) for name, (_, cols) in spans.items() if name != "b" or len(spans) == 1)
     )
-    above = paper.ABOVE if title else 0.0
+    above = drawing.ABOVE if title else 0.0
     right = LEFT + (len(spans["a"][1]) * width + GAP + LEFT if len(spans) > 1 else 0)
     below = above + TOP + (len(spans["b"][0]) * height + GAP + TOP if len(spans) > 1 else 0)
     place = {"a": (LEFT, below), "b": (right, above + TOP), "c": (right, below)}
     panels = tuple(
-        _panel(
+        _build_panel(
             found,
             op,
             chosen=chosen,
@@ -103,23 +105,25 @@ def picture(
         for op in ops
     )
     said = f"{found.atom.instruction.ptx}, atoms {found.atom_layout}, tile {'×'.join(map(str, found.tile))}"
-    told = [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in bench.legend(found, chosen)]
-    return paper.drawing(panels, theme, title=title, said=said, legend=told if legend else [], labelled=labelled)
+    told = [
+        (text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in bench.build_legend(found, chosen)
+    ]
+    return drawing.draw_panels(panels, theme, title=title, said=said, legend=told if legend else [], labelled=labelled)
 
 
-def inline(query: Mapping[str, str]) -> str:
+def draw_inline(query: Mapping[str, str]) -> str:
     """The picture of a page's address in a page's colours, for the guide; LayoutError where it is none."""
-    asked = forms.given(query, forms.MMA)
-    found = facts.mma_of(forms.mma_body(forms.with_umma(query)))
+    asked = forms.parse_fields(query, forms.MMA)
+    found = facts.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     if isinstance(found, TiledUmma):
-        return umma_figure.picture(found, None)
-    chosen, notices = state.read(found, bench.base(asked), query)
+        return umma_figure.draw_umma(found, None)
+    chosen, notices = state.parse_state(found, bench.make_base_state(asked), query)
     if notices:
         raise LayoutError("bad_option", notices[0], "The page /tiles/mma offers what is legal.", "figure")
-    return picture(found, [found.a, found.b, found.c], chosen, None, legend=query.get("legend") == "1")
+    return draw_tiled_mma(found, [found.a, found.b, found.c], chosen, None, legend=query.get("legend") == "1")
 
 
-def _panel(
+def _build_panel(
     found: TiledMMA,
     op: TileOperand,
     *,
@@ -128,18 +132,18 @@ def _panel(
     place: tuple[float, float],
     cell: tuple[float, float],
     labelled: bool,
-) -> Panel:
+) -> FigurePanel:
     """An operand's window; elements of other steps than the chosen one have no colour."""
-    drawn, held = draw.panel(found, op, chosen, chosen.threads(found))
+    drawn, held = draw.build_panel(found, op, chosen, chosen.find_threads(found))
     category = drawn.category
-    away = draw.elsewhere(found, op, held, chosen)
+    away = draw.mask_other_steps(found, op, held, chosen)
     if category is not None and away is not None:
         category = np.where(away, -1, category).astype(np.int32)
-    texts = draw.texts(found, op, held, chosen.label, *spans) if labelled else None
+    texts = draw.format_cells(found, op, held, chosen.label, *spans) if labelled else None
     if texts:
         texts = [row or [""] * op.col_count for row in texts]
     rows, cols = spans
-    return Panel(
+    return FigurePanel(
         op.name,
         drawn.title,
         len(rows),
@@ -155,12 +159,12 @@ def _panel(
     )
 
 
-def _csv(found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
+def _format_csv(found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
     """Every value of every thread that is shown: one a line."""
-    shown = chosen.threads(found)
+    shown = chosen.find_threads(found)
     lines = ["operand,thread,warp,lane,value,register,row,col"]
     for op in ops:
-        number = [""] * op.values if op.shared else [str(n) for n in shades.registers(found, op)]
+        number = [""] * op.values if op.shared else [str(n) for n in shades.map_registers(found, op)]
         rows, cols = op.rows.tolist(), op.cols.tolist()
         for at, thread in enumerate(op.thread_ids.tolist()):
             if shown is not None and thread not in shown:
@@ -173,12 +177,14 @@ def _csv(found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _text(form: str, found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
+def _format_text(form: str, found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
     """Each matrix with its row and column numbers."""
     parts = []
     for op in ops:
-        rows, cols = _spans(found, op, chosen)
-        paper.fits_text(f"Operand {op.name.upper()}", rows, cols, "Give a window, e.g. view=m:0-32,n:0-32,k:0-16.")
-        body = draw.texts(found, op, draw.cells(op), chosen.label, rows, cols)
-        parts.append(paper.matrix_text(form, f"{op.name.upper()} {op.row_count}×{op.col_count}", body, rows, cols))
+        rows, cols = _find_spans(found, op, chosen)
+        drawing.check_text_size(
+            f"Operand {op.name.upper()}", rows, cols, "Give a window, e.g. view=m:0-32,n:0-32,k:0-16."
+        )
+        body = draw.format_cells(found, op, draw.list_first_holders(op), chosen.label, rows, cols)
+        parts.append(drawing.format_matrix(form, f"{op.name.upper()} {op.row_count}×{op.col_count}", body, rows, cols))
     return "\n".join(parts)

@@ -32,37 +32,37 @@ MMA = {
 UMMA = dict.fromkeys(umma_facts.UMMA, "")  # beside MMA's, of a tcgen05.mma
 
 
-def given(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+def parse_fields(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     """The form's fields: what the address says, else the page's example; an address that names an atom says all."""
-    usual = defaults(query, names)
+    usual = get_defaults(query, names)
     return {name: query.get(name, usual[name]).strip() for name in names}
 
 
-def defaults(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+def get_defaults(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     """What stands where the address says nothing: the example's fields, or nothing beside an atom that it names."""
     first = next(iter(names))
     return dict(names) if not query.get(first) else {name: names[name] if name == first else "" for name in names}
 
 
-def mma_body(asked: Mapping[str, str]) -> Json:
+def build_mma_body(asked: Mapping[str, str]) -> Json:
     """The body of POST /tiles/mma."""
     body: Json = {name: asked[name] for name in ("atom", "atom_layout", "permutation") if asked[name]}
     if asked["tile"]:
-        body["tile"] = sizes(asked["tile"])
+        body["tile"] = parse_sizes(asked["tile"])
     return body | {name: asked[name] for name in UMMA if asked.get(name)}
 
 
-def with_umma(query: Mapping[str, str]) -> dict[str, str]:
+def add_umma_fields(query: Mapping[str, str]) -> dict[str, str]:
     """The fields of a TiledMMA's form, and those of an UMMA that the address says."""
-    return given(query, MMA) | {name: query[name].strip() for name in UMMA if query.get(name)}
+    return parse_fields(query, MMA) | {name: query[name].strip() for name in UMMA if query.get(name)}
 
 
-def sizes(text: str) -> list[str]:
+def parse_sizes(text: str) -> list[str]:
     """64x64x32, 64 × 64 × 32, (64, 64, 32): the parts, whole numbers or not."""
     return [part.removeprefix("_") for part in re.split(r"\s*[x×*,;]\s*|\s+", text.strip(" ()[]")) if part]
 
 
-def at(error: LayoutError | None, names: Mapping[str, str]) -> str:
+def find_form_field(error: LayoutError | None, names: Mapping[str, str]) -> str:
     """The field of a form that an error stands beside; "" where it is of none."""
     path = error.field.split("[")[0] if error else ""
     return next((name for name in (FIELDS.get(path, ""), path, path.rpartition(".")[2]) if name in names), "")

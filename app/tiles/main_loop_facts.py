@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from lanescope.app.kit.fact import Json, Says, fact, sometimes
-from lanescope.app.tiles.facts import mma_of
-from lanescope.app.tiles.tiled_copy_facts import copy_of
-from lanescope.cute.text import read_layout
+from lanescope.app.kit.fact import Description, Json, fact, make_optional_field
+from lanescope.app.tiles.facts import parse_mma
+from lanescope.app.tiles.tiled_copy_facts import parse_tiled_copy
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
-from lanescope.reading import asked, choice, keys, number, table, text
+from lanescope.inputs import check_keys, get_given, parse_choice, parse_integer, require_object, require_text
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import Storage, storage
-from lanescope.tiles.loop import Feed, Step, feed
+from lanescope.tiles.loop import LoadStep, LoopFeed, feed
 from lanescope.tiles.memory import WIDEST_BITS
 from lanescope.tiles.mma import TiledMMA
 
@@ -29,9 +29,11 @@ class WrongElement:
 
     thread: int
     value: int
-    row: Annotated[int, Says("m of A, n of B.")]
+    row: Annotated[int, Description("m of A, n of B.")]
     k: int
-    reads: Annotated[list[int] | None, Says("Row and k of what it gets; null for bytes that nothing was stored to.")]
+    reads: Annotated[
+        list[int] | None, Description("Row and k of what it gets; null for bytes that nothing was stored to.")
+    ]
 
 
 @fact
@@ -40,7 +42,7 @@ class LoopStep:
 
     warp: int
     step: int
-    loads: Annotated[int, Says("Accesses of the warp.")]
+    loads: Annotated[int, Description("Accesses of the warp.")]
     wavefronts: int
     ideal: int
     wrong: int
@@ -54,7 +56,7 @@ class LoopStage:
     operand: Literal["a", "b"]
     stage: Literal["global", "store", "load"]
     access: str
-    units: Annotated[Literal["sectors", "wavefronts"], Says("What is counted.")]
+    units: Annotated[Literal["sectors", "wavefronts"], Description("What is counted.")]
     count: int
     ideal: int
     note: str
@@ -65,12 +67,14 @@ class LoopOperand:
     """Whether an operand arrives, and in which steps it does not."""
 
     verdict: Literal["match", "mismatch"]
-    place: Annotated[Literal["registers", "shared"], Says("shared: a descriptor reads it, and there is no load.")]
+    place: Annotated[
+        Literal["registers", "shared"], Description("shared: a descriptor reads it, and there is no load.")
+    ]
     wrong: int
-    uncovered: Annotated[int, Says("Elements of the tile that the store does not write.")]
-    overlaps: Annotated[int, Says("Elements that lie where another one lies.")]
-    fault: Annotated[str, Says("Why the load is not executed; empty where it is.")]
-    swizzle: Annotated[str | None, Says("The smallest swizzle of byte addresses that frees store and load.")]
+    uncovered: Annotated[int, Description("Elements of the tile that the store does not write.")]
+    overlaps: Annotated[int, Description("Elements that lie where another one lies.")]
+    fault: Annotated[str, Description("Why the load is not executed; empty where it is.")]
+    swizzle: Annotated[str | None, Description("The smallest swizzle of byte addresses that frees store and load.")]
     steps: list[LoopStep]
 
 
@@ -90,11 +94,11 @@ class WholeLoop:
     """The main loop over all of K: its tiles one after another, each as the first."""
 
     k: int
-    tiles: Annotated[int, Says("Iterations of the main loop.")]
+    tiles: Annotated[int, Description("Iterations of the main loop.")]
     stages: list[WholeStage]
     wavefronts: int
     ideal: int
-    mma: Annotated[int, Says("Instructions of one warp (or warpgroup).")]
+    mma: Annotated[int, Description("Instructions of one warp (or warpgroup).")]
 
 
 @fact
@@ -104,12 +108,12 @@ class LoopFacts:
     verdict: Literal["match", "mismatch"]
     k_steps: int
     stages: list[LoopStage]
-    wavefronts: Annotated[int, Says("Of shared memory: every store and load of the tile.")]
+    wavefronts: Annotated[int, Description("Of shared memory: every store and load of the tile.")]
     ideal: int
-    mma: Annotated[int, Says("Instructions of one warp (or warpgroup) for the tile.")]
-    a: LoopOperand | None = sometimes()
-    b: LoopOperand | None = sometimes()
-    whole: Annotated[WholeLoop | None, Says("With k.")] = sometimes()
+    mma: Annotated[int, Description("Instructions of one warp (or warpgroup) for the tile.")]
+    a: LoopOperand | None = make_optional_field()
+    b: LoopOperand | None = make_optional_field()
+    whole: Annotated[WholeLoop | None, Description("With k.")] = make_optional_field()
     notes: list[str]
 
 
@@ -120,8 +124,8 @@ class LoopAccess:
     operand: Literal["a", "b"]
     stage: Literal["store", "load"]
     access: str
-    warp: Annotated[int | None, Says("null for all: the stores.")]
-    step: Annotated[int | None, Says("K iteration; null for all.")]
+    warp: Annotated[int | None, Description("null for all: the stores.")]
+    step: Annotated[int | None, Description("K iteration; null for all.")]
     accesses: int
     wavefronts: int
     ideal: int
@@ -133,18 +137,19 @@ class LoopBanks:
 
     wavefronts: int
     ideal: int
-    free: Annotated[bool, Says("No bank conflict anywhere.")]
+    free: Annotated[bool, Description("No bank conflict anywhere.")]
     accesses: list[LoopAccess]
     swizzle: Annotated[
-        dict[str, str | None], Says("a, b: the smallest swizzle of byte addresses that frees store and load; or null.")
+        dict[str, str | None],
+        Description("a, b: the smallest swizzle of byte addresses that frees store and load; or null."),
     ]
-    faults: Annotated[list[str], Says("Accesses that are not executed at all.")]
+    faults: Annotated[list[str], Description("Accesses that are not executed at all.")]
 
 
-def loop_banks(given: Json) -> LoopBanks:
+def build_loop_banks(given: Json) -> LoopBanks:
     """POST /banks of a whole main loop."""
-    _, feeds = _asked(given)
-    rows = [row for found in feeds.values() for row in _accesses(found)]
+    _, feeds = _parse_request(given)
+    rows = [row for found in feeds.values() for row in _list_accesses(found)]
     paid, least = sum(row.wavefronts for row in rows), sum(row.ideal for row in rows)
     faults = [f"{name}: {found.fault}" for name, found in feeds.items() if found.fault]
     return LoopBanks(
@@ -152,12 +157,12 @@ def loop_banks(given: Json) -> LoopBanks:
         ideal=least,
         free=paid == least and not faults,
         accesses=rows,
-        swizzle={name: _swizzle(found) for name, found in feeds.items()},
+        swizzle={name: _format_swizzle(found) for name, found in feeds.items()},
         faults=faults,
     )
 
 
-def _accesses(found: Feed) -> list[LoopAccess]:
+def _list_accesses(found: LoopFeed) -> list[LoopAccess]:
     out = []
     if store := found.store:
         out.append(
@@ -187,21 +192,21 @@ def _accesses(found: Feed) -> list[LoopAccess]:
     ]
 
 
-def _asked(given: Json) -> tuple[TiledMMA, dict[str, Feed]]:
+def _parse_request(given: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
     """The TiledMMA of a request, and the way of each operand that it names."""
-    keys(given, FIELDS)
+    check_keys(given, FIELDS)
     hint = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
-    mma = mma_of(table(given.get("tiled_mma"), "tiled_mma", hint), "tiled_mma")
+    mma = parse_mma(require_object(given.get("tiled_mma"), "tiled_mma", hint), "tiled_mma")
     sides = {name: given[name] for name in ("a", "b") if given.get(name) is not None}
     if not sides:
         raise LayoutError("bad_operand", "Neither a nor b is given.", "Say how one of them is stored and loaded.", "a")
     feeds = {}
     for name, side in sides.items():
         try:
-            feeds[name] = _feed(mma, name, table(side, name, "{'storage': …, 'load': …}."))
+            feeds[name] = _parse_feed(mma, name, require_object(side, name, "{'storage': …, 'load': …}."))
         except LayoutError as error:
             raise error.at(f"{name}.{error.field}".strip(".")) from None
-    if asked(given, "k", None) is not None and number(given["k"], "k", 1, MOST_K) % mma.tile[2]:
+    if get_given(given, "k", None) is not None and parse_integer(given["k"], "k", 1, MOST_K) % mma.tile[2]:
         raise LayoutError(
             "bad_tile",
             f"k = {given['k']} is not a multiple of the tile's K = {mma.tile[2]}.",
@@ -211,11 +216,11 @@ def _asked(given: Json) -> tuple[TiledMMA, dict[str, Feed]]:
     return mma, feeds
 
 
-def loop_facts(given: Json) -> LoopFacts:
+def build_loop(given: Json) -> LoopFacts:
     """POST /tiles/loop."""
-    mma, feeds = _asked(given)
+    mma, feeds = _parse_request(given)
     m, n, k = mma.steps
-    stages = [stage for found in feeds.values() for stage in _stages(found)]
+    stages = [stage for found in feeds.values() for stage in _list_stages(found)]
     paid = [stage for stage in stages if stage.units == "wavefronts"]
     return LoopFacts(
         verdict="match" if all(found.good for found in feeds.values()) else "mismatch",
@@ -224,16 +229,16 @@ def loop_facts(given: Json) -> LoopFacts:
         wavefronts=sum(stage.count for stage in paid),
         ideal=sum(stage.ideal for stage in paid),
         mma=m * n * k,
-        a=_operand(feeds["a"]) if "a" in feeds else None,
-        b=_operand(feeds["b"]) if "b" in feeds else None,
-        whole=None if asked(given, "k", None) is None else _whole(given["k"], mma, stages),
-        notes=_notes(mma, feeds),
+        a=_build_operand(feeds["a"]) if "a" in feeds else None,
+        b=_build_operand(feeds["b"]) if "b" in feeds else None,
+        whole=None if get_given(given, "k", None) is None else _build_whole_loop(given["k"], mma, stages),
+        notes=_list_notes(mma, feeds),
     )
 
 
-def _whole(given: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
+def _build_whole_loop(given: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
     """The stages times the tiles that K has."""
-    whole, each = number(given, "k", 1, MOST_K), mma.tile[2]
+    whole, each = parse_integer(given, "k", 1, MOST_K), mma.tile[2]
     tiles, (m, n, k) = whole // each, mma.steps
     rows = [
         WholeStage(
@@ -252,36 +257,42 @@ def _whole(given: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
     )
 
 
-def _feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> Feed:
-    keys(side, SIDE_FIELDS)
+def _parse_feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> LoopFeed:
+    check_keys(side, SIDE_FIELDS)
     op = mma.operand(name)
     size = [op.row_count, op.col_count] if name == "a" else [op.col_count, op.row_count]
     store = None
     if side.get("store") is not None:
-        body = table(side["store"], "store", COPY_HINT)
+        body = require_object(side["store"], "store", COPY_HINT)
         try:
             for field in ("bits", "element_bits"):  # a form may leave them blank, a body may not
                 if body.get(field) is not None:
-                    number(body[field], field, 1, 128)
-            store = copy_of({"element_bits": op.element_bits, **body, "tile": size})
+                    parse_integer(body[field], field, 1, 128)
+            store = parse_tiled_copy({"element_bits": op.element_bits, **body, "tile": size})
         except LayoutError as error:
             raise error.at(f"store.{error.field}".strip(".")) from None
-    where = _storage(side, "storage", op.element_bits)
+    where = _parse_storage(side, "storage", op.element_bits)
     if where is None:
         raise LayoutError("bad_storage", "storage is missing.", STORAGE_HINT, "storage")
-    across = None if asked(side, "global", None) is None else read_layout(text(side["global"], "global"), "global")
-    load = text(asked(side, "load", "ldmatrix.m8n8.x4.shared.b16"), "load")
-    return feed(mma, name, where, load, store=store, layout=across, read=_storage(side, "loaded_from", op.element_bits))
+    across = (
+        None
+        if get_given(side, "global", None) is None
+        else parse_cute_layout(require_text(side["global"], "global"), "global")
+    )
+    load = require_text(get_given(side, "load", "ldmatrix.m8n8.x4.shared.b16"), "load")
+    return feed(
+        mma, name, where, load, store=store, layout=across, read=_parse_storage(side, "loaded_from", op.element_bits)
+    )
 
 
-def _storage(side: Mapping[str, Any], name: str, bits: int) -> Storage | None:
+def _parse_storage(side: Mapping[str, Any], name: str, bits: int) -> Storage | None:
     if side.get(name) is None:
         return None
-    major = choice(asked(side, "major", "K"), "major", ("K", "MN"), "bad_major")
-    return storage(table(side[name], name, STORAGE_HINT, "bad_storage"), bits, major)
+    major = parse_choice(get_given(side, "major", "K"), "major", ("K", "MN"), "bad_major")
+    return storage(require_object(side[name], name, STORAGE_HINT, "bad_storage"), bits, major)
 
 
-def _stages(found: Feed) -> list[LoopStage]:
+def _list_stages(found: LoopFeed) -> list[LoopStage]:
     out: list[tuple[Literal["global", "store", "load"], str, Literal["sectors", "wavefronts"], int, int, str]] = []
     if across := found.sectors:
         why = across.why if across.vector_bits < WIDEST_BITS else ""
@@ -297,7 +308,7 @@ def _stages(found: Feed) -> list[LoopStage]:
     ]
 
 
-def _operand(found: Feed) -> LoopOperand:
+def _build_operand(found: LoopFeed) -> LoopOperand:
     return LoopOperand(
         verdict="match" if found.good else "mismatch",
         place="registers" if found.load else "shared",
@@ -305,17 +316,17 @@ def _operand(found: Feed) -> LoopOperand:
         uncovered=found.uncovered,
         overlaps=found.overlaps,
         fault=found.fault,
-        swizzle=_swizzle(found),
-        steps=[_step(step) for step in found.steps],
+        swizzle=_format_swizzle(found),
+        steps=[_build_step(step) for step in found.steps],
     )
 
 
-def _swizzle(found: Feed) -> str | None:
+def _format_swizzle(found: LoopFeed) -> str | None:
     solution = found.solution
     return str(solution.swizzle) if solution and solution.free else None
 
 
-def _step(step: Step) -> LoopStep:
+def _build_step(step: LoadStep) -> LoopStep:
     first = step.first
     wrong = None
     if first:
@@ -337,7 +348,7 @@ def _step(step: Step) -> LoopStep:
     )
 
 
-def _notes(mma: TiledMMA, feeds: Mapping[str, Feed]) -> list[str]:
+def _list_notes(mma: TiledMMA, feeds: Mapping[str, LoopFeed]) -> list[str]:
     shared = [name.upper() for name, found in feeds.items() if found.load is None]
     out = []
     if shared:
@@ -350,7 +361,7 @@ def _notes(mma: TiledMMA, feeds: Mapping[str, Feed]) -> list[str]:
     return out
 
 
-def lines(found: LoopFacts) -> list[str]:
+def format_loop(found: LoopFacts) -> list[str]:
     """The answer as a terminal shows it."""
     out = [f"{found.verdict}: {found.wavefronts} wavefronts of shared memory, {found.ideal} ideal, {found.mma} mma"]
     out += [
@@ -380,7 +391,7 @@ def lines(found: LoopFacts) -> list[str]:
     return out + [f"  {note}" for note in found.notes]
 
 
-def bank_lines(found: LoopBanks) -> list[str]:
+def format_banks(found: LoopBanks) -> list[str]:
     """What the accesses pay as a terminal shows it: a line for each that pays alike."""
     out = [f"{found.wavefronts} wavefronts, {found.ideal} without conflicts"]
     seen: dict[tuple[str, str, str, int, int, int], list[LoopAccess]] = {}

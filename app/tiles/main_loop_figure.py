@@ -9,61 +9,64 @@ import numpy as np
 
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
-from lanescope.app.kit.encode import dumps
-from lanescope.app.kit.maps import paper
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import Drawing
+from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.tiles import main_loop_facts, main_loop_page
 from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand, LoopStep
 from lanescope.render.palette import RIGHT, WRONG, Palette
-from lanescope.render.view import GAP, LEFT, TOP, Panel
+from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 
-OPTIONS = {name: says for name, says in paper.STYLE.items() if name != "legend"}
+OPTIONS = {name: says for name, says in drawing.STYLE.items() if name != "legend"}
 WIDE, HIGH, LINE = 112.0, 22.0, 18.0  # of a cell; of a line of text
 HEAD = ("operand", "stage", "access", "count", "units", "ideal")
 TITLE = "wavefronts of each warp’s loads in each K iteration"
 
 
-def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Made:
+def render_loop(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
     """The picture, tables or facts of a main loop that a query names; LayoutError for the first option that does not
     fit.
     """
-    diagrams.known(form, query, OPTIONS, tuple(main_loop_page.FIELDS))
-    found = main_loop_facts.loop_facts(main_loop_page.body(main_loop_page.asked_of(query)))
+    diagrams.check_picture_options(form, query, OPTIONS, tuple(main_loop_page.FIELDS))
+    found = main_loop_facts.build_loop(main_loop_page.build_body(main_loop_page.parse_form(query)))
     if form == "json":
-        return dumps(found), FORMS[form]
+        return encode_json(found), FORMS[form]
     if form == "csv":
-        return _csv(found).encode(), FORMS[form]
+        return _format_csv(found).encode(), FORMS[form]
     if form in ("txt", "md"):
-        return "\n".join(_text(form, found)).encode(), FORMS[form]
-    return diagrams.drawn(form, picture(found, diagrams.theme(query), query.get("title", "")), query, draw_)
+        return "\n".join(_format_text(form, found)).encode(), FORMS[form]
+    return diagrams.render_svg(
+        form, draw_loop(found, diagrams.get_palette(query), query.get("title", "")), query, draw_
+    )
 
 
-def inline(query: Mapping[str, str]) -> str:
+def draw_inline(query: Mapping[str, str]) -> str:
     """The picture of a page's address in a page's colours, for the guide."""
-    return picture(main_loop_facts.loop_facts(main_loop_page.body(main_loop_page.asked_of(query))), None)
+    return draw_loop(main_loop_facts.build_loop(main_loop_page.build_body(main_loop_page.parse_form(query))), None)
 
 
-def picture(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
+def draw_loop(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
     """The SVG: a line a stage, then for each operand that is loaded a row a warp, a column a K iteration."""
-    y = paper.ABOVE if title else 0.0
-    lines = [_stage_line(one) for one in found.stages]
+    y = drawing.ABOVE if title else 0.0
+    lines = [_format_stage(one) for one in found.stages]
     lines.append(("ok", f"A × B: registers → {found.mma} mma, {found.k_steps} K iteration{'s' * (found.k_steps > 1)}"))
     extra = []
     for mark, text in lines:
         y += LINE
         sign = {"ok": "✓", "bad": "✗"}[mark]
         extra.append(
-            f'<text x="8" y="{y:.1f}" font-size="12" fill="{paper.ink(theme)}"><tspan fill="{paper.ink(theme, mark)}">'
+            f'<text x="8" y="{y:.1f}" font-size="12" fill="{drawing.get_colour(theme)}"><tspan'
+            f' fill="{drawing.get_colour(theme, mark)}">'
             f"{sign}</tspan> {escape(text, quote=False)}</text>"
         )
     panels, x = [], LEFT + 12
-    for name, one in _operands(found):
-        panels.append(_panel(name, main_loop_page.table(one), (x, y + TOP + 10)))
+    for name, one in _list_operands(found):
+        panels.append(_build_panel(name, main_loop_page.build_step_table(one), (x, y + TOP + 10)))
         x += max(panels[-1].width, 6.9 * len(panels[-1].title)) + GAP + LEFT
-    said = f"Main loop: {main_loop_page.said(found)}"
+    said = f"Main loop: {main_loop_page.format_cost(found)}"
     wide = max(len(text) for _, text in lines) * 7.4 + 24
-    return paper.drawing(
+    return drawing.draw_panels(
         tuple(panels),
         theme,
         title=title,
@@ -75,20 +78,20 @@ def picture(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
     )
 
 
-def _operands(found: LoopFacts) -> list[tuple[str, LoopOperand]]:
+def _list_operands(found: LoopFacts) -> list[tuple[str, LoopOperand]]:
     return [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one and one.steps]
 
 
-def _stage_line(one: main_loop_facts.LoopStage) -> tuple[str, str]:
+def _format_stage(one: main_loop_facts.LoopStage) -> tuple[str, str]:
     text = f"{one.operand.upper()} {main_loop_page.STAGES[one.stage]}, {one.access}: {one.count} {one.units}, "
     text += "no more than needed" if one.count == one.ideal else f"{one.ideal} needed"
     return "ok" if one.count == one.ideal else "bad", text
 
 
-def _panel(name: str, rows: Sequence[Sequence[LoopStep]], place: tuple[float, float]) -> Panel:
-    status = np.array([[WRONG if _bad(step) else RIGHT for step in row] for row in rows], dtype=np.int32)
-    texts = [[_cell(step) for step in row] for row in rows]
-    return Panel(
+def _build_panel(name: str, rows: Sequence[Sequence[LoopStep]], place: tuple[float, float]) -> FigurePanel:
+    status = np.array([[WRONG if _is_bad(step) else RIGHT for step in row] for row in rows], dtype=np.int32)
+    texts = [[_format_cell(step) for step in row] for row in rows]
+    return FigurePanel(
         name.lower(),
         f"{name}: {TITLE}",
         len(rows),
@@ -103,26 +106,26 @@ def _panel(name: str, rows: Sequence[Sequence[LoopStep]], place: tuple[float, fl
     )
 
 
-def _bad(step: LoopStep) -> bool:
+def _is_bad(step: LoopStep) -> bool:
     return bool(step.wrong) or step.wavefronts > step.ideal
 
 
-def _cell(step: LoopStep) -> str:
+def _format_cell(step: LoopStep) -> str:
     """16; 128, 16 needed; 12 wrong."""
     if step.wrong:
         return f"{step.wrong} wrong"
     return str(step.wavefronts) if step.wavefronts == step.ideal else f"{step.wavefronts}, {step.ideal} needed"
 
 
-def _csv(found: LoopFacts) -> str:
+def _format_csv(found: LoopFacts) -> str:
     """What every warp pays in every K iteration: one a line."""
     lines = ["operand,warp,k_iteration,loads,wavefronts,ideal,wrong"]
-    for name, one in _operands(found):
+    for name, one in _list_operands(found):
         lines += [f"{name.lower()},{s.warp},{s.step},{s.loads},{s.wavefronts},{s.ideal},{s.wrong}" for s in one.steps]
     return "\n".join(lines) + "\n"
 
 
-def _text(form: str, found: LoopFacts) -> list[str]:
+def _format_text(form: str, found: LoopFacts) -> list[str]:
     rows = [[getattr(one, name) for name in HEAD] for one in found.stages]
     table = [[str(cell).upper() if n == 0 else str(cell) for n, cell in enumerate(row)] for row in rows]
     if form == "md":
@@ -132,7 +135,7 @@ def _text(form: str, found: LoopFacts) -> list[str]:
         each = [list(HEAD), *table]
         lines = [" ".join(cell.ljust(n) for cell, n in zip(row, wide, strict=True)).rstrip() for row in each]
     out = ["\n".join(lines) + "\n"]
-    for name, one in _operands(found):
-        body = [[_cell(step) for step in row] for row in main_loop_page.table(one)]
-        out.append(paper.matrix_text(form, f"{name}: {TITLE}", body, range(len(body)), range(len(body[0]))))
+    for name, one in _list_operands(found):
+        body = [[_format_cell(step) for step in row] for row in main_loop_page.build_step_table(one)]
+        out.append(drawing.format_matrix(form, f"{name}: {TITLE}", body, range(len(body)), range(len(body[0]))))
     return out

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from lanescope.app.kit.fact import Json
-from lanescope.app.kit.maps import paper
-from lanescope.app.kit.rows import named
+from lanescope.app.kit.maps import drawing
+from lanescope.app.kit.rows import format_short_name
 from lanescope.app.tiles import facts, forms, main_loop_facts, tiled_copy_facts, tiled_copy_figure, tiled_copy_page
-from lanescope.app.tiles.bench import swatches
+from lanescope.app.tiles.bench import number_legend
 from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand
 from lanescope.app.tiles.state import BenchState
 from lanescope.errors import LayoutError
@@ -34,7 +34,7 @@ SIDE = {
 NONE = {**dict.fromkeys(SIDE, ""), "major": "K", "swizzle": "none"}
 
 
-def _fields(mma: Mapping[str, str], a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, str]:
+def _join_fields(mma: Mapping[str, str], a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, str]:
     return {**mma, **{f"a_{k}": v for k, v in a.items()}, **{f"b_{k}": v for k, v in b.items()}}
 
 
@@ -45,16 +45,16 @@ _SM80 = {
     "tile": "128x128x64",
 }
 _ALONG_N = {**SIDE, "thr": "(8,16):(1,8)", "val": "(8,1)", "major": "MN", "load": T_LOAD}
-FIELDS = _fields(_SM80, SIDE, SIDE)
-EMPTY = _fields(dict.fromkeys(_SM80, ""), NONE, NONE)
+FIELDS = _join_fields(_SM80, SIDE, SIDE)
+EMPTY = _join_fields(dict.fromkeys(_SM80, ""), NONE, NONE)
 _PV = {**_SM80, "atom_layout": "(4,1,1)", "permutation": "(64,16,16)", "tile": "64x64x64"}
 PRESETS = {
     "sm_80 f16, 128B swizzle": FIELDS,
-    "The same without a swizzle": _fields(_SM80, {**SIDE, "swizzle": "none"}, {**SIDE, "swizzle": "none"}),
-    "FlashAttention-2, V along its head dimension": _fields(_PV, SIDE, _ALONG_N),
-    "V loaded without .trans": _fields(_PV, SIDE, {**_ALONG_N, "load": N_LOAD}),
-    "Stored with the 128B swizzle, read as plain rows": _fields(_SM80, SIDE, {**SIDE, "read": "none"}),
-    "8-bit integers": _fields(
+    "The same without a swizzle": _join_fields(_SM80, {**SIDE, "swizzle": "none"}, {**SIDE, "swizzle": "none"}),
+    "FlashAttention-2, V along its head dimension": _join_fields(_PV, SIDE, _ALONG_N),
+    "V loaded without .trans": _join_fields(_PV, SIDE, {**_ALONG_N, "load": N_LOAD}),
+    "Stored with the 128B swizzle, read as plain rows": _join_fields(_SM80, SIDE, {**SIDE, "read": "none"}),
+    "8-bit integers": _join_fields(
         {
             "atom": "SM80_16x8x32_S32S8S8S32_TN",
             "atom_layout": "(2,2,1)",
@@ -68,24 +68,24 @@ PRESETS = {
 STAGES = {"global": "global memory", "store": "→ shared memory", "load": "→ registers"}
 
 
-def asked_of(query: Mapping[str, str]) -> dict[str, str]:
+def parse_form(query: Mapping[str, str]) -> dict[str, str]:
     """The form's fields."""
     usual = EMPTY if query.get("atom") else FIELDS
     return {name: query.get(name, usual[name]).strip() for name in FIELDS}
 
 
-def address(fields: Mapping[str, str]) -> str:
+def link_loop(fields: Mapping[str, str]) -> str:
     """The page with these fields."""
     usual = EMPTY if fields.get("atom") else FIELDS
     return f"{PATH}?{urlencode({k: v for k, v in fields.items() if v != usual[k]}, safe='(),:')}"
 
 
-def body(asked: Mapping[str, str]) -> Json:
+def build_body(asked: Mapping[str, str]) -> Json:
     """The body of POST /tiles/loop."""
-    return {"tiled_mma": forms.mma_body(asked), "a": _side(asked, "a"), "b": _side(asked, "b")}
+    return {"tiled_mma": forms.build_mma_body(asked), "a": _build_side(asked, "a"), "b": _build_side(asked, "b")}
 
 
-def _side(asked: Mapping[str, str], name: str) -> Json:
+def _build_side(asked: Mapping[str, str], name: str) -> Json:
     own = {key: asked[f"{name}_{key}"] for key in SIDE}
     rows = {"kind": "rows", "inner": own["major"], "pitch_bytes": own["pitch"]}
     out: Json = {"storage": {**rows, "swizzle": own["swizzle"]}}
@@ -100,31 +100,31 @@ def _side(asked: Mapping[str, str], name: str) -> Json:
     return out
 
 
-def context(asked: Mapping[str, str]) -> dict[str, Any]:
+def build_context(asked: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows; LayoutError where a field does not fit."""
-    given = body(asked)
-    made = facts.mma_of(given["tiled_mma"], "tiled_mma")
-    found = main_loop_facts.loop_facts(given)
+    given = build_body(asked)
+    made = facts.parse_mma(given["tiled_mma"], "tiled_mma")
+    found = main_loop_facts.build_loop(given)
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
-    pages = {f"{side}.{stage}": copy_page(asked, side, stage) for side in "ab" for stage in ("store", "load")}
+    pages = {f"{side}.{stage}": link_copy(asked, side, stage) for side in "ab" for stage in ("store", "load")}
     return {
         "found": found,
         "made": made,
         "feeds": feeds,
-        "said": said(found),
+        "said": format_cost(found),
         "stages": STAGES,
-        "tables": [(name, one, table(one)) for name, one in feeds if one.steps],
-        "causes": [cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
-        "pictures": paper.links(PATH, address(asked).partition("?")[2]),
+        "tables": [(name, one, build_step_table(one)) for name, one in feeds if one.steps],
+        "causes": [format_cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
+        "pictures": drawing.link_forms(PATH, link_loop(asked).partition("?")[2]),
         "copies": pages,
-        "moved": moved(pages),
-        "swatches": swatches(made, BenchState()),
-        "bench": bench(made, asked),
-        "opcode": named(made.atom.instruction),
+        "moved": draw_stages(pages),
+        "swatches": number_legend(made, BenchState()),
+        "bench": link_bench(made, asked),
+        "opcode": format_short_name(made.atom.instruction),
     }
 
 
-def said(found: LoopFacts) -> str:
+def format_cost(found: LoopFacts) -> str:
     """The cost in one sentence."""
     faulty = [name for name, one in (("A", found.a), ("B", found.b)) if one and one.fault]
     if faulty:
@@ -135,7 +135,7 @@ def said(found: LoopFacts) -> str:
     return f"{found.wavefronts} wavefronts of shared memory for the tile, {times:.3g} times the {found.ideal} needed."
 
 
-def cause(name: str, one: LoopOperand) -> str:
+def format_cause(name: str, one: LoopOperand) -> str:
     """Why an operand does not arrive: its first wrong element."""
     if one.fault:
         return f"{name}: {one.fault}"
@@ -154,7 +154,7 @@ def cause(name: str, one: LoopOperand) -> str:
     )
 
 
-def moved(pages: Mapping[str, str]) -> list[tuple[str, str, str]]:
+def draw_stages(pages: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """(what it shows, its page, SVG) of every stage that has a page: which warp moves each element of the tile."""
     out = []
     for name, page in pages.items():
@@ -162,11 +162,11 @@ def moved(pages: Mapping[str, str]) -> list[tuple[str, str, str]]:
         title = f"{side.upper()}: {'global → shared memory' if stage == 'store' else 'shared memory → registers'}"
         if page:
             with suppress(LayoutError):  # a tile that is too large for one picture
-                out.append((title, page, tiled_copy_figure.inline(dict(parse_qsl(page.partition("?")[2])))))
+                out.append((title, page, tiled_copy_figure.draw_inline(dict(parse_qsl(page.partition("?")[2])))))
     return out
 
 
-def table(one: LoopOperand) -> list[list[Any]]:
+def build_step_table(one: LoopOperand) -> list[list[Any]]:
     """[warp][K iteration] of the steps."""
     warps = max(step.warp for step in one.steps) + 1
     rows: list[list[Any]] = [[] for _ in range(warps)]
@@ -175,17 +175,17 @@ def table(one: LoopOperand) -> list[list[Any]]:
     return rows
 
 
-def bench(made: TiledMMA, asked: Mapping[str, str]) -> str:
+def link_bench(made: TiledMMA, asked: Mapping[str, str]) -> str:
     """The TiledMMA on the bench."""
     query = {name: asked[name] for name in forms.MMA if asked[name]}
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
-def copy_page(asked: Mapping[str, str], side: str, stage: str) -> str:
+def link_copy(asked: Mapping[str, str], side: str, stage: str) -> str:
     """The TiledCopy of a stage by itself: the store from global memory, or the load to the TiledMMA's operand."""
     own = {key: asked[f"{side}_{key}"] for key in SIDE}
     try:
-        made = facts.mma_of(forms.mma_body(asked))
+        made = facts.parse_mma(forms.build_mma_body(asked))
     except LayoutError:
         return ""
     m, n, k = made.tile
@@ -216,12 +216,14 @@ def copy_page(asked: Mapping[str, str], side: str, stage: str) -> str:
             "swizzle": own["read"] or own["swizzle"],
         }
     try:
-        tiled_copy_facts.sides(tiled_copy_facts.copy_of(tiled_copy_page.body(out)), tiled_copy_page.body(out))
+        tiled_copy_facts.build_cost_sides(
+            tiled_copy_facts.parse_tiled_copy(tiled_copy_page.build_body(out)), tiled_copy_page.build_body(out)
+        )
     except LayoutError:  # the loop says why an access faults
         return ""
-    return tiled_copy_page.address(out)
+    return tiled_copy_page.link_copy(out)
 
 
-def presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+def list_presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     """(text, address, chosen)."""
-    return [(text, address(fields), dict(fields) == dict(asked)) for text, fields in PRESETS.items()]
+    return [(text, link_loop(fields), dict(fields) == dict(asked)) for text, fields in PRESETS.items()]

@@ -7,97 +7,111 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.page import page
+from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.page import render_page
 from lanescope.app.tiles import bench, chains, facts, forms, main_loop_page, presets, state, tiled_copy_page, umma_page
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES
 from lanescope.tiles.bulk import is_tma
 from lanescope.tiles.umma import TiledUmma, is_umma
 
-router = APIRouter(include_in_schema=False, route_class=OffLoop)
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
 @router.get("/tiles/mma")
 def mma_page(request: Request) -> Response:
     """A TiledMMA: A, B and C of a whole tile by thread, warp and value."""
     query = request.query_params
-    asked = forms.given(query, forms.MMA)
-    context: dict[str, Any] = {"given": asked, "error": None, "at": "", "found": None, "presets": presets.menu(asked)}
+    asked = forms.parse_fields(query, forms.MMA)
+    context: dict[str, Any] = {
+        "given": asked,
+        "error": None,
+        "at": "",
+        "found": None,
+        "presets": presets.list_presets(asked),
+    }
     code = 200
     try:
-        made = facts.mma_of(forms.mma_body(forms.with_umma(query)))
+        made = facts.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
         if isinstance(made, TiledUmma):
-            asked = {**forms.UMMA, **forms.with_umma(query)}
-            return page(request, "tiles/umma.html", context | {"given": asked} | umma_page.context(made, asked))
-        chosen, context["notices"] = state.read(made, bench.base(asked), query)
-        context |= bench.context(made, chosen, bench.base(forms.defaults(query, forms.MMA)))
+            asked = {**forms.UMMA, **forms.add_umma_fields(query)}
+            return render_page(
+                request, "tiles/umma.html", context | {"given": asked} | umma_page.build_context(made, asked)
+            )
+        chosen, context["notices"] = state.parse_state(made, bench.make_base_state(asked), query)
+        context |= bench.build_context(made, chosen, bench.make_base_state(forms.get_defaults(query, forms.MMA)))
     except LayoutError as error:
         if is_umma(asked["atom"]):
-            asked = {**forms.UMMA, **forms.with_umma(query)}
+            asked = {**forms.UMMA, **forms.add_umma_fields(query)}
             context |= {"given": asked, "swizzles": umma_page.SWIZZLES, "orders": umma_page.ORDERS, "by_ptx": True}
-            context |= {"error": error, "at": forms.at(error, asked)}
-            return page(request, "tiles/umma.html", context, 422)
-        context |= {"error": error, "at": forms.at(error, asked)}
+            context |= {"error": error, "at": forms.find_form_field(error, asked)}
+            return render_page(request, "tiles/umma.html", context, 422)
+        context |= {"error": error, "at": forms.find_form_field(error, asked)}
         code = 422
-    return page(request, "tiles/mma.html", context, code)
+    return render_page(request, "tiles/mma.html", context, code)
 
 
 @router.get("/tiles/mma/chain")
 def chain_page(request: Request) -> Response:
     """C of one TiledMMA as A of the next: what stays in its thread, and what has to move."""
-    asked = chains.asked_of(request.query_params)
-    context: dict[str, Any] = {"given": asked, "error": None, "at": "", "found": None, "presets": chains.presets(asked)}
+    asked = chains.parse_form(request.query_params)
+    context: dict[str, Any] = {
+        "given": asked,
+        "error": None,
+        "at": "",
+        "found": None,
+        "presets": chains.list_presets(asked),
+    }
     code = 200
     try:
-        context |= chains.context(asked)
+        context |= chains.build_context(asked)
     except LayoutError as error:
-        context |= {"error": error, "at": forms.at(error, asked)}
+        context |= {"error": error, "at": forms.find_form_field(error, asked)}
         code = 422
-    return page(request, "tiles/chain.html", context, code)
+    return render_page(request, "tiles/chain.html", context, code)
 
 
 @router.get("/tiles/copy")
 def copy_page(request: Request) -> Response:
     """A TiledCopy: source and destination, vector width, bank conflicts and sectors."""
     query = request.query_params
-    asked = tiled_copy_page.asked_of(query)
+    asked = tiled_copy_page.parse_form(query)
     context: dict[str, Any] = {
         "given": asked,
         "error": None,
         "at": "",
         "found": None,
         "held": None,
-        "presets": tiled_copy_page.presets(asked),
+        "presets": tiled_copy_page.list_presets(asked),
         "is_tma": is_tma(asked["atom"]),
         "stored": tiled_copy_page.STORED,
         "modes": [(mode.name, mode.name) for mode in MODES],
     }
     code = 200
     try:
-        context |= tiled_copy_page.context(asked, query)
+        context |= tiled_copy_page.build_context(asked, query)
     except LayoutError as error:
-        context |= {"error": error, "at": forms.at(error, asked)}
+        context |= {"error": error, "at": forms.find_form_field(error, asked)}
         code = 422
-    return page(request, "tiles/copy.html", context, code)
+    return render_page(request, "tiles/copy.html", context, code)
 
 
 @router.get("/tiles/loop")
 def loop_page(request: Request) -> Response:
     """A whole main loop: global memory, shared memory, registers; what arrives, and what it costs."""
-    asked = main_loop_page.asked_of(request.query_params)
+    asked = main_loop_page.parse_form(request.query_params)
     context: dict[str, Any] = {
         "given": asked,
         "error": None,
         "at": "",
         "found": None,
-        "presets": main_loop_page.presets(asked),
+        "presets": main_loop_page.list_presets(asked),
         "modes": [(mode.name, mode.name) for mode in MODES],
     }
     code = 200
     try:
-        context |= main_loop_page.context(asked)
+        context |= main_loop_page.build_context(asked)
     except LayoutError as error:
-        context |= {"error": error, "at": forms.at(error, asked)}
+        context |= {"error": error, "at": forms.find_form_field(error, asked)}
         code = 422
-    return page(request, "tiles/loop.html", context, code)
+    return render_page(request, "tiles/loop.html", context, code)

@@ -20,7 +20,7 @@ MARLIN = "(_,(8,4,8):(1,64,8),_)"  # a warp's 64 columns lie side by side
 
 
 @fact
-class Preset:
+class MmaPreset:
     """The fields of a TiledMMA under the name of the kernel that makes it."""
 
     name: str
@@ -36,14 +36,16 @@ class Preset:
         return {"atom": self.atom, "atom_layout": self.atom_layout, "permutation": self.permutation, "tile": self.tile}
 
 
-def _row(name: str, kernel: str, about: str, *, atom: str, tile: str, atoms: str = "", permutation: str = "") -> Preset:
-    return Preset(
+def _make_preset(
+    name: str, kernel: str, about: str, *, atom: str, tile: str, atoms: str = "", permutation: str = ""
+) -> MmaPreset:
+    return MmaPreset(
         name=name, kernel=kernel, about=about, atom=atom, atom_layout=atoms, permutation=permutation, tile=tile
     )
 
 
 PRESETS = (
-    _row(
+    _make_preset(
         "sgemm_sm80",
         "CuTe tutorial sgemm_sm80",
         "4 warps, two adjacent atoms in N for ldmatrix.x4",
@@ -52,7 +54,7 @@ PRESETS = (
         permutation="(32,32,16)",
         tile="128x128x64",
     ),
-    _row(
+    _make_preset(
         "sm80_default",
         "CUTLASS default, sm_80 f16",
         "4 warps, f32 accumulators",
@@ -61,7 +63,7 @@ PRESETS = (
         permutation="(32,32,16)",
         tile="128x128x32",
     ),
-    _row(
+    _make_preset(
         "sm80_tf32",
         "CUTLASS default, sm_80 tf32",
         "warps numbered along N first",
@@ -70,7 +72,7 @@ PRESETS = (
         permutation="(32,32,8)",
         tile="128x128x32",
     ),
-    _row(
+    _make_preset(
         "sm80_int8",
         "CUTLASS default, sm_80 s8",
         "4 warps, s32 accumulators",
@@ -79,7 +81,7 @@ PRESETS = (
         permutation="(32,32,32)",
         tile="128x128x64",
     ),
-    _row(
+    _make_preset(
         "fa2_qk",
         "FlashAttention-2, S = QKᵀ",
         "each warp has whole rows of S, so softmax needs no other warp",
@@ -88,7 +90,7 @@ PRESETS = (
         permutation="(64,16,16)",
         tile="128x128x64",
     ),
-    _row(
+    _make_preset(
         "fa2_pv",
         "FlashAttention-2, O = PV",
         "the same TiledMMA over head dimension 64",
@@ -97,7 +99,7 @@ PRESETS = (
         permutation="(64,16,16)",
         tile="128x64x128",
     ),
-    _row(
+    _make_preset(
         "fa3_qk",
         "FlashAttention-3, S = QKᵀ",
         "2 warpgroups, Q and K in shared memory",
@@ -105,7 +107,7 @@ PRESETS = (
         atoms="(2,1,1)",
         tile="128x128x128",
     ),
-    _row(
+    _make_preset(
         "fa3_pv",
         "FlashAttention-3, O = PV",
         "P comes from registers",
@@ -113,7 +115,7 @@ PRESETS = (
         atoms="(2,1,1)",
         tile="128x128x128",
     ),
-    _row(
+    _make_preset(
         "sm90_cooperative",
         "CUTLASS default, sm_90 cooperative",
         "2 warpgroups split M",
@@ -121,7 +123,7 @@ PRESETS = (
         atoms="(2,1,1)",
         tile="128x128x64",
     ),
-    _row(
+    _make_preset(
         "sm90_pingpong",
         "CUTLASS default, sm_90 pingpong",
         "1 warpgroup has a whole tile",
@@ -129,7 +131,7 @@ PRESETS = (
         atoms="(1,1,1)",
         tile="64x128x64",
     ),
-    _row(
+    _make_preset(
         "deepgemm",
         "DeepGEMM, fp8",
         "2 warpgroups, K steps of 32 bytes",
@@ -137,7 +139,7 @@ PRESETS = (
         atoms="(2,1,1)",
         tile="128x128x128",
     ),
-    _row(
+    _make_preset(
         "marlin",
         "Marlin, 4-bit weights",
         "8 warps: 4 in N, each with 64 adjacent columns, and 2 in K",
@@ -146,49 +148,49 @@ PRESETS = (
         permutation=MARLIN,
         tile="64x256x64",
     ),
-    _row(
+    _make_preset(
         "umma_ss",
         "CuTe tutorial, sm_100",
         "one CTA, A and B in shared memory, D in tensor memory",
         atom=f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {K_K}>",
         tile="128x256x64",
     ),
-    _row(
+    _make_preset(
         "umma_2sm",
         "CuTe tutorial, sm_100, a pair of CTAs",
         "each CTA has half of the rows of A, of the columns of B",
         atom=f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {K_K}>",
         tile="256x256x64",
     ),
-    _row(
+    _make_preset(
         "umma_ts",
         "CUTLASS FMHA, sm_100, O = PV",
         "P comes from tensor memory",
         atom="SM100_MMA_F16BF16_TS<half_t, half_t, float, 128, 128, UMMA::Major::K, UMMA::Major::MN>",
         tile="128x128x128",
     ),
-    _row(
+    _make_preset(
         "umma_nvfp4",
         "CUTLASS narrow precision, sm_100 nvfp4",
         "block-scaled, a pair of CTAs",
         atom=f"SM100_MMA_MXF4_2x1SM_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 256, 256, 16, {K_K}>",
         tile="256x256x256",
     ),
-    _row(
+    _make_preset(
         "umma_mxf8",
         "CUTLASS narrow precision, sm_100 mxfp8",
         "block-scaled, one CTA",
         atom=f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, {K_K}>",
         tile="128x128x128",
     ),
-    _row(
+    _make_preset(
         "umma_sparse",
         "CUTLASS sparse GEMM, sm_100",
         "A stored without its zeros, metadata in tensor memory",
         atom=f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 128, {K_K}>",
         tile="128x128x128",
     ),
-    _row(
+    _make_preset(
         "volta",
         "CuTe's documentation, sm_70",
         "an atom of 8 threads: four of them are a warp",
@@ -201,7 +203,7 @@ PRESETS = (
 
 
 @fact
-class Choice:
+class PresetLink:
     """A preset as a link of the page."""
 
     text: str
@@ -210,19 +212,19 @@ class Choice:
     chosen: bool
 
 
-def menu(asked: Mapping[str, str]) -> list[Choice]:
+def list_presets(asked: Mapping[str, str]) -> list[PresetLink]:
     """The presets as links; the one that the page shows is marked."""
     return [
-        Choice(
+        PresetLink(
             text=one.kernel,
             about=one.about,
-            href=address(one),
+            href=link_preset(one),
             chosen=all(asked[k] == v for k, v in one.fields.items()),
         )
         for one in PRESETS
     ]
 
 
-def address(one: Preset) -> str:
+def link_preset(one: MmaPreset) -> str:
     """The page of a preset."""
     return f"{PATH}?{urlencode({k: v for k, v in one.fields.items() if v}, safe='(),:<>')}"

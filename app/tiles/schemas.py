@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from lanescope.app.kit.names import Major, Order, SwizzleMode
-from lanescope.app.kit.schemas import Closed, CuteText, Number
+from lanescope.app.kit.enumerations import Major, Order, SwizzleMode
+from lanescope.app.kit.schemas import ClosedModel, CuteText, Number
 from lanescope.app.memory.schemas import Storage
 from lanescope.app.tiles.umma_facts import UMMA
 
@@ -21,7 +21,7 @@ Atom = Annotated[
 ]
 
 
-class Repeated(Closed):
+class RepeatedBody(ClosedModel):
     atom: Atom
     atom_layout: CuteText | list[int] | None = Field(
         default="(1,1,1)", description="AtomLayoutMNK: how many atoms stand side by side.", examples=["(2,2,1)"]
@@ -33,7 +33,7 @@ class Repeated(Closed):
     )
 
 
-class TiledMmaBody(Repeated):
+class TiledMmaBody(RepeatedBody):
     """make_tiled_mma(atom, atom_layout, permutation) over a tile."""
 
     tile: list[Number] | None = Field(
@@ -51,14 +51,14 @@ class TiledUmmaBody(TiledMmaBody):
     order: Order | None = Field(default=None, description=UMMA["order"][1])
 
 
-class TiledChainBody(Closed):
+class TiledChainBody(ClosedModel):
     """Two products: C of the first is A of the second."""
 
     first: TiledMmaBody
     second: TiledMmaBody
 
 
-class TiledCopyBody(Closed):
+class TiledCopyBody(ClosedModel):
     """make_tiled_copy(atom, thr_layout, val_layout), or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
 
     atom: str = Field(
@@ -106,7 +106,7 @@ class TiledCopyBody(Closed):
     )
 
 
-class StoreOfLoop(Closed):
+class StoreOfLoop(ClosedModel):
     """The TiledCopy that fills shared memory; its tile is the operand's."""
 
     atom: str = Field(default="universal", description="cp.async or universal.")
@@ -118,7 +118,7 @@ class StoreOfLoop(Closed):
     )
 
 
-class OperandOfLoop(Closed):
+class OperandOfLoop(ClosedModel):
     """How A or B is stored in shared memory and loaded from it; rows are m or n."""
 
     store: StoreOfLoop | None = Field(default=None, description="Left out: the tile is there.")
@@ -135,7 +135,7 @@ class OperandOfLoop(Closed):
     )
 
 
-class LoopBody(Closed):
+class LoopBody(ClosedModel):
     """A TiledMMA over a tile, and the way of its operands."""
 
     tiled_mma: TiledMmaBody

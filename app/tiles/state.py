@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from urllib.parse import urlencode
 
-from lanescope.app.kit.maps.stage import place
+from lanescope.app.kit.maps.stage import parse_place
 from lanescope.errors import LayoutError
-from lanescope.reading import choice, number, pair, ranges, shown
+from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, shorten_value
 from lanescope.render import window
 from lanescope.tiles.mma import SIDES, TiledMMA
-from lanescope.tiles.shades import shades
+from lanescope.tiles.shades import list_shades
 
 LABELS = {
     "thread:value": "T{thread}{more}:{values}",
@@ -46,40 +46,40 @@ class BenchState:
     sel: str = ""
     view: str = ""
 
-    def query(self, default: BenchState, **instead: str | int) -> str:
+    def format_query(self, default: BenchState, **instead: str | int) -> str:
         """The part after '?': only what differs from the defaults, with `instead` in place of what is here."""
         own, usual = {**asdict(self), **instead}, asdict(default)
         return urlencode({name: value for name, value in own.items() if value != usual[name]}, safe=":,()")
 
-    def threads(self, made: TiledMMA) -> frozenset[int] | None:
+    def find_threads(self, made: TiledMMA) -> frozenset[int] | None:
         """The threads that warps and lanes leave, None for all."""
         if not self.warps and not self.lanes:
             return None
-        warps = _numbers(self.warps) if self.warps else None
-        lanes = _numbers(self.lanes) if self.lanes else None
+        warps = _parse_numbers(self.warps) if self.warps else None
+        lanes = _parse_numbers(self.lanes) if self.lanes else None
         ids = made.thread_ids.tolist()
         return frozenset(t for t in ids if (warps is None or t // 32 in warps) and (lanes is None or t % 32 in lanes))
 
     def pinned(self) -> tuple[str, int, int] | None:
         matrix, colon, place = self.pin.partition(":")
-        return (matrix, *pair(place, "pin")) if colon else None
+        return (matrix, *parse_pair(place, "pin")) if colon else None
 
 
-def _numbers(text: str) -> frozenset[int]:
-    return frozenset(n for first, last in ranges(text, "lanes", 1024) for n in range(first, last + 1))
+def _parse_numbers(text: str) -> frozenset[int]:
+    return frozenset(n for first, last in parse_ranges(text, "lanes", 1024) for n in range(first, last + 1))
 
 
-def warps(made: TiledMMA) -> int:
+def count_warps(made: TiledMMA) -> int:
     """How many warps there are up to the last one that works."""
     return int(made.thread_ids[-1]) // 32 + 1
 
 
-def extents(made: TiledMMA) -> dict[str, int]:
+def get_extents(made: TiledMMA) -> dict[str, int]:
     """How many cells each dimension has."""
     return dict(zip("mnk", made.tile, strict=True))
 
 
-def read(made: TiledMMA, base: BenchState, query: Mapping[str, str]) -> tuple[BenchState, list[str]]:
+def parse_state(made: TiledMMA, base: BenchState, query: Mapping[str, str]) -> tuple[BenchState, list[str]]:
     """The state that a query asks for over the fields of `base`, and a notice for each value that is not legal here."""
     chosen, notices = asdict(base), []
     for name in ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "sel", "view"):
@@ -87,23 +87,25 @@ def read(made: TiledMMA, base: BenchState, query: Mapping[str, str]) -> tuple[Be
         if not given:
             continue
         try:
-            chosen[name] = _legal(made, name, given)
+            chosen[name] = _parse_option(made, name, given)
         except LayoutError as error:
-            notices.append(f"{name} ‘{shown(given, 60)}’ is not used: {error.hint} Shown with the default instead.")
+            notices.append(
+                f"{name} ‘{shorten_value(given, 60)}’ is not used: {error.hint} Shown with the default instead."
+            )
     return BenchState(**chosen), notices
 
 
-def _legal(made: TiledMMA, name: str, given: str) -> str | int:
+def _parse_option(made: TiledMMA, name: str, given: str) -> str | int:
     if name == "colour":
-        return choice(given, name, list(shades(made)))
+        return parse_choice(given, name, list(list_shades(made)))
     if name == "label":
-        return choice(given, name, list(LABELS))
+        return parse_choice(given, name, list(LABELS))
     if name in ("warps", "lanes"):
-        spans = ranges(given, name, warps(made) if name == "warps" else 32)
+        spans = parse_ranges(given, name, count_warps(made) if name == "warps" else 32)
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
     if name in "mnk":
-        return ALL if given == str(ALL) else number(given, name, 0, made.rests["mnk".index(name)] - 1)
+        return ALL if given == str(ALL) else parse_integer(given, name, 0, made.rests["mnk".index(name)] - 1)
     if name == "view":
-        return given if given == window.WHOLE else window.written(window.parts(given, extents(made)))
-    whole = extents(made)
-    return place(name, given, {each: (whole[DIMS[each][0]], whole[DIMS[each][1]]) for each in SIDES})
+        return given if given == window.WHOLE else window.format_ranges(window.parse_ranges(given, get_extents(made)))
+    whole = get_extents(made)
+    return parse_place(name, given, {each: (whole[DIMS[each][0]], whole[DIMS[each][1]]) for each in SIDES})

@@ -7,18 +7,26 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from lanescope.app.kit.fact import ByThread, Integers, Json, Numbers, Says, fact, sometimes
-from lanescope.app.tiles.facts import layout_text, mma_of
-from lanescope.cute.text import read_layout
+from lanescope.app.kit.fact import ByThread, Description, IntegerArray, Json, Numbers, fact, make_optional_field
+from lanescope.app.tiles.facts import parse_layout_text, parse_mma
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
-from lanescope.reading import asked, choice, keys, number, shown, table, text
+from lanescope.inputs import (
+    check_keys,
+    get_given,
+    parse_choice,
+    parse_integer,
+    require_object,
+    require_text,
+    shorten_value,
+)
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import storage
 from lanescope.tiles import memory
 from lanescope.tiles.bulk import TmaCopy, tma_copy
-from lanescope.tiles.copy import Side, TiledCopy, tiled_copy, vector_limit
-from lanescope.tiles.making import OPERANDS
-from lanescope.tiles.memory import Sectors, SharedSide
+from lanescope.tiles.copy import TiledCopy, TransferSide, get_vector_limit, tiled_copy
+from lanescope.tiles.copy_layouts import OPERANDS
+from lanescope.tiles.memory import SectorCount, SharedCopySide
 from lanescope.tiles.mma import TiledMMA
 
 COPY_FIELDS = (
@@ -55,8 +63,8 @@ class CopySide:
 class GlobalCost:
     """What the copy costs in global memory."""
 
-    sectors: Annotated[int, Says("Sectors of 32 bytes that all warps' accesses touch.")]
-    ideal: Annotated[int, Says("The least that hold as many bytes.")]
+    sectors: Annotated[int, Description("Sectors of 32 bytes that all warps' accesses touch.")]
+    ideal: Annotated[int, Description("The least that hold as many bytes.")]
     vector_bits: int
     why: str
 
@@ -67,25 +75,33 @@ class TiledCopyFacts:
 
     threads: int
     atom: str
-    bits: Annotated[int, Says("Of one access of the atom.")]
+    bits: Annotated[int, Description("Of one access of the atom.")]
     element_bits: int
-    layout: Annotated[str, Says("CuTe's TiledLayout_TV: (thread, value) → element of the tiler.")]
-    tiler: Annotated[list[int], Says("Rows and columns of one TiledCopy.")]
+    layout: Annotated[str, Description("CuTe's TiledLayout_TV: (thread, value) → element of the tiler.")]
+    tiler: Annotated[list[int], Description("Rows and columns of one TiledCopy.")]
     tile: list[int]
     source: CopySide
     destination: CopySide
-    shared: Annotated[Literal["source", "destination"] | None, Says("With a storage: which side it is.")] = sometimes()
-    addresses: Annotated[ByThread | None, Says("[thread][value]: bytes of the shared side.")] = sometimes()
-    access: Annotated[str | None, Says("The access of a warp to shared memory.")] = sometimes()
-    vector_bits: Annotated[int | None, Says("Bits that one access of the shared side can move.")] = sometimes()
-    why: Annotated[str | None, Says("Why it is no wider.")] = sometimes()
-    wavefronts: Annotated[int | None, Says("Of all warps' accesses to the tile.")] = sometimes()
-    ideal: int | None = sometimes()
-    ways: Annotated[int | None, Says("The worst degree of conflict; 1 is free of conflicts.")] = sometimes()
-    swizzle: Annotated[str | None, Says("The smallest swizzle of byte addresses that frees the worst accesses.")] = (
-        sometimes()
+    shared: Annotated[Literal["source", "destination"] | None, Description("With a storage: which side it is.")] = (
+        make_optional_field()
     )
-    global_: Annotated[GlobalCost | None, Says("With a global layout.")] = sometimes()
+    addresses: Annotated[ByThread | None, Description("[thread][value]: bytes of the shared side.")] = (
+        make_optional_field()
+    )
+    access: Annotated[str | None, Description("The access of a warp to shared memory.")] = make_optional_field()
+    vector_bits: Annotated[int | None, Description("Bits that one access of the shared side can move.")] = (
+        make_optional_field()
+    )
+    why: Annotated[str | None, Description("Why it is no wider.")] = make_optional_field()
+    wavefronts: Annotated[int | None, Description("Of all warps' accesses to the tile.")] = make_optional_field()
+    ideal: int | None = make_optional_field()
+    ways: Annotated[int | None, Description("The worst degree of conflict; 1 is free of conflicts.")] = (
+        make_optional_field()
+    )
+    swizzle: Annotated[
+        str | None, Description("The smallest swizzle of byte addresses that frees the worst accesses.")
+    ] = make_optional_field()
+    global_: Annotated[GlobalCost | None, Description("With a global layout.")] = make_optional_field()
     notes: list[str]
 
 
@@ -103,7 +119,7 @@ class TmaPart:
 
     cta: int
     begins: list[int]
-    bytes: Annotated[int, Says("Of the whole tile.")]
+    bytes: Annotated[int, Description("Of the whole tile.")]
 
 
 @fact
@@ -112,33 +128,33 @@ class TmaCopyFacts:
 
     verdict: Annotated[
         Literal["match", "mismatch"],
-        Says("match: no rule is broken, and every element lands where the storage has it."),
+        Description("match: no rule is broken, and every element lands where the storage has it."),
     ]
     atom: str
     direction: Literal["load", "store"]
     element_bits: int
     tile: list[int]
-    inner: Annotated[Literal["K", "MN"], Says("The contiguous dimension: K are columns.")]
-    box: Annotated[list[int], Says("boxDim of the tensor map: of one instruction of one CTA, innermost first.")]
-    boxes: Annotated[int, Says("Instructions that each CTA issues.")]
+    inner: Annotated[Literal["K", "MN"], Description("The contiguous dimension: K are columns.")]
+    box: Annotated[list[int], Description("boxDim of the tensor map: of one instruction of one CTA, innermost first.")]
+    boxes: Annotated[int, Description("Instructions that each CTA issues.")]
     swizzle: str
-    bytes: Annotated[int, Says("Of the whole tile: what the barrier of each CTA waits for.")]
+    bytes: Annotated[int, Description("Of the whole tile: what the barrier of each CTA waits for.")]
     multicast: int
     ctas: list[TmaPart]
-    number: Annotated[Numbers, Integers(2, "[row][column]: which of the instructions moves the element.")]
-    cta: Annotated[Numbers, Integers(2, "[row][column]: the CTA that brings it.")]
+    number: Annotated[Numbers, IntegerArray(2, "[row][column]: which of the instructions moves the element.")]
+    cta: Annotated[Numbers, IntegerArray(2, "[row][column]: the CTA that brings it.")]
     addresses: Annotated[
-        Numbers, Integers(2, "[row][column]: the byte that it lands at, of a store that it is read at.")
+        Numbers, IntegerArray(2, "[row][column]: the byte that it lands at, of a store that it is read at.")
     ]
-    wrong: Annotated[int, Says("Elements that land where the storage does not have them.")]
-    first_wrong: Annotated[list[int] | None, Says("Row and column.")]
+    wrong: Annotated[int, Description("Elements that land where the storage does not have them.")]
+    first_wrong: Annotated[list[int] | None, Description("Row and column.")]
     rules: list[BrokenRule]
     notes: list[str]
 
 
-def tma_facts(given: Json) -> TmaCopyFacts:
+def build_tma_copy(given: Json) -> TmaCopyFacts:
     """POST /tiles/copy with an atom of TMA."""
-    made = tma_of(given)
+    made = parse_tma_copy(given)
     parts = [np.argwhere((made.cta == cta) & (made.number == 0)) for cta in range(made.multicast)]
     begins = [at[0].tolist() for at in parts if at.size] if all(at.size for at in parts) else []
     return TmaCopyFacts(
@@ -163,33 +179,33 @@ def tma_facts(given: Json) -> TmaCopyFacts:
         wrong=made.wrong,
         first_wrong=list(made.first) if made.first else None,
         rules=[BrokenRule(code=rule.code, message=rule.message) for rule in made.rules],
-        notes=tma_notes(made),
+        notes=list_tma_notes(made),
     )
 
 
-def tma_of(given: Mapping[str, Any]) -> TmaCopy:
+def parse_tma_copy(given: Mapping[str, Any]) -> TmaCopy:
     """The TMA copy of a request; LayoutError names the wrong field."""
-    keys(given, ("atom", "element_bits", "tile", "storage", "major", "global", "multicast"))
-    element = number(asked(given, "element_bits", 16), "element_bits", 1, 128)
-    major = choice(asked(given, "major", "K"), "major", ("K", "MN"), "bad_major")
-    where = storage(table(given.get("storage"), "storage", STORAGE_HINT, "bad_storage"), element, major)
-    across = asked(given, "global", None)
+    check_keys(given, ("atom", "element_bits", "tile", "storage", "major", "global", "multicast"))
+    element = parse_integer(get_given(given, "element_bits", 16), "element_bits", 1, 128)
+    major = parse_choice(get_given(given, "major", "K"), "major", ("K", "MN"), "bad_major")
+    where = storage(require_object(given.get("storage"), "storage", STORAGE_HINT, "bad_storage"), element, major)
+    across = get_given(given, "global", None)
     tile = given.get("tile")
     if not isinstance(tile, list):
-        why = "missing" if tile is None else shown(tile)
+        why = "missing" if tile is None else shorten_value(tile)
         raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
     return tma_copy(
-        text(given["atom"], "atom"),
+        require_text(given["atom"], "atom"),
         tile=tile,
         where=where,
         element_bits=element,
         major=major,
-        multicast=asked(given, "multicast", 1),
-        layout=None if across is None else read_layout(text(across, "global"), "global"),
+        multicast=get_given(given, "multicast", 1),
+        layout=None if across is None else parse_cute_layout(require_text(across, "global"), "global"),
     )
 
 
-def tma_notes(made: TmaCopy) -> list[str]:
+def list_tma_notes(made: TmaCopy) -> list[str]:
     """What an answer says of a TMA copy in words."""
     out = []
     if made.multicast > 1 and not made.rules:
@@ -202,7 +218,7 @@ def tma_notes(made: TmaCopy) -> list[str]:
     return out
 
 
-def tma_lines(found: TmaCopyFacts) -> list[str]:
+def format_tma_copy(found: TmaCopyFacts) -> list[str]:
     """The answer as a terminal shows it."""
     box = " × ".join(map(str, found.box))
     out = [
@@ -217,14 +233,16 @@ def tma_lines(found: TmaCopyFacts) -> list[str]:
     return out + [f"  {rule.code}: {rule.message}" for rule in found.rules] + [f"  {note}" for note in found.notes]
 
 
-def copy_of(given: Mapping[str, Any]) -> TiledCopy:
+def parse_tiled_copy(given: Mapping[str, Any]) -> TiledCopy:
     """The TiledCopy of a request; LayoutError names the wrong field."""
-    keys(given, COPY_FIELDS)
-    atom = text(asked(given, "atom", "universal"), "atom")
-    if asked(given, "multicast", None) is not None:
-        raise LayoutError("bad_atom", f"multicast with {shown(atom, 60)}.", "SM90_TMA_LOAD_MULTICAST.", "multicast")
+    check_keys(given, COPY_FIELDS)
+    atom = require_text(get_given(given, "atom", "universal"), "atom")
+    if get_given(given, "multicast", None) is not None:
+        raise LayoutError(
+            "bad_atom", f"multicast with {shorten_value(atom, 60)}.", "SM90_TMA_LOAD_MULTICAST.", "multicast"
+        )
     made = given.get("tiled_mma")
-    named = [name for name in MADE_OF if asked(given, name, None) is not None]
+    named = [name for name in MADE_OF if get_given(given, name, None) is not None]
     if len(set(named) - {"val_layout"}) > 1 or (len(named) > 1 and "thr_layout" not in named):
         raise LayoutError(
             "bad_layout",
@@ -234,68 +252,68 @@ def copy_of(given: Mapping[str, Any]) -> TiledCopy:
         )
     tile = given.get("tile")
     if not isinstance(tile, list):
-        why = "missing" if tile is None else shown(tile)
+        why = "missing" if tile is None else shorten_value(tile)
         raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
     hint = "{'atom': …, 'atom_layout': …}."
-    mma = None if made is None else mma_of(table(made, "tiled_mma", hint), "tiled_mma")
-    operand = choice(asked(given, "operand", "a"), "operand", OPERANDS, "bad_operand")
-    bits = asked(given, "bits", None)
-    element = asked(given, "element_bits", None if mma is None else _default_bits(mma, operand))
+    mma = None if made is None else parse_mma(require_object(made, "tiled_mma", hint), "tiled_mma")
+    operand = parse_choice(get_given(given, "operand", "a"), "operand", OPERANDS, "bad_operand")
+    bits = get_given(given, "bits", None)
+    element = get_given(given, "element_bits", None if mma is None else _get_default_bits(mma, operand))
     return tiled_copy(
         atom,
         tile=tile,
-        bits=None if bits is None else number(bits, "bits", 1, 128),
-        element_bits=None if element is None else number(element, "element_bits", 1, 128),
-        thr_layout=_optional(given, "thr_layout"),
-        val_layout=_optional(given, "val_layout"),
+        bits=None if bits is None else parse_integer(bits, "bits", 1, 128),
+        element_bits=None if element is None else parse_integer(element, "element_bits", 1, 128),
+        thr_layout=_parse_optional_layout(given, "thr_layout"),
+        val_layout=_parse_optional_layout(given, "val_layout"),
         tiled_mma=mma,
         operand=operand,
-        layout_tv=_optional(given, "layout_tv"),
-        tiler_mn=_optional(given, "tiler_mn"),
-        like=_like(given),
-        side=choice(asked(given, "side", "S"), "side", ("S", "D"), "bad_side"),
+        layout_tv=_parse_optional_layout(given, "layout_tv"),
+        tiler_mn=_parse_optional_layout(given, "tiler_mn"),
+        like=_build_matching_copy(given),
+        side=parse_choice(get_given(given, "side", "S"), "side", ("S", "D"), "bad_side"),
     )
 
 
-def _like(given: Mapping[str, Any]) -> TiledCopy | None:
+def _build_matching_copy(given: Mapping[str, Any]) -> TiledCopy | None:
     """The TiledCopy whose source or destination another has; its tile is the other's."""
-    if asked(given, "like", None) is None:
+    if get_given(given, "like", None) is None:
         return None
-    other = table(given["like"], "like", "{'atom': …, 'thr_layout': …}.")
+    other = require_object(given["like"], "like", "{'atom': …, 'thr_layout': …}.")
     try:
-        return copy_of({"tile": given.get("tile"), **{k: v for k, v in other.items() if k != "like"}})
+        return parse_tiled_copy({"tile": given.get("tile"), **{k: v for k, v in other.items() if k != "like"}})
     except LayoutError as error:
         raise error.at(f"like.{error.field}".strip(".")) from None
 
 
-def _default_bits(made: TiledMMA, operand: str) -> int:
+def _get_default_bits(made: TiledMMA, operand: str) -> int:
     return made.atom.bits[operand.removesuffix("_atom")]
 
 
-def _optional(given: Mapping[str, Any], name: str) -> str | None:
-    found = asked(given, name, None)
-    return None if found is None else layout_text(found, name)
+def _parse_optional_layout(given: Mapping[str, Any], name: str) -> str | None:
+    found = get_given(given, name, None)
+    return None if found is None else parse_layout_text(found, name)
 
 
-def sides(made: TiledCopy, given: Json) -> tuple[SharedSide | None, Sectors | None]:
+def build_cost_sides(made: TiledCopy, given: Json) -> tuple[SharedCopySide | None, SectorCount | None]:
     """What the copy costs in shared and in global memory, where the request names them."""
-    side = asked(given, "shared", "")
-    side = side and choice(side, "shared", memory.SIDES, "bad_side")
+    side = get_given(given, "shared", "")
+    side = side and parse_choice(side, "shared", memory.SIDES, "bad_side")
     held = across = None
     if given.get("storage") is not None:
-        spec = table(given["storage"], "storage", STORAGE_HINT, "bad_storage")
-        major = choice(asked(given, "major", "K"), "major", ("K", "MN"), "bad_major")
-        held = memory.shared_side(made, storage(spec, made.element_bits, major), side)
-    if asked(given, "global", None) is not None:
-        found = read_layout(text(given["global"], "global"), "global")
-        across = memory.global_side(made, found, _other(side))
+        spec = require_object(given["storage"], "storage", STORAGE_HINT, "bad_storage")
+        major = parse_choice(get_given(given, "major", "K"), "major", ("K", "MN"), "bad_major")
+        held = memory.make_shared_side(made, storage(spec, made.element_bits, major), side)
+    if get_given(given, "global", None) is not None:
+        found = parse_cute_layout(require_text(given["global"], "global"), "global")
+        across = memory.count_global_sectors(made, found, _get_other_side(side))
     return held, across
 
 
-def copy_facts(given: Json) -> TiledCopyFacts:
+def build_tiled_copy(given: Json) -> TiledCopyFacts:
     """POST /tiles/copy."""
-    made = copy_of(given)
-    held, found = sides(made, given)
+    made = parse_tiled_copy(given)
+    held, found = build_cost_sides(made, given)
     across = None
     if found:
         across = GlobalCost(sectors=found.sectors, ideal=found.ideal, vector_bits=found.vector_bits, why=found.why)
@@ -308,8 +326,8 @@ def copy_facts(given: Json) -> TiledCopyFacts:
         layout=str(made.tv),
         tiler=list(made.tiler),
         tile=list(made.tile),
-        source=_side(made.source),
-        destination=_side(made.destination),
+        source=_build_side(made.source),
+        destination=_build_side(made.destination),
         shared=held.side if held else None,  # type: ignore[arg-type]  # one of the two
         addresses=held.address if held else None,
         access=held.access if held else None,
@@ -320,24 +338,24 @@ def copy_facts(given: Json) -> TiledCopyFacts:
         ways=held.ways if held else None,
         swizzle=str(solution.swizzle) if solution and solution.free else None,
         global_=across,
-        notes=copy_notes(made, given),
+        notes=list_copy_notes(made, given),
     )
 
 
-def _other(side: str) -> str:
+def _get_other_side(side: str) -> str:
     return {"source": "destination", "destination": "source", "": ""}[side]
 
 
-def _side(side: Side) -> CopySide:
+def _build_side(side: TransferSide) -> CopySide:
     return CopySide(row=side.rows, col=side.cols)
 
 
-def copy_notes(made: TiledCopy, given: Json) -> list[str]:
+def list_copy_notes(made: TiledCopy, given: Json) -> list[str]:
     out = []
     if given.get("tiled_mma") is not None and given.get("operand") == "b":
         out.append("Rows are n and columns k, as CuTe partitions B.")
     mma = given.get("tiled_mma")
-    if mma is not None and given.get("operand") in ("c", "c_atom") and mma_of(mma).atoms[2] > 1:
+    if mma is not None and given.get("operand") in ("c", "c_atom") and parse_mma(mma).atoms[2] > 1:
         out.append("The atoms in K hold copies of C; CuTe's get_layoutC_TV numbers them past the tile instead.")
     if made.source.values != made.destination.values:
         some, most = sorted((made.source.values, made.destination.values))
@@ -345,7 +363,7 @@ def copy_notes(made: TiledCopy, given: Json) -> list[str]:
             f"A lane gives the address of a whole row and receives part of it: {most} values beside {some}; lanes whose"
             " address is not used repeat another's."
         )
-    if given.get("bits") is None and (limit := vector_limit(str(given.get("atom", "")))):
+    if given.get("bits") is None and (limit := get_vector_limit(str(given.get("atom", "")))):
         out.append(
             f"AutoVectorizingCopy moves at most {limit} bits at once, and fewer where the layouts or their alignment"
             f" do not allow it: shown are {made.atom.bits}."

@@ -9,17 +9,17 @@ import numpy as np
 
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
-from lanescope.app.kit.encode import dumps
-from lanescope.app.kit.maps import figure, paper, stage
-from lanescope.app.kit.maps.bench import Bench
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.maps import drawing, figure, stage
+from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import Drawing
+from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.tiles import tiled_copy_facts, tiled_copy_page
-from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, copy_bench, tma_bench, tma_look
-from lanescope.reading import choice
+from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
+from lanescope.inputs import parse_choice
 from lanescope.tiles.bulk import TmaCopy, is_tma
-from lanescope.tiles.copy import Side, TiledCopy
-from lanescope.tiles.memory import SharedSide
+from lanescope.tiles.copy import TiledCopy, TransferSide
+from lanescope.tiles.memory import SharedCopySide
 
 OPTIONS = {
     "side": "source or destination alone; of TMA tile, shared or storage",
@@ -29,59 +29,65 @@ OPTIONS = {
     "warps": "warps shown: 0-3,8",
     "lanes": "lanes shown: 0-7",
     "view": "a window: r:0-32,c:0-16",
-    **paper.STYLE,
+    **drawing.STYLE,
 }
 
 
-def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Made:
+def render_tiled_copy(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
     """The picture, table or text of a TiledCopy that a query names; LayoutError for the first option that does not
     fit.
     """
-    diagrams.known(form, query, OPTIONS, tuple(tiled_copy_page.FIELDS))
-    given = tiled_copy_page.body(tiled_copy_page.asked_of(query))
+    diagrams.check_picture_options(form, query, OPTIONS, tuple(tiled_copy_page.FIELDS))
+    given = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
     if form == "json":
         tma = is_tma(str(given.get("atom")))
-        return dumps(tiled_copy_facts.tma_facts(given) if tma else tiled_copy_facts.copy_facts(given)), FORMS[form]
-    found, held, bench, look = _read(query)
+        return encode_json(
+            tiled_copy_facts.build_tma_copy(given) if tma else tiled_copy_facts.build_tiled_copy(given)
+        ), FORMS[form]
+    found, held, bench, look = _parse_query(query)
     if form == "csv":
-        made_of = _boxes_csv(found) if isinstance(found, TmaCopy) else _csv(found, held, bench, look)
+        made_of = _format_boxes_csv(found) if isinstance(found, TmaCopy) else _format_csv(found, held, bench, look)
         return made_of.encode(), FORMS[form]
     if form in ("txt", "md"):
-        return "\n".join(figure.texts(form, bench, look)).encode(), FORMS[form]
-    drawing = figure.picture(bench, look, diagrams.theme(query), query.get("title", ""), query.get("legend") == "1")
-    return diagrams.drawn(form, drawing, query, draw_)
+        return "\n".join(figure.format_maps(form, bench, look)).encode(), FORMS[form]
+    drawing = figure.draw_bench(
+        bench, look, diagrams.get_palette(query), query.get("title", ""), query.get("legend") == "1"
+    )
+    return diagrams.render_svg(form, drawing, query, draw_)
 
 
-def inline(query: Mapping[str, str]) -> str:
+def draw_inline(query: Mapping[str, str]) -> str:
     """The picture of a page's address in a page's colours, for the guide; LayoutError where it is none."""
-    _, _, bench, look = _read(query)
-    return figure.picture(bench, look, None, legend=query.get("legend") == "1")
+    _, _, bench, look = _parse_query(query)
+    return figure.draw_bench(bench, look, None, legend=query.get("legend") == "1")
 
 
-def _read(query: Mapping[str, str]) -> tuple[TiledCopy | TmaCopy, SharedSide | None, Bench, dict[str, str]]:
-    given = tiled_copy_page.body(tiled_copy_page.asked_of(query))
+def _parse_query(
+    query: Mapping[str, str],
+) -> tuple[TiledCopy | TmaCopy, SharedCopySide | None, MapBench, dict[str, str]]:
+    given = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
     found: TiledCopy | TmaCopy
     held, own = None, COPY_LOOK
     if is_tma(str(given.get("atom"))):
-        found = tiled_copy_facts.tma_of(given)
-        bench, own = tma_bench(found), tma_look(found)
+        found = tiled_copy_facts.parse_tma_copy(given)
+        bench, own = build_tma_bench(found), make_tma_look(found)
     else:
-        found = tiled_copy_facts.copy_of(given)
-        held, _ = tiled_copy_facts.sides(found, given)
-        bench = copy_bench(found, held)
+        found = tiled_copy_facts.parse_tiled_copy(given)
+        held, _ = tiled_copy_facts.build_cost_sides(found, given)
+        bench = build_copy_bench(found, held)
     if query.get("side"):
-        name = choice(query["side"], "side", [one.name for one in bench.maps])
+        name = parse_choice(query["side"], "side", [one.name for one in bench.maps])
         bench = replace(bench, maps=tuple(one for one in bench.maps if one.name == name))
-    look = stage.strictly(bench, query, own)
+    look = stage.require_look(bench, query, own)
     return found, held, bench, look
 
 
-def _csv(found: TiledCopy, held: SharedSide | None, bench: Bench, look: Mapping[str, str]) -> str:
+def _format_csv(found: TiledCopy, held: SharedCopySide | None, bench: MapBench, look: Mapping[str, str]) -> str:
     """Every value of every thread that is shown: one a line; the byte and bank where shared memory is described."""
-    keep = stage.holders_of(bench, look)
+    keep = stage.select_holders(bench, look)
     lines = ["side,thread,warp,lane,value,access,row,col" + ",byte,bank" * (held is not None)]
     for one in bench.maps:
-        side: Side = getattr(found, one.name)
+        side: TransferSide = getattr(found, one.name)
         byte = one.told.get("byte")
         for thread in range(side.threads) if keep is None else np.flatnonzero(keep).tolist():
             head = f"{one.name},{thread},{thread // 32},{thread % 32}"
@@ -93,7 +99,7 @@ def _csv(found: TiledCopy, held: SharedSide | None, bench: Bench, look: Mapping[
     return "\n".join(lines) + "\n"
 
 
-def _boxes_csv(found: TmaCopy) -> str:
+def _format_boxes_csv(found: TmaCopy) -> str:
     """Every element of the tile: its box, the CTA that brings it, the byte it lands at and the one it is stored at."""
     lines = ["row,col,box,cta,byte,bank,stored"]
     for (row, col), byte in np.ndenumerate(found.address):

@@ -7,11 +7,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, Bench, Held, OfCells, banked
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, CellColouring, HolderMap, MapBench, colour_by_chunk
 from lanescope.tiles.bulk import TmaCopy
-from lanescope.tiles.copy import Side, TiledCopy
-from lanescope.tiles.memory import SharedSide
-from lanescope.tiles.shades import Shade
+from lanescope.tiles.copy import TiledCopy, TransferSide
+from lanescope.tiles.memory import SharedCopySide
+from lanescope.tiles.shades import TileShade
 
 Longs = NDArray[np.int64]
 PATH = "/tiles/copy"
@@ -43,15 +43,15 @@ COPY_TEXTS = {
 # TiledCopy ------------------------------------------------------------------------------------------------------------
 
 
-def copy_bench(made: TiledCopy, held: SharedSide | None) -> Bench:
+def build_copy_bench(made: TiledCopy, held: SharedCopySide | None) -> MapBench:
     """Source and destination; with a shared side the banks, too."""
-    byte = bytes_of(made, held) if held else None
-    maps = tuple(_copy_side(made, name, byte) for name in ("source", "destination"))
+    byte = compute_bytes(made, held) if held else None
+    maps = tuple(_build_side_map(made, name, byte) for name in ("source", "destination"))
     colours, labels, texts = (
         {name: said for name, said in row.items() if name != "bank" or held}
         for row in (COPY_COLOURS, COPY_LABELS, COPY_TEXTS)
     )
-    return Bench(
+    return MapBench(
         PATH,
         "the TiledCopy",
         maps,
@@ -63,16 +63,16 @@ def copy_bench(made: TiledCopy, held: SharedSide | None) -> Bench:
     )
 
 
-def bytes_of(made: TiledCopy, held: SharedSide) -> Longs:
+def compute_bytes(made: TiledCopy, held: SharedCopySide) -> Longs:
     """Where each element lies in shared memory: int64 [rows, cols], -1 where nothing is copied."""
-    side: Side = getattr(made, held.side)
+    side: TransferSide = getattr(made, held.side)
     out = np.full(made.tile, -1, dtype=np.int64)
     out[side.rows, side.cols] = held.address
     return out
 
 
-def _copy_side(made: TiledCopy, name: str, byte: Longs | None) -> Held:
-    side: Side = getattr(made, name)
+def _build_side_map(made: TiledCopy, name: str, byte: Longs | None) -> HolderMap:
+    side: TransferSide = getattr(made, name)
     rows, cols = made.tile
     accesses = side.values // side.access
     about = (
@@ -81,7 +81,7 @@ def _copy_side(made: TiledCopy, name: str, byte: Longs | None) -> Held:
     )
     edges = [list(range(step, size, step)) for step, size in zip(made.tiler, made.tile, strict=True)]
     told = {} if byte is None else {"byte": byte, "bank": np.where(byte < 0, -1, byte // BANK_BYTES % BANKS)}
-    return Held(
+    return HolderMap(
         name,
         name.capitalize(),
         about,
@@ -90,13 +90,13 @@ def _copy_side(made: TiledCopy, name: str, byte: Longs | None) -> Held:
         cell=side.rows.astype(np.int64) * cols + side.cols,
         element_bits=made.element_bits,
         shades={
-            "warp": Shade("thread", 32, -(-made.threads // 32)),
-            "group": Shade("thread", 4, 8),
-            "lane": Shade("thread", 1, 4),
-            "value": Shade("value", 1, side.values),
-            "access": Shade("value", side.access, accesses),
+            "warp": TileShade("thread", 32, -(-made.threads // 32)),
+            "group": TileShade("thread", 4, 8),
+            "lane": TileShade("thread", 1, 4),
+            "value": TileShade("value", 1, side.values),
+            "access": TileShade("value", side.access, accesses),
         },
-        of_cells={} if byte is None else {"bank": banked(byte)},
+        of_cells={} if byte is None else {"bank": colour_by_chunk(byte)},
         group=tuple(v // side.access for v in range(side.values)),
         told=told,
         edges=(edges[0], edges[1]),
@@ -124,21 +124,21 @@ TMA_LABELS = {
 TMA_TEXTS = {"element": "{r},{c}", "byte": "{byte}", "chunk": "{box}:{chunk}", "bank": "b{bank}", "none": ""}
 
 
-def tma_bench(made: TmaCopy) -> Bench:
+def build_tma_bench(made: TmaCopy) -> MapBench:
     """The tile, shared memory as TMA fills it (a store: as it reads it), and the storage where that has an element
     elsewhere. What lights up together are 16 bytes."""
-    maps = [_tile(made)]
+    maps = [_build_tile_map(made)]
     base = int(min(made.address.min(), made.expected.min())) // LINE * LINE
     written = "TMA writes" if made.loads else "TMA reads"
     places = [("shared", "Shared memory", written, made.address)]
     if made.wrong:
         places.append(("storage", "Storage", "described", made.expected))
     for name, title, says, address in places:
-        one = _shared(made, name, title, says, address, base)
+        one = _build_shared_map(made, name, title, says, address, base)
         if one is not None:
             maps.append(one)
     colours = {name: text for name, text in TMA_COLOURS.items() if name != "cta" or made.multicast > 1}
-    return Bench(
+    return MapBench(
         PATH,
         "the tile of a TMA copy",
         tuple(maps),
@@ -152,54 +152,54 @@ def tma_bench(made: TmaCopy) -> Bench:
     )
 
 
-def tma_look(made: TmaCopy) -> dict[str, str]:
+def make_tma_look(made: TmaCopy) -> dict[str, str]:
     """What the page shows where an address says nothing: what tells most apart."""
     return {**COPY_LOOK, "colour": "cta" if made.multicast > 1 else "chunk", "label": "element"}
 
 
-def _of_cells(address: Longs) -> dict[str, OfCells]:
+def _build_address_colours(address: Longs) -> dict[str, CellColouring]:
     """Colours that follow from where an element lies."""
-    return {"phase": OfCells(address // LINE % 8, tuple(map(str, range(8)))), "bank": banked(address)}
+    return {"phase": CellColouring(address // LINE % 8, tuple(map(str, range(8)))), "bank": colour_by_chunk(address)}
 
 
-def _of_tile(made: TmaCopy) -> dict[str, OfCells]:
+def _build_tile_colours(made: TmaCopy) -> dict[str, CellColouring]:
     """Colours that follow from where it lies in the tile, and from who brings it."""
     row, col = np.indices(made.tile, dtype=np.int64)
     chunk = (col if made.inner == "K" else row) * made.element_bits // (8 * CHUNK) % 8
     counted = {"chunk": (chunk, 8), "box": (made.number, made.boxes), "cta": (made.cta, made.multicast)}
-    return {name: OfCells(number, tuple(map(str, range(count)))) for name, (number, count) in counted.items()}
+    return {name: CellColouring(number, tuple(map(str, range(count)))) for name, (number, count) in counted.items()}
 
 
-def _tile(made: TmaCopy) -> Held:
+def _build_tile_map(made: TmaCopy) -> HolderMap:
     rows, cols = made.tile
-    chunk = _chunks(made)
-    own = _of_tile(made) | _of_cells(made.address)
+    chunk = _number_chunks(made)
+    own = _build_tile_colours(made) | _build_address_colours(made.address)
     row, col = np.indices(made.tile, dtype=np.int64)
-    told = _told(made, row, col, chunk)
+    told = _build_fields(made, row, col, chunk)
     wide, tall = made.box if made.inner == "K" else made.box[::-1]
     about = f"{rows} × {cols} · {made.boxes} box{'es' * (made.boxes != 1)} of {' × '.join(map(str, made.box))}"
-    return Held(
+    return HolderMap(
         "tile",
         "Tile",
         about,
         rows=rows,
         cols=cols,
-        cell=_cells(chunk, np.arange(rows * cols).reshape(made.tile)),
+        cell=_group_by_chunk(chunk, np.arange(rows * cols).reshape(made.tile)),
         element_bits=made.element_bits,
         shades={},
         of_cells=own,
-        group=_lines(made),
+        group=_list_bank_lines(made),
         told=told,
         edges=(list(range(tall, rows, tall)), list(range(wide, cols, wide))),
     )
 
 
-def _lines(made: TmaCopy) -> tuple[int, ...]:
+def _list_bank_lines(made: TmaCopy) -> tuple[int, ...]:
     per = max(1, 8 * CHUNK // made.element_bits)
     return tuple(value * made.element_bits // (8 * BANK_BYTES) for value in range(per))
 
 
-def _chunks(made: TmaCopy) -> Longs:
+def _number_chunks(made: TmaCopy) -> Longs:
     """The number of the 16 bytes that each element belongs to, along the contiguous dimension of the tile."""
     row, col = np.indices(made.tile, dtype=np.int64)
     line, along = (row, col) if made.inner == "K" else (col, row)
@@ -208,7 +208,7 @@ def _chunks(made: TmaCopy) -> Longs:
     return np.asarray(line * each + along // per)
 
 
-def _cells(chunk: Longs, number: Longs) -> Longs:
+def _group_by_chunk(chunk: Longs, number: Longs) -> Longs:
     """[chunk][value]: the cells of each."""
     flat, cells = chunk.reshape(-1), number.reshape(-1)
     order = np.argsort(flat, kind="stable")
@@ -219,12 +219,12 @@ def _cells(chunk: Longs, number: Longs) -> Longs:
     return out
 
 
-def _told(made: TmaCopy, row: Longs, col: Longs, chunk: Longs) -> dict[str, Longs]:
+def _build_fields(made: TmaCopy, row: Longs, col: Longs, chunk: Longs) -> dict[str, Longs]:
     byte = made.address
     return {"r": row, "c": col, "byte": byte, "bank": byte // BANK_BYTES % BANKS, "box": made.number, "chunk": chunk}
 
 
-def _shared(made: TmaCopy, name: str, title: str, says: str, address: Longs, base: int) -> Held | None:
+def _build_shared_map(made: TmaCopy, name: str, title: str, says: str, address: Longs, base: int) -> HolderMap | None:
     """Rows of 128 bytes with the element that each place holds; None where they are too many to draw."""
     per = 8 * LINE // made.element_bits
     place = (address - base) * 8 // made.element_bits
@@ -237,24 +237,24 @@ def _shared(made: TmaCopy, name: str, title: str, says: str, address: Longs, bas
         out[place.reshape(-1)] = value.reshape(-1)
         return out.reshape(lines, per)
 
-    chunk = _chunks(made)
+    chunk = _number_chunks(made)
     row, col = np.indices(made.tile, dtype=np.int64)
-    own = {key: OfCells(of(one.numbers), one.names) for key, one in _of_cells(address).items()}
-    own |= {key: OfCells(of(one.numbers), one.names) for key, one in _of_tile(made).items()}
-    told = {key: of(value) for key, value in _told(made, row, col, chunk).items()}
+    own = {key: CellColouring(of(one.numbers), one.names) for key, one in _build_address_colours(address).items()}
+    own |= {key: CellColouring(of(one.numbers), one.names) for key, one in _build_tile_colours(made).items()}
+    told = {key: of(value) for key, value in _build_fields(made, row, col, chunk).items()}
     told["byte"] = of(address)
     at = f" from byte {base}" if base else ""
-    return Held(
+    return HolderMap(
         name,
         title,
         f"{lines} rows of {LINE} bytes{at}, as {says}",
         rows=lines,
         cols=per,
-        cell=_cells(chunk, place),
+        cell=_group_by_chunk(chunk, place),
         element_bits=made.element_bits,
         shades={},
         of_cells=own,
-        group=_lines(made),
+        group=_list_bank_lines(made),
         told=told,
         edges=(list(range(8, lines, 8)), []),
     )

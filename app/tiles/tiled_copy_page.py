@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from lanescope.app.banks.draw import banks_svg
-from lanescope.app.kit.encode import dumps
+from lanescope.app.banks.draw import draw_banks
+from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import Json
-from lanescope.app.kit.maps import paper, script, stage
-from lanescope.app.kit.maps.bench import Bench
+from lanescope.app.kit.maps import drawing, script_data, stage
+from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.tiles import forms, tiled_copy_facts
-from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, copy_bench, tma_bench, tma_look
-from lanescope.cute.text import read_layout
+from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES
-from lanescope.tiles import bulkcode, code
+from lanescope.tiles import bulk_code, code
 from lanescope.tiles.bulk import TmaCopy, is_tma
 from lanescope.tiles.copy import TiledCopy
-from lanescope.tiles.memory import Sectors, SharedSide
+from lanescope.tiles.memory import SectorCount, SharedCopySide
 
 PATH = "/tiles/copy"
 FIELDS = {
@@ -134,25 +134,25 @@ PRESETS = {
 }
 
 
-def asked_of(query: Mapping[str, str]) -> dict[str, str]:
+def parse_form(query: Mapping[str, str]) -> dict[str, str]:
     """The form's fields: the example, or what an address says that names an atom."""
-    usual = usual_of(query)
+    usual = get_defaults(query)
     return {name: query.get(name, usual[name]).strip() for name in FIELDS}
 
 
-def usual_of(query: Mapping[str, str]) -> dict[str, str]:
+def get_defaults(query: Mapping[str, str]) -> dict[str, str]:
     """What stands where the address says nothing."""
     atom = query.get("atom", "")
     return BULK if is_tma(atom) else EMPTY if atom else FIELDS
 
 
-def body(asked: Mapping[str, str]) -> Json:
+def build_body(asked: Mapping[str, str]) -> Json:
     """The body of POST /tiles/copy."""
     names: tuple[str, ...] = ("atom", "element_bits", "global", "multicast")
     if not is_tma(asked["atom"]):
         names += ("bits",) if asked["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
     out: Json = {name: asked[name] for name in names if asked[name]}
-    out["tile"] = forms.sizes(asked["tile"])
+    out["tile"] = forms.parse_sizes(asked["tile"])
     if asked["mma"] and not is_tma(asked["atom"]):
         named = {"atom": asked["mma"], "atom_layout": asked["atom_layout"], "permutation": asked["permutation"]}
         out |= {"tiled_mma": {name: text for name, text in named.items() if text}, "operand": asked["operand"]}
@@ -160,11 +160,11 @@ def body(asked: Mapping[str, str]) -> Json:
         out["storage"] = {
             "kind": "rows",
             "inner": asked["major"],
-            "pitch_bytes": _whole(asked["pitch_bytes"]),
+            "pitch_bytes": _parse_integer(asked["pitch_bytes"]),
             "swizzle": asked["swizzle"],
         }
     elif asked["stored"] == "canonical":
-        mn, k = [*map(_whole, out["tile"]), "", ""][:2]
+        mn, k = [*map(_parse_integer, out["tile"]), "", ""][:2]
         out["storage"] = {"kind": "canonical", "swizzle": asked["swizzle"], "mn": mn, "k": k}
         out["major"] = asked["major"]
     elif asked["stored"] == "cute":
@@ -172,83 +172,83 @@ def body(asked: Mapping[str, str]) -> Json:
     return out
 
 
-def _whole(text: str) -> int | str:
+def _parse_integer(text: str) -> int | str:
     """A plain number as one, any other text as it is."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
-def address(fields: Mapping[str, str]) -> str:
+def link_copy(fields: Mapping[str, str]) -> str:
     """The page with these fields."""
-    usual = usual_of(fields)
+    usual = get_defaults(fields)
     changed = {k: v for k, v in fields.items() if v != usual[k]} | {"atom": fields["atom"]}
     return f"{PATH}?{urlencode(changed, safe='(),:')}"
 
 
-def presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+def list_presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     """(text, address, chosen)."""
-    return [(text, address(fields), dict(fields) == dict(asked)) for text, fields in PRESETS.items()]
+    return [(text, link_copy(fields), dict(fields) == dict(asked)) for text, fields in PRESETS.items()]
 
 
-def context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+def build_context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows; LayoutError where a field does not fit."""
-    given = body(asked)
+    given = build_body(asked)
     if is_tma(asked["atom"]):
-        return _tma(asked, query, given)
-    made = tiled_copy_facts.copy_of(given)
-    held, across = tiled_copy_facts.sides(made, given)
-    return _shown(copy_bench(made, held), COPY_LOOK, asked, query) | {
+        return _build_tma_context(asked, query, given)
+    made = tiled_copy_facts.parse_tiled_copy(given)
+    held, across = tiled_copy_facts.build_cost_sides(made, given)
+    return _build_stage(build_copy_bench(made, held), COPY_LOOK, asked, query) | {
         "found": made,
         "held": held,
         "across": across,
         "name": made.atom.name,
         "covers": made.tiler,
-        "figures": figures(made, held, across),
-        "banks": banks_svg([held.costs[0]]) if held else "",
-        "apply": _apply(held, asked),
-        "code": _code(made, asked),
-        "notes": tiled_copy_facts.copy_notes(made, given),
+        "figures": list_figures(made, held, across),
+        "banks": draw_banks([held.costs[0]]) if held else "",
+        "apply": _suggest_swizzle(held, asked),
+        "code": _render_code(made, asked),
+        "notes": tiled_copy_facts.list_copy_notes(made, given),
     }
 
 
-def _shown(bench: Bench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
+def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
     """What the page shows of a bench; own: its look where the address says nothing."""
-    look, notices = stage.read(bench, query, own)
-    defaults = {**usual_of(query), **own, "atom": FIELDS["atom"]}
+    look, notices = stage.parse_look(bench, query, own)
+    defaults = {**get_defaults(query), **own, "atom": FIELDS["atom"]}
     state = {**asked, **look}
     drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in ("pin", "sel")}
     return {
         "notices": notices,
-        "stage": stage.served(bench, look),
-        "pictures": paper.links(PATH, urlencode(drawn, safe="(),:")),
-        "data": dumps(page_data(bench, state, defaults)).decode().replace("</", "<\\/"),
+        "stage": stage.build_stage(bench, look),
+        "pictures": drawing.link_forms(PATH, urlencode(drawn, safe="(),:")),
+        "data": encode_json(build_page_data(bench, state, defaults)).decode().replace("</", "<\\/"),
     }
 
 
-def _tma(asked: Mapping[str, str], query: Mapping[str, str], given: Json) -> dict[str, Any]:
+def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], given: Json) -> dict[str, Any]:
     """The page of an atom of TMA: boxes, and where they land."""
     if "storage" not in given:
         raise LayoutError(
             "bad_storage", "TMA needs to know how the tile is stored.", "Choose atoms, rows or a layout.", "storage"
         )
-    made = tiled_copy_facts.tma_of(given)
-    bench = tma_bench(made)
-    where = read_layout(asked["global"], "global") if asked["global"] else None
-    code = [bulkcode.tensor_map(made, where), bulkcode.issued(made)] if not made.rules else []
-    return _shown(bench, tma_look(made), asked, query) | {
+    made = tiled_copy_facts.parse_tma_copy(given)
+    bench = build_tma_bench(made)
+    where = parse_cute_layout(asked["global"], "global") if asked["global"] else None
+    code = [bulk_code.render_tensor_map(made, where), bulk_code.render_instructions(made)] if not made.rules else []
+    return _build_stage(bench, make_tma_look(made), asked, query) | {
         "found": made,
         "tma": made,
         "held": None,
         "name": made.atom,
         "covers": made.box,
-        "notes": tiled_copy_facts.tma_notes(made),
-        "figures": _boxes(made),
+        "notes": tiled_copy_facts.list_tma_notes(made),
+        "figures": _list_box_figures(made),
         "code": "\n".join(code),
-        "python": bulkcode.python(made, given["storage"], asked["major"]),
-        "lands": bulkcode.starts(made)[:MOST_LISTED] if not made.rules else [],
+        "python": bulk_code.render_python(made, given["storage"], asked["major"]),
+        "lands": bulk_code.list_box_starts(made)[:MOST_LISTED] if not made.rules else [],
     }
 
 
-def _boxes(made: TmaCopy) -> list[tuple[str, str, str]]:
+def _list_box_figures(made: TmaCopy) -> list[tuple[str, str, str]]:
     """(number, what it counts, why)."""
     out = [
         (" × ".join(map(str, made.box)), "elements in one box, innermost first", ""),
@@ -260,28 +260,32 @@ def _boxes(made: TmaCopy) -> list[tuple[str, str, str]]:
     return out
 
 
-def page_data(bench: Bench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
+def build_page_data(bench: MapBench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
     """What the script draws from."""
-    return script.page_data(bench, state, defaults, defaults) | {"unpictured": ["pin", "sel"]}
+    return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": ["pin", "sel"]}
 
 
-def _apply(held: SharedSide | None, asked: Mapping[str, str]) -> tuple[str, str]:
+def _suggest_swizzle(held: SharedCopySide | None, asked: Mapping[str, str]) -> tuple[str, str]:
     """(name of the swizzle mode that frees the accesses, the page with it), empty where there is none."""
     if not held or not held.solution or not held.solution.free or asked["stored"] != "rows":
         return "", ""
     name = next((mode.name for mode in MODES if mode.swizzle() == held.solution.swizzle), "")
-    return (name, address({**asked, "swizzle": name})) if name else ("", "")
+    return (name, link_copy({**asked, "swizzle": name})) if name else ("", "")
 
 
-def _code(made: TiledCopy, asked: Mapping[str, str]) -> str:
+def _render_code(made: TiledCopy, asked: Mapping[str, str]) -> str:
     if asked["mma"]:
-        return code.copy_cpp(made, None, None, asked["operand"])
+        return code.render_copy_cpp(made, None, None, asked["operand"])
     if not asked["thr_layout"]:
-        return code.copy_cpp(made, None, None)
-    return code.copy_cpp(made, read_layout(asked["thr_layout"]), read_layout(asked["val_layout"] or "(1,1)"))
+        return code.render_copy_cpp(made, None, None)
+    return code.render_copy_cpp(
+        made, parse_cute_layout(asked["thr_layout"]), parse_cute_layout(asked["val_layout"] or "(1,1)")
+    )
 
 
-def figures(made: TiledCopy, held: SharedSide | None, across: Sectors | None) -> list[tuple[str, str, str]]:
+def list_figures(
+    made: TiledCopy, held: SharedCopySide | None, across: SectorCount | None
+) -> list[tuple[str, str, str]]:
     """(number, what it counts, why)."""
     rows, cols = made.tiler
     out = [(str(made.threads), f"threads; one TiledCopy covers {rows} × {cols}", "")]

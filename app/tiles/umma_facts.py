@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
-from lanescope.app.kit.fact import Says, fact, sometimes
+from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.blackwell import epilogue
-from lanescope.blackwell.tmem import Placed
+from lanescope.blackwell.tmem import PlacedOperand
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice
+from lanescope.inputs import require_text as read_text
 from lanescope.ptx.table.descriptors import TCGEN05
-from lanescope.reading import choice
-from lanescope.reading import text as read_text
 from lanescope.tiles import umma_code
-from lanescope.tiles.umma import NAMES, Step, TiledUmma, tiled_umma
-from lanescope.tiles.umma_shared import Shared
+from lanescope.tiles.umma import NAMES, TiledUmma, UmmaTileStep, tiled_umma
+from lanescope.tiles.umma_shared import SharedOperand
 
 # What only a tcgen05.mma takes: field → (the words it may be, none for text; what it is).
 UMMA: dict[str, tuple[tuple[str, ...], str]] = {
@@ -36,11 +36,15 @@ class SharedTile:
     major: str
     order: str
     element_bits: int
-    mn: Annotated[int, Says("Rows of A or columns of B that one CTA holds.")]
-    k: Annotated[int, Says("K as it is stored: half of a sparse A's.")]
-    base: Annotated[int, Says("Where the tile begins; descriptors count from there. A program adds its own address.")]
+    mn: Annotated[int, Description("Rows of A or columns of B that one CTA holds.")]
+    k: Annotated[int, Description("K as it is stored: half of a sparse A's.")]
+    base: Annotated[
+        int, Description("Where the tile begins; descriptors count from there. A program adds its own address.")
+    ]
     bytes: int
-    layout: Annotated[str, Says("CuTe's layout of elements: ((rows, K of one MMA), repeats in M or N, K iterations).")]
+    layout: Annotated[
+        str, Description("CuTe's layout of elements: ((rows, K of one MMA), repeats in M or N, K iterations).")
+    ]
 
 
 @fact
@@ -48,10 +52,10 @@ class TensorTile:
     """One operand of the tile in the tensor memory of each CTA."""
 
     operand: str
-    id: Annotated[str, Says("PTX's letter of the data-path layout.", ("D",))]
-    columns: Annotated[int, Says("32-bit columns that all its places take.")]
-    addresses: Annotated[list[str], Says("Where each repeat begins: lane << 16 | column.", ("0x00000000",))]
-    pattern: Annotated[str, Says("Of one repeat: (lane)(unit) → the axes.")]
+    id: Annotated[str, Description("PTX's letter of the data-path layout.", ("D",))]
+    columns: Annotated[int, Description("32-bit columns that all its places take.")]
+    addresses: Annotated[list[str], Description("Where each repeat begins: lane << 16 | column.", ("0x00000000",))]
+    pattern: Annotated[str, Description("Of one repeat: (lane)(unit) → the axes.")]
     evidence: str
 
 
@@ -62,10 +66,10 @@ class UmmaStep:
     m: int
     n: int
     k: int
-    a: Annotated[str | None, Says("A's matrix descriptor; null where A lies in tensor memory.")]
-    b: Annotated[str | None, Says("B's matrix descriptor; null where K = 96 leaves it open.")]
-    idesc: Annotated[str, Says("The instruction descriptor: eight hex digits.")]
-    tensor: Annotated[dict[str, str], Says("Operand → address in tensor memory.")]
+    a: Annotated[str | None, Description("A's matrix descriptor; null where A lies in tensor memory.")]
+    b: Annotated[str | None, Description("B's matrix descriptor; null where K = 96 leaves it open.")]
+    idesc: Annotated[str, Description("The instruction descriptor: eight hex digits.")]
+    tensor: Annotated[dict[str, str], Description("Operand → address in tensor memory.")]
 
 
 @fact
@@ -73,29 +77,29 @@ class UmmaFacts:
     """What is more of a TiledMMA whose accumulator lies in tensor memory. Of a pair every CTA is alike."""
 
     kind: str
-    ctas: Annotated[int, Says("CTAs that issue the atom: CuTe's ThrID. threads counts them, too.")]
+    ctas: Annotated[int, Description("CTAs that issue the atom: CuTe's ThrID. threads counts them, too.")]
     a_from: Literal["shared", "tensor"]
     sparse: bool
     types: dict[str, str]
     majors: dict[str, str]
-    atom_text: Annotated[str, Says("The atom in C++ with its arguments; empty where CUTLASS has none.")]
+    atom_text: Annotated[str, Description("The atom in C++ with its arguments; empty where CUTLASS has none.")]
     idesc: str
-    scale_vec: Annotated[str | None, Says("1X, 2X or 4X.")] = sometimes()
+    scale_vec: Annotated[str | None, Description("1X, 2X or 4X.")] = make_optional_field()
     shared: dict[str, SharedTile]
     tensor: list[TensorTile]
-    columns: Annotated[int, Says("Columns of tensor memory that the tile takes.")]
-    allocation: Annotated[int | None, Says("Columns to allocate; null where the tile does not fit.")]
+    columns: Annotated[int, Description("Columns of tensor memory that the tile takes.")]
+    allocation: Annotated[int | None, Description("Columns to allocate; null where the tile does not fit.")]
     steps: list[UmmaStep]
     faults: list[str]
-    inferred: Annotated[list[str], Says("What is inferred or open.")]
-    open: Annotated[dict[str, str], Says("Operands whose place is open, and why.")]
-    epilogue: Annotated[str | None, Says("The page of D's way out of tensor memory.")] = sometimes()
+    inferred: Annotated[list[str], Description("What is inferred or open.")]
+    open: Annotated[dict[str, str], Description("Operands whose place is open, and why.")]
+    epilogue: Annotated[str | None, Description("The page of D's way out of tensor memory.")] = make_optional_field()
     evidence: str
 
 
-def made_of(given: Mapping[str, Any], text: str, atom_layout: Any, permutation: Any, tile: Any) -> TiledUmma:
+def parse_umma(given: Mapping[str, Any], text: str, atom_layout: Any, permutation: Any, tile: Any) -> TiledUmma:
     """The TiledMMA of a request whose atom is one of tensor memory; LayoutError names the wrong field."""
-    said = {name: _said(given, name) for name in UMMA}
+    said = {name: _parse_umma_field(given, name) for name in UMMA}
     return tiled_umma(
         text,
         atom_layout,
@@ -108,24 +112,24 @@ def made_of(given: Mapping[str, Any], text: str, atom_layout: Any, permutation: 
     )
 
 
-def plain(given: Mapping[str, Any]) -> None:
+def require_no_umma_fields(given: Mapping[str, Any]) -> None:
     """LayoutError where another atom is given what only a tcgen05.mma takes."""
     for name in UMMA:
-        if _said(given, name):
+        if _parse_umma_field(given, name):
             raise LayoutError(
                 "bad_choice", f"{name} is only of a tcgen05.mma.", "Leave it out, or give an UMMA atom.", name
             )
 
 
-def _said(given: Mapping[str, Any], name: str) -> str:
+def _parse_umma_field(given: Mapping[str, Any], name: str) -> str:
     """What a request says of one of UMMA's fields, "" for nothing; LayoutError where it is no text or no such word."""
     words, value = UMMA[name][0], given.get(name)
     if value is None:
         return ""
-    return choice(value, name, words) if words else read_text(value, name)
+    return parse_choice(value, name, words) if words else read_text(value, name)
 
 
-def umma_facts(made: TiledUmma) -> UmmaFacts:
+def build_umma(made: TiledUmma) -> UmmaFacts:
     """What POST /tiles/mma says beside the maps."""
     atom = made.umma
     return UmmaFacts(
@@ -134,24 +138,24 @@ def umma_facts(made: TiledUmma) -> UmmaFacts:
         a_from="tensor" if atom.tensor_a else "shared",
         sparse=atom.word.sparse,
         types=atom.word.types,
-        majors={name: atom.major(name) for name in "ab"},
-        atom_text=umma_code.template(atom),
+        majors={name: atom.get_major(name) for name in "ab"},
+        atom_text=umma_code.format_template(atom),
         idesc=str(atom.word),
         scale_vec=atom.factors or None,
-        shared={name: _shared(one) for name, one in made.shared.items()},
-        tensor=[_tensor(made, name) for name in made.places],
+        shared={name: _build_shared(one) for name, one in made.shared.items()},
+        tensor=[_build_tensor(made, name) for name in made.places],
         columns=made.columns,
         allocation=made.allocation or None,
-        steps=[step(one) for one in made.mmas],
+        steps=[build_step(one) for one in made.mmas],
         faults=[fault.message for fault in made.faults],
         inferred=made.inferred,
         open={NAMES[name]: why for name, why in made.open.items()},
-        epilogue=epilogue_page(made),
+        epilogue=link_epilogue(made),
         evidence=EVIDENCE,
     )
 
 
-def _shared(one: Shared) -> SharedTile:
+def _build_shared(one: SharedOperand) -> SharedTile:
     tile = one.tile
     return SharedTile(
         swizzle=tile.mode.name,
@@ -166,7 +170,7 @@ def _shared(one: Shared) -> SharedTile:
     )
 
 
-def _tensor(made: TiledUmma, name: str) -> TensorTile:
+def _build_tensor(made: TiledUmma, name: str) -> TensorTile:
     every = made.places[name]
     first = every[0].layout
     last = max(one.column + one.layout.columns for one in every)
@@ -174,18 +178,18 @@ def _tensor(made: TiledUmma, name: str) -> TensorTile:
         operand=name,
         id=first.letter,
         columns=last - every[0].column,
-        addresses=[address(one) for one in every],
+        addresses=[format_address(one) for one in every],
         pattern=str(first.pattern),
         evidence=first.evidence,
     )
 
 
-def address(one: Placed) -> str:
+def format_address(one: PlacedOperand) -> str:
     """An address in tensor memory."""
     return f"0x{one.lane << 16 | one.column:08x}"
 
 
-def step(one: Step) -> UmmaStep:
+def build_step(one: UmmaTileStep) -> UmmaStep:
     return UmmaStep(
         m=one.m,
         n=one.n,
@@ -197,7 +201,7 @@ def step(one: Step) -> UmmaStep:
     )
 
 
-def mma_query(made: TiledUmma) -> dict[str, str]:
+def build_mma_query(made: TiledUmma) -> dict[str, str]:
     """The MMA as the pages of tensor memory are asked for it."""
     mma = made.umma.mma
     return {
@@ -209,21 +213,21 @@ def mma_query(made: TiledUmma) -> dict[str, str]:
     }
 
 
-def epilogue_page(made: TiledUmma) -> str | None:
+def link_epilogue(made: TiledUmma) -> str | None:
     """The page of D's way to registers and out; None where no load of it is known."""
     mma = made.umma.mma
     if mma.sparse and mma.place.letter == "C":
         return None
     halves = made.umma.word.types["d"] == "f16"
-    query = mma_query(made) | {"access": epilogue.fitting(mma, halves).ptx}
+    query = build_mma_query(made) | {"access": epilogue.choose_load(mma, halves).ptx}
     if halves:
         query |= {"d": "f16", "element": "f16"}
     return f"/tmem/epilogue?{urlencode(query, safe=':')}"
 
 
-def placed_page(made: TiledUmma) -> str:
+def link_placement(made: TiledUmma) -> str:
     """/tmem with one MMA of the tile as the tile places it."""
-    query = mma_query(made) | {"sparse": "1" if made.umma.mma.sparse else "0", "access": ""}
+    query = build_mma_query(made) | {"sparse": "1" if made.umma.mma.sparse else "0", "access": ""}
     if made.umma.factors:
         query["scale_vec"] = made.umma.factors
     for name, every in made.places.items():

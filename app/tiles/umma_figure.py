@@ -13,19 +13,19 @@ import numpy as np
 
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
-from lanescope.app.kit.encode import dumps
-from lanescope.app.kit.maps import paper
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import Drawing
+from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.tiles import facts, forms
 from lanescope.app.tmem import draw as memory
 from lanescope.blackwell import tmem
-from lanescope.blackwell.tmem import Allocation, Placed
+from lanescope.blackwell.tmem import Allocation, PlacedOperand
 from lanescope.render.palette import Palette
-from lanescope.render.svg import hatches
+from lanescope.render.svg import render_hatches
 from lanescope.tiles.umma import NAMES, TiledUmma
 
-OPTIONS = {"part": "product or tensor alone", **paper.STYLE}
+OPTIONS = {"part": "product or tensor alone", **drawing.STYLE}
 SIDE, K_LEAST, K_MOST = 300.0, 88.0, 190.0  # pixels: the longer side of D; K of A and B
 LEFT, TOP, GAP = 64.0, 46.0, 40.0
 SECOND = 5  # the fill of the second CTA of a pair
@@ -34,38 +34,38 @@ _NAMED = re.compile(r"var\(--([\w-]+)\)")
 _ROLES = {"raised": "paper", "soft": "paper", "rule": "line", "edge": "line", "cell-line": "line", "cell-ink": "ink"}
 
 
-def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Made:
+def render_umma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
     """The picture, table or text of a tile that a query names; LayoutError for the first option that does not fit."""
-    diagrams.known(form, query, OPTIONS, (*forms.MMA, *forms.UMMA))
-    found = facts.mma_of(forms.mma_body(forms.with_umma(query)))
+    diagrams.check_picture_options(form, query, OPTIONS, (*forms.MMA, *forms.UMMA))
+    found = facts.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     assert isinstance(found, TiledUmma)
     if form == "json":
-        return dumps(facts.mma_facts(found)), FORMS[form]
+        return encode_json(facts.build_mma(found)), FORMS[form]
     if form in ("csv", "txt", "md"):
-        return _steps(form, found).encode(), FORMS[form]
+        return _format_steps(form, found).encode(), FORMS[form]
     parts = [part for part in ("product", "tensor") if query.get("part") in (None, "", part)]
-    drawing = picture(found, diagrams.theme(query), query.get("title", ""), parts)
-    return diagrams.drawn(form, drawing, query, draw_)
+    drawing = draw_umma(found, diagrams.get_palette(query), query.get("title", ""), parts)
+    return diagrams.render_svg(form, drawing, query, draw_)
 
 
-def picture(found: TiledUmma, theme: Palette | None, title: str = "", parts: list[str] | None = None) -> str:
+def draw_umma(found: TiledUmma, theme: Palette | None, title: str = "", parts: list[str] | None = None) -> str:
     """The product, and tensor memory below it; theme None takes the page's colours."""
-    above = paper.ABOVE if title else 0.0
+    above = drawing.ABOVE if title else 0.0
     inside, width, height = [], 200.0, above
     for part in parts or ["product", "tensor"]:
-        text, wide, high = product(found) if part == "product" else tensor(found)
+        text, wide, high = draw_product(found) if part == "product" else draw_tensor_memory(found)
         inside.append(f'<g transform="translate(0 {height:.0f})">{text}</g>')
         width, height = max(width, wide), height + high + 12
     head = f'<text x="8" y="17" font-size="14" font-weight="600" fill="var(--ink)">{escape(title)}</text>'
     drawn = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
         f' height="{height:.0f}" role="img" font-family="\'DejaVu Sans Mono\', ui-monospace, monospace">'
-        f"<title>{escape(said(found))}</title>{head if title else ''}{''.join(inside)}</svg>"
+        f"<title>{escape(describe_tile(found))}</title>{head if title else ''}{''.join(inside)}</svg>"
     )
-    return themed(drawn, theme) if theme else drawn
+    return apply_theme(drawn, theme) if theme else drawn
 
 
-def themed(drawn: str, theme: Palette) -> str:
+def apply_theme(drawn: str, theme: Palette) -> str:
     """A picture in a page's colours as one in a theme's."""
 
     def colour(match: re.Match[str]) -> str:
@@ -78,10 +78,10 @@ def themed(drawn: str, theme: Palette) -> str:
     if theme.name != "bw":
         return whole
     head, _, rest = whole.partition("</title>")
-    return f"{head}</title>{''.join(hatches())}{rest}"
+    return f"{head}</title>{''.join(render_hatches())}{rest}"
 
 
-def said(found: TiledUmma) -> str:
+def describe_tile(found: TiledUmma) -> str:
     """The tile in a sentence."""
     m, n, k = found.tile
     who = "a pair of CTAs" if found.ctas > 1 else "one CTA"
@@ -92,7 +92,7 @@ def said(found: TiledUmma) -> str:
 # A, B and D as in a product -------------------------------------------------------------------------------------------
 
 
-def product(found: TiledUmma) -> tuple[str, float, float]:
+def draw_product(found: TiledUmma) -> tuple[str, float, float]:
     """(shapes, width, height): A at the left, B above, D between them; a fill a CTA, a line an MMA."""
     m, n, k = found.tile
     scale = SIDE / max(m, n)
@@ -102,14 +102,14 @@ def product(found: TiledUmma) -> tuple[str, float, float]:
     stored = " (half is stored)" if found.umma.word.sparse else ""
     a_in = "tensor memory" if found.umma.tensor_a else "shared memory"
     out = [
-        *_matrix(found, "a", f"A {m} × {k}", f"{a_in}{stored}", (LEFT, top), (deep, high)),
-        *_matrix(found, "b", f"B {k} × {n}", "shared memory", (left, TOP), (wide, deep)),
-        *_matrix(found, "c", f"D {m} × {n}", "tensor memory", (left, top), (wide, high)),
+        *_draw_matrix(found, "a", f"A {m} × {k}", f"{a_in}{stored}", (LEFT, top), (deep, high)),
+        *_draw_matrix(found, "b", f"B {k} × {n}", "shared memory", (left, TOP), (wide, deep)),
+        *_draw_matrix(found, "c", f"D {m} × {n}", "tensor memory", (left, top), (wide, high)),
     ]
     return "".join(out), left + wide + 12, top + high + 12
 
 
-def _matrix(
+def _draw_matrix(
     found: TiledUmma, name: str, title: str, place: str, at: tuple[float, float], size: tuple[float, float]
 ) -> list[str]:
     (x, y), (wide, high) = at, size
@@ -117,7 +117,7 @@ def _matrix(
     rows, cols = {"a": (m, k), "b": (k, n), "c": (m, n)}[name]
     across, down = wide / cols, high / rows
     out, words = [], []
-    for cta, (r0, r1, c0, c1) in _shares(found, name):
+    for cta, (r0, r1, c0, c1) in _find_cta_shares(found, name):
         box = f'x="{x + c0 * across:.1f}" y="{y + r0 * down:.1f}" width="{(c1 - c0) * across:.1f}"'
         out.append(
             f'<rect {box} height="{(r1 - r0) * down:.1f}" fill="var(--fill-{cta * SECOND})"'
@@ -127,19 +127,19 @@ def _matrix(
         texts = [f"CTA {cta}", *texts] if found.ctas > 1 else texts
         middle = y + (r0 + r1) / 2 * down + (4 if len(texts) == 1 else -3)
         words += [
-            _text(x + (c0 + c1) / 2 * across, middle + 13 * line, text, size=10, anchor="middle", ink="cell-ink")
+            _draw_text(x + (c0 + c1) / 2 * across, middle + 13 * line, text, size=10, anchor="middle", ink="cell-ink")
             for line, text in enumerate(texts)
             if (c1 - c0) * across >= 6.3 * len(text) and (r1 - r0) * down >= 13 * len(texts)
         ]
-    if lines := _lines(found, name, at, (across, down), size):
+    if lines := _draw_mma_edges(found, name, at, (across, down), size):
         out.append(
             f'<path d="{lines}" fill="none" stroke="var(--cell-line)" stroke-width="0.8"'
             ' stroke-dasharray="4 3" opacity="0.55"/>'
         )
     lead = 30 if name == "b" else 17
     out += [
-        _text(x, y - lead, title, size=12, anchor="start", ink="ink", bold=True),
-        _text(x, y - lead + 12, place, size=9.5, anchor="start", ink="muted"),
+        _draw_text(x, y - lead, title, size=12, anchor="start", ink="ink", bold=True),
+        _draw_text(x, y - lead + 12, place, size=9.5, anchor="start", ink="muted"),
     ]
     return [*out, *words, *_marks(found, name, at, (across, down))]
 
@@ -149,21 +149,21 @@ def _marks(found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[fl
     (x, y), (across, down) = at, scale
     if name == "c":
         return []
-    shares = [share for _, share in _shares(found, name)]
+    shares = [share for _, share in _find_cta_shares(found, name)]
     if name == "b":
         columns = sorted({edge for _, _, *edges in shares for edge in edges})
-        return [_text(x + c * across, y - 5, str(c), size=9, anchor="middle", ink="muted") for c in columns]
+        return [_draw_text(x + c * across, y - 5, str(c), size=9, anchor="middle", ink="muted") for c in columns]
     rows = sorted({edge for first, end, *_ in shares for edge in (first, end)})
-    return [_text(x - 5, y + r * down + 3, str(r), size=9, anchor="end", ink="muted") for r in rows]
+    return [_draw_text(x - 5, y + r * down + 3, str(r), size=9, anchor="end", ink="muted") for r in rows]
 
 
-def _lines(
+def _draw_mma_edges(
     found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float], size: tuple[float, float]
 ) -> str:
     """The edges of MMAs inside a matrix, as a path."""
     (x, y), (across, down), (wide, high) = at, scale, size
     out = ""
-    for step, count, vertical in _edges(found, name):
+    for step, count, vertical in _find_mma_edges(found, name):
         for n in range(1, count):
             out += (
                 f"M{x + n * step * across:.1f} {y:.1f}v{high:.1f}"
@@ -173,7 +173,7 @@ def _lines(
     return out
 
 
-def _shares(found: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int, int]]]:
+def _find_cta_shares(found: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int, int]]]:
     """(CTA, (first row, end, first column, end)) of what each CTA holds of a matrix: a piece an MMA in M or N."""
     _, n, k = found.tile
     out = []
@@ -192,7 +192,7 @@ def _shares(found: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int,
     return sorted(out, key=lambda one: one[1])
 
 
-def _edges(found: TiledUmma, name: str) -> list[tuple[int, int, bool]]:
+def _find_mma_edges(found: TiledUmma, name: str) -> list[tuple[int, int, bool]]:
     """(elements of one MMA, how many, whether its edges are vertical) of both dimensions."""
     (m, n, k), (i, j, l) = found.umma.shape, found.repeats
     return {"a": [(k, l, True), (m, i, False)], "b": [(k, l, False), (n, j, True)], "c": [(m, i, False), (n, j, True)]}[
@@ -200,7 +200,7 @@ def _edges(found: TiledUmma, name: str) -> list[tuple[int, int, bool]]:
     ]
 
 
-def _text(x: float, y: float, text: str, *, size: float, anchor: str, ink: str, bold: bool = False) -> str:
+def _draw_text(x: float, y: float, text: str, *, size: float, anchor: str, ink: str, bold: bool = False) -> str:
     weight = ' font-weight="600"' if bold else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}"{weight} fill="var(--{ink})">'
@@ -211,18 +211,18 @@ def _text(x: float, y: float, text: str, *, size: float, anchor: str, ink: str, 
 # tensor memory --------------------------------------------------------------------------------------------------------
 
 
-def tensor(found: TiledUmma) -> tuple[str, float, float]:
+def draw_tensor_memory(found: TiledUmma) -> tuple[str, float, float]:
     """(shapes, width, height) of the map of tensor memory, of both CTAs of a pair."""
-    drawn = tensor_map(found)
+    drawn = draw_tensor_map(found)
     size = re.search(r'viewBox="0 0 (\d+) (\d+)"', drawn)
     assert size
     inside = drawn[drawn.index("</title>") + len("</title>") : drawn.rindex("</svg>")]
     return inside, float(size[1]), float(size[2])
 
 
-def tensor_map(found: TiledUmma) -> str:
+def draw_tensor_map(found: TiledUmma) -> str:
     """The map of tensor memory as a picture of its own, in a page's colours; the CTAs of a pair are alike."""
-    placed = [one for name, every in found.places.items() for one in joined(found, name, every)]
+    placed = [one for name, every in found.places.items() for one in join_places(found, name, every)]
     none = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
     who = "CTA"
     if found.ctas > 1:
@@ -230,11 +230,11 @@ def tensor_map(found: TiledUmma) -> str:
         who = f"Each CTA of the pair, alike: CTA 0 rows 0–{rows - 1} of D, CTA 1 rows {rows}–{2 * rows - 1}"
         who += ", of each MMA" * (found.repeats[0] > 1)
     said_ = [(one, f"{one.name}: from column {one.column}, lane {one.lane}") for one in placed]
-    return memory.picture([(who, said_)], Allocation(found.allocation or tmem.COLUMNS), None, none)
+    return memory.draw_tmem([(who, said_)], Allocation(found.allocation or tmem.COLUMNS), None, none)
 
 
 @dataclass(frozen=True, slots=True)
-class Region(Placed):
+class TensorRegion(PlacedOperand):
     """Neighbouring places of one operand as one region, of so many columns."""
 
     wide: int = 0
@@ -242,22 +242,22 @@ class Region(Placed):
     @property
     def mask(self) -> tmem.Mask:
         out = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
-        lanes = Placed.mask.fget(self).any(axis=1)  # type: ignore[attr-defined]  # the lanes of one of them
+        lanes = PlacedOperand.mask.fget(self).any(axis=1)  # type: ignore[attr-defined]  # the lanes of one of them
         out[lanes, self.column : self.column + self.wide] = True
         return out
 
 
-def joined(found: TiledUmma, name: str, every: list[Placed]) -> list[Placed]:
+def join_places(found: TiledUmma, name: str, every: list[PlacedOperand]) -> list[PlacedOperand]:
     """The places of an operand as they are drawn: each D by its number; of the others one region."""
     called = DRAWN.get(name, NAMES[name])
     if name == "d":
         return [replace(one, name=f"{called} {at}" if len(every) > 1 else called) for at, one in enumerate(every)]
     last = max(one.column + one.layout.columns for one in every)
     first = every[0]
-    return [Region(called, first.layout, first.lane, first.column, last - first.column)]
+    return [TensorRegion(called, first.layout, first.lane, first.column, last - first.column)]
 
 
-def spans(found: TiledUmma) -> str:
+def format_columns(found: TiledUmma) -> str:
     """Which columns each operand takes, in a line."""
     out = []
     for name, every in found.places.items():
@@ -269,12 +269,12 @@ def spans(found: TiledUmma) -> str:
 # the MMAs -------------------------------------------------------------------------------------------------------------
 
 
-def columns(found: TiledUmma) -> list[str]:
+def list_operands(found: TiledUmma) -> list[str]:
     """The operands in tensor memory, as the table of MMAs has them."""
     return [NAMES[name] for name in found.places]
 
 
-def _steps(form: str, found: TiledUmma) -> str:
+def _format_steps(form: str, found: TiledUmma) -> str:
     """Every MMA of the tile: its descriptors and addresses, a line each."""
     names = list(found.places)
     head = ["m", "n", "k", "a", "b", *names, "idesc"]
@@ -296,7 +296,7 @@ def _steps(form: str, found: TiledUmma) -> str:
         return (
             "\n".join(
                 [
-                    f"### {said(found)}",
+                    f"### {describe_tile(found)}",
                     "",
                     f"| {' | '.join(head)} |",
                     "|" + "---|" * len(head),
@@ -309,4 +309,4 @@ def _steps(form: str, found: TiledUmma) -> str:
     rows = [
         "  ".join(text.ljust(size) for text, size in zip(line, wide, strict=True)).rstrip() for line in [head, *lines]
     ]
-    return "\n".join([said(found), *rows]) + "\n"
+    return "\n".join([describe_tile(found), *rows]) + "\n"

@@ -7,42 +7,42 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.kit import links
-from lanescope.app.kit.maps import paper
+from lanescope.app.kit.maps import drawing
 from lanescope.app.tiles import facts, umma_facts, umma_figure
-from lanescope.app.tiles.bench import PATH, layouts_of
+from lanescope.app.tiles.bench import PATH, list_layouts
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles import umma_code
-from lanescope.tiles.umma import NAMES, Step, TiledUmma
+from lanescope.tiles.umma import NAMES, TiledUmma, UmmaTileStep
 
 SHOWN = 64  # MMAs that the page lists; the CSV has all
 SWIZZLES = ("", *TCGEN05.names)
 ORDERS = {"": "as CUTLASS", "mn": "M or N first", "k": "K first"}
 
 
-def context(made: TiledUmma, asked: Mapping[str, str]) -> dict[str, Any]:
+def build_context(made: TiledUmma, asked: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows."""
     atom = made.umma
-    told = umma_facts.umma_facts(made)
-    name = umma_code.name(atom) or atom.bound.ptx
+    told = umma_facts.build_umma(made)
+    name = umma_code.get_atom_name(atom) or atom.bound.ptx
     query = urlencode({key: value for key, value in asked.items() if value}, safe="(),:<>")
-    product, wide, high = umma_figure.product(made)
+    product, wide, high = umma_figure.draw_product(made)
     return {
         "found": made,
         "told": told,
         "atom_name": name,
         "ptx": atom.bound.ptx,
-        "said": umma_figure.said(made),
-        "verdict": verdict(made),
-        "numbers": numbers(made),
-        "pictures": paper.links(PATH, query),
+        "said": umma_figure.describe_tile(made),
+        "verdict": format_verdict(made),
+        "numbers": list_figures(made),
+        "pictures": drawing.link_forms(PATH, query),
         "product": f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" class="umma-product"'
-        f' role="img"><title>{umma_figure.said(made)}</title>{product}</svg>',
-        "tensor": umma_figure.tensor_map(made) if made.columns <= 512 else "",
-        "spans": umma_figure.spans(made),
+        f' role="img"><title>{umma_figure.describe_tile(made)}</title>{product}</svg>',
+        "tensor": umma_figure.draw_tensor_map(made) if made.columns <= 512 else "",
+        "spans": umma_figure.format_columns(made),
         "columns": [NAMES[one] for one in made.places],
-        "steps": [_step(made, one) for one in made.mmas[:SHOWN]],
+        "steps": [_build_step(made, one) for one in made.mmas[:SHOWN]],
         "more": max(len(made.mmas) - SHOWN, 0),
-        "tiles": [_tile(made, name) for name in made.shared],
+        "tiles": [_build_tile(made, name) for name in made.shared],
         "places": [
             {
                 "name": NAMES[one.operand],
@@ -53,19 +53,20 @@ def context(made: TiledUmma, asked: Mapping[str, str]) -> dict[str, Any]:
             }
             for one in told.tensor
         ],
-        "notes": facts.notes(made),
+        "notes": facts.list_notes(made),
         "layouts": [
-            (text.replace("LayoutTV_", "Layout") if "over" in text else text, value) for text, value in layouts_of(made)
+            (text.replace("LayoutTV_", "Layout") if "over" in text else text, value)
+            for text, value in list_layouts(made)
         ],
-        "code": code(made, asked),
-        "following": following(made, told),
+        "code": build_code_parts(made, asked),
+        "following": list_next_pages(made, told),
         "swizzles": SWIZZLES,
         "orders": ORDERS,
-        "by_ptx": not umma_code.name(atom) or asked["atom"].lstrip().startswith("tcgen05"),
+        "by_ptx": not umma_code.get_atom_name(atom) or asked["atom"].lstrip().startswith("tcgen05"),
     }
 
 
-def verdict(made: TiledUmma) -> tuple[bool, str, str]:
+def format_verdict(made: TiledUmma) -> tuple[bool, str, str]:
     """(whether it fits, in a line, in a sentence)."""
     faults = made.faults
     if faults:
@@ -83,7 +84,7 @@ def verdict(made: TiledUmma) -> tuple[bool, str, str]:
     )
 
 
-def numbers(made: TiledUmma) -> list[tuple[str, str]]:
+def list_figures(made: TiledUmma) -> list[tuple[str, str]]:
     """(number, what it counts)."""
     m, n, k = made.umma.shape
     word = made.umma.word
@@ -93,34 +94,34 @@ def numbers(made: TiledUmma) -> list[tuple[str, str]]:
         (str(word), "instruction descriptor" + (" of the first MMA" if made.umma.factors else "")),
         (
             f"{word.types['d']} += {word.types['a']} × {word.types['b']}",
-            f"A {made.umma.major('a')}-major, B {made.umma.major('b')}-major",
+            f"A {made.umma.get_major('a')}-major, B {made.umma.get_major('b')}-major",
         ),
     ]
 
 
-def descriptor_page(made: TiledUmma, operand: str, word: str) -> str:
+def link_descriptor(made: TiledUmma, operand: str, word: str) -> str:
     """The page of one matrix descriptor: what it reads under this MMA."""
     query = {
         "instruction": made.umma.issued.ptx,
         "idesc": str(made.umma.word),
         "operand": operand,
-        "major": made.umma.major(operand),
+        "major": made.umma.get_major(operand),
     }
-    return links.descriptor(word, query, TCGEN05.name)
+    return links.link_descriptor(word, query, TCGEN05.name)
 
 
-def _step(made: TiledUmma, one: Step) -> dict[str, Any]:
-    told = umma_facts.step(one)
+def _build_step(made: TiledUmma, one: UmmaTileStep) -> dict[str, Any]:
+    told = umma_facts.build_step(one)
     return {
         "told": told,
         "k": one.k * made.umma.shape[2],
-        "pages": {name: descriptor_page(made, name, word) for name, word in (("a", told.a), ("b", told.b)) if word},
+        "pages": {name: link_descriptor(made, name, word) for name, word in (("a", told.a), ("b", told.b)) if word},
         "idesc": f"/idesc/{told.idesc}?kind={made.umma.mma.kind.name}",
         "addresses": [told.tensor[name] for name in made.places],
     }
 
 
-def _tile(made: TiledUmma, name: str) -> dict[str, Any]:
+def _build_tile(made: TiledUmma, name: str) -> dict[str, Any]:
     one = made.shared[name]
     tile = one.tile
     query = {
@@ -139,31 +140,36 @@ def _tile(made: TiledUmma, name: str) -> dict[str, Any]:
         "tile": tile,
         "rows": "rows" if name == "a" else "columns",
         "cute": one.cute,
-        "atom": umma_code.layout_atom(tile.mode, tile.major, ""),
-        "href": links.smem(query),
+        "atom": umma_code.format_layout_atom(tile.mode, tile.major, ""),
+        "href": links.link_smem(query),
         "first": tile.base,
         "last": tile.base + tile.bytes - 1,
     }
 
 
-def code(made: TiledUmma, asked: Mapping[str, str]) -> list[tuple[str, str]]:
+def build_code_parts(made: TiledUmma, asked: Mapping[str, str]) -> list[tuple[str, str]]:
     """(title, text) of the code that makes it."""
     parts = [
-        ("CuTe, C++", umma_code.cute_cpp(made)),
-        ("CuTe DSL, Python", umma_code.cute_python(made)),
-        ("Lanescope, Python", umma_code.lanescope_python(made, umma_code.template(made.umma) or asked["atom"])),
+        ("CuTe, C++", umma_code.render_cute_cpp(made)),
+        ("CuTe DSL, Python", umma_code.render_cute_python(made)),
+        (
+            "Lanescope, Python",
+            umma_code.render_lanescope_python(made, umma_code.format_template(made.umma) or asked["atom"]),
+        ),
     ]
     return [(title, text) for title, text in parts if text]
 
 
-def following(made: TiledUmma, told: umma_facts.UmmaFacts) -> list[tuple[str, str]]:
+def list_next_pages(made: TiledUmma, told: umma_facts.UmmaFacts) -> list[tuple[str, str]]:
     """(text, address) of where people go from here."""
     atom = made.umma
-    out = [("The instruction with this descriptor", links.path_of(atom.bound, query={"idesc": str(atom.word)}))]
+    out = [
+        ("The instruction with this descriptor", links.link_instruction(atom.bound, query={"idesc": str(atom.word)}))
+    ]
     out.append(("Its instruction descriptor", f"/idesc/{atom.word}?kind={atom.mma.kind.name}"))
     if told.epilogue:
         out.append(("D’s epilogue", told.epilogue))
-    out.append(("One MMA in tensor memory", umma_facts.placed_page(made)))
+    out.append(("One MMA in tensor memory", umma_facts.link_placement(made)))
     if atom.factors and made.sides:
         a, _ = made.sides
         query = {
@@ -180,14 +186,14 @@ def following(made: TiledUmma, told: umma_facts.UmmaFacts) -> list[tuple[str, st
     return [*out, ("Guide: three descriptors of one MMA", "/guide/three-descriptors")]
 
 
-def lines(made: TiledUmma) -> list[str]:
+def format_tile(made: TiledUmma) -> list[str]:
     """The tile as the command line says it."""
-    told = umma_facts.umma_facts(made)
+    told = umma_facts.build_umma(made)
     m, n, k = made.repeats
-    fits, title, _ = verdict(made)
+    fits, title, _ = format_verdict(made)
     out = [
         f"{told.atom_text or made.umma.bound.ptx}",
-        f"  {umma_figure.said(made)}; {umma_facts.EVIDENCE}",
+        f"  {umma_figure.describe_tile(made)}; {umma_facts.EVIDENCE}",
         f"  {made.umma.bound.ptx}, instruction descriptor {made.umma.word}, {m}×{n}×{k} MMAs",
         f"  {'' if fits else 'does not fit: '}{title}",
     ]

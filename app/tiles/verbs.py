@@ -6,21 +6,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, answer, form_of, given, print_json, save, sizes, storage_of, verbs
+from lanescope.app.kit.terminal import (
+    AsJson,
+    drop_empty,
+    find_picture_form,
+    make_verb_group,
+    parse_sizes,
+    parse_storage_options,
+    print_answer,
+    print_json,
+    write_output,
+)
 
 if TYPE_CHECKING:
     from lanescope.tiles.mma import TileOperand
 
-app, tiles_app = verbs("tiles", "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.")
+app, tiles_app = make_verb_group("tiles", "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.")
 
 AtomLayout = Annotated[str, typer.Option(help="AtomLayoutMNK, e.g. (2,2,1) or (2,2,1):(2,1,0).")]
 Permutation = Annotated[str, typer.Option(help="PermutationMNK, e.g. (32,32,16) or (_,(4,2):(1,8),_).")]
 Tile = Annotated[str, typer.Option(help="MxNxK or M,N,K; the TiledMMA's own when left out.")]
 
 
-def _mma(atom: str, atom_layout: str, permutation: str, tile: str) -> dict[str, Any]:
-    asked = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": sizes(tile)}
-    return given(asked)
+def _build_mma_body(atom: str, atom_layout: str, permutation: str, tile: str) -> dict[str, Any]:
+    asked = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": parse_sizes(tile)}
+    return drop_empty(asked)
 
 
 @tiles_app.command("mma")
@@ -49,7 +59,7 @@ def mma(
     """A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit
     status 1 where the tile does not fit tensor memory."""
     from lanescope.app.tiles import facts, umma_page
-    from lanescope.reading import number, pair
+    from lanescope.inputs import parse_integer, parse_pair
     from lanescope.tiles.umma import TiledUmma, is_umma
 
     more = {"idesc": idesc, "a_from": a_from, "swizzle_a": swizzle_a, "swizzle_b": swizzle_b, "order": order}
@@ -66,12 +76,12 @@ def mma(
         }
         if not is_umma(atom):
             asked["legend"] = "1"
-        return save(figure.made(form_of(output), given(asked | more))[0], output)
-    made = facts.mma_of(_mma(atom, atom_layout, permutation, tile) | given(more))
+        return write_output(figure.render_tiled_mma(find_picture_form(output), drop_empty(asked | more))[0], output)
+    made = facts.parse_mma(_build_mma_body(atom, atom_layout, permutation, tile) | drop_empty(more))
     if as_json:
-        print_json(facts.mma_facts(made))
+        print_json(facts.build_mma(made))
     elif isinstance(made, TiledUmma) and not (at or thread):
-        print("\n".join(umma_page.lines(made)))
+        print("\n".join(umma_page.format_tile(made)))
     if isinstance(made, TiledUmma) and made.faults:
         raise typer.Exit(1)
     if as_json or (isinstance(made, TiledUmma) and not (at or thread)):
@@ -80,7 +90,7 @@ def mma(
     if at:
         for name in names:
             op = made.operand(name)
-            row, col = pair(at, "at", (op.row_count - 1, op.col_count - 1))
+            row, col = parse_pair(at, "at", (op.row_count - 1, op.col_count - 1))
             for held, value in op.owner(row, col):
                 lane = "" if isinstance(made, TiledUmma) else f" warp {held // 32} lane {held % 32}"
                 print(f"{name}[{row},{col}] {'CTA' if not lane else 'thread'} {held}{lane} value {value}")
@@ -91,23 +101,23 @@ def mma(
     )
     for name in names:
         op = made.operand(name)
-        print(f"  {_line(op)}")
+        print(f"  {_format_operand(op)}")
         if thread:
-            each = number(thread, "thread", 0, int(made.thread_ids[-1]))
-            print("    " + _held(op, each))
-    for note in facts.notes(made):
+            each = parse_integer(thread, "thread", 0, int(made.thread_ids[-1]))
+            print("    " + _format_thread(op, each))
+    for note in facts.list_notes(made):
         print(f"  {note}")
     return None
 
 
-def _line(op: TileOperand) -> str:
+def _format_operand(op: TileOperand) -> str:
     place = "shared memory" if op.shared else f"{op.registers} registers"
     copies = f", {op.copies} threads hold each element" if op.copies > 1 else ""
     modes = ",".join(map(str, op.modes))
     return f"{op.name.upper()} {op.row_count}×{op.col_count}: {op.values} values ({modes}), {place}{copies}"
 
 
-def _held(op: TileOperand, thread: int) -> str:
+def _format_thread(op: TileOperand, thread: int) -> str:
     """The elements of one thread, in the order of its values."""
     ids = op.thread_ids.tolist()
     each = thread - thread % 128 if op.shared else thread
@@ -130,12 +140,12 @@ def chain(
     """Is C of the first product A of the second in registers? Exit status 1 where elements move between threads."""
     from lanescope.app.tiles import facts
 
-    one = _mma(first, atom_layout, "", tile)
-    other = _mma(second or first, atom_layout, "", second_tile)
+    one = _build_mma_body(first, atom_layout, "", tile)
+    other = _build_mma_body(second or first, atom_layout, "", second_tile)
     if tile and not second_tile:
-        mnk = sizes(tile) or []
+        mnk = parse_sizes(tile) or []
         other["tile"] = [*mnk[:2], *mnk[1:2]]
-    found = facts.chain_facts({"first": one, "second": other})
+    found = facts.build_chain({"first": one, "second": other})
     if as_json:
         print_json(found)
     else:
@@ -179,14 +189,14 @@ def copy(
         asked = {
             "atom": atom,
             "element_bits": element_bits,
-            "tile": sizes(tile),
+            "tile": parse_sizes(tile),
             "global": global_,
             "major": major,
-            "storage": storage_of(storage, major) if storage else None,
+            "storage": parse_storage_options(storage, major) if storage else None,
             "multicast": multicast,
         }
-        told = tiled_copy_facts.tma_facts(given(asked))
-        return answer(told, tiled_copy_facts.tma_lines, as_json, told.verdict == "match")
+        told = tiled_copy_facts.build_tma_copy(drop_empty(asked))
+        return print_answer(told, tiled_copy_facts.format_tma_copy, as_json, told.verdict == "match")
 
     asked = {
         "atom": atom,
@@ -194,16 +204,16 @@ def copy(
         "element_bits": element_bits,
         "thr_layout": thr,
         "val_layout": val,
-        "tile": sizes(tile),
+        "tile": parse_sizes(tile),
         "shared": shared,
         "global": global_,
         "operand": operand,
-        "tiled_mma": _mma(mma_atom, atom_layout, permutation, "") if mma_atom else None,
-        "storage": storage_of(storage, major) if storage else None,
+        "tiled_mma": _build_mma_body(mma_atom, atom_layout, permutation, "") if mma_atom else None,
+        "storage": parse_storage_options(storage, major) if storage else None,
         "major": major,
         "multicast": multicast,
     }
-    found = tiled_copy_facts.copy_facts(given(asked))
+    found = tiled_copy_facts.build_tiled_copy(drop_empty(asked))
     if as_json:
         print_json(found)
     else:
@@ -250,13 +260,15 @@ def loop(
 
     copied = {"atom": copy_atom, "bits": bits, "thr_layout": thr, "val_layout": val}
     side: dict[str, Any] = {
-        "store": given(copied) if copy_atom else None,
-        "storage": storage_of(storage, major),
+        "store": drop_empty(copied) if copy_atom else None,
+        "storage": parse_storage_options(storage, major),
         "major": major,
         "load": load,
         "global": global_ or None,
     }
     side = {name: value for name, value in side.items() if value is not None}
-    asked = {"tiled_mma": _mma(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
-    found = main_loop_facts.loop_facts(asked | dict.fromkeys([operand] if operand else "ab", side))
-    answer(found, main_loop_facts.lines, as_json, found.verdict == "match" and found.wavefronts <= found.ideal)
+    asked = {"tiled_mma": _build_mma_body(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
+    found = main_loop_facts.build_loop(asked | dict.fromkeys([operand] if operand else "ab", side))
+    print_answer(
+        found, main_loop_facts.format_loop, as_json, found.verdict == "match" and found.wavefronts <= found.ideal
+    )

@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from lanescope.blackwell.tmem import COLUMNS, LANES, QUARTER, Allocation, Mask, Placed
+from lanescope.blackwell.tmem import COLUMNS, LANES, QUARTER, Allocation, Mask, PlacedOperand
 
 LEFT, TOP, LANE = 58.0, 30.0, 2.7  # pixels: left of the columns, above the lanes, a lane's height
 WIDE, NARROW = 2.0, 1.05  # a column's width: of one CTA, of each of a pair
@@ -14,12 +14,12 @@ GAP = 70.0
 FILLS = 8
 
 
-def rects(mask: Mask) -> list[tuple[int, int, int, int]]:
+def find_rectangles(mask: Mask) -> list[tuple[int, int, int, int]]:
     """(first lane, last lane, first column, last column) of rectangles that cover a mask, top down."""
     out: list[tuple[int, int, int, int]] = []
     open_: dict[tuple[int, int], int] = {}
     for lane in range(LANES + 1):
-        runs = _runs(mask[lane]) if lane < LANES else set()
+        runs = _find_runs(mask[lane]) if lane < LANES else set()
         for run in [run for run in open_ if run not in runs]:
             out.append((open_.pop(run), lane - 1, *run))
         for run in runs:
@@ -27,13 +27,13 @@ def rects(mask: Mask) -> list[tuple[int, int, int, int]]:
     return sorted(out)
 
 
-def _runs(row: Mask) -> set[tuple[int, int]]:
+def _find_runs(row: Mask) -> set[tuple[int, int]]:
     edges = np.flatnonzero(np.diff(np.concatenate(([0], row.astype(np.int8), [0]))))
     return {(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)}
 
 
-def picture(
-    panels: list[tuple[str, list[tuple[Placed, str]]]], given: Allocation, touched: Mask | None, overlap: Mask
+def draw_tmem(
+    panels: list[tuple[str, list[tuple[PlacedOperand, str]]]], given: Allocation, touched: Mask | None, overlap: Mask
 ) -> str:
     """The memory of one CTA or of both: (title, operands with the words of their tooltip) a panel."""
     wide = WIDE if len(panels) == 1 else NARROW
@@ -48,16 +48,16 @@ def picture(
         ' stroke="var(--bad)" stroke-width="1.4"/></pattern></defs>',
     ]
     for n, (title, placed) in enumerate(panels):
-        out += _panel(LEFT + n * across, wide, title, placed=placed, given=given, touched=touched, overlap=overlap)
+        out += _draw_panel(LEFT + n * across, wide, title, placed=placed, given=given, touched=touched, overlap=overlap)
     return "\n".join([*out, "</svg>"])
 
 
-def _panel(
+def _draw_panel(
     x: float,
     wide: float,
     title: str,
     *,
-    placed: list[tuple[Placed, str]],
+    placed: list[tuple[PlacedOperand, str]],
     given: Allocation,
     touched: Mask | None,
     overlap: Mask,
@@ -81,7 +81,7 @@ def _panel(
         at = x + column * wide
         out.append(f'<text x="{at:.1f}" y="24" font-size="9" text-anchor="middle" fill="var(--muted)">{column}</text>')
     for n, (one, said) in enumerate(placed):
-        boxes = rects(one.mask)
+        boxes = find_rectangles(one.mask)
         for lane, last, column, to in boxes:
             told = f"<title>{escape(said)}</title></rect>"
             look = f'fill="var(--fill-{n % FILLS})" stroke="var(--cell-line)" stroke-width=".6">'
@@ -97,11 +97,12 @@ def _panel(
                 f' fill="var(--cell-ink)">{escape(one.name)}</text>'
             )
     out += [
-        box(*one, 'fill="url(#both)" stroke="var(--bad)"><title>two operands</title></rect>') for one in rects(overlap)
+        box(*one, 'fill="url(#both)" stroke="var(--bad)"><title>two operands</title></rect>')
+        for one in find_rectangles(overlap)
     ]
     if touched is not None:
         edge = 'fill="var(--accent)" fill-opacity=".16" stroke="var(--accent)" stroke-width="1.6"/>'
-        out += [box(*one, edge) for one in rects(touched)]
+        out += [box(*one, edge) for one in find_rectangles(touched)]
     for quarter in range(LANES // QUARTER):
         y = TOP + quarter * QUARTER * LANE
         if quarter:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from lanescope.app.kit.fact import Integers, Numbers, Says, fact, sometimes
+from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
 from lanescope.app.kit.question import link_to, number_field, question, text_field, word_field
 from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, ws
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, STORED, Epilogue
-from lanescope.blackwell.tmem import Mma
+from lanescope.blackwell.tmem import TmemMma
 from lanescope.errors import LayoutError
 from lanescope.render import epilogue as code
 
@@ -53,22 +53,24 @@ class ToShared:
 class TmemEpilogue:
     """What the loads of D give each thread, and what storing it costs."""
 
-    id: Annotated[str, Says("PTX's letter of D's layout.", ("D",))]
+    id: Annotated[str, Description("PTX's letter of D's layout.", ("D",))]
     access: str
-    loads: Annotated[int, Says("Loads of all four warps.")]
-    registers: Annotated[int, Says("Of one load.")]
-    matrices: Annotated[int, Says("8 × 8 matrices of 16 bits that a load gives as stmatrix takes them; 0: none.")]
-    row: Annotated[
-        Numbers, Integers(2, "[thread of the CTA][value] after each warp's first load; −1 where D has none.")
+    loads: Annotated[int, Description("Loads of all four warps.")]
+    registers: Annotated[int, Description("Of one load.")]
+    matrices: Annotated[
+        int, Description("8 × 8 matrices of 16 bits that a load gives as stmatrix takes them; 0: none.")
     ]
-    col: Annotated[Numbers, Integers(2, "[thread of the CTA][value] after each warp's first load.")]
-    fitting: Annotated[str, Says("A load whose registers stmatrix stores as they are.")]
-    store_bytes: Annotated[int, Says("Bytes that a thread stores to a row of global memory at once.")]
-    requests: Annotated[int, Says("Stores of a thread for one load.")]
-    sectors: Annotated[int, Says("Sectors of 32 bytes that each of a warp's stores touches.")]
+    row: Annotated[
+        Numbers, IntegerArray(2, "[thread of the CTA][value] after each warp's first load; −1 where D has none.")
+    ]
+    col: Annotated[Numbers, IntegerArray(2, "[thread of the CTA][value] after each warp's first load.")]
+    fitting: Annotated[str, Description("A load whose registers stmatrix stores as they are.")]
+    store_bytes: Annotated[int, Description("Bytes that a thread stores to a row of global memory at once.")]
+    requests: Annotated[int, Description("Stores of a thread for one load.")]
+    sectors: Annotated[int, Description("Sectors of 32 bytes that each of a warp's stores touches.")]
     evidence: str
-    to_shared: Annotated[list[ToShared] | None, Says("Left out where stmatrix cannot take the registers.")] = (
-        sometimes()
+    to_shared: Annotated[list[ToShared] | None, Description("Left out where stmatrix cannot take the registers.")] = (
+        make_optional_field()
     )
 
 
@@ -77,24 +79,24 @@ def epilogue_of(asked: EpilogueQuestion) -> Epilogue:
     if asked.d == "f16" and asked.element != "f16":
         says = f"D is f16; it is stored as {asked.element}."
         raise LayoutError("bad_choice", says, "An f16 D is stored as f16.", "element")
-    form = idesc.form_of(asked.cta_group, int(asked.ws))
-    mma = Mma(idesc.kind(asked.kind), form, False, asked.m, asked.n)
-    return Epilogue(mma, tmem.access(asked.access), asked.d == "f16")
+    form = idesc.get_form(asked.cta_group, int(asked.ws))
+    mma = TmemMma(idesc.get_kind(asked.kind), form, False, asked.m, asked.n)
+    return Epilogue(mma, tmem.parse_access(asked.access), asked.d == "f16")
 
 
-def costs(made: Epilogue) -> list[ToShared]:
+def list_costs(made: Epilogue) -> list[ToShared]:
     """Every storage of D, and what stmatrix costs there; none where it cannot take the registers."""
     if not made.matrices:
         return []
-    told = [(name, made.cost(made.stored(name))) for name in STORED]
+    told = [(name, made.count_wavefronts(made.place_in_shared(name))) for name in STORED]
     return [ToShared(stored=name, instructions=n, wavefronts=w, ideal=i) for name, (n, w, i) in told]
 
 
 def out(asked: EpilogueQuestion) -> TmemEpilogue:
     """What every thread holds of D after its loads, and what storing it to shared or global memory costs."""
     made = epilogue_of(asked)
-    row, col = made.first()
-    wide, requests, sectors = made.rows(asked.bits)
+    row, col = made.locate_first_load()
+    wide, requests, sectors = made.count_sectors(asked.bits)
     return TmemEpilogue(
         id=made.d.letter,
         access=made.access.ptx,
@@ -103,12 +105,12 @@ def out(asked: EpilogueQuestion) -> TmemEpilogue:
         matrices=made.matrices,
         row=row,
         col=col,
-        fitting=epilogue.fitting(made.mma, made.halves).ptx,
+        fitting=epilogue.choose_load(made.mma, made.halves).ptx,
         store_bytes=wide,
         requests=requests,
         sectors=sectors,
         evidence=f"D: {made.d.evidence}. Load: {made.access.evidence}",
-        to_shared=costs(made) or None,
+        to_shared=list_costs(made) or None,
     )
 
 
@@ -127,14 +129,14 @@ def show_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> dict[str, Any]
         for value in range(told.row.shape[1])
     ]
     fits = made.matrices and asked.element != "f32"
-    shared = code.to_shared(made, made.stored(asked.stored), asked.element) if fits else ""
+    shared = code.render_shared_store(made, made.place_in_shared(asked.stored), asked.element) if fits else ""
     return {
         "made": made,
         "held": held[:16],
         "more": max(len(held) - 16, 0),
         "fits": fits,
         "shared": shared,
-        "global": code.to_global(made, asked.bits, asked.element),
+        "global": code.render_global_store(made, asked.bits, asked.element),
         "map": link_to(
             "/tmem",
             {

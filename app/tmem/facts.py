@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
+from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, fact, make_optional_field
 from lanescope.app.kit.question import flag_field, number_field, options_of, question, text_field, word_field
 from lanescope.app.kit.tcgen05 import columns_of_d, rows_of_d
 from lanescope.blackwell import idesc, tmem
-from lanescope.blackwell.kind import Kind
-from lanescope.blackwell.tmem import OPERANDS, Access, Mma, Placed
+from lanescope.blackwell.kind import MmaKind
+from lanescope.blackwell.tmem import OPERANDS, PlacedOperand, TensorAccess, TmemMma
 from lanescope.errors import LayoutError
-from lanescope.reading import number
+from lanescope.inputs import parse_integer
 
 PLACES = {"d": "0", "a": "", "metadata": "", "scale_a": "", "scale_b": ""}  # column of each; empty: not placed
 
 
 def _parse_group(given: object, field: str) -> int:
-    return number(given, field, 1, 2)
+    return parse_integer(given, field, 1, 2)
 
 
 def _parse_switch(given: object, field: str) -> bool:
-    return bool(number(given, field, 0, 1))
+    return bool(parse_integer(given, field, 0, 1))
 
 
 @question
 class MmaQuestion:
     """One tcgen05.mma."""
 
-    kind: Kind = word_field(
-        idesc.NAMES, "Kind", "The kind of the MMA.", "f16", parse=lambda given, field: idesc.kind(given)
+    kind: MmaKind = word_field(
+        idesc.NAMES, "Kind", "The kind of the MMA.", "f16", parse=lambda given, field: idesc.get_kind(given)
     )
     cta_group: int = word_field(("1", "2"), "CTA group", "CTAs that issue it together.", parse=_parse_group)
     ws: bool = flag_field(".ws", "1: with .ws.", _parse_switch)
@@ -76,18 +76,19 @@ class TmemLayout:
     """Where an operand of one MMA lies in the tensor memory of one CTA."""
 
     operand: str
-    id: Annotated[str, Says("PTX's letter of the data-path layout.", ("D",))]
-    pattern: Annotated[str, Says("(lane)(unit) → the axes.")]
+    id: Annotated[str, Description("PTX's letter of the data-path layout.", ("D",))]
+    pattern: Annotated[str, Description("(lane)(unit) → the axes.")]
     axes: tuple[str, ...]
-    row: Annotated[Numbers, Integers(2, "[lane][unit]; rows of this CTA, columns of B for scale_b.")]
-    col: Annotated[Numbers, Integers(2, "[lane][unit]: column of D, k, group of K, or number of the scale factor.")]
+    row: Annotated[Numbers, IntegerArray(2, "[lane][unit]; rows of this CTA, columns of B for scale_b.")]
+    col: Annotated[Numbers, IntegerArray(2, "[lane][unit]: column of D, k, group of K, or number of the scale factor.")]
     unit_bits: int
-    columns: Annotated[int, Says("32-bit columns it takes.")]
-    rows_of_cta: Annotated[int, Says("Rows of A and D that one CTA holds.")]
+    columns: Annotated[int, Description("32-bit columns it takes.")]
+    rows_of_cta: Annotated[int, Description("Rows of A and D that one CTA holds.")]
     evidence: str
     half: Annotated[
-        Numbers | None, Integers(2, "[lane][unit] of layouts C and F: 0 or 1, the lane (0 or 16) at which it begins.")
-    ] = sometimes()
+        Numbers | None,
+        IntegerArray(2, "[lane][unit] of layouts C and F: 0 or 1, the lane (0 or 16) at which it begins."),
+    ] = make_optional_field()
 
 
 @fact
@@ -100,16 +101,20 @@ class TmemAccess:
     registers: int
     columns: int
     evidence: str
-    lane: Annotated[Numbers | None, Integers(2, "[thread][value] of ld and st.")] = sometimes()
-    column: Annotated[Numbers | None, Integers(2, "[thread][value] of ld and st.")] = sometimes()
-    row: Annotated[Numbers | None, Integers(2, "[lane][column] of cp: row of shared memory.")] = sometimes()
-    word: Annotated[Numbers | None, Integers(2, "[lane][column] of cp: 32-bit word of that row.")] = sometimes()
+    lane: Annotated[Numbers | None, IntegerArray(2, "[thread][value] of ld and st.")] = make_optional_field()
+    column: Annotated[Numbers | None, IntegerArray(2, "[thread][value] of ld and st.")] = make_optional_field()
+    row: Annotated[Numbers | None, IntegerArray(2, "[lane][column] of cp: row of shared memory.")] = (
+        make_optional_field()
+    )
+    word: Annotated[Numbers | None, IntegerArray(2, "[lane][column] of cp: 32-bit word of that row.")] = (
+        make_optional_field()
+    )
 
 
-def mma_of(asked: MmaQuestion) -> Mma:
+def parse_mma(asked: MmaQuestion) -> TmemMma:
     """Return the MMA that is asked for; LayoutError names the field that is illegal."""
-    form = idesc.form_of(asked.cta_group, int(asked.ws))
-    return Mma(
+    form = idesc.get_form(asked.cta_group, int(asked.ws))
+    return TmemMma(
         asked.kind,
         form,
         asked.sparse,
@@ -123,8 +128,8 @@ def mma_of(asked: MmaQuestion) -> Mma:
 
 def layout(asked: LayoutQuestion) -> TmemLayout:
     """Which lane and column of tensor memory holds which element of an operand of one tcgen05.mma."""
-    mma = mma_of(asked)
-    found = tmem.layout(mma, asked.operand)
+    mma = parse_mma(asked)
+    found = tmem.make_tmem_layout(mma, asked.operand)
     coords = list(found.coords.values())
     return TmemLayout(
         operand=asked.operand,
@@ -143,9 +148,9 @@ def layout(asked: LayoutQuestion) -> TmemLayout:
 
 def access(asked: AccessQuestion) -> TmemAccess:
     """Which lanes and columns an access touches, counted from its address, and which register holds which."""
-    found = tmem.access(asked.access, asked.split)
+    found = tmem.parse_access(asked.access, asked.split)
     first, second = found.pattern.evaluate()[:2]
-    second = tmem.split_columns(found, second)
+    second = tmem.place_columns(found, second)
     moved = found.by_warp or found.verb == "shift"
     return TmemAccess(
         ptx=found.ptx,
@@ -164,7 +169,7 @@ def access(asked: AccessQuestion) -> TmemAccess:
 # a placement ----------------------------------------------------------------------------------------------------------
 
 
-def placed_of(mma: Mma, given: Json, prefix: str = "") -> list[Placed]:
+def parse_placements(mma: TmemMma, given: Json, prefix: str = "") -> list[PlacedOperand]:
     """The operands of an MMA that a request gives a column, `160` or `16:160` with the lane before it."""
     out = []
     for operand, usual in PLACES.items():
@@ -174,21 +179,21 @@ def placed_of(mma: Mma, given: Json, prefix: str = "") -> list[Placed]:
         lane, colon, column = text.rpartition(":")
         field = f"{operand}_at"
         at = (
-            number(lane, field, 0, tmem.LANES - 1) if colon else 0,
-            number(column, field, 0, tmem.COLUMNS - 1),
+            parse_integer(lane, field, 0, tmem.LANES - 1) if colon else 0,
+            parse_integer(column, field, 0, tmem.COLUMNS - 1),
         )
         try:
-            found = tmem.layout(mma, operand)
+            found = tmem.make_tmem_layout(mma, operand)
         except LayoutError as error:
             raise error.at(field) from None
-        out.append(Placed(f"{prefix}{CALLED[operand]}", found, *at))
+        out.append(PlacedOperand(f"{prefix}{CALLED[operand]}", found, *at))
     return out
 
 
 CALLED = {"d": "D", "a": "A", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
 
 
-def more_of(text: str) -> list[Json]:
+def parse_more_mmas(text: str) -> list[Json]:
     """Further MMAs of a text, one a line or after `;`: `kind=f16 m=128 n=64 d=320`. LayoutError names the word."""
     out = []
     for line in text.replace(";", "\n").splitlines():
@@ -211,7 +216,7 @@ def more_of(text: str) -> list[Json]:
     return out
 
 
-def holders(placed: list[Placed], lane: int, column: int) -> list[str]:
+def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[str]:
     """What lies at a lane and column: a sentence an operand."""
     out = []
     for one in placed:
@@ -234,12 +239,12 @@ def holders(placed: list[Placed], lane: int, column: int) -> list[str]:
     return out
 
 
-def registers_of(found: Access, one: Placed, lane: int, column: int, most: int = 4) -> list[list[str]]:
+def list_registers(found: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = 4) -> list[list[str]]:
     """What thread and register hold of an operand after a load at an address: rows of (thread, register, lane,
     column, element); `most` registers of the first and last threads.
     """
     lanes, columns = found.pattern.evaluate()[:2]
-    columns = tmem.split_columns(found, columns)
+    columns = tmem.place_columns(found, columns)
     coords = list(one.layout.coords.values())[:2]
     out = []
     step = 2 if found.packed else 1

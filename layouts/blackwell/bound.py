@@ -12,23 +12,23 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lanescope.blackwell import idesc, tmem, umma
-from lanescope.blackwell.idesc import Idesc
-from lanescope.blackwell.kind import Kind
-from lanescope.blackwell.tmem import Layout, Mma
-from lanescope.blackwell.umma import Issued
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.kind import MmaKind
+from lanescope.blackwell.tmem import TmemMma, TmemOperandLayout
+from lanescope.blackwell.umma import MmaOpcode
 from lanescope.errors import LayoutError
-from lanescope.ptx.dtypes import dtype
-from lanescope.ptx.instruction import Instruction, Operand, Verb
-from lanescope.ptx.role import TENSOR, Source
+from lanescope.inputs import join_words
+from lanescope.ptx.dtypes import get_dtype
+from lanescope.ptx.instruction import Instruction, InstructionVerb, Operand
+from lanescope.ptx.role import TENSOR, SourceReference
 from lanescope.ptx.table.kinds import ALONE, PAIR, WS
 from lanescope.ptx.table.tmem import INFERRED
-from lanescope.reading import listed
 
 NAMES = {"m": "M", "n": "N"}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class OperandEvidence:
     """What proves one operand's place: the number of CUTLASS's maps that equal it, or that it is inferred."""
 
     operand: str
@@ -37,11 +37,11 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Bound(Instruction):
+class BoundMma(Instruction):
     """A product in tensor memory with its descriptor. open: operands whose place is open, and why."""
 
-    mma: Mma = field(kw_only=True, hash=False)
-    word: Idesc = field(kw_only=True, hash=False)
+    mma: TmemMma = field(kw_only=True, hash=False)
+    word: IdescWord = field(kw_only=True, hash=False)
     held: tuple[Operand, ...] = ()
     maps: Mapping[str, int] = field(default_factory=dict, hash=False)
     open: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -60,7 +60,7 @@ class Bound(Instruction):
         return tuple(name for name, maps in self.maps.items() if not maps)
 
 
-def opcode_of(found: Instruction) -> Issued:
+def get_mma_opcode(found: Instruction) -> MmaOpcode:
     """Return kind, form and density of a text of the catalogue; LayoutError for one that no descriptor binds."""
     issue = found.family.issue
     if issue is None:
@@ -68,48 +68,48 @@ def opcode_of(found: Instruction) -> Issued:
             "bad_instruction", f"{found.ptx} takes no instruction descriptor.", f"E.g. {umma.DEFAULT}.", "instruction"
         )
     form = WS if issue.stationary else PAIR if PAIR in found.modifiers else ALONE
-    return Issued(idesc.kind(issue.kind), form, issue.sparse)
+    return MmaOpcode(idesc.get_kind(issue.kind), form, issue.sparse)
 
 
-def usual(found: Instruction) -> Idesc:
+def make_default_idesc(found: Instruction) -> IdescWord:
     """Return the word that a page shows by default: the kind's first types, K-major, the largest M and N."""
-    by = opcode_of(found)
+    by = get_mma_opcode(found)
     sizes = by.kind.sizes[by.form, by.sparse]
     wish = {"m": max(m for m in sizes.m if m <= 128) if by.form != PAIR else max(sizes.m), "n": 128}
-    return idesc.encode(by.kind, {**wish, "sparse": int(by.sparse), **_factors(found)}, by.form)
+    return idesc.encode(by.kind, {**wish, "sparse": int(by.sparse), **_get_factor_wish(found)}, by.form)
 
 
-def _factors(found: Instruction) -> dict[str, object]:
+def _get_factor_wish(found: Instruction) -> dict[str, object]:
     """Return the type of the scale factors that the text's vector demands: 4X is ue4m3 unless the word says
     otherwise.
     """
     issue = found.family.issue
     assert issue is not None
-    return idesc.factors(idesc.kind(issue.kind), issue.factors)
+    return idesc.get_factor_types(idesc.get_kind(issue.kind), issue.factors)
 
 
-def wished(found: Instruction, wish: Mapping[str, object]) -> Idesc:
+def encode_wish(found: Instruction, wish: Mapping[str, object]) -> IdescWord:
     """Return the word of M, N, types and majors, together with what the text says. LayoutError names the field."""
-    by = opcode_of(found)
+    by = get_mma_opcode(found)
     own = {name: value for name, value in wish.items() if value not in ("", None)}
-    first = usual(found)
+    first = make_default_idesc(found)
     sizes = {"m": first.m, "n": first.n} | {name: own[name] for name in ("m", "n") if name in own}
-    return idesc.encode(by.kind, {**_factors(found), **own, **sizes, "sparse": int(by.sparse)}, by.form)
+    return idesc.encode(by.kind, {**_get_factor_wish(found), **own, **sizes, "sparse": int(by.sparse)}, by.form)
 
 
-def word(found: Instruction, text: object) -> Idesc:
+def parse_idesc(found: Instruction, text: object) -> IdescWord:
     """Parse the descriptor of a request: the word in any spelling, or a wish such as `m=128,n=64,a=bf16`."""
-    by = opcode_of(found)
+    by = get_mma_opcode(found)
     if not isinstance(text, str) or "=" not in text:
-        return Idesc(idesc.read(text, "idesc"), by.kind)
+        return IdescWord(idesc.parse_idesc_word(text, "idesc"), by.kind)
     wish = dict(part.strip().partition("=")[::2] for part in text.split(",") if part.strip())
     try:
-        return wished(found, {name.strip(): value.strip() for name, value in wish.items()})
+        return encode_wish(found, {name.strip(): value.strip() for name, value in wish.items()})
     except LayoutError as error:
         raise error.at("idesc", "bad_idesc") from None
 
 
-def bind(found: Instruction, given: object = None) -> Bound:
+def bind(found: Instruction, given: object = None) -> BoundMma:
     """Bind the text to its descriptor: sizes, types and operands of one CTA.
 
     given: the word, or a wish, as `word` parses it; None for the usual one. LayoutError where the word is illegal under
@@ -120,42 +120,42 @@ def bind(found: Instruction, given: object = None) -> Bound:
     >>> d.owner(7, 44), d.row_count, d.col_count
     ([(7, 44)], 128, 256)
     """
-    return _bound(found, usual(found) if given is None else word(found, given))
+    return _bind_idesc(found, make_default_idesc(found) if given is None else parse_idesc(found, given))
 
 
-def bind_wish(found: Instruction, wish: Mapping[str, object]) -> Bound:
+def bind_wish(found: Instruction, wish: Mapping[str, object]) -> BoundMma:
     """Bind the text to the descriptor of a wish. LayoutError names its field."""
-    return _bound(found, wished(found, wish))
+    return _bind_idesc(found, encode_wish(found, wish))
 
 
-def _bound(found: Instruction, given: Idesc) -> Bound:
-    by = opcode_of(found)
+def _bind_idesc(found: Instruction, given: IdescWord) -> BoundMma:
+    by = get_mma_opcode(found)
     for operand in "ab":
-        umma.view(by, given, operand)
+        umma.make_view(by, given, operand)
     issue, factors = found.family.issue, ""
     assert issue is not None
     factors = issue.factors
-    if given.said("scale_type") == "ue4m3" and factors != "4X":
+    if given.format_field("scale_type") == "ue4m3" and factors != "4X":
         says = f"The word says ue4m3 factors; with {factors} they are ue8m0."
         raise LayoutError("bad_idesc", says, "Bit 23: 1. ue4m3 takes scale_vec::4X or block16.", "idesc")
-    _ids(by.kind, given, factors)
-    mma = Mma(by.kind, by.form, by.sparse, given.m, given.n, 96 if given.k == 96 else 0, scale_vec=factors)
+    _check_factor_ids(by.kind, given, factors)
+    mma = TmemMma(by.kind, by.form, by.sparse, given.m, given.n, 96 if given.k == 96 else 0, scale_vec=factors)
     shifts = "ashift" in found.modifiers
     if shifts and given.m < 128:
         raise LayoutError("bad_idesc", f"M is {given.m}. .ashift takes M 128 or 256.", "Bits 24 to 28.", "idesc")
     held, maps, left = [], {}, {}
     for name in issue.operands:
         try:
-            layout = tmem.layout(mma, name)
+            layout = tmem.make_tmem_layout(mma, name)
         except LayoutError as error:
             left[name] = error.message
             continue
-        held.append(_operand(layout, mma, given))
+        held.append(_make_tmem_operand(layout, mma, given))
         maps[name] = layout.maps
     sizes = {"m": given.m, "n": given.n, "k": given.k}
-    family = replace(found.family, verb=Verb.MULTIPLY, elsewhere={**found.family.elsewhere, **left})
-    types = {**given.types, **({"s": given.said("scale_type")} if factors else {})}
-    return Bound(
+    family = replace(found.family, verb=InstructionVerb.MULTIPLY, elsewhere={**found.family.elsewhere, **left})
+    types = {**given.types, **({"s": given.format_field("scale_type")} if factors else {})}
+    return BoundMma(
         found.ptx,
         family,
         "m{m}n{n}k{k}".format(**sizes),
@@ -170,19 +170,21 @@ def _bound(found: Instruction, given: Idesc) -> Bound:
     )
 
 
-def _ids(row: Kind, given: Idesc, factors: str) -> None:
+def _check_factor_ids(row: MmaKind, given: IdescWord, factors: str) -> None:
     """Raise LayoutError for a scale-factor id that the text's vector does not have; with K = 96 it is open."""
     for name in ("sfa_id", "sfb_id"):
-        if factors and given.k != 96 and given.code(name) not in row.scaled[factors]:
-            title, ids = row.part(name).field.title, listed([str(one) for one in row.scaled[factors]], "or")
-            says = f"{title} is {given.code(name)}; with scale_vec::{factors} it is {ids}."
+        if factors and given.k != 96 and given.get_code(name) not in row.scaled[factors]:
+            title, ids = row.get_field(name).field.title, join_words([str(one) for one in row.scaled[factors]], "or")
+            says = f"{title} is {given.get_code(name)}; with scale_vec::{factors} it is {ids}."
             raise LayoutError("bad_idesc", says, f"See {idesc.IDS}.", "idesc")
 
 
-def _operand(layout: Layout, mma: Mma, given: Idesc) -> Operand:
+def _make_tmem_operand(layout: TmemOperandLayout, mma: TmemMma, given: IdescWord) -> Operand:
     """Return a place in tensor memory as an operand whose threads are lanes."""
     name = layout.operand
-    element = {"d": given.types["d"], "a": given.types["a"], "metadata": "u4"}.get(name, given.said("scale_type"))
+    element = {"d": given.types["d"], "a": given.types["a"], "metadata": "u4"}.get(
+        name, given.format_field("scale_type")
+    )
     axes = layout.axes
     if name == "a":
         axes = ("row", "col", *axes[2:])
@@ -191,29 +193,29 @@ def _operand(layout: Layout, mma: Mma, given: Idesc) -> Operand:
     document, _, section = layout.source.partition(", ")
     return Operand(
         name,
-        dtype(element),
+        get_dtype(element),
         layout.bits,
         pattern=layout.pattern,
         axes=axes,
         dims=dims,
         threads=TENSOR.threads,
-        source=Source(document, section),
+        source=SourceReference(document, section),
         held_by=TENSOR,
         compressed=kept,
     )
 
 
-def told(found: Bound) -> list[Told]:
+def list_evidence(found: BoundMma) -> list[OperandEvidence]:
     """Return what proves the place of each operand."""
     out = []
     for name, maps in found.maps.items():
         called = name.upper() if len(name) == 1 else name.replace("_", " ")
         text = f"{called} agrees with CUTLASS ({maps} maps)" if maps else f"{called} {INFERRED}: no map shows it"
-        out.append(Told(name, text, not maps))
+        out.append(OperandEvidence(name, text, not maps))
     return out
 
 
-def share(mma: Mma) -> str:
+def describe_share(mma: TmemMma) -> str:
     """Say what of A, B and D one CTA holds; "" where it holds all."""
     if mma.ctas == 1:
         return ""
@@ -224,10 +226,10 @@ def share(mma: Mma) -> str:
     )
 
 
-def says_open(found: Instruction) -> str:
+def describe_open(found: Instruction) -> str:
     """Say what the text leaves to the descriptor."""
-    by = opcode_of(found)
+    by = get_mma_opcode(found)
     sizes = by.kind.sizes[by.form, by.sparse]
-    names = [f"M ({listed([str(m) for m in sizes.m], 'or')})", f"N ({sizes.n_words})"]
-    names += ["the types"] if len(by.kind.part("a").codes) > 1 else []
-    return f"The text leaves {listed([*names, 'the majors'])} open: the instruction descriptor says them."
+    names = [f"M ({join_words([str(m) for m in sizes.m], 'or')})", f"N ({sizes.n_words})"]
+    names += ["the types"] if len(by.kind.get_field("a").codes) > 1 else []
+    return f"The text leaves {join_words([*names, 'the majors'])} open: the instruction descriptor says them."

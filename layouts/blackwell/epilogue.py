@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from lanescope.blackwell import tmem
-from lanescope.blackwell.tmem import LANES, QUARTER, Access, Layout, Mma
+from lanescope.blackwell.tmem import LANES, QUARTER, TensorAccess, TmemMma, TmemOperandLayout
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import IntArray
 from lanescope.ptx.table.tmem import MOVES
 from lanescope.shared import banks
-from lanescope.shared.swizzle import Mode, mode
+from lanescope.shared.swizzle import Mode, get_mode
 
 WARPS = LANES // QUARTER
 SECTOR, CHUNK, LINE = 32, 16, 128  # bytes: of a request to global memory, of an access of a thread, of a cache line
@@ -31,7 +31,7 @@ STORED = ("128B", "64B", "32B", ROWS)
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class SharedStore:
     """D of 16 bits in shared memory: panels of the mode's width, rows down; whole rows without a mode."""
 
     rows: int
@@ -51,7 +51,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class WarpLoad:
     """One load of a warp: its address, lane << 16 | column, relative to D's."""
 
     warp: int
@@ -63,8 +63,8 @@ class Load:
 class Epilogue:
     """The loads that bring D of one CTA to registers. halves: D's 16 bits in the low half of a column (f16) or 32."""
 
-    mma: Mma
-    access: Access
+    mma: TmemMma
+    access: TensorAccess
     halves: bool = False
 
     def __post_init__(self) -> None:
@@ -82,23 +82,23 @@ class Epilogue:
             raise LayoutError("bad_access", says, "Give one of the other four shapes.", "access")
 
     @property
-    def d(self) -> Layout:
-        return tmem.layout(self.mma, "d")
+    def d(self) -> TmemOperandLayout:
+        return tmem.make_tmem_layout(self.mma, "d")
 
     @cached_property
-    def loads(self) -> list[Load]:
+    def loads(self) -> list[WarpLoad]:
         """Every load of every warp: its quarter, 16 lanes at a time with the shapes of 16, from left to right. Of
         layouts C and F only the 16 lanes of a quarter that D has.
         """
         lanes = (0,) if self.access.tall == QUARTER or "half" in self.d.axes else (0, 16)
         return [
-            Load(warp, lane, column)
+            WarpLoad(warp, lane, column)
             for warp in range(WARPS)
             for lane in lanes
             for column in range(0, self.d.columns, self.access.columns)
         ]
 
-    def held(self, one: Load) -> tuple[IntArray, IntArray]:
+    def locate_elements(self, one: WarpLoad) -> tuple[IntArray, IntArray]:
         """Return row and column of D in this CTA, each [thread of the warp][value]; −1 where a lane holds none."""
         lane, column = self.access.pattern.evaluate()[:2]
         where = self.d.coords
@@ -109,10 +109,10 @@ class Epilogue:
             row, col = np.where(other, -1, row), np.where(other, -1, col)
         return row.astype(np.int32), col.astype(np.int32)
 
-    def first(self) -> tuple[IntArray, IntArray]:
+    def locate_first_load(self) -> tuple[IntArray, IntArray]:
         """Return row and column of D of every thread of the CTA after its warp's first load: [thread][value]."""
         begun = [next(one for one in self.loads if one.warp == warp) for warp in range(WARPS)]
-        rows, cols = zip(*(self.held(one) for one in begun), strict=True)
+        rows, cols = zip(*(self.locate_elements(one) for one in begun), strict=True)
         return np.concatenate(rows), np.concatenate(cols)
 
     @property
@@ -129,7 +129,7 @@ class Epilogue:
 
         0 where no registers form a matrix of stmatrix.
         """
-        row, col = self.held(self.loads[0])
+        row, col = self.locate_elements(self.loads[0])
         values = row.shape[1]
         if values % 2 or row.min() < 0:
             return 0
@@ -140,37 +140,37 @@ class Epilogue:
         fits = (down == lane // 4) & (across == lane % 4 * 2 + np.arange(2))
         return values // 2 if bool(fits.all()) else 0
 
-    def stored(self, name: str) -> Stored:
+    def place_in_shared(self, name: str) -> SharedStore:
         """Return D of this CTA in shared memory: `rows`, or panels of a swizzle mode's width as TMA stores them."""
         if name == ROWS:
-            return Stored(self.mma.place.rows, self.mma.n, None)
-        return Stored(self.mma.place.rows, self.mma.n, mode(name))
+            return SharedStore(self.mma.place.rows, self.mma.n, None)
+        return SharedStore(self.mma.place.rows, self.mma.n, get_mode(name))
 
-    def stores(self, to: Stored) -> list[list[int]]:
+    def list_store_rows(self, to: SharedStore) -> list[list[int]]:
         """Return the row addresses of every stmatrix, eight per matrix; matrices in the order of the registers."""
         out: list[list[int]] = []
         count = min(self.matrices, MOST_MATRICES)
         for one in self.loads:
-            row, col = self.held(one)
+            row, col = self.locate_elements(one)
             top, left = row[0, : 2 * self.matrices : 2, None], col[0, : 2 * self.matrices : 2, None]
             address = to.address(top.astype(np.int64) + np.arange(MATRIX), left.astype(np.int64))
             out += address.reshape(-1, count * MATRIX).tolist()
         return out
 
-    def cost(self, to: Stored) -> tuple[int, int, int]:
+    def count_wavefronts(self, to: SharedStore) -> tuple[int, int, int]:
         """Return (stmatrix instructions of the CTA, wavefronts of all, the fewest possible)."""
-        kind = banks.access(f"stmatrix.x{min(self.matrices, MOST_MATRICES)}")
-        every = [banks.cost(kind, address) for address in self.stores(to)]
+        kind = banks.get_access(f"stmatrix.x{min(self.matrices, MOST_MATRICES)}")
+        every = [banks.compute_cost(kind, address) for address in self.list_store_rows(to)]
         return len(every), sum(one.wavefronts for one in every), sum(one.ideal for one in every)
 
     # to global memory -------------------------------------------------------------------------------------------------
 
-    def rows(self, bits: int) -> tuple[int, int, int]:
+    def count_sectors(self, bits: int) -> tuple[int, int, int]:
         """Return (bytes that a thread stores at once, requests of a warp for one load, sectors per request).
 
         Every thread stores its own runs of neighbouring columns to rows of global memory.
         """
-        row, col = self.held(self.loads[0])
+        row, col = self.locate_elements(self.loads[0])
         held = row[:, 0] >= 0
         run = 1
         while run < row.shape[1]:
@@ -185,19 +185,19 @@ class Epilogue:
         return wide, row.shape[1] // at_once, len(sectors)
 
 
-def fitting(mma: Mma, halves: bool) -> Access:
+def choose_load(mma: TmemMma, halves: bool) -> TensorAccess:
     """Return the load whose registers stmatrix stores unchanged: the largest count, up to x4, that divides D's
     columns.
     """
-    d = tmem.layout(mma, "d")
+    d = tmem.make_tmem_layout(mma, "d")
     for x in (4, 2, 1):
         text = f"tcgen05.ld.16x128b.x{x}.pack::16b" if halves else f"tcgen05.ld.16x256b.x{x}"
-        found = tmem.access(text)
+        found = tmem.parse_access(text)
         if not d.columns % found.columns:
             return found
     raise AssertionError  # a D of 8 columns takes x1
 
 
-def shapes() -> tuple[str, ...]:
+def list_load_shapes() -> tuple[str, ...]:
     """Return the shapes an epilogue may load with."""
     return tuple(move.shape for move in MOVES if not move.halves)

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lanescope.bits import Field, gaps
+from lanescope.bits import BitField, find_gaps
 from lanescope.errors import LayoutError
 
 FORMS = ("cta_group::1", "cta_group::2", "ws")  # how an MMA is issued: by one CTA, a pair, or weights stationary
@@ -17,14 +17,14 @@ K_BYTES = 32  # of a row of a dense A or B that one MMA reads, whatever its kind
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class KindField:
     """One field of an instruction descriptor.
 
     codes: what its codes are called; none where the field holds a number. chosen: a wish gives it by such a name (a
     type), not as a number or a flag.
     """
 
-    field: Field
+    field: BitField
     codes: Mapping[str, int] = dataclasses.field(default_factory=dict)
     chosen: bool = False
 
@@ -32,10 +32,10 @@ class Part:
     def name(self) -> str:
         return self.field.name
 
-    def said(self, word: int) -> str:
+    def format_code(self, word: int) -> str:
         """Return what the field of a word says: a name, a number, or that the code is reserved.
 
-        >>> Part(Field("a", 7, 9), {"f16": 0, "bf16": 1}, True).said(3 << 7)
+        >>> KindField(BitField("a", 7, 9), {"f16": 0, "bf16": 1}, True).format_code(3 << 7)
         'reserved (3)'
         """
         code = self.field.get(word)
@@ -43,13 +43,13 @@ class Part:
             return str(code * self.field.unit)
         return next((name for name, known in self.codes.items() if known == code), f"reserved ({code})")
 
-    def legal(self, word: int) -> bool:
+    def is_legal(self, word: int) -> bool:
         """Return whether the code has a meaning in this kind."""
         return not self.codes or self.field.get(word) in self.codes.values()
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class LegalSizes:
     """The M and N that one form of a kind may have."""
 
     m: tuple[int, ...]
@@ -58,7 +58,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class MmaKind:
     """One kind: its parts from bit 0 on, K of a dense product, and (form, sparse) → sizes; what is not there is
     illegal.
 
@@ -70,9 +70,9 @@ class Kind:
     """
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[KindField, ...]
     k: int
-    sizes: Mapping[tuple[str, bool], Sizes]
+    sizes: Mapping[tuple[str, bool], LegalSizes]
     source: str
     targets: str
     scaled: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
@@ -85,7 +85,7 @@ class Kind:
     gaps: tuple[tuple[int, int], ...] = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gaps", gaps(tuple(part.field for part in self.parts), IDESC_BITS))
+        object.__setattr__(self, "gaps", find_gaps(tuple(part.field for part in self.parts), IDESC_BITS))
         for part in self.parts:
             if part.codes and max(part.codes.values()) > part.field.most:
                 raise ValueError(f"a code of {part.name} of kind {self.name} does not fit its field")
@@ -99,7 +99,7 @@ class Kind:
         16 bytes."""
         return K_BYTES * 8 // self.k
 
-    def part(self, name: str) -> Part:
+    def get_field(self, name: str) -> KindField:
         """Return a part by its name; LayoutError lists them."""
         for part in self.parts:
             if part.name == name:
@@ -111,7 +111,7 @@ class Kind:
             "field",
         )
 
-    def has(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         return any(part.name == name for part in self.parts)
 
     @property

@@ -17,7 +17,7 @@ SOURCE = "CUTLASS, cutlass/detail/sm100_blockscaled_layout.hpp (3 maps); not exe
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class ScaleAtom:
     """One atom: (16-byte line)(byte of it) → (row, factor). line: bytes of a line."""
 
     pattern: str = "(l:32) (c:4 s:4) -> (c l) (s)"
@@ -28,10 +28,10 @@ class Atom:
         return ROWS * COLUMNS
 
 
-SCALE_ATOM = Atom()
+SCALE_ATOM = ScaleAtom()
 
 
-def tile(rows: int, factors: int) -> Pattern:
+def make_tile_pattern(rows: int, factors: int) -> Pattern:
     """Return the atoms of a whole operand, those along K first: (128 bytes of 16-byte lines)(byte) → (row, factor).
 
     LayoutError for sizes that are not multiples of the atom.
@@ -42,7 +42,7 @@ def tile(rows: int, factors: int) -> Pattern:
     return Pattern.parse("(r:R k:S l:32) (c:4 s:4) -> (r c l) (k s)", R=rows // ROWS, S=factors // COLUMNS)
 
 
-def offset(row: Any, factor: Any, factors: int) -> Any:
+def compute_offset(row: Any, factor: Any, factors: int) -> Any:
     """Return the byte offset of a factor from the first atom; factors: of one row. Arguments broadcast."""
     atom = row // ROWS * (factors // COLUMNS) + factor // COLUMNS
     return (

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanescope.blackwell import idesc, scales, tmem
-from lanescope.blackwell.idesc import Idesc
-from lanescope.blackwell.tmem import FACTORS, Layout, Mma
-from lanescope.descriptor.matrix import Descriptor, encode_as
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.tmem import FACTORS, TmemMma, TmemOperandLayout
+from lanescope.descriptor.matrix import Descriptor, encode_descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import PAIR
@@ -23,7 +23,7 @@ MOST_K = 4096  # of a tile
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class AtomCopy:
     """One copy of an atom: 128 rows from `row`, 4 factors from `factor`.
 
     Its start in global memory and in the tile's shared memory, in bytes; the descriptor that reads it there, and the
@@ -39,7 +39,7 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class FactorLocation:
     """Where one factor lies.
 
     Bytes from the operand's start in row-major, in atoms and in shared memory; in tensor memory every lane with a copy,
@@ -56,12 +56,12 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ScaleOperand:
     """The factors of one operand in the tile of one CTA. rows: of A or columns of B; k: of the tile; column: of tensor
     memory where they begin; shared: the byte of shared memory where they begin.
     """
 
-    mma: Mma
+    mma: TmemMma
     operand: str
     rows: int
     k: int
@@ -69,9 +69,9 @@ class Side:
     shared: int
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> TmemOperandLayout:
         """Where the factors of one step lie in tensor memory."""
-        return tmem.layout(self.mma, self.operand)
+        return tmem.make_tmem_layout(self.mma, self.operand)
 
     @property
     def per_step(self) -> int:
@@ -86,12 +86,12 @@ class Side:
     @property
     def factors(self) -> int:
         """Factors per row of the tile, padded to whole atoms."""
-        return _whole(self.k // self.block, scales.COLUMNS)
+        return _round_up(self.k // self.block, scales.COLUMNS)
 
     @property
     def padded(self) -> int:
         """Rows, padded to whole atoms."""
-        return _whole(self.rows, scales.ROWS)
+        return _round_up(self.rows, scales.ROWS)
 
     @property
     def atoms(self) -> tuple[int, int]:
@@ -118,10 +118,10 @@ class Side:
         the next four.
         """
         atom = factor // scales.COLUMNS * self.atoms[0] + row // scales.ROWS
-        inside = scales.offset(row % scales.ROWS, factor % scales.COLUMNS, scales.COLUMNS)
+        inside = scales.compute_offset(row % scales.ROWS, factor % scales.COLUMNS, scales.COLUMNS)
         return int(scales.SCALE_ATOM.bytes * atom + inside)
 
-    def copies(self) -> list[Copied]:
+    def list_copies(self) -> list[AtomCopy]:
         """Return the copies that bring the tile to tensor memory, in the order of its columns; LayoutError where they
         are open.
         """
@@ -135,11 +135,11 @@ class Side:
                 at = self.shared_offset(row, factor)
                 amounts = {"start_address": self.shared + at, "sbo_bytes": 8 * scales.SCALE_ATOM.line}
                 column = self.column + k * self.group_columns + ATOM_COLUMNS * r
-                whole = scales.offset(row, factor, self.factors)
-                out.append(Copied(row, factor, whole, at, encode_as(TCGEN05, amounts), column))
+                whole = scales.compute_offset(row, factor, self.factors)
+                out.append(AtomCopy(row, factor, whole, at, encode_descriptor(TCGEN05, amounts), column))
         return out
 
-    def where(self, row: int, factor: int) -> Held:
+    def locate_factor(self, row: int, factor: int) -> FactorLocation:
         """Return every place of a factor; LayoutError for one outside the tile."""
         for name, given, most in (("row", row, self.rows), ("factor", factor, self.k // self.block)):
             if not 0 <= given < most:
@@ -148,13 +148,13 @@ class Side:
         byte = factor % scales.COLUMNS
         units = [
             (lane, unit)
-            for lane, unit in self.layout.owners(row, factor % self.per_step)
+            for lane, unit in self.layout.find_owners(row, factor % self.per_step)
             if unit % scales.COLUMNS == byte
         ]
         column = self.column + factor // scales.COLUMNS * self.group_columns + units[0][1] // scales.COLUMNS
-        return Held(
+        return FactorLocation(
             row_major=row * (self.k // self.block) + factor,
-            atoms=int(scales.offset(row, factor, self.factors)),
+            atoms=int(scales.compute_offset(row, factor, self.factors)),
             shared=None if self.split else self.shared_offset(row, factor),
             lanes=tuple(sorted({lane for lane, _ in units})),
             column=column,
@@ -164,20 +164,22 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScaledMmaStep:
     """One MMA of the tile: its first k, the columns and ids of both factors, its instruction descriptor."""
 
     k: int
     columns: tuple[int, int]
     ids: tuple[int, int]
-    word: Idesc
+    word: IdescWord
 
 
-def _whole(size: int, unit: int) -> int:
+def _round_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def sides(mma: Mma, k: int, columns: tuple[int, int | None], shared: tuple[int, int | None]) -> tuple[Side, Side]:
+def make_scale_operands(
+    mma: TmemMma, k: int, columns: tuple[int, int | None], shared: tuple[int, int | None]
+) -> tuple[ScaleOperand, ScaleOperand]:
     """Return both operands of a tile; what is None for B follows A's.
 
     LayoutError for kinds without factors, for K = 96, and for a tile that is not a whole number of steps.
@@ -188,8 +190,8 @@ def sides(mma: Mma, k: int, columns: tuple[int, int | None], shared: tuple[int, 
     if k < mma.k or k % mma.k or k > MOST_K:
         says = f"The tile's K is {k}. One MMA takes {mma.k}."
         raise LayoutError("bad_tile", says, f"A multiple of {mma.k} up to {MOST_K}.", "tile_k")
-    a = Side(mma, "scale_a", mma.place.rows, k, columns[0], shared[0])
-    b = Side(
+    a = ScaleOperand(mma, "scale_a", mma.place.rows, k, columns[0], shared[0])
+    b = ScaleOperand(
         mma,
         "scale_b",
         mma.n,
@@ -200,7 +202,7 @@ def sides(mma: Mma, k: int, columns: tuple[int, int | None], shared: tuple[int, 
     return a, b
 
 
-def steps(a: Side, b: Side, wish: dict[str, object] | None = None) -> list[Step]:
+def list_mma_steps(a: ScaleOperand, b: ScaleOperand, wish: dict[str, object] | None = None) -> list[ScaledMmaStep]:
     """Return every MMA of the tile.
 
     wish: types and majors of the instruction descriptor; sizes and ids are the tile's.
@@ -211,17 +213,17 @@ def steps(a: Side, b: Side, wish: dict[str, object] | None = None) -> list[Step]
         number, group = first % scales.COLUMNS, first // scales.COLUMNS
         columns = (a.column + group * a.group_columns, b.column + group * b.group_columns)
         asked = {
-            **idesc.factors(a.mma.kind, a.mma.scale_vec),
+            **idesc.get_factor_types(a.mma.kind, a.mma.scale_vec),
             **(wish or {}),
             "m": a.mma.m,
             "n": a.mma.n,
             "sparse": int(a.mma.sparse),
         }
         word = idesc.encode(a.mma.kind, {**asked, "sfa_id": number, "sfb_id": number}, a.mma.form)
-        out.append(Step(n * a.mma.k, columns, (number, number), word))
+        out.append(ScaledMmaStep(n * a.mma.k, columns, (number, number), word))
     return out
 
 
-def copy_text(mma: Mma) -> str:
+def format_copy_ptx(mma: TmemMma) -> str:
     """Return the PTX text of the copies."""
     return COPY.format(group=PAIR if mma.form == PAIR else "cta_group::1")

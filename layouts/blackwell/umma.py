@@ -12,13 +12,13 @@ import re
 from dataclasses import dataclass
 
 from lanescope.blackwell import idesc
-from lanescope.blackwell.idesc import Idesc
-from lanescope.blackwell.kind import Kind
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.kind import MmaKind
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import PAIR, WS
-from lanescope.reading import shown
 
 DEFAULT, DEFAULT_IDESC = "tcgen05.mma.cta_group::1.kind::f16", "0x08400490"
 _TEXT = re.compile(r"tcgen05\s*\.\s*mma((?:\s*\.\s*[\w:]+)*)", re.I)
@@ -26,10 +26,10 @@ HINT = f"Write tcgen05.mma with its .cta_group and .kind, e.g. {DEFAULT}."
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class MmaOpcode:
     """A tcgen05.mma by its opcode: kind, form (cta_group::1, cta_group::2 or ws) and whether A is sparse."""
 
-    kind: Kind
+    kind: MmaKind
     form: str
     sparse: bool
 
@@ -46,35 +46,37 @@ class Issued:
         return 2 if self.form == PAIR else 1
 
 
-def issued(text: object, field: str = "instruction") -> Issued:
+def parse_mma_opcode(text: object, field: str = "instruction") -> MmaOpcode:
     """Parse a tcgen05.mma from its PTX text; LayoutError says what is missing."""
     found = _TEXT.search(text) if isinstance(text, str) else None
     words = re.findall(r"[\w:]+", found[1].lower()) if found else []
     kinds = [word for word in words if word.startswith("kind::")]
     if not kinds:
-        raise LayoutError("bad_instruction", f"'{shown(text, 80)}' is not a tcgen05.mma with a kind.", HINT, field)
+        raise LayoutError(
+            "bad_instruction", f"'{shorten_value(text, 80)}' is not a tcgen05.mma with a kind.", HINT, field
+        )
     try:
-        row = idesc.kind(kinds[0])
+        row = idesc.get_kind(kinds[0])
         group = next((word.rpartition(":")[2] for word in words if word.startswith("cta_group::")), "1")
-        return Issued(row, idesc.form_of(group, int("ws" in words)), "sp" in words)
+        return MmaOpcode(row, idesc.get_form(group, int("ws" in words)), "sp" in words)
     except LayoutError as error:
         raise error.at(field, "bad_instruction") from None
 
 
-def view(by: Issued, given: Idesc, operand: str, major: str = "") -> View:
+def make_view(by: MmaOpcode, given: IdescWord, operand: str, major: str = "") -> View:
     """Return how operand a or b is read from one CTA's shared memory: its rows (M or N) of this CTA, K as it is stored.
 
     LayoutError where the instruction descriptor is illegal for this opcode, or says another major.
     """
-    wrong = idesc.problems(given) or idesc.of_form(given, by.form)
+    wrong = idesc.find_problems(given) or idesc.find_form_problems(given, by.form)
     if wrong:
         raise LayoutError("bad_idesc", wrong[0].message, f"Under {by.ptx}. See {wrong[0].source}.", "idesc")
     if given.sparse != by.sparse:
         says = f"The instruction descriptor says {'sparse' if given.sparse else 'dense'}; the opcode does not."
         raise LayoutError("bad_idesc", says, "Bit 2 must be 1 with .sp, and 0 without.", "idesc")
-    said = given.said(f"transpose_{operand}")
+    said = given.format_field(f"transpose_{operand}")
     if major and major != said:
-        bit = given.kind.part(f"transpose_{operand}").field.low
+        bit = given.kind.get_field(f"transpose_{operand}").field.low
         says = f"major is {major}, but the instruction descriptor says that {operand.upper()} is {said}-major."
         raise LayoutError("bad_major", says, f"Its bit {bit} is {given.word >> bit & 1}.", "major")
     k = given.k // 2 if operand == "a" and given.sparse else given.k

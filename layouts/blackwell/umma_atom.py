@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lanescope.blackwell import bound
-from lanescope.blackwell.bound import Bound
-from lanescope.blackwell.idesc import Idesc
-from lanescope.blackwell.kind import Kind
-from lanescope.blackwell.tmem import Mma
-from lanescope.blackwell.umma import Issued
+from lanescope.blackwell.bound import BoundMma
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.kind import MmaKind
+from lanescope.blackwell.tmem import TmemMma
+from lanescope.blackwell.umma import MmaOpcode
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, WS
@@ -28,27 +28,27 @@ class UmmaAtom:
     _SCALED atoms, which scale D before they add to it.
     """
 
-    bound: Bound
+    bound: BoundMma
     tensor_a: bool = False
     scaled_d: bool = False
 
     def __post_init__(self) -> None:
-        if self.tensor_a and self.major("a") == "MN":
+        if self.tensor_a and self.get_major("a") == "MN":
             says = "A is MN-major, but it comes from tensor memory, where it is K-major."
             raise LayoutError("bad_major", says, "Give A as K-major, or take it from shared memory.", "atom")
 
     @property
-    def word(self) -> Idesc:
+    def word(self) -> IdescWord:
         return self.bound.word
 
     @property
-    def mma(self) -> Mma:
+    def mma(self) -> TmemMma:
         """The product as tensor memory sees it."""
         return self.bound.mma
 
     @property
-    def issued(self) -> Issued:
-        return bound.opcode_of(self.bound)
+    def issued(self) -> MmaOpcode:
+        return bound.get_mma_opcode(self.bound)
 
     @property
     def ctas(self) -> int:
@@ -60,9 +60,9 @@ class UmmaAtom:
         """M and N of both CTAs, K."""
         return self.word.m, self.word.n, self.word.k
 
-    def major(self, operand: str) -> str:
+    def get_major(self, operand: str) -> str:
         """Return the major of operand a or b: K or MN."""
-        return self.word.said(f"transpose_{operand}")
+        return self.word.format_field(f"transpose_{operand}")
 
     @property
     def element_bits(self) -> int:
@@ -90,12 +90,12 @@ class UmmaAtom:
         """CUTLASS's row for the atom and the rest of its name after the stem; None where CUTLASS has no such atom."""
         if self.mma.form == WS:
             return None
-        for row, ending in _endings():
+        for row, ending in _iterate_endings():
             sparse, tensor = "SPARSE" in ending, ending.startswith(TENSOR)
             fits = (sparse, tensor, "SCALED" in ending) == (self.word.sparse, self.tensor_a, self.scaled_d)
             whole = row.k or self.mma.kind.k * (2 if sparse else 1)
             kind = row.kinds.get(self.block if 0 not in row.kinds else 0)
-            if fits and kind == self.mma.kind.name and whole == self.word.k and not narrower(self, ending):
+            if fits and kind == self.mma.kind.name and whole == self.word.k and not explain_missing_atom(self, ending):
                 return row, ending
         return None
 
@@ -104,12 +104,12 @@ THIN_K = 96  # of the 4-bit kinds on sm_103a
 BLOCKS = {"1X": 32, "2X": 32, "4X": 16}  # elements of a dense K that share a factor
 
 
-def _endings() -> Iterator[tuple[AtomRow, str]]:
+def _iterate_endings() -> Iterator[tuple[AtomRow, str]]:
     return ((row, ending) for row in ROWS for ending in row.endings)
 
 
-def made(
-    kind: Kind,
+def make_umma_atom(
+    kind: MmaKind,
     form: str,
     wish: Mapping[str, object],
     *,
@@ -132,11 +132,11 @@ def made(
             says = f"kind::{kind.name} has no scale_vec::{wanted}."
             raise LayoutError("bad_scale_vec", says, f"Allowed: {allowed}.", "atom")
         vector = f".block_scale{vector}"
-    found = catalog.find(Issued(kind, form, sparse).ptx + vector)
+    found = catalog.find(MmaOpcode(kind, form, sparse).ptx + vector)
     return UmmaAtom(bound.bind_wish(found, wish), tensor_a, scaled_d)
 
 
-def narrower(atom: UmmaAtom, ending: str) -> str:
+def explain_missing_atom(atom: UmmaAtom, ending: str) -> str:
     """Explain why CUTLASS has no atom of sizes that PTX has, as its static_asserts say; "" where it has one."""
     m, n, _ = atom.shape
     kind, pair = atom.mma.kind.name, atom.mma.form == PAIR
@@ -151,20 +151,20 @@ def narrower(atom: UmmaAtom, ending: str) -> str:
     return ""
 
 
-def fitting(ctas: int, m: int, n: int, k: int) -> list[Issued]:
+def find_fitting_opcodes(ctas: int, m: int, n: int, k: int) -> list[MmaOpcode]:
     """Return every kind, dense or sparse, that has an MMA of these sizes on this number of CTAs."""
     form = PAIR if ctas > 1 else ALONE
     return [
-        Issued(kind, form, sparse)
+        MmaOpcode(kind, form, sparse)
         for kind in KINDS
         for sparse in (False, True)
         if (sizes := kind.sizes.get((form, sparse)))
-        and (k == kind.k * (2 if sparse else 1) or (k == THIN_K and kind.has("k") and not sparse))
+        and (k == kind.k * (2 if sparse else 1) or (k == THIN_K and kind.has_field("k") and not sparse))
         and m in sizes.m
         and n in sizes.n
     ]
 
 
-def stem(row: AtomRow, ending: str, pair: bool) -> str:
+def format_stem(row: AtomRow, ending: str, pair: bool) -> str:
     """Return CUTLASS's name without its arguments: SM100_MMA_F16BF16_2x1SM_SS."""
     return "_".join([row.stem, *([PAIRED] if pair else []), ending])

@@ -10,26 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lanescope.bits import Field, gaps
-from lanescope.descriptor.spelling import read_word
+from lanescope.bits import BitField, find_gaps
+from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
-from lanescope.reading import keys, listed, number
+from lanescope.inputs import check_keys, join_words, parse_integer
 
 STARTS = tuple(
-    Field(f"start_count_{i}", 8 * i, 8 * i + 7, meaning=f"bits of sub-mask {i}'s run that are dropped first")
+    BitField(f"start_count_{i}", 8 * i, 8 * i + 7, meaning=f"bits of sub-mask {i}'s run that are dropped first")
     for i in range(4)
 )
 SPANS = tuple(
-    Field(f"first_span_{i}", 32 + i, 32 + i, meaning=f"sub-mask {i} begins with: 0 used columns, 1 zeroed ones")
+    BitField(f"first_span_{i}", 32 + i, 32 + i, meaning=f"sub-mask {i} begins with: 0 used columns, 1 zeroed ones")
     for i in range(4)
 )
-NON_ZERO = Field("non_zero_mask", 39, 39, meaning="0: no column is zeroed; 1: the mask is generated")
-SKIP = Field("skip_span", 40, 47, meaning="consecutive columns that are zeroed, less one")
-USE = Field("use_span", 48, 55, meaning="consecutive columns that are used, less one")
-SHIFT = Field("shift", 56, 61, meaning="columns of B are taken from this one on")
+NON_ZERO = BitField("non_zero_mask", 39, 39, meaning="0: no column is zeroed; 1: the mask is generated")
+SKIP = BitField("skip_span", 40, 47, meaning="consecutive columns that are zeroed, less one")
+USE = BitField("use_span", 48, 55, meaning="consecutive columns that are used, less one")
+SHIFT = BitField("shift", 56, 61, meaning="columns of B are taken from this one on")
 FIELDS = (*STARTS, *SPANS, NON_ZERO, SKIP, USE, SHIFT)
 NAMES = tuple(f.name for f in FIELDS)
-RESERVED = sum(((1 << (high - low + 1)) - 1) << low for low, high in gaps(FIELDS))
+RESERVED = sum(((1 << (high - low + 1)) - 1) << low for low, high in find_gaps(FIELDS))
 SUBMASKS = {128: 1, 64: 2, 32: 4}
 MOST_SHIFT = {128: 32, 64: 32, 32: 16}
 LEGAL_N = (64, 128, 256)
@@ -42,7 +42,7 @@ class ZeroMask:
 
     word: int
 
-    def get(self, name: str) -> int:
+    def get_field(self, name: str) -> int:
         """Return a field by its name."""
         return FIELDS[NAMES.index(name)].get(self.word)
 
@@ -50,76 +50,76 @@ class ZeroMask:
     def reserved(self) -> int:
         return self.word & RESERVED
 
-    def bits(self, m: int, n: int) -> list[int]:
+    def expand_bits(self, m: int, n: int) -> list[int]:
         """Return the N bits of the mask, column 0 first; 1: the column is zero.
 
         LayoutError for an M or N that .ws does not have.
         """
-        parts = SUBMASKS[_one_of(m, "m", tuple(SUBMASKS))]
-        wide = _one_of(n, "n", LEGAL_N) // parts
-        return [bit for part in range(parts) for bit in self.sub_mask(part, wide)]
+        parts = SUBMASKS[_require_one_of(m, "m", tuple(SUBMASKS))]
+        wide = _require_one_of(n, "n", LEGAL_N) // parts
+        return [bit for part in range(parts) for bit in self.expand_sub_mask(part, wide)]
 
-    def sub_mask(self, part: int, wide: int) -> list[int]:
+    def expand_sub_mask(self, part: int, wide: int) -> list[int]:
         """Return the bits of one sub-mask: runs of skip + 1 ones and use + 1 zeros in turn, the first `start count`
         dropped.
 
-        >>> ZeroMask(encode({"non_zero_mask": 1, "skip_span": 2, "use_span": 3}).word).sub_mask(0, 8)
+        >>> ZeroMask(encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3}).word).expand_sub_mask(0, 8)
         [0, 0, 0, 0, 1, 1, 1, 0]
         """
-        if not self.get("non_zero_mask"):
+        if not self.get_field("non_zero_mask"):
             return [0] * wide
-        runs = ([0] * (self.get("use_span") + 1), [1] * (self.get("skip_span") + 1))
-        first = self.get(f"first_span_{part}")
+        runs = ([0] * (self.get_field("use_span") + 1), [1] * (self.get_field("skip_span") + 1))
+        first = self.get_field(f"first_span_{part}")
         period = runs[first] + runs[1 - first]
-        start = self.get(f"start_count_{part}")
+        start = self.get_field(f"start_count_{part}")
         return [period[(start + at) % len(period)] for at in range(wide)]
 
-    def columns(self, m: int, n: int) -> list[int]:
+    def list_zero_columns(self, m: int, n: int) -> list[int]:
         """Return the columns of D for which B is zero, in order."""
-        return [at for at, bit in enumerate(self.bits(m, n)) if bit]
+        return [at for at, bit in enumerate(self.expand_bits(m, n)) if bit]
 
-    def problems(self, m: int) -> list[str]:
+    def find_problems(self, m: int) -> list[str]:
         """Return what is illegal in the word for an M."""
         out = []
         if self.reserved:
             out.append(f"Reserved bits are set: 0x{self.reserved:016x}. They must be 0.")
         most = MOST_SHIFT[m]
-        if self.get("shift") > most:
-            out.append(f"The shift is {self.get('shift')}; with M = {m} it is at most {most}.")
+        if self.get_field("shift") > most:
+            out.append(f"The shift is {self.get_field('shift')}; with M = {m} it is at most {most}.")
         return out
 
     def __str__(self) -> str:
         return f"0x{self.word:016x}"
 
 
-def read(given: object, field: str = "word") -> int:
+def parse_mask_word(given: object, field: str = "word") -> int:
     """Parse a 64-bit word in any spelling."""
-    return read_word(given, field).word
+    return parse_word(given, field).word
 
 
-def _one_of(given: int, field: str, allowed: Sequence[int]) -> int:
+def _require_one_of(given: int, field: str, allowed: Sequence[int]) -> int:
     if given not in allowed:
-        words = listed([str(one) for one in allowed], "or")
+        words = join_words([str(one) for one in allowed], "or")
         raise LayoutError("bad_number", f"{field} is {given}.", f"tcgen05.mma.ws takes {words}.", field)
     return given
 
 
-def encode(given: Mapping[str, object]) -> ZeroMask:
+def encode_mask(given: Mapping[str, object]) -> ZeroMask:
     """Return a word from its fields; those left out are 0. LayoutError names the field that does not fit.
 
     Spans are the fields' values: a run of 3 zeroed columns is skip_span 2.
     """
-    keys(given, NAMES)
+    check_keys(given, NAMES)
     word = 0
     for one in FIELDS:
-        word = one.put(word, number(given.get(one.name, 0), one.name, 0, one.most))
+        word = one.put(word, parse_integer(given.get(one.name, 0), one.name, 0, one.most))
     return ZeroMask(word)
 
 
-def runs(bits: Sequence[int]) -> list[tuple[int, int]]:
+def find_runs(bits: Sequence[int]) -> list[tuple[int, int]]:
     """Return the (first, last) columns of every run of ones.
 
-    >>> runs([0, 1, 1, 0, 1])
+    >>> find_runs([0, 1, 1, 0, 1])
     [(1, 2), (4, 4)]
     """
     out: list[tuple[int, int]] = []

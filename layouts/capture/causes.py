@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lanescope.capture.verdict import Operand, Verdict
+from lanescope.capture.verdict import OperandVerdict, StepVerdict
 from lanescope.descriptor.matrix import START
-from lanescope.reading import listed
+from lanescope.inputs import join_words
 
 # what is said where the data are not there, or lie in no known way: of one operand one of these explains the others
 _MEMORY = frozenset("slice_incomplete slice_not_in_memory layout_not_found reads_past_recorded".split())
@@ -15,7 +15,7 @@ Fields = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class CaptureCause:
     """One mistake. operands: whose steps are wrong for it; count, total: how many steps, and of how many; first: the
     first of them; message: of that step; repairs: operand → (its word, the one that is right) there; folded: codes that
     later steps were diagnosed with, which follow from it.
@@ -26,59 +26,59 @@ class Cause:
     operands: tuple[str, ...]
     count: int
     total: int
-    first: Verdict
+    first: StepVerdict
     repairs: Mapping[str, tuple[int, int]]
     folded: tuple[str, ...] = ()
 
     @property
     def whose(self) -> str:
-        return listed([name.upper() for name in self.operands])
+        return join_words([name.upper() for name in self.operands])
 
 
 @dataclass(slots=True)
-class _Root:
+class _RootCause:
     """A cause of one operand while its steps are collected."""
 
     code: str
     message: str
     fields: Fields
-    first: Verdict
-    operand: Operand
+    first: StepVerdict
+    operand: OperandVerdict
     numbers: list[int] = field(default_factory=list)
     folded: dict[str, None] = field(default_factory=dict)
 
 
-def causes(steps: Sequence[Verdict]) -> tuple[Cause, ...]:
+def find_causes(steps: Sequence[StepVerdict]) -> tuple[CaptureCause, ...]:
     """The causes of a capture's wrong steps, the first one first. Causes of A and B that are alike are one."""
     totals = {name: sum(any(o.name == name for o in step.operands) for step in steps) for name in "ab"}
-    roots = {name: _roots(steps, name) for name in "ab"}
-    out: list[Cause] = []
+    roots = {name: _find_roots(steps, name) for name in "ab"}
+    out: list[CaptureCause] = []
     left = list(roots["b"])
     for root in roots["a"]:
-        alike = next((one for one in left if _alike(root, one)), None)
+        alike = next((one for one in left if _can_merge(root, one)), None)
         if alike is not None:
             left.remove(alike)
-        out.append(_cause([root, *([alike] if alike else [])], totals["a"]))
-    out += [_cause([root], totals["b"]) for root in left]
+        out.append(_merge_roots([root, *([alike] if alike else [])], totals["a"]))
+    out += [_merge_roots([root], totals["b"]) for root in left]
     return tuple(sorted(out, key=lambda one: one.first.number))
 
 
-def _alike(one: _Root, two: _Root) -> bool:
+def _can_merge(one: _RootCause, two: _RootCause) -> bool:
     """Whether causes of A and B are told in one line: of one code and the same steps, and of one repair in words."""
-    worded = _fix(one.operand) is None or _fix(two.operand) is None
+    worded = _find_fixed_word(one.operand) is None or _find_fixed_word(two.operand) is None
     return one.code == two.code and one.numbers == two.numbers and (not worded or one.message == two.message)
 
 
-def _cause(roots: Sequence[_Root], total: int) -> Cause:
+def _merge_roots(roots: Sequence[_RootCause], total: int) -> CaptureCause:
     first = roots[0]
     repairs = {
         one.operand.name: (one.operand.word, fix)
         for one in roots
-        if one.operand.word is not None and (fix := _fix(one.operand)) is not None
+        if one.operand.word is not None and (fix := _find_fixed_word(one.operand)) is not None
     }
     folded = tuple(dict.fromkeys(code for one in roots for code in one.folded))
     names = tuple(one.operand.name for one in roots)
-    return Cause(
+    return CaptureCause(
         code=first.code,
         message=first.message,
         operands=names,
@@ -90,13 +90,13 @@ def _cause(roots: Sequence[_Root], total: int) -> Cause:
     )
 
 
-def _fix(one: Operand) -> int | None:
+def _find_fixed_word(one: OperandVerdict) -> int | None:
     return next((cause.fix.word for cause in one.diagnoses if cause.fix is not None), None)
 
 
-def _roots(steps: Sequence[Verdict], name: str) -> list[_Root]:
+def _find_roots(steps: Sequence[StepVerdict], name: str) -> list[_RootCause]:
     """The causes of one operand."""
-    out: list[_Root] = []
+    out: list[_RootCause] = []
     starts: dict[object, tuple[int, int]] = {}  # of each warp: the step before's start, and how far it was wrong
     for step in steps:
         one = next((o for o in step.operands if o.name == name), None)
@@ -105,18 +105,22 @@ def _roots(steps: Sequence[Verdict], name: str) -> list[_Root]:
         who = step.record.block, step.record.warp
         before = starts.get(who)
         if one.word is not None:
-            starts[who] = START.get(one.word), _away(one)
+            starts[who] = START.get(one.word), _get_start_distance(one)
         if one.ok:
             continue
         if one.diagnoses:
-            carried = before is not None and _fields(one) == {START.name} and _away(one) == before[1]
+            carried = (
+                before is not None
+                and _list_changed_fields(one) == {START.name}
+                and _get_start_distance(one) == before[1]
+            )
             out += _new_roots(out, step, one, carried)
         elif out:  # too many memories were looked at: the last cause known is the likeliest
             out[-1].numbers.append(step.number)
     return out
 
 
-def _new_roots(roots: Sequence[_Root], step: Verdict, one: Operand, carried: bool) -> list[_Root]:
+def _new_roots(roots: Sequence[_RootCause], step: StepVerdict, one: OperandVerdict, carried: bool) -> list[_RootCause]:
     """Put a wrong step to the causes that it follows from; return the new ones. carried: whether its start is wrong
     by as much as that of the step before.
     """
@@ -126,23 +130,23 @@ def _new_roots(roots: Sequence[_Root], step: Verdict, one: Operand, carried: boo
         root.numbers.append(step.number)
     named = {root.code for root in known}
     new = [code for code in codes if code not in named]
-    left = _fields(one) - frozenset[str]().union(*(root.fields for root in known))
+    left = _list_changed_fields(one) - frozenset[str]().union(*(root.fields for root in known))
     if known and not left:  # what else it is called follows from these
         known[0].folded.update(dict.fromkeys(new))
         return []
-    earlier = (root for root in reversed(roots) if left <= root.fields and _follows(root, step, carried))
+    earlier = (root for root in reversed(roots) if left <= root.fields and _may_follow(root, step, carried))
     if (before := next(earlier, None)) is not None:
         before.folded.update(dict.fromkeys(new))
         before.numbers += [step.number] if step.number not in before.numbers else []
         return []
     count = max(len(left), 1)  # so many fields are wrong for no more mistakes than that
-    made = [_Root(code, codes[code], left, step, one, [step.number]) for code in new[:count]]
+    made = [_RootCause(code, codes[code], left, step, one, [step.number]) for code in new[:count]]
     for root in made[:1]:
         root.folded.update(dict.fromkeys(new[count:]))
     return made
 
 
-def _follows(root: _Root, step: Verdict, carried: bool) -> bool:
+def _may_follow(root: _RootCause, step: StepVerdict, carried: bool) -> bool:
     """Whether a wrong step may follow from an earlier cause: it is one of the same line, or its start is wrong by as
     much as in the step before.
     """
@@ -150,7 +154,7 @@ def _follows(root: _Root, step: Verdict, carried: bool) -> bool:
     return carried or (one.file, one.line) == (two.file, two.line)
 
 
-def _fields(one: Operand) -> Fields:
+def _list_changed_fields(one: OperandVerdict) -> Fields:
     """What a repair changes; of data that are not there, or of registers, what they are diagnosed with."""
     changed = next((cause.changes for cause in one.diagnoses if cause.changes), {})
     if changed:
@@ -158,7 +162,7 @@ def _fields(one: Operand) -> Fields:
     return frozenset("memory" if cause.code in _MEMORY else cause.code for cause in one.diagnoses)
 
 
-def _away(one: Operand) -> int:
+def _get_start_distance(one: OperandVerdict) -> int:
     """How far the start is from the right one, encoded."""
     changed = next((cause.changes for cause in one.diagnoses if START.name in cause.changes), {})
     given, needed = changed.get(START.name, (0, 0))

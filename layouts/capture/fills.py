@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
 from lanescope.ptx.codec import Bits
-from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.dtypes import get_dtype
 
 # Of a fill of 16 or 32 bits: one code an element is all that f16 has, and no tile is a multiple of a prime deep.
 MN, K = 240, 127
 EARLIER = 240, 128  # once: a tile of 64 or 128 had the same codes again in the stage after the next, or in the next
 EIGHT = 113  # both periods of an 8-bit fill: a prime, so that k → k³ is a permutation
 # type → the code of its first element: 1 in the exponent, 0 in the mantissa, as memory holds the type
-WIDE = {row.name: row for row in map(dtype, ("f16", "bf16", "tf32"))}
+WIDE = {row.name: row for row in map(get_dtype, ("f16", "bf16", "tf32"))}
 FIRST = {name: 1 << row.format.mantissa_bits for name, row in WIDE.items() if row.format}
 STEP = {name: 1 << row.unread_bits for name, row in WIDE.items()}  # the least significant bit that is read
 EIGHT_BIT = ("e4m3", "e5m2", "s8", "u8")
@@ -31,50 +31,53 @@ TYPES = (*FIRST, *EIGHT_BIT)
 MOST = 1 << 28  # elements of one matrix
 
 
-def passes(name: str) -> int:
+def count_passes(name: str) -> int:
     """How many fills a type takes: 2 for those of 8 bits."""
-    return 2 if known(name) in EIGHT_BIT else 1
+    return 2 if require_fill_type(name) in EIGHT_BIT else 1
 
 
-def known(name: str) -> str:
+def require_fill_type(name: str) -> str:
     """A type that can be filled; LayoutError names them."""
     if name not in TYPES:
         raise LayoutError("bad_fill", f"No fill for '{name[:40]}'.", f"Types: {', '.join(TYPES)}.", "type")
     return name
 
 
-def periods(name: str, earlier: bool = False) -> tuple[int, int]:
+def get_periods(name: str, earlier: bool = False) -> tuple[int, int]:
     """After how many of mn and of k the codes repeat."""
-    if known(name) in EIGHT_BIT:
+    if require_fill_type(name) in EIGHT_BIT:
         return EIGHT, EIGHT
-    return EARLIER if earlier else (MN, K * blocks(name))
+    return EARLIER if earlier else (MN, K * count_blocks(name))
 
 
-def blocks(name: str) -> int:
+def count_blocks(name: str) -> int:
     """How many orders of 8 neighbors along mn a fill of 16 or 32 bits has: as many as 16 bytes have elements."""
-    return 128 // dtype(name).bits
+    return 128 // get_dtype(name).bits
 
 
-def codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1, earlier: bool = False) -> Bits:
+def compute_codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1, earlier: bool = False) -> Bits:
     """The codes of elements (mn, k), which broadcast; part: the pass of an 8-bit type, 1 or 2; earlier: as the
     fills once were.
 
-    >>> codes(1, 2, "bf16").item(), codes(1, 2, "bf16", "b").item()
+    >>> compute_codes(1, 2, "bf16").item(), compute_codes(1, 2, "bf16", "b").item()
     (257, 33025)
     """
-    row, m, n = dtype(known(name)), np.asarray(mn, np.int64), np.asarray(k, np.int64)
+    row, m, n = get_dtype(require_fill_type(name)), np.asarray(mn, np.int64), np.asarray(k, np.int64)
     if operand not in ("a", "b"):
         raise LayoutError("bad_operand", f"No operand '{operand}' is filled.", "Allowed: a, b.", "operand")
-    if part not in range(1, passes(name) + 1):
+    if part not in range(1, count_passes(name) + 1):
         raise LayoutError(
-            "bad_fill", f"pass is {part}.", f"{name} takes {('one pass', 'passes 1 and 2')[passes(name) - 1]}.", "pass"
+            "bad_fill",
+            f"pass is {part}.",
+            f"{name} takes {('one pass', 'passes 1 and 2')[count_passes(name) - 1]}.",
+            "pass",
         )
     if name in EIGHT_BIT:
         out = 1 + (part * m + n**3 % EIGHT) % EIGHT
     elif earlier:
         out = FIRST[name] + (m % EARLIER[0] * EARLIER[1] + n % EARLIER[1]) * STEP[name]
     else:
-        out = FIRST[name] + ((m % MN ^ n // K % blocks(name)) * K + n % K) * STEP[name]
+        out = FIRST[name] + ((m % MN ^ n // K % count_blocks(name)) * K + n % K) * STEP[name]
     return np.asarray(out | (1 << row.bits - 1 if operand == "b" else 0)).astype(np.uint64)
 
 
@@ -89,5 +92,5 @@ def matrix(shape: tuple[int, int], name: str, operand: str = "a", part: int = 1,
         raise LayoutError("bad_fill", f"The shape is {rows}x{cols}.", f"From 1 to {MOST} elements.", "shape")
     down, across = np.arange(rows)[:, None], np.arange(cols)[None, :]
     mn, k = (down, across) if operand != "b" or nk else (across, down)
-    kind = np.dtype(f"<u{dtype(known(name)).bits // 8}")
-    return codes(mn, k, name, operand, part).astype(kind)
+    kind = np.dtype(f"<u{get_dtype(require_fill_type(name)).bits // 8}")
+    return compute_codes(mn, k, name, operand, part).astype(kind)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lanescope.bits import hex_word
-from lanescope.capture.accumulated import Accumulator
-from lanescope.capture.causes import Cause, causes
-from lanescope.capture.known import NONE, SEVERAL
-from lanescope.capture.seen import Unread
-from lanescope.capture.verdict import Load, Operand, Picture, Verdict
+from lanescope.bits import format_word
+from lanescope.capture.accumulators import Accumulator
+from lanescope.capture.causes import CaptureCause, find_causes
+from lanescope.capture.operand_codes import NONE, SEVERAL
+from lanescope.capture.recorded_operands import UnjudgedRecord
+from lanescope.capture.verdict import LoadedRows, OperandPicture, OperandVerdict, StepVerdict
 from lanescope.descriptor.causes import TITLES
-from lanescope.reading import listed
+from lanescope.inputs import join_words
 
 MOST_ROWS = 48  # of the table that is printed
 MOST_CAUSES = 4
@@ -22,24 +22,24 @@ MOST_CAUSES = 4
 class Verified:
     """A whole capture. source: "fills" or "matrices"; left: steps that were not judged, there being too many."""
 
-    steps: tuple[Verdict, ...]
+    steps: tuple[StepVerdict, ...]
     accumulators: tuple[Accumulator, ...]
-    loads: tuple[Load, ...]
-    unread: tuple[Unread, ...]
+    loads: tuple[LoadedRows, ...]
+    unread: tuple[UnjudgedRecord, ...]
     notes: tuple[str, ...]
     source: str
     records: int
     dropped: int
     left: int
-    picture: Picture | None = None
+    picture: OperandPicture | None = None
 
     @property
-    def wrong(self) -> tuple[Verdict, ...]:
+    def wrong(self) -> tuple[StepVerdict, ...]:
         """The wrong steps, in their order."""
         return tuple(step for step in self.steps if not step.ok)
 
     @property
-    def first_wrong(self) -> Verdict | None:
+    def first_wrong(self) -> StepVerdict | None:
         return next(iter(self.wrong), None)
 
     @property
@@ -57,13 +57,13 @@ class Verified:
     @property
     def text(self) -> str:
         """The verdict, a line a cause, and every step."""
-        return text(self)
+        return render_report(self)
 
     def __str__(self) -> str:
         return self.text
 
 
-def summary(told: Verified) -> str:
+def summarize_verdict(told: Verified) -> str:
     """The verdict in a sentence."""
     if not told.steps:
         return "Nothing could be verified."
@@ -74,7 +74,7 @@ def summary(told: Verified) -> str:
         right = f"{'The' if count == 1 else f'All {count:,}'} recorded {what} read{'s' if count == 1 else ''} the right"
         if bad:
             return f"{right} slices of A and B, but {bad} of {len(told.accumulators)} accumulators are wrong."
-        also = f"; {_unread(len(told.unread))}" if told.unread else ""
+        also = f"; {_format_unread(len(told.unread))}" if told.unread else ""
         return f"{right} slices of A and B{also}."
     first = told.wrong[0]
     return (
@@ -83,52 +83,52 @@ def summary(told: Verified) -> str:
     )
 
 
-def _unread(count: int, more: str = "") -> str:
+def _format_unread(count: int, more: str = "") -> str:
     return f"{count:,} {more}record{'' if count == 1 else 's'} could not be judged"
 
 
-def text(told: Verified, every: bool = True) -> str:
+def render_report(told: Verified, every: bool = True) -> str:
     """What a terminal shows: the verdict, a line a cause and, with `every` or where nothing is wrong, every step."""
-    return "\n".join([f"{told.verdict}: {summary(told)}", *_lines(told, every)])
+    return "\n".join([f"{told.verdict}: {summarize_verdict(told)}", *_render_lines(told, every)])
 
 
-def _lines(told: Verified, every: bool) -> Iterator[str]:
-    for cause in causes(told.steps):
-        yield f"  {cause_line(cause)}"
+def _render_lines(told: Verified, every: bool) -> Iterator[str]:
+    for cause in find_causes(told.steps):
+        yield f"  {format_cause(cause)}"
     if told.steps and (every or told.first_wrong is None):
-        yield from _table(told)
+        yield from _render_k_loop(told)
     if told.first_wrong is not None and every:
-        yield from first_wrong(told.first_wrong)
-    yield from accumulators(told)
+        yield from render_first_wrong(told.first_wrong)
+    yield from render_accumulators(told)
     for one in told.unread[:MOST_CAUSES]:
         yield f"  ! {one.record.where}: {one.reason}"
     if len(told.unread) > MOST_CAUSES:
-        yield f"  ! … {_unread(len(told.unread) - MOST_CAUSES, 'more ')}"
+        yield f"  ! … {_format_unread(len(told.unread) - MOST_CAUSES, 'more ')}"
     for note in told.notes:
         yield f"  ! {note}"
 
 
-def cause_line(one: Cause) -> str:
+def format_cause(one: CaptureCause) -> str:
     """One mistake in a line: whose, how many steps, the first one's line, what it is and what repairs it."""
     steps = f"{one.count:,} of {one.total:,} steps" if one.total > 1 else "the step"
     said = f"{one.whose}: {steps}, first step {one.first.index} at {one.first.record.where}"
-    return f"{said}. {TITLES.get(one.code, 'Other elements are read')} ({one.code}). {_repair(one)}"
+    return f"{said}. {TITLES.get(one.code, 'Other elements are read')} ({one.code}). {_format_repair(one)}"
 
 
-def _repair(one: Cause) -> str:
+def _format_repair(one: CaptureCause) -> str:
     """The words that are right; where no word repairs it, what was found."""
-    words = [f"desc_{name} {hex_word(had)} → {hex_word(fix)}" for name, (had, fix) in one.repairs.items()]
+    words = [f"desc_{name} {format_word(had)} → {format_word(fix)}" for name, (had, fix) in one.repairs.items()]
     return f"Repair: {', '.join(words)}" if words else one.message
 
 
-def _table(told: Verified) -> Iterator[str]:
+def _render_k_loop(told: Verified) -> Iterator[str]:
     """The K loop: a line a step, wrong ones marked."""
     several = len({(step.record.block, step.record.thread) for step in told.steps}) > 1
     where = max(len(step.record.where) for step in told.steps)
     shown = list(told.steps) if len(told.steps) <= MOST_ROWS else [s for s in told.steps if not s.ok][:MOST_ROWS]
     for step in shown:
         who = f"  block {','.join(map(str, step.record.block))} warp {step.record.warp}" if several else ""
-        parts = "  ".join(state(one) for one in step.operands)
+        parts = "  ".join(format_state(one) for one in step.operands)
         codes = ", ".join(dict.fromkeys(cause.code for cause in step.causes))
         line = f"  {'✓' if step.ok else '✗'} step {step.index:<3} {step.record.where:<{where}}{who}  {parts}"
         yield (line + (f"  {codes}" if codes else "")).rstrip()
@@ -136,14 +136,14 @@ def _table(told: Verified) -> Iterator[str]:
         yield f"  … {len(told.steps) - len(shown):,} more"
 
 
-def state(one: Operand) -> str:
+def format_state(one: OperandVerdict) -> str:
     """One operand of one step in a few words."""
     letter = "m" if one.name == "a" else "n"
     part = f"{one.name.upper()}[{letter} {one.part.mn}, k {one.part.k}]"
     return f"{part} right" if one.ok else f"{part} {one.total - one.right:,} of {one.total:,} wrong"
 
 
-def element(name: str, at: tuple[int, int]) -> str:
+def format_element(name: str, at: tuple[int, int]) -> str:
     """An element of A or B as mathematics writes it."""
     if NONE in at:
         return "no element of it"
@@ -152,7 +152,7 @@ def element(name: str, at: tuple[int, int]) -> str:
     return f"{name.upper()}[{at[0]},{at[1]}]" if name == "a" else f"{name.upper()}[{at[1]},{at[0]}]"
 
 
-def wrong_element(one: Operand) -> str:
+def format_wrong_element(one: OperandVerdict) -> str:
     """The first wrong element, where it was read and where the right one lies."""
     if one.first is None:
         return ""
@@ -163,37 +163,38 @@ def wrong_element(one: Operand) -> str:
     )
     inside = f"({w.row}, {w.k})" if one.name == "a" else f"({w.k}, {w.row})"
     return (
-        f"element {inside} of the instruction's {one.name.upper()} is {element(one.name, w.read)}{at}; it should be"
-        f" {element(one.name, w.expected)}{lies}"
+        f"element {inside} of the instruction's {one.name.upper()} is {format_element(one.name, w.read)}{at}; it"
+        f" should be"
+        f" {format_element(one.name, w.expected)}{lies}"
     )
 
 
-def first_wrong(step: Verdict) -> Iterator[str]:
+def render_first_wrong(step: StepVerdict) -> Iterator[str]:
     """The first wrong step: what it read, how the tile is stored, causes and repairs."""
     yield f"first wrong: step {step.index}, {step.record.where}, {step.ptx}"
     for one in step.operands:
         if one.ok:
             continue
-        yield f"  {wrong_element(one)}"
+        yield f"  {format_wrong_element(one)}"
         letter = "m" if one.name == "a" else "n"
         yield f"  the slice at {letter} = {one.part.mn}, k = {one.part.k} is {one.part.by}"
         if one.stored is not None:
-            yield f"  {one.name.upper()} lies as {one.stored_text}{begins(one)}"
+            yield f"  {one.name.upper()} lies as {one.stored_text}{format_origin(one)}"
         for cause in one.diagnoses[:MOST_CAUSES]:
             yield f"  {cause.code}: {cause.message}"
         fix = next((cause.fix for cause in one.diagnoses if cause.fix is not None), None)
         if fix is not None and one.word is not None:
-            yield f"  repair: desc_{one.name} {hex_word(one.word)} → {fix}"
+            yield f"  repair: desc_{one.name} {format_word(one.word)} → {fix}"
 
 
-def begins(one: Operand) -> str:
+def format_origin(one: OperandVerdict) -> str:
     """What the tile's indices are counted from, where that is not the matrix's first element."""
     if one.stored_at == (0, 0):
         return ""
     return f", counted from {'m' if one.name == 'a' else 'n'} = {one.stored_at[0]}, k = {one.stored_at[1]}"
 
 
-def accumulators(told: Verified) -> Iterator[str]:
+def render_accumulators(told: Verified) -> Iterator[str]:
     """D against NumPy, all of one line together."""
     lines: dict[str, list[tuple[str, bool]]] = {}
     for one in told.accumulators:
@@ -212,4 +213,4 @@ def accumulators(told: Verified) -> Iterator[str]:
             if all(wrong)
             else "and not of what the steps read: steps that were not recorded, or D did not begin at zero"
         )
-        yield f"  D at {where}: not A · B ({listed([f'{len(wrong)} of {len(found)} warps'])}); {why}"
+        yield f"  D at {where}: not A · B ({join_words([f'{len(wrong)} of {len(found)} warps'])}); {why}"

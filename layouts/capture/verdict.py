@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.capture.form import Record
-from lanescope.capture.known import Ints
-from lanescope.capture.order import Slice
-from lanescope.capture.seen import Side
+from lanescope.capture.file_format import Record
+from lanescope.capture.operand_codes import Ints
+from lanescope.capture.recorded_operands import OperandCodes
+from lanescope.capture.slice_order import OperandSlice
 from lanescope.descriptor.case import Diagnosis
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class MisreadElement:
     """An element that is not the one it should be: (row, k) of the operand, from where it was read and which element
     that is, NONE or SEVERAL; which it should be, and the address where that lies, NONE or SEVERAL.
     """
@@ -31,7 +31,7 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operand:
+class OperandVerdict:
     """One operand of one step. how: descriptor or registers; part: the slice that it should be; several: elements whose
     value occurs more than once in the matrix, so that it does not say which of them was read; stored: how the tile lies
     in recorded memory, as a storage of POST /descriptors/verify.
@@ -39,14 +39,14 @@ class Operand:
 
     name: str
     how: str
-    part: Slice
+    part: OperandSlice
     total: int
     right: int
     outside: int
     several: int
     word: int | None
     major: str
-    first: Wrong | None
+    first: MisreadElement | None
     stored: Mapping[str, Any] | None
     stored_text: str
     stored_at: tuple[int, int]
@@ -58,14 +58,14 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StepVerdict:
     """One step: a recorded wgmma or mma with its operands. index: its place in the loop of its warp or warpgroup."""
 
     number: int
     index: int
     record: Record
     ptx: str
-    operands: tuple[Operand, ...]
+    operands: tuple[OperandVerdict, ...]
 
     @property
     def ok(self) -> bool:
@@ -82,7 +82,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadedRows:
     """The rows that the lanes of an ldmatrix fetched: [lane] of (mn, k), NONE or SEVERAL."""
 
     number: int
@@ -93,11 +93,11 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class OperandPicture:
     """What is drawn of the first wrong operand: its sides and which elements are right, [row][k]; lies: where the right
     ones are in memory, None where no layout was found.
     """
 
-    side: Side
+    side: OperandCodes
     right: NDArray[np.bool_]
     lies: Ints | None

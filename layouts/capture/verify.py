@@ -15,20 +15,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.capture import form
-from lanescope.capture.accumulated import Accumulator, Sums
-from lanescope.capture.fitted import Fits, Stored
-from lanescope.capture.fitted import diagnosed as diagnosed_word
-from lanescope.capture.form import Capture, Record
-from lanescope.capture.given import known_of, on_host
-from lanescope.capture.known import NONE, SEVERAL, Known
-from lanescope.capture.loaded import diagnosed as diagnosed_registers
-from lanescope.capture.loaded import rows_of
-from lanescope.capture.order import INFERRED, Hint, Slice, hint, slices
+from lanescope.capture import file_format
+from lanescope.capture.accumulators import Accumulator, AccumulatorSums
+from lanescope.capture.file_format import Capture, Record
+from lanescope.capture.operand_codes import NONE, SEVERAL, KnownOperand
+from lanescope.capture.operand_sources import copy_to_host, identify_operands
+from lanescope.capture.recorded_operands import (
+    MemoryWindows,
+    MultiplyStep,
+    OperandCodes,
+    UnjudgedRecord,
+    describe_other_matrix,
+    get_group,
+    is_recorded,
+    list_steps,
+    read_operands,
+)
+from lanescope.capture.register_causes import diagnose_registers as diagnosed_registers
+from lanescope.capture.register_causes import find_row_starts
 from lanescope.capture.report import Verified
-from lanescope.capture.seen import Side, Step, Unread, Windows, filled, group_of, other_matrix, sides, steps
-from lanescope.capture.together import Named, alike
-from lanescope.capture.verdict import Load, Operand, Picture, Verdict, Wrong
+from lanescope.capture.shared_causes import CauseNames, find_duplicate_notes
+from lanescope.capture.slice_order import INFERRED, OperandSlice, SliceHint, infer_slices, make_hint
+from lanescope.capture.slice_storage import StorageCache, StoredRectangle
+from lanescope.capture.slice_storage import diagnose_descriptor as diagnosed_word
+from lanescope.capture.verdict import LoadedRows, MisreadElement, OperandPicture, OperandVerdict, StepVerdict
 from lanescope.descriptor.case import Diagnosis
 from lanescope.errors import LayoutError
 
@@ -53,7 +63,7 @@ def verify(
     b: Any = None,
     second: Given | None = None,
     nk: bool = False,
-    most: int = form.MOST_RECORDS,
+    most: int = file_format.MOST_RECORDS,
 ) -> Verified:
     """Verify a capture: a file's bytes, or the buffer as it came back from the device.
 
@@ -64,27 +74,27 @@ def verify(
     """
     captures = _read(data, second)
     first = captures[0]
-    files = [first.records, *(_aligned(first.records, one.records) for one in captures[1:])]
-    every, unread = steps(files[0])
+    files = [first.records, *(_align_records(first.records, one.records) for one in captures[1:])]
+    every, unread = list_steps(files[0])
     whole, left = every[:most], max(len(every) - most, 0)
     told = _Told(unread)
     complete = not left and all(one.whole for one in captures)
-    for pair in dict.fromkeys(map(_pair, whole)):
-        own = [step for step in whole if _pair(step) == pair]
-        others = [step for step in whole if _pair(step) != pair]
+    for pair in dict.fromkeys(map(_get_type_pair, whole)):
+        own = [step for step in whole if _get_type_pair(step) == pair]
+        others = [step for step in whole if _get_type_pair(step) != pair]
         try:
-            known = known_of(pair[:2], files, a=a, b=b, nk=nk, notes=told.notes, steps=own, kept=pair[2])
+            known = identify_operands(pair[:2], files, a=a, b=b, nk=nk, notes=told.notes, steps=own, kept=pair[2])
         except LayoutError as error:
             if error.code != "bad_fill":
                 raise
-            told.unread += [Unread(step.number, step.record, error.message) for step in own]
+            told.unread += [UnjudgedRecord(step.number, step.record, error.message) for step in own]
             continue
         _judge(own, others, files, known, told, complete)
-    accumulators = _once(told.accumulators)
+    accumulators = _drop_repeats(told.accumulators)
     told.verdicts.sort(key=lambda step: step.number)
     since = dict.fromkeys(one.record.where for one in accumulators if one.since and one.verdict == "match")
     told.notes += [f"D at {where} is the sum of the steps since it was last recorded." for where in since]
-    told.notes += alike(told.verdicts)
+    told.notes += find_duplicate_notes(told.verdicts)
     told.notes += _left_out(first, most, left, bool(every))
     return Verified(
         steps=tuple(told.verdicts),
@@ -104,12 +114,12 @@ def verify(
 class _Told:
     """What is found in a capture so far."""
 
-    unread: list[Unread]
-    verdicts: list[Verdict] = field(default_factory=list)
+    unread: list[UnjudgedRecord]
+    verdicts: list[StepVerdict] = field(default_factory=list)
     accumulators: list[Accumulator] = field(default_factory=list)
-    loads: list[Load] = field(default_factory=list)
+    loads: list[LoadedRows] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    picture: Picture | None = None  # of the first step that is wrong
+    picture: OperandPicture | None = None  # of the first step that is wrong
 
 
 def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
@@ -120,7 +130,7 @@ def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
         raise LayoutError(
             "bad_capture", f"{len(given)} captures are given.", "One, or the two passes of an 8-bit type.", "capture"
         )
-    return [form.read(on_host(one)) for one in given]
+    return [file_format.read(copy_to_host(one)) for one in given]
 
 
 def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterator[str]:
@@ -131,7 +141,7 @@ def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterat
             " LANESCOPE_WHEN."
         )
     if capture.cut:
-        yield f"Only the first {form.MOST_RECORDS} records are read."
+        yield f"Only the first {file_format.MOST_RECORDS} records are read."
     if skipped := capture.skipped:
         yield f"LANESCOPE_WHEN left out {skipped:,} calls; D is judged only where it needs none of them."
     if left:
@@ -140,7 +150,7 @@ def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterat
         yield "No wgmma and no mma is recorded."
 
 
-def _once(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
+def _drop_repeats(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
     """Each D once: those of steps of several types were compared with the sums of each."""
     best: dict[int, Accumulator] = {}
     for one in accumulators:
@@ -150,14 +160,14 @@ def _once(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
     return list(best.values())
 
 
-def _aligned(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, ...]:
+def _align_records(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, ...]:
     """The second pass's records in the first one's order: warps may record in another one each time."""
     left: dict[tuple[object, ...], list[Record]] = {}
     for record in reversed(other):
-        left.setdefault(_key(record), []).append(record)
+        left.setdefault(_make_record_key(record), []).append(record)
     out = []
     for record in first:
-        same = left.get(_key(record))
+        same = left.get(_make_record_key(record))
         if not same:
             raise LayoutError(
                 "bad_capture",
@@ -169,13 +179,13 @@ def _aligned(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, 
     return tuple(out)
 
 
-def _pair(step: Step) -> tuple[str, str, int]:
+def _get_type_pair(step: MultiplyStep) -> tuple[str, str, int]:
     """The types of A and B, and of how many of K A stores one."""
     types = step.instruction.types
     return types["a"], types["b"], step.depth // step.instruction.operand("a").col_count
 
 
-def _key(record: Record) -> tuple[object, ...]:
+def _make_record_key(record: Record) -> tuple[object, ...]:
     return record.kind, record.file, record.line, record.label, record.text, record.block, record.thread
 
 
@@ -183,10 +193,10 @@ def _key(record: Record) -> tuple[object, ...]:
 
 
 def _judge(
-    own: Sequence[Step],
-    others: Sequence[Step],
+    own: Sequence[MultiplyStep],
+    others: Sequence[MultiplyStep],
     files: Sequence[Sequence[Record]],
-    known: dict[str, Known],
+    known: dict[str, KnownOperand],
     told: _Told,
     complete: bool,
 ) -> None:
@@ -194,15 +204,17 @@ def _judge(
     judge = _Judge(files, known, told)
     kept, hints = judge.recorded(own)
     if not judge.filled:
-        told.unread += [Unread(step.number, step.record, NO_FILL) for step in kept]
+        told.unread += [UnjudgedRecord(step.number, step.record, NO_FILL) for step in kept]
         return
-    wanted = slices(kept, hints, known)
-    missing = [(one.number, group_of(one.record), None) for one in told.unread]
-    sums = Sums(files[0], complete, [*missing, *((step.number, step.group, step.instruction) for step in others)])
+    wanted = infer_slices(kept, hints, known)
+    missing = [(one.number, get_group(one.record), None) for one in told.unread]
+    sums = AccumulatorSums(
+        files[0], complete, [*missing, *((step.number, step.group, step.instruction) for step in others)]
+    )
     for step, parts in zip(kept, wanted, strict=True):
         seen = judge.step(step, parts)
-        sums.add(step, seen, parts)
-    told.accumulators += sums.judged()
+        sums.add_step(step, seen, parts)
+    told.accumulators += sums.list_accumulators()
     told.loads += judge.loads.values()
     told.picture = told.picture or judge.picture
     if judge.fits.spent:
@@ -214,64 +226,66 @@ def _judge(
 class _Judge:
     """The steps of one pair of types, one after the other: what is told of a step depends on those before it."""
 
-    def __init__(self, files: Sequence[Sequence[Record]], known: dict[str, Known], told: _Told) -> None:
+    def __init__(self, files: Sequence[Sequence[Record]], known: dict[str, KnownOperand], told: _Told) -> None:
         self.files = files
         self.told = told
-        self.windows = Windows(known)
-        self.fits = Fits()
+        self.windows = MemoryWindows(known)
+        self.fits = StorageCache()
         self.filled = any(one.real for one in known.values())  # whether anything of A or B was recorded
-        self.named = Named()
+        self.named = CauseNames()
         self.counts: dict[tuple[int, ...], int] = {}
         self.places: set[tuple[str, int, str]] = set()  # lines and operands that were judged
         self.words: dict[tuple[object, ...], int] = {}  # the last word of each line
-        self.loads: dict[tuple[int, str], Load] = {}
-        self.picture: Picture | None = None
+        self.loads: dict[tuple[int, str], LoadedRows] = {}
+        self.picture: OperandPicture | None = None
 
-    def recorded(self, own: Sequence[Step]) -> tuple[list[Step], list[dict[str, Hint]]]:
+    def recorded(self, own: Sequence[MultiplyStep]) -> tuple[list[MultiplyStep], list[dict[str, SliceHint]]]:
         """The steps whose operands can be read, and what each tells of its slices."""
         kept, hints = [], []
         for step in own:
             try:
-                found = list(sides(step, self.files, self.windows))
-                hints.append({side.operand: hint(side) for side in found})
-                self.filled = self.filled or any(filled(side) for side in found)
+                found = list(read_operands(step, self.files, self.windows))
+                hints.append({side.operand: make_hint(side) for side in found})
+                self.filled = self.filled or any(is_recorded(side) for side in found)
                 kept.append(step)
             except LayoutError as error:
-                self.told.unread.append(Unread(step.number, step.record, error.message))
+                self.told.unread.append(UnjudgedRecord(step.number, step.record, error.message))
         return kept, hints
 
-    def step(self, step: Step, parts: dict[str, Slice]) -> dict[str, Side]:
+    def step(self, step: MultiplyStep, parts: dict[str, OperandSlice]) -> dict[str, OperandCodes]:
         """Judge one step; return its operands as they were read. parts: the slices that it should read; one that only
         the other matrix tells is added.
         """
         index = self.counts[step.group] = self.counts.get(step.group, -1) + 1
-        seen = {side.operand: side for side in sides(step, self.files, self.windows)}
+        seen = {side.operand: side for side in read_operands(step, self.files, self.windows)}
         operands = []
         for name, side in seen.items():
-            of_other = other_matrix(side, self.windows, [records[step.number] for records in self.files])
+            of_other = describe_other_matrix(side, self.windows, [records[step.number] for records in self.files])
             if name not in parts and of_other and parts:
-                parts[name] = Slice(0, next(iter(parts.values())).k, INFERRED)
+                parts[name] = OperandSlice(0, next(iter(parts.values())).k, INFERRED)
             if name in parts:
                 operands.append(self._operand(step, side, parts[name], index, of_other))
         self._add_loads(step)
         untold = [name.upper() for name in seen if name not in parts]
         if untold:
             reason = f"Nothing tells which slice of {' and '.join(untold)} it reads: no element of it was recognized."
-            self.told.unread.append(Unread(step.number, step.record, reason))
+            self.told.unread.append(UnjudgedRecord(step.number, step.record, reason))
         if operands:
-            verdict = Verdict(step.number, index, step.record, step.instruction.ptx, tuple(operands))
+            verdict = StepVerdict(step.number, index, step.record, step.instruction.ptx, tuple(operands))
             self.told.verdicts.append(verdict)
         return seen
 
-    def _operand(self, step: Step, side: Side, part: Slice, index: int, of_other: str) -> Operand:
+    def _operand(
+        self, step: MultiplyStep, side: OperandCodes, part: OperandSlice, index: int, of_other: str
+    ) -> OperandVerdict:
         """Judge one operand of a step. index: of the step in its group; of_other: what it reads of the other matrix."""
         name, record = side.operand, step.record
         place = record.file, record.line, name
         line = (*step.group, *place)
         stays = self.words.get(line, -1) == record.words.get(name)
-        right = side.right(part.mn, part.k)
+        right = side.mask_right(part.mn, part.k)
         wrong = not right.all()
-        stored: Stored | None = None
+        stored: StoredRectangle | None = None
         diagnoses: tuple[Diagnosis, ...] = ()
         asked = not self.fits.spent and (wrong or place not in self.places)
         if asked:
@@ -285,35 +299,39 @@ class _Judge:
         self.words[line] = record.words.get(name, -1)
         self.places.add(place)
         one = _undiagnosed(side, part, right, stored)
-        one = replace(one, diagnoses=self.named.alike(line, index, diagnoses))
+        one = replace(one, diagnoses=self.named.unify_causes(line, index, diagnoses))
         if not one.ok and self.picture is None:
             lies = None
             if stored is not None and wrong:
-                lies = stored.addresses(side.known, part, side.rows, side.depth)
-            self.picture = Picture(side, right, lies)
+                lies = stored.compute_addresses(side.known, part, side.rows, side.depth)
+            self.picture = OperandPicture(side, right, lies)
         return one
 
-    def _add_loads(self, step: Step) -> None:
+    def _add_loads(self, step: MultiplyStep) -> None:
         """Judge the ldmatrix that a step's registers come from, each once."""
         for name, numbers in step.fed.items():
             for at in numbers:
                 if self.files[0][at].kind == "ldmatrix" and (at, name) not in self.loads:
-                    held = self.windows.of(name, [records[at] for records in self.files])
-                    self.loads[at, name] = Load(at, self.files[0][at], name, *rows_of(self.files[0][at], held))
+                    held = self.windows.get_memory(name, [records[at] for records in self.files])
+                    self.loads[at, name] = LoadedRows(
+                        at, self.files[0][at], name, *find_row_starts(self.files[0][at], held)
+                    )
 
 
-def _stored(side: Side, part: Slice, fits: Fits) -> Stored | None:
+def _stored(side: OperandCodes, part: OperandSlice, fits: StorageCache) -> StoredRectangle | None:
     """The layout that a slice is stored in, where it is read through a descriptor."""
     if side.memory is None:
         return None
     assert side.word is not None
-    return fits.of(side.memory, part, rows=side.rows, depth=side.depth, word=side.word, read=side.address)
+    return fits.find_storage(side.memory, part, rows=side.rows, depth=side.depth, word=side.word, read=side.address)
 
 
-def _undiagnosed(side: Side, part: Slice, right: NDArray[np.bool_], stored: Stored | None) -> Operand:
+def _undiagnosed(
+    side: OperandCodes, part: OperandSlice, right: NDArray[np.bool_], stored: StoredRectangle | None
+) -> OperandVerdict:
     """An operand without its diagnoses. right: which of its elements are the slice's."""
     count = int(right.sum())
-    one = Operand(
+    one = OperandVerdict(
         name=side.operand,
         how="descriptor" if side.memory is not None else "registers",
         part=part,
@@ -323,7 +341,7 @@ def _undiagnosed(side: Side, part: Slice, right: NDArray[np.bool_], stored: Stor
         several=int((side.mn == SEVERAL).sum()),
         word=None if side.word is None else side.word.word,
         major=side.seen.major if side.seen is not None else "",
-        first=_first(side, part, right) if count < right.size else None,
+        first=_find_first_wrong(side, part, right) if count < right.size else None,
         stored=None,
         stored_text="",
         stored_at=(0, 0),
@@ -335,17 +353,17 @@ def _undiagnosed(side: Side, part: Slice, right: NDArray[np.bool_], stored: Stor
     return replace(one, stored=dict(lies.spec), stored_text=lies.text, stored_at=(stored.mn, stored.k))
 
 
-def _first(side: Side, part: Slice, right: NDArray[np.bool_]) -> Wrong:
+def _find_first_wrong(side: OperandCodes, part: OperandSlice, right: NDArray[np.bool_]) -> MisreadElement:
     row, k = (int(n) for n in np.argwhere(~right)[0])
     expected = part.mn + row, part.k + k
     read = int(side.mn[row, k]), int(side.k[row, k])
     if min(read) < 0:
         read = (SEVERAL, SEVERAL) if SEVERAL in read else (NONE, NONE)
-    return Wrong(
+    return MisreadElement(
         row,
         k,
         None if side.address is None else int(side.address[row, k]),
         read,
         expected,
-        None if side.memory is None else side.memory.place(*expected),
+        None if side.memory is None else side.memory.find_address(*expected),
     )

@@ -15,10 +15,10 @@ import numpy as np
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction, Place
+from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.pattern import Pattern
 
 PLAIN = {"universal": (8, 16, 32, 64, 128), "cp.async": (32, 64, 128)}  # bits of one access
@@ -48,12 +48,12 @@ class CopyAtom:
     def loads(self) -> bool:
         return self.instruction is not None and self.instruction.family.loads
 
-    def values(self, element_bits: int) -> int:
+    def count_values(self, element_bits: int) -> int:
         """Return the number of elements of a thread's source in one access (CuTe's NumValSrc)."""
         return max(1, self.source.modes[1].size // element_bits)
 
 
-def plain_atom(name: str, bits: int | None, element_bits: int) -> CopyAtom:
+def make_plain_atom(name: str, bits: int | None, element_bits: int) -> CopyAtom:
     """Return universal or cp.async; bits: of one access."""
     width = element_bits if bits is None and name == "universal" else bits or 128
     if width not in PLAIN[name] or width % element_bits:
@@ -69,20 +69,20 @@ def plain_atom(name: str, bits: int | None, element_bits: int) -> CopyAtom:
     return CopyAtom(name, width, one, one)
 
 
-def widest_access(limit: int, element_bits: int, values: int) -> int:
+def find_widest_access(limit: int, element_bits: int, values: int) -> int:
     """Return the bits of the widest access of at most `limit` that a thread's values fill.
 
-    >>> widest_access(128, 16, 8), widest_access(128, 16, 12)
+    >>> find_widest_access(128, 16, 8), find_widest_access(128, 16, 12)
     (128, 64)
     """
     fits = (n for n in PLAIN["universal"] if n <= limit and not n % element_bits and not values * element_bits % n)
     return max(fits, default=element_bits)
 
 
-def matrix_atom(instruction: Instruction, bits: int | None) -> CopyAtom:
+def make_matrix_atom(instruction: Instruction, bits: int | None) -> CopyAtom:
     """Return ldmatrix or stmatrix: fragments in registers, rows of matrices in shared memory."""
     family, address = instruction.family, instruction.address
-    if family.memory is not Place.ROWS or address is None:
+    if family.memory is not OperandPlace.ROWS or address is None:
         raise LayoutError("bad_atom", f"'{instruction.ptx}' is not a copy atom.", f"Allowed: {HINT}", "atom")
     data = instruction.operands["data"]
     if family.unpacks:
@@ -98,13 +98,13 @@ def matrix_atom(instruction: Instruction, bits: int | None) -> CopyAtom:
             "bad_atom", f"{instruction.ptx} reads rows of {cols * element} bits.", "Leave bits out.", "bits"
         )
     order = Pattern(data.pattern.threads, data.pattern.values, data.pattern.coords[::-1])  # bits run along a row first
-    threads, values = read_layout(order.to_cute()).modes
-    in_bits = [CuteLayout(mode.shape, _scaled(mode.stride, element)) for mode in (threads, values)]
-    fragments = algebra.joined(
-        algebra.coalesce(in_bits[0]), algebra.coalesce(algebra.joined(CuteLayout(element, 1), in_bits[1]))
+    threads, values = parse_cute_layout(order.to_cute()).modes
+    in_bits = [CuteLayout(mode.shape, _scale_stride(mode.stride, element)) for mode in (threads, values)]
+    fragments = algebra.concatenate(
+        algebra.coalesce(in_bits[0]), algebra.coalesce(algebra.concatenate(CuteLayout(element, 1), in_bits[1]))
     )
     lanes, row_bits = address.threads, cols * element
-    in_rows = algebra.joined(
+    in_rows = algebra.concatenate(
         algebra.coalesce(CuteLayout((lanes, instruction.threads // lanes), (row_bits, 0))), CuteLayout(row_bits, 1)
     )
     assert rows * address.pattern.extents[0] == lanes  # a lane a row
@@ -112,11 +112,11 @@ def matrix_atom(instruction: Instruction, bits: int | None) -> CopyAtom:
     return CopyAtom(instruction.ptx, row_bits, *sides, instruction)
 
 
-def _scaled(stride: Any, by: int) -> Any:
-    return stride * by if isinstance(stride, int) else tuple(_scaled(item, by) for item in stride)
+def _scale_stride(stride: Any, by: int) -> Any:
+    return stride * by if isinstance(stride, int) else tuple(_scale_stride(item, by) for item in stride)
 
 
-def printed_atoms(source: CuteLayout, destination: CuteLayout, element_bits: int) -> tuple[str, ...]:
+def find_printed_atoms(source: CuteLayout, destination: CuteLayout, element_bits: int) -> tuple[str, ...]:
     """Return the PTX of every ldmatrix or stmatrix with these layouts (thread, value) → element, as print shows them.
 
     universal where one thread moves its own values.
@@ -127,24 +127,24 @@ def printed_atoms(source: CuteLayout, destination: CuteLayout, element_bits: int
         return ("universal",)
     return tuple(
         made.name
-        for made in _all()
+        for made in _list_matrix_atoms()
         if made.bits % element_bits == 0
         and all(
-            _alike(algebra.upcast(one, element_bits), shown)
+            _is_same_layout(algebra.upcast(one, element_bits), shown)
             for one, shown in ((made.source, source), (made.destination, destination))
         )
     )
 
 
 @lru_cache(maxsize=1)
-def _all() -> tuple[CopyAtom, ...]:
+def _list_matrix_atoms() -> tuple[CopyAtom, ...]:
     return tuple(
-        matrix_atom(i, None)
+        make_matrix_atom(i, None)
         for i in catalog.instructions()
-        if i.family.memory is Place.ROWS and i.address is not None and not i.family.unpacks
+        if i.family.memory is OperandPlace.ROWS and i.address is not None and not i.family.unpacks
     )
 
 
-def _alike(one: CuteLayout, other: CuteLayout) -> bool:
+def _is_same_layout(one: CuteLayout, other: CuteLayout) -> bool:
     sizes = [[mode.size for mode in it.modes] for it in (one, other)]
-    return sizes[0] == sizes[1] and np.array_equal(one.indices(), other.indices())
+    return sizes[0] == sizes[1] and np.array_equal(one.list_indices(), other.list_indices())

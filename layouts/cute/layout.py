@@ -19,13 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cute import tuples
-from lanescope.cute.tuples import Nested, congruent, leaves, spelled
+from lanescope.cute.tuples import Nested, format_tuple, is_congruent, list_leaves
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
+from lanescope.inputs import shorten_value
+from lanescope.notebook import NotebookObject
 from lanescope.shared.swizzle import Swizzle
-from lanescope.showing import Shown
 
-__all__ = ["CuteLayout", "Nested", "index", "leaves", "parse", "parse_cute", "read_swizzle", "spelled"]
+__all__ = [
+    "CuteLayout",
+    "Nested",
+    "compute_index",
+    "format_tuple",
+    "list_leaves",
+    "parse_layout",
+    "parse_shape_stride",
+    "parse_swizzle",
+]
 
 LONGEST = 4096  # characters
 DEEPEST = 32  # nested parentheses
@@ -44,7 +53,7 @@ _TOKEN = re.compile(r"[0-9]+|[(),]")
 
 
 @dataclass(frozen=True, slots=True)
-class CuteLayout(Shown):
+class CuteLayout(NotebookObject):
     """swizzle ∘ offset + (shape:stride).
 
     unit_bits: the width that smem_ptr gives the index; the XOR is then on byte addresses.
@@ -61,7 +70,7 @@ class CuteLayout(Shown):
         parts += (
             [f"smem_ptr[{self.unit_bits}b](unset)"] if self.unit_bits else [str(self.offset)] if self.offset else []
         )
-        return " o ".join([*parts, f"{spelled(self.shape)}:{spelled(self.stride)}"])
+        return " o ".join([*parts, f"{format_tuple(self.shape)}:{format_tuple(self.stride)}"])
 
     @property
     def size(self) -> int:
@@ -74,29 +83,29 @@ class CuteLayout(Shown):
     @property
     def cosize(self) -> int:
         """One more than the largest index before any swizzle."""
-        ends = zip(leaves(self.shape), leaves(self.stride), strict=True)
+        ends = zip(list_leaves(self.shape), list_leaves(self.stride), strict=True)
         return self.offset + 1 + sum((count - 1) * step for count, step in ends)
 
     @property
     def modes(self) -> tuple[CuteLayout, ...]:
         """The plain layouts of the modes; a layout of one int is its own only mode."""
-        pairs = zip(tuples.modes(self.shape), tuples.modes(self.stride), strict=True)
+        pairs = zip(tuples.list_modes(self.shape), tuples.list_modes(self.stride), strict=True)
         return tuple(CuteLayout(shape, stride) for shape, stride in pairs)
 
     def __call__(self, *coord: Nested) -> int:
         """Return the index at a coordinate: one number per mode, or one for all modes together."""
-        at = self.offset + tuples.index(coord[0] if len(coord) == 1 else coord, self.shape, self.stride)
+        at = self.offset + tuples.coordinate_to_index(coord[0] if len(coord) == 1 else coord, self.shape, self.stride)
         return self.swizzle(at) if self.swizzle else at
 
-    def indices(self) -> NDArray[np.int64]:
+    def list_indices(self) -> NDArray[np.int64]:
         """Return the indices of all coordinates in colexicographic order: int64 [size]."""
         out = np.full(1, self.offset, dtype=np.int64)
-        for count, step in zip(leaves(self.shape), leaves(self.stride), strict=True):
+        for count, step in zip(list_leaves(self.shape), list_leaves(self.stride), strict=True):
             out = (np.arange(count, dtype=np.int64)[:, None] * step + out).reshape(-1)
         return self.swizzle(out) if self.swizzle else out
 
 
-def parse(text: str, field: str = "layout") -> CuteLayout:
+def parse_layout(text: str, field: str = "layout") -> CuteLayout:
     """Parse a layout with everything that may precede it; LayoutError says which part cannot be read."""
     if len(text) > LONGEST:
         raise LayoutError("bad_cute", f"The layout has {len(text)} characters.", f"At most {LONGEST}.", field)
@@ -105,35 +114,35 @@ def parse(text: str, field: str = "layout") -> CuteLayout:
         raise LayoutError("bad_cute", "The layout is empty.", HINT, field)
     prefix = _PREFIX.match(text)
     assert prefix is not None  # all its parts are optional
-    shape, stride = parse_cute(text[prefix.end() :], field, text)
+    shape, stride = parse_shape_stride(text[prefix.end() :], field, text)
     swizzle, unit = None, prefix["unit"]
     if prefix["bits"] is not None:
-        swizzle = _swizzle(int(prefix["bits"]), int(prefix["base"]), int(prefix["shift"]), field)
+        swizzle = _make_swizzle(int(prefix["bits"]), int(prefix["base"]), int(prefix["shift"]), field)
     if unit is not None and int(unit) not in (1, 2, 4, 8, 16, 32, 64, 128):
         raise LayoutError(
             "bad_cute",
-            f"'{shown(text, 80)}' counts units of {unit} bits.",
+            f"'{shorten_value(text, 80)}' counts units of {unit} bits.",
             "Allowed: 1, 2, 4, 8, 16, 32, 64, 128.",
             field,
         )
     offset = int(prefix["offset"] or 0)
     if offset > MOST or (offset and unit is not None):
         raise LayoutError(
-            "bad_cute", f"'{shown(text, 80)}' has the offset {offset}.", "Give it as the base, in bytes.", field
+            "bad_cute", f"'{shorten_value(text, 80)}' has the offset {offset}.", "Give it as the base, in bytes.", field
         )
     return CuteLayout(shape, stride, swizzle, int(unit) if unit else None, offset)
 
 
-def read_swizzle(given: object, field: str = "swizzle") -> Swizzle:
+def parse_swizzle(given: object, field: str = "swizzle") -> Swizzle:
     """Parse Sw<B,M,S>, Swizzle<B,M,S> or B,M,S; LayoutError for anything else."""
     match = _SWIZZLE.fullmatch(given.strip()) if isinstance(given, str) and len(given) <= LONGEST else None
     if not match:
         hint = "none, 32B, 64B, 128B, or B,M,S in bytes with S ≥ B: 3,4,3."
-        raise LayoutError("unknown_swizzle", f"No swizzle '{shown(given)}'.", hint, field)
-    return _swizzle(int(match[1]), int(match[2]), int(match[3]), field)
+        raise LayoutError("unknown_swizzle", f"No swizzle '{shorten_value(given)}'.", hint, field)
+    return _make_swizzle(int(match[1]), int(match[2]), int(match[3]), field)
 
 
-def _swizzle(bits: int, base: int, shift: int, field: str) -> Swizzle:
+def _make_swizzle(bits: int, base: int, shift: int, field: str) -> Swizzle:
     if bits > abs(shift) or bits + base + abs(shift) > 32:
         raise LayoutError(
             "bad_cute",
@@ -144,23 +153,23 @@ def _swizzle(bits: int, base: int, shift: int, field: str) -> Swizzle:
     return Swizzle(bits, base, shift)
 
 
-def parse_cute(text: str, field: str = "", whole: str = "") -> tuple[Nested, Nested]:
+def parse_shape_stride(text: str, field: str = "", whole: str = "") -> tuple[Nested, Nested]:
     """Parse `shape:stride` into two congruent nested tuples of ints; LayoutError names the part that cannot be read."""
-    told = shown(whole or text, 80)
+    told = shorten_value(whole or text, 80)
     if len(text) > LONGEST:
         raise LayoutError("bad_cute", f"The layout has {len(text)} characters.", f"At most {LONGEST}.", field)
     halves = re.sub(r"\s|_(?=[0-9])", "", text).split(":")
     if len(halves) != 2 or _SPLIT.search(text) or not all(_HALF.fullmatch(half) for half in halves):
         raise LayoutError("bad_cute", f"'{told}' is not a CuTe layout.", HINT, field)
-    shape, stride = (_nested(told, half, field) for half in halves)
-    if not congruent(shape, stride):
+    shape, stride = (_parse_nested(told, half, field) for half in halves)
+    if not is_congruent(shape, stride):
         raise LayoutError("bad_cute", f"Shape and stride of '{told}' are not nested alike.", HINT, field)
-    if 0 in leaves(shape):
+    if 0 in list_leaves(shape):
         raise LayoutError("bad_cute", f"'{told}' has a size of 0.", HINT, field)
     return shape, stride
 
 
-def _nested(told: str, text: str, field: str) -> Nested:
+def _parse_nested(told: str, text: str, field: str) -> Nested:
     """Parse one int tuple with a stack: a number, or items between parentheses."""
 
     def bad(why: str) -> LayoutError:
@@ -185,7 +194,7 @@ def _take_item(token: str, open_: list[list[Nested]], bad: Callable[[str], Layou
     if token in "),":
         raise bad(f"has '{token}' where a number or '(' is expected")
     if len(token) > 10 or int(token) > MOST:
-        raise bad(f"has the number {shown(token)}, more than {MOST}")
+        raise bad(f"has the number {shorten_value(token)}, more than {MOST}")
     open_[-1].append(int(token))
     return False
 
@@ -202,7 +211,7 @@ def _take_separator(token: str, open_: list[list[Nested]], bad: Callable[[str], 
     return token == ","
 
 
-def index(coordinate: Any, modes: list[tuple[int, int]]) -> Any:
+def compute_index(coordinate: Any, modes: list[tuple[int, int]]) -> Any:
     """Return the index of CuTe's colexicographic coordinate in one mode, [(size, stride)]; the last digit takes the
     rest.
 

@@ -1,9 +1,9 @@
 """CuTe's IntTuples: an int, or a tuple of IntTuples. Shapes, strides and coordinates are such; the first mode runs
 fastest.
 
->>> index((3, (1, 2)), (4, (2, 4)), (1, (16, 4)))
+>>> coordinate_to_index((3, (1, 2)), (4, (2, 4)), (1, (16, 4)))
 27
->>> coordinate(14, (4, (2, 4)))
+>>> index_to_coordinate(14, (4, (2, 4)))
 (2, (1, 1))
 
 Source: CUTLASS, include/cute/int_tuple.hpp and stride.hpp.
@@ -21,19 +21,19 @@ from numpy.typing import NDArray
 Nested = Any  # an int, or a tuple of Nested
 
 
-def leaves(nested: Nested) -> list[int]:
+def list_leaves(nested: Nested) -> list[int]:
     """Return the ints of nested tuples, left to right."""
-    return [nested] if isinstance(nested, int) else [n for item in nested for n in leaves(item)]
+    return [nested] if isinstance(nested, int) else [n for item in nested for n in list_leaves(item)]
 
 
-def spelled(nested: Nested) -> str:
+def format_tuple(nested: Nested) -> str:
     """Return nested tuples as text: `(8,(2,4))`."""
-    return str(nested) if isinstance(nested, int) else f"({','.join(map(spelled, nested))})"
+    return str(nested) if isinstance(nested, int) else f"({','.join(map(format_tuple, nested))})"
 
 
 def size(nested: Nested) -> int:
     """Return the product of all ints."""
-    return prod(leaves(nested))
+    return prod(list_leaves(nested))
 
 
 def rank(nested: Nested) -> int:
@@ -46,71 +46,71 @@ def depth(nested: Nested) -> int:
     return 0 if isinstance(nested, int) else 1 + max(map(depth, nested), default=0)
 
 
-def modes(nested: Nested) -> tuple[Nested, ...]:
+def list_modes(nested: Nested) -> tuple[Nested, ...]:
     """Return the modes as a tuple; an int is its own only one."""
     return (nested,) if isinstance(nested, int) else tuple(nested)
 
 
-def unwrapped(items: Iterable[Nested]) -> Nested:
+def unwrap_single(items: Iterable[Nested]) -> Nested:
     """Return a tuple of items, or the item itself where there is only one."""
     found = tuple(items)
     return found[0] if len(found) == 1 else found
 
 
-def congruent(a: Nested, b: Nested) -> bool:
+def is_congruent(a: Nested, b: Nested) -> bool:
     """Return whether two tuples are nested alike."""
     if isinstance(a, int) or isinstance(b, int):
         return isinstance(a, int) and isinstance(b, int)
-    return len(a) == len(b) and all(congruent(x, y) for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all(is_congruent(x, y) for x, y in zip(a, b, strict=True))
 
 
-def unlike(shape: Nested, stride: Nested, at: tuple[int, ...] = ()) -> str:
+def explain_incongruence(shape: Nested, stride: Nested, at: tuple[int, ...] = ()) -> str:
     """Return where a shape and a stride differ, as a sentence's end: `mode 1: 8 with (1,2)`; "" for congruent ones."""
     if isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride):
-        found = (unlike(x, y, (*at, n)) for n, (x, y) in enumerate(zip(shape, stride, strict=True)))
+        found = (explain_incongruence(x, y, (*at, n)) for n, (x, y) in enumerate(zip(shape, stride, strict=True)))
         return next((told for told in found if told), "")
     if isinstance(shape, int) and isinstance(stride, int):
         return ""
     where = f"mode {','.join(map(str, at))}: " if at else ""
-    return f"{where}{spelled(shape)} with {spelled(stride)}"
+    return f"{where}{format_tuple(shape)} with {format_tuple(stride)}"
 
 
-def compatible(a: Nested, b: Nested) -> bool:
+def is_compatible(a: Nested, b: Nested) -> bool:
     """Return whether every coordinate of shape a is one of shape b: sizes agree where a has an int."""
     if isinstance(a, int):
         return a == size(b)
-    return not isinstance(b, int) and len(a) == len(b) and all(compatible(x, y) for x, y in zip(a, b, strict=True))
+    return not isinstance(b, int) and len(a) == len(b) and all(is_compatible(x, y) for x, y in zip(a, b, strict=True))
 
 
-def compact(shape: Nested, start: int = 1) -> Nested:
+def make_compact_strides(shape: Nested, start: int = 1) -> Nested:
     """Return the strides of a compact column-major layout of a shape, CuTe's default.
 
-    >>> compact((4, (2, 3)))
+    >>> make_compact_strides((4, (2, 3)))
     (1, (4, 8))
     """
     if isinstance(shape, int):
         return start
     out = []
     for mode in shape:
-        out.append(compact(mode, start))
+        out.append(make_compact_strides(mode, start))
         start *= size(mode)
     return tuple(out)
 
 
-def compact_right(shape: Nested) -> Nested:
+def make_row_major_strides(shape: Nested) -> Nested:
     """Return the strides of a compact row-major layout (LayoutRight).
 
-    >>> compact_right((4, (2, 3)))
+    >>> make_row_major_strides((4, (2, 3)))
     (6, (3, 1))
     """
-    return _mirrored(compact(_mirrored(shape)))
+    return _reverse_nested(make_compact_strides(_reverse_nested(shape)))
 
 
-def _mirrored(nested: Nested) -> Nested:
-    return nested if isinstance(nested, int) else tuple(_mirrored(item) for item in reversed(nested))
+def _reverse_nested(nested: Nested) -> Nested:
+    return nested if isinstance(nested, int) else tuple(_reverse_nested(item) for item in reversed(nested))
 
 
-def index(coord: Nested, shape: Nested, stride: Nested) -> int:
+def coordinate_to_index(coord: Nested, shape: Nested, stride: Nested) -> int:
     """Return the index of a coordinate.
 
     An int stands for the colexicographic coordinate of a whole mode; its last digit takes the rest, so that indices go
@@ -122,33 +122,33 @@ def index(coord: Nested, shape: Nested, stride: Nested) -> int:
         total = 0
         for number, (mode, step) in enumerate(zip(shape, stride, strict=True)):
             count = size(mode)
-            total += index(coord if number + 1 == len(shape) else coord % count, mode, step)
+            total += coordinate_to_index(coord if number + 1 == len(shape) else coord % count, mode, step)
             coord //= count
         return total
-    return sum(index(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True))
+    return sum(coordinate_to_index(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True))
 
 
-def indices(coords: NDArray[np.int64], shape: Nested, stride: Nested) -> NDArray[np.int64]:
+def compute_indices(coords: NDArray[np.int64], shape: Nested, stride: Nested) -> NDArray[np.int64]:
     """Return the indices at colexicographic coordinates: int64 of their shape."""
     out = np.zeros_like(coords)
-    sizes, steps = leaves(shape), leaves(stride)
+    sizes, steps = list_leaves(shape), list_leaves(stride)
     for number, (count, step) in enumerate(zip(sizes, steps, strict=True)):
         out += (coords if number + 1 == len(sizes) else coords % count) * step
         coords = coords // count
     return out
 
 
-def coordinate(at: int, shape: Nested, stride: Nested = None) -> Nested:
+def index_to_coordinate(at: int, shape: Nested, stride: Nested = None) -> Nested:
     """Return the natural coordinate of an index: `at div stride mod shape` of every digit; default: the compact
     stride.
     """
     if stride is None:
-        stride = compact(shape)
+        stride = make_compact_strides(shape)
     if isinstance(shape, int):
         return at // stride % shape if shape > 1 and stride else 0
-    return tuple(coordinate(at, s, d) for s, d in zip(shape, stride, strict=True))
+    return tuple(index_to_coordinate(at, s, d) for s, d in zip(shape, stride, strict=True))
 
 
-def flat(coord: Nested, shape: Nested) -> int:
+def flatten_coordinate(coord: Nested, shape: Nested) -> int:
     """Return the colexicographic number of a natural coordinate."""
-    return index(coord, shape, compact(shape))
+    return coordinate_to_index(coord, shape, make_compact_strides(shape))

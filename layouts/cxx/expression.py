@@ -1,4 +1,4 @@
-"""Constant C++ expressions, computed as C++ computes them: `evaluate("(uint64_t)1 << 62 | 0x100")`.
+"""Constant C++ expressions, computed as C++ computes them: `evaluate_constant("(uint64_t)1 << 62 | 0x100")`.
 
 Integers have C++'s types on a 64-bit CUDA host (int 32 bits, long and long long 64): literals take the type their
 spelling and suffix give (a leading 0 is octal, hex may become unsigned), narrow types are promoted, the usual
@@ -9,9 +9,9 @@ What C++ leaves undefined but compilers accept gets the value the device compute
 64-bit arithmetic would have given: a 32-bit value shifted by 32 to 63 bits is what shl.b32 and shr make of it (PTX ISA
 9.1, 9.7.8.8: shift amounts are clamped to the width, so `1 << 62` is 0), signed overflow wraps.
 
->>> evaluate("1ull << 62 | (uint64_t)(1024 >> 4) << 32 | 1 << 16 | 0x100").word == 0x4000004000010100
+>>> evaluate_constant("1ull << 62 | (uint64_t)(1024 >> 4) << 32 | 1 << 16 | 0x100").word == 0x4000004000010100
 True
->>> value = evaluate("1 << 62 | 0x100")
+>>> value = evaluate_constant("1 << 62 | 0x100")
 >>> value.word, value.warnings[0].code, hex(value.warnings[0].word)
 (256, 'shifts_of_32_bits', '0x4000000000000100')
 """
@@ -22,13 +22,13 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lanescope.bits import hex_word
+from lanescope.bits import format_word
 from lanescope.cxx import integers as c_integers
-from lanescope.cxx.integers import BOOL, PYTHON, ULONG, IntegerType, type_named
-from lanescope.cxx.precedence import Climber
-from lanescope.cxx.sizes import size_of
+from lanescope.cxx.integers import BOOL, PYTHON, ULONG, IntegerType, find_integer_type
+from lanescope.cxx.precedence import PrecedenceClimber
+from lanescope.cxx.sizes import find_size
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
+from lanescope.inputs import shorten_value
 
 LONGEST = 4096  # characters
 DEEPEST = 64  # nested parentheses and conditional operators
@@ -38,7 +38,7 @@ ALLOWED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class CompilerNote:
     """Something that a compiler accepts but that is probably a mistake.
 
     word: the result of 64-bit arithmetic throughout.
@@ -54,16 +54,16 @@ class Note:
     @property
     def text(self) -> str:
         """The message with that word."""
-        return f"{self.message} In 64-bit arithmetic: {hex_word(self.word)}."
+        return f"{self.message} In 64-bit arithmetic: {format_word(self.word)}."
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ConstantValue:
     """An expression's value as a uint64_t, the C++ type it had before, and what to look at."""
 
     word: int
     type: str
-    warnings: tuple[Note, ...] = ()
+    warnings: tuple[CompilerNote, ...] = ()
 
 
 _QUALIFIERS = {"const", "volatile", "constexpr", "static", "inline", "__device__", "__constant__", "auto"}
@@ -76,7 +76,7 @@ _TOKEN = re.compile(
 )
 
 
-class _Number(NamedTuple):
+class _TypedNumber(NamedTuple):
     """A value of a type; wide: the same in 64 bits throughout, as if every literal had the suffix ull."""
 
     value: int
@@ -84,23 +84,23 @@ class _Number(NamedTuple):
     wide: int
 
 
-def evaluate(text: str, field: str = "descriptor", written: str = "") -> Value:
+def evaluate_constant(text: str, field: str = "descriptor", written: str = "") -> ConstantValue:
     """Evaluate a constant expression, or a declaration `constexpr uint64_t desc = …;`, to its 64-bit word.
 
     LayoutError says what cannot be read; it quotes `written`, where the caller replaced names by values in it.
     """
-    return _Reader(text, field, written or text).value()
+    return _ConstantReader(text, field, written or text).evaluate_text()
 
 
 _WIDE = (1 << 64) - 1
 
 
-def _begins_type(word: str) -> bool:
+def _is_type_word(word: str) -> bool:
     """Return whether a word can begin the name of an integer type."""
-    return type_named(word) is not None
+    return find_integer_type(word) is not None
 
 
-class _Reader(Climber[_Number]):
+class _ConstantReader(PrecedenceClimber[_TypedNumber]):
     """A parser that computes values while it reads. `dead` counts operands that C++ does not evaluate."""
 
     def __init__(self, text: str, field: str, written: str) -> None:
@@ -108,9 +108,9 @@ class _Reader(Climber[_Number]):
         self.text, self.field, self.written = text, field, written
         self.events: dict[str, str] = {}
         self.dead = 0
-        self.tokens = self._tokens()
+        self.tokens = self._split_tokens()
 
-    def _tokens(self) -> list[tuple[str, str]]:
+    def _split_tokens(self) -> list[tuple[str, str]]:
         if len(self.text) > LONGEST:
             raise LayoutError(
                 "bad_word", f"The expression has {len(self.text)} characters.", f"At most {LONGEST}.", self.field
@@ -119,213 +119,223 @@ class _Reader(Climber[_Number]):
         while at < len(self.text):
             match = _TOKEN.match(self.text, at)
             if not match:
-                raise self.bad(f"'{self.text[at]}' has no meaning here")
+                raise self.make_error(f"'{self.text[at]}' has no meaning here")
             at = match.end()
             if match.lastgroup:
                 out.append((match.lastgroup, match[0]))
         return out
 
-    def bad(self, why: str) -> LayoutError:
+    def make_error(self, why: str) -> LayoutError:
         return LayoutError(
             "bad_word",
-            f"'{shown(self.written, 80)}' is not a constant expression of integers: {why}.",
+            f"'{shorten_value(self.written, 80)}' is not a constant expression of integers: {why}.",
             ALLOWED,
             self.field,
         )
 
     # grammar
 
-    def value(self) -> Value:
-        declared = self._declaration()
-        found = self.conditional()
-        if self.peek() == ";":
-            self.take()
-        if self.peek():
-            raise self.bad(f"{self.here()} follows a complete expression")
+    def evaluate_text(self) -> ConstantValue:
+        declared = self._parse_declaration()
+        found = self.parse_conditional()
+        if self.peek_token() == ";":
+            self.take_token()
+        if self.peek_token():
+            raise self.make_error(f"{self.describe_place()} follows a complete expression")
         if declared:
             found = self._convert(found, declared)
         word = found.value & _WIDE
-        notes = [Note(code, message, found.wide) for code, message in self.events.items()] if found.wide != word else []
-        return Value(word, found.kind.name, tuple(sorted(notes, key=lambda note: list(_MESSAGES).index(note.code))))
+        notes = (
+            [CompilerNote(code, message, found.wide) for code, message in self.events.items()]
+            if found.wide != word
+            else []
+        )
+        return ConstantValue(
+            word, found.kind.name, tuple(sorted(notes, key=lambda note: list(_MESSAGES).index(note.code)))
+        )
 
-    def _declaration(self) -> IntegerType | None:
+    def _parse_declaration(self) -> IntegerType | None:
         """Parse the type in front of `name =`; None where the text is an expression (or the type is auto)."""
         equals = next((n for n, (_, token) in enumerate(self.tokens) if token == "="), None)
         if equals is None:
             return None
         words = [token for kind, token in self.tokens[:equals] if kind == "name"]
         if len(words) != equals or not words:
-            raise self.bad("'=' assigns to no name")
+            raise self.make_error("'=' assigns to no name")
         kept = [word for word in words[:-1] if word not in _QUALIFIERS]
-        kind = type_named(" ".join(kept)) if kept else None
+        kind = find_integer_type(" ".join(kept)) if kept else None
         if kept and kind is None:
-            raise self.bad(f"'{shown(' '.join(kept))}' is not an integer type")
+            raise self.make_error(f"'{shorten_value(' '.join(kept))}' is not an integer type")
         self.at = equals + 1
         return kind
 
-    def choose(self, condition: _Number) -> _Number:
+    def parse_choice(self, condition: _TypedNumber) -> _TypedNumber:
         chosen = condition.value != 0
         arms = []
         for live, closing in ((chosen, ":"), (not chosen, "")):
             self.dead += not live
-            arms.append(self.conditional())
+            arms.append(self.parse_conditional())
             self.dead -= not live
             if closing:
-                self.expect(closing)
-        return self._implicit(arms[0 if chosen else 1], c_integers.arms(arms[0].kind, arms[1].kind))
+                self.expect_token(closing)
+        return self._convert_implicitly(arms[0 if chosen else 1], c_integers.find_arms_type(arms[0].kind, arms[1].kind))
 
-    def right(self, op: str, left: _Number, least: int) -> _Number:
+    def parse_right(self, op: str, left: _TypedNumber, least: int) -> _TypedNumber:
         idle = (op == "&&" and not left.value) or (op == "||" and left.value != 0)
         self.dead += bool(idle)
-        found = self.binary(least)
+        found = self.parse_binary(least)
         self.dead -= bool(idle)
         return found
 
-    def unary(self) -> _Number:
+    def parse_unary(self) -> _TypedNumber:
         prefixes: list[str | IntegerType] = []
         while True:
-            cast = self._cast()
+            cast = self._parse_cast()
             if cast:
                 prefixes.append(cast)
-            elif self.peek() in ("+", "-", "~", "!"):
-                prefixes.append(self.take())
+            elif self.peek_token() in ("+", "-", "~", "!"):
+                prefixes.append(self.take_token())
             else:
                 break
-        found = self.primary()
+        found = self.parse_primary()
         for prefix in reversed(prefixes):
-            found = self._convert(found, prefix) if isinstance(prefix, IntegerType) else self._sign(prefix, found)
+            found = self._convert(found, prefix) if isinstance(prefix, IntegerType) else self._apply_sign(prefix, found)
         return found
 
-    def primary(self) -> _Number:
+    def parse_primary(self) -> _TypedNumber:
         if self.at >= len(self.tokens):
-            raise self.bad("a value is missing at the end")
+            raise self.make_error("a value is missing at the end")
         group, token = self.tokens[self.at]
         if token == "(":
-            return self.inside("(", ")")
+            return self.parse_parentheses("(", ")")
         if group == "number":
-            self.take()
-            return self._literal(token)
+            self.take_token()
+            return self._parse_literal(token)
         if group == "op":
-            raise self.bad(f"'{token}' stands where a value is expected")
-        self.take()
+            raise self.make_error(f"'{token}' stands where a value is expected")
+        self.take_token()
         if token in ("true", "false"):
-            return _Number(int(token == "true"), BOOL, int(token == "true"))
+            return _TypedNumber(int(token == "true"), BOOL, int(token == "true"))
         if token == "static_cast":
-            self.expect("<")
-            kind = self._type_until(">")
-            return self._convert(self.inside("(", ")"), kind)
+            self.expect_token("<")
+            kind = self._parse_type_until(">")
+            return self._convert(self.parse_parentheses("(", ")"), kind)
         if token == "sizeof":
-            return self._sizeof()
-        kind_ = type_named(token)
-        if kind_ and self.peek() in ("(", "{"):
-            return self._convert(self.inside(self.peek(), ")" if self.peek() == "(" else "}"), kind_)
-        raise self.bad(f"'{shown(token)}' is a name without a value")
+            return self._evaluate_sizeof()
+        kind_ = find_integer_type(token)
+        if kind_ and self.peek_token() in ("(", "{"):
+            return self._convert(
+                self.parse_parentheses(self.peek_token(), ")" if self.peek_token() == "(" else "}"), kind_
+            )
+        raise self.make_error(f"'{shorten_value(token)}' is a name without a value")
 
     # types
 
-    def _cast(self) -> IntegerType | None:
+    def _parse_cast(self) -> IntegerType | None:
         """Parse a parenthesised type; None where the parenthesis holds a value."""
-        if self.peek() != "(" or self.at + 1 >= len(self.tokens) or self.tokens[self.at + 1][0] != "name":
+        if self.peek_token() != "(" or self.at + 1 >= len(self.tokens) or self.tokens[self.at + 1][0] != "name":
             return None
-        first = self.peek(1)
-        if not (_begins_type(first) or first in ("const", "volatile")) or self.peek(2) in ("(", "{"):
+        first = self.peek_token(1)
+        if not (_is_type_word(first) or first in ("const", "volatile")) or self.peek_token(2) in ("(", "{"):
             return None
-        self.take()
-        return self._type_until(")")
+        self.take_token()
+        return self._parse_type_until(")")
 
-    def _type_until(self, closing: str) -> IntegerType:
+    def _parse_type_until(self, closing: str) -> IntegerType:
         words = []
-        while self.peek() and self.peek() != closing:
-            words.append(self.take())
-        kind = type_named(" ".join(words))
+        while self.peek_token() and self.peek_token() != closing:
+            words.append(self.take_token())
+        kind = find_integer_type(" ".join(words))
         if kind is None:
-            raise self.bad(f"'{shown(' '.join(words))}' is not an integer type")
-        self.expect(closing)
+            raise self.make_error(f"'{shorten_value(' '.join(words))}' is not an integer type")
+        self.expect_token(closing)
         return kind
 
-    def _sizeof(self) -> _Number:
-        self.expect("(")
+    def _evaluate_sizeof(self) -> _TypedNumber:
+        self.expect_token("(")
         words = []
-        while self.peek() and self.peek() != ")":
-            words.append(self.take())
-        size = size_of(" ".join(words)) if words[-1:] != ["*"] else size_of("uintptr_t")
+        while self.peek_token() and self.peek_token() != ")":
+            words.append(self.take_token())
+        size = find_size(" ".join(words)) if words[-1:] != ["*"] else find_size("uintptr_t")
         if size is None:
-            raise self.bad(f"the size of '{shown(' '.join(words))}' is not known here")
-        self.expect(")")
-        return _Number(size.bytes, ULONG, size.bytes)
+            raise self.make_error(f"the size of '{shorten_value(' '.join(words))}' is not known here")
+        self.expect_token(")")
+        return _TypedNumber(size.bytes, ULONG, size.bytes)
 
     # values
 
-    def _literal(self, token: str) -> _Number:
-        read = c_integers.literal(token.replace("_", "'"))
+    def _parse_literal(self, token: str) -> _TypedNumber:
+        read = c_integers.parse_literal(token.replace("_", "'"))
         if read is not None:
-            return _Number(read[0], read[1], read[0])
+            return _TypedNumber(read[0], read[1], read[0])
         match = re.fullmatch(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)((?:[uU]|[lLzZ])*)", re.sub("['_]", "", token))
         if match and re.fullmatch("0[0-7]*[89][0-9]*", match[1]):
-            raise self.bad(f"'{shown(token)}' begins with 0, which means octal in C++, and has a digit above 7")
-        if match and c_integers.literal(f"1{match[2]}") and not re.search("['_]{2}|['_]$", token):
-            raise self.bad(f"'{shown(token)}' does not fit 64 bits")
-        raise self.bad(f"'{shown(token)}' is not an integer")
+            raise self.make_error(
+                f"'{shorten_value(token)}' begins with 0, which means octal in C++, and has a digit above 7"
+            )
+        if match and c_integers.parse_literal(f"1{match[2]}") and not re.search("['_]{2}|['_]$", token):
+            raise self.make_error(f"'{shorten_value(token)}' does not fit 64 bits")
+        raise self.make_error(f"'{shorten_value(token)}' is not an integer")
 
-    def _convert(self, found: _Number, kind: IntegerType) -> _Number:
+    def _convert(self, found: _TypedNumber, kind: IntegerType) -> _TypedNumber:
         """Convert explicitly: a conversion to 32 bits or fewer is meant to cut."""
         value = kind.wrap(found.value)
-        return _Number(value, kind, found.wide if kind.bits >= 64 else value & _WIDE)
+        return _TypedNumber(value, kind, found.wide if kind.bits >= 64 else value & _WIDE)
 
-    def _implicit(self, found: _Number, kind: IntegerType) -> _Number:
-        return _Number(kind.wrap(found.value), kind, found.wide)
+    def _convert_implicitly(self, found: _TypedNumber, kind: IntegerType) -> _TypedNumber:
+        return _TypedNumber(kind.wrap(found.value), kind, found.wide)
 
-    def _sign(self, op: str, found: _Number) -> _Number:
-        made = c_integers.unary(op, found.value, found.kind)
+    def _apply_sign(self, op: str, found: _TypedNumber) -> _TypedNumber:
+        made = c_integers.compute_unary(op, found.value, found.kind)
         assert made.value is not None
         if op == "!":
-            return _Number(made.value, made.type, made.value)
-        return _Number(made.value, made.type, c_integers.unary(op, found.wide, PYTHON).exact & _WIDE)
+            return _TypedNumber(made.value, made.type, made.value)
+        return _TypedNumber(made.value, made.type, c_integers.compute_unary(op, found.wide, PYTHON).exact & _WIDE)
 
-    def apply(self, op: str, left: _Number, right: _Number) -> _Number:
+    def apply_operator(self, op: str, left: _TypedNumber, right: _TypedNumber) -> _TypedNumber:
         if op in ("<<", ">>"):
-            return self._shift(op, left, right)
-        made = c_integers.binary(op, left.value, left.kind, right.value, right.kind)
+            return self._apply_shift(op, left, right)
+        made = c_integers.compute_binary(op, left.value, left.kind, right.value, right.kind)
         kind = made.type
         if made.value is None:
             if not self.dead:
-                raise self.bad("it divides by zero" if not right.value else made.undefined)
-            return _Number(0, kind, 0)
+                raise self.make_error("it divides by zero" if not right.value else made.undefined)
+            return _TypedNumber(0, kind, 0)
         if kind == BOOL:
-            return _Number(made.value, kind, made.value)
+            return _TypedNumber(made.value, kind, made.value)
         if made.value != made.exact and kind.bits == 32 and (kind.signed or op in ("+", "*")):
             a, b = kind.wrap(left.value), kind.wrap(right.value)
-            self._note("overflow_of_32_bits", f"{a} {op} {b}")
+            self._add_note("overflow_of_32_bits", f"{a} {op} {b}")
         if op in ("/", "%"):
             signed = kind.signed and (left.value < 0 or right.value < 0)
-            return _Number(made.value, kind, made.value & _WIDE if signed else self._wide(op, left, right))
-        return _Number(made.value, kind, self._wide(op, left, right))
+            return _TypedNumber(made.value, kind, made.value & _WIDE if signed else self._apply_wide(op, left, right))
+        return _TypedNumber(made.value, kind, self._apply_wide(op, left, right))
 
-    def _wide(self, op: str, left: _Number, right: _Number) -> int:
+    def _apply_wide(self, op: str, left: _TypedNumber, right: _TypedNumber) -> int:
         """Compute the same operation in 64 bits throughout."""
-        return (c_integers.binary(op, left.wide, ULONG, right.wide, ULONG).value or 0) & _WIDE
+        return (c_integers.compute_binary(op, left.wide, ULONG, right.wide, ULONG).value or 0) & _WIDE
 
-    def _shift(self, op: str, left: _Number, right: _Number) -> _Number:
+    def _apply_shift(self, op: str, left: _TypedNumber, right: _TypedNumber) -> _TypedNumber:
         count = right.value
-        made = c_integers.shift(op, left.value, left.kind, count)
+        made = c_integers.compute_shift(op, left.value, left.kind, count)
         kind = made.type
         if not 0 <= count < max(kind.bits, 64):
             if not self.dead:
-                raise self.bad(f"a shift by {count} is undefined")
-            return _Number(0, kind, 0)
+                raise self.make_error(f"a shift by {count} is undefined")
+            return _TypedNumber(0, kind, 0)
         value = made.value or 0
         if op == ">>":
             if made.undefined:
-                self._note("shifts_of_32_bits", f"{left.value} >> {count}")
+                self._add_note("shifts_of_32_bits", f"{left.value} >> {count}")
             wide = left.value >> count if kind.signed and left.value < 0 else left.wide >> count
-            return _Number(value, kind, wide & _WIDE)
+            return _TypedNumber(value, kind, wide & _WIDE)
         exact = left.value << count
         if kind.bits == 32 and left.value > 0 and value != exact:
             fits = exact >> 32 == 0
-            self._note("sign_extended" if fits else "shifts_of_32_bits", f"{left.value} << {count}")
-        return _Number(value, kind, left.wide << count & _WIDE)
+            self._add_note("sign_extended" if fits else "shifts_of_32_bits", f"{left.value} << {count}")
+        return _TypedNumber(value, kind, left.wide << count & _WIDE)
 
-    def _note(self, code: str, what: str) -> None:
+    def _add_note(self, code: str, what: str) -> None:
         if not self.dead:
             self.events.setdefault(code, _MESSAGES[code].format(what))
 

@@ -71,7 +71,7 @@ class IntegerType:
         value &= self.mask
         return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
 
-    def holds(self, value: int) -> bool:
+    def can_hold(self, value: int) -> bool:
         """Return whether a value fits the type."""
         return not self.bits or self.least <= value <= self.most
 
@@ -175,10 +175,11 @@ _SPELLED |= {("signed",): INT, ("unsigned",): UINT}
 
 
 @lru_cache(maxsize=1024)
-def type_named(words: str) -> IntegerType | None:
+def find_integer_type(words: str) -> IntegerType | None:
     """Return the integer type of `unsigned long long`, `long unsigned int`, `std::uint32_t` …; None for another.
 
-    >>> type_named("long unsigned int") == type_named("uint64_t"), type_named("long long") == type_named("long")
+    >>> (find_integer_type("long unsigned int") == find_integer_type("uint64_t"),
+    ... find_integer_type("long long") == find_integer_type("long"))
     (True, False)
     """
     parts = [word.rpartition("::")[2] for word in words.split() if word not in _QUALIFIERS]
@@ -200,12 +201,13 @@ _PREFIXED = {"u8": CHAR8, "u": CHAR16, "U": CHAR32, "L": WCHAR}
 
 
 @lru_cache(maxsize=4096)
-def literal(text: str) -> tuple[int, IntegerType] | None:
+def parse_literal(text: str) -> tuple[int, IntegerType] | None:
     """Return the value and type of an integer literal; None for other text, and for a value that fits no type.
 
     A decimal one without u that only unsigned long holds is that, as nvcc takes it with a warning.
 
-    >>> literal("0x3'FFFFull")[0], literal("4294967296")[1].name, literal("0xFFFFFFFF")[1].name, literal("08")
+    >>> (parse_literal("0x3'FFFFull")[0], parse_literal("4294967296")[1].name,
+    ... parse_literal("0xFFFFFFFF")[1].name, parse_literal("08"))
     (262143, 'long', 'unsigned int', None)
     """
     match = _LITERAL.fullmatch(text)
@@ -233,10 +235,11 @@ def _list_literal_types(suffix: str, base: int) -> Iterator[IntegerType]:
         yield ULLONG if least == LLONG.rank else ULONG
 
 
-def character(text: str) -> tuple[int, IntegerType] | None:
+def parse_character(text: str) -> tuple[int, IntegerType] | None:
     r"""Return the value and type of a character literal, `'a'`, `'\n'`, `'\x41'`, `u'é'`, `'ab'`; None for another.
 
-    >>> character("'a'")[0], character(r"'\x41'")[0], character(r"'\0'")[0], character("'ab'")[0], character("L'a'")[0]
+    >>> (parse_character("'a'")[0], parse_character(r"'\x41'")[0], parse_character(r"'\0'")[0],
+    ... parse_character("'ab'")[0], parse_character("L'a'")[0])
     (97, 65, 0, 24930, 97)
     """
     match = _CHARACTER.fullmatch(text)
@@ -244,7 +247,7 @@ def character(text: str) -> tuple[int, IntegerType] | None:
         return None
     codes = []
     for part in _ESCAPE.findall(match[2]):
-        code = _escape(part)
+        code = _parse_escape(part)
         if code is None:
             return None
         codes.append(code)
@@ -261,7 +264,7 @@ def character(text: str) -> tuple[int, IntegerType] | None:
     return INT.wrap(value), INT
 
 
-def _escape(part: str) -> int | None:
+def _parse_escape(part: str) -> int | None:
     if part[0] != "\\":
         return ord(part)
     if part[1] in "xuU" and len(part) > 2:
@@ -274,32 +277,32 @@ def _escape(part: str) -> int | None:
 # conversions ----------------------------------------------------------------------------------------------------------
 
 
-def promoted(kind: IntegerType) -> IntegerType:
+def promote(kind: IntegerType) -> IntegerType:
     """Return what a type becomes as an operand: int where that holds every value, else unsigned int, and so on.
 
-    >>> promoted(USHORT).name, promoted(CHAR32).name, promoted(ULONG).name
+    >>> promote(USHORT).name, promote(CHAR32).name, promote(ULONG).name
     ('int', 'unsigned int', 'unsigned long')
     """
     if kind.underlying is not None:
-        return promoted(replace(kind.underlying, field_bits=kind.field_bits) if kind.field_bits else kind.underlying)
+        return promote(replace(kind.underlying, field_bits=kind.field_bits) if kind.field_bits else kind.underlying)
     if kind.field_bits:
         whole = replace(kind, field_bits=0)
         if kind.field_bits < 32 or (kind.field_bits == 32 and kind.signed):
             return INT
-        return UINT if kind.field_bits == 32 else promoted(whole)
+        return UINT if kind.field_bits == 32 else promote(whole)
     if kind.name in _DISTINCT and kind.bits > 1:
         return UINT if kind == CHAR32 else INT
     return INT if 0 < kind.bits < 32 else kind
 
 
 @lru_cache(maxsize=1024)
-def common(left: IntegerType, right: IntegerType) -> IntegerType:
+def find_common_type(left: IntegerType, right: IntegerType) -> IntegerType:
     """Return the type in which a binary operation is computed: the usual arithmetic conversions.
 
-    >>> common(INT, UINT).name, common(LONG, UINT).name, common(LLONG, ULONG).name
+    >>> find_common_type(INT, UINT).name, find_common_type(LONG, UINT).name, find_common_type(LLONG, ULONG).name
     ('unsigned int', 'long', 'unsigned long long')
     """
-    left, right = promoted(left), promoted(right)
+    left, right = promote(left), promote(right)
     if not left.bits or not right.bits:
         return PYTHON
     if left == right:
@@ -312,26 +315,26 @@ def common(left: IntegerType, right: IntegerType) -> IntegerType:
     return signed if signed.bits > unsigned.bits else _UNSIGNED.get(signed, unsigned)
 
 
-def arms(yes: IntegerType, no: IntegerType) -> IntegerType:
+def find_arms_type(yes: IntegerType, no: IntegerType) -> IntegerType:
     """Return the type of `c ? yes : no`: the type of both where it is the same, else the common one."""
-    return yes if yes == no else common(yes, no)
+    return yes if yes == no else find_common_type(yes, no)
 
 
-def enumeration_type(name: str, underlying: IntegerType, scoped: bool) -> IntegerType:
+def make_enumeration_type(name: str, underlying: IntegerType, scoped: bool) -> IntegerType:
     """Return the type of an enumeration, which is distinct from its underlying type."""
     return replace(underlying, name=name, underlying=underlying, scoped=scoped, written="")
 
 
 @lru_cache(maxsize=256)
-def of_enumerators(values: tuple[int, ...]) -> IntegerType:
+def find_enumerators_type(values: tuple[int, ...]) -> IntegerType:
     """Return the type that enumerators of an enumeration without a fixed type are promoted to."""
-    return next((t for t in (INT, UINT, LONG, ULONG) if all(t.holds(value) for value in values)), ULONG)
+    return next((t for t in (INT, UINT, LONG, ULONG) if all(t.can_hold(value) for value in values)), ULONG)
 
 
 # operators ------------------------------------------------------------------------------------------------------------
 
 
-class Outcome(NamedTuple):
+class OperatorResult(NamedTuple):
     """The result of an operator.
 
     value: what the device computes, None where nothing is promised. undefined: why the operation is undefined in C++,
@@ -349,30 +352,30 @@ class Outcome(NamedTuple):
         return None if self.undefined else self.value
 
 
-def truncated_quotient(left: int, right: int) -> int:
+def divide_truncated(left: int, right: int) -> int:
     """Divide toward zero, as C does; also for NumPy's integers.
 
-    >>> truncated_quotient(-7, 2), truncated_quotient(7, -4)
+    >>> divide_truncated(-7, 2), divide_truncated(7, -4)
     (-3, -1)
     """
     return abs(left) // abs(right) * (1 - 2 * ((left < 0) != (right < 0)))
 
 
-def truncated_remainder(left: int, right: int) -> int:
+def get_truncated_remainder(left: int, right: int) -> int:
     """Return the remainder with the dividend's sign, as C does; also for NumPy's integers.
 
-    >>> truncated_remainder(-7, 4), truncated_remainder(7, -4)
+    >>> get_truncated_remainder(-7, 4), get_truncated_remainder(7, -4)
     (-3, 3)
     """
-    return left - truncated_quotient(left, right) * right
+    return left - divide_truncated(left, right) * right
 
 
 _EXACT: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
-    "/": truncated_quotient,
-    "%": truncated_remainder,
+    "/": divide_truncated,
+    "%": get_truncated_remainder,
     "&": lambda a, b: a & b,
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
@@ -388,82 +391,84 @@ COMPARED: dict[str, Callable[[int, int], bool]] = {
 MOST_SHIFT = 4096  # of Python's int
 
 
-def binary(op: str, left: int, left_type: IntegerType, right: int, right_type: IntegerType) -> Outcome:
+def compute_binary(op: str, left: int, left_type: IntegerType, right: int, right_type: IntegerType) -> OperatorResult:
     """Compute `left op right` of two values of their types: + - * / % << >> & | ^, comparisons, && and ||.
 
-    >>> binary("/", -16, INT, 3, UINT).value, binary("<", -1, INT, 1, UINT).value, binary("/", 1, INT, 0, INT).value
+    >>> (compute_binary("/", -16, INT, 3, UINT).value, compute_binary("<", -1, INT, 1, UINT).value,
+    ... compute_binary("/", 1, INT, 0, INT).value)
     (1431655760, 0, None)
     """
     if op in ("<<", ">>"):
-        return shift(op, left, left_type, right)
+        return compute_shift(op, left, left_type, right)
     if op in ("&&", "||"):
-        return Outcome(int(bool(left and right) if op == "&&" else bool(left or right)), BOOL)
-    kind = common(left_type, right_type)
+        return OperatorResult(int(bool(left and right) if op == "&&" else bool(left or right)), BOOL)
+    kind = find_common_type(left_type, right_type)
     if not kind.bits:
-        return _python(op, left, right)
+        return _compute_python(op, left, right)
     return _compute(op, kind.wrap(left), kind.wrap(right), kind)
 
 
-def _compute(op: str, a: int, b: int, kind: IntegerType) -> Outcome:
+def _compute(op: str, a: int, b: int, kind: IntegerType) -> OperatorResult:
     """Compute + - * / % & | ^ or a comparison of two values of one type."""
     if op in COMPARED:
-        return Outcome(int(COMPARED[op](a, b)), BOOL)
+        return OperatorResult(int(COMPARED[op](a, b)), BOOL)
     if op in ("/", "%") and not b:
-        return Outcome(None, kind, f"{a} {op} 0 divides by zero")
+        return OperatorResult(None, kind, f"{a} {op} 0 divides by zero")
     exact = _EXACT[op](a, b)
     value = kind.wrap(exact)
     if op in ("/", "%") and kind.signed and b == -1 and a == kind.least:
-        return Outcome(None, kind, f"{a} {op} -1 does not fit {kind.name}", exact)
+        return OperatorResult(None, kind, f"{a} {op} -1 does not fit {kind.name}", exact)
     undefined = f"{a} {op} {b} does not fit {kind.name}" if kind.signed and value != exact else ""
-    return Outcome(value, kind, undefined, exact)
+    return OperatorResult(value, kind, undefined, exact)
 
 
-def shift(op: str, left: int, left_type: IntegerType, count: int) -> Outcome:
+def compute_shift(op: str, left: int, left_type: IntegerType, count: int) -> OperatorResult:
     """Compute `left << count` or `left >> count` in the left operand's promoted type.
 
-    >>> shift("<<", 1, INT, 31).value, shift("<<", 1, INT, 62).value, shift(">>", -1, INT, 40).value
+    >>> (compute_shift("<<", 1, INT, 31).value, compute_shift("<<", 1, INT, 62).value,
+    ... compute_shift(">>", -1, INT, 40).value)
     (-2147483648, 0, -1)
-    >>> shift("<<", 1, INT, 62).undefined
+    >>> compute_shift("<<", 1, INT, 62).undefined
     'a shift by 62 of a value of 32 bits'
     """
-    kind = promoted(left_type)
+    kind = promote(left_type)
     left = kind.wrap(left)
     if not kind.bits:
         if not 0 <= count <= MOST_SHIFT:
-            return Outcome(None, kind, f"a shift by {count}")
-        return Outcome(left << count if op == "<<" else left >> count, kind)
+            return OperatorResult(None, kind, f"a shift by {count}")
+        return OperatorResult(left << count if op == "<<" else left >> count, kind)
     undefined = "" if 0 <= count < kind.bits else f"a shift by {count} of a value of {kind.bits} bits"
     by = count if 0 <= count < kind.bits else kind.bits  # shl and shr clamp the amount, which has no sign
     exact = left << by if op == "<<" else left >> by
-    return Outcome(kind.wrap(exact) if op == ">>" or not undefined else 0, kind, undefined, exact)
+    return OperatorResult(kind.wrap(exact) if op == ">>" or not undefined else 0, kind, undefined, exact)
 
 
-def unary(op: str, value: int, kind: IntegerType) -> Outcome:
+def compute_unary(op: str, value: int, kind: IntegerType) -> OperatorResult:
     """Compute + - ~ or ! of a value.
 
-    >>> unary("-", 1, UINT).value, unary("~", 0, USHORT).value, unary("!", 2, LONG).value
+    >>> compute_unary("-", 1, UINT).value, compute_unary("~", 0, USHORT).value, compute_unary("!", 2, LONG).value
     (4294967295, -1, 0)
     """
     if op == "!":
-        return Outcome(int(not value), BOOL)
-    made = promoted(kind)
+        return OperatorResult(int(not value), BOOL)
+    made = promote(kind)
     exact = {"+": value, "-": -value, "~": ~value}[op]
-    undefined = f"-({value}) does not fit {made.name}" if made.signed and not made.holds(exact) else ""
-    return Outcome(made.wrap(exact), made, undefined, exact)
+    undefined = f"-({value}) does not fit {made.name}" if made.signed and not made.can_hold(exact) else ""
+    return OperatorResult(made.wrap(exact), made, undefined, exact)
 
 
-def _python(op: str, left: int, right: int) -> Outcome:
+def _compute_python(op: str, left: int, right: int) -> OperatorResult:
     """Compute Python's operators over int: nothing wraps, // and % round down; `/` must divide without remainder."""
     if op in COMPARED:
-        return Outcome(int(COMPARED[op](left, right)), BOOL)
+        return OperatorResult(int(COMPARED[op](left, right)), BOOL)
     if op in ("/", "//", "%") and not right:
-        return Outcome(None, PYTHON, f"{left} {op} 0 divides by zero")
+        return OperatorResult(None, PYTHON, f"{left} {op} 0 divides by zero")
     if op == "/" and left % right:
-        return Outcome(None, PYTHON, f"{left} / {right} is not a whole number")
+        return OperatorResult(None, PYTHON, f"{left} / {right} is not a whole number")
     if op == "**":
         if not 0 <= right <= 64 or abs(left) > 1 << 64:
-            return Outcome(None, PYTHON, f"{left} ** {right} is too large")
-        return Outcome(left**right, PYTHON)
+            return OperatorResult(None, PYTHON, f"{left} ** {right} is too large")
+        return OperatorResult(left**right, PYTHON)
     down: dict[str, Callable[[int, int], int]] = {"/": lambda a, b: a // b, "//": lambda a, b: a // b}
     exact = (down.get(op) or (lambda a, b: a % b) if op in ("/", "//", "%") else _EXACT[op])(left, right)
-    return Outcome(exact, PYTHON, "", exact)
+    return OperatorResult(exact, PYTHON, "", exact)

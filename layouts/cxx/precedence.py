@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
+from lanescope.inputs import shorten_value
 
 # Binary operators → how tightly they bind.
 LEVEL = {
@@ -21,7 +21,7 @@ LEVEL = {
 Value = TypeVar("Value")
 
 
-class Climber(ABC, Generic[Value]):
+class PrecedenceClimber(ABC, Generic[Value]):
     """A precedence-climbing parser: tokens (kind, text), the current place, and the nesting depth, at most
     `deepest`.
     """
@@ -32,62 +32,62 @@ class Climber(ABC, Generic[Value]):
         self.at = self.depth = 0
 
     @abstractmethod
-    def bad(self, why: str) -> LayoutError:
+    def make_error(self, why: str) -> LayoutError:
         """Return the error for the whole text."""
 
     @abstractmethod
-    def unary(self) -> Value:
+    def parse_unary(self) -> Value:
         """Parse a value with the signs in front of it."""
 
     @abstractmethod
-    def choose(self, condition: Value) -> Value:
+    def parse_choice(self, condition: Value) -> Value:
         """Parse `? … : …` after a condition; the question mark is already taken."""
 
     @abstractmethod
-    def apply(self, op: str, left: Value, right: Value) -> Value:
+    def apply_operator(self, op: str, left: Value, right: Value) -> Value:
         """Apply a binary operator."""
 
-    def right(self, op: str, left: Value, least: int) -> Value:
+    def parse_right(self, op: str, left: Value, least: int) -> Value:
         """Parse the right operand of an operator."""
-        return self.binary(least)
+        return self.parse_binary(least)
 
-    def peek(self, ahead: int = 0) -> str:
+    def peek_token(self, ahead: int = 0) -> str:
         return self.tokens[self.at + ahead][1] if self.at + ahead < len(self.tokens) else ""
 
-    def take(self) -> str:
+    def take_token(self) -> str:
         self.at += 1
         return self.tokens[self.at - 1][1]
 
-    def expect(self, token: str) -> None:
-        if self.peek() != token:
-            raise self.bad(f"'{token}' is missing before {self.here()}")
-        self.take()
+    def expect_token(self, token: str) -> None:
+        if self.peek_token() != token:
+            raise self.make_error(f"'{token}' is missing before {self.describe_place()}")
+        self.take_token()
 
-    def here(self) -> str:
-        return f"'{shown(self.peek())}'" if self.peek() else "the end"
+    def describe_place(self) -> str:
+        return f"'{shorten_value(self.peek_token())}'" if self.peek_token() else "the end"
 
-    def inside(self, opening: str, closing: str) -> Value:
+    def parse_parentheses(self, opening: str, closing: str) -> Value:
         """Parse what stands between two parentheses."""
-        self.expect(opening)
-        found = self.conditional()
-        self.expect(closing)
+        self.expect_token(opening)
+        found = self.parse_conditional()
+        self.expect_token(closing)
         return found
 
-    def conditional(self) -> Value:
+    def parse_conditional(self) -> Value:
         self.depth += 1
         if self.depth > self.deepest:
-            raise self.bad(f"it is nested deeper than {self.deepest}")
-        found = self.binary(1)
-        if self.peek() == "?":
-            self.take()
-            found = self.choose(found)
+            raise self.make_error(f"it is nested deeper than {self.deepest}")
+        found = self.parse_binary(1)
+        if self.peek_token() == "?":
+            self.take_token()
+            found = self.parse_choice(found)
         self.depth -= 1
         return found
 
-    def binary(self, least: int) -> Value:
+    def parse_binary(self, least: int) -> Value:
         """Parse operators that bind at least as tightly as `least`, left to right."""
-        left = self.unary()
-        while (level := LEVEL.get(self.peek(), 0)) >= least:
-            op = self.take()
-            left = self.apply(op, left, self.right(op, left, level + 1))
+        left = self.parse_unary()
+        while (level := LEVEL.get(self.peek_token(), 0)) >= least:
+            op = self.take_token()
+            left = self.apply_operator(op, left, self.parse_right(op, left, level + 1))
         return left

@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from lanescope.cxx.integers import type_named
+from lanescope.cxx.integers import find_integer_type
 from lanescope.ptx.dtypes import DTYPES
 
 
-class Size(NamedTuple):
+class TypeSize(NamedTuple):
     """The size of a type in bytes, and its alignment."""
 
     bytes: int
@@ -59,21 +59,25 @@ _VECTORS = (
 _MOST_ALIGNED = 16
 
 
-def _vectors() -> dict[str, Size]:
+def _make_vector_sizes() -> dict[str, TypeSize]:
     """Return the sizes of char1 … double4, dim3 and the packed fp8, fp6 and fp4 types."""
-    out = {"dim3": Size(12, 4)}
+    out = {"dim3": TypeSize(12, 4)}
     for base, each in _VECTORS:
         for count in (1, 2, 3, 4):
             align = each if count in (1, 3) else min(each * count, _MOST_ALIGNED)
-            out[f"{base}{count}"] = Size(each * count, align)
+            out[f"{base}{count}"] = TypeSize(each * count, align)
     for form in ("e4m3", "e5m2", "e8m0"):
-        out |= {f"__nv_fp8x2_{form}": Size(2, 2), f"__nv_fp8x4_{form}": Size(4, 4)}
+        out |= {f"__nv_fp8x2_{form}": TypeSize(2, 2), f"__nv_fp8x4_{form}": TypeSize(4, 4)}
     for form in ("e2m3", "e3m2"):
-        out |= {f"__nv_fp6_{form}": Size(1, 1), f"__nv_fp6x2_{form}": Size(2, 2), f"__nv_fp6x4_{form}": Size(4, 4)}
-    return out | {"__nv_fp4x2_e2m1": Size(1, 1), "__nv_fp4x4_e2m1": Size(2, 2)}
+        out |= {
+            f"__nv_fp6_{form}": TypeSize(1, 1),
+            f"__nv_fp6x2_{form}": TypeSize(2, 2),
+            f"__nv_fp6x4_{form}": TypeSize(4, 4),
+        }
+    return out | {"__nv_fp4x2_e2m1": TypeSize(1, 1), "__nv_fp4x4_e2m1": TypeSize(2, 2)}
 
 
-VECTORS = _vectors()
+VECTORS = _make_vector_sizes()
 # bits of the element types of kernels, and of the vectors that they move
 ELEMENT_BITS: dict[str, int] = {
     **{name: DTYPES[ptx].bits for ptx, names in _NAMED.items() for name in names.split()},
@@ -85,19 +89,20 @@ ELEMENT_BITS: dict[str, int] = {
 
 
 @lru_cache(maxsize=1024)
-def size_of(name: str) -> Size | None:
+def find_size(name: str) -> TypeSize | None:
     """Return sizeof and alignof of a type by its name; None for another.
 
-    >>> size_of("float4"), size_of("unsigned long long"), size_of("std::uint16_t"), size_of("float_e2m1_t").bytes
-    (Size(bytes=16, align=16), Size(bytes=8, align=8), Size(bytes=2, align=2), 1)
+    >>> (find_size("float4"), find_size("unsigned long long"), find_size("std::uint16_t"),
+    ... find_size("float_e2m1_t").bytes)
+    (TypeSize(bytes=16, align=16), TypeSize(bytes=8, align=8), TypeSize(bytes=2, align=2), 1)
     """
     last = name.rpartition("::")[2]
-    whole = type_named(name)
+    whole = find_integer_type(name)
     if whole is not None:
-        return Size(whole.size, whole.size)
+        return TypeSize(whole.size, whole.size)
     if last in VECTORS:
         return VECTORS[last]
     if last in ELEMENT_BITS:
         each = max(ELEMENT_BITS[last] // 8, 1)
-        return Size(each, min(each, _MOST_ALIGNED))
+        return TypeSize(each, min(each, _MOST_ALIGNED))
     return None

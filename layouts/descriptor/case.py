@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.descriptor.format import Format
-from lanescope.descriptor.matrix import BASE_OFFSET, Addresses, Descriptor, View, inert
+from lanescope.descriptor.format import DescriptorFormat
+from lanescope.descriptor.matrix import BASE_OFFSET, Addresses, Descriptor, View, find_inert_fields
+from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import FORMATS
-from lanescope.reading import listed
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode
 
@@ -26,17 +26,17 @@ WORD = (1 << 64) - 1
 NAMES = {f.name: f.said for row in FORMATS for f in row.fields}
 
 
-def amounts(descriptor: Descriptor) -> dict[str, int]:
+def get_amounts(descriptor: Descriptor) -> dict[str, int]:
     """Return what the fields of a descriptor say, in their units."""
     return {f.name: f.get(descriptor.word) * f.unit for f in descriptor.format.fields}
 
 
-def pack(values: Amounts, form: Format) -> int:
+def pack_word(values: Amounts, form: DescriptorFormat) -> int:
     """Return the word of these amounts, each shifted right and cut to its field's width."""
-    return sum(f.cut(values[f.name]) << f.low for f in form.fields)
+    return sum(f.truncate(values[f.name]) << f.low for f in form.fields)
 
 
-def bytes_of(elements: int, seen: View) -> int:
+def count_bytes(elements: int, seen: View) -> int:
     """Return the bytes of a number of elements of the operand."""
     return elements * seen.bits // 8
 
@@ -57,7 +57,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class FieldSlip:
     """A wrong amount in some fields. cost: how much evidence it needs; rarer and vaguer causes cost more."""
 
     code: str
@@ -71,7 +71,7 @@ class Slip:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class DiagnosisCase:
     """One descriptor to be explained.
 
     given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to
@@ -89,19 +89,19 @@ class Case:
     computed: bool = False
 
     @property
-    def form(self) -> Format:
+    def form(self) -> DescriptorFormat:
         """The format of both words."""
         return self.given.format
 
     @cached_property
     def wanted(self) -> dict[str, int]:
         """The right amounts."""
-        return amounts(self.right)
+        return get_amounts(self.right)
 
     @cached_property
     def had(self) -> dict[str, int]:
         """The given amounts."""
-        return amounts(self.given)
+        return get_amounts(self.given)
 
     @property
     def mode(self) -> Mode:
@@ -111,14 +111,14 @@ class Case:
     @cached_property
     def free(self) -> int:
         """The bits of the right word that nothing reads: they prove nothing."""
-        unread = inert(self.right, self.seen)
+        unread = find_inert_fields(self.right, self.seen)
         mask = sum(f.most << f.low for f in self.form.fields if f.name in unread)
         return mask | (BASE_OFFSET.most & ~(self.mode.chunks - 1)) << BASE_OFFSET.low
 
     @cached_property
     def read(self) -> frozenset[str]:
         """The fields the hardware reads in the right word."""
-        return frozenset(f.name for f in self.form.fields) - set(inert(self.right, self.seen))
+        return frozenset(f.name for f in self.form.fields) - set(find_inert_fields(self.right, self.seen))
 
     @cached_property
     def differ(self) -> frozenset[str]:
@@ -131,20 +131,20 @@ class Case:
         """Set bits that belong to no field."""
         return self.given.reserved
 
-    def is_given(self, word: int, free: int = 0) -> bool:
+    def matches_given(self, word: int, free: int = 0) -> bool:
         """Return whether a word is the given one in every bit outside `free`."""
         return not (word ^ self.given.word) & WORD & ~free
 
-    def same(self, name: str, amount: int) -> bool:
+    def has_same_field(self, name: str, amount: int) -> bool:
         """Return whether packing this amount gives the field the program's word has."""
-        f = self.form.field(name)
+        f = self.form.get_field(name)
         return not (amount // f.unit ^ f.get(self.given.word)) & f.most
 
-    def start_at(self, mn: int, k: int) -> int:
+    def get_start(self, mn: int, k: int) -> int:
         """Return the start, in bytes, of the right descriptor for another slice of the same tile."""
-        return int(self._plain(np.array([[mn]]), np.array([[k]]))[0, 0])
+        return int(self._unswizzle_address(np.array([[mn]]), np.array([[k]]))[0, 0])
 
-    def _plain(self, mn: Addresses, k: Addresses) -> Addresses:
+    def _unswizzle_address(self, mn: Addresses, k: Addresses) -> Addresses:
         address = np.asarray(self.stored.address(mn, k), np.int64)
         return np.asarray(self.mode.unswizzle(address, self.right.base_offset), np.int64)
 
@@ -160,7 +160,7 @@ class Case:
     @cached_property
     def atom(self) -> tuple[int, int]:
         """Elements (mn, k) of one atom of the right mode."""
-        return self.mode.atom(self.seen.bits, self.seen.major)
+        return self.mode.get_atom_size(self.seen.bits, self.seen.major)
 
     @cached_property
     def slices(self) -> dict[int, tuple[int, int]]:
@@ -173,13 +173,13 @@ class Case:
         step = per if self.seen.major == "K" else self.atom[1]
         mn = np.arange(0, min(mn_most, 4096), self.atom[0] if self.seen.major == "MN" else 8)
         k = np.arange(0, min(k_most, 4096), min(step, self.seen.k))
-        starts = self._plain(mn[:, None], k[None, :])
+        starts = self._unswizzle_address(mn[:, None], k[None, :])
         found: dict[int, tuple[int, int]] = {}
         for (i, j), start in np.ndenumerate(starts):
             found.setdefault(int(start), (int(mn[i]), int(k[j])))
         return found
 
-    def whole_slice(self, start: int) -> bool:
+    def is_whole_slice(self, start: int) -> bool:
         """Return whether a start is that of a slice a whole number of instructions away, which a program's loops could
         reach.
         """
@@ -189,31 +189,31 @@ class Case:
     @cached_property
     def edge(self) -> int:
         """Contiguous bytes of K in a row of the tile, at most the slice's own K."""
-        first, step = self.start_at(self.mn, 0), self.seen.k
+        first, step = self.get_start(self.mn, 0), self.seen.k
         steps = range(step, self.k + 1, step)
-        reached = (k for k in steps if self.start_at(self.mn, k) - first != bytes_of(k, self.seen))
-        return bytes_of(next(reached, self.k), self.seen)
+        reached = (k for k in steps if self.get_start(self.mn, k) - first != count_bytes(k, self.seen))
+        return count_bytes(next(reached, self.k), self.seen)
 
     @cached_property
     def line_bytes(self) -> int:
         """Bytes from one line to the next: rows of M or N when K is contiguous, of K otherwise."""
-        first = self.start_at(0, 0)
-        return (self.start_at(1, 0) if self.seen.major == "K" else self.start_at(0, 1)) - first
+        first = self.get_start(0, 0)
+        return (self.get_start(1, 0) if self.seen.major == "K" else self.get_start(0, 1)) - first
 
 
-def bytes_text(amount: int) -> str:
+def format_bytes(amount: int) -> str:
     return f"{amount} byte{'' if amount == 1 else 's'}"
 
 
-def named(names: Mapping[str, object] | frozenset[str] | tuple[str, ...]) -> str:
+def list_field_names(names: Mapping[str, object] | frozenset[str] | tuple[str, ...]) -> str:
     """Return field names in the order of the word, listed for a sentence."""
-    return listed([NAMES[name] for name in NAMES if name in names])
+    return join_words([NAMES[name] for name in NAMES if name in names])
 
 
-def sentence(text: str) -> str:
+def capitalize_sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+def list_subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Return every choice of at least one name, the largest first."""
     return [c for size in range(len(names), 0, -1) for c in combinations(names, size)]

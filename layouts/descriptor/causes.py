@@ -60,6 +60,6 @@ TITLES = {
 }
 
 
-def title(code: str) -> str:
+def get_cause_title(code: str) -> str:
     """Return the cause's title; KeyError for a code that is not the verifier's."""
     return TITLES[code]

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanescope.deadline import check_deadline
-from lanescope.descriptor.case import NAMES, Amounts, Case, Diagnosis, Slip, bytes_text, pack
+from lanescope.descriptor.alternatives import AlternativeStorage, is_read_exactly, list_restored_storages
+from lanescope.descriptor.case import NAMES, Amounts, Diagnosis, DiagnosisCase, FieldSlip, format_bytes, pack_word
 from lanescope.descriptor.matrix import (
     LBO,
     SBO,
@@ -24,22 +25,21 @@ from lanescope.descriptor.matrix import (
     Addresses,
     Descriptor,
     View,
-    inert,
+    find_inert_fields,
     reads,
 )
-from lanescope.descriptor.mistakes import must_be, slips
+from lanescope.descriptor.mistakes import describe_required_strides, list_slips
 from lanescope.descriptor.packing import (
-    Packing,
-    additions,
-    exchanged,
-    high_word_missing,
-    packings,
-    pointer,
-    sign_extension,
+    PackingMistake,
+    drop_high_word,
+    exchange_halves,
+    find_sign_extension,
+    has_pointer_bits,
+    list_packings,
+    pack_unshifted_additions,
 )
-from lanescope.descriptor.repair import changes, repairs
-from lanescope.descriptor.unreadable import XOR_ALONE, store_with, unreadable
-from lanescope.descriptor.worlds import World, reads_as, restored
+from lanescope.descriptor.repair import find_repairs, list_changes
+from lanescope.descriptor.unreadable import XOR_ALONE, describe_storing, diagnose_unreadable
 from lanescope.shared.storage import Storage
 
 TOGETHER = 0.6  # what a second mistake costs beyond its own
@@ -58,10 +58,10 @@ class Explanation:
     """Causes that together give exactly the program's word, and their cost: how much evidence they need."""
 
     cost: float
-    causes: tuple[Slip | Packing, ...]
+    causes: tuple[FieldSlip | PackingMistake, ...]
 
 
-def diagnose(
+def diagnose_mismatch(
     given: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses, computed: bool = False
 ) -> list[Diagnosis]:
     """Return the causes of a mismatch, the true one first.
@@ -69,22 +69,24 @@ def diagnose(
     computed: the word's shifts were those of 64-bit integers.
     """
     by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
-    possible = repairs(expected, seen, given, by_address)
+    possible = find_repairs(expected, seen, given, by_address)
     if not possible:
-        return unreadable(given, seen, stored, expected=expected, mn=mn, k=k, judge=diagnose)
+        return diagnose_unreadable(given, seen, stored, expected=expected, mn=mn, k=k, judge=diagnose_mismatch)
     rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
     cases = [
-        Case(given=given, right=right, seen=seen, stored=stored, mn=mn, k=k, expected=expected, computed=computed)
+        DiagnosisCase(
+            given=given, right=right, seen=seen, stored=stored, mn=mn, k=k, expected=expected, computed=computed
+        )
         for right in rights
     ]
-    case, causes = _likeliest(cases, _begins(stored, mn, k))
-    other = _stored_otherwise(case) if len(case.differ) > 1 and not _proven(causes) else None
-    fix = _repaired(case, causes)
-    needed = changes(given, fix)
+    case, causes = _find_likeliest(cases, _find_data_start(stored, mn, k))
+    other = _find_other_storage(case) if len(case.differ) > 1 and not _is_proven(causes) else None
+    fix = _repair_word(case, causes)
+    needed = list_changes(given, fix)
     if other:
-        return [Diagnosis(other.code, _other_storage(other, case), fix, needed, dict(other.spec))]
+        return [Diagnosis(other.code, _describe_other_storage(other, case), fix, needed, dict(other.spec))]
     named = [(cause.code, cause.message) for cause in causes]
-    if _is_tcgen05(case.stray) and "tcgen05_format" not in dict(named):
+    if _has_tcgen05_bits(case.stray) and "tcgen05_format" not in dict(named):
         says = (
             "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, "
             "but the bit is reserved; clear it."
@@ -93,35 +95,37 @@ def diagnose(
     return [Diagnosis(code, message, fix, needed) for code, message in named]
 
 
-def _likeliest(cases: list[Case], begin: int | None) -> tuple[Case, tuple[Slip | Packing, ...]]:
+def _find_likeliest(
+    cases: list[DiagnosisCase], begin: int | None
+) -> tuple[DiagnosisCase, tuple[FieldSlip | PackingMistake, ...]]:
     """Return the case that is explained at the least cost, and its causes.
 
     A start that is not where the data begin needs more evidence.
     """
 
-    def cost(judged: tuple[Case, Explanation]) -> float:
+    def cost(judged: tuple[DiagnosisCase, Explanation]) -> float:
         case, explained = judged
         return explained.cost + (LEFT_OVER / 2 if begin not in (None, case.right.start_address) else 0.0)
 
-    case, explained = min(((case, explain(case)) for case in cases), key=cost)
+    case, explained = min(((case, explain_case(case)) for case in cases), key=cost)
     return case, explained.causes
 
 
-def _repaired(case: Case, causes: tuple[Slip | Packing, ...]) -> Descriptor:
+def _repair_word(case: DiagnosisCase, causes: tuple[FieldSlip | PackingMistake, ...]) -> Descriptor:
     """Return the right word, without what a mistake beyond its own field left in bits that nothing reads."""
-    packed = any(isinstance(cause, Packing) for cause in causes)
-    beyond = any(set(slip.must) - set(slip.amounts) for slip in causes if isinstance(slip, Slip))
+    packed = any(isinstance(cause, PackingMistake) for cause in causes)
+    beyond = any(set(slip.must) - set(slip.amounts) for slip in causes if isinstance(slip, FieldSlip))
     spoiled = packed or beyond or len(case.differ) > 1
-    fix = clean(case.right, case.seen, keep=not packed) if spoiled else case.right
+    fix = clean_word(case.right, case.seen, keep=not packed) if spoiled else case.right
     return Descriptor(fix.word & ~fix.reserved, fix.format)
 
 
-def _is_tcgen05(stray: int) -> bool:
+def _has_tcgen05_bits(stray: int) -> bool:
     """Return whether bits outside all fields are those of tcgen05's descriptor, its version among them."""
     return bool(stray >> VERSION_BIT & 1) and not stray & ~TCGEN05_BITS
 
 
-def _begins(stored: Storage, mn: int, k: int) -> int | None:
+def _find_data_start(stored: Storage, mn: int, k: int) -> int | None:
     """Return where data swizzled from the tile's start begin, before the XOR; None for other data.
 
     A wrong base offset and a moved start may read them, too.
@@ -131,56 +135,56 @@ def _begins(stored: Storage, mn: int, k: int) -> int | None:
     return stored.base + int(stored.placed.before(mn, k, 0)) // 8
 
 
-def clean(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:
+def clean_word(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:
     """Return the word without what a mistake left in bits that nothing reads: LBO and SBO as programs usually write
     them.
 
     keep: leave them where they already have such a value.
     """
-    unread, pattern = inert(right, seen), right.mode.pattern_bytes
+    unread, pattern = find_inert_fields(right, seen), right.mode.pattern_bytes
     usual = {"lbo": LBO.encode(16), "sbo": SBO.encode(pattern), "base_offset": 0}
     kept = Descriptor(right.word & ~right.reserved, right.format)
     written = {"lbo": kept.lbo_bytes in (0, 16), "sbo": kept.sbo_bytes in (0, pattern), "base_offset": False}
     return kept.replace(
         **{
-            right.format.field(name).encoded_name: value
+            right.format.get_field(name).encoded_name: value
             for name, value in usual.items()
             if name in unread and not (keep and written[name])
         }
     )
 
 
-def _proven(causes: tuple[Slip | Packing, ...]) -> bool:
+def _is_proven(causes: tuple[FieldSlip | PackingMistake, ...]) -> bool:
     """Return whether one known mistake explains the word by itself."""
     return len(causes) == 1 and causes[0].cost < 1.5
 
 
-def explain(case: Case) -> Explanation:
+def explain_case(case: DiagnosisCase) -> Explanation:
     """Return the cheapest set of known mistakes that turns the right word into the given one."""
-    known = slips(case)
-    options = [_cover(case, known), *_packed(case, known)]
+    known = list_slips(case)
+    options = [_cover_fields(case, known), *_explain_packings(case, known)]
     return min(options, key=lambda e: e.cost)
 
 
-def _cover(case: Case, known: list[Slip]) -> Explanation:
+def _cover_fields(case: DiagnosisCase, known: list[FieldSlip]) -> Explanation:
     """Return slips of disjoint fields that account for every wrong field; a field that none explains is named by
     itself.
     """
     fitting = [
         s
         for s in known
-        if set(s.amounts) <= case.differ and all(case.same(n, v) for n, v in {**s.amounts, **s.must}.items())
+        if set(s.amounts) <= case.differ and all(case.has_same_field(n, v) for n, v in {**s.amounts, **s.must}.items())
     ]
 
-    def cheapest(left: frozenset[str]) -> tuple[float, tuple[Slip, ...]]:
+    def cheapest(left: frozenset[str]) -> tuple[float, tuple[FieldSlip, ...]]:
         check_deadline()
         if not left:
             return 0.0, ()
         first = next(name for name in NAMES if name in left)
-        best: tuple[float, tuple[Slip, ...]] | None = None
+        best: tuple[float, tuple[FieldSlip, ...]] | None = None
         for slip in [
             *(s for s in fitting if first in s.amounts and set(s.amounts) <= left),
-            *_left_over(case, first, left),
+            *_explain_leftover_field(case, first, left),
         ]:
             rest, more = cheapest(left - set(slip.amounts))
             cost = slip.cost + rest + (TOGETHER if more else 0)
@@ -196,14 +200,14 @@ def _cover(case: Case, known: list[Slip]) -> Explanation:
     )
 
 
-def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
+def _explain_packings(case: DiagnosisCase, known: list[FieldSlip]) -> Iterator[Explanation]:
     """Yield words that one packing mistake gives, alone or after one slip."""
-    for packing in [*_wrong_words(case, case.wanted), *additions(case)]:
-        if case.is_given(packing.word, packing.free):
+    for packing in [*_list_packings(case, case.wanted), *pack_unshifted_additions(case)]:
+        if case.matches_given(packing.word, packing.free):
             yield Explanation(packing.cost, (packing,))
         if packing.fields:  # the halves of such a word cut or exchanged
-            for whole in (exchanged(case, packing.word), *high_word_missing(packing.word)):
-                if case.is_given(whole.word, whole.free):
+            for whole in (exchange_halves(case, packing.word), *drop_high_word(packing.word)):
+                if case.matches_given(whole.word, whole.free):
                     yield Explanation(whole.cost + packing.cost + TOGETHER, (whole, packing))
     seen: set[tuple[tuple[str, int], ...]] = set()
     for slip in known:
@@ -213,12 +217,14 @@ def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
             continue
         seen.add(key)
         check_deadline()
-        for packing in _wrong_words(case, values, frozenset(slip.must)):
-            if case.is_given(packing.word, packing.free):
-                yield Explanation(packing.cost + slip.cost + TOGETHER + _stacked(packing, slip), (packing, slip))
+        for packing in _list_packings(case, values, frozenset(slip.must)):
+            if case.matches_given(packing.word, packing.free):
+                yield Explanation(
+                    packing.cost + slip.cost + TOGETHER + _get_stacking_cost(packing, slip), (packing, slip)
+                )
 
 
-def _stacked(packing: Packing, slip: Slip) -> float:
+def _get_stacking_cost(packing: PackingMistake, slip: FieldSlip) -> float:
     """Return the extra cost where both mistakes concern the same single field, so that neither proves the other."""
     both = packing.fields & set(slip.amounts)
     if packing.code == "generic_pointer" and set(slip.amounts) <= packing.fields:
@@ -226,20 +232,22 @@ def _stacked(packing: Packing, slip: Slip) -> float:
     return max(TWICE[name] for name in both) if both == packing.fields and len(both) == 1 else 0.0
 
 
-def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
+def _list_packings(
+    case: DiagnosisCase, values: Amounts, also: frozenset[str] = frozenset()
+) -> Iterator[PackingMistake]:
     """Yield every packing of these amounts, the word with a pointer's bits, and that with a widened negative
     integer.
     """
-    word = pack(values, case.form)
-    if pointer(case, word):
+    word = pack_word(values, case.form)
+    if has_pointer_bits(case, word):
         says = (
             "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with"
             f" __cvta_generic_to_shared, mask it with 0x{START.mask:X}, then shift it right by 4."
         )
-        yield Packing("generic_pointer", says, case.given.word, fields=frozenset(("lbo", "sbo")))
-    made = list(packings(case, values, also))
+        yield PackingMistake("generic_pointer", says, case.given.word, fields=frozenset(("lbo", "sbo")))
+    made = list(list_packings(case, values, also))
     yield from made
-    lowest = sign_extension(case.given.word)
+    lowest = find_sign_extension(case.given.word)
     if lowest is None:
         return
     says = (
@@ -249,11 +257,11 @@ def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()
     low = (1 << lowest) - 1
     for other, cost in ((word, 0.85), *((p.word, 1.5) for p in made), (case.given.word, 3.0)):
         if not (case.given.word ^ other) & low & ~case.free:
-            yield Packing("sign_extended", says, case.given.word, cost)
+            yield PackingMistake("sign_extended", says, case.given.word, cost)
             return
 
 
-def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
+def _explain_leftover_field(case: DiagnosisCase, name: str, left: frozenset[str]) -> Iterator[FieldSlip]:
     """Describe a field that no known mistake explains, and overlapping core matrices."""
     had, wanted = case.had[name], case.wanted[name]
     if name in ("lbo", "sbo"):
@@ -261,17 +269,17 @@ def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
         yield _stride_left_over(case, name)
     elif name == "start_address":
         step = had - wanted
-        much = "one 16-byte chunk" if abs(step) == 16 else bytes_text(abs(step))
+        much = "one 16-byte chunk" if abs(step) == 16 else format_bytes(abs(step))
         says = (
             f"The start is {much} {'past' if step > 0 else 'before'} the slice's first byte: it must be {wanted:#x},"
             f" not {had:#x}."
         )
-        yield Slip("start_wrong", says, {name: had}, LEFT_OVER)
+        yield FieldSlip("start_wrong", says, {name: had}, LEFT_OVER)
     else:
-        yield Slip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {wanted}.", {name: had}, LEFT_OVER)
+        yield FieldSlip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {wanted}.", {name: had}, LEFT_OVER)
 
 
-def _overlap_left_over(case: Case, left: frozenset[str]) -> Iterator[Slip]:
+def _overlap_left_over(case: DiagnosisCase, left: frozenset[str]) -> Iterator[FieldSlip]:
     """Yield strides by which core matrices overlap: some byte is read twice."""
     both = {name: case.had[name] for name in case.differ if name in ("lbo", "sbo") and name in left}
     if case.given.mode.chunks > 1 or max(both.values()) >= 128:
@@ -279,12 +287,12 @@ def _overlap_left_over(case: Case, left: frozenset[str]) -> Iterator[Slip]:
     if len(np.unique(reads(case.given, case.seen))) < case.expected.size:
         says = (
             f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of its"
-            f" own. Here {must_be(case, case.wanted['lbo'], case.wanted['sbo'])}."
+            f" own. Here {describe_required_strides(case, case.wanted['lbo'], case.wanted['sbo'])}."
         )
-        yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
+        yield FieldSlip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
 
 
-def _stride_left_over(case: Case, name: str) -> Slip:
+def _stride_left_over(case: DiagnosisCase, name: str) -> FieldSlip:
     """Describe an LBO or SBO that is wrong for an unknown reason."""
     had, wanted = case.had[name], case.wanted[name]
     turned = case.seen.major == "MN" and case.mode.chunks > 1
@@ -292,31 +300,31 @@ def _stride_left_over(case: Case, name: str) -> Slip:
     code = "panel_stride_wrong" if panel and had and had % case.mode.pattern_bytes == 0 else "stride_wrong"
     way = "along K" if turned == (name == "sbo") else "along M/N"
     what = "atoms" if case.mode.chunks > 1 else "core matrices"
-    says = f"{NAMES[name]} is {bytes_text(had)}. The tile's {what} lie {bytes_text(wanted)} apart {way}."
-    return Slip(code, says, {name: had}, LEFT_OVER)
+    says = f"{NAMES[name]} is {format_bytes(had)}. The tile's {what} lie {format_bytes(wanted)} apart {way}."
+    return FieldSlip(code, says, {name: had}, LEFT_OVER)
 
 
 # the same tile, stored otherwise --------------------------------------------------------------------------------------
 
 
-def _stored_otherwise(case: Case) -> World | None:
+def _find_other_storage(case: DiagnosisCase) -> AlternativeStorage | None:
     """Return the storage, one change away, that the given word reads exactly; None where there is none."""
-    for world in restored(case.stored, case.seen, case.given.mode):
-        if world.code in XOR_ALONE and reads_as(case.given, case.seen, world, case.mn, case.k):
+    for world in list_restored_storages(case.stored, case.seen, case.given.mode):
+        if world.code in XOR_ALONE and is_read_exactly(case.given, case.seen, world, case.mn, case.k):
             return world
     return None
 
 
-def _other_storage(world: World, case: Case) -> str:
+def _describe_other_storage(world: AlternativeStorage, case: DiagnosisCase) -> str:
     had, mode = case.stored.mode, case.given.mode
     if world.code == "stored_unswizzled":
         return (
             f"The data was stored without the XOR; the descriptor is that of the same tile with swizzle {mode.name}."
-            f" {store_with(mode)}"
+            f" {describe_storing(mode)}"
         )
     if case.stored.tile:
         says = f"The tile is stored with swizzle {had.name}; the descriptor is that of the same tile with {mode.name}."
-        return f"{says} Use the repaired descriptor, or {store_with(mode, True)}"
+        return f"{says} Use the repaired descriptor, or {describe_storing(mode, True)}"
     rows = f"rows of {mode.width_bytes} bytes"
     says = (
         f"The data is stored with swizzle {had.name} in rows of {had.width_bytes} bytes; the descriptor is right for"
@@ -324,5 +332,5 @@ def _other_storage(world: World, case: Case) -> str:
     )
     return (
         f"{says} Use the repaired descriptor, or"
-        f" {store_with(mode, True).replace('store with', f'store {rows} with', 1)}"
+        f" {describe_storing(mode, True).replace('store with', f'store {rows} with', 1)}"
     )

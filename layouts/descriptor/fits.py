@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.descriptor.case import bytes_of
+from lanescope.descriptor.alternatives import get_tile_bits, list_tile_sizes
+from lanescope.descriptor.case import count_bytes
 from lanescope.descriptor.matrix import Descriptor, View, reads
-from lanescope.descriptor.repair import expected_reads
-from lanescope.descriptor.worlds import sizes, tile_bits
+from lanescope.descriptor.repair import compute_expected_reads
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import Storage, storage
 
 
-def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
+def find_fitting_tiles(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
     """Return the canonical tiles whose slice this word reads, as (storage, slice), smallest tile first.
 
     Tiles on their pattern's boundary, as CUTLASS aligns them; without any, those on 128 bytes, as TMA requires, then
@@ -22,28 +22,28 @@ def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, 
     """
     out: list[tuple[dict[str, Any], dict[str, int]]] = []
     mode, address = given.mode, reads(given, seen)
-    atom = mode.atom(seen.bits, seen.major)
+    atom = mode.get_atom_size(seen.bits, seen.major)
     known: set[tuple[int, ...]] = set()
     for order in ("mn", "k"):
         for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
-            for mn_size, k_size in sizes(given, seen, atom, order):
+            for mn_size, k_size in list_tile_sizes(given, seen, atom, order):
                 spec = {
                     "kind": "canonical",
-                    "element_bits": tile_bits(seen),
+                    "element_bits": get_tile_bits(seen),
                     "major": seen.major,
                     "swizzle": mode.name,
                     "mn": mn_size,
                     "k": k_size,
                     "order": order,
-                    "base": given.start_address - bytes_of(k, seen),
+                    "base": given.start_address - count_bytes(k, seen),
                 }
-                stored = _stored(spec, seen)
+                stored = _make_storage(spec, seen)
                 if (
                     not stored
                     or not stored.tile
                     or mn_size < seen.rows
                     or k + seen.k > k_size
-                    or not np.array_equal(expected_reads(stored, seen, 0, k), address)
+                    or not np.array_equal(compute_expected_reads(stored, seen, 0, k), address)
                 ):
                     continue
                 same = (
@@ -59,7 +59,7 @@ def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, 
     return sorted(next(filter(None, aligned), out), key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
 
 
-def _stored(spec: dict[str, Any], seen: View) -> Storage | None:
+def _make_storage(spec: dict[str, Any], seen: View) -> Storage | None:
     try:
         return storage(spec, seen.bits, seen.major, seen.form)
     except LayoutError:

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lanescope.bits import Field, gaps
+from lanescope.bits import BitField, find_gaps
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import Mode
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class DescriptorFormat:
     """One format: who reads it, its fields from bit 0 on, mode → code in the field `coded`.
 
     constants: fields that hold one value in every word of this format; reader: the instruction that reads it;
@@ -30,7 +30,7 @@ class Format:
     """
 
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[BitField, ...]
     codes: Mapping[Mode, int]
     source: str
     coded: str = "swizzle"
@@ -54,15 +54,17 @@ class Format:
     reserved: tuple[tuple[int, int], ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reserved", gaps(self.fields))
+        object.__setattr__(self, "reserved", find_gaps(self.fields))
         object.__setattr__(self, "documented", self.documented or self.example)
-        if max(self.codes.values()) > self.field(self.coded).most or len(set(self.codes.values())) < len(self.codes):
+        if max(self.codes.values()) > self.get_field(self.coded).most or len(set(self.codes.values())) < len(
+            self.codes
+        ):
             raise ValueError(f"the codes of {self.name} do not fit their field, or two are the same")
 
     def __hash__(self) -> int:
         return hash(self.name)
 
-    def field(self, name: str) -> Field:
+    def get_field(self, name: str) -> BitField:
         """Return a field by its own name or its amount's; LayoutError lists them."""
         for known in self.fields:
             if name in (known.name, known.amount):
@@ -74,7 +76,7 @@ class Format:
             "field",
         )
 
-    def has(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         """Return whether the format has a field of this name."""
         return any(name in (known.name, known.amount) for known in self.fields)
 
@@ -83,21 +85,23 @@ class Format:
         """The format as a request names it: empty for the usual one."""
         return {} if self.usual else {"format": self.name}
 
-    def holds(self, word: int) -> bool:
+    def matches_word(self, word: int) -> bool:
         """Return whether a word has the format's constants, and none of its reserved bits."""
-        right = all(self.field(name).get(word) * self.field(name).unit == n for name, n in self.constants.items())
+        right = all(
+            self.get_field(name).get(word) * self.get_field(name).unit == n for name, n in self.constants.items()
+        )
         return right and not word & self.reserved_mask
 
-    def place(self, name: str) -> str:
+    def format_place(self, name: str) -> str:
         """Return where a field is, as prose has it: `[63:62]`."""
-        one = self.field(name)
+        one = self.get_field(name)
         return f"[{one.high}:{one.low}]"
 
-    def field_at(self, bit: int) -> str:
+    def get_field_name(self, bit: int) -> str:
         """Return the name of the field a bit belongs to, "" for a reserved one."""
         return next((f.name for f in self.fields if f.low <= bit <= f.high), "")
 
-    def allows(self, bits: int, major: str, mode: Mode | None = None) -> bool:
+    def allows_elements(self, bits: int, major: str, mode: Mode | None = None) -> bool:
         """Return whether elements of a width are read in this major, and in this mode where one is given."""
         if major == "K":
             return True
@@ -117,7 +121,7 @@ class Format:
         """The modes' names in the order of the row."""
         return tuple(mode.name for mode in self.codes)
 
-    def mode(self, code: int) -> Mode:
+    def get_mode(self, code: int) -> Mode:
         """Return the mode of a code; LayoutError for a reserved one."""
         for mode, own in self.codes.items():
             if own == code:
@@ -127,7 +131,7 @@ class Format:
             "reserved_code", f"Swizzle code {code} is reserved in {self.name}.", f"Allowed: {allowed}.", self.coded
         )
 
-    def named(self, name: str) -> Mode:
+    def get_mode_by_name(self, name: str) -> Mode:
         """Return a mode by name, in any case; LayoutError lists this format's."""
         for mode in self.codes:
             if mode.name.lower() == name.lower():
@@ -135,7 +139,7 @@ class Format:
         allowed = ", ".join(mode.name for mode in sorted(self.codes, key=lambda mode: mode.chunks))
         raise LayoutError("unknown_swizzle", f"No swizzle mode '{name}'.", f"Allowed: {allowed}.", self.coded)
 
-    def said(self, word: int, one: Field) -> str:
+    def format_field_value(self, word: int, one: BitField) -> str:
         """Return what a field of a word says: bytes, a number, the mode's name, or that the code is reserved."""
         value = one.get(word)
         if one.name != self.coded:

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.bits import hex_word
-from lanescope.descriptor.format import Format
+from lanescope.bits import format_word
+from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words, quote_value
+from lanescope.notebook import NotebookObject
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, TCGEN05, VERSION, WGMMA
-from lanescope.reading import listed, quoted
-from lanescope.shared.swizzle import Mode, xor
-from lanescope.showing import Shown
+from lanescope.shared.swizzle import Mode, apply_xor
 
 __all__ = [
     "BASE_OFFSET",
@@ -35,8 +35,8 @@ __all__ = [
     "WGMMA",
     "Descriptor",
     "View",
-    "encode",
-    "inert",
+    "encode_wgmma",
+    "find_inert_fields",
     "reads",
     "view",
 ]
@@ -62,48 +62,50 @@ SOURCE = WGMMA.source
 
 
 @dataclass(frozen=True, slots=True)
-class Descriptor(Shown):
+class Descriptor(NotebookObject):
     """A 64-bit matrix descriptor. Offsets in bytes; reserved bits are kept.
 
     LayoutError `bad_word` unless the word is an integer of 64 bits; lanescope.descriptor.spelling parses text.
     """
 
     word: int
-    format: Format = WGMMA
+    format: DescriptorFormat = WGMMA
 
     def __post_init__(self) -> None:
         if not isinstance(self.word, int) or self.word >> 64:
-            raise LayoutError("bad_word", f"word is {quoted(self.word)}.", "An integer from 0 to 2**64 - 1.", "word")
+            raise LayoutError(
+                "bad_word", f"word is {quote_value(self.word)}.", "An integer from 0 to 2**64 - 1.", "word"
+            )
 
-    def amount(self, name: str) -> int:
+    def get_amount(self, name: str) -> int:
         """Return the value of a field, in bytes where it holds bytes."""
-        one = self.format.field(name)
+        one = self.format.get_field(name)
         return one.get(self.word) * one.unit
 
     @property
     def start_address(self) -> int:
-        return self.amount("start_address")
+        return self.get_amount("start_address")
 
     @property
     def lbo_bytes(self) -> int:
-        return self.amount("lbo_bytes")
+        return self.get_amount("lbo_bytes")
 
     @property
     def sbo_bytes(self) -> int:
-        return self.amount("sbo_bytes")
+        return self.get_amount("sbo_bytes")
 
     @property
     def base_offset(self) -> int:
-        return self.amount("base_offset")
+        return self.get_amount("base_offset")
 
     @property
     def mode_code(self) -> int:
-        return self.amount(self.format.coded)
+        return self.get_amount(self.format.coded)
 
     @property
     def mode(self) -> Mode:
         """The swizzle mode; LayoutError where its code is reserved."""
-        return self.format.mode(self.mode_code)
+        return self.format.get_mode(self.mode_code)
 
     @property
     def reserved(self) -> int:
@@ -114,7 +116,9 @@ class Descriptor(Shown):
     def facts(self) -> dict[str, int | str]:
         """The amount of every field by its name with its unit, the swizzle mode by name."""
         told = {
-            f.amount: self.format.said(self.word, f) if f.name == self.format.coded else self.amount(f.name)
+            f.amount: self.format.format_field_value(self.word, f)
+            if f.name == self.format.coded
+            else self.get_amount(f.name)
             for f in self.format.fields
         }
         return dict(told)
@@ -133,18 +137,18 @@ class Descriptor(Shown):
         return Descriptor(word, self.format)
 
     def __str__(self) -> str:
-        return hex_word(self.word)
+        return format_word(self.word)
 
 
-def encode(
+def encode_wgmma(
     start_address: int, lbo_bytes: int, sbo_bytes: int, base_offset: int = 0, swizzle: str = "none"
 ) -> Descriptor:
     """Return a wgmma descriptor from byte amounts; LayoutError names the field that is misaligned or too large."""
     named = {"start_address": start_address, "lbo_bytes": lbo_bytes, "sbo_bytes": sbo_bytes, "base_offset": base_offset}
-    return encode_as(WGMMA, named, swizzle)
+    return encode_descriptor(WGMMA, named, swizzle)
 
 
-def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -> Descriptor:
+def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzle: str = "none") -> Descriptor:
     """Return a descriptor of any format from amounts by name, in bytes where the name says so.
 
     The format's constants are put in; what is not given is 0.
@@ -152,7 +156,7 @@ def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -
     word = 0
     for one in form.fields:
         if one.name == form.coded:
-            word = one.put(word, form.codes[form.named(swizzle)])
+            word = one.put(word, form.codes[form.get_mode_by_name(swizzle)])
             continue
         amount = amounts.get(one.amount, form.constants.get(one.name, 0))
         if one.name == START.name and amount > one.mask:
@@ -170,7 +174,7 @@ def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class FieldNotice:
     """Something to check about a field: the code of a rule, a sentence, and the rule's source."""
 
     code: str
@@ -179,13 +183,13 @@ class Notice:
     source: str = SOURCE
 
 
-def warnings(descriptor: Descriptor) -> list[Notice]:
+def find_warnings(descriptor: Descriptor) -> list[FieldNotice]:
     """Return what a reader should check across fields, each with its reason and source. None is an error in itself."""
     form = descriptor.format
     if descriptor.mode_code not in form.codes.values():
-        says = f"The swizzle code {descriptor.mode_code} in {form.place(form.coded)} is reserved in {form.name}."
-        return [Notice("swizzle_reserved", form.coded, says, form.source)]
-    return [Notice(*found, form.source) for rule in _RULES for found in rule(descriptor)]
+        says = f"The swizzle code {descriptor.mode_code} in {form.format_place(form.coded)} is reserved in {form.name}."
+        return [FieldNotice("swizzle_reserved", form.coded, says, form.source)]
+    return [FieldNotice(*found, form.source) for rule in _RULES for found in rule(descriptor)]
 
 
 def _check_start_in_pattern(descriptor: Descriptor) -> Iterator[Found]:
@@ -223,13 +227,13 @@ def _check_base_offset(descriptor: Descriptor) -> Iterator[Found]:
 def _check_constants(descriptor: Descriptor) -> Iterator[Found]:
     """Yield fields that hold one value in every word of the format, and another one here."""
     for name, value in descriptor.format.constants.items():
-        if descriptor.amount(name) != value:
-            yield _wrong_constant(descriptor, name, value)
+        if descriptor.get_amount(name) != value:
+            yield _describe_wrong_constant(descriptor, name, value)
 
 
 def _check_lbo_mode(descriptor: Descriptor) -> Iterator[Found]:
     """Yield LBO as an absolute address, which tcgen05 has for one case."""
-    if "lbo_mode" in descriptor.facts and descriptor.amount("lbo_mode"):
+    if "lbo_mode" in descriptor.facts and descriptor.get_amount("lbo_mode"):
         says = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
         yield "absolute_lbo", "lbo_mode", f"{says} Which bytes that reads is open here."
 
@@ -243,7 +247,7 @@ def _check_shared_end(descriptor: Descriptor) -> Iterator[Found]:
 def _check_reserved(descriptor: Descriptor) -> Iterator[Found]:
     """Yield bits that no field covers."""
     if descriptor.reserved:
-        yield _reserved(descriptor)
+        yield _describe_reserved_bits(descriptor)
 
 
 def _check_overlap(descriptor: Descriptor) -> Iterator[Found]:
@@ -264,9 +268,9 @@ _RULES: tuple[Callable[[Descriptor], Iterator[Found]], ...] = (
 )
 
 
-def _wrong_constant(descriptor: Descriptor, name: str, value: int) -> tuple[str, str, str]:
+def _describe_wrong_constant(descriptor: Descriptor, name: str, value: int) -> tuple[str, str, str]:
     """Return (code, field, message) of a field that has one value in every word of the format, and another one here."""
-    had = descriptor.amount(name)
+    had = descriptor.get_amount(name)
     if not descriptor.word & TCGEN05_BITS:
         says = (
             "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 has the version 1 there; the modes none, 32B,"
@@ -276,11 +280,11 @@ def _wrong_constant(descriptor: Descriptor, name: str, value: int) -> tuple[str,
     return "constant_wrong", name, f"The {name} is {had}; it is {value} in every {descriptor.format.name} descriptor."
 
 
-def _reserved(descriptor: Descriptor) -> tuple[str, str, str]:
+def _describe_reserved_bits(descriptor: Descriptor) -> tuple[str, str, str]:
     """Return (code, field, message) of bits that no field covers."""
     bits = descriptor.reserved
     if not descriptor.format.ignores:
-        says = f"Reserved bits are set: {hex_word(bits)}. They must be 0."
+        says = f"Reserved bits are set: {format_word(bits)}. They must be 0."
         low = bits & (0b11 << 14 | 0b11 << 30)
         more = " A pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else ""
         return "reserved_bits", "reserved", says + more
@@ -291,7 +295,7 @@ def _reserved(descriptor: Descriptor) -> tuple[str, str, str]:
         )
         return "tcgen05_format", "reserved", says
     low = bits & (0b11 << 14 | 0b11 << 30)
-    says = f"Reserved bits are set: {hex_word(bits)}. The hardware ignores them"
+    says = f"Reserved bits are set: {format_word(bits)}. The hardware ignores them"
     return (
         "reserved_bits",
         "reserved",
@@ -299,7 +303,7 @@ def _reserved(descriptor: Descriptor) -> tuple[str, str, str]:
     )
 
 
-def cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
+def list_cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
     """Return what a word that reads the right bytes should still not be trusted for.
 
     These are its reserved bits, each with what keeps it 0, and bytes that no source states. Unusual but legal fields
@@ -314,14 +318,14 @@ def cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
             groups.setdefault(says, []).append(str(bit))
     for says, bits in groups.items():
         several = len(bits) > 1
-        out.append(f"Reserved bit{'s' * several} {listed(bits)} {'are' if several else 'is'} set: {says}.")
-    return (*out, *(notice.message for notice in uncertain(descriptor, seen)))
+        out.append(f"Reserved bit{'s' * several} {join_words(bits)} {'are' if several else 'is'} set: {says}.")
+    return (*out, *(notice.message for notice in find_uncertain_reads(descriptor, seen)))
 
 
-def summary_of(caution: Sequence[str]) -> str:
+def summarize_caution(caution: Sequence[str]) -> str:
     """Return a match with a caution as a sentence without its full stop.
 
-    >>> summary_of(["Reserved bit 14 is set: mask the address with 0x3FFFF."])
+    >>> summarize_caution(["Reserved bit 14 is set: mask the address with 0x3FFFF."])
     'The bytes are right; reserved bit 14 is set: mask the address with 0x3FFFF'
     """
     first = caution[0].rstrip(".")
@@ -339,7 +343,7 @@ class View:
     k: int
     bits: int
     major: str
-    form: Format = WGMMA
+    form: DescriptorFormat = WGMMA
 
     @property
     def per(self) -> int:
@@ -375,7 +379,7 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
 
 def reads(descriptor: Descriptor, seen: View) -> Addresses:
     """Return the absolute shared-memory byte address of every element: int64 [rows, k], read-only."""
-    if "lbo_mode" in descriptor.facts and descriptor.amount("lbo_mode"):
+    if "lbo_mode" in descriptor.facts and descriptor.get_amount("lbo_mode"):
         raise LayoutError(
             "open_lbo_mode",
             "LBO is an absolute address; which bytes that reads is open.",
@@ -383,18 +387,18 @@ def reads(descriptor: Descriptor, seen: View) -> Addresses:
             "descriptor",
         )
     _ = descriptor.mode  # a reserved code is refused
-    return _reads(descriptor.word, seen, descriptor.format)
+    return _compute_addresses(descriptor.word, seen, descriptor.format)
 
 
 @lru_cache(maxsize=16)
-def _reads(word: int, seen: View, form: Format) -> Addresses:
+def _compute_addresses(word: int, seen: View, form: DescriptorFormat) -> Addresses:
     """Return what `reads` does, cached: one verdict needs the same word's bytes several times."""
-    out: Addresses = reads_many(np.array([word], dtype=np.uint64), seen, form)[0]
+    out: Addresses = compute_many_addresses(np.array([word], dtype=np.uint64), seen, form)[0]
     out.flags.writeable = False
     return out
 
 
-def outside(descriptor: Descriptor, seen: View) -> list[Notice]:
+def find_outside_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
     """Return the warning, if any, about bytes this view reads outside any block's shared memory."""
     address = reads(descriptor, seen)
     end = int(address.max()) + max(seen.bits // 8, 1)
@@ -404,21 +408,21 @@ def outside(descriptor: Descriptor, seen: View) -> list[Notice]:
     fault = f" Reading past {WINDOW_BYTES} is an illegal address." if end > WINDOW_BYTES else ""
     code = "reads_beyond_window" if fault else "reads_beyond_shared"
     message = f"{count} of {address.size} elements are read up to byte {end - 1}; {_ENDS}{fault}"
-    return [Notice(code, "start_address", message)]
+    return [FieldNotice(code, "start_address", message)]
 
 
-def uncertain(descriptor: Descriptor, seen: View) -> list[Notice]:
+def find_uncertain_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
     """Return the notice, if any, that no source states which bytes this view reads."""
     if descriptor.mode.xor and (seen.major == "K" or seen.bits != 32):
         says = (
             f"{descriptor.mode.name} with a {seen.major}-major operand of {seen.bits} bits: PTX allows it, if K-major,"
             " but no layout of CUTLASS has it. The addresses here are inferred."
         )
-        return [Notice("inferred_reads", descriptor.format.coded, says, descriptor.format.source)]
+        return [FieldNotice("inferred_reads", descriptor.format.coded, says, descriptor.format.source)]
     return []
 
 
-def repeated(descriptor: Descriptor, seen: View) -> list[Notice]:
+def find_repeated_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
     """Return the warning, if any, about elements that this view reads from the same bytes."""
     address = reads(descriptor, seen)
     if seen.bits < 8:
@@ -426,7 +430,7 @@ def repeated(descriptor: Descriptor, seen: View) -> list[Notice]:
     shared = address.size - int(np.unique(address).size)
     if not shared:
         return []
-    atom, unread = descriptor.mode.atom_bytes(seen.major), inert(descriptor, seen)
+    atom, unread = descriptor.mode.count_atom_bytes(seen.major), find_inert_fields(descriptor, seen)
     what = "an atom" if descriptor.mode.chunks > 1 else "a core matrix"
     small = [
         f"{name.upper()} is {n}"
@@ -435,10 +439,10 @@ def repeated(descriptor: Descriptor, seen: View) -> list[Notice]:
     ]
     why = f": {' and '.join(small)}, but {what} takes {atom} bytes" if small else ""
     message = f"{shared} of {address.size} elements are read from bytes that another element is read from{why}."
-    return [Notice("reads_twice", "sbo" if "SBO" in why or not why else "lbo", message)]
+    return [FieldNotice("reads_twice", "sbo" if "SBO" in why or not why else "lbo", message)]
 
 
-def reads_many(words: NDArray[np.uint64], seen: View, form: Format = WGMMA) -> Addresses:
+def compute_many_addresses(words: NDArray[np.uint64], seen: View, form: DescriptorFormat = WGMMA) -> Addresses:
     """Return what `reads` does for many descriptors of one format, none with a reserved code: int64 [descriptors, rows,
     k].
     """
@@ -446,24 +450,24 @@ def reads_many(words: NDArray[np.uint64], seen: View, form: Format = WGMMA) -> A
         f.amount: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] * f.unit
         for f in form.fields
     }
-    terms = _terms(form)
+    terms = _make_mode_terms(form)
     chunks, mask, base, shift, deep = (terms[:, n][get[form.coded]] for n in range(5))
     r = np.arange(seen.rows, dtype=np.int64)[None, :, None]
     k = np.arange(seen.k, dtype=np.int64)[None, None, :]
-    before = get["start_address"] + before_swizzle(
+    before = get["start_address"] + compute_offset_before_swizzle(
         r, k, chunks=chunks, lbo_bytes=get["lbo_bytes"], sbo_bytes=get["sbo_bytes"], seen=seen, deep=deep
     )
-    out: Addresses = xor(before, mask, base, shift, get["base_offset"])
+    out: Addresses = apply_xor(before, mask, base, shift, get["base_offset"])
     return out
 
 
 @lru_cache(maxsize=4)
-def _terms(form: Format) -> NDArray[np.int64]:
+def _make_mode_terms(form: DescriptorFormat) -> NDArray[np.int64]:
     """Return for every mode code of a format its chunks, the XOR's mask, base and shift, and the depth of an MN-major
     atom.
     """
     by_code = {code: mode for mode, code in form.codes.items()}
-    modes = [by_code.get(code, form.modes[0]) for code in range(form.field(form.coded).most + 1)]
+    modes = [by_code.get(code, form.modes[0]) for code in range(form.get_field(form.coded).most + 1)]
     xors = [mode.swizzle() for mode in modes]
     return np.array(
         [(m.chunks, (1 << own.bits) - 1, own.base, own.shift, m.deep) for m, own in zip(modes, xors, strict=True)],
@@ -471,7 +475,9 @@ def _terms(form: Format) -> NDArray[np.int64]:
     )
 
 
-def before_swizzle(r: Any, k: Any, *, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View, deep: Any = 8) -> Any:
+def compute_offset_before_swizzle(
+    r: Any, k: Any, *, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View, deep: Any = 8
+) -> Any:
     """Return the byte offset from the start before the XOR; arguments broadcast.
 
     deep: values of K in an MN-major atom.
@@ -487,12 +493,12 @@ def before_swizzle(r: Any, k: Any, *, chunks: Any, lbo_bytes: Any, sbo_bytes: An
     return np.where(chunks == 1, none, wide)
 
 
-def inert(descriptor: Descriptor, seen: View) -> dict[str, str]:
+def find_inert_fields(descriptor: Descriptor, seen: View) -> dict[str, str]:
     """Return the fields that this view does not read, each with the reason."""
-    return unread(descriptor.mode, seen)
+    return find_unread_fields(descriptor.mode, seen)
 
 
-def unread(mode: Mode, seen: View) -> dict[str, str]:
+def find_unread_fields(mode: Mode, seen: View) -> dict[str, str]:
     """Return the fields that a view does not read in any descriptor of one mode, each with the reason."""
     out = {}
     swizzled = mode.chunks > 1
@@ -507,7 +513,7 @@ def unread(mode: Mode, seen: View) -> dict[str, str]:
     return out
 
 
-def bank_ways(address: Addresses, seen: View) -> int:
+def count_bank_ways(address: Addresses, seen: View) -> int:
     """Return how many rows of one core matrix meet in the same 16-byte bank group at worst: 1 is free of conflicts.
 
     A core matrix is 8 lines of 16 bytes; shared memory has 32 banks of 4 bytes, so 8 such groups.

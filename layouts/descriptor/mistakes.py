@@ -1,7 +1,7 @@
 """The known mistakes of programs that build a descriptor, each applied to the right one: strides, mode, base offset,
 and a tile mistaken for another.
 
-A `Slip` puts a wrong amount into one or more fields; layouts/descriptor/starts.py has those of the start.
+A `FieldSlip` puts a wrong amount into one or more fields; layouts/descriptor/starts.py has those of the start.
 layouts/descriptor/diagnosis.py looks for the slips, and the packings of layouts/descriptor/packing.py, that give
 exactly the program's word. The list comes from public code and threads (CUTLASS, DeepGEMM, ThunderKittens, fast.cu,
 forum posts) and from the read model measured on an H100 (layouts/descriptor/matrix.py).
@@ -12,27 +12,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lanescope.descriptor.case import NAMES, Amounts, Case, Slip, bytes_of, bytes_text, named, sentence, subsets
+from lanescope.descriptor.alternatives import AlternativeStorage, list_misread_storages
+from lanescope.descriptor.case import (
+    NAMES,
+    Amounts,
+    DiagnosisCase,
+    FieldSlip,
+    capitalize_sentence,
+    count_bytes,
+    format_bytes,
+    list_field_names,
+    list_subsets,
+)
 from lanescope.descriptor.matrix import LBO, SBO, START, WGMMA
-from lanescope.descriptor.repair import expected_reads, repairs
-from lanescope.descriptor.starts import may
-from lanescope.descriptor.starts import starts as known_starts
-from lanescope.descriptor.worlds import World, misread
+from lanescope.descriptor.repair import compute_expected_reads, find_repairs
+from lanescope.descriptor.starts import describe_possible_steps
+from lanescope.descriptor.starts import list_start_slips as known_starts
 from lanescope.errors import LayoutError
-from lanescope.reading import listed
+from lanescope.inputs import join_words
 
 
-def slips(case: Case) -> list[Slip]:
+def list_slips(case: DiagnosisCase) -> list[FieldSlip]:
     """Return every known wrong amount for this storage and slice; the likelier of two equal ones first."""
     return [
-        *_constants(case),
-        *_exchange(case),
+        *_slip_constants(case),
+        *_slip_exchange(case),
         *known_starts(case),
-        *_strides(case),
-        *_mode(case),
-        *_base_offset(case),
-        *_worlds(case),
-        *_elements(case),
+        *_slip_strides(case),
+        *_slip_mode(case),
+        *_slip_base_offset(case),
+        *_slip_alternatives(case),
+        *_slip_element_size(case),
     ]
 
 
@@ -42,46 +52,46 @@ NO_VERSION = (
 )
 
 
-def _constants(case: Case) -> Iterator[Slip]:
+def _slip_constants(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield a field that has one value in every word of the format: tcgen05's version, which a wgmma descriptor
     lacks.
     """
     for name, value in case.form.constants.items():
-        yield Slip("wgmma_format", NO_VERSION, {name: 0}, 0.7)
+        yield FieldSlip("wgmma_format", NO_VERSION, {name: 0}, 0.7)
         had = case.had[name]
         if had not in (0, value):
-            says = f"The version in {case.form.place(name)} is {had}; it is {value} in every tcgen05 descriptor."
-            yield Slip("version_wrong", says, {name: had}, 1.0, taken=True)
+            says = f"The version in {case.form.format_place(name)} is {had}; it is {value} in every tcgen05 descriptor."
+            yield FieldSlip("version_wrong", says, {name: had}, 1.0, taken=True)
 
 
-def _exchange(case: Case) -> Iterator[Slip]:
+def _slip_exchange(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield LBO and SBO exchanged.
 
     Where one of them is not read, only the value that programs conventionally write there proves it.
     """
-    wanted, (mn, k), first = case.wanted, case.atom, case.start_at(0, 0)
-    to_mn, to_k = case.start_at(mn, 0) - first, case.start_at(0, k) - first
+    wanted, (mn, k), first = case.wanted, case.atom, case.get_start(0, 0)
+    to_mn, to_k = case.get_start(mn, 0) - first, case.get_start(0, k) - first
     lbo, sbo = (to_k, to_mn) if case.seen.major == "K" or case.mode.chunks == 1 else (to_mn, to_k)
     usual = {"lbo": {0, 16, lbo}, "sbo": {0, case.mode.pattern_bytes, sbo}}
     for lbo in [wanted["lbo"]] if "lbo" in case.read else usual["lbo"]:
         for sbo in [wanted["sbo"]] if "sbo" in case.read else usual["sbo"]:
             amounts = {name: value for name, value in (("lbo", sbo), ("sbo", lbo)) if name in case.read}
             if amounts and lbo != sbo:
-                says = f"LBO and SBO are exchanged: {must_be(case, lbo, sbo)}."
+                says = f"LBO and SBO are exchanged: {describe_required_strides(case, lbo, sbo)}."
                 usual_lbo = "lbo" in case.read or case.seen.major == "MN" or lbo in (0, 16)
-                yield Slip("lbo_sbo_swapped", says, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo})
+                yield FieldSlip("lbo_sbo_swapped", says, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo})
 
 
-def must_be(case: Case, lbo_bytes: int, sbo_bytes: int) -> str:
+def describe_required_strides(case: DiagnosisCase, lbo_bytes: int, sbo_bytes: int) -> str:
     """Say what LBO and SBO must be, or that one of them is not read."""
     if "lbo" not in case.read:
-        return f"SBO must be {bytes_text(sbo_bytes)}; LBO is not read here"
+        return f"SBO must be {format_bytes(sbo_bytes)}; LBO is not read here"
     if "sbo" not in case.read:
-        return f"LBO must be {bytes_text(lbo_bytes)}; SBO is not read here"
-    return f"LBO must be {bytes_text(lbo_bytes)} and SBO {bytes_text(sbo_bytes)}"
+        return f"LBO must be {format_bytes(lbo_bytes)}; SBO is not read here"
+    return f"LBO must be {format_bytes(lbo_bytes)} and SBO {format_bytes(sbo_bytes)}"
 
 
-def _strides(case: Case) -> Iterator[Slip]:
+def _slip_strides(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield wrong SBO and LBO, alone, then together."""
     if "sbo" in case.read:
         yield from _sbo_zero(case)
@@ -90,38 +100,38 @@ def _strides(case: Case) -> Iterator[Slip]:
     if "lbo" in case.read:
         yield from _lbo_usual(case)
         yield from _lbo_of_other_tile(case)
-    yield from _side_by_side(case)
-    yield from _core_matrices_in_the_other_order(case)
+    yield from _slip_side_by_side(case)
+    yield from _slip_core_order(case)
 
 
-def _name_lines(case: Case) -> str:
+def _name_lines(case: DiagnosisCase) -> str:
     """Return the lines of which SBO steps over eight."""
     return "rows of M or N" if case.seen.major == "K" or case.mode.chunks == 1 else "values of K"
 
 
-def _sbo_zero(case: Case) -> Iterator[Slip]:
+def _sbo_zero(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield an SBO that was left out, or lost in a shift."""
     sbo = case.wanted["sbo"]
     lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
     says = f"SBO is 0{lost}. It is the distance between groups of 8 {_name_lines(case)}: (uint64_t)({sbo} >> 4) << 32."
     if sbo:
-        yield Slip("stride_wrong", says, {"sbo": 0}, 1.6)
+        yield FieldSlip("stride_wrong", says, {"sbo": 0}, 1.6)
 
 
-def _sbo_row_pitch(case: Case) -> Iterator[Slip]:
+def _sbo_row_pitch(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield an SBO that is the pitch of one row instead of eight."""
     sbo = case.wanted["sbo"]
-    across = bytes_of(case.extents[case.seen.major == "K"], case.seen)
+    across = count_bytes(case.extents[case.seen.major == "K"], case.seen)
     for pitch, cost in ((case.line_bytes, 1.0), (case.stored.pitch_bytes, 1.0), (across, 1.4)):
         if pitch and pitch != sbo:
             says = (
-                f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance between groups of 8"
-                f" {_name_lines(case)}: {bytes_text(sbo)}."
+                f"SBO is {format_bytes(pitch)}, the pitch of one row. It must be the distance between groups of 8"
+                f" {_name_lines(case)}: {format_bytes(sbo)}."
             )
-            yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
+            yield FieldSlip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
 
 
-def _sbo_other_width(case: Case) -> Iterator[Slip]:
+def _sbo_other_width(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield the SBO of another swizzle width."""
     sbo, mode = case.wanted["sbo"], case.mode
     if mode.chunks == 1 and case.seen.major != "K":
@@ -132,12 +142,12 @@ def _sbo_other_width(case: Case) -> Iterator[Slip]:
             if value != sbo and other is not mode:
                 says = (
                     f"SBO {value} is right for swizzle {other.name}. This data is stored {how}: SBO must be"
-                    f" {bytes_text(sbo)}."
+                    f" {format_bytes(sbo)}."
                 )
-                yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
+                yield FieldSlip("sbo_other_width", says, {"sbo": value}, 1.1)
 
 
-def _lbo_usual(case: Case) -> Iterator[Slip]:
+def _lbo_usual(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield an LBO left at the values it has in modes that do not read it."""
     wanted = case.wanted["lbo"]
     way = "along M/N" if case.seen.major == "MN" and case.mode.chunks > 1 else "along K"
@@ -145,12 +155,12 @@ def _lbo_usual(case: Case) -> Iterator[Slip]:
         if wanted != value:
             says = (
                 f"LBO is {value}, the usual value where it is not read. Here it is the distance {way}:"
-                f" {bytes_text(wanted)}."
+                f" {format_bytes(wanted)}."
             )
-            yield Slip("stride_wrong", says, {"lbo": value}, 1.0)
+            yield FieldSlip("stride_wrong", says, {"lbo": value}, 1.0)
 
 
-def _lbo_of_other_tile(case: Case) -> Iterator[Slip]:
+def _lbo_of_other_tile(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield the LBO of a panel of another width, or of a tile with another number of rows."""
     wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
     if not had or had == wanted:
@@ -164,52 +174,53 @@ def _lbo_of_other_tile(case: Case) -> Iterator[Slip]:
         and not max(had, wanted) % min(had, wanted)
     ):
         says = (
-            f"LBO is {bytes_text(had)}, right for a tile of {had // 16} rows. This one has {wanted // 16}: LBO must be"
-            f" {bytes_text(wanted)}."
+            f"LBO is {format_bytes(had)}, right for a tile of {had // 16} rows. This one has {wanted // 16}: LBO"
+            f" must be"
+            f" {format_bytes(wanted)}."
         )
-        yield Slip("panel_stride_wrong", says, {"lbo": had}, 3.9 if had == 128 else 1.45, taken=True)
+        yield FieldSlip("panel_stride_wrong", says, {"lbo": had}, 3.9 if had == 128 else 1.45, taken=True)
 
 
-def _lbo_of_other_panel(case: Case) -> Slip:
+def _lbo_of_other_panel(case: DiagnosisCase) -> FieldSlip:
     """Return the LBO of a panel with another number of lines, or of another swizzle width."""
     wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
     wide = [m for m in case.form.codes if m.chunks > 1]
     others = [m for m in wide if had * mode.chunks == wanted * m.chunks]
     sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
     says = (
-        f"LBO is {bytes_text(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {bytes_text(wanted)}"
+        f"LBO is {format_bytes(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {format_bytes(wanted)}"
         " apart along M/N."
     )
-    return Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
+    return FieldSlip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
 
 
-def _side_by_side(case: Case) -> Iterator[Slip]:
+def _slip_side_by_side(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield strides of atoms that lie side by side, for a tile whose panels lie one after the other."""
     had, one = case.had, 8 * case.mode.width_bytes
     count, rest = divmod(had["sbo"], one)
-    apart = case.stored.number("inner_stride")
+    apart = case.stored.get_number("inner_stride")
     if case.mode.chunks == 1 or rest or not 2 <= count <= 16 or case.wanted["sbo"] != one or apart <= one:
         return
     way, lines = ("K", "rows") if case.seen.major == "K" else ("M/N", "values of K")
     says = (
         f"SBO {had['sbo']} is right for {count} atoms side by side along {way}. Here the panels of"
-        f" {case.mode.width_bytes} bytes lie one after the other, {bytes_text(apart)} apart, and the next 8 {lines}"
-        f" begin {bytes_text(one)} further: SBO must be {bytes_text(one)}"
+        f" {case.mode.width_bytes} bytes lie one after the other, {format_bytes(apart)} apart, and the next 8 {lines}"
+        f" begin {format_bytes(one)} further: SBO must be {format_bytes(one)}"
     )
-    yield Slip("atom_order", f"{says}.", {"sbo": had["sbo"]}, 1.3 if case.seen.bits > 8 else 1.6, taken=True)
+    yield FieldSlip("atom_order", f"{says}.", {"sbo": had["sbo"]}, 1.3 if case.seen.bits > 8 else 1.6, taken=True)
     if "lbo" in case.read:
-        yield Slip(
+        yield FieldSlip(
             "atom_order",
-            f"{says} and LBO {bytes_text(case.wanted['lbo'])}.",
+            f"{says} and LBO {format_bytes(case.wanted['lbo'])}.",
             {"sbo": had["sbo"], "lbo": one},
             1.2,
             taken=True,
         )
 
 
-def _core_matrices_in_the_other_order(case: Case) -> Iterator[Slip]:
+def _slip_core_order(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield strides of a dense tile of core matrices whose other dimension comes first; a canonical tile is a
-    `World`.
+    `AlternativeStorage`.
     """
     mn, k = case.stored.mn, case.stored.k
     if case.mode.chunks > 1 or case.stored.tile or mn is None or k is None:
@@ -220,14 +231,21 @@ def _core_matrices_in_the_other_order(case: Case) -> Iterator[Slip]:
     for (had, amounts), own in zip(orders.items(), reversed(orders), strict=True):
         wrong: dict[str, int] = {name: amounts[name] for name in read if amounts[name] != case.wanted[name]}
         if wrong and all(orders[own][name] == case.wanted[name] for name in read):
-            says = f"right for core matrices laid {had}; this tile lays them {own}. {_must(case, wrong)}"
-            yield Slip("atom_order", f"{sentence(named(wrong))} {'is' if len(wrong) == 1 else 'are'} {says}", wrong)
+            says = (
+                f"right for core matrices laid {had}; this tile lays them {own}."
+                f" {_describe_required_fields(case, wrong)}"
+            )
+            yield FieldSlip(
+                "atom_order",
+                f"{capitalize_sentence(list_field_names(wrong))} {'is' if len(wrong) == 1 else 'are'} {says}",
+                wrong,
+            )
 
 
-def _mode(case: Case) -> Iterator[Slip]:
+def _slip_mode(case: DiagnosisCase) -> Iterator[FieldSlip]:
     wanted = case.mode
     form = case.form
-    right, place = form.codes[wanted], form.place(form.coded)
+    right, place = form.codes[wanted], form.format_place(form.coded)
     for other, code in form.codes.items():
         if other is wanted:
             continue
@@ -237,7 +255,7 @@ def _mode(case: Case) -> Iterator[Slip]:
                 f"The field {place} holds {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers"
                 f" the modes {order}: {wanted.name} is {right}."
             )
-            yield Slip("tma_swizzle_enum", says, {"swizzle": code}, 0.9)
+            yield FieldSlip("tma_swizzle_enum", says, {"swizzle": code}, 0.9)
         else:
             says = (
                 f"The tile is stored with swizzle {wanted.name}; the descriptor says {other.name}. The field {place}"
@@ -246,13 +264,13 @@ def _mode(case: Case) -> Iterator[Slip]:
             if form is WGMMA and code << 62 == right << 61:
                 says += f" ({right} << 61 gives the same word: the mode starts at bit 62.)"
             elif not code and not case.computed:
-                low = form.field(form.coded).low
+                low = form.get_field(form.coded).low
                 lost = f"{right} << {low} of a 32-bit integer is 0, (uint64_t){right} << {low} is not."
                 says += f" Where they were set: {lost}"
-            yield Slip("swizzle_mode", says, {"swizzle": code}, 1.0)
+            yield FieldSlip("swizzle_mode", says, {"swizzle": code}, 1.0)
 
 
-def _base_offset(case: Case) -> Iterator[Slip]:
+def _slip_base_offset(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield wrong base offsets.
 
     The base offset says how many 128-byte rows past its boundary the swizzle pattern begins; 0 for data swizzled by
@@ -274,53 +292,54 @@ def _base_offset(case: Case) -> Iterator[Slip]:
             f"The data is swizzled from the tile's start, which lies {rows} of 128 bytes past a"
             f" {mode.pattern_bytes}-byte boundary. Base offset must be {wanted}, not 0."
         )
-        yield Slip("base_offset_missing", says, {name: 0}, 1.0)
+        yield FieldSlip("base_offset_missing", says, {name: 0}, 1.0)
     for value in sorted({at >> 4 >> 7 & 7 for at in (start, case.had["start_address"])}):
         if (value ^ wanted) & mask:
             says = (
                 f"Base offset {value} was taken from bits 7 to 9 of the encoded start. They are bits 7 to 9 of the byte"
                 f" address. {needed}"
             )
-            yield Slip("base_offset_from_shifted_start", says, {name: value}, 1.0)
+            yield FieldSlip("base_offset_from_shifted_start", says, {name: value}, 1.0)
     if had and (had ^ wanted) & mask:
-        first = case.start_at(case.mn, 0)
+        first = case.get_start(case.mn, 0)
         if first != start:
             says = (
                 f"Base offset {had} was used to step along K. A K step moves the start alone, from {first:#x} to"
                 f" {start:#x}; base offset stays {wanted}."
             )
-            yield Slip("base_offset_as_k_advance", says, {name: had, "start_address": first}, 0.8, taken=True)
+            yield FieldSlip("base_offset_as_k_advance", says, {name: had, "start_address": first}, 0.8, taken=True)
     for value in sorted({had, start >> 7 & 7}):
         if (value ^ wanted) & mask and value:
-            yield Slip("base_offset_wrong", f"Base offset is {value}. {needed}", {name: value}, 1.5)
+            yield FieldSlip("base_offset_wrong", f"Base offset is {value}. {needed}", {name: value}, 1.5)
 
 
-def _worlds(case: Case) -> Iterator[Slip]:
+def _slip_alternatives(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield amounts for another tile: with the other order of atoms, or as large as one instruction."""
-    for world in misread(case.stored, case.seen):
-        amounts = _amounts_of(case, world)
+    for world in list_misread_storages(case.stored, case.seen):
+        amounts = _get_differing_amounts(case, world)
         choices: list[tuple[str, ...]] = [tuple(amounts)] if amounts else []
         if world.code != "atom_order":
             choices += [(name,) for name in amounts if len(amounts) > 1]
         for names in choices:
             wrong = {name: amounts[name] for name in names}
             says = (
-                f"{sentence(named(wrong))} {'is' if len(wrong) == 1 else 'are'} right for {world.said}."
-                f" {_must(case, wrong)}"
+                f"{capitalize_sentence(list_field_names(wrong))} {'is' if len(wrong) == 1 else 'are'} right for"
+                f" {world.said}."
+                f" {_describe_required_fields(case, wrong)}"
             )
-            yield Slip(world.code, says, wrong, 1.0 if len(names) == len(amounts) else 1.2)
+            yield FieldSlip(world.code, says, wrong, 1.0 if len(names) == len(amounts) else 1.2)
 
 
-def _amounts_of(case: Case, world: World) -> dict[str, int]:
+def _get_differing_amounts(case: DiagnosisCase, world: AlternativeStorage) -> dict[str, int]:
     """Return the read amounts in which the right word of another storage differs from the right one."""
-    expected = expected_reads(world.stored, case.seen, case.mn, case.k)
-    words = repairs(expected, case.seen, case.right, case.stored.swizzle_by == "address")
+    expected = compute_expected_reads(world.stored, case.seen, case.mn, case.k)
+    words = find_repairs(expected, case.seen, case.right, case.stored.swizzle_by == "address")
     found = next((word for word in words if word.mode is case.mode), case.right)
     values = {START.name: found.start_address, LBO.name: found.lbo_bytes, SBO.name: found.sbo_bytes}
     return {name: value for name, value in values.items() if value != case.wanted[name]}
 
 
-def _elements(case: Case) -> Iterator[Slip]:
+def _slip_element_size(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield amounts for elements of another size: strides that scale with it, and the K step."""
     seen = case.seen
     name = "start_address"
@@ -329,20 +348,23 @@ def _elements(case: Case) -> Iterator[Slip]:
         if bits == seen.bits or seen.bits % 8:
             continue
         scaled = {n: case.wanted[n] * bits // seen.bits for n in ("lbo", "sbo") if n in case.read}
-        starts = {name: case.start_at(case.mn, 0) + case.k * size} if case.k else {}
-        of = f"for elements of {bytes_text(size)}; these have {bytes_of(1, seen)}"
-        for names in subsets((*scaled, *starts)):
+        starts = {name: case.get_start(case.mn, 0) + case.k * size} if case.k else {}
+        of = f"for elements of {format_bytes(size)}; these have {count_bytes(1, seen)}"
+        for names in list_subsets((*scaled, *starts)):
             wrong: dict[str, int] = {n: v for n, v in (scaled | starts).items() if n in names}
-            says = f"{sentence(named(wrong))} would be right {of}. {_must(case, wrong)}"
+            says = (
+                f"{capitalize_sentence(list_field_names(wrong))} would be right {of}."
+                f" {_describe_required_fields(case, wrong)}"
+            )
             if names == (name,):
-                says = may(case, starts[name]) or says
-            yield Slip(
+                says = describe_possible_steps(case, starts[name]) or says
+            yield FieldSlip(
                 "element_size", says, wrong, 1.3 if len(wrong) > 1 or name in wrong else 1.5 if "sbo" in wrong else 2.2
             )
-        yield from _resized_tile(case, bits, of)
+        yield from _slip_resized_tile(case, bits, of)
 
 
-def _resized_tile(case: Case, bits: int, of: str) -> Iterator[Slip]:
+def _slip_resized_tile(case: DiagnosisCase, bits: int, of: str) -> Iterator[FieldSlip]:
     """Yield the right word of a canonical tile with as many elements of another size."""
     tile = case.stored.tile
     if not tile:
@@ -355,14 +377,17 @@ def _resized_tile(case: Case, bits: int, of: str) -> Iterator[Slip]:
     values = {START.name: word.start_address, LBO.name: word.lbo_bytes, SBO.name: word.sbo_bytes}
     wrong = {n: v for n, v in values.items() if n in case.read and v != case.wanted[n]}
     if wrong:
-        says = f"{sentence(named(wrong))} would be right {of}. {_must(case, wrong)}"
-        yield Slip("element_size", says, wrong, 1.3)
+        says = (
+            f"{capitalize_sentence(list_field_names(wrong))} would be right {of}."
+            f" {_describe_required_fields(case, wrong)}"
+        )
+        yield FieldSlip("element_size", says, wrong, 1.3)
 
 
-def _must(case: Case, wrong: Amounts) -> str:
+def _describe_required_fields(case: DiagnosisCase, wrong: Amounts) -> str:
     parts = [
-        f"the start {case.wanted[n]:#x}" if n == "start_address" else f"{NAMES[n]} {bytes_text(case.wanted[n])}"
+        f"the start {case.wanted[n]:#x}" if n == "start_address" else f"{NAMES[n]} {format_bytes(case.wanted[n])}"
         for n in NAMES
         if n in wrong
     ]
-    return f"Here {listed(parts)} {'is' if len(parts) == 1 else 'are'} right."
+    return f"Here {join_words(parts)} {'is' if len(parts) == 1 else 'are'} right."

@@ -8,8 +8,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from lanescope.descriptor.case import NAMES, WORD, Amounts, Case, bytes_of, named, pack, sentence, subsets
-from lanescope.descriptor.format import Format
+from lanescope.descriptor.case import (
+    NAMES,
+    WORD,
+    Amounts,
+    DiagnosisCase,
+    capitalize_sentence,
+    count_bytes,
+    list_field_names,
+    list_subsets,
+    pack_word,
+)
+from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import LBO, SBO, START, VERSION_BIT, WGMMA
 
 LOW = (1 << 32) - 1
@@ -18,7 +28,7 @@ NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has l
 
 
 @dataclass(frozen=True, slots=True)
-class Packing:
+class PackingMistake:
     """A word that packs right amounts wrongly.
 
     says: the message, or a function that makes it: hundreds of words are tried, few are reported. free: bits that prove
@@ -38,34 +48,34 @@ class Packing:
         return self.says if isinstance(self.says, str) else self.says()
 
 
-def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
+def list_packings(case: DiagnosisCase, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[PackingMistake]:
     """Yield every known way to pack these amounts into a wrong word.
 
     also: fields that prove something though nothing reads them. The message of an amount that is itself another
     mistake's never says that the word needs it.
     """
     form = case.form
-    word = pack(values, form)
-    coded, code = form.field(form.coded), values[form.coded]
-    name = form.mode(code).name
-    yield from _shifts(case, values, case.read | also)
-    yield from high_word_missing(word)
+    word = pack_word(values, form)
+    coded, code = form.get_field(form.coded), values[form.coded]
+    name = form.get_mode(code).name
+    yield from _pack_wrong_shifts(case, values, case.read | also)
+    yield from drop_high_word(word)
     if word >> 32:
-        yield exchanged(case, word)
+        yield exchange_halves(case, word)
     bare = word & ~(coded.most << coded.low)
     right = code == case.wanted[form.coded]
     if form is WGMMA:
-        yield from _as_tcgen05(bare, code, name, right)
+        yield from _pack_as_tcgen05(bare, code, name, right)
     else:
-        yield from _as_wgmma(case, bare, code, right)
+        yield from _pack_as_wgmma(case, bare, code, right)
     if case.computed:
         return
-    strides = [values["sbo"], *([] if "sbo" in case.read | also else [form.mode(code).pattern_bytes])]
+    strides = [values["sbo"], *([] if "sbo" in case.read | also else [form.get_mode(code).pattern_bytes])]
     for sbo in strides:
-        yield from _narrow_shifts({**values, "sbo": sbo}, word, form)
+        yield from _pack_narrow_shifts({**values, "sbo": sbo}, word, form)
 
 
-def _as_tcgen05(bare: int, code: int, name: str, right: bool) -> Iterator[Packing]:
+def _pack_as_tcgen05(bare: int, code: int, name: str, right: bool) -> Iterator[PackingMistake]:
     """Yield tcgen05's field, or its whole format, under a wgmma.
 
     bare: the word without its swizzle; right: whether the code is the data's.
@@ -76,24 +86,24 @@ def _as_tcgen05(bare: int, code: int, name: str, right: bool) -> Iterator[Packin
             f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in the field [63:62]{own}; bit 61"
             " belongs to tcgen05's three-bit field."
         )
-        yield Packing("mode_at_bit_61", says, bare | code << 61, 0.9, fields=frozenset(("swizzle",)))
+        yield PackingMistake("mode_at_bit_61", says, bare | code << 61, 0.9, fields=frozenset(("swizzle",)))
     if name == "128B":
         says = (
             "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put"
             f" {'1' if right else 'the code of the mode'} into the field [63:62]."
         )
-        yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
+        yield PackingMistake("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
 
 
-def _as_wgmma(case: Case, bare: int, code: int, right: bool) -> Iterator[Packing]:
+def _pack_as_wgmma(case: DiagnosisCase, bare: int, code: int, right: bool) -> Iterator[PackingMistake]:
     """Yield wgmma's format, codes or places under a tcgen05.mma.
 
     The version left out, its two-bit code in the field of three bits, this field's code at wgmma's bit 62. bare: the
     word without its swizzle.
     """
     form = case.form
-    mode, low = form.mode(code), form.field(form.coded).low
-    versions = sum(form.field(name).most << form.field(name).low for name in form.constants)
+    mode, low = form.get_mode(code), form.get_field(form.coded).low
+    versions = sum(form.get_field(name).most << form.get_field(name).low for name in form.constants)
     old = {known.name: number for known, number in WGMMA.codes.items()}
     for constant in dict.fromkeys((bare & versions, 0)):
         rest = bare & ~versions | constant
@@ -101,49 +111,50 @@ def _as_wgmma(case: Case, bare: int, code: int, right: bool) -> Iterator[Packing
         if number and number != code:
             own = "'s is" + f" {code}: its" if right else "'s"
             more = (
-                f"The field {form.place(form.coded)} holds {number}, which is wgmma's code of {mode.name}. tcgen05{own}"
+                f"The field {form.format_place(form.coded)} holds {number}, which is wgmma's code of"
+                f" {mode.name}. tcgen05{own}"
                 f" field has three bits, from bit {low} on."
             )
-            yield Packing("wgmma_swizzle_code", _also(more, constant), rest | number << low, 0.9)
+            yield PackingMistake("wgmma_swizzle_code", _add_missing_version(more, constant), rest | number << low, 0.9)
         moved = code << 62 & WORD
         if code and moved != code << low:
             more = (
                 f"The swizzle code {code} was put at bit 62, where wgmma has its field. tcgen05's field begins at bit"
                 f" {low}{f': {code} << {low}' if right else ''}."
             )
-            yield Packing("mode_at_bit_62", _also(more, constant), rest | moved, 0.95)
+            yield PackingMistake("mode_at_bit_62", _add_missing_version(more, constant), rest | moved, 0.95)
 
 
-def _also(says: str, version: int) -> str:
+def _add_missing_version(says: str, version: int) -> str:
     return says if version else f"{says} The version, 1 << 46, is missing, too."
 
 
-def high_word_missing(word: int) -> Iterator[Packing]:
+def drop_high_word(word: int) -> Iterator[PackingMistake]:
     """Yield the low half of a word alone."""
     if word >> 32:
         says = (
             "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle"
             " mode are there; use uint64_t throughout."
         )
-        yield Packing("high_word_missing", says, word & LOW, 0.9)
+        yield PackingMistake("high_word_missing", says, word & LOW, 0.9)
 
 
-def exchanged(case: Case, word: int) -> Packing:
+def exchange_halves(case: DiagnosisCase, word: int) -> PackingMistake:
     """Return a word with its two halves exchanged."""
     says = (
         "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high"
         " one."
     )
     free = (case.free >> 32 | case.free << 32) & WORD
-    return Packing("words_exchanged", says, word >> 32 | (word & LOW) << 32, 0.9, free)
+    return PackingMistake("words_exchanged", says, word >> 32 | (word & LOW) << 32, 0.9, free)
 
 
-def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Packing]:
+def _pack_wrong_shifts(case: DiagnosisCase, values: Amounts, proving: frozenset[str]) -> Iterator[PackingMistake]:
     """Yield bytes packed without a shift, masked or spilling over, and amounts shifted right twice."""
     active = tuple(f.name for f in _PLACES if f.name in proving and values[f.name])
     beside = 0 if "lbo" in proving else 0b11 << 30  # where LBO is not read, bits 30 and 31 may be its own
-    for names in subsets(active):
-        rest = pack({name: 0 if name in names else value for name, value in values.items()}, case.form)
+    for names in list_subsets(active):
+        rest = pack_word({name: 0 if name in names else value for name, value in values.items()}, case.form)
         cut, spilled, added, twice = 0, rest, rest, 0
         for f in _PLACES:
             if f.name in names:
@@ -154,38 +165,42 @@ def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Pa
                 twice |= (value >> 8 & f.most) << f.low
         cost = 1.0 if len(names) == len(active) else 1.05
         fields = frozenset(names)
-        says = partial(_in_bytes, names, case.wanted, values)
+        says = partial(_describe_byte_amounts, names, case.wanted, values)
         for word in {rest | cut, spilled & WORD, added & WORD}:
-            yield Packing("bytes_not_shifted", says, word, cost if cut else NOTHING_LEFT, beside, fields)
-        says = partial(_twice, names, case.wanted, values)
-        yield Packing("shifted_twice", says, rest | twice, cost if twice else NOTHING_LEFT, 0, fields)
+            yield PackingMistake("bytes_not_shifted", says, word, cost if cut else NOTHING_LEFT, beside, fields)
+        says = partial(_describe_double_shift, names, case.wanted, values)
+        yield PackingMistake("shifted_twice", says, rest | twice, cost if twice else NOTHING_LEFT, 0, fields)
 
 
-def _in_bytes(names: tuple[str, ...], wanted: Amounts, values: Amounts) -> str:
+def _describe_byte_amounts(names: tuple[str, ...], wanted: Amounts, values: Amounts) -> str:
     are = "is" if len(names) == 1 else "are"
     sure = [n for n in names if values[n] == wanted[n]]
     shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in sure)
     return (
-        f"{sentence(named(names))} {are} in bytes. The field is in units of 16 bytes: shift right by 4"
+        f"{capitalize_sentence(list_field_names(names))} {are} in bytes. The field is in units of 16 bytes:"
+        f" shift right by 4"
         f"{f', so that {shifted}' if sure else ''}."
     )
 
 
-def _twice(names: tuple[str, ...], wanted: Amounts, values: Amounts) -> str:
+def _describe_double_shift(names: tuple[str, ...], wanted: Amounts, values: Amounts) -> str:
     right = ", and ".join(
         f"{NAMES[f.name]} {(value := values[f.name]):#x} is {value >> 4:#x} in the field, not {value >> 8 & f.most:#x}"
         for f in _PLACES
         if f.name in names and values[f.name] == wanted[f.name]
     )
     were = "was" if len(names) == 1 else "were"
-    return f"{sentence(named(names))} {were} shifted right by 4 twice{f': {right}' if right else ''}."
+    return (
+        f"{capitalize_sentence(list_field_names(names))} {were} shifted right by 4"
+        f" twice{f': {right}' if right else ''}."
+    )
 
 
-def _narrow_shifts(values: Amounts, word: int, form: Format) -> Iterator[Packing]:
+def _pack_narrow_shifts(values: Amounts, word: int, form: DescriptorFormat) -> Iterator[PackingMistake]:
     """Yield shifts by 32 and more of 32-bit integers, which machines take modulo 32 or turn into 0."""
     wide = {f.name: f for f in form.fields if f.low >= 32}
-    terms = {name: f.cut(values[name]) for name, f in wide.items()}
-    for names in subsets(tuple(name for name, value in terms.items() if value)):
+    terms = {name: f.truncate(values[name]) for name, f in wide.items()}
+    for names in list_subsets(tuple(name for name, value in terms.items() if value)):
         kept, low, wrapped = word, 0, 0
         for n in names:
             f = wide[n]
@@ -195,39 +210,39 @@ def _narrow_shifts(values: Amounts, word: int, form: Format) -> Iterator[Packing
             wrapped += term
         if not low & ~kept:  # nothing of them is left to see
             continue
-        says = partial(_narrow, names, wide[names[0]].low)
-        yield Packing("shifts_of_32_bits", says, kept | low, 0.8)
-        yield Packing("shifts_of_32_bits", says, (kept + wrapped) & WORD, 0.8)
+        says = partial(_describe_narrow_shift, names, wide[names[0]].low)
+        yield PackingMistake("shifts_of_32_bits", says, kept | low, 0.8)
+        yield PackingMistake("shifts_of_32_bits", says, (kept + wrapped) & WORD, 0.8)
         if low >> 31:
-            yield Packing("shifts_of_32_bits", says, kept | low | WORD ^ LOW, 0.8)
+            yield PackingMistake("shifts_of_32_bits", says, kept | low | WORD ^ LOW, 0.8)
 
 
-def _narrow(names: tuple[str, ...], low: int) -> str:
+def _describe_narrow_shift(names: tuple[str, ...], low: int) -> str:
     as_int = (
         "was shifted by 32 or more as a 32-bit integer"
         if len(names) == 1
         else "were shifted by 32 or more as 32-bit integers"
     )
-    return f"{sentence(named(names))} {as_int}. Convert to 64 bits first: (uint64_t)x << {low}."
+    return f"{capitalize_sentence(list_field_names(names))} {as_int}. Convert to 64 bits first: (uint64_t)x << {low}."
 
 
-def additions(case: Case) -> Iterator[Packing]:
+def pack_unshifted_additions(case: DiagnosisCase) -> Iterator[PackingMistake]:
     """Yield a K step added to the whole word without the shift, with a carry out of the start's field."""
     if not case.k:
         return
-    first = case.start_at(case.mn, 0)
+    first = case.get_start(case.mn, 0)
     step = case.wanted["start_address"] - first
-    before = pack({**case.wanted, "start_address": first}, case.form)
+    before = pack_word({**case.wanted, "start_address": first}, case.form)
     for amount, code in (
         (step, "k_step_not_shifted"),
-        (bytes_of(case.k, case.seen), "k_step_not_shifted"),
+        (count_bytes(case.k, case.seen), "k_step_not_shifted"),
         (case.k, "k_step_in_elements"),
     ):
         says = f"The K step was added to the word as {amount}. The start is in units of 16 bytes: add {step >> 4:#x}."
-        yield Packing(code, says, (before + amount) & WORD, 1.2, case.free)
+        yield PackingMistake(code, says, (before + amount) & WORD, 1.2, case.free)
 
 
-def sign_extension(word: int) -> int | None:
+def find_sign_extension(word: int) -> int | None:
     """Return the bit from which all higher bits are 1, where that reaches down into the fields; no descriptor looks
     like that.
     """
@@ -236,7 +251,7 @@ def sign_extension(word: int) -> int | None:
     return lowest if lowest <= 46 else None
 
 
-def pointer(case: Case, right: int) -> bool:
+def has_pointer_bits(case: DiagnosisCase, right: int) -> bool:
     """Return whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above
     the 14 bits of the start.
 

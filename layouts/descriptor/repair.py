@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanescope.descriptor.matrix import LBO, SBO, START, Addresses, Descriptor, View, encode, reads
+from lanescope.descriptor.matrix import LBO, SBO, START, Addresses, Descriptor, View, encode_wgmma, reads
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode
 
 
-def expected_reads(stored: Storage, seen: View, mn: int, k: int) -> Addresses:
+def compute_expected_reads(stored: Storage, seen: View, mn: int, k: int) -> Addresses:
     """Return the byte address of every element of the slice that begins at (mn, k): int64 [rows, k]."""
     rows = mn + np.arange(seen.rows, dtype=np.int64)[:, None]
     cols = k + np.arange(seen.k, dtype=np.int64)[None, :]
     return np.broadcast_to(np.asarray(stored.address(rows, cols), dtype=np.int64), (seen.rows, seen.k))
 
 
-def repairs(expected: Addresses, seen: View, given: Descriptor, by_address: bool = False) -> list[Descriptor]:
+def find_repairs(expected: Addresses, seen: View, given: Descriptor, by_address: bool = False) -> list[Descriptor]:
     """Return every descriptor (up to fields nothing reads) that makes the hardware read `expected`, smallest change
     first.
 
@@ -31,31 +31,33 @@ def repairs(expected: Addresses, seen: View, given: Descriptor, by_address: bool
     """
     found = []
     for mode_ in given.format.codes:
-        if not given.format.allows(seen.bits, seen.major, mode_):
+        if not given.format.allows_elements(seen.bits, seen.major, mode_):
             continue
         mask = mode_.chunks - 1
         for base_offset in range(8 if mask else 1):
             if by_address and base_offset & mask:
                 continue
-            candidate = _walk(expected, seen, given, mode_, base_offset)
+            candidate = _fit_strides(expected, seen, given, mode_, base_offset)
             if candidate and np.array_equal(reads(candidate, seen), expected):
                 found.append(candidate)
-    return sorted(found, key=lambda d: _size(changes(given, d), d))
+    return sorted(found, key=lambda d: _rank_change(list_changes(given, d), d))
 
 
-def plainest(stored: Storage, seen: View, mn: int, k: int) -> Descriptor | None:
+def find_plainest_descriptor(stored: Storage, seen: View, mn: int, k: int) -> Descriptor | None:
     """Return the plainest descriptor that reads the slice at (mn, k) exactly; None where none does."""
-    expected = expected_reads(stored, seen, mn, k)
-    near = encode(START.cut(int(expected[0, 0])) * START.unit, 16, 16, 0, stored.mode.name)
-    found = repairs(expected, seen, near, stored.swizzle_by == "address")
+    expected = compute_expected_reads(stored, seen, mn, k)
+    near = encode_wgmma(START.truncate(int(expected[0, 0])) * START.unit, 16, 16, 0, stored.mode.name)
+    found = find_repairs(expected, seen, near, stored.swizzle_by == "address")
     return found[0] if found else None
 
 
-def _size(changed: dict[str, tuple[int, int]], made: Descriptor) -> tuple[int, bool, bool, bool, int]:
+def _rank_change(changed: dict[str, tuple[int, int]], made: Descriptor) -> tuple[int, bool, bool, bool, int]:
     return len(changed), "base_offset" in changed, "swizzle" in changed, "start_address" in changed, made.base_offset
 
 
-def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_offset: int) -> Descriptor | None:
+def _fit_strides(
+    expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_offset: int
+) -> Descriptor | None:
     """Return the descriptor whose strides are those of the wanted addresses without the XOR; None where there is
     none.
     """
@@ -82,11 +84,11 @@ def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_
     except LayoutError:
         return None
     encoded["base_offset"] = base_offset if w > 1 else given.base_offset
-    constants = {given.format.field(name).encoded_name: value for name, value in given.format.constants.items()}
+    constants = {given.format.get_field(name).encoded_name: value for name, value in given.format.constants.items()}
     return given.replace(**encoded, **constants, swizzle=given.format.codes[mode_])
 
 
-def changes(given: Descriptor, fixed: Descriptor) -> dict[str, tuple[int, int]]:
+def list_changes(given: Descriptor, fixed: Descriptor) -> dict[str, tuple[int, int]]:
     """Return field → (encoded value given, value needed) of the fields that differ."""
     pairs = {f.name: (f.get(given.word), f.get(fixed.word)) for f in given.format.fields}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

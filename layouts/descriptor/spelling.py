@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 
-from lanescope.cxx.expression import LONGEST, Value, evaluate
+from lanescope.cxx.expression import LONGEST, ConstantValue, evaluate_constant
 from lanescope.errors import LayoutError
-from lanescope.reading import LONGEST_NUMBER, SUFFIX, digits, quoted, shown
+from lanescope.inputs import LONGEST_NUMBER, SUFFIX, parse_digits, quote_value, shorten_value
 
 _BETWEEN = r"(?:[_'`]|\s+)?"
 _HEX = re.compile(rf"(0[xX])?([0-9a-fA-F](?:{_BETWEEN}[0-9a-fA-F])*)({SUFFIX})")
@@ -36,68 +36,70 @@ _OPERATORS = re.compile(r"[<>|&^~!?+*/%={}();]|(?<=\S)\s*-")
 HINT = "Write up to 16 hex digits (0x…), 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression."
 
 
-def read_word(given: object, field: str = "descriptor") -> Value:
+def parse_word(given: object, field: str = "descriptor") -> ConstantValue:
     """Parse a 64-bit word; LayoutError says what is wrong with it, or between which numbers the text leaves a choice.
 
     `warnings` of the answer are those of an expression. A JSON integer is itself.
 
-    >>> hex(read_word("{0x00010100, 0x40000040}").word), hex(read_word("40000040:00010100").word)
+    >>> hex(parse_word("{0x00010100, 0x40000040}").word), hex(parse_word("40000040:00010100").word)
     ('0x4000004000010100', '0x4000004000010100')
     """
     if isinstance(given, int) and not isinstance(given, bool):
-        return Value(_fits(given, shown(given), field), "unsigned long")
+        return ConstantValue(_require_64_bits(given, shorten_value(given), field), "unsigned long")
     if not isinstance(given, str):
-        raise LayoutError("bad_word", f"{field} is {quoted(given)}.", HINT, field)
+        raise LayoutError("bad_word", f"{field} is {quote_value(given)}.", HINT, field)
     if len(given) > LONGEST:
         raise LayoutError("bad_word", f"{field} has {len(given)} characters.", f"At most {LONGEST}.", field)
     text = given.strip()
-    pair = _pair(text, field)
+    pair = _parse_pair(text, field)
     if pair is not None:
-        return Value(pair, "unsigned long")
+        return ConstantValue(pair, "unsigned long")
     if _OPERATORS.search(text.removesuffix(";")):
-        return evaluate(text, field)
-    return Value(_digits(text.removesuffix(";").rstrip(), field, text.endswith(";")), "unsigned long")
+        return evaluate_constant(text, field)
+    return ConstantValue(_parse_digits(text.removesuffix(";").rstrip(), field, text.endswith(";")), "unsigned long")
 
 
-def _digits(text: str, field: str, statement: bool) -> int:
+def _parse_digits(text: str, field: str, statement: bool) -> int:
     """Return the value of digits with separators. statement: a semicolon followed, as in C++."""
     if text.startswith("-"):
-        raise LayoutError("bad_word", f"'{shown(text, 80)}' is negative.", HINT, field)
+        raise LayoutError("bad_word", f"'{shorten_value(text, 80)}' is negative.", HINT, field)
     if len(text) > 2 * LONGEST_NUMBER:
         raise LayoutError("bad_word", f"{field} has {len(text)} characters.", HINT, field)
     for spelling, base in ((_BINARY, 2), (_DECIMAL, 10)):
         match = spelling.fullmatch(text)
         if match:
-            return _fits(int(_clean(match[1]), base), text, field)
+            return _require_64_bits(int(_strip_separators(match[1]), base), text, field)
     match = _HEX.fullmatch(text)
     if not match or (not match[1] and text[:2].lower() == "0d"):
-        raise LayoutError("bad_word", f"'{shown(text, 80)}' is not a number.", HINT, field)
-    clean, only_decimal = _clean(match[2]), not match[1] and _clean(match[2]).isdecimal()
+        raise LayoutError("bad_word", f"'{shorten_value(text, 80)}' is not a number.", HINT, field)
+    clean, only_decimal = _strip_separators(match[2]), not match[1] and _strip_separators(match[2]).isdecimal()
     if only_decimal and len(clean) > 16 and clean[0] != "0":
-        return _fits(int(clean), text, field)
+        return _require_64_bits(int(clean), text, field)
     if only_decimal and (match[3] or statement):
         raise LayoutError(
             "bad_word",
-            f"'{shown(text, 80)}' is decimal to a C++ compiler, but digits without 0x are hexadecimal here.",
+            f"'{shorten_value(text, 80)}' is decimal to a C++ compiler, but digits without 0x are hexadecimal here.",
             f"Write 0x{clean} or 0d{clean}.",
             field,
         )
-    return _fits(int(clean, 16), text, field)
+    return _require_64_bits(int(clean, 16), text, field)
 
 
-def _clean(text: str) -> str:
+def _strip_separators(text: str) -> str:
     return re.sub(r"[\s_'`]", "", text)
 
 
-def _fits(value: int, text: str, field: str) -> int:
+def _require_64_bits(value: int, text: str, field: str) -> int:
     if value < 0:
-        raise LayoutError("bad_word", f"'{shown(text, 80)}' is negative.", HINT, field)
+        raise LayoutError("bad_word", f"'{shorten_value(text, 80)}' is negative.", HINT, field)
     if value >> 64:
-        raise LayoutError("bad_word", f"'{shown(text, 80)}' has {value.bit_length()} bits, more than 64.", HINT, field)
+        raise LayoutError(
+            "bad_word", f"'{shorten_value(text, 80)}' has {value.bit_length()} bits, more than 64.", HINT, field
+        )
     return value
 
 
-def _pair(text: str, field: str) -> int | None:
+def _parse_pair(text: str, field: str) -> int | None:
     """Return the value of two 32-bit halves; None where the text is not a pair of numbers."""
     match = _COLON.fullmatch(text)
     if match:
@@ -107,7 +109,7 @@ def _pair(text: str, field: str) -> int | None:
         if _TWO.fullmatch(text):
             raise LayoutError(
                 "bad_word",
-                f"'{shown(text, 80)}' does not say which word is the high one.",
+                f"'{shorten_value(text, 80)}' does not say which word is the high one.",
                 "Write hi:lo, or {lo, hi} as PTX does.",
                 field,
             )
@@ -116,26 +118,28 @@ def _pair(text: str, field: str) -> int | None:
     if names not in _HALVES:
         raise LayoutError(
             "bad_word",
-            f"'{shown(text, 80)}' does not name a low and a high word.",
+            f"'{shorten_value(text, 80)}' does not name a low and a high word.",
             "Write {lo, hi}, {x = lo, y = hi} or hi:lo.",
             field,
         )
-    halves = [_half(match[2], text, field), _half(match[4], text, field)]
+    halves = [_parse_half(match[2], text, field), _parse_half(match[4], text, field)]
     low = _HALVES[names]
     return halves[1 - low] << 32 | halves[low]
 
 
-def _half(token: str, text: str, field: str) -> int:
-    read = digits(token)
+def _parse_half(token: str, text: str, field: str) -> int:
+    read = parse_digits(token)
     if read is None and re.fullmatch(r"[0-9a-fA-F]{1,8}", token):
         read = int(token, 16), 16
     elif read and read[1] == 10 and read[0] > 9:
         raise LayoutError(
             "bad_word",
-            f"'{token}' in '{shown(text, 80)}' could be decimal or hexadecimal.",
+            f"'{token}' in '{shorten_value(text, 80)}' could be decimal or hexadecimal.",
             f"Write 0x{token} or {read[0]:#x}.",
             field,
         )
     if read is None or read[0] >> 32:
-        raise LayoutError("bad_word", f"'{shown(token)}' in '{shown(text, 80)}' is not a 32-bit word.", HINT, field)
+        raise LayoutError(
+            "bad_word", f"'{shorten_value(token)}' in '{shorten_value(text, 80)}' is not a 32-bit word.", HINT, field
+        )
     return read[0]

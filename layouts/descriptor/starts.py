@@ -6,25 +6,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lanescope.descriptor.case import Case, Slip, bytes_of, bytes_text
+from lanescope.descriptor.case import DiagnosisCase, FieldSlip, count_bytes, format_bytes
 from lanescope.descriptor.matrix import START
-from lanescope.reading import listed
+from lanescope.inputs import join_words
 
 NAME = "start_address"
 K_OF_TYPES = (8, 16, 32)  # what one dense wgmma takes of K: tf32, 16-bit, 8-bit
 
 
-def starts(case: Case) -> Iterator[Slip]:
+def list_start_slips(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield every known wrong start of this slice; the likelier of two equal ones first."""
     if case.k:
-        yield from _k_step(case)
+        yield from _slip_k_step(case)
     if case.mn:
-        yield from _mn_step(case)
-    yield from _address(case)
-    yield from _other_slice(case)
+        yield from _slip_mn_step(case)
+    yield from _slip_address(case)
+    yield from _slip_other_slice(case)
 
 
-def _address(case: Case) -> Iterator[Slip]:
+def _slip_address(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield mistakes of the address, independent of the slice."""
     start = case.wanted[NAME]
     if case.stored.base:
@@ -32,32 +32,32 @@ def _address(case: Case) -> Iterator[Slip]:
             f"The start is counted from the tile. Add the tile's address, {case.stored.base:#x}: the start is"
             f" {start:#x}."
         )
-        yield Slip("start_wrong", says, {NAME: start - case.stored.base}, 1.5)
+        yield FieldSlip("start_wrong", says, {NAME: start - case.stored.base}, 1.5)
     cut = start & START.most
     says = (
         f"The start is {cut:#x}, which is {start:#x} cut to 14 bits before the shift. Mask with 0x{START.mask:X}, then"
         " shift right by 4."
     )
-    yield Slip("start_wrong", says, {NAME: cut}, 1.5)
+    yield FieldSlip("start_wrong", says, {NAME: cut}, 1.5)
     first = int(case.expected[0, 0])
     says = (
         f"The start is where the first element lies after the XOR, {first:#x}. The hardware applies the XOR itself:"
         f" give the address before it, {start:#x}."
     )
-    yield Slip("start_wrong", says, {NAME: first}, 1.35)
+    yield FieldSlip("start_wrong", says, {NAME: first}, 1.35)
 
 
-def _k_step(case: Case) -> Iterator[Slip]:
+def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
     start, seen, k = case.wanted[NAME], case.seen, case.k
-    first = case.start_at(case.mn, 0)
-    step, along = start - first, bytes_of(k, seen)
-    right = f"The slice at k = {k} begins {bytes_text(step)} after the one at k = 0, at {start:#x}."
+    first = case.get_start(case.mn, 0)
+    step, along = start - first, count_bytes(k, seen)
+    right = f"The slice at k = {k} begins {format_bytes(step)} after the one at k = 0, at {start:#x}."
     missing = f"The start does not move with K: it is that of k = 0. {right} Add {step >> 4:#x} to the low word."
-    yield Slip("k_step_missing", missing, {NAME: first}, 0.9)
+    yield FieldSlip("k_step_missing", missing, {NAME: first}, 0.9)
     units = f"was added to the encoded start, which is in units of 16 bytes. {right} Add {step >> 4:#x}."
 
-    def slip(code: str, says: str, start: int, cost: float) -> Slip:
-        return Slip(code, may(case, start) or says, {NAME: start}, cost)
+    def slip(code: str, says: str, start: int, cost: float) -> FieldSlip:
+        return FieldSlip(code, describe_possible_steps(case, start) or says, {NAME: start}, cost)
 
     for amount, cost in ((step, 1.1), (along, 1.1 if seen.major == "K" else 1.5)):
         yield slip("k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", first + 16 * amount, cost)
@@ -66,7 +66,7 @@ def _k_step(case: Case) -> Iterator[Slip]:
         yield slip("k_step_in_elements", says, first + k, 1.0)
         yield slip("k_step_in_elements", f"The K step in elements, {k}, {units}", first + 16 * k, 1.0)
     if along != step:
-        moves = f"The start moves {bytes_text(along)} for the step along K"
+        moves = f"The start moves {format_bytes(along)} for the step along K"
         edge = case.edge
         if seen.major == "MN":
             says = f"{moves}, as in a K-major tile. Here M/N is contiguous, and that is a step along M/N. {right}"
@@ -75,30 +75,31 @@ def _k_step(case: Case) -> Iterator[Slip]:
             says = f"{moves}, past the edge of {'an' if what.startswith('atom') else 'a'} {what} bytes. {right}"
         else:
             says = f"{moves}, past the edge of a core matrix, 16 bytes along K. {right}"
-        yield Slip("k_advance_past_atom", says, {NAME: first + along}, 1.0)
-    yield from _k_of_another_type(case, first, right)
-    yield from _panels(case, first, right)
+        yield FieldSlip("k_advance_past_atom", says, {NAME: first + along}, 1.0)
+    yield from _slip_other_k(case, first, right)
+    yield from _slip_panels(case, first, right)
 
 
-def _k_of_another_type(case: Case, first: int, right: str) -> Iterator[Slip]:
+def _slip_other_k(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldSlip]:
     """Yield the step of an instruction with another K."""
     for other in K_OF_TYPES:
-        moved = bytes_of(case.k // case.seen.k * other, case.seen)
+        moved = count_bytes(case.k // case.seen.k * other, case.seen)
         if other == case.seen.k or case.k % case.seen.k or moved % 16 or first + moved == case.wanted[NAME]:
             continue
         says = (
-            f"The K step is {other} elements ({bytes_text(bytes_of(other, case.seen))}) an instruction, as for another"
-            f" type; this one takes {case.seen.k} ({bytes_text(bytes_of(case.seen.k, case.seen))}). {right}"
+            f"The K step is {other} elements ({format_bytes(count_bytes(other, case.seen))}) an instruction, as"
+            f" for another"
+            f" type; this one takes {case.seen.k} ({format_bytes(count_bytes(case.seen.k, case.seen))}). {right}"
         )
-        says = may(case, first + moved) or says
-        yield Slip("element_size", says, {NAME: first + moved}, 2.1 if case.whole_slice(first + moved) else 1.2)
+        says = describe_possible_steps(case, first + moved) or says
+        yield FieldSlip("element_size", says, {NAME: first + moved}, 2.1 if case.is_whole_slice(first + moved) else 1.2)
 
 
-def may(case: Case, start: int) -> str:
+def describe_possible_steps(case: DiagnosisCase, start: int) -> str:
     """List all ways in which a program may have come to a wrong step along K where there are several; "" otherwise."""
     seen, k = case.seen, case.k
-    first = case.start_at(case.mn, 0)
-    step, along = case.wanted[NAME] - first, bytes_of(k, seen)
+    first = case.get_start(case.mn, 0)
+    step, along = case.wanted[NAME] - first, count_bytes(k, seen)
     ways: dict[str, int] = {}
     if along != k:
         ways[f"a count of elements ({k}) in place of bytes"] = k
@@ -112,33 +113,34 @@ def may(case: Case, start: int) -> str:
             ways[f"that of elements of {bits // 8} byte{'s' if bits > 8 else ''}"] = k * bits // 8
     for other in K_OF_TYPES:
         if other != seen.k and not k % seen.k:
-            amount = bytes_of(k // seen.k * other, seen)
+            amount = count_bytes(k // seen.k * other, seen)
             ways[f"that of an instruction that takes {other} of K"] = amount
     found = [way for way, moved in ways.items() if first + moved == start]
     if len(found) < 2:
         return ""
     return (
-        f"The start moves {bytes_text(start - first)} for the step along K. The step may be {listed(found, 'or')}. The"
-        f" slice at k = {k} begins {bytes_text(step)} after the one at k = 0, at {case.wanted[NAME]:#x}."
+        f"The start moves {format_bytes(start - first)} for the step along K. The step may be"
+        f" {join_words(found, 'or')}. The"
+        f" slice at k = {k} begins {format_bytes(step)} after the one at k = 0, at {case.wanted[NAME]:#x}."
     )
 
 
-def _panels(case: Case, first: int, right: str) -> Iterator[Slip]:
+def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldSlip]:
     """Yield starts that step by another panel than the tile's, for a slice in a later panel of atoms along K."""
     seen, wide = case.seen, case.atom[1]
     count, inside = divmod(case.k, wide)
     if not count:
         return
-    inner = case.start_at(case.mn, inside) - first
+    inner = case.get_start(case.mn, inside) - first
     panel = (case.wanted[NAME] - first - inner) // count
     lines = case.atom[0] if seen.major == "K" else 8
     instruction = -(-seen.rows // lines) * lines * case.mode.width_bytes if seen.major == "K" else 0
     if instruction and instruction != panel:
         says = (
-            f"The start steps over panels of {seen.rows} rows ({bytes_text(instruction)}), which is what the"
-            f" instruction reads. The tile's panels along K are {bytes_text(panel)} apart. {right}"
+            f"The start steps over panels of {seen.rows} rows ({format_bytes(instruction)}), which is what the"
+            f" instruction reads. The tile's panels along K are {format_bytes(panel)} apart. {right}"
         )
-        yield Slip("panel_stride_from_instruction", says, {NAME: first + count * instruction + inner}, 1.0)
+        yield FieldSlip("panel_stride_from_instruction", says, {NAME: first + count * instruction + inner}, 1.0)
     moved = case.had[NAME] - first - inner
     if (
         moved > 0
@@ -147,53 +149,53 @@ def _panels(case: Case, first: int, right: str) -> Iterator[Slip]:
         and moved // count != panel
     ):
         says = (
-            f"The start steps over panels of {bytes_text(moved // count)}. The tile's panels along K are"
-            f" {bytes_text(panel)} apart. {right}"
+            f"The start steps over panels of {format_bytes(moved // count)}. The tile's panels along K are"
+            f" {format_bytes(panel)} apart. {right}"
         )
         along_k = case.slices.get(case.had[NAME], (-1, -1))[0] == case.mn
-        yield Slip("panel_stride_wrong", says, {NAME: case.had[NAME]}, 2.6 if along_k else 1.7, taken=True)
+        yield FieldSlip("panel_stride_wrong", says, {NAME: case.had[NAME]}, 2.6 if along_k else 1.7, taken=True)
 
 
-def _mn_step(case: Case) -> Iterator[Slip]:
+def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield mistakes of the step to a slice that is not the first along M or N."""
     start, seen, mn = case.wanted[NAME], case.seen, case.mn
-    first = case.start_at(0, case.k)
+    first = case.get_start(0, case.k)
     step = start - first
-    right = f"The slice at mn = {mn} begins {bytes_text(step)} after the one at mn = 0, at {start:#x}."
+    right = f"The slice at mn = {mn} begins {format_bytes(step)} after the one at mn = 0, at {start:#x}."
     says = f"The start does not move with M or N: it is that of mn = 0. {right} Add {step >> 4:#x} to the low word."
-    yield Slip("other_slice", says, {NAME: first}, 1.2)
+    yield FieldSlip("other_slice", says, {NAME: first}, 1.2)
     says = (
         f"The step along M/N in bytes, {step:#x}, was added to the encoded start, which is in units of 16 bytes."
         f" {right} Add {step >> 4:#x}."
     )
-    yield Slip("start_wrong", says, {NAME: first + 16 * step}, 1.2)
+    yield FieldSlip("start_wrong", says, {NAME: first + 16 * step}, 1.2)
     counted = step * 8 // max(seen.bits, 8)
     if counted != step:
         code, cost = ("other_slice", 1.3) if first + counted in case.slices else ("start_wrong", 1.2)
         says = f"The step along M/N was counted in elements ({counted}), not in bytes. {right}"
-        yield Slip(code, says, {NAME: first + counted}, cost)
+        yield FieldSlip(code, says, {NAME: first + counted}, cost)
     if seen.major == "K":
         return
-    along = bytes_of(mn, seen)
+    along = count_bytes(mn, seen)
     edge = f"past the edge of an atom of {case.atom[0]} elements" if mn >= case.atom[0] else "as in a row of the tile"
-    says = f"The start moves {bytes_text(along)} along M/N, {edge}. {right}"
-    yield Slip("panel_stride_wrong", says, {NAME: first + along}, 1.5)
+    says = f"The start moves {format_bytes(along)} along M/N, {edge}. {right}"
+    yield FieldSlip("panel_stride_wrong", says, {NAME: first + along}, 1.5)
     moved, count = case.had[NAME] - first, mn // case.atom[0]
     if count and case.mode.chunks > 1 and moved > 0 and moved % (count * case.mode.pattern_bytes) == 0:
         says = (
-            f"The start steps over panels of {bytes_text(moved // count)}. The tile's panels along M/N are"
-            f" {bytes_text(step // count)} apart. {right}"
+            f"The start steps over panels of {format_bytes(moved // count)}. The tile's panels along M/N are"
+            f" {format_bytes(step // count)} apart. {right}"
         )
-        yield Slip(
+        yield FieldSlip(
             "panel_stride_wrong",
             says,
             {NAME: case.had[NAME]},
-            2.6 if case.whole_slice(case.had[NAME]) else 1.7,
+            2.6 if case.is_whole_slice(case.had[NAME]) else 1.7,
             taken=True,
         )
 
 
-def _other_slice(case: Case) -> Iterator[Slip]:
+def _slip_other_slice(case: DiagnosisCase) -> Iterator[FieldSlip]:
     had = case.had[NAME]
     found = case.slices.get(had)
     if not found or found == (case.mn, case.k):
@@ -205,5 +207,5 @@ def _other_slice(case: Case) -> Iterator[Slip]:
     )
     if k % case.seen.k:
         says += f" One instruction takes {case.seen.k} of K."
-    likely = case.whole_slice(had) or (mn == case.mn and 2 * k == case.k)
-    yield Slip("other_slice", says, {NAME: had}, 1.4 if likely else 2.0, taken=True)
+    likely = case.is_whole_slice(had) or (mn == case.mn and 2 * k == case.k)
+    yield FieldSlip("other_slice", says, {NAME: had}, 1.4 if likely else 2.0, taken=True)

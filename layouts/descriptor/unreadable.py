@@ -7,17 +7,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lanescope.descriptor.case import Diagnosis, bytes_of
+from lanescope.descriptor.alternatives import (
+    AlternativeStorage,
+    is_read_exactly,
+    list_canonical_tiles,
+    list_restored_storages,
+)
+from lanescope.descriptor.case import Diagnosis, count_bytes
 from lanescope.descriptor.matrix import Addresses, Descriptor, View
-from lanescope.descriptor.repair import changes, expected_reads, repairs
-from lanescope.descriptor.worlds import World, canonicals, reads_as, restored
+from lanescope.descriptor.repair import compute_expected_reads, find_repairs, list_changes
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode
 
 XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lies where the word reads, but for the swizzle
 
 
-class Judge(Protocol):
+class MismatchJudge(Protocol):
     """Find the causes of a mismatch that a word could mend."""
 
     def __call__(
@@ -25,26 +30,30 @@ class Judge(Protocol):
     ) -> list[Diagnosis]: ...
 
 
-def unreadable(
-    given: Descriptor, seen: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: Judge
+def diagnose_unreadable(
+    given: Descriptor, seen: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: MismatchJudge
 ) -> list[Diagnosis]:
     """Explain why no descriptor of this major reads these data, and which storage the word reads."""
-    unreachable = _check_address_bits(expected) or _check_chunk(seen, expected, mn, k) or _turned(given, seen, expected)
+    unreachable = (
+        _check_address_bits(expected)
+        or _check_chunk(seen, expected, mn, k)
+        or _diagnose_other_major(given, seen, expected)
+    )
     if unreachable:
         return [unreachable]
-    worlds = [*restored(stored, seen, given.mode), *canonicals(stored, seen, given.mode, given)]
-    fits = next((world for world in worlds if reads_as(given, seen, world, mn, k)), None)
+    worlds = [*list_restored_storages(stored, seen, given.mode), *list_canonical_tiles(stored, seen, given.mode, given)]
+    fits = next((world for world in worlds if is_read_exactly(given, seen, world, mn, k)), None)
     if fits and fits.code in XOR_ALONE:
-        return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
+        return [Diagnosis(*_describe_xor_difference(fits, given, stored), storage=dict(fits.spec))]
     inside = _check_atom(seen, stored, mn)
     if inside:
         return [inside]
-    out = [_why_not(seen, stored, expected)]
+    out = [_explain_unreadable(seen, stored, expected)]
     if fits:
         return [replace(d, storage=dict(fits.spec)) for d in out]
-    if _as_the_rows(given, seen, stored, expected):
+    if _matches_plain_rows(given, seen, stored, expected):
         return out
-    return [*out, *_of_the_word(given, seen, stored, mn, k, judge)]
+    return [*out, *_diagnose_word(given, seen, stored, mn, k, judge)]
 
 
 def _check_address_bits(expected: Addresses) -> Diagnosis | None:
@@ -70,20 +79,20 @@ def _check_chunk(seen: View, expected: Addresses, mn: int, k: int) -> Diagnosis 
     return Diagnosis("not_canonical", says)
 
 
-def _as_the_rows(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> bool:
+def _matches_plain_rows(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> bool:
     """Return whether the strides describe plain rows as well as they can: LBO 0 or 16, SBO eight rows."""
     across = expected if seen.major == "K" else expected.T
     pitch = stored.pitch_bytes or abs(int(across[1, 0]) - int(across[0, 0]))
     return given.lbo_bytes in (0, 16) and given.sbo_bytes == 8 * pitch
 
 
-def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
+def _explain_unreadable(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     """Say what about the data no descriptor of this major can describe."""
     if stored.mode.chunks > 1 and stored.swizzle_by == "tile" and stored.base % 128:
-        return Diagnosis("not_canonical", _off_row(stored, stored.mode))
-    if _contiguous(expected, seen, stored) in ("", seen.major):
-        return _no_word(seen, stored, expected)
-    if not seen.form.allows(seen.bits, "MN"):
+        return Diagnosis("not_canonical", _describe_off_row(stored, stored.mode))
+    if _find_contiguous_dimension(expected, seen, stored) in ("", seen.major):
+        return _diagnose_storage(seen, stored, expected)
+    if not seen.form.allows_elements(seen.bits, "MN"):
         says = (
             f"The data is contiguous along M/N. {seen.form.reader} reads {seen.bits}-bit elements K-major only: store K"
             " contiguous."
@@ -97,23 +106,25 @@ def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     return Diagnosis("wrong_transpose", says)
 
 
-def _contiguous(expected: Addresses, seen: View, stored: Storage) -> str:
+def _find_contiguous_dimension(expected: Addresses, seen: View, stored: Storage) -> str:
     """Return the dimension along which elements are neighbours; "" where neither is."""
-    if said := stored.major(""):
+    if said := stored.get_major(""):
         return said
     size = max(seen.bits // 8, 1)
     along_k, along_mn = (bool((np.diff(expected[:8, :8], axis=axis) == size).all()) for axis in (1, 0))
     return "K" if along_k else "MN" if along_mn else ""
 
 
-def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int, judge: Judge) -> list[Diagnosis]:
+def _diagnose_word(
+    given: Descriptor, seen: View, stored: Storage, mn: int, k: int, judge: MismatchJudge
+) -> list[Diagnosis]:
     """Return what is wrong with the word for a canonical tile of its mode: it is no better than the data."""
-    for world in canonicals(stored, seen, given.mode):
+    for world in list_canonical_tiles(stored, seen, given.mode):
         tile = world.stored
         if (tile.mn or 0) < mn + seen.rows or (tile.k or 0) < k + seen.k:
             continue
-        wanted = expected_reads(tile, seen, mn, k)
-        if not repairs(wanted, seen, given):  # a slice that begins where no descriptor can, whatever the storage
+        wanted = compute_expected_reads(tile, seen, mn, k)
+        if not find_repairs(wanted, seen, given):  # a slice that begins where no descriptor can, whatever the storage
             continue
         causes = judge(given, seen, tile, mn=mn, k=k, expected=wanted)
         right = causes[0].fix if causes else None
@@ -124,7 +135,7 @@ def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int
     return []
 
 
-def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
+def _diagnose_storage(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     """Say where the storage leaves what any mode can read, and how to store instead."""
     pitch, width = stored.pitch_bytes, stored.mode.width_bytes
     if stored.mode.chunks > 1 and pitch and pitch != width:
@@ -133,7 +144,7 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
             f" these lie {pitch}. Store {width}-byte rows without padding; the swizzle already avoids bank conflicts."
         )
         return Diagnosis("not_canonical", says)
-    row, chunk, text, rows_apart = _broken_core(expected, seen)
+    row, chunk, text, rows_apart = _find_broken_core(expected, seen)
     lines = "rows" if seen.major == "K" else "k"
     says = (
         f"No descriptor reads this layout. Core matrix ({row // 8}, {chunk}), {lines} {row // 8 * 8} to"
@@ -152,8 +163,8 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     own = min(wide, key=lambda m: m.xor is not None, default=None)
     if own:
         says += (
-            f" Rows of {pitch} bytes are those of swizzle {own.name}: {store_with(own, True)[:-1]}, with"
-            f" {form.codes[own]} in the field {form.place(form.coded)} and SBO {own.pattern_bytes}."
+            f" Rows of {pitch} bytes are those of swizzle {own.name}: {describe_storing(own, True)[:-1]}, with"
+            f" {form.codes[own]} in the field {form.format_place(form.coded)} and SBO {own.pattern_bytes}."
         )
         says += f" For mode none store element (row, k) at {formula}."
     else:
@@ -167,10 +178,10 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
 def _check_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
     """Report a slice that begins inside an MN-major atom and runs into the next."""
     atom = seen.per * stored.mode.chunks
-    turned = seen.major == "MN" and stored.mode.chunks > 1 and stored.major(seen.major) == "MN"
+    turned = seen.major == "MN" and stored.mode.chunks > 1 and stored.get_major(seen.major) == "MN"
     if not turned or not mn % atom or mn % seen.per:
         return None
-    legal = [m for m in seen.form.codes if m is not stored.mode and seen.form.allows(seen.bits, seen.major, m)]
+    legal = [m for m in seen.form.codes if m is not stored.mode and seen.form.allows_elements(seen.bits, seen.major, m)]
     by_size = sorted(legal, key=lambda m: -m.chunks)
     narrower = next((m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per)), None)
     if narrower is None:
@@ -179,7 +190,7 @@ def _check_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
             f" at a multiple of {atom}."
         )
         return Diagnosis("mn_offset_inside_atom", says)
-    spec = _standard(stored, seen, narrower)
+    spec = _find_canonical_tile(stored, seen, narrower)
     wide = narrower.chunks * seen.per
     how = (
         f"swizzle {narrower.name}, whose atoms have {wide}"
@@ -193,7 +204,7 @@ def _check_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
     return Diagnosis("mn_offset_inside_atom", says, storage=spec)
 
 
-def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, str]:
+def _describe_xor_difference(world: AlternativeStorage, given: Descriptor, stored: Storage) -> tuple[str, str]:
     """Return (code, message) of data that differ from what the word reads by their XOR only."""
     word = given.mode
     if world.code == "stored_unswizzled":
@@ -201,23 +212,25 @@ def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, 
             world.code,
             (
                 f"The data was stored without the XOR that swizzle {word.name} of the descriptor expects."
-                f" {store_with(word)}"
+                f" {describe_storing(word)}"
             ),
         )
     if stored.mode is word:
-        return "not_canonical", _off_row(stored, word)
+        return "not_canonical", _describe_off_row(stored, word)
     if stored.spec.get("kind") == "cute" and stored.mode.chunks == 1:
         had, made = (str(spec["layout"]).partition("o")[0].strip() for spec in (stored.spec, world.spec))
-        says = f"Counted in the layout's units, swizzle {word.name} is {made}, not {had}: {store_with(word, True)}"
+        says = (
+            f"Counted in the layout's units, swizzle {word.name} is {made}, not {had}: {describe_storing(word, True)}"
+        )
         return world.code, says
     says = (
         f"The data was stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle"
-        f" {word.name}. {store_with(word)}"
+        f" {word.name}. {describe_storing(word)}"
     )
     return world.code, says
 
 
-def _off_row(stored: Storage, mode: Mode) -> str:
+def _describe_off_row(stored: Storage, mode: Mode) -> str:
     return (
         f"The XOR was applied to the offset from the tile's start, which lies {stored.base % mode.pattern_bytes} bytes"
         f" past a {mode.pattern_bytes}-byte boundary. Base offset counts rows of 128 bytes and cannot say that. Align"
@@ -225,23 +238,23 @@ def _off_row(stored: Storage, mode: Mode) -> str:
     )
 
 
-def _standard(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
+def _find_canonical_tile(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
     """Return a canonical tile of the word's mode with as many elements; None where there is none."""
-    world = next(canonicals(stored, seen, mode), None)
+    world = next(list_canonical_tiles(stored, seen, mode), None)
     return dict(world.spec) if world else None
 
 
-def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
+def _diagnose_other_major(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
     """Report data that the other major reads."""
     other = replace(seen, major="MN" if seen.major == "K" else "K")
-    if not seen.form.allows(seen.bits, "MN"):
+    if not seen.form.allows_elements(seen.bits, "MN"):
         return None
-    found = repairs(expected, other, given)
+    found = find_repairs(expected, other, given)
     if not found:
         return None
-    needed = changes(given, found[0])
+    needed = list_changes(given, found[0])
     flag = "1" if other.major == "MN" else "0"
-    more = f" Then {_list(needed)} must change, too." if needed else ""
+    more = f" Then {_format_changes(needed)} must change, too." if needed else ""
     says = (
         f"The data is {other.major}-major; the instruction reads {seen.major}-major. {seen.form.transpose} must be"
         f" {flag}.{more}"
@@ -249,13 +262,13 @@ def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | N
     return Diagnosis("wrong_transpose", says, found[0] if needed else None, needed)
 
 
-def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
+def _find_broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
     """Find the first core matrix that no mode allows.
 
     Return (row, chunk of K, what is wrong, whether its rows are whole but too far apart).
     """
     across = expected if seen.major == "K" else expected.T
-    size = bytes_of(seen.per, seen) // seen.per or 1
+    size = count_bytes(seen.per, seen) // seen.per or 1
     per = seen.per
     for row in range(0, across.shape[0], 8):
         for chunk in range(across.shape[1] // per):
@@ -270,7 +283,7 @@ def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
                     ),
                     False,
                 )
-            if not any(_legal_pitch(core[:, 0], m) for m in seen.form.codes):
+            if not any(_is_legal_pitch(core[:, 0], m) for m in seen.form.codes):
                 apart = int(core[1, 0] - core[0, 0])
                 says = (
                     f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64"
@@ -280,16 +293,16 @@ def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
     return 0, 0, "each core matrix is legal by itself, but they do not lie at constant strides.", False
 
 
-def _legal_pitch(starts: Addresses, mode: Mode) -> bool:
+def _is_legal_pitch(starts: Addresses, mode: Mode) -> bool:
     """Return whether eight row starts are one atom's lines under some base offset."""
     return any((np.diff(mode.unswizzle(starts, base)) == mode.width_bytes).all() for base in range(mode.chunks))
 
 
-def _list(needed: dict[str, tuple[int, int]]) -> str:
+def _format_changes(needed: dict[str, tuple[int, int]]) -> str:
     return " and ".join(f"{name} ({had} → {want})" for name, (had, want) in needed.items()) or "nothing"
 
 
-def store_with(mode: Mode, middle: bool = False) -> str:
+def describe_storing(mode: Mode, middle: bool = False) -> str:
     if mode.chunks == 1:
         says = "store 8×8 core matrices without a swizzle."
     else:

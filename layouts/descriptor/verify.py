@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lanescope.cxx.expression import Note
+from lanescope.cxx.expression import CompilerNote
 from lanescope.descriptor.case import Diagnosis
-from lanescope.descriptor.diagnosis import clean, diagnose
-from lanescope.descriptor.matrix import Addresses, Descriptor, View, cautions, reads
-from lanescope.descriptor.repair import changes, expected_reads, repairs
+from lanescope.descriptor.diagnosis import clean_word, diagnose_mismatch
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, list_cautions, reads
+from lanescope.descriptor.repair import compute_expected_reads, find_repairs, list_changes
 from lanescope.errors import LayoutError
+from lanescope.notebook import NotebookObject
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared.storage import Storage
-from lanescope.showing import Shown
 
-__all__ = ["Diagnosis", "Mismatch", "Verdict", "verify"]
+__all__ = ["Diagnosis", "ElementMismatch", "Verdict", "verify"]
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
+class ElementMismatch:
     """An element of the operand, (row, k): the byte it is read from, and the byte where it lies."""
 
     row: int
@@ -34,7 +34,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(Shown):
+class Verdict(NotebookObject):
     """The result: both maps, the number of elements that agree, the first that does not, and the diagnoses, likeliest
     first.
     """
@@ -58,13 +58,13 @@ class Verdict(Shown):
         return self.formed and self.matched == self.total
 
     @property
-    def first_mismatch(self) -> Mismatch | None:
+    def first_mismatch(self) -> ElementMismatch | None:
         """The first element, row by row, that is read from another place; None where all agree."""
         wrong = np.argwhere(self.read != self.expected)
         if not len(wrong):
             return None
         row, k = (int(n) for n in wrong[0])
-        return Mismatch(row, k, int(self.read[row, k]), int(self.expected[row, k]))
+        return ElementMismatch(row, k, int(self.read[row, k]), int(self.expected[row, k]))
 
 
 def verify(
@@ -74,7 +74,7 @@ def verify(
     *,
     mn: int = 0,
     k: int = 0,
-    notes: tuple[Note, ...] = (),
+    notes: tuple[CompilerNote, ...] = (),
     computed: bool = False,
 ) -> Verdict:
     """Compare reads with where the program put the slice that begins at (mn, k), and diagnose a difference.
@@ -82,22 +82,22 @@ def verify(
     notes: what was odd about the expression the word was written as; where its arithmetic is at fault, it is the first
     cause. computed: the word is an expression whose shifts were computed, so that those it has no note of lost nothing.
     """
-    inside(seen, stored, mn, k)
-    expected = expected_reads(stored, seen, mn, k)
+    require_inside(seen, stored, mn, k)
+    expected = compute_expected_reads(stored, seen, mn, k)
     if descriptor.mode_code not in descriptor.format.codes.values():
-        return _reserved_mode(descriptor, seen, stored, expected)
+        return _judge_reserved_mode(descriptor, seen, stored, expected)
     read = reads(descriptor, seen)
-    formed = all(descriptor.amount(name) == value for name, value in descriptor.format.constants.items())
+    formed = all(descriptor.get_amount(name) == value for name, value in descriptor.format.constants.items())
     if np.array_equal(read, expected) and formed:
-        return Verdict(read, expected, (), caution=cautions(descriptor, seen))
+        return Verdict(read, expected, (), caution=list_cautions(descriptor, seen))
     if notes:
-        causes = _of_expression(notes[0], descriptor, seen, stored, mn=mn, k=k, expected=expected)
+        causes = _diagnose_expression(notes[0], descriptor, seen, stored, mn=mn, k=k, expected=expected)
     else:
-        causes = diagnose(descriptor, seen, stored, mn=mn, k=k, expected=expected, computed=computed)
+        causes = diagnose_mismatch(descriptor, seen, stored, mn=mn, k=k, expected=expected, computed=computed)
     return Verdict(read, expected, tuple(causes), formed)
 
 
-def inside(seen: View, stored: Storage, mn: int, k: int) -> None:
+def require_inside(seen: View, stored: Storage, mn: int, k: int) -> None:
     """Refuse a slice that does not lie in what is stored: LayoutError `bad_slice`."""
     for name, at, size, extent in (("mn", mn, seen.rows, stored.mn), ("k", k, seen.k, stored.k)):
         if at < 0 or (extent is not None and at + size > extent):
@@ -109,34 +109,36 @@ def inside(seen: View, stored: Storage, mn: int, k: int) -> None:
             )
 
 
-def _reserved_mode(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> Verdict:
+def _judge_reserved_mode(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> Verdict:
     """Return the verdict on a word with a reserved swizzle code: nobody states what it reads.
 
     The message gives the code that the tile needs, and wgmma's where the field holds that.
     """
     form = given.format
     plain = given.replace(**{form.coded: form.codes[form.modes[0]]})
-    found = repairs(expected, seen, plain, stored.swizzle_by == "address" and stored.mode.chunks > 1)
+    found = find_repairs(expected, seen, plain, stored.swizzle_by == "address" and stored.mode.chunks > 1)
     fix = next((one for one in found if one.mode is stored.mode), found[0] if found else None)
     code = given.mode_code
-    says = f"The field {form.place(form.coded)} holds {code}, which is reserved in {form.name}."
+    says = f"The field {form.format_place(form.coded)} holds {code}, which is reserved in {form.name}."
     if fix and fix.mode.tma == code:
         says += f" {code} is the TMA tensor map's code of {fix.mode.name}; the descriptor's is {fix.mode_code}."
-        return _refused(expected, "tma_swizzle_enum", says, given, fix)
+        return _make_mismatch_verdict(expected, "tma_swizzle_enum", says, given, fix)
     old = next((mode.name for mode, known in WGMMA.codes.items() if known == code), "")
     if old:
-        says += f" {code} is wgmma's code of {old}; {form.name}'s is {form.codes[form.named(old)]}."
-    return _refused(expected, "wgmma_swizzle_code" if old else "swizzle_reserved", says, given, fix)
+        says += f" {code} is wgmma's code of {old}; {form.name}'s is {form.codes[form.get_mode_by_name(old)]}."
+    return _make_mismatch_verdict(expected, "wgmma_swizzle_code" if old else "swizzle_reserved", says, given, fix)
 
 
-def _refused(expected: Addresses, code: str, says: str, given: Descriptor, fix: Descriptor | None) -> Verdict:
+def _make_mismatch_verdict(
+    expected: Addresses, code: str, says: str, given: Descriptor, fix: Descriptor | None
+) -> Verdict:
     """Return the verdict where no element is read from its place: the cause, and the word that reads the tile."""
-    cause = Diagnosis(code, says, fix, changes(given, fix) if fix else {})
+    cause = Diagnosis(code, says, fix, list_changes(given, fix) if fix else {})
     return Verdict(np.full_like(expected, -1), expected, (cause,), False)
 
 
-def _of_expression(
-    note: Note, given: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses
+def _diagnose_expression(
+    note: CompilerNote, given: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses
 ) -> list[Diagnosis]:
     """Return what the expression's arithmetic lost, then what is wrong with the intended word, with one repair for
     all.
@@ -145,8 +147,8 @@ def _of_expression(
     rest = (
         []
         if np.array_equal(reads(meant, seen), expected)
-        else diagnose(meant, seen, stored, mn=mn, k=k, expected=expected, computed=True)
+        else diagnose_mismatch(meant, seen, stored, mn=mn, k=k, expected=expected, computed=True)
     )
-    fix = rest[0].fix if rest else clean(meant, seen)
-    needed = changes(given, fix) if fix else {}
+    fix = rest[0].fix if rest else clean_word(meant, seen)
+    needed = list_changes(given, fix) if fix else {}
     return [replace(found, fix=fix, changes=needed) for found in (Diagnosis(note.code, note.message), *rest)]

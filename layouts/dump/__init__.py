@@ -2,8 +2,8 @@
 and where the tile really lies.
 """
 
+from lanescope.dump.examination import AS, Examined, Explained, examine, gather, summary, written
 from lanescope.dump.files import BASE, MOST_DUMP, MOST_FILE, MOST_TILE, Dump, Tile, codes_of, of_file, tile_of
-from lanescope.dump.reads import AS, Examined, Explained, examine, gather, summary, written
 
 __all__ = [
     "AS",

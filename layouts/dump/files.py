@@ -12,7 +12,7 @@ from lanescope.descriptor.matrix import SHARED_BEGIN, SM_BYTES, WINDOW_BYTES, Vi
 from lanescope.dump import npy
 from lanescope.errors import LayoutError
 from lanescope.ptx import codec
-from lanescope.ptx.dtypes import DType, dtype
+from lanescope.ptx.dtypes import DType, get_dtype
 
 MOST_DUMP = SM_BYTES
 MOST_FILE = MOST_DUMP + 4096  # of a .npy file, its header included
@@ -50,34 +50,38 @@ def of_file(raw: bytes, base: int = BASE, field: str = "dump") -> Dump:
     not those of memory: objects, big-endian numbers, or columns first.
     """
     if len(raw) > MOST_FILE:
-        raise _bad(field, f"The file has {len(raw)} bytes.", f"At most {MOST_DUMP}: the shared memory of one SM.")
-    data = _of_npy(raw, field) if raw.startswith(npy.MAGIC) else np.frombuffer(raw, np.uint8)
+        raise _make_error(
+            field, f"The file has {len(raw)} bytes.", f"At most {MOST_DUMP}: the shared memory of one SM."
+        )
+    data = _parse_npy(raw, field) if raw.startswith(npy.MAGIC) else np.frombuffer(raw, np.uint8)
     if not len(data):
-        raise _bad(field, "The file is empty.", "Copy shared memory to a buffer and write its bytes.")
+        raise _make_error(field, "The file is empty.", "Copy shared memory to a buffer and write its bytes.")
     if len(data) > MOST_DUMP:
-        raise _bad(field, f"The dump has {len(data)} bytes.", f"At most {MOST_DUMP}: the shared memory of one SM.")
+        raise _make_error(
+            field, f"The dump has {len(data)} bytes.", f"At most {MOST_DUMP}: the shared memory of one SM."
+        )
     return Dump(data, base)
 
 
-def _of_npy(raw: bytes, field: str) -> NDArray[np.uint8]:
-    told = _header(raw, field)
+def _parse_npy(raw: bytes, field: str) -> NDArray[np.uint8]:
+    told = _parse_header(raw, field)
     if told.by_column and len(told.shape) > 1:
-        raise _bad(
+        raise _make_error(
             field,
             "The array is stored by columns (fortran_order).",
             "Save numpy.ascontiguousarray of it.",
         )
     if told.kind.byteorder == ">":
-        raise _bad(field, f"The array is big-endian ({told.kind.str}).", "Save the bytes as uint8.")
+        raise _make_error(field, f"The array is big-endian ({told.kind.str}).", "Save the bytes as uint8.")
     return np.frombuffer(raw, np.uint8, told.data_bytes, told.offset)
 
 
-def _header(raw: bytes, field: str) -> npy.Header:
-    told = npy.header(raw)
+def _parse_header(raw: bytes, field: str) -> npy.NpyHeader:
+    told = npy.parse_header(raw)
     if told is None:
-        raise _bad(field, "The header of the .npy file cannot be read.", "Save one array with numpy.save.")
+        raise _make_error(field, "The header of the .npy file cannot be read.", "Save one array with numpy.save.")
     if told.kind.hasobject or told.kind.kind not in "biufV" or told.kind.names:
-        raise _bad(
+        raise _make_error(
             field,
             f"The array is of type {told.kind.str if told.kind.names is None else 'struct'}.",
             "Save an array of numbers; objects are never loaded.",
@@ -85,11 +89,13 @@ def _header(raw: bytes, field: str) -> npy.Header:
     held = len(raw) - told.offset
     if told.data_bytes != held:
         what = "truncated" if held < told.data_bytes else "longer than its header says"
-        raise _bad(field, f"The .npy file is {what}: {held} bytes of data for {told.data_bytes}.", "Save it again.")
+        raise _make_error(
+            field, f"The .npy file is {what}: {held} bytes of data for {told.data_bytes}.", "Save it again."
+        )
     return told
 
 
-def _bad(field: str, message: str, hint: str) -> LayoutError:
+def _make_error(field: str, message: str, hint: str) -> LayoutError:
     return LayoutError("bad_dump" if field == "dump" else "bad_tile_file", message, hint, field)
 
 
@@ -113,39 +119,39 @@ def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "",
     as a floating-point element (how NumPy holds bf16 and fp8), else values.
     """
     if len(raw) > MOST_TILE:
-        raise _bad(field, f"The file has {len(raw)} bytes.", f"At most {MOST_TILE}.")
+        raise _make_error(field, f"The file has {len(raw)} bytes.", f"At most {MOST_TILE}.")
     if not raw.startswith(npy.MAGIC):
-        raise _bad(field, "This is no .npy file.", "Save the expected tile with numpy.save.")
-    told = _header(raw, field)
-    row, name = dtype(element), ("m", "k") if operand == "a" else ("k", "n")
+        raise _make_error(field, "This is no .npy file.", "Save the expected tile with numpy.save.")
+    told = _parse_header(raw, field)
+    row, name = get_dtype(element), ("m", "k") if operand == "a" else ("k", "n")
     need = (seen.rows, seen.k) if operand == "a" else (seen.k, seen.rows)
     if len(told.shape) != 2 or any(has < least for has, least in zip(told.shape, need, strict=True)):
         turned = " That is the transpose." if told.shape[::-1] == need else ""
-        raise _bad(
+        raise _make_error(
             field,
             f"The tile is {' × '.join(map(str, told.shape)) or 'one number'}.{turned}",
             f"Operand {operand} is ({', '.join(name)}), at least {need[0]} × {need[1]}.",
         )
-    tile = codes_of(npy.array(raw, told), row.name, taken, field)
+    tile = codes_of(npy.parse_array(raw, told), row.name, taken, field)
     return tile if operand == "a" else replace(tile, codes=tile.codes.T)
 
 
 def codes_of(made: NDArray[Any], element: str, taken: str = "", field: str = "expected") -> Tile:
     """The codes of an array's elements, [row][column] as the array has them; `taken` as in `tile_of`."""
-    row = dtype(element)
-    if taken == "bits" or (not taken and _are_codes(made.dtype, row)):
-        return Tile(_codes(made, made.dtype, row, field), "bits")
-    codes, rounded = _encoded(made, made.dtype, row, field)
+    row = get_dtype(element)
+    if taken == "bits" or (not taken and _holds_codes(made.dtype, row)):
+        return Tile(_take_codes(made, made.dtype, row, field), "bits")
+    codes, rounded = _encode_values(made, made.dtype, row, field)
     return Tile(codes, "values", rounded)
 
 
-def _are_codes(kind: np.dtype[Any], row: DType) -> bool:
+def _holds_codes(kind: np.dtype[Any], row: DType) -> bool:
     return row.format is not None and (kind.kind == "V" or (kind.kind in "iu" and kind.itemsize * 8 == row.bits))
 
 
-def _codes(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> codec.Bits:
+def _take_codes(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> codec.Bits:
     if kind.kind == "f" or kind.itemsize * 8 != max(row.bits, 8):
-        raise _bad(
+        raise _make_error(
             field,
             f"The tile's numbers are {kind.str}, no codes of {row.name}.",
             f"Save the bits as uint{max(row.bits, 8)}, or numbers to be taken as values.",
@@ -154,11 +160,13 @@ def _codes(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> c
     return np.ascontiguousarray(little).view(f"<u{kind.itemsize}").astype(np.uint64)
 
 
-def _encoded(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> tuple[codec.Bits, int]:
+def _encode_values(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> tuple[codec.Bits, int]:
     if kind.kind == "V":
-        raise _bad(field, f"The tile's elements are raw bytes ({kind.str}).", f"Save numbers, or {row.bits}-bit codes.")
+        raise _make_error(
+            field, f"The tile's elements are raw bytes ({kind.str}).", f"Save numbers, or {row.bits}-bit codes."
+        )
     values = made.astype(np.float64)
-    low, high = codec.bounds(row.name)
+    low, high = codec.get_bounds(row.name)
     whole = row.format is None
     wrong = (values < low) | (values > high) if whole else np.isfinite(values) & (np.abs(values) > high)
     if whole:
@@ -166,7 +174,9 @@ def _encoded(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) ->
     if wrong.any():
         at = tuple(int(n) for n in np.argwhere(wrong)[0])
         what = "Integers" if whole else "Numbers"
-        raise _bad(field, f"[{at[0]},{at[1]}] = {values[at]:g} is no {row.name}.", f"{what} from {low:g} to {high:g}.")
-    codes = codec.encode(made if whole else values, row.name)
-    held = codec.decode(codes, row.name)
+        raise _make_error(
+            field, f"[{at[0]},{at[1]}] = {values[at]:g} is no {row.name}.", f"{what} from {low:g} to {high:g}."
+        )
+    codes = codec.encode_values(made if whole else values, row.name)
+    held = codec.decode_bits(codes, row.name)
     return codes, int(((held != values) & ~np.isnan(values)).sum())

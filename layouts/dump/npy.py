@@ -17,7 +17,7 @@ MAGIC = b"\x93NUMPY"
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class NpyHeader:
     """What a file says of its array: shape, whether the first index runs fastest, type, where its data begin."""
 
     shape: tuple[int, ...]
@@ -30,7 +30,7 @@ class Header:
         return prod(self.shape) * self.kind.itemsize
 
 
-def header(raw: bytes) -> Header | None:
+def parse_header(raw: bytes) -> NpyHeader | None:
     """The header of a .npy file; None for bytes that are none."""
     stream = io.BytesIO(raw)
     try:
@@ -43,10 +43,10 @@ def header(raw: bytes) -> Header | None:
         return None
     if any(not 0 <= size < 1 << 31 for size in shape) or kind.subdtype is not None or not kind.itemsize:
         return None
-    return Header(shape, by_column, kind, stream.tell())
+    return NpyHeader(shape, by_column, kind, stream.tell())
 
 
-def array(raw: bytes, told: Header) -> NDArray[Any]:
+def parse_array(raw: bytes, told: NpyHeader) -> NDArray[Any]:
     """The array of a file whose header was judged: it has no objects, and as many bytes as its shape says."""
     flat = np.frombuffer(raw, told.kind, prod(told.shape), told.offset)
     return flat.reshape(told.shape, order="F" if told.by_column else "C")

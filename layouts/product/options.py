@@ -7,24 +7,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_choice, parse_integer, shorten_value
 from lanescope.product.plan import Options
-from lanescope.reading import choice, keys, number, shown
 
 LONGEST = 2000  # characters of one side's options
 _BETWEEN = re.compile(r",(?=\s*[a-z_][a-z0-9_]*\s*=)")  # a comma before the next name; those of a CuTe layout stay
 
 
-def read(given: object, side: str) -> Options:
+def parse_options(given: object, side: str) -> Options:
     """Options as text or mapping → name: text. LayoutError names what is no `name=value`."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
         return {
-            str(name): _option(value, f"{side}.{shown(name)}") for name, value in given.items() if value is not None
+            str(name): _format_option(value, f"{side}.{shorten_value(name)}")
+            for name, value in given.items()
+            if value is not None
         }
     if not isinstance(given, str):
         raise LayoutError(
-            "bad_options", f"{side} is {shown(given)}.", "Write name=value,name=value or an object.", side
+            "bad_options", f"{side} is {shorten_value(given)}.", "Write name=value,name=value or an object.", side
         )
     if len(given) > LONGEST:
         raise LayoutError("bad_options", f"{side} has {len(given)} characters.", f"At most {LONGEST}.", side)
@@ -34,32 +36,32 @@ def read(given: object, side: str) -> Options:
         if not name or not value:
             raise LayoutError(
                 "bad_options",
-                f"'{shown(item)}' is not an option of {side.upper()}.",
+                f"'{shorten_value(item)}' is not an option of {side.upper()}.",
                 "Write name=value, e.g. swizzle=128B.",
                 side,
             )
         if name in out:
             raise LayoutError(
                 "bad_options",
-                f"'{shown(name)}' of {side.upper()} is given twice.",
+                f"'{shorten_value(name)}' of {side.upper()} is given twice.",
                 "Give every name once.",
-                f"{side}.{shown(name)}",
+                f"{side}.{shorten_value(name)}",
             )
         out[name] = value
     return out
 
 
-def _option(value: object, field: str) -> str:
+def _format_option(value: object, field: str) -> str:
     """An option's value as text: a word, a whole number, or true and false for 1 and 0."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, str) or (isinstance(value, int) and abs(value) < 1 << 64):
         return str(value)
-    raise LayoutError("bad_options", f"{field} is '{shown(value)}'.", "Give text or a whole number.", field)
+    raise LayoutError("bad_options", f"{field} is '{shorten_value(value)}'.", "Give text or a whole number.", field)
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class OptionReader:
     """The options of one side, each read with its field's name; what was read, defaults included, is kept in `full`,
     the words an option takes in `words`."""
 
@@ -74,32 +76,32 @@ class Reader:
             raise LayoutError(
                 "unknown_key",
                 f"{self.side.upper()} has no options here.",
-                f"'{shown(min(self.given))}' was given.",
+                f"'{shorten_value(min(self.given))}' was given.",
                 self.side,
             )
-        keys(self.given, self.allowed, self.side)
+        check_keys(self.given, self.allowed, self.side)
 
-    def word(self, name: str, allowed: tuple[str, ...], default: str = "") -> str:
+    def read_choice(self, name: str, allowed: tuple[str, ...], default: str = "") -> str:
         value = self.given.get(name, "")
         self.words[name] = allowed
-        self.full[name] = choice(value, f"{self.side}.{name}", allowed) if value else default or allowed[0]
+        self.full[name] = parse_choice(value, f"{self.side}.{name}", allowed) if value else default or allowed[0]
         return self.full[name]
 
-    def whole(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
-        value = number(self.given[name], f"{self.side}.{name}", least, most) if name in self.given else default
+    def read_integer(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
+        value = parse_integer(self.given[name], f"{self.side}.{name}", least, most) if name in self.given else default
         self.full[name] = str(value)
         return value
 
-    def sign(self, name: str = "scale") -> bool:
+    def is_negated(self, name: str = "scale") -> bool:
         """Whether an imm-scale is -1."""
-        return self.word(name, ("1", "-1")) == "-1"
+        return self.read_choice(name, ("1", "-1")) == "-1"
 
-    def fail(self, code: str, name: str, message: str, hint: str) -> LayoutError:
+    def make_error(self, code: str, name: str, message: str, hint: str) -> LayoutError:
         return LayoutError(code, message, hint, f"{self.side}.{name}")
 
 
-def told(
-    reads: Mapping[str, Reader],
+def collect_options(
+    reads: Mapping[str, OptionReader],
 ) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
     """(every option by side, those that were given, the words each takes), in the order they are allowed."""
     full = {s: {name: r.full.get(name, "") for name in r.allowed} for s, r in reads.items()}

@@ -27,7 +27,7 @@ Options = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Side:
+class ProductSide:
     """One multiplicand. mn × k stored elements, `products` times (m8n8k4 .f16: four); a unit is what has an address of
     its own.
 
@@ -60,7 +60,7 @@ class Side:
     @property
     def padding_below(self) -> int:
         """Bits of padding below an element in its container."""
-        return self.element.padding_below(self.container_bits)
+        return self.element.count_padding_below(self.container_bits)
 
     @property
     def units_k(self) -> int:
@@ -87,7 +87,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Described(Side, ABC):
+class DescribedSide(ProductSide, ABC):
     """A multiplicand of wgmma in shared memory, read through a descriptor a step.
 
     step: stored elements of K an instruction reads; word: the descriptor a program was told to use, its start counted
@@ -112,23 +112,23 @@ class Described(Side, ABC):
         """The byte of shared memory of element (mn, k) of the product; arguments broadcast."""
 
     @abstractmethod
-    def start(self, step: int) -> int:
+    def get_start(self, step: int) -> int:
         """The byte a step begins at, before the XOR, counted from any fixed place."""
 
     @abstractmethod
-    def right(self, step: int) -> Descriptor:
+    def get_right_descriptor(self, step: int) -> Descriptor:
         """The descriptor that reads a step where it lies."""
 
-    def descriptor(self, step: int) -> Descriptor:
+    def get_descriptor(self, step: int) -> Descriptor:
         """The word of a step, its start counted from shared memory's first byte."""
         if self.word is None:
-            return self.right(step)
-        moved = self.word.start_address + self.start(step) - self.start(0)
-        return self.word.replace(start_address_encoded=START.cut(moved))
+            return self.get_right_descriptor(step)
+        moved = self.word.start_address + self.get_start(step) - self.get_start(0)
+        return self.word.replace(start_address_encoded=START.truncate(moved))
 
 
 @dataclass(frozen=True, slots=True)
-class Tiled(Described):
+class TiledSide(DescribedSide):
     """In a canonical tile, from row `first` on."""
 
     tile: Tile = field(kw_only=True)
@@ -145,15 +145,15 @@ class Tiled(Described):
     def address(self, mn: Any, k: Any) -> Any:
         return self.tile.address(self.first + mn, k)
 
-    def start(self, step: int) -> int:
-        return int(self.tile.offset_before(self.first, step * self.step))
+    def get_start(self, step: int) -> int:
+        return int(self.tile.compute_offset_before(self.first, step * self.step))
 
-    def right(self, step: int) -> Descriptor:
+    def get_right_descriptor(self, step: int) -> Descriptor:
         return self.tile.descriptor(self.first, step * self.step, self.step, self.mn)
 
 
 @dataclass(frozen=True)
-class Placed(Described):
+class PlacedSide(DescribedSide):
     """Stored in another way: rows, panels, or a CuTe layout. `words`: the descriptor of every step that reads it
     exactly.
     """
@@ -173,12 +173,12 @@ class Placed(Described):
     def address(self, mn: Any, k: Any) -> Any:
         return self.where.address(mn, k)
 
-    def start(self, step: int) -> int:
+    def get_start(self, step: int) -> int:
         placed = self.where.placed
         assert placed is not None
         return int(placed.before(0, step * self.step, 0)) >> 3
 
-    def right(self, step: int) -> Descriptor:
+    def get_right_descriptor(self, step: int) -> Descriptor:
         if not 0 <= step < len(self.words):
             hint = f"Allowed: 0 to {len(self.words) - 1}." if self.words else "A descriptor was given in its place."
             raise LayoutError("illegal_step", f"No right word of {self.letter.upper()}'s step {step}.", hint, "step")
@@ -186,7 +186,7 @@ class Placed(Described):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(Side):
+class RowsSide(ProductSide):
     """A multiplicand of a warp's mma in shared memory: lines `pitch_bytes` apart, XORed by offset; loaded by ldmatrix
     where `chain` says how.
     """
@@ -207,7 +207,7 @@ class Rows(Side):
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix(Side):
+class WmmaSide(ProductSide):
     """A multiplicand of wmma in shared memory as wmma.load reads it: lines `ldm` elements apart, beginning at byte
     `base`.
     """
@@ -222,7 +222,7 @@ class Matrix(Side):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProductPlan:
     """Everything a program needs. options: all of them by side, spelled in full ("" where there is none); chosen: those
     that were given; words: what each takes, empty for a number.
 
@@ -231,8 +231,8 @@ class Plan:
     """
 
     instruction: Instruction
-    a: Side
-    b: Side
+    a: ProductSide
+    b: ProductSide
     steps: int
     options: dict[str, Options]
     chosen: dict[str, Options]
@@ -250,12 +250,16 @@ class Plan:
 
     @property
     def a_from(self) -> str:
-        return "shared" if isinstance(self.a, Described) else "registers"
+        return "shared" if isinstance(self.a, DescribedSide) else "registers"
 
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block: both operands, and whatever a descriptor of the caller's reads."""
-        reads = [read_end(side, self.steps) for side in (self.a, self.b) if isinstance(side, Described) and side.word]
+        reads = [
+            find_read_end(side, self.steps)
+            for side in (self.a, self.b)
+            if isinstance(side, DescribedSide) and side.word
+        ]
         return max(self.a.end, self.b.end, *reads, 0)
 
     @property
@@ -268,14 +272,14 @@ class Plan:
             if self.instruction.types["d"] != "s32":
                 out |= {f"imm_scale_{side.letter}": -1 if side.negated else 1 for side in (self.a, self.b)}
             if self.a.container_bits == 16:
-                tiled = [side for side in (self.a, self.b) if isinstance(side, Described)]
+                tiled = [side for side in (self.a, self.b) if isinstance(side, DescribedSide)]
                 out |= {f"imm_trans_{side.letter}": int(side.major == "MN") for side in tiled}
         for letter, (byte_id, thread_id) in self.ids.items():
             out |= {f"byte_id_{letter}": byte_id, f"thread_id_{letter}": thread_id}
         return out
 
 
-def read_end(side: Described, steps: int) -> int:
+def find_read_end(side: DescribedSide, steps: int) -> int:
     """The byte behind the last one that the steps read through the caller's descriptor."""
     size = max(1, side.element.bits // 8)
-    return max(int(desc.reads(side.descriptor(step), side.view).max()) + size for step in range(steps))
+    return max(int(desc.reads(side.get_descriptor(step), side.view).max()) + size for step in range(steps))

@@ -8,19 +8,28 @@ from collections.abc import Callable, Mapping
 from math import gcd, lcm
 
 from lanescope.descriptor.matrix import MOST_SHARED, Descriptor
-from lanescope.descriptor.spelling import read_word
+from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
-from lanescope.product.options import Reader, read, told
-from lanescope.product.placing import KINDS, PATTERN, placed, placed_options
-from lanescope.product.plan import Described, Matrix, Options, Plan, Rows, Side, Tiled, read_end
+from lanescope.inputs import parse_choice
+from lanescope.product.custom_storage import KINDS, PATTERN, list_placement_options, place_side
+from lanescope.product.options import OptionReader, collect_options, parse_options
+from lanescope.product.plan import (
+    DescribedSide,
+    Options,
+    ProductPlan,
+    ProductSide,
+    RowsSide,
+    TiledSide,
+    WmmaSide,
+    find_read_end,
+)
 from lanescope.ptx import catalog, wmma
-from lanescope.ptx.dtypes import DType, dtype
-from lanescope.ptx.instruction import Feed, Instruction, Operand
-from lanescope.reading import choice
+from lanescope.ptx.dtypes import DType, get_dtype
+from lanescope.ptx.instruction import Instruction, Operand, OperandFeed
 from lanescope.shared import chain
 from lanescope.shared.chain import Chain
-from lanescope.shared.feeding import why_not
-from lanescope.shared.swizzle import NAMES, Mode, mode
+from lanescope.shared.feeding import explain_no_feed
+from lanescope.shared.swizzle import NAMES, Mode, get_mode
 from lanescope.shared.tiling import SWIZZLED_BY, Tile
 
 MOST_STEPS = 64
@@ -33,16 +42,16 @@ ORDERS = ("mn", "k")
 FROM = ("shared", "registers")
 
 
-def plannable(instruction: Instruction) -> bool:
+def is_plannable(instruction: Instruction) -> bool:
     """Whether a plan can be made for it: it multiplies, and registers hold D and may hold A."""
     return instruction.family.multiplies and not instruction.family.tensor and {"a", "d"} <= set(instruction.operands)
 
 
-def plan(instruction: Instruction, a: object = "", b: object = "", d: object = "") -> Plan:
+def make_plan(instruction: Instruction, a: object = "", b: object = "", d: object = "") -> ProductPlan:
     """A plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping. LayoutError names the option,
     `a.swizzle`.
     """
-    if not plannable(instruction):
+    if not is_plannable(instruction):
         raise LayoutError(
             "no_program",
             f"{instruction.ptx} is not a multiply instruction.",
@@ -50,31 +59,31 @@ def plan(instruction: Instruction, a: object = "", b: object = "", d: object = "
             "ptx",
         )
     make = _BY_FEED[instruction.family.feed]
-    return make(instruction, *(read(given, side) for given, side in zip((a, b, d), SIDES, strict=True)))
+    return make(instruction, *(parse_options(given, side) for given, side in zip((a, b, d), SIDES, strict=True)))
 
 
 # wgmma ----------------------------------------------------------------------------------------------------------------
 
 
-def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
-    a_from = choice(a.get("from", FROM[0]), "a.from", FROM)
+def _plan_wgmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPlan:
+    a_from = parse_choice(a.get("from", FROM[0]), "a.from", FROM)
     staged = {"a": a, "b": b} if a_from == "shared" else {"b": b}
-    kinds = {s: choice(given.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, given in staged.items()}
+    kinds = {s: parse_choice(given.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, given in staged.items()}
     reads = _wgmma_readers(i, {"a": a, "b": b, "d": d}, a_from, kinds)
-    majors = {s: reads[s].word("major", ("K", "MN")) for s in staged}
+    majors = {s: reads[s].read_choice("major", ("K", "MN")) for s in staged}
     for s, major in majors.items():
-        if major == "MN" and dtype(i.types["a"]).bits != 16:
+        if major == "MN" and get_dtype(i.types["a"]).bits != 16:
             hint = "MN-major is for f16 and bf16."
-            raise reads[s].fail("bad_major", "major", f"{i.types[s]} is read K-major only.", hint)
-    modes = {s: mode(reads[s].word("swizzle", NAMES)) for s, kind in kinds.items() if kind == KINDS[0]}
+            raise reads[s].make_error("bad_major", "major", f"{i.types[s]} is read K-major only.", hint)
+    modes = {s: get_mode(reads[s].read_choice("swizzle", NAMES)) for s, kind in kinds.items() if kind == KINDS[0]}
     sides = _staged(i, reads, kinds, majors, modes)
     op, steps = i.operands["a"], sides["b"].k // i.sizes["k"]
     if a_from == "registers":
         sides["a"] = _a_in_registers(i, reads["a"], steps)
-    selector = reads["a"].whole("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
-    accumulate = reads["d"].word("scale", ("1", "0")) == "1"
-    made = Plan(i, sides["a"], sides["b"], steps, *told(reads), accumulate, selector)
-    _check_shared(made)
+    selector = reads["a"].read_integer("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
+    accumulate = reads["d"].read_choice("scale", ("1", "0")) == "1"
+    made = ProductPlan(i, sides["a"], sides["b"], steps, *collect_options(reads), accumulate, selector)
+    _check_shared_memory(made)
     return made
 
 
@@ -85,15 +94,17 @@ def _floating(i: Instruction) -> bool:
 
 def _wgmma_readers(
     i: Instruction, given: Mapping[str, Options], a_from: str, kinds: Mapping[str, str]
-) -> dict[str, Reader]:
+) -> dict[str, OptionReader]:
     """Readers of the options that each operand may have. kinds: how those in shared memory are stored."""
     scale = ("scale",) if _floating(i) else ()
-    stored = {s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else placed_options(kind))) for s, kind in kinds.items()}
+    stored = {
+        s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else list_placement_options(kind))) for s, kind in kinds.items()
+    }
     selector = ("selector",) if i.operands["a"].sparsity is not None else ()
     reads = {
-        "a": Reader("a", given["a"], ("from", *stored.get("a", ("k",)), *scale, *selector)),
-        "b": Reader("b", given["b"], (*stored["b"], *scale)),
-        "d": Reader("d", given["d"], ("scale",)),
+        "a": OptionReader("a", given["a"], ("from", *stored.get("a", ("k",)), *scale, *selector)),
+        "b": OptionReader("b", given["b"], (*stored["b"], *scale)),
+        "d": OptionReader("d", given["d"], ("scale",)),
     }
     reads["a"].full["from"], reads["a"].words["from"] = a_from, FROM
     for s, kind in kinds.items():
@@ -103,49 +114,49 @@ def _wgmma_readers(
 
 def _staged(
     i: Instruction,
-    reads: Mapping[str, Reader],
+    reads: Mapping[str, OptionReader],
     kinds: Mapping[str, str],
     majors: Mapping[str, str],
     modes: Mapping[str, Mode],
-) -> dict[str, Side]:
+) -> dict[str, ProductSide]:
     """The operands in shared memory, one behind the other. modes: the swizzle of those that are stored as tiles."""
     step = {"a": i.operands["a"].col_count, "b": i.sizes["k"]}
-    bits = dtype(i.types["a"]).bits
-    atoms = {s: swizzle.atom(bits, majors[s])[1] for s, swizzle in modes.items()}
-    steps = _steps(reads, step, lcm(1, *(deep // gcd(deep, step[s]) for s, deep in atoms.items())))
-    sides: dict[str, Side] = {}
+    bits = get_dtype(i.types["a"]).bits
+    atoms = {s: swizzle.get_atom_size(bits, majors[s])[1] for s, swizzle in modes.items()}
+    steps = _count_steps(reads, step, lcm(1, *(deep // gcd(deep, step[s]) for s, deep in atoms.items())))
+    sides: dict[str, ProductSide] = {}
     at = 0
     for s, kind in kinds.items():
-        element, negated = dtype(i.types[s]), _floating(i) and reads[s].sign()
+        element, negated = get_dtype(i.types[s]), _floating(i) and reads[s].is_negated()
         size = {"rows": i.sizes["m" if s == "a" else "n"], "k": steps * step[s], "step": step[s]}
         sides[s] = (
-            _tiled(reads[s], element, **size, major=majors[s], swizzle=modes[s], at=at, negated=negated)
+            _plan_tiled_side(reads[s], element, **size, major=majors[s], swizzle=modes[s], at=at, negated=negated)
             if s in modes
-            else placed(reads[s], kind, element, **size, major=majors[s], at=at, negated=negated)
+            else place_side(reads[s], kind, element, **size, major=majors[s], at=at, negated=negated)
         )
         at = -(-sides[s].end // PATTERN) * PATTERN
     return sides
 
 
-def _a_in_registers(i: Instruction, reads: Reader, steps: int) -> Side:
+def _a_in_registers(i: Instruction, reads: OptionReader, steps: int) -> ProductSide:
     """A of a wgmma from registers: every step has registers of its own."""
     if steps > MOST_REGISTER_STEPS:
         hint = f"At most {MOST_REGISTER_STEPS}; store A in shared memory."
-        raise reads.fail("bad_option", "k", f"A from registers takes {steps} steps.", hint)
+        raise reads.make_error("bad_option", "k", f"A from registers takes {steps} steps.", hint)
     op = i.operands["a"]
-    negated, k = _floating(i) and reads.sign(), steps * op.col_count
+    negated, k = _floating(i) and reads.is_negated(), steps * op.col_count
     reads.full["k"] = str(k)
-    return Side("a", op.element, op.container_bits, i.sizes["m"], k, "K", negated=negated)
+    return ProductSide("a", op.element, op.container_bits, i.sizes["m"], k, "K", negated=negated)
 
 
-def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> int:
+def _count_steps(reads: Mapping[str, OptionReader], step: Mapping[str, int], least: int) -> int:
     """Steps of K: what the options say, or the fewest that fill whole atoms."""
     found = {}
     for s in ("a", "b"):
         if "k" in reads[s].given:
-            k = reads[s].whole("k", 0, 1, 4096)
+            k = reads[s].read_integer("k", 0, 1, 4096)
             if k % step[s]:
-                raise reads[s].fail(
+                raise reads[s].make_error(
                     "bad_option", "k", f"k = {k} is not a whole number of steps.", f"Multiples of {step[s]}."
                 )
             found[s] = k // step[s]
@@ -160,7 +171,7 @@ def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> 
     if steps % least or steps > MOST_STEPS:
         s = next(iter(found), "b")
         allowed = [n * least * step[s] for n in (1, 2, 3)]
-        raise reads[s].fail(
+        raise reads[s].make_error(
             "bad_option",
             "k",
             f"k = {steps * step[s]} does not fill whole atoms of both operands in up to {MOST_STEPS} steps.",
@@ -169,23 +180,32 @@ def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> 
     return steps
 
 
-def _tiled(
-    reads: Reader, element: DType, *, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool
-) -> Tiled:
-    atom, _ = swizzle.atom(element.bits, major)
-    first = reads.whole("first", 0, 0, 4096)
-    mn = reads.whole("mn", -(-(first + rows) // atom) * atom, 8, 4096)
+def _plan_tiled_side(
+    reads: OptionReader,
+    element: DType,
+    *,
+    rows: int,
+    k: int,
+    step: int,
+    major: str,
+    swizzle: Mode,
+    at: int,
+    negated: bool,
+) -> TiledSide:
+    atom, _ = swizzle.get_atom_size(element.bits, major)
+    first = reads.read_integer("first", 0, 0, 4096)
+    mn = reads.read_integer("mn", -(-(first + rows) // atom) * atom, 8, 4096)
     if first + rows > mn:
-        raise reads.fail(
+        raise reads.make_error(
             "bad_option",
             "mn",
             f"The tile has {mn} rows, the product reads {first} to {first + rows - 1}.",
             f"mn from {first + rows}.",
         )
     reads.full["k"] = str(k)
-    order, by = reads.given.get("order", ""), reads.word("swizzle_by", SWIZZLED_BY)
-    base = reads.whole("base", at, 0, MOST_SHARED)
-    order = order and reads.word("order", ORDERS)
+    order, by = reads.given.get("order", ""), reads.read_choice("swizzle_by", SWIZZLED_BY)
+    base = reads.read_integer("base", at, 0, MOST_SHARED)
+    order = order and reads.read_choice("order", ORDERS)
     try:
         tile = Tile(element.bits, major, swizzle, mn, k, order=order, base=base, swizzle_by=by)
         tile.descriptor(first, 0, step, rows)
@@ -195,16 +215,16 @@ def _tiled(
     reads.full["order"], reads.words["order"] = tile.order, ORDERS
     word = None
     if text := reads.given.get("descriptor"):
-        word = Descriptor(read_word(text, f"{reads.side}.descriptor").word)
+        word = Descriptor(parse_word(text, f"{reads.side}.descriptor").word)
         reads.full["descriptor"] = str(word)
-    return Tiled(
+    return TiledSide(
         reads.side, element, element.bits, rows, k, major, negated=negated, tile=tile, first=first, step=step, word=word
     )
 
 
-def _check_shared(made: Plan) -> None:
+def _check_shared_memory(made: ProductPlan) -> None:
     """LayoutError where the operands overlap, or where they or what is read does not fit a block's shared memory."""
-    staged = [side for side in (made.a, made.b) if isinstance(side, Described)]
+    staged = [side for side in (made.a, made.b) if isinstance(side, DescribedSide)]
     if len(staged) == 2:
         a, b = staged
         if a.base < b.end and b.base < a.end:
@@ -223,8 +243,8 @@ def _check_shared(made: Plan) -> None:
                 f"A block has {MOST_SHARED} bytes.",
                 f"{side.letter}.base",
             )
-        if side.word and read_end(side, made.steps) > MOST_SHARED:
-            end = read_end(side, made.steps)
+        if side.word and find_read_end(side, made.steps) > MOST_SHARED:
+            end = find_read_end(side, made.steps)
             raise LayoutError(
                 "reads_outside",
                 f"The descriptor would read up to byte {end - 1}; a block has {MOST_SHARED}. It was not executed.",
@@ -236,44 +256,46 @@ def _check_shared(made: Plan) -> None:
 # mma.sync -------------------------------------------------------------------------------------------------------------
 
 
-def _mma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
+def _plan_mma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPlan:
     op, products = i.operands["a"], i.operands["a"].extents.get("product", 1)
     own = {"a": ("selector",) if op.sparsity else (), "b": ()}
     ids = ("byte_id", "thread_id") if i.scales else ()
-    reads = {s: Reader(s, given, (*ROW_OPTIONS, *own[s], *ids)) for s, given in (("a", a), ("b", b))}
-    reads["d"] = Reader("d", d, ())
-    sides: dict[str, Side] = {}
+    reads = {s: OptionReader(s, given, (*ROW_OPTIONS, *own[s], *ids)) for s, given in (("a", a), ("b", b))}
+    reads["d"] = OptionReader("d", d, ())
+    sides: dict[str, ProductSide] = {}
     at = 0
     for s in ("a", "b"):
-        sides[s] = _rows(reads[s], i, s, products, at)
+        sides[s] = _plan_rows_side(reads[s], i, s, products, at)
         at = -(-sides[s].end // PATTERN) * PATTERN
-    selector = reads["a"].whole("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
+    selector = reads["a"].read_integer("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
     chosen = {}
     for s in ("a", "b") if i.scales else ():
         scale = i.scales[f"scale_{s}"]
         legal = {"byte_id": scale.byte_ids, "thread_id": scale.thread_ids}
-        picked = [int(reads[s].word(name, tuple(map(str, legal[name])))) for name in ids]
+        picked = [int(reads[s].read_choice(name, tuple(map(str, legal[name])))) for name in ids]
         chosen[s] = (picked[0], picked[1])
-    return Plan(i, sides["a"], sides["b"], 1, *told(reads), True, selector, chosen)
+    return ProductPlan(i, sides["a"], sides["b"], 1, *collect_options(reads), True, selector, chosen)
 
 
-def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Rows:
+def _plan_rows_side(reads: OptionReader, i: Instruction, s: str, products: int, base: int) -> RowsSide:
     op = i.operands[s]
     mn, k = (op.row_count, op.col_count) if s == "a" else (op.col_count, op.row_count)
-    major = reads.word("major", ("K", "MN"))
+    major = reads.read_choice("major", ("K", "MN"))
     if major == "MN" and op.container_bits < 8:
-        raise reads.fail("bad_major", "major", f"{op.element.name} elements share bytes along K.", "Store it K-major.")
-    plain = Side(s, op.element, op.container_bits, mn=mn, k=k, major=major, products=products)
+        raise reads.make_error(
+            "bad_major", "major", f"{op.element.name} elements share bytes along K.", "Store it K-major."
+        )
+    plain = ProductSide(s, op.element, op.container_bits, mn=mn, k=k, major=major, products=products)
     least = -(-plain.line_units * plain.unit_bytes // 16) * 16
-    pitch = reads.whole("pitch_bytes", least, least, 4096)
+    pitch = reads.read_integer("pitch_bytes", least, least, 4096)
     if pitch % 16:
-        raise reads.fail(
+        raise reads.make_error(
             "misaligned",
             "pitch_bytes",
             f"A pitch of {pitch} bytes is not a multiple of 16.",
             f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.",
         )
-    swizzle = mode(reads.word("swizzle", NAMES))
+    swizzle = get_mode(reads.read_choice("swizzle", NAMES))
     where = {
         "kind": "rows",
         "inner": major,
@@ -282,16 +304,16 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
         "swizzle_by": "tile",
         "base": base,
     }
-    found = _ldmatrix(i, s, major, where)
-    wanted = reads.word("load", LOADS, "ldmatrix" if found else "elements")
+    found = _find_ldmatrix(i, s, major, where)
+    wanted = reads.read_choice("load", LOADS, "ldmatrix" if found else "elements")
     if wanted == "ldmatrix" and found is None:
         why = (
-            why_not(op, major)
+            explain_no_feed(op, major)
             if len(op.axes) == 2 and op.register_bits == 32
             else "ldmatrix fills 32-bit registers of one matrix."
         )
-        raise reads.fail("no_chain", "load", f"No ldmatrix loads {s.upper()} so. {why}", "load=elements")
-    return Rows(
+        raise reads.make_error("no_chain", "load", f"No ldmatrix loads {s.upper()} so. {why}", "load=elements")
+    return RowsSide(
         s,
         op.element,
         op.container_bits,
@@ -306,53 +328,57 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
     )
 
 
-def _ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object]) -> Chain | None:
+def _find_ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object]) -> Chain | None:
     """The best ldmatrix for an operand stored so whose targets have it wherever they have the mma; None where there is
     none.
     """
     if i.types[s] == "f64" or len(i.operands[s].axes) == 3:
         return None
-    targets = set(catalog.assembled(i).targets)
+    targets = set(catalog.get_target_support(i).targets)
     try:
-        fits = chain.advise(i.operands[s], chain.stored(where, i.operands[s], major))
+        fits = chain.list_best_chains(i.operands[s], chain.make_operand_storage(where, i.operands[s], major))
     except LayoutError:
         return None
-    return next((c for c in fits if targets <= set(catalog.assembled(c.load.instruction).targets)), None)
+    return next((c for c in fits if targets <= set(catalog.get_target_support(c.load.instruction).targets)), None)
 
 
 # wmma -----------------------------------------------------------------------------------------------------------------
 
 
-def _wmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
-    reads = {"a": Reader("a", a, ("ldm",)), "b": Reader("b", b, ("ldm",)), "d": Reader("d", d, ("layout", "ldm"))}
-    sides: dict[str, Side] = {}
+def _plan_wmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPlan:
+    reads = {
+        "a": OptionReader("a", a, ("ldm",)),
+        "b": OptionReader("b", b, ("ldm",)),
+        "d": OptionReader("d", d, ("layout", "ldm")),
+    }
+    sides: dict[str, ProductSide] = {}
     at = 0
     for s, layout in zip("ab", i.syntax.layouts, strict=True):
         op = i.operands[s]
         mn, k = (op.row_count, op.col_count) if s == "a" else (op.col_count, op.row_count)
         major = "K" if (layout == "row") == (s == "a") else "MN"
-        ldm = _ldm(reads[s], (op,), layout)
-        sides[s] = Matrix(s, op.element, op.container_bits, mn, k, major, ldm=ldm, base=at, layout=layout)
+        ldm = _read_ldm(reads[s], (op,), layout)
+        sides[s] = WmmaSide(s, op.element, op.container_bits, mn, k, major, ldm=ldm, base=at, layout=layout)
         at = -(-sides[s].end // PATTERN) * PATTERN
-    layout = reads["d"].word("layout", ("row", "col"))
-    ldm = _ldm(reads["d"], (i.operands["c"], i.operands["d"]), layout)
-    return Plan(i, sides["a"], sides["b"], 1, *told(reads), d_layout=layout, d_ldm=ldm)
+    layout = reads["d"].read_choice("layout", ("row", "col"))
+    ldm = _read_ldm(reads["d"], (i.operands["c"], i.operands["d"]), layout)
+    return ProductPlan(i, sides["a"], sides["b"], 1, *collect_options(reads), d_layout=layout, d_ldm=ldm)
 
 
-def _ldm(reads: Reader, ops: tuple[Operand, ...], layout: str) -> int:
+def _read_ldm(reads: OptionReader, ops: tuple[Operand, ...], layout: str) -> int:
     """Elements from a row (column) to the next: at least its length, and a multiple of what CUDA C++ and PTX both ask
     for.
     """
-    least = max(wmma.default_stride(op, layout) for op in ops)
-    step = lcm(*(wmma.both(op).ldm_elements for op in ops))
-    ldm = reads.whole("ldm", -(-least // step) * step, 1, 4096)
+    least = max(wmma.get_default_stride(op, layout) for op in ops)
+    step = lcm(*(wmma.combine_requirements(op).ldm_elements for op in ops))
+    ldm = reads.read_integer("ldm", -(-least // step) * step, 1, 4096)
     if ldm < least or ldm % step:
         why = (
             f"a {'row' if layout == 'row' else 'column'} has {least} elements"
             if ldm < least
             else f"it is not a multiple of {step} elements"
         )
-        raise reads.fail(
+        raise reads.make_error(
             "bad_ldm",
             "ldm",
             f"ldm = {ldm} is not legal here: {why}.",
@@ -361,8 +387,8 @@ def _ldm(reads: Reader, ops: tuple[Operand, ...], layout: str) -> int:
     return ldm
 
 
-_BY_FEED: dict[Feed, Callable[[Instruction, Options, Options, Options], Plan]] = {
-    Feed.DESCRIPTOR: _wgmma,
-    Feed.MAP: _mma,
-    Feed.LOADS: _wmma,
+_BY_FEED: dict[OperandFeed, Callable[[Instruction, Options, Options, Options], ProductPlan]] = {
+    OperandFeed.DESCRIPTOR: _plan_wgmma,
+    OperandFeed.MAP: _plan_mma,
+    OperandFeed.LOADS: _plan_wmma,
 }

@@ -9,13 +9,12 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from lanescope import reading
+from lanescope import inputs
 from lanescope.errors import LayoutError
-from lanescope.ptx import refused
+from lanescope.ptx import refusals
 from lanescope.ptx.instruction import Family, Instruction
-from lanescope.ptx.refused import apart as apart
-from lanescope.ptx.refused import shorten as shorten
-from lanescope.ptx.syntax import Syntax
+from lanescope.ptx.refusals import shorten as shorten
+from lanescope.ptx.syntax import OpcodeSyntax
 from lanescope.ptx.table import TABLES
 
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a")
@@ -24,7 +23,7 @@ LONGEST_OPCODE = 256  # the longest text of the tables has 120
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class TargetSupport:
     """What ptxas said of one variant: the targets that make code for it and the least PTX version that reads it."""
 
     targets: tuple[str, ...]
@@ -52,16 +51,16 @@ OPCODE = re.compile(rf"(?<![\w.])({'|'.join(_HEADS)})((?:\s*\.\s*[\w:]+)*)", re.
 @lru_cache(maxsize=1)
 def instructions() -> tuple[Instruction, ...]:
     """Return every variant, in the tables' order."""
-    return tuple(instruction for row in families() for instruction in row.instructions())
+    return tuple(instruction for row in families() for instruction in row.generate_instructions())
 
 
 @lru_cache(maxsize=1)
-def _index() -> dict[tuple[object, ...], Instruction]:
+def _index_by_syntax() -> dict[tuple[object, ...], Instruction]:
     return {instruction.syntax.key: instruction for instruction in instructions()}
 
 
 @lru_cache(maxsize=1)
-def _products() -> dict[tuple[int, int, int], tuple[Instruction, ...]]:
+def _index_products() -> dict[tuple[int, int, int], tuple[Instruction, ...]]:
     found: dict[tuple[int, int, int], tuple[Instruction, ...]] = {}
     for one in instructions():
         if one.family.multiplies and one.family.specified:
@@ -70,20 +69,22 @@ def _products() -> dict[tuple[int, int, int], tuple[Instruction, ...]]:
     return found
 
 
-def products(m: int, n: int, k: int) -> tuple[Instruction, ...]:
+def find_products(m: int, n: int, k: int) -> tuple[Instruction, ...]:
     """Return every product of a shape that PTX specifies, in the tables' order."""
-    return _products().get((m, n, k), ())
+    return _index_products().get((m, n, k), ())
 
 
 @lru_cache(maxsize=1)
-def _assembled() -> tuple[dict[str, str], dict[str, Assembled]]:
+def _load_targets() -> tuple[dict[str, str], dict[str, TargetSupport]]:
     data = json.loads((files("lanescope.ptx.table") / "targets.json").read_text())
     sets = [tuple(names) for names in data["target_sets"]]
-    return data["meta"], {ptx: Assembled(sets[which], version) for ptx, (which, version) in data["variants"].items()}
+    return data["meta"], {
+        ptx: TargetSupport(sets[which], version) for ptx, (which, version) in data["variants"].items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class SassListing:
     """The tensor-core instructions that ptxas emits for one variant, in order, and the targets for which it does."""
 
     targets: tuple[str, ...]
@@ -95,42 +96,42 @@ class Compiled:
 
 
 @lru_cache(maxsize=1)
-def compiled() -> dict[str, tuple[Compiled, ...]]:
+def load_sass() -> dict[str, tuple[SassListing, ...]]:
     """Return the SASS of every variant, as established by disassembling it (`make sass`), in the catalogue's order."""
     data = json.loads((files("lanescope.ptx.table") / "sass.json").read_text())
     sets = [tuple(names) for names in data["target_sets"]]
     found = {
-        ptx: tuple(Compiled(sets[which], tuple((name, count) for name, count in runs)) for which, *runs in forms)
+        ptx: tuple(SassListing(sets[which], tuple((name, count) for name, count in runs)) for which, *runs in forms)
         for ptx, forms in data["variants"].items()
     }
     return {i.ptx: found[i.ptx] for i in instructions() if i.ptx in found}
 
 
-def assembler() -> dict[str, str]:
+def get_assembler() -> dict[str, str]:
     """Return which ptxas the targets come from, and when it ran."""
-    return _assembled()[0]
+    return _load_targets()[0]
 
 
-def assembler_release() -> str:
+def get_assembler_release() -> str:
     """Return the assembler by its release.
 
-    >>> assembler_release()
+    >>> get_assembler_release()
     'ptxas 13.0'
     """
-    name, _, version = assembler()["assembler"].partition(" ")
+    name, _, version = get_assembler()["assembler"].partition(" ")
     return f"{name} {'.'.join(version.removeprefix('V').split('.')[:2])}"
 
 
-def assembled(instruction: Instruction) -> Assembled:
+def get_target_support(instruction: Instruction) -> TargetSupport:
     """Return targets and PTX version of one instruction, as established by assembling it (`make targets`)."""
-    return _assembled()[1].get(instruction.listed_ptx, Assembled((), ""))
+    return _load_targets()[1].get(instruction.listed_ptx, TargetSupport((), ""))
 
 
 SHARED_A = " A from shared memory"  # how an evidence file names wgmma's form with two descriptors
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class HardwareRun:
     """One hardware run of an instruction: the device, the date, the methods used, and whether all agreed with the
     maps.
     """
@@ -142,7 +143,7 @@ class Run:
 
 
 @lru_cache(maxsize=1)
-def evidence_files() -> tuple[dict[str, Any], ...]:
+def load_evidence() -> tuple[dict[str, Any], ...]:
     """Return every stored hardware run: {"meta", "results": {variant: {method: "agrees" or what differs}},
     "descriptors", "banks"}.
     """
@@ -151,31 +152,31 @@ def evidence_files() -> tuple[dict[str, Any], ...]:
     return tuple(json.loads((folder / name).read_text()) for name in names)
 
 
-def runs(instruction: Instruction) -> tuple[Run, ...]:
+def list_hardware_runs(instruction: Instruction) -> tuple[HardwareRun, ...]:
     """Return what `lanescope gpu verify` measured for an instruction, one run per device; every form of it must have
     agreed.
     """
     out = []
-    for data in evidence_files():
+    for data in load_evidence():
         meta, results = data["meta"], data["results"]
         seen = [results[key] for key in (instruction.listed_ptx, instruction.listed_ptx + SHARED_A) if key in results]
         if seen:
             methods = tuple(sorted({method for result in seen for method in result}))
             agrees = all(told == "agrees" for result in seen for told in result.values())
-            out.append(Run(meta["device"], meta["date"], methods, agrees))
+            out.append(HardwareRun(meta["device"], meta["date"], methods, agrees))
     return tuple(out)
 
 
-def short(device: str) -> str:
+def shorten_device_name(device: str) -> str:
     """Return the short name of a device: "H100" for "NVIDIA H100 80GB HBM3".
 
-    >>> short("NVIDIA H100 80GB HBM3")
+    >>> shorten_device_name("NVIDIA H100 80GB HBM3")
     'H100'
     """
     return device.removeprefix("NVIDIA ").split(" ")[0]
 
 
-def opcode_of(text: str) -> str:
+def extract_opcode(text: str) -> str:
     """Return the opcode inside a pasted line.
 
     The line may be an asm string or carry a predicate, an operand list or blanks.
@@ -184,20 +185,20 @@ def opcode_of(text: str) -> str:
     if not match:
         return ""
     lowered = re.sub(r"\s+", "", match.group(0)).lower().rstrip(":")
-    spelled = ".".join(_capitals().get(word, word) for word in lowered.split("."))
+    spelled = ".".join(_index_capitals().get(word, word) for word in lowered.split("."))
     return re.sub(r"(?<=scale_vec::)(\d)x", r"\1X", spelled)
 
 
 @lru_cache(maxsize=1)
-def _capitals() -> dict[str, str]:
+def _index_capitals() -> dict[str, str]:
     """Return the modifiers that PTX writes with capitals, by their small letters: nan → NaN."""
     return {word.lower(): word for i in instructions() for word in i.modifiers if word != word.lower()}
 
 
-def named(given: object, field: str) -> Instruction:
+def parse_instruction(given: object, field: str) -> Instruction:
     """Return the instruction that a field of a request names; LayoutError `bad_instruction` names the field."""
     try:
-        return find(reading.text(given, field, LONGEST))
+        return find(inputs.require_text(given, field, LONGEST))
     except LayoutError as error:
         raise error.at(field, "bad_instruction") from None
 
@@ -210,7 +211,7 @@ def find(text: str) -> Instruction:
     >>> find("mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, ...").ptx
     'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
     """
-    opcode = opcode_of(text if isinstance(text, str) else reading.text(text, "ptx"))
+    opcode = extract_opcode(text if isinstance(text, str) else inputs.require_text(text, "ptx"))
     if not opcode:
         raise LayoutError(
             "unknown_instruction",
@@ -222,56 +223,60 @@ def find(text: str) -> Instruction:
     if len(opcode) > LONGEST_OPCODE:
         hint = f"An instruction has at most {LONGEST_OPCODE} characters before its operands."
         raise LayoutError("unknown_instruction", f"'{shorten(opcode, 60)}' has {len(opcode)} characters.", hint, "ptx")
-    syntax = Syntax.parse(opcode, OPCODE_WORDS)
-    found = _of_syntax(syntax)
+    syntax = OpcodeSyntax.parse(opcode, OPCODE_WORDS)
+    found = _find_by_syntax(syntax)
     if found:
         return found
-    raise _refusal(opcode, syntax)
+    raise _make_refusal(opcode, syntax)
 
 
-def known(text: str) -> Instruction | None:
+def find_instruction(text: str) -> Instruction | None:
     """Return the instruction that a PTX text names, as `find` does; None where there is none. Cheap for unknown texts.
 
-    >>> known("mma.sync.aligned.m16n8k17") is None
+    >>> find_instruction("mma.sync.aligned.m16n8k17") is None
     True
     """
-    opcode = opcode_of(text)
-    return _of_syntax(Syntax.parse(opcode, OPCODE_WORDS)) if 0 < len(opcode) <= LONGEST_OPCODE else None
+    opcode = extract_opcode(text)
+    return _find_by_syntax(OpcodeSyntax.parse(opcode, OPCODE_WORDS)) if 0 < len(opcode) <= LONGEST_OPCODE else None
 
 
-def _of_syntax(syntax: Syntax) -> Instruction | None:
-    found = _index().get(syntax.key) or _with_space(syntax) or _index().get(_words_first(syntax).key)
-    whole = None if found else _completed(syntax)
-    return found or ((_index().get(whole.key) or _with_space(whole)) if whole else None)
+def _find_by_syntax(syntax: OpcodeSyntax) -> Instruction | None:
+    found = (
+        _index_by_syntax().get(syntax.key)
+        or _find_in_space(syntax)
+        or _index_by_syntax().get(_move_words_first(syntax).key)
+    )
+    whole = None if found else _complete_syntax(syntax)
+    return found or ((_index_by_syntax().get(whole.key) or _find_in_space(whole)) if whole else None)
 
 
 @lru_cache(maxsize=1)
-def _by_rest() -> dict[tuple[str, tuple[str, ...], frozenset[str]], tuple[Syntax, ...]]:
+def _index_by_rest() -> dict[tuple[str, tuple[str, ...], frozenset[str]], tuple[OpcodeSyntax, ...]]:
     """Map (opcode, layouts, modifiers without the state space) to every syntax that has them."""
-    found: dict[tuple[str, tuple[str, ...], frozenset[str]], dict[Syntax, None]] = {}
+    found: dict[tuple[str, tuple[str, ...], frozenset[str]], dict[OpcodeSyntax, None]] = {}
     for i in instructions():
-        found.setdefault(_rest(i.syntax), {})[i.syntax] = None
+        found.setdefault(_make_rest_key(i.syntax), {})[i.syntax] = None
     return {key: tuple(alike) for key, alike in found.items()}
 
 
-def _rest(syntax: Syntax) -> tuple[str, tuple[str, ...], frozenset[str]]:
+def _make_rest_key(syntax: OpcodeSyntax) -> tuple[str, tuple[str, ...], frozenset[str]]:
     return syntax.opcode, syntax.layouts, frozenset(m for m in syntax.modifiers if m not in SPACES)
 
 
-def _completed(syntax: Syntax) -> Syntax | None:
+def _complete_syntax(syntax: OpcodeSyntax) -> OpcodeSyntax | None:
     """Complete a short name with the shape, types and modifiers that it leaves out, where there is only one choice.
 
     ldmatrix.m8n8.x4 moves b16, movmatrix.m8n8 transposes.
     """
     if syntax.shape and syntax.types:
         return None
-    opcode, layouts, modifiers = rest = _rest(syntax)
-    fits = [one for one in _by_rest().get(rest, ()) if _extends(one, syntax)] or [
+    opcode, layouts, modifiers = rest = _make_rest_key(syntax)
+    fits = [one for one in _index_by_rest().get(rest, ()) if _is_extension(one, syntax)] or [
         one
-        for key, alike in _by_rest().items()
+        for key, alike in _index_by_rest().items()
         if key[:2] == (opcode, layouts) and key[2] > modifiers
         for one in alike
-        if _extends(one, syntax)
+        if _is_extension(one, syntax)
     ]
     if len(fits) != 1:
         return None
@@ -279,22 +284,22 @@ def _completed(syntax: Syntax) -> Syntax | None:
     return replace(fits[0], modifiers=(*(m for m in fits[0].modifiers if m not in SPACES), *spaces))
 
 
-def _extends(one: Syntax, short: Syntax) -> bool:
+def _is_extension(one: OpcodeSyntax, short: OpcodeSyntax) -> bool:
     """Return whether an instruction has the shape and the types that a short name gives."""
     return short.shape in ("", one.shape) and short.types in ((), one.types)
 
 
 @lru_cache(maxsize=1)
-def qualifiers() -> frozenset[str]:
+def list_qualifiers() -> frozenset[str]:
     """Return every word that follows a dot in the text of an instruction.
 
-    >>> "trans" in qualifiers(), "cuh" in qualifiers()
+    >>> "trans" in list_qualifiers(), "cuh" in list_qualifiers()
     (True, False)
     """
     return frozenset(word for i in instructions() for word in i.ptx.split(".")[1:])
 
 
-def _words_first(syntax: Syntax) -> Syntax:
+def _move_words_first(syntax: OpcodeSyntax) -> OpcodeSyntax:
     """Move words of the opcode that stand among its qualifiers to the front.
 
     CUTLASS writes mma.sync.aligned.kind::f8f6f4.sp::ordered_metadata…; ptxas takes both orders.
@@ -305,7 +310,7 @@ def _words_first(syntax: Syntax) -> Syntax:
 
 
 @lru_cache(maxsize=256)
-def _with_space(syntax: Syntax) -> Instruction | None:
+def _find_in_space(syntax: OpcodeSyntax) -> Instruction | None:
     """Return the instruction of a text with another state space than the table's: same map, text as given."""
     given = [m for m in syntax.modifiers if m in SPACES]
     if len(given) > 1:
@@ -313,13 +318,13 @@ def _with_space(syntax: Syntax) -> Instruction | None:
     space = given[0] if given else ""
     rest = tuple(m for m in syntax.modifiers if m not in SPACES)
     for listed in ((), *((space,) for space in SPACES)):
-        base = _index().get(replace(syntax, modifiers=(*rest, *listed)).key)
+        base = _index_by_syntax().get(replace(syntax, modifiers=(*rest, *listed)).key)
         if base and space in base.family.spaces:
             return base.in_space(space)
     return None
 
 
-def access(product: Instruction, operand: str, layout: str) -> Instruction:
+def find_access(product: Instruction, operand: str, layout: str) -> Instruction:
     """Return the load or store of the same family for one operand of a product whose fragments PTX leaves open.
 
     layout: row or col.
@@ -343,8 +348,8 @@ def access(product: Instruction, operand: str, layout: str) -> Instruction:
     )
 
 
-def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
+def _make_refusal(opcode: str, syntax: OpcodeSyntax) -> LayoutError:
     whole = SHORTS.get(syntax.opcode)
-    if whole and replace(syntax, opcode=whole).key not in _index():
+    if whole and replace(syntax, opcode=whole).key not in _index_by_syntax():
         syntax = replace(syntax, opcode=whole)  # the short name is understood: report what else is wrong
-    return refused.refusal(opcode, syntax, instructions(), tuple(OPCODES))
+    return refusals.make_refusal(opcode, syntax, instructions(), tuple(OPCODES))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.ptx.dtypes import DType, Float, Special, dtype
+from lanescope.ptx.dtypes import DType, FloatFormat, SpecialCodes, get_dtype
 
 Bits = NDArray[np.uint64]
 Values = NDArray[np.float64]
@@ -16,27 +16,27 @@ TABLED = 16  # bits up to which a type's values stand in a table: half a mebibyt
 SCALE_VALUES = (0.5, 1.0, 2.0)  # the scale factors that runs use: products stay exact
 
 
-def legal_values(name: str) -> tuple[int, ...]:
+def list_legal_values(name: str) -> tuple[int, ...]:
     """Return whole numbers that the type holds exactly and whose products stay exact in every accumulator."""
-    row = dtype(name)
+    row = get_dtype(name)
     if row.bits == 1:
         return (0, 1)
     return (-2, -1, 0, 1, 2) if row.signed or row.kind == "bits" else (0, 1, 2, 3)
 
 
 @lru_cache(maxsize=8)
-def scale_codes(name: str) -> tuple[int, ...]:
+def list_scale_codes(name: str) -> tuple[int, ...]:
     """Return the codes of SCALE_VALUES in a type of scale factors.
 
-    >>> scale_codes("ue8m0")
+    >>> list_scale_codes("ue8m0")
     (126, 127, 128)
     """
-    return tuple(encode(np.array(SCALE_VALUES), name).tolist())
+    return tuple(encode_values(np.array(SCALE_VALUES), name).tolist())
 
 
-def bounds(name: str) -> tuple[float, float]:
+def get_bounds(name: str) -> tuple[float, float]:
     """Return the smallest and the largest finite value of a type."""
-    row = dtype(name)
+    row = get_dtype(name)
     if row.format:
         least = -row.format.largest if row.signed else 0.0 if row.format.mantissa_bits else 2.0**-row.format.bias
         return least, row.format.largest
@@ -47,38 +47,38 @@ def bounds(name: str) -> tuple[float, float]:
     )
 
 
-def nearest(values: Values, name: str) -> Values:
+def round_to_type(values: Values, name: str) -> Values:
     """Round values to those that a type holds: floats to nearest, ties to even; integers are unchanged.
 
     They must lie within bounds().
     """
-    held = dtype(name).format
+    held = get_dtype(name).format
     if held is None:
         return values
-    exponent = _exponent(np.abs(values), held) - (held.significant - 1)
+    exponent = _compute_exponents(np.abs(values), held) - (held.significant - 1)
     return np.asarray(np.ldexp(np.rint(np.ldexp(values, -exponent)), exponent))
 
 
-def _exponent(sizes: Values, held: Float) -> NDArray[np.int64]:
+def _compute_exponents(sizes: Values, held: FloatFormat) -> NDArray[np.int64]:
     """Return the exponent of each value's leading bit, at least that of the smallest normal number."""
     return np.where(
         sizes > 0, np.maximum(np.frexp(sizes)[1].astype(np.int64) - 1, held.least_exponent), held.least_exponent
     )
 
 
-def encode(values: NDArray[Any], name: str) -> Bits:
+def encode_values(values: NDArray[Any], name: str) -> Bits:
     """Encode numbers as element bits, in the low bits of a word.
 
     A float is rounded to nearest; one past the largest becomes infinity, or the largest where the type has no infinity.
     """
-    row = dtype(name)
-    return _encoded(values.astype(np.float64), row.format) if row.format else _whole(values, row)
+    row = get_dtype(name)
+    return _encode_floats(values.astype(np.float64), row.format) if row.format else _encode_integers(values, row)
 
 
-def _encoded(values: Values, held: Float) -> Bits:
+def _encode_floats(values: Values, held: FloatFormat) -> Bits:
     sizes = np.abs(values)
     finite = np.isfinite(sizes)
-    exponent = _exponent(np.where(finite, sizes, 0), held)
+    exponent = _compute_exponents(np.where(finite, sizes, 0), held)
     counted = np.rint(np.ldexp(np.where(finite, sizes, 0), held.mantissa_bits - exponent)).astype(
         np.int64
     )  # the mantissa, with its leading one
@@ -92,29 +92,29 @@ def _encoded(values: Values, held: Float) -> Bits:
     return (codes | sign).view(np.uint64)
 
 
-def _whole(values: NDArray[Any], row: DType) -> Bits:
+def _encode_integers(values: NDArray[Any], row: DType) -> Bits:
     return values.astype(np.int64).view(np.uint64) & np.uint64((1 << row.bits) - 1)
 
 
-def decode(bits: Bits, name: str) -> Values:
+def decode_bits(bits: Bits, name: str) -> Values:
     """Decode element bits to values, NaN and infinities included; higher bits of a word are ignored."""
-    row = dtype(name)
+    row = get_dtype(name)
     codes = bits.astype(np.uint64).view(np.int64)
     if row.format:
         if row.bits > TABLED:
-            return _decoded(codes, row.format)
-        return np.asarray(_every(row.format, row.bits)[codes & (1 << row.bits) - 1])
+            return _decode_floats(codes, row.format)
+        return np.asarray(_lookup_values(row.format, row.bits)[codes & (1 << row.bits) - 1])
     held = codes & (1 << row.bits) - 1
     return (held - ((held >> (row.bits - 1)) << row.bits) if row.signed else held).astype(np.float64)
 
 
 @cache
-def _every(held: Float, bits: int) -> Values:
+def _lookup_values(held: FloatFormat, bits: int) -> Values:
     """Return the value of every code of a narrow type."""
-    return _decoded(np.arange(1 << bits, dtype=np.int64), held)
+    return _decode_floats(np.arange(1 << bits, dtype=np.int64), held)
 
 
-def _decoded(codes: NDArray[np.int64], held: Float) -> Values:
+def _decode_floats(codes: NDArray[np.int64], held: FloatFormat) -> Values:
     exponent = codes >> held.mantissa_bits & (1 << held.exponent_bits) - 1
     mantissa = codes & (1 << held.mantissa_bits) - 1
     normal = exponent > 0 if held.mantissa_bits else np.ones(codes.shape, bool)
@@ -122,29 +122,29 @@ def _decoded(codes: NDArray[np.int64], held: Float) -> Values:
     top, last = exponent == (1 << held.exponent_bits) - 1, mantissa == (1 << held.mantissa_bits) - 1
     number = (
         ~top
-        if held.special is Special.IEEE
+        if held.special is SpecialCodes.IEEE
         else ~(top & last)
-        if held.special is Special.ONE_NAN
+        if held.special is SpecialCodes.ONE_NAN
         else np.ones(codes.shape, bool)
     )
     sizes = np.ldexp(
         np.where(number, counted, 0).astype(np.float64), np.where(normal, exponent, 1) - held.bias - held.mantissa_bits
     )
-    sizes = np.where(number, sizes, np.inf if held.special is Special.IEEE else np.nan)
+    sizes = np.where(number, sizes, np.inf if held.special is SpecialCodes.IEEE else np.nan)
     sizes = np.where(~number & (mantissa > 0), np.nan, sizes)
     negative = held.signed & (codes >> (held.exponent_bits + held.mantissa_bits) & 1).astype(bool)
     return np.where(negative, -sizes, sizes)
 
 
-def readable(codes: Bits, name: str) -> Bits:
+def mask_unread_bits(codes: Bits, name: str) -> Bits:
     """Return codes as an instruction reads them: the low bits that it ignores are cleared."""
-    unread = np.uint64(dtype(name).unread_bits)
+    unread = np.uint64(get_dtype(name).unread_bits)
     return codes.astype(np.uint64) >> unread << unread
 
 
-def readable_memory(data: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
+def mask_unread_memory(data: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
     """Return packed elements as an instruction reads them: the bits that it ignores are cleared in every element."""
-    row = dtype(name)
+    row = get_dtype(name)
     if not row.unread_bits:
         return data
     size = row.bits // 8
@@ -153,16 +153,16 @@ def readable_memory(data: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
     return np.concatenate([words.astype(f"<u{size}").view(np.uint8), data[whole:]])
 
 
-def keys(codes: Bits, row: DType) -> Bits:
+def make_comparison_keys(codes: Bits, row: DType) -> Bits:
     """Return codes that are equal where the instruction reads equal numbers: no low bits of tf32, one zero, one NaN."""
-    codes = readable(codes, row.name)
+    codes = mask_unread_bits(codes, row.name)
     if row.format is None or not row.format.mantissa_bits:
         return codes
-    values = decode(codes, row.name)
+    values = decode_bits(codes, row.name)
     codes = np.where(values == 0, np.uint64(0), codes)
     return np.where(np.isnan(values), np.uint64(row.format.nan), codes)
 
 
-def numbers(codes: Bits, row: DType) -> Values:
+def decode_as_read(codes: Bits, row: DType) -> Values:
     """Return the numbers that the instruction reads from codes."""
-    return decode(keys(codes, row), row.name)
+    return decode_bits(make_comparison_keys(codes, row), row.name)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lanescope.ptx import catalog, wmma
-from lanescope.ptx.instruction import Place
+from lanescope.ptx.instruction import OperandPlace
 
 # What is compared: name → title. The notes are the documents this project began from; docs/seeds.md lists them.
 DOCUMENTS = {
@@ -25,7 +25,7 @@ DOCUMENTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DocumentSlip:
     """One error in a document.
 
     documents: keys of DOCUMENTS; place: section; says, really: in our words; ran: instructions that executed as
@@ -52,23 +52,23 @@ class Difference:
 
 
 @lru_cache(maxsize=1)
-def narrow_strides() -> tuple[str, ...]:
+def list_narrow_strides() -> tuple[str, ...]:
     """Return the wmma.load and wmma.store whose default stride breaks PTX's own alignment rule."""
     out = []
     for i in catalog.instructions():
-        if i.family.memory is Place.MATRIX:
+        if i.family.memory is OperandPlace.MATRIX:
             (op,) = i.operands.values()
-            stride = wmma.default_stride(op, i.syntax.layouts[0])
-            if stride * op.element.bits % (8 * wmma.fragment_bytes(op)):
+            stride = wmma.get_default_stride(op, i.syntax.layouts[0])
+            if stride * op.element.bits % (8 * wmma.count_fragment_bytes(op)):
                 out.append(i.ptx)
     return tuple(out)
 
 
 @lru_cache(maxsize=1)
-def rows() -> tuple[Difference, ...]:
+def list_document_slips() -> tuple[DocumentSlip, ...]:
     """Return every known error, the most costly first."""
     return (
-        Difference(
+        DocumentSlip(
             "missing-proxy-fence",
             "No fence.proxy.async between the stores and the wgmma",
             ("003",),
@@ -79,7 +79,7 @@ def rows() -> tuple[Difference, ...]:
             " often right, which proves nothing.",
             stated="PTX ISA 9.1, 9.7.15.4 and the last paragraph of 9.7.15.7.1",
         ),
-        Difference(
+        DocumentSlip(
             "column-of-m16n8k256",
             "A's column in m16n8k256",
             ("ptx",),
@@ -93,7 +93,7 @@ def rows() -> tuple[Difference, ...]:
             ),
             test="tests/test_differences.py::test_the_printed_column_of_m16n8k256_is_no_map",
         ),
-        Difference(
+        DocumentSlip(
             "mxf4nvf4-crossings",
             "scale_vec and scale type of mxf4nvf4",
             ("ptx", "001"),
@@ -111,7 +111,7 @@ def rows() -> tuple[Difference, ...]:
             ),
             message="Illegal modifier",
         ),
-        Difference(
+        DocumentSlip(
             "integer-types-may-differ",
             "A and B of integer products need not have one type",
             ("ptx", "000"),
@@ -131,7 +131,7 @@ def rows() -> tuple[Difference, ...]:
             ),
             message="Unexpected instruction types",
         ),
-        Difference(
+        DocumentSlip(
             "default-strides-break-the-rule",
             "wmma's default strides break wmma's alignment rule",
             ("ptx",),
@@ -141,10 +141,10 @@ def rows() -> tuple[Difference, ...]:
             "Both cannot hold for f16 A of m8n32k16 by columns and f16 B of m32n8k16 by rows: they default to 8 halves,"
             " 16 bytes, where the rule asks for 32. An H100 and an H200 load both correctly at that stride. Nothing"
             " promises it elsewhere.",
-            ran=narrow_strides(),
+            ran=list_narrow_strides(),
             test="tests/test_differences.py::test_default_strides_that_break_the_rule",
         ),
-        Difference(
+        DocumentSlip(
             "satf-of-floats",
             "satf for floating-point accumulators",
             ("guide", "004"),
@@ -157,7 +157,7 @@ def rows() -> tuple[Difference, ...]:
             message="is not supported starting from PTX ISA version 6.5",
             test="tests/test_wmma_cpp.py::test_satf_is_of_integer_products_alone",
         ),
-        Difference(
+        DocumentSlip(
             "sub-byte-is-not-removed",
             "Sub-byte wmma on sm_90",
             ("004",),
@@ -171,7 +171,7 @@ def rows() -> tuple[Difference, ...]:
                 "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
             ),
         ),
-        Difference(
+        DocumentSlip(
             "four-products-of-m8n8k4",
             "Why m8n8k4 computes four products",
             ("000",),
@@ -187,7 +187,7 @@ def rows() -> tuple[Difference, ...]:
             ),
             test="tests/test_differences.py::test_the_four_products_of_m8n8k4_share_nothing",
         ),
-        Difference(
+        DocumentSlip(
             "stride-factor",
             "The stride of a row of halves",
             ("001",),
@@ -196,7 +196,7 @@ def rows() -> tuple[Difference, ...]:
             "2·s must be a multiple of 32, so s is a multiple of 16.",
             test="tests/test_differences.py::test_a_stride_of_halves_is_a_multiple_of_16",
         ),
-        Difference(
+        DocumentSlip(
             "align-counts-bytes",
             "`.align 32`",
             ("001",),
@@ -206,7 +206,7 @@ def rows() -> tuple[Difference, ...]:
             " wmma.load wants.",
             test="tests/test_differences.py::test_align_counts_bytes",
         ),
-        Difference(
+        DocumentSlip(
             "sizes-of-m16n8k16",
             "The sizes of m16n8k16's matrices",
             ("003",),
@@ -216,7 +216,7 @@ def rows() -> tuple[Difference, ...]:
             ran=("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",),
             test="tests/test_differences.py::test_sizes_of_m16n8k16",
         ),
-        Difference(
+        DocumentSlip(
             "lbo-of-sparse-b",
             "LBO of a sparse wgmma's B with the 32-byte swizzle",
             ("ptx",),
@@ -226,7 +226,7 @@ def rows() -> tuple[Difference, ...]:
             " LBO. With the wider swizzles the sentence holds.",
             test="tests/test_differences.py::test_lbo_of_sparse_b_is_read_with_the_32_byte_swizzle",
         ),
-        Difference(
+        DocumentSlip(
             "f64-accumulator",
             "The accumulator of wmma m8n8k4 f64",
             ("ptx",),
@@ -237,7 +237,7 @@ def rows() -> tuple[Difference, ...]:
             message="Argument vector size mismatch",
             test="tests/test_differences.py::test_ptxas_refuses_one_register_for_the_f64_accumulator",
         ),
-        Difference(
+        DocumentSlip(
             "registers-of-tf32",
             "Registers of a tf32 multiplicand of wmma",
             ("ptx", "000"),
@@ -248,7 +248,7 @@ def rows() -> tuple[Difference, ...]:
             message="Argument vector size mismatch",
             test="tests/test_differences.py::test_ptxas_refuses_two_registers_for_tf32_multiplicands",
         ),
-        Difference(
+        DocumentSlip(
             "wmma-without-aligned",
             "wmma without `.aligned`",
             ("ptx", "000", "001"),
@@ -259,7 +259,7 @@ def rows() -> tuple[Difference, ...]:
             message=".aligned modifier required for instruction",
             test="tests/test_differences.py::test_ptxas_refuses_wmma_without_aligned",
         ),
-        Difference(
+        DocumentSlip(
             "cvt-without-rounding",
             "A conversion of an integer to f32 without rounding",
             ("ptx", "001"),
@@ -269,7 +269,7 @@ def rows() -> tuple[Difference, ...]:
             message="Rounding modifier required",
             test="tests/test_differences.py::test_ptxas_refuses_a_conversion_to_f32_without_rounding",
         ),
-        Difference(
+        DocumentSlip(
             "selector-of-m16n8k32",
             "The sparsity selector of m16n8k32 f16",
             ("ptx",),
@@ -281,7 +281,7 @@ def rows() -> tuple[Difference, ...]:
             message="expected to be in range [0..1]",
             test="tests/test_differences.py::test_the_selector_that_ptxas_lets_pass",
         ),
-        Difference(
+        DocumentSlip(
             "sparse-fp8-m16n8k32",
             "Sparse fp8 at m16n8k32",
             ("ptx",),
@@ -292,7 +292,7 @@ def rows() -> tuple[Difference, ...]:
             refused=("mma.sp.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32",),
             message="Incorrect instruction type specified for Sparse mma",
         ),
-        Difference(
+        DocumentSlip(
             "kind-f8f6f4-on-sm_100a",
             "Targets of .kind::f8f6f4",
             ("ptx",),
@@ -305,7 +305,7 @@ def rows() -> tuple[Difference, ...]:
             ),
             test="tests/test_differences.py::test_kind_f8f6f4_assembles_for_sm_100a",
         ),
-        Difference(
+        DocumentSlip(
             "shape-m8n84",
             "A shape that does not exist",
             ("ptx",),
@@ -316,7 +316,7 @@ def rows() -> tuple[Difference, ...]:
             refused=("mma.sync.aligned.m8n84.row.col.f64.f64.f64.f64",),
             message="",
         ),
-        Difference(
+        DocumentSlip(
             "shape-table-without-f64-wmma",
             "The table of shapes leaves one out",
             ("ptx",),
@@ -325,7 +325,7 @@ def rows() -> tuple[Difference, ...]:
             "It has m8n8k4, from PTX 7.0 and sm_80 on, as 9.7.14.4.5 says.",
             ran=("wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64",),
         ),
-        Difference(
+        DocumentSlip(
             "char-and-float",
             "The element types of fragments",
             ("guide", "004"),
@@ -335,7 +335,7 @@ def rows() -> tuple[Difference, ...]:
             " multiplicand is `precision::tf32`; its x[] are floats.",
             test="tests/test_differences.py::test_char_and_float_are_no_element_types",
         ),
-        Difference(
+        DocumentSlip(
             "cutlass-16x8x128-b1",
             "CuTe's traits of the single-bit m16n8k128",
             ("cutlass",),

@@ -8,7 +8,7 @@ from enum import Enum
 from lanescope.errors import LayoutError
 
 
-class Special(Enum):
+class SpecialCodes(Enum):
     """What the codes with all exponent bits set mean."""
 
     IEEE = "infinities and NaNs"
@@ -17,7 +17,7 @@ class Special(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Float:
+class FloatFormat:
     """A binary floating-point format: sign, exponent with the usual bias, mantissa; subnormal below the least normal.
 
     `digits` are the significant bits that count, where the mantissa is stored with more. A format without mantissa
@@ -27,7 +27,7 @@ class Float:
 
     exponent_bits: int
     mantissa_bits: int
-    special: Special = Special.IEEE
+    special: SpecialCodes = SpecialCodes.IEEE
     signed: bool = True
     digits: int = 0
 
@@ -48,9 +48,9 @@ class Float:
     @property
     def largest(self) -> float:
         """The largest finite value."""
-        top = (1 << self.exponent_bits) - (2 if self.special is Special.IEEE else 1)
-        last = self.special is Special.ONE_NAN and self.mantissa_bits > 0
-        if self.special is Special.ONE_NAN and not self.mantissa_bits:
+        top = (1 << self.exponent_bits) - (2 if self.special is SpecialCodes.IEEE else 1)
+        last = self.special is SpecialCodes.ONE_NAN and self.mantissa_bits > 0
+        if self.special is SpecialCodes.ONE_NAN and not self.mantissa_bits:
             top -= 1
         return float(2 - 2.0 ** (1 - self.significant) * (2 if last else 1)) * 2.0 ** (top - self.bias)
 
@@ -58,19 +58,19 @@ class Float:
     def past_largest(self) -> int:
         """The code of values that are too large: infinity, or the largest number where the format has no infinity."""
         codes = 1 << (self.exponent_bits + self.mantissa_bits)
-        if self.special is Special.IEEE:
+        if self.special is SpecialCodes.IEEE:
             return codes - (1 << self.mantissa_bits)
-        return codes - (2 if self.special is Special.ONE_NAN else 1)
+        return codes - (2 if self.special is SpecialCodes.ONE_NAN else 1)
 
     @property
     def nan(self) -> int:
         """The code of a quiet NaN, or of the largest number where there is none."""
         codes = 1 << (self.exponent_bits + self.mantissa_bits)
-        return codes - (1 << self.mantissa_bits >> 1) if self.special is Special.IEEE else codes - 1
+        return codes - (1 << self.mantissa_bits >> 1) if self.special is SpecialCodes.IEEE else codes - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class TypeNames:
     """Names of an element type elsewhere, "" where there is none.
 
     atom: in the names of CUTLASS's atoms (SM80_16x8x16_F32F16F16F32_TN); cutlass: C++'s type there; dsl: that of CuTe's
@@ -113,9 +113,9 @@ class DType:
     kind: str
     cpp: str = ""
     note: str = ""
-    format: Float | None = None
+    format: FloatFormat | None = None
     register_type: str = "b32"
-    names: Names = Names()
+    names: TypeNames = TypeNames()
 
     @property
     def register_bits(self) -> int:
@@ -131,7 +131,7 @@ class DType:
         """The low bits of the mantissa that no instruction reads: 13 for tf32. PTX ISA 9.1, 9.7.15.2."""
         return self.format.mantissa_bits + 1 - self.format.significant if self.format and self.format.digits else 0
 
-    def padding_below(self, container_bits: int) -> int:
+    def count_padding_below(self, container_bits: int) -> int:
         """Return the bits of padding below an element in its container.
 
         e2m1 takes the middle four of eight bits, e3m2 and e2m3 the low six.
@@ -142,7 +142,7 @@ class DType:
         return (container_bits - 4) // 2 if self.bits == 4 else 0
 
 
-E4M3 = Float(4, 3, Special.ONE_NAN)
+E4M3 = FloatFormat(4, 3, SpecialCodes.ONE_NAN)
 _ROWS = (
     DType(
         "f64",
@@ -150,9 +150,9 @@ _ROWS = (
         "float",
         "double",
         "",
-        format=Float(11, 52),
+        format=FloatFormat(11, 52),
         register_type="f64",
-        names=Names("F64", "double", "Float64"),
+        names=TypeNames("F64", "double", "Float64"),
     ),
     DType(
         "f32",
@@ -160,9 +160,9 @@ _ROWS = (
         "float",
         "float",
         "",
-        format=Float(8, 23),
+        format=FloatFormat(8, 23),
         register_type="f32",
-        names=Names("F32", "float", "Float32", ("f32",)),
+        names=TypeNames("F32", "float", "Float32", ("f32",)),
     ),
     DType(
         "tf32",
@@ -170,8 +170,8 @@ _ROWS = (
         "float",
         "float",
         "19 significant bits in a 32-bit register",
-        Float(8, 23, digits=11),
-        names=Names("TF32", "cutlass::tfloat32_t", "TFloat32", ("tf32",)),
+        FloatFormat(8, 23, digits=11),
+        names=TypeNames("TF32", "cutlass::tfloat32_t", "TFloat32", ("tf32",)),
     ),
     DType(
         "f16",
@@ -179,8 +179,8 @@ _ROWS = (
         "float",
         "__half",
         "",
-        Float(5, 10),
-        names=Names("F16", "cutlass::half_t", "Float16", ("f16", "half", "fp16", "__half")),
+        FloatFormat(5, 10),
+        names=TypeNames("F16", "cutlass::half_t", "Float16", ("f16", "half", "fp16", "__half")),
     ),
     DType(
         "bf16",
@@ -188,8 +188,8 @@ _ROWS = (
         "float",
         "__nv_bfloat16",
         "",
-        Float(8, 7),
-        names=Names("BF16", "cutlass::bfloat16_t", "BFloat16", ("bf16", "__nv_bfloat16")),
+        FloatFormat(8, 7),
+        names=TypeNames("BF16", "cutlass::bfloat16_t", "BFloat16", ("bf16", "__nv_bfloat16")),
     ),
     DType(
         "e4m3",
@@ -198,7 +198,7 @@ _ROWS = (
         "__nv_fp8_e4m3",
         "",
         E4M3,
-        names=Names("E4M3", "cutlass::float_e4m3_t", "Float8E4M3FN", ("e4m3", "float8e4m3")),
+        names=TypeNames("E4M3", "cutlass::float_e4m3_t", "Float8E4M3FN", ("e4m3", "float8e4m3")),
     ),
     DType(
         "e5m2",
@@ -206,8 +206,8 @@ _ROWS = (
         "float",
         "__nv_fp8_e5m2",
         "",
-        Float(5, 2),
-        names=Names("E5M2", "cutlass::float_e5m2_t", "Float8E5M2", ("e5m2",)),
+        FloatFormat(5, 2),
+        names=TypeNames("E5M2", "cutlass::float_e5m2_t", "Float8E5M2", ("e5m2",)),
     ),
     DType(
         "e3m2",
@@ -215,8 +215,8 @@ _ROWS = (
         "float",
         "__nv_fp6_e3m2",
         "",
-        Float(3, 2, Special.NONE),
-        names=Names("E3M2", "cutlass::float_e3m2_t", "Float6E3M2FN"),
+        FloatFormat(3, 2, SpecialCodes.NONE),
+        names=TypeNames("E3M2", "cutlass::float_e3m2_t", "Float6E3M2FN"),
     ),
     DType(
         "e2m3",
@@ -224,8 +224,8 @@ _ROWS = (
         "float",
         "__nv_fp6_e2m3",
         "",
-        Float(2, 3, Special.NONE),
-        names=Names("E2M3", "cutlass::float_e2m3_t", "Float6E2M3FN"),
+        FloatFormat(2, 3, SpecialCodes.NONE),
+        names=TypeNames("E2M3", "cutlass::float_e2m3_t", "Float6E2M3FN"),
     ),
     DType(
         "e2m1",
@@ -233,8 +233,8 @@ _ROWS = (
         "float",
         "__nv_fp4_e2m1",
         "",
-        Float(2, 1, Special.NONE),
-        names=Names("E2M1", "cutlass::float_e2m1_t", "Float4E2M1FN"),
+        FloatFormat(2, 1, SpecialCodes.NONE),
+        names=TypeNames("E2M1", "cutlass::float_e2m1_t", "Float4E2M1FN"),
     ),
     DType(
         "ue8m0",
@@ -242,8 +242,8 @@ _ROWS = (
         "float",
         "__nv_fp8_e8m0",
         "unsigned scale factor, a power of two",
-        Float(8, 0, Special.ONE_NAN, False),
-        names=Names("", "cutlass::float_ue8m0_t", "Float8E8M0FNU", ("type_erased_dynamic_float_ue8m0_t",)),
+        FloatFormat(8, 0, SpecialCodes.ONE_NAN, False),
+        names=TypeNames("", "cutlass::float_ue8m0_t", "Float8E8M0FNU", ("type_erased_dynamic_float_ue8m0_t",)),
     ),
     DType(
         "ue4m3",
@@ -252,15 +252,15 @@ _ROWS = (
         "",
         "unsigned scale factor",
         replace(E4M3, signed=False),
-        names=Names("", "cutlass::float_ue4m3_t", "Float8E4M3FN"),
+        names=TypeNames("", "cutlass::float_ue4m3_t", "Float8E4M3FN"),
     ),
-    DType("s32", 32, "int", "int", register_type="s32", names=Names("S32", "int32_t", "Int32", ("int",))),
+    DType("s32", 32, "int", "int", register_type="s32", names=TypeNames("S32", "int32_t", "Int32", ("int",))),
     DType("u32", 32, "uint", "unsigned"),
-    DType("s8", 8, "int", "signed char", names=Names("S8", "int8_t", "Int8")),
-    DType("u8", 8, "uint", "unsigned char", names=Names("U8", "uint8_t", "Uint8")),
-    DType("s4", 4, "int", names=Names("S4", "", "Int4")),
-    DType("u4", 4, "uint", names=Names("U4", "", "Uint4")),
-    DType("b1", 1, "bits", names=Names("U1")),
+    DType("s8", 8, "int", "signed char", names=TypeNames("S8", "int8_t", "Int8")),
+    DType("u8", 8, "uint", "unsigned char", names=TypeNames("U8", "uint8_t", "Uint8")),
+    DType("s4", 4, "int", names=TypeNames("S4", "", "Int4")),
+    DType("u4", 4, "uint", names=TypeNames("U4", "", "Uint4")),
+    DType("b1", 1, "bits", names=TypeNames("U1")),
     DType("b32", 32, "bits", "unsigned"),
     DType("b16", 16, "bits", "unsigned short"),
     DType("b8", 8, "bits"),
@@ -268,7 +268,7 @@ _ROWS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
+class RegisterType:
     """A PTX register type in CUDA C++: the type of a variable, and its letter in an asm statement's constraints."""
 
     cpp: str
@@ -277,19 +277,19 @@ class Register:
 
 # PTX type of a register → how CUDA C++ has it. NVIDIA, "Inline PTX Assembly in CUDA", 1.1.1 (constraints).
 REGISTERS = {
-    "b32": Register("unsigned", "r"),
-    "s32": Register("int", "r"),
-    "f32": Register("float", "f"),
-    "f64": Register("double", "d"),
-    "b64": Register("unsigned long long", "l"),
-    "u32": Register("unsigned", "r"),
-    "u64": Register("const void*", "l"),
+    "b32": RegisterType("unsigned", "r"),
+    "s32": RegisterType("int", "r"),
+    "f32": RegisterType("float", "f"),
+    "f64": RegisterType("double", "d"),
+    "b64": RegisterType("unsigned long long", "l"),
+    "u32": RegisterType("unsigned", "r"),
+    "u64": RegisterType("const void*", "l"),
 }
 
 DTYPES: dict[str, DType] = {row.name: row for row in _ROWS}
 
 
-def _spelled() -> dict[str, str]:
+def _index_spellings() -> dict[str, str]:
     out: dict[str, str] = {}
     for row in _ROWS:
         for name in (row.names.short, row.names.dsl.lower(), *row.names.also):
@@ -298,10 +298,10 @@ def _spelled() -> dict[str, str]:
 
 
 # What code calls element types, in small letters → PTX's name; of two types of one name the first in the table.
-SPELLED = _spelled()
+SPELLED = _index_spellings()
 
 
-def dtype(name: str) -> DType:
+def get_dtype(name: str) -> DType:
     """Return the row of a PTX type name; LayoutError lists the known ones."""
     try:
         return DTYPES[name]

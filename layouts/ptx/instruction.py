@@ -14,30 +14,42 @@ from itertools import product
 from math import prod
 
 from lanescope.errors import LayoutError
-from lanescope.ptx.dtypes import dtype
-from lanescope.ptx.metadata import Scale, SparseRow
-from lanescope.ptx.operand import Operand, plane
+from lanescope.notebook import NotebookObject
+from lanescope.ptx.dtypes import get_dtype
+from lanescope.ptx.metadata import ScaleOperandMap, SparseRow
+from lanescope.ptx.operand import Operand, get_plane_axes
 from lanescope.ptx.pattern import Pattern
-from lanescope.ptx.role import PTX, SCOPES, WARP, WARPGROUP, Feed, Issue, Opcode, Place, Scope, Source, Verb
-from lanescope.ptx.syntax import Syntax, sizes_of
-from lanescope.showing import Shown
+from lanescope.ptx.role import (
+    SCOPES,
+    WARP,
+    WARPGROUP,
+    ExecutionScope,
+    InstructionVerb,
+    OpcodeWords,
+    OperandFeed,
+    OperandPlace,
+    SourceReference,
+    TmemIssue,
+    cite_ptx,
+)
+from lanescope.ptx.syntax import OpcodeSyntax, parse_sizes
 
 __all__ = [
-    "PTX",
     "SCOPES",
     "WARP",
     "WARPGROUP",
+    "ExecutionScope",
     "Family",
-    "Feed",
     "Instruction",
-    "Opcode",
+    "InstructionVerb",
+    "OpcodeWords",
     "Operand",
-    "Place",
-    "Scope",
-    "Source",
-    "Verb",
-    "cross",
-    "plane",
+    "OperandFeed",
+    "OperandPlace",
+    "SourceReference",
+    "cite_ptx",
+    "cross_types",
+    "get_plane_axes",
 ]
 
 # Block-scale factors, S blocks a row or column: h is the thread-id, y the byte-id's step. PTX ISA 9.1, 9.7.14.3.
@@ -45,7 +57,7 @@ SCALES = {"scale_a": "(g:8 h:2 i:2) (y:4/S b:S) -> (i g) (b)", "scale_b": "(g:8 
 
 
 @dataclass(frozen=True)
-class Instruction(Shown):
+class Instruction(NotebookObject):
     """One PTX instruction with everything bound."""
 
     ptx: str
@@ -61,8 +73,8 @@ class Instruction(Shown):
         return self.listed or self.ptx
 
     @cached_property
-    def syntax(self) -> Syntax:
-        return Syntax.parse(self.ptx, self.family.opcode.words[1:])
+    def syntax(self) -> OpcodeSyntax:
+        return OpcodeSyntax.parse(self.ptx, self.family.opcode.words[1:])
 
     @property
     def modifiers(self) -> tuple[str, ...]:
@@ -106,13 +118,15 @@ class Instruction(Shown):
         return self.family.operand_names
 
     @cached_property
-    def scales(self) -> dict[str, Scale]:
+    def scales(self) -> dict[str, ScaleOperandMap]:
         """scale_a and scale_b of a block-scaled instruction; empty for others."""
         blocks = self.family.scale_blocks
         if not blocks:
             return {}
-        element = dtype(self.types["s"])
-        return {name: Scale(name, element, Pattern.parse(text, S=blocks), blocks) for name, text in SCALES.items()}
+        element = get_dtype(self.types["s"])
+        return {
+            name: ScaleOperandMap(name, element, Pattern.parse(text, S=blocks), blocks) for name, text in SCALES.items()
+        }
 
     @cached_property
     def address(self) -> Operand | None:
@@ -125,7 +139,7 @@ class Instruction(Shown):
         axes = ("matrix", "row", "col")
         return Operand(
             "address",
-            dtype("u32"),
+            get_dtype("u32"),
             32,
             pattern=pattern,
             axes=axes,
@@ -184,16 +198,16 @@ class Family:
     """
 
     name: str
-    opcode: Opcode
+    opcode: OpcodeWords
     ptx: str
     shapes: tuple[str, ...]
     types: tuple[str, ...]
     fragments: dict[str, str]
-    source: Source
-    verb: Verb = Verb.MULTIPLY
-    scope: Scope = WARP
-    memory: Place | None = None
-    reads: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
+    source: SourceReference
+    verb: InstructionVerb = InstructionVerb.MULTIPLY
+    scope: ExecutionScope = WARP
+    memory: OperandPlace | None = None
+    reads: Mapping[str, tuple[OperandPlace, ...]] = field(default_factory=dict)
     specified: bool = True
     slots: str = "d a b c"
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -206,7 +220,7 @@ class Family:
     ordered_by: tuple[str, ...] = ()
     agrees: str = ""
     shift: int = 0
-    issue: Issue | None = None
+    issue: TmemIssue | None = None
     menu: int = 0
     address: str = ""
     spaces: tuple[str, ...] = ()
@@ -222,43 +236,43 @@ class Family:
     def __post_init__(self) -> None:
         if not self.ptx.startswith(self.opcode.text):
             raise LayoutError("bad_row", f"'{self.ptx}' does not begin with its opcode '{self.opcode.text}'.")
-        if (self.memory is not None) != (self.verb in (Verb.LOAD, Verb.STORE)):
+        if (self.memory is not None) != (self.verb in (InstructionVerb.LOAD, InstructionVerb.STORE)):
             raise LayoutError(
                 "bad_row",
                 f"'{self.ptx}': {self.verb} with memory {self.memory}.",
                 "Loads and stores have memory, the rest none.",
             )
-        reads = self.multiplies and any(Place.DESCRIPTOR in places for places in self.reads.values())
+        reads = self.multiplies and any(OperandPlace.DESCRIPTOR in places for places in self.reads.values())
         object.__setattr__(self, "by_descriptor", reads)
 
     @property
     def multiplies(self) -> bool:
-        return self.verb is Verb.MULTIPLY
+        return self.verb is InstructionVerb.MULTIPLY
 
     @property
     def loads(self) -> bool:
-        return self.verb is Verb.LOAD
+        return self.verb is InstructionVerb.LOAD
 
     @property
     def stores(self) -> bool:
-        return self.verb is Verb.STORE
+        return self.verb is InstructionVerb.STORE
 
     @property
     def moves(self) -> bool:
         """Whether it only moves registers."""
-        return self.verb is Verb.MOVE
+        return self.verb is InstructionVerb.MOVE
 
     @property
     def tensor(self) -> bool:
         """Whether it works on tensor memory."""
-        return Place.TENSOR in (self.memory, self.scope.place)
+        return OperandPlace.TENSOR in (self.memory, self.scope.place)
 
     @property
-    def feed(self) -> Feed:
+    def feed(self) -> OperandFeed:
         """How A and B of a product reach the instruction."""
         if self.by_descriptor:
-            return Feed.DESCRIPTOR
-        return Feed.MAP if self.specified else Feed.LOADS
+            return OperandFeed.DESCRIPTOR
+        return OperandFeed.MAP if self.specified else OperandFeed.LOADS
 
     @property
     def in_place(self) -> bool:
@@ -274,13 +288,13 @@ class Family:
     @property
     def forms(self) -> tuple[str, ...]:
         """Where A may come from: "registers", "shared", "tensor"."""
-        words = {Place.REGISTERS: "registers", Place.DESCRIPTOR: "shared", Place.TENSOR: "tensor"}
-        return tuple(words[place] for place in self.reads.get("a", (Place.REGISTERS,)) if place in words)
+        words = {OperandPlace.REGISTERS: "registers", OperandPlace.DESCRIPTOR: "shared", OperandPlace.TENSOR: "tensor"}
+        return tuple(words[place] for place in self.reads.get("a", (OperandPlace.REGISTERS,)) if place in words)
 
-    def instructions(self) -> Iterator[Instruction]:
+    def generate_instructions(self) -> Iterator[Instruction]:
         """Yield every variant of the row, in the table's order."""
         for shape in self.shapes:
-            sizes = sizes_of(shape)
+            sizes = parse_sizes(shape)
             if shape and not sizes:
                 raise LayoutError("bad_row", f"'{shape}' in '{self.ptx}' is not a shape.", "Allowed: m16n8k16, 16x64b.")
             for types in self.types:
@@ -293,12 +307,12 @@ class Family:
         """Yield the operands of one of this family's instructions; the pattern must cover exactly its matrix."""
         sizes, types = instruction.sizes, instruction.types
         for name, text in self.fragments.items():
-            element = dtype(types.get(name) or types["d"])
+            element = get_dtype(types.get(name) or types["d"])
             bits = max(element.bits, self.container if name in "ab" else 0)
             axes = self.axes.get(name, ("row", "col"))
-            dims = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n"), "d": ("m", "n")}.get(name, plane(axes))
+            dims = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n"), "d": ("m", "n")}.get(name, get_plane_axes(axes))
             pattern = Pattern.parse(text, v=element.register_bits // bits, **sizes, **instruction.counts)
-            sparsity = self.sparsity.bind(sizes) if self.sparsity and name == "a" else None
+            sparsity = self.sparsity.bind_sizes(sizes) if self.sparsity and name == "a" else None
             threads, source = self.scope.threads, self.source
             operand = Operand(
                 name,
@@ -325,7 +339,7 @@ class Family:
             yield operand
 
 
-def cross(template: str, **choices: str) -> tuple[str, ...]:
+def cross_types(template: str, **choices: str) -> tuple[str, ...]:
     """Return types by combination: cross("s32 {a} {b} s32", a="s8 u8", b="s8 u8") gives four strings."""
     keys = list(choices)
     return tuple(

@@ -26,7 +26,7 @@ class SparseRow:
     selectors: int
     index_bits: int = 2
 
-    def bind(self, sizes: dict[str, int]) -> Sparsity:
+    def bind_sizes(self, sizes: dict[str, int]) -> Sparsity:
         index = Pattern.parse(self.index, S=self.selectors, **sizes)
         return Sparsity(self.kept, self.group, index, self.index_bits, self.selectors)
 
@@ -61,19 +61,19 @@ class Sparsity:
         """The nibbles for the first and the last position, where one index takes a whole nibble; else None."""
         return WHOLE if self.index_bits == 4 else None
 
-    def first_columns(self, stored: IntArray) -> IntArray:
+    def list_first_columns(self, stored: IntArray) -> IntArray:
         """Return the dense column of each stored column while every index keeps the first positions (metadata
         0x44444444).
         """
         out: IntArray = stored // self.kept * self.group + stored % self.kept
         return out
 
-    def group_columns(self, stored: IntArray) -> IntArray:
+    def list_group_columns(self, stored: IntArray) -> IntArray:
         """Return the first dense column of each stored column's group."""
         out: IntArray = stored // self.kept * self.group
         return out
 
-    def suppliers(self, selector: int = 0) -> tuple[IntArray, IntArray]:
+    def find_suppliers(self, selector: int = 0) -> tuple[IntArray, IntArray]:
         """Return (thread, first bit of the index in its e), each [thread][value]; LayoutError names the legal
         selectors.
         """
@@ -87,13 +87,13 @@ class Sparsity:
         part = slice(selector * values, (selector + 1) * values)
         return thread[:, part], number[:, part] * self.index_bits
 
-    def dense_columns(self, stored: IntArray, words: list[int], selector: int = 0) -> IntArray:
+    def list_dense_columns(self, stored: IntArray, words: list[int], selector: int = 0) -> IntArray:
         """Return the dense column of every [thread][value] under the given metadata words, one 32-bit e a thread.
 
         LayoutError names the thread and bits of an index pair that does not ascend, or a nibble that is neither 0x4 nor
         0xE.
         """
-        thread, bit = self.suppliers(selector)
+        thread, bit = self.find_suppliers(selector)
         e = np.array(words, dtype=np.int64)
         nibble = e[thread] >> (bit & ~3) & 0xF
         low, high = nibble & 3, nibble >> 2
@@ -115,7 +115,7 @@ class Sparsity:
         out: IntArray = (stored // self.kept * self.group + position * self.per_index + inside).astype(np.int32)
         return out
 
-    def kept_positions(self, dense: NDArray[Any]) -> IntArray:
+    def find_kept_positions(self, dense: NDArray[Any]) -> IntArray:
         """Return the positions that each group of a dense matrix [rows, cols] keeps: int [rows, groups, indices of a
         group], ascending.
 
@@ -142,28 +142,28 @@ class Sparsity:
     def compress(self, dense: NDArray[Any]) -> NDArray[Any]:
         """Return what the registers hold of a dense matrix: [rows, stored columns]."""
         rows, cols = dense.shape
-        positions = self.kept_positions(dense)
+        positions = self.find_kept_positions(dense)
         groups = np.arange(cols // self.group)[None, :, None, None] * self.group
         at = groups + positions[..., None] * self.per_index + np.arange(self.per_index)
         out: NDArray[Any] = np.take_along_axis(dense, at.reshape(rows, -1), axis=1)
         return out
 
-    def words(self, dense: NDArray[Any], rows: IntArray, stored: IntArray, selector: int = 0) -> list[int]:
+    def pack_words(self, dense: NDArray[Any], rows: IntArray, stored: IntArray, selector: int = 0) -> list[int]:
         """Return the metadata e of every thread for a dense matrix; rows, stored: the fragment's rows and stored
         columns, [thread][value].
         """
-        positions = self.kept_positions(dense)
+        positions = self.find_kept_positions(dense)
         at = positions[rows, stored // self.kept, stored % self.kept // self.per_index]
         value = np.where(at == 0, *self.whole) if self.whole else at
         out = [FIRST] * rows.shape[0]
-        thread, bit = self.suppliers(selector)
+        thread, bit = self.find_suppliers(selector)
         for t, first, index in zip(thread.ravel().tolist(), bit.ravel().tolist(), value.ravel().tolist(), strict=True):
             out[t] = out[t] & ~(((1 << self.index_bits) - 1) << first) | index << first
         return out
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScaleOperandMap:
     """A block-scale operand: which lane and byte supplies the factor of a row (scale_a) or column (scale_b) and K
     block.
 
@@ -185,7 +185,7 @@ class Scale:
         """Every `blocks`-th byte of the 32-bit register."""
         return tuple(range(0, 4, self.blocks))
 
-    def owners(self, byte_id: int = 0, thread_id: int = 0) -> tuple[IntArray, IntArray]:
+    def find_owners(self, byte_id: int = 0, thread_id: int = 0) -> tuple[IntArray, IntArray]:
         """Return (thread, byte), each [row or column][block]; LayoutError names the legal selectors."""
         for field, given, legal in (("byte_id", byte_id, self.byte_ids), ("thread_id", thread_id, self.thread_ids)):
             if given not in legal:

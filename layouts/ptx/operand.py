@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lanescope.errors import LayoutError
+from lanescope.notebook import NotebookObject
 from lanescope.ptx.dtypes import DType
 from lanescope.ptx.metadata import Sparsity
-from lanescope.ptx.pattern import IntArray, Pattern, Words
-from lanescope.ptx.role import SCOPES, WARP, Scope, Source
-from lanescope.showing import Shown
+from lanescope.ptx.pattern import FormulaWords, IntArray, Pattern
+from lanescope.ptx.role import SCOPES, WARP, ExecutionScope, SourceReference
 
 _EXPECTED = {"g": 8, "t": 4, "w": 4}
 
 
-def plane(axes: tuple[str, ...]) -> tuple[str, str]:
+def get_plane_axes(axes: tuple[str, ...]) -> tuple[str, str]:
     """Return the two axes that are drawn down and across: row and col where an operand has them, else the first two."""
     down, across = ("row", "col") if {"row", "col"} <= set(axes) else axes[:2]
     return down, across
 
 
 @dataclass(frozen=True, slots=True)
-class Operand(Shown):
+class Operand(NotebookObject):
     """One fragment of one instruction: which thread and value hold which element.
 
     rows, cols: int arrays [threads, values]. A is (m, k), B is (k, n), C and D are (m, n). held_by: the scope, where
@@ -35,9 +35,9 @@ class Operand(Shown):
     axes: tuple[str, ...]
     dims: tuple[str, ...]
     threads: int
-    source: Source
+    source: SourceReference
     sparsity: Sparsity | None = None
-    held_by: Scope | None = None
+    held_by: ExecutionScope | None = None
     compressed: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class Operand(Shown):
     @property
     def plane(self) -> tuple[str, str]:
         """The axes that are drawn down and across."""
-        return plane(self.axes)
+        return get_plane_axes(self.axes)
 
     @property
     def row_count(self) -> int:
@@ -87,7 +87,7 @@ class Operand(Shown):
         if self.compressed:
             kept, group = self.compressed
             return stored // kept * group + stored % kept
-        return self.sparsity.first_columns(stored) if self.sparsity else stored
+        return self.sparsity.list_first_columns(stored) if self.sparsity else stored
 
     @property
     def kept(self) -> tuple[int, int] | None:
@@ -112,10 +112,10 @@ class Operand(Shown):
     @property
     def padding_below(self) -> int:
         """Bits of padding below an element in its container."""
-        return self.element.padding_below(self.container_bits)
+        return self.element.count_padding_below(self.container_bits)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> ExecutionScope:
         """The scope whose threads hold it; a warp where fewer than 32 lanes supply addresses."""
         return self.held_by or SCOPES.get(self.threads, WARP)
 
@@ -138,12 +138,12 @@ class Operand(Shown):
         return replace(self.pattern, coords=(col, row, *rest)).to_cute()
 
     @property
-    def words(self) -> Words:
+    def words(self) -> FormulaWords:
         """PTX's words for the thread digits, where this pattern's digits are the ones PTX names."""
         words = self.scope.words
         own = {d.name: d.size for d in self.pattern.threads}
         named = all(own.get(name) == size for name, size in _EXPECTED.items() if name in own)
-        return words if "g" in own and named else Words(words.thread, words.value)
+        return words if "g" in own and named else FormulaWords(words.thread, words.value)
 
     def formula(self) -> dict[str, dict[str, str]]:
         """Return {"forward": …, "inverse": …}: expressions in PTX's words, i the value index; valid C once % words are

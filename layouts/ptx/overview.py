@@ -10,14 +10,14 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
+from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Family, Instruction
-from lanescope.ptx.syntax import sizes_of
+from lanescope.ptx.syntax import parse_sizes
 from lanescope.ptx.table.modifiers import KINDS
-from lanescope.reading import listed
 
 
-def section(row: Family) -> str:
+def get_section(row: Family) -> str:
     """Return the part of the table that a family belongs to: dense, sparse or scaled.
 
     Sparse families are split by whether the metadata must be ordered.
@@ -27,12 +27,12 @@ def section(row: Family) -> str:
 
 
 SECTIONS = tuple(
-    dict.fromkeys(section(row) for row in sorted(catalog.families(), key=lambda row: row.menu) if row.multiplies)
+    dict.fromkeys(get_section(row) for row in sorted(catalog.families(), key=lambda row: row.menu) if row.multiplies)
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class OverviewRow:
     """One line of the table: types, accumulators, shapes, PTX version and targets.
 
     kind: .kind and .scale_vec qualifiers and the type of the scale factors, "" without; pairs: the (A, B) types;
@@ -54,23 +54,23 @@ class Row:
         """The pairs in words: one type, "x or y, A and B each", or the pairs themselves."""
         a, b = (tuple(dict.fromkeys(pair[side] for pair in self.pairs)) for side in (0, 1))
         if len(self.pairs) == len(a) * len(b) and a == b:
-            return a[0] if len(a) == 1 else f"{listed(a, 'or')}, A and B each"
+            return a[0] if len(a) == 1 else f"{join_words(a, 'or')}, A and B each"
         if len(self.pairs) <= 4:
             return ", ".join(f"{x} × {y}" for x, y in self.pairs)
         union = tuple(dict.fromkeys((*a, *b)))
         missing = [pair for pair in product(union, union) if pair not in self.pairs]
         left_out = tuple(dict.fromkeys(x for x, _ in missing))
         assert set(missing) == set(product(left_out, left_out)), self.pairs
-        return f"{listed(union, 'or')}, A and B each, but not both of {listed(left_out, 'or')}"
+        return f"{join_words(union, 'or')}, A and B each, but not both of {join_words(left_out, 'or')}"
 
     @property
     def accumulators(self) -> str:
         """The types of D, and of C where they may differ."""
         d = tuple(dict.fromkeys(result[0] for result in self.results))
         if all(x == y for x, y in self.results):
-            return listed(d, "or")
+            return join_words(d, "or")
         if len(self.results) == len(d) ** 2:
-            return f"{listed(d, 'or')}, D and C each"
+            return f"{join_words(d, 'or')}, D and C each"
         return ", ".join(x if x == y else f"{x} with C {y}" for x, y in self.results)
 
     @property
@@ -79,28 +79,28 @@ class Row:
 
     @property
     def target_text(self) -> str:
-        return target_text(self.targets)
+        return format_targets(self.targets)
 
     @property
     def newer(self) -> tuple[tuple[str, str, str], ...]:
         """Forms that came later than the line says: (modifier, PTX version, targets)."""
-        old = {word for i in self.found if self._same_age(i) for word in i.modifiers}
+        old = {word for i in self.found if self._has_same_support(i) for word in i.modifiers}
         later = {}
         for i in self.found:
-            if not self._same_age(i):
-                known = catalog.assembled(i)
+            if not self._has_same_support(i):
+                known = catalog.get_target_support(i)
                 later[" ".join("." + word for word in i.modifiers if word not in old)] = (
                     known.ptx_version,
-                    target_text(known.targets),
+                    format_targets(known.targets),
                 )
         return tuple((name, *since) for name, since in later.items())
 
-    def _same_age(self, i: Instruction) -> bool:
-        known = catalog.assembled(i)
+    def _has_same_support(self, i: Instruction) -> bool:
+        known = catalog.get_target_support(i)
         return (known.ptx_version, known.targets) == (self.ptx_version, self.targets)
 
 
-def target_text(targets: tuple[str, ...]) -> str:
+def format_targets(targets: tuple[str, ...]) -> str:
     """Return targets in words; all up to the newest as "sm_80 and up"."""
     names = catalog.TARGETS
     rest = names[names.index(targets[0]) :]
@@ -115,18 +115,18 @@ def fold_shapes(shapes: Iterable[str]) -> list[str]:
     """
     groups: dict[tuple[int, int], list[int]] = {}
     for shape in shapes:
-        m, n, k = (sizes_of(shape).get(dim, 0) for dim in "mnk")
+        m, n, k = (parse_sizes(shape).get(dim, 0) for dim in "mnk")
         groups.setdefault((m, k), []).append(n)
     out = []
     for (m, k), ns in groups.items():
         if len(ns) < 4:
             out += [f"m{m}n{n}k{k}" for n in ns]
         else:
-            out.append(f"m{m}nNk{k}, N = {_range(ns)}")
+            out.append(f"m{m}nNk{k}, N = {_format_sizes(ns)}")
     return out
 
 
-def _range(ns: list[int]) -> str:
+def _format_sizes(ns: list[int]) -> str:
     """Return 8, 16, 24, 32, 48, …, 256 in words."""
     step = ns[-1] - ns[-2]
     start = len(ns) - 1
@@ -137,33 +137,33 @@ def _range(ns: list[int]) -> str:
 
 
 @lru_cache(maxsize=1)
-def rows() -> tuple[Row, ...]:
+def list_overview_rows() -> tuple[OverviewRow, ...]:
     """Return every matrix multiply of the catalogue, folded.
 
     Forms that differ only in shape, only in A and B, or only in C and D share a line.
     """
-    forms: dict[tuple[object, ...], Row] = {}
+    forms: dict[tuple[object, ...], OverviewRow] = {}
     for i in catalog.instructions():
         if i.family.multiplies:
-            made = _form(i)
+            made = _make_row(i)
             key = (made.section, made.kind, made.pairs, made.results, made.shapes)
             held = forms.setdefault(key, made)
             if held is not made:  # modifiers such as .satfinite or .and: the oldest form stands for the line
-                forms[key] = replace(min(held, made, key=_age), found=(*held.found, i))
+                forms[key] = replace(min(held, made, key=_parse_version), found=(*held.found, i))
     folded = list(forms.values())
     for field in ("shapes", "pairs", "results"):
-        folded = _merge(folded, field)
+        folded = _merge_rows(folded, field)
     return tuple(sorted(folded, key=lambda row: SECTIONS.index(row.section)))
 
 
-def _form(i: Instruction) -> Row:
-    known = catalog.assembled(i)
+def _make_row(i: Instruction) -> OverviewRow:
+    known = catalog.get_target_support(i)
     a = i.operands["a"].element.name
     pair, result = (a, i.types.get("b", a)), (i.types["d"], i.types.get("c", i.types["d"]))
     group = next((group[0] for group in _GROUPS if set(pair) <= set(group)), a)
-    return Row(
-        section=section(i.family),
-        kind=kind(i),
+    return OverviewRow(
+        section=get_section(i.family),
+        kind=format_kind(i),
         group=group,
         pairs=(pair,),
         results=(result,),
@@ -174,23 +174,23 @@ def _form(i: Instruction) -> Row:
     )
 
 
-def _age(row: Row) -> list[int]:
+def _parse_version(row: OverviewRow) -> list[int]:
     return [int(number) for number in row.ptx_version.split(".")]
 
 
-def _merge(rows: list[Row], field: str) -> list[Row]:
+def _merge_rows(rows: list[OverviewRow], field: str) -> list[OverviewRow]:
     """Merge rows that are equal in all but one field into one row with all its values."""
-    groups: dict[Row, list[Row]] = {}
+    groups: dict[OverviewRow, list[OverviewRow]] = {}
     for row in rows:
-        groups.setdefault(_with(row, field, (), ()), []).append(row)
+        groups.setdefault(_replace_field(row, field, (), ()), []).append(row)
     out = []
     for key, group in groups.items():
         values = tuple(dict.fromkeys(value for row in group for value in getattr(row, field)))
-        out.append(_with(key, field, values, tuple(i for row in group for i in row.found)))
+        out.append(_replace_field(key, field, values, tuple(i for row in group for i in row.found)))
     return out
 
 
-def _with(row: Row, field: str, values: Any, found: tuple[Instruction, ...]) -> Row:
+def _replace_field(row: OverviewRow, field: str, values: Any, found: tuple[Instruction, ...]) -> OverviewRow:
     changed: dict[str, Any] = {field: values, "found": found}
     return replace(row, **changed)
 
@@ -198,7 +198,7 @@ def _with(row: Row, field: str, values: Any, found: tuple[Instruction, ...]) -> 
 _GROUPS = (("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), ("s8", "u8"), ("s4", "u4"))
 
 
-def kind(i: Instruction) -> str:
+def format_kind(i: Instruction) -> str:
     """Return the .kind of an instruction and its scaling, "" without."""
     words = [word for word in i.modifiers if word in KINDS]
     if i.scales and len(words) == 1:

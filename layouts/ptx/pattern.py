@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.cute.layout import leaves, parse_cute
+from lanescope.cute.layout import list_leaves, parse_shape_stride
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
+from lanescope.inputs import shorten_value
 
 IntArray = NDArray[np.int32]
 
@@ -43,7 +43,7 @@ MOST = 1 << 22  # threads times values: a pattern is evaluated as whole arrays
 
 
 @dataclass(frozen=True, slots=True)
-class Digit:
+class PatternDigit:
     """One name of a pattern and how many values it takes."""
 
     name: str
@@ -54,7 +54,7 @@ class Digit:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class DigitTerm:
     """One digit inside a number: `number = … + weight · digit + …`."""
 
     name: str
@@ -63,7 +63,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class FormulaWords:
     """The spelling of a formula: the thread number's variable, and names that stand for whole digits.
 
     `digits` maps a digit's name to (its word, its definition), e.g. g → ("groupID", "%laneid >> 2").
@@ -81,8 +81,8 @@ class Pattern:
     `threads` and `values` hold digits, slowest first; `coords` holds the digit names of each coordinate, slowest first.
     """
 
-    threads: tuple[Digit, ...]
-    values: tuple[Digit, ...]
+    threads: tuple[PatternDigit, ...]
+    values: tuple[PatternDigit, ...]
     coords: tuple[tuple[str, ...], ...]
 
     # parse and print ------------------------------------------------------------------------------------------------
@@ -91,16 +91,16 @@ class Pattern:
     def parse(cls, text: str, **sizes: int) -> Pattern:
         """Parse a pattern; letters in sizes are taken from `sizes`. LayoutError names the part that is wrong."""
         if len(text) > LONGEST:
-            raise _bad(text, f"it has {len(text)} characters", f"at most {LONGEST}")
+            raise _make_error(text, f"it has {len(text)} characters", f"at most {LONGEST}")
         left, arrow, right = text.partition("->")
         if not arrow:
-            raise _bad(text, "it has no '->'", "'(threads) (values) -> (row) (col)'")
-        lhs, rhs = _groups(text, left), _groups(text, right)
+            raise _make_error(text, "it has no '->'", "'(threads) (values) -> (row) (col)'")
+        lhs, rhs = _split_groups(text, left), _split_groups(text, right)
         if len(lhs) != 2:
-            raise _bad(text, f"{len(lhs)} groups stand left of '->'", "two: '(threads) (values)'")
+            raise _make_error(text, f"{len(lhs)} groups stand left of '->'", "two: '(threads) (values)'")
         if not rhs:
-            raise _bad(text, "nothing stands right of '->'", "one group a coordinate, e.g. '(i g) (j t e)'")
-        threads, values = (tuple(_digit(text, token, sizes) for token in group) for group in lhs)
+            raise _make_error(text, "nothing stands right of '->'", "one group a coordinate, e.g. '(i g) (j t e)'")
+        threads, values = (tuple(_parse_digit(text, token, sizes) for token in group) for group in lhs)
         _check_digits(text, (*threads, *values))
         known = {d.name: d.size for d in (*threads, *values)}
         _check_coordinates(text, [name for group in rhs for name in group], known)
@@ -134,11 +134,11 @@ class Pattern:
         return tuple(prod(size[name] for name in group) for group in self.coords)
 
     @property
-    def digits(self) -> tuple[Digit, ...]:
+    def digits(self) -> tuple[PatternDigit, ...]:
         return (*self.threads, *self.values)
 
     @property
-    def copied(self) -> tuple[Digit, ...]:
+    def copied(self) -> tuple[PatternDigit, ...]:
         """The digits that stand only on the left: copies of the same element."""
         used = {name for group in self.coords for name in group}
         return tuple(d for d in self.digits if d.name not in used)
@@ -150,22 +150,22 @@ class Pattern:
 
     # evaluate -------------------------------------------------------------------------------------------------------
 
-    def thread_terms(self) -> tuple[Term, ...]:
+    def thread_terms(self) -> tuple[DigitTerm, ...]:
         """Return the terms of thread = Σ weight · digit."""
-        return _weigh(self.threads)
+        return _weigh_digits(self.threads)
 
-    def value_terms(self) -> tuple[Term, ...]:
+    def value_terms(self) -> tuple[DigitTerm, ...]:
         """Return the terms of value = Σ weight · digit."""
-        return _weigh(self.values)
+        return _weigh_digits(self.values)
 
-    def coord_terms(self) -> tuple[tuple[Term, ...], ...]:
+    def coord_terms(self) -> tuple[tuple[DigitTerm, ...], ...]:
         """Return the terms of every coordinate = Σ weight · digit."""
         known = {d.name: d for d in self.digits}
-        return tuple(_weigh(tuple(known[name] for name in group)) for group in self.coords)
+        return tuple(_weigh_digits(tuple(known[name] for name in group)) for group in self.coords)
 
     def evaluate(self) -> tuple[IntArray, ...]:
         """Return one read-only int array [threads, values] per coordinate."""
-        return _evaluate(self)
+        return _evaluate_pattern(self)
 
     def digit_values(self) -> dict[str, IntArray]:
         """Return each digit's values: over the threads for a thread digit, over the value indices for a value digit."""
@@ -179,7 +179,7 @@ class Pattern:
 
     def inverse(self) -> tuple[IntArray, IntArray]:
         """Return (thread, value), each an int array [*extents, copies]."""
-        return _inverse(self)
+        return _invert_pattern(self)
 
     def owners(self, *coords: int) -> list[tuple[int, int]]:
         """Return every (thread, value) that holds the element at `coords`; LayoutError names the limit."""
@@ -198,9 +198,9 @@ class Pattern:
 
     def to_cute(self) -> str:
         """Return the CuTe layout (thread, value) → coordinate index, first coordinate fastest: `(shapes):(strides)`."""
-        stride = self._strides()
+        stride = self._compute_strides()
         modes = [[(d.size, stride.get(d.name, 0)) for d in reversed(g)] for g in (self.threads, self.values)]
-        return f"({_cute(modes, 0)}):({_cute(modes, 1)})"
+        return f"({_format_cute_modes(modes, 0)}):({_format_cute_modes(modes, 1)})"
 
     @classmethod
     def from_cute(cls, text: str, extents: tuple[int, ...]) -> Pattern:
@@ -212,7 +212,7 @@ class Pattern:
         edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
         groups: list[list[tuple[str, int, int]]] = []
         for letter, flat in zip("tv", _read_modes(text), strict=True):
-            modes = _split(flat, edges)
+            modes = _split_modes(flat, edges)
             groups.append([(f"{letter}{n}", size, step) for n, (size, step) in enumerate(modes) if size > 1])
         coords: list[list[str]] = [[] for _ in extents]
         expected = 1
@@ -225,10 +225,10 @@ class Pattern:
             expected *= size
         if expected != edges[-1]:
             raise LayoutError("bad_cute", f"'{text}' covers {expected} of the {edges[-1]} elements of {extents}.")
-        threads, values = (tuple(Digit(name, size) for name, size, _ in reversed(group)) for group in groups)
+        threads, values = (tuple(PatternDigit(name, size) for name, size, _ in reversed(group)) for group in groups)
         return cls(threads, values, tuple(map(tuple, coords)))
 
-    def _strides(self) -> dict[str, int]:
+    def _compute_strides(self) -> dict[str, int]:
         out: dict[str, int] = {}
         below = 1
         for terms, extent in zip(self.coord_terms(), self.extents, strict=True):
@@ -260,7 +260,7 @@ class Pattern:
 
     # formulas -------------------------------------------------------------------------------------------------------
 
-    def forward_formula(self, axes: tuple[str, ...], words: Words = Words()) -> dict[str, str]:
+    def forward_formula(self, axes: tuple[str, ...], words: FormulaWords = FormulaWords()) -> dict[str, str]:
         """Return {definition or axis: expression}: the coordinates from thread and value, valid in C, PTX and
         Python.
         """
@@ -268,109 +268,118 @@ class Pattern:
         present = {d.name for d in self.threads}
         out = {word: definition for name, word, definition in words.digits if name in present}
         source = {
-            t.name: _extract(words.thread, t, t.weight * t.size == self.thread_count) for t in self.thread_terms()
+            t.name: _format_digit(words.thread, t, t.weight * t.size == self.thread_count) for t in self.thread_terms()
         }
-        source |= {t.name: _extract(words.value, t, t.weight * t.size == self.value_count) for t in self.value_terms()}
+        source |= {
+            t.name: _format_digit(words.value, t, t.weight * t.size == self.value_count) for t in self.value_terms()
+        }
         source |= spelled
         for axis, terms in zip(axes, self.coord_terms(), strict=True):
-            out[axis] = _sum((t.weight, source[t.name]) for t in terms)
+            out[axis] = _format_sum((t.weight, source[t.name]) for t in terms)
         return out
 
-    def inverse_formula(self, axes: tuple[str, ...], words: Words = Words()) -> dict[str, str]:
+    def inverse_formula(self, axes: tuple[str, ...], words: FormulaWords = FormulaWords()) -> dict[str, str]:
         """Return {thread word: expression, value word: expression} from the coordinates; the name of a copy stays a
         free variable.
         """
         source: dict[str, str] = {}
         for axis, terms, extent in zip(axes, self.coord_terms(), self.extents, strict=True):
-            source |= {t.name: _extract(axis, t, t.weight * t.size == extent) for t in terms}
+            source |= {t.name: _format_digit(axis, t, t.weight * t.size == extent) for t in terms}
         return {
-            words.thread: _sum((t.weight, source.get(t.name, t.name)) for t in self.thread_terms()),
-            words.value: _sum((t.weight, source.get(t.name, t.name)) for t in self.value_terms()),
+            words.thread: _format_sum((t.weight, source.get(t.name, t.name)) for t in self.thread_terms()),
+            words.value: _format_sum((t.weight, source.get(t.name, t.name)) for t in self.value_terms()),
         }
 
 
 # helpers --------------------------------------------------------------------------------------------------------------
 
 
-def _bad(text: str, why: str, allowed: str) -> LayoutError:
+def _make_error(text: str, why: str, allowed: str) -> LayoutError:
     return LayoutError(
-        "bad_pattern", f"Pattern '{shown(text, 120)}' cannot be read: {why}.", f"Allowed: {allowed}.", "pattern"
+        "bad_pattern", f"Pattern '{shorten_value(text, 120)}' cannot be read: {why}.", f"Allowed: {allowed}.", "pattern"
     )
 
 
-def _check_digits(text: str, digits: tuple[Digit, ...]) -> None:
+def _check_digits(text: str, digits: tuple[PatternDigit, ...]) -> None:
     """Reject names that stand twice on the left, and patterns with too many values."""
     if len({d.name for d in digits}) != len(digits):
-        raise _bad(text, "a name stands twice on the left", "each name once")
+        raise _make_error(text, "a name stands twice on the left", "each name once")
     if prod(d.size for d in digits) > MOST:
-        raise _bad(text, f"it has more than {MOST} values of all threads together", "smaller sizes")
+        raise _make_error(text, f"it has more than {MOST} values of all threads together", "smaller sizes")
 
 
 def _check_coordinates(text: str, used: list[str], known: Mapping[str, int]) -> None:
     """Reject names on the right that are unknown or stand twice."""
     for name in used:
         if name not in known:
-            raise _bad(
+            raise _make_error(
                 text,
-                f"'{shown(name)}' stands on the right but not on the left",
+                f"'{shorten_value(name)}' stands on the right but not on the left",
                 f"one of {', '.join(list(known)[:12])}",
             )
     if len(set(used)) != len(used):
-        raise _bad(text, "a name stands twice on the right", "each name at most once")
+        raise _make_error(text, "a name stands twice on the right", "each name at most once")
 
 
 def _read_modes(text: str) -> list[list[tuple[int, int]]]:
     """Return the flat (size, stride) modes of threads and of values of a CuTe TV layout."""
-    shape, stride = parse_cute(text)
+    shape, stride = parse_shape_stride(text)
     if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):
         raise LayoutError(
             "bad_cute", f"'{text}' does not have two modes.", "Give (thread, value): '((4,8),2):((2,8),1)'."
         )
-    if prod(leaves(shape)) > MOST:
-        raise LayoutError("bad_cute", f"'{shown(text, 80)}' has more than {MOST} values.", "Give smaller sizes.")
+    if prod(list_leaves(shape)) > MOST:
+        raise LayoutError(
+            "bad_cute", f"'{shorten_value(text, 80)}' has more than {MOST} values.", "Give smaller sizes."
+        )
     return [
-        list(zip(leaves(sizes), leaves(strides), strict=True)) for sizes, strides in zip(shape, stride, strict=True)
+        list(zip(list_leaves(sizes), list_leaves(strides), strict=True))
+        for sizes, strides in zip(shape, stride, strict=True)
     ]
 
 
-def _groups(text: str, side: str) -> list[list[str]]:
+def _split_groups(text: str, side: str) -> list[list[str]]:
     if _GROUP.sub("", side).strip():
-        raise _bad(text, f"'{shown(_GROUP.sub('', side).strip())}' stands outside parentheses", "groups in parentheses")
+        raise _make_error(
+            text, f"'{shorten_value(_GROUP.sub('', side).strip())}' stands outside parentheses", "groups in parentheses"
+        )
     return [group.split() for group in _GROUP.findall(side)]
 
 
-def _digit(text: str, token: str, sizes: Mapping[str, int]) -> Digit:
+def _parse_digit(text: str, token: str, sizes: Mapping[str, int]) -> PatternDigit:
     name, colon, expression = token.partition(":")
     if not _NAME.match(name) or not colon:
-        raise _bad(text, f"'{shown(token)}' is not a digit", "'name:size' with a small letter first")
+        raise _make_error(text, f"'{shorten_value(token)}' is not a digit", "'name:size' with a small letter first")
     factors = _FACTOR.findall(expression)
     if not factors or "".join(op + word for op, word in factors) != expression or factors[0][0]:
-        raise _bad(text, f"'{shown(expression)}' is not a size", "a number, a bound letter, or these with '*' and '/'")
+        raise _make_error(
+            text, f"'{shorten_value(expression)}' is not a size", "a number, a bound letter, or these with '*' and '/'"
+        )
     size = 1
     for op, word in factors:
         factor = int(word) if word[0].isdigit() and len(word) < 10 else sizes.get(word, 0)
         if factor < 1:
-            raise _bad(
+            raise _make_error(
                 text,
-                f"'{shown(word)}' in the size of '{name}' is not bound to a positive number",
+                f"'{shorten_value(word)}' in the size of '{name}' is not bound to a positive number",
                 ", ".join(sizes) or "numbers",
             )
         if op == "/" and size % factor:
-            raise _bad(text, f"{size} of '{name}:{expression}' is not a multiple of {factor}", "whole sizes")
+            raise _make_error(text, f"{size} of '{name}:{expression}' is not a multiple of {factor}", "whole sizes")
         size = size // factor if op == "/" else size * factor
-    return Digit(name, size)
+    return PatternDigit(name, size)
 
 
-def _weigh(digits: tuple[Digit, ...]) -> tuple[Term, ...]:
+def _weigh_digits(digits: tuple[PatternDigit, ...]) -> tuple[DigitTerm, ...]:
     weight, out = 1, []
     for digit in reversed(digits):
-        out.append(Term(digit.name, digit.size, weight))
+        out.append(DigitTerm(digit.name, digit.size, weight))
         weight *= digit.size
     return tuple(reversed(out))
 
 
 @lru_cache(maxsize=2048)
-def _evaluate(pattern: Pattern) -> tuple[IntArray, ...]:
+def _evaluate_pattern(pattern: Pattern) -> tuple[IntArray, ...]:
     digit = pattern.digit_values()
     on_thread = {d.name for d in pattern.threads}
     out = []
@@ -387,10 +396,10 @@ def _evaluate(pattern: Pattern) -> tuple[IntArray, ...]:
 
 
 @lru_cache(maxsize=512)
-def _inverse(pattern: Pattern) -> tuple[IntArray, IntArray]:
+def _invert_pattern(pattern: Pattern) -> tuple[IntArray, IntArray]:
     axis_of = {t.name: (axis, t) for axis, terms in enumerate(pattern.coord_terms()) for t in terms}
     shape = (*pattern.extents, pattern.copies)
-    copy_term = {t.name: t for t in _weigh(pattern.copied)}
+    copy_term = {t.name: t for t in _weigh_digits(pattern.copied)}
     out = []
     for terms in (pattern.thread_terms(), pattern.value_terms()):
         total = np.zeros(shape, dtype=np.int32)
@@ -403,13 +412,13 @@ def _inverse(pattern: Pattern) -> tuple[IntArray, IntArray]:
     return out[0], out[1]
 
 
-def _cute(modes: list[list[tuple[int, int]]], part: int) -> str:
+def _format_cute_modes(modes: list[list[tuple[int, int]]], part: int) -> str:
     default = "1" if part == 0 else "0"
     texts = [[str(mode[part]) for mode in group] for group in modes]
     return ",".join(t[0] if len(t) == 1 else f"({','.join(t)})" if t else default for t in texts)
 
 
-def _split(modes: list[tuple[int, int]], edges: list[int]) -> list[tuple[int, int]]:
+def _split_modes(modes: list[tuple[int, int]], edges: list[int]) -> list[tuple[int, int]]:
     """Cut modes at the tile's edges so that each runs along one coordinate."""
     out = []
     for size, step in modes:
@@ -421,7 +430,7 @@ def _split(modes: list[tuple[int, int]], edges: list[int]) -> list[tuple[int, in
     return out
 
 
-def _extract(variable: str, term: Term, top: bool) -> str:
+def _format_digit(variable: str, term: DigitTerm, top: bool) -> str:
     """Return the expression that takes a digit out of a variable."""
     shift = term.weight.bit_length() - 1
     if term.weight != 1 << shift or (not top and term.size & (term.size - 1)):
@@ -431,7 +440,7 @@ def _extract(variable: str, term: Term, top: bool) -> str:
     return inner if top else f"({inner} & {term.size - 1})"
 
 
-def _sum(terms: Any) -> str:
+def _format_sum(terms: Any) -> str:
     """Return `8 * x + y`, heaviest first."""
     parts = [expression if weight == 1 else f"{weight} * {expression}" for weight, expression in terms]
     return " + ".join(parts) or "0"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lanescope.ptx.instruction import Instruction, Place
+from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.syntax import LAYOUTS
 from lanescope.ptx.table.modifiers import MODIFIERS
 
@@ -17,7 +17,7 @@ _WAITS = "`.sync`: a thread waits until all threads of its warp execute this sam
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OpcodePart:
     """One word of an opcode: its text with the leading dot, what kind of word it is, and what it means."""
 
     text: str
@@ -25,44 +25,44 @@ class Part:
     meaning: str
 
 
-def parts(instruction: Instruction) -> tuple[Part, ...]:
+def list_opcode_parts(instruction: Instruction) -> tuple[OpcodePart, ...]:
     """Return the words of the PTX text in order. Joined, their texts are the PTX text."""
     opcode = instruction.family.opcode.text
-    out = [Part(opcode, "opcode", instruction.family.opcode.does)]
-    layouts = iter(_layout_meanings(instruction))
-    types = iter(_typed_operands(instruction))
+    out = [OpcodePart(opcode, "opcode", instruction.family.opcode.does)]
+    layouts = iter(_describe_layouts(instruction))
+    types = iter(_list_typed_operands(instruction))
     for token in instruction.ptx.removeprefix(opcode + ".").split("."):
-        out.append(_part(instruction, token, layouts, types))
+        out.append(_explain_token(instruction, token, layouts, types))
     return tuple(out)
 
 
-def _part(instruction: Instruction, token: str, layouts: Iterator[str], types: Iterator[str]) -> Part:
+def _explain_token(instruction: Instruction, token: str, layouts: Iterator[str], types: Iterator[str]) -> OpcodePart:
     text = f".{token}"
     if token == "sync":
-        return Part(
+        return OpcodePart(
             text,
             "convergence",
             f"a thread waits until all threads of its warp execute this same {instruction.syntax.opcode}",
         )
     if token == "aligned":
-        return Part(
+        return OpcodePart(
             text,
             "convergence",
             f"all {instruction.threads} threads of the {instruction.family.scope.name} must execute this same"
             " instruction",
         )
     if token == instruction.shape:
-        return Part(text, "shape", _shape_meaning(instruction))
+        return OpcodePart(text, "shape", _describe_shape(instruction))
     if token in LAYOUTS:
-        return Part(text, "layout", next(layouts))
+        return OpcodePart(text, "layout", next(layouts))
     if token in MODIFIERS:
-        return Part(text, "modifier", MODIFIERS[token])
+        return OpcodePart(text, "modifier", MODIFIERS[token])
     if token in (f"{name}{count}" for name, count in instruction.counts.items()):
-        return Part(text, "modifier", _count_meaning(instruction, int(token[1:])))
-    return Part(text, "type", next(types))
+        return OpcodePart(text, "modifier", _describe_count(instruction, int(token[1:])))
+    return OpcodePart(text, "type", next(types))
 
 
-def _shape_meaning(instruction: Instruction) -> str:
+def _describe_shape(instruction: Instruction) -> str:
     m, n, k = (instruction.sizes.get(dim) for dim in "mnk")
     if k:
         return f"A is {m}×{k}, B is {k}×{n}, {'D is' if instruction.family.in_place else 'C and D are'} {m}×{n}"
@@ -73,21 +73,21 @@ def _shape_meaning(instruction: Instruction) -> str:
     return f"{lanes} lane{'s' * (lanes > 1)} of tensor memory, {bits} bits of each{twice}"
 
 
-def _count_meaning(instruction: Instruction, count: int) -> str:
-    if instruction.family.memory is Place.TENSOR:
+def _describe_count(instruction: Instruction, count: int) -> str:
+    if instruction.family.memory is OperandPlace.TENSOR:
         return f"{count} time{'s' * (count > 1)}, in neighboring columns"
     return f"{count} {'matrix' if count == 1 else 'matrices'}"
 
 
-def _layout_meanings(instruction: Instruction) -> list[str]:
+def _describe_layouts(instruction: Instruction) -> list[str]:
     names = instruction.syntax.layouts
     words = {"row": "row-major", "col": "column-major"}
-    if instruction.family.memory is Place.MATRIX:
+    if instruction.family.memory is OperandPlace.MATRIX:
         return [f"the matrix is {words[name]} in memory" for name in names]
     return [f"{letter} is {words[name]}" for letter, name in zip("AB", names, strict=False)]
 
 
-def _typed_operands(instruction: Instruction) -> list[str]:
+def _list_typed_operands(instruction: Instruction) -> list[str]:
     """Return what the types of the text belong to, in order: the family's text names an operand for each."""
     family = instruction.family
     out: list[str] = []
@@ -95,11 +95,11 @@ def _typed_operands(instruction: Instruction) -> list[str]:
         return out
     for name in re.findall(r"\{(\w+)\}", family.ptx):
         if name in family.slots.split():
-            out.append(_type_meaning(instruction, name))
-    return out or [_type_meaning(instruction, "data")]  # a row that spells its type instead of naming an operand
+            out.append(_describe_type(instruction, name))
+    return out or [_describe_type(instruction, "data")]  # a row that spells its type instead of naming an operand
 
 
-def _type_meaning(instruction: Instruction, name: str) -> str:
+def _describe_type(instruction: Instruction, name: str) -> str:
     element = instruction.types[name]
     if instruction.family.tensor and instruction.family.memory:
         element = instruction.syntax.types[0]
@@ -117,14 +117,14 @@ def _type_meaning(instruction: Instruction, name: str) -> str:
     return f"type of {name.upper()}'s elements{where}"
 
 
-def convergence(instruction: Instruction) -> str:
+def describe_convergence(instruction: Instruction) -> str:
     """Return what `.sync` and `.aligned` of the text demand of the threads, "" where it has neither."""
     words = instruction.ptx.split(".")
     out = []
     if "sync" in words:
         out.append(_WAITS)
     if "aligned" in words:
-        same = " with the same address and stride" if instruction.family.memory is Place.MATRIX else ""
+        same = " with the same address and stride" if instruction.family.memory is OperandPlace.MATRIX else ""
         exited = ", or after one has exited" if instruction.family.exits else ""
         out.append(
             f"`.aligned`: all {instruction.threads} threads of the {instruction.family.scope.name} must execute"

@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from lanescope.ptx.pattern import Words
+from lanescope.ptx.pattern import FormulaWords
 
 
-class Verb(StrEnum):
+class InstructionVerb(StrEnum):
     """What an instruction does with its operands."""
 
     MULTIPLY = "multiply"  # D = A·B + C
@@ -22,7 +22,7 @@ class Verb(StrEnum):
     SHIFT = "shift"  # rows of tensor memory → the lane before theirs
 
 
-class Place(StrEnum):
+class OperandPlace(StrEnum):
     """Where an operand lies, and how the instruction addresses it."""
 
     REGISTERS = "registers"
@@ -32,7 +32,7 @@ class Place(StrEnum):
     TENSOR = "tensor memory, by lane and column"
 
 
-class Feed(StrEnum):
+class OperandFeed(StrEnum):
     """How the multiplicands of a product reach the instruction."""
 
     MAP = "each thread fills its registers by the fragment map"
@@ -41,7 +41,7 @@ class Feed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ExecutionScope:
     """Who executes an instruction together, or what holds its operands: so many threads or lanes, each a `thread`.
 
     warps: their number in words; words: PTX's words for the digits of the thread number; letter: what labels of cells
@@ -52,20 +52,20 @@ class Scope:
     threads: int
     thread: str
     warps: str
-    words: Words
+    words: FormulaWords
     letter: str = "T"
     value: str = "value"
     register: str = "register"
-    place: Place = Place.REGISTERS
+    place: OperandPlace = OperandPlace.REGISTERS
 
     @property
     def several(self) -> bool:
         """Whether it is more than one warp."""
-        return self.place is Place.REGISTERS and self.threads > _WARP
+        return self.place is OperandPlace.REGISTERS and self.threads > _WARP
 
 
 @dataclass(frozen=True, slots=True)
-class Issue:
+class TmemIssue:
     """What the text of a product in tensor memory says.
 
     Its kind, whether A is sparse, whether weights are stationary, and the vector of its scale factors (1X, 2X, 4X; ""
@@ -85,7 +85,7 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceReference:
     """The source of a fact: the document, its section or line, and what it says."""
 
     document: str
@@ -95,20 +95,20 @@ class Source:
         return f"{self.document}, {self.section}"
 
 
-def PTX(section: str) -> Source:
+def cite_ptx(section: str) -> SourceReference:
     """Return a section of the PTX ISA 9.1."""
-    return Source("PTX ISA 9.1", section)
+    return SourceReference("PTX ISA 9.1", section)
 
 
 @dataclass(frozen=True, slots=True)
-class Opcode:
+class OpcodeWords:
     """The words that a PTX text begins with, what they do, and the section of their syntax; short: a shorter name, or
     "".
     """
 
     text: str
     does: str
-    source: Source
+    source: SourceReference
     short: str = ""
 
     @property
@@ -118,27 +118,27 @@ class Opcode:
 
 _WARP = 32
 _GROUP_WORDS = (("g", "groupID", "%laneid >> 2"), ("t", "threadID_in_group", "%laneid % 4"))
-WARP = Scope("warp", _WARP, "lane", "one warp", Words("%laneid", "i", _GROUP_WORDS))
-WARPGROUP = Scope(
+WARP = ExecutionScope("warp", _WARP, "lane", "one warp", FormulaWords("%laneid", "i", _GROUP_WORDS))
+WARPGROUP = ExecutionScope(
     "warpgroup",
     128,
     "thread",
     "four warps",
-    Words("thread", "i", (("w", "warp_in_group", "%warpid % 4"), *_GROUP_WORDS)),
+    FormulaWords("thread", "i", (("w", "warp_in_group", "%warpid % 4"), *_GROUP_WORDS)),
 )
 # Operands in tensor memory: the lanes of one CTA, columns of 32 bits. One thread starts what works on them. PTX ISA
 # 9.1, 9.7.16.1 and 9.7.16.5.
-TENSOR = Scope(
+TENSOR = ExecutionScope(
     "tensor memory",
     128,
     "lane",
     warps="one thread",
-    words=Words("lane", "i"),
+    words=FormulaWords("lane", "i"),
     letter="L",
     value="element",
     register="column",
-    place=Place.TENSOR,
+    place=OperandPlace.TENSOR,
 )
 # One lane of every quarter, by the number of the quarter.
-QUARTERS = replace(TENSOR, threads=4, thread="quarter", words=Words("quarter", "i"), letter="Q")
+QUARTERS = replace(TENSOR, threads=4, thread="quarter", words=FormulaWords("quarter", "i"), letter="Q")
 SCOPES = {scope.threads: scope for scope in (WARP, WARPGROUP)}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lanescope.ptx.instruction import Instruction, Operand, Place, Verb
-from lanescope.ptx.role import Issue
+from lanescope.ptx.instruction import Instruction, InstructionVerb, Operand, OperandPlace
+from lanescope.ptx.role import TmemIssue
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class OperandSlot:
     """One operand of the PTX line.
 
     name as in PTX's syntax; kind "vector", "register", "address", "immediate" or "predicate"; registers and their PTX
@@ -39,34 +39,37 @@ class Slot:
         return ((self.name, self.value),)
 
 
-def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
+def list_slots(instruction: Instruction, a_from: str = "registers") -> list[OperandSlot]:
     """Return the operands in PTX's order; a_from "shared" selects wgmma's form with a descriptor for A."""
     family = instruction.family
     if family.memory is not None:
         letter, *reduced = instruction.operands
-        vector, (address, *rest) = _vector(instruction, letter, family.loads, "r"), _MEMORY[family.memory]
-        half = [_half(instruction.operands[letter])] if "halves" in instruction.sizes else []
-        held = [vector, *(_result(instruction, name) for name in reduced)]
+        vector, (address, *rest) = _make_vector_slot(instruction, letter, family.loads, "r"), _MEMORY[family.memory]
+        half = [_make_half_slot(instruction.operands[letter])] if "halves" in instruction.sizes else []
+        held = [vector, *(_make_result_slot(instruction, name) for name in reduced)]
         return [*held, address, *half, *rest] if family.loads else [address, *half, *held, *rest]
     if family.issue:
-        return _issued(family.issue, a_from if a_from in family.forms else family.forms[0])
+        return _list_tmem_slots(family.issue, a_from if a_from in family.forms else family.forms[0])
     if family.verb in _TENSOR:
         return list(_TENSOR[family.verb])
     if family.moves:
-        return [Slot("d", "register", 1, "b32", True, "transpose"), Slot("a", "register", 1, "b32", False, "source")]
+        return [
+            OperandSlot("d", "register", 1, "b32", True, "transpose"),
+            OperandSlot("a", "register", 1, "b32", False, "source"),
+        ]
     if family.by_descriptor:
-        return _wgmma(instruction, a_from)
-    out = [_vector(instruction, letter, letter == "d") for letter in "dabc"]
+        return _list_wgmma_slots(instruction, a_from)
+    out = [_make_vector_slot(instruction, letter, letter == "d") for letter in "dabc"]
     if instruction.operands["a"].sparsity:
         out += [
-            Slot("e", "register", 1, "b32", False, "sparsity metadata"),
-            Slot("f", "immediate", 0, "", written=False, what="sparsity selector", value="0"),
+            OperandSlot("e", "register", 1, "b32", False, "sparsity metadata"),
+            OperandSlot("f", "immediate", 0, "", written=False, what="sparsity selector", value="0"),
         ]
     for scale in instruction.scales.values():
         letter = scale.name[-1]
         out += [
-            Slot(f"scale_{letter}_data", "register", 1, "b32", False, "four scale bytes"),
-            Slot(
+            OperandSlot(f"scale_{letter}_data", "register", 1, "b32", False, "four scale bytes"),
+            OperandSlot(
                 f"ids_{letter}",
                 "immediate",
                 0,
@@ -79,9 +82,9 @@ def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
     return out
 
 
-def _vector(instruction: Instruction, letter: str, written: bool, name: str = "") -> Slot:
+def _make_vector_slot(instruction: Instruction, letter: str, written: bool, name: str = "") -> OperandSlot:
     op = instruction.operands[letter]
-    return Slot(
+    return OperandSlot(
         name or letter,
         "vector",
         op.registers,
@@ -91,91 +94,98 @@ def _vector(instruction: Instruction, letter: str, written: bool, name: str = ""
     )
 
 
-def _issued(issue: Issue, a_from: str) -> list[Slot]:
+def _list_tmem_slots(issue: TmemIssue, a_from: str) -> list[OperandSlot]:
     """Return the slots of a product in tensor memory: D's address, both matrices, and what the kind needs beside
     them.
     """
 
-    def at(name: str, what: str) -> Slot:
-        return Slot(name, "address", 1, "b32", False, f"{what} in tensor memory")  # ptxas takes no .u32 here
+    def at(name: str, what: str) -> OperandSlot:
+        return OperandSlot(name, "address", 1, "b32", False, f"{what} in tensor memory")  # ptxas takes no .u32 here
 
     a = (
         at("a_tmem", "A")
         if a_from == "tensor"
-        else Slot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")
+        else OperandSlot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")
     )
     return [
         at("d_tmem", "D"),
         a,
-        Slot("b_desc", "register", 1, "b64", False, "matrix descriptor of B"),
+        OperandSlot("b_desc", "register", 1, "b64", False, "matrix descriptor of B"),
         *([at("meta_tmem", "sparsity metadata")] if issue.sparse else ()),
-        Slot("idesc", "register", 1, "b32", False, "instruction descriptor: M, N, types, majors"),
+        OperandSlot("idesc", "register", 1, "b32", False, "instruction descriptor: M, N, types, majors"),
         *([at("scale_a_tmem", "A's scale factors"), at("scale_b_tmem", "B's scale factors")] if issue.factors else ()),
-        Slot("enable_input_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D"),
+        OperandSlot("enable_input_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D"),
     ]
 
 
-def _result(instruction: Instruction, name: str) -> Slot:
+def _make_result_slot(instruction: Instruction, name: str) -> OperandSlot:
     """Return the register of a load with a thread's reduction."""
     kind = instruction.operands[name].element.register_type
-    return Slot(name, "register", 1, kind, True, "this thread's reduction")
+    return OperandSlot(name, "register", 1, kind, True, "this thread's reduction")
 
 
-def _half(op: Operand) -> Slot:
+def _make_half_slot(op: Operand) -> OperandSlot:
     """Return the offset of the second half of the columns, which follows the first."""
     width = str(op.col_count // 2)
-    return Slot(
+    return OperandSlot(
         "half_split", "immediate", 0, "", written=False, what="columns from the address to the second half", value=width
     )
 
 
 # How a load or store names the memory it touches: the address, and what PTX writes behind the registers.
 _MEMORY = {
-    Place.ROWS: (Slot("p", "address", 1, "u32", False, "this lane's row in shared memory, 16-byte aligned"),),
-    Place.MATRIX: (
-        Slot("p", "address", 1, "u64", False, "first element"),
-        Slot("stride", "register", 1, "u32", False, "elements from a row (column) to the next; optional"),
+    OperandPlace.ROWS: (
+        OperandSlot("p", "address", 1, "u32", False, "this lane's row in shared memory, 16-byte aligned"),
     ),
-    Place.TENSOR: (
-        Slot("taddr", "address", 1, "u32", False, "first lane (bits 16 to 31) and column of tensor memory"),
+    OperandPlace.MATRIX: (
+        OperandSlot("p", "address", 1, "u64", False, "first element"),
+        OperandSlot("stride", "register", 1, "u32", False, "elements from a row (column) to the next; optional"),
+    ),
+    OperandPlace.TENSOR: (
+        OperandSlot("taddr", "address", 1, "u32", False, "first lane (bits 16 to 31) and column of tensor memory"),
     ),
 }
 
 
-_TADDR = _MEMORY[Place.TENSOR][0]
+_TADDR = _MEMORY[OperandPlace.TENSOR][0]
 # What works on tensor memory alone: its address, and a descriptor of the source in shared memory.
 _TENSOR = {
-    Verb.COPY: (_TADDR, Slot("s_desc", "register", 1, "b64", False, "matrix descriptor of the source")),
-    Verb.SHIFT: (_TADDR,),
+    InstructionVerb.COPY: (
+        _TADDR,
+        OperandSlot("s_desc", "register", 1, "b64", False, "matrix descriptor of the source"),
+    ),
+    InstructionVerb.SHIFT: (_TADDR,),
 }
 
 
-def _wgmma(instruction: Instruction, a_from: str) -> list[Slot]:
+def _list_wgmma_slots(instruction: Instruction, a_from: str) -> list[OperandSlot]:
     floating = instruction.types["d"] != "s32"
     transposes = instruction.types["a"] in ("f16", "bf16")
     from_shared = a_from == "shared"
-    out = [_vector(instruction, "d", True)]
+    out = [_make_vector_slot(instruction, "d", True)]
     out += (
-        [Slot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")]
+        [OperandSlot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")]
         if from_shared
-        else [_vector(instruction, "a", False)]
+        else [_make_vector_slot(instruction, "a", False)]
     )
-    out += [Slot("b_desc", "register", 1, "b64", False, "matrix descriptor of B")]
+    out += [OperandSlot("b_desc", "register", 1, "b64", False, "matrix descriptor of B")]
     if instruction.operands["a"].sparsity:
         out += [
-            Slot("e", "register", 1, "b32", False, "sparsity metadata"),
-            Slot("f", "immediate", 0, "", written=False, what="sparsity selector", value="0"),
+            OperandSlot("e", "register", 1, "b32", False, "sparsity metadata"),
+            OperandSlot("f", "immediate", 0, "", written=False, what="sparsity selector", value="0"),
         ]
-    out += [Slot("scale_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D")]
+    out += [OperandSlot("scale_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D")]
     if floating:
         out += [
-            Slot(f"imm_scale_{x}", "immediate", 0, "", written=False, what=f"1, or -1 to negate {x.upper()}", value="1")
+            OperandSlot(
+                f"imm_scale_{x}", "immediate", 0, "", written=False, what=f"1, or -1 to negate {x.upper()}", value="1"
+            )
             for x in "ab"
         ]
     if transposes:
         letters = "ab" if from_shared else "b"
         out += [
-            Slot(
+            OperandSlot(
                 f"imm_trans_{x}",
                 "immediate",
                 0,

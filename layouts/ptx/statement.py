@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from lanescope.ptx.instruction import Instruction, Place
-from lanescope.ptx.slots import Slot, slots
-from lanescope.reading import listed
+from lanescope.inputs import join_words
+from lanescope.ptx.instruction import Instruction, OperandPlace
+from lanescope.ptx.slots import OperandSlot, list_slots
 
 _ELEMENT = re.compile(r"(?:%{0,2}[A-Za-z_$][\w$]*|%\d+|%\[\w+\]|\$\d+)(?:\.[xyzwrgba])?|-?\d[\w.]*")
 _FORMAT = re.compile(r"%[sdiuxXc]")  # a placeholder of Python or printf, which may stand for several registers
@@ -23,7 +23,7 @@ _DISABLED = {"cta_group::1": 4, "cta_group::2": 8}  # registers of disable-outpu
 _SCALED_D = ("f16", "tf32", "i8")  # kinds for which ptxas takes scale-input-d
 
 
-def faults(
+def find_statement_faults(
     found: Instruction,
     opcode: str,
     operands: tuple[str, ...],
@@ -37,10 +37,10 @@ def faults(
 
     >>> from lanescope.ptx.catalog import find
     >>> mma = "mma.sync.m16n8k8.row.col.f32.tf32.tf32.f32"
-    >>> faults(find(mma), mma, ("{%0, %1, %2, %3}", "{%4, %5}", "{%6, %7}", "{%8, %9, %10, %11}"))
+    >>> find_statement_faults(find(mma), mma, ("{%0, %1, %2, %3}", "{%4, %5}", "{%6, %7}", "{%8, %9, %10, %11}"))
     ('`.aligned` is missing', 'operand 2 (A, 4 × tf32 a thread) has 2 registers, not 4 (.b32)')
     """
-    out = [f"`.{word}` is missing" for word in _missing(found, opcode, bool(operands))]
+    out = [f"`.{word}` is missing" for word in _find_missing_qualifiers(found, opcode, bool(operands))]
     if operands:
         known = declared or {}
         if (
@@ -50,26 +50,29 @@ def faults(
             and not operands[1].startswith("{")
         ):
             operands = (operands[0], "", *operands[2:])  # ptxas takes one register for A of some sparse products
-        best = min((_compared(form, operands, ended, known) for form in _forms(found)), key=lambda one: one[0])
+        best = min(
+            (_compare_operands(form, operands, ended, known) for form in _list_operand_forms(found)),
+            key=lambda one: one[0],
+        )
         out += best[1]
-        out += _undeclared(operands, known)
+        out += _find_undeclared(operands, known)
     return tuple(out)
 
 
-def refusal(found: Iterable[str]) -> str:
+def format_faults(found: Iterable[str]) -> str:
     """Return the faults of a statement as one sentence.
 
-    >>> refusal(("`.aligned` is missing", "operand 1 is not a vector"))
+    >>> format_faults(("`.aligned` is missing", "operand 1 is not a vector"))
     'ptxas refuses this line: `.aligned` is missing; operand 1 is not a vector.'
     """
     return f"ptxas refuses this line: {'; '.join(found)}."
 
 
-def _missing(found: Instruction, opcode: str, statement: bool) -> Iterator[str]:
+def _find_missing_qualifiers(found: Instruction, opcode: str, statement: bool) -> Iterator[str]:
     """Yield the qualifiers that the text lacks. A text without operands, .sync and .aligned is a short name."""
     words = set(re.sub(r"\s", "", opcode).lower().split("."))
     demanded = [word for word in ("sync", "aligned") if word in found.listed_ptx.split(".")]
-    if "aligned" in demanded and not _asks_aligned(found):
+    if "aligned" in demanded and not _requires_aligned(found):
         demanded.remove("aligned")
     if statement or "sync" in words or "aligned" in words:
         yield from (word for word in demanded if word not in words)
@@ -79,35 +82,37 @@ def _missing(found: Instruction, opcode: str, statement: bool) -> Iterator[str]:
             yield ".".join(found.syntax.types)
 
 
-def _asks_aligned(found: Instruction) -> bool:
+def _requires_aligned(found: Instruction) -> bool:
     """Return whether ptxas insists on `.aligned`. It does not for wgmma and tcgen05, whose syntax also has it."""
     return not found.family.tensor and not found.family.scope.several
 
 
-def _forms(found: Instruction) -> Iterator[list[Slot]]:
+def _list_operand_forms(found: Instruction) -> Iterator[list[OperandSlot]]:
     """Yield every list of operands that PTX has for an instruction."""
     family = found.family
     for form in family.forms:
-        taken = slots(found, form)
-        if family.memory is Place.MATRIX:
+        taken = list_slots(found, form)
+        if family.memory is OperandPlace.MATRIX:
             yield taken[:-1]  # the stride may be left out
         if family.issue:
-            yield from _issued(found, taken)
+            yield from _list_tmem_forms(found, taken)
         yield taken
 
 
-def _issued(found: Instruction, taken: list[Slot]) -> Iterator[list[Slot]]:
+def _list_tmem_forms(found: Instruction, taken: list[OperandSlot]) -> Iterator[list[OperandSlot]]:
     """Yield the slots of tcgen05.mma with each combination of optional operands. PTX ISA 9.1, 9.7.16.10.9."""
     issue = found.family.issue
     assert issue
     *before, enable = taken
     if issue.stationary:
-        yield [*taken, Slot("zero_column_mask", "register", 1, "b64", False, "zero-column mask")]
+        yield [*taken, OperandSlot("zero_column_mask", "register", 1, "b64", False, "zero-column mask")]
         return
     lanes = next((n for word, n in _DISABLED.items() if word in found.ptx.split(".")), 0)
-    disabled = [] if issue.factors else [Slot("disable_output_lane", "vector", lanes, "b32", False, "lanes of D")]
+    disabled = (
+        [] if issue.factors else [OperandSlot("disable_output_lane", "vector", lanes, "b32", False, "lanes of D")]
+    )
     scale = (
-        [Slot("scale_input_d", "immediate", 0, "", written=False, what="scale of D", value="0")]
+        [OperandSlot("scale_input_d", "immediate", 0, "", written=False, what="scale of D", value="0")]
         if issue.kind in _SCALED_D
         else []
     )
@@ -116,18 +121,18 @@ def _issued(found: Instruction, taken: list[Slot]) -> Iterator[list[Slot]]:
             yield [*before, *more, enable, *last]
 
 
-def _compared(
-    form: list[Slot], operands: tuple[str, ...], ended: bool, declared: Mapping[str, int]
+def _compare_operands(
+    form: list[OperandSlot], operands: tuple[str, ...], ended: bool, declared: Mapping[str, int]
 ) -> tuple[int, list[str]]:
     """Return (distance of the operands from a form, what is wrong with them)."""
     out: list[str] = []
     far = 0
     if len(operands) > len(form) or (ended and len(operands) < len(form)):
-        names = listed([slot.name for slot in form])
-        out.append(f"it has {_plural(len(operands), 'operand')}, not {len(form)} ({names})")
+        names = join_words([slot.name for slot in form])
+        out.append(f"it has {_format_count(len(operands), 'operand')}, not {len(form)} ({names})")
         far += _LENGTH * abs(len(operands) - len(form))
     for n, (slot, text) in enumerate(zip(form, operands, strict=False), 1):
-        weight, wrong = _operand(slot, text, declared)
+        weight, wrong = _compare_operand(slot, text, declared)
         if wrong:
             far += weight
             out.append(f"operand {n} ({slot.what}) {wrong}")
@@ -136,41 +141,41 @@ def _compared(
     return far, out
 
 
-def _operand(slot: Slot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
+def _compare_operand(slot: OperandSlot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
     """Return how far an operand is from its slot, and what is wrong with it; (0, "") where it may be right."""
     if slot.kind == "vector":
         return _compare_vector(slot, text, declared)
-    count = _registers(text)
+    count = _count_registers(text)
     if count and count > 1 and not slot.value.startswith("{"):
-        return _KIND, f"is a vector of {count} registers, but takes {_one(slot)}"
-    if slot.kind == "immediate" and _known(text, declared):
+        return _KIND, f"is a vector of {count} registers, but takes {_describe_slot(slot)}"
+    if slot.kind == "immediate" and _is_declared(text, declared):
         return _KIND, "is a register, but takes an immediate"
     if slot.kind == "address" and _NUMBERED.fullmatch(text):
         return _KIND, "is not an address: write it in brackets"
     if slot.kind != "address" and text.startswith("["):
-        return _KIND, f"is an address, but takes {_one(slot)}"
+        return _KIND, f"is an address, but takes {_describe_slot(slot)}"
     return 0, ""
 
 
-def _compare_vector(slot: Slot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
+def _compare_vector(slot: OperandSlot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
     """Compare an operand with a slot that takes a vector of registers."""
-    count = _registers(text)
+    count = _count_registers(text)
     if count is None:
-        single = _NUMBERED.fullmatch(text) or text.startswith("[") or _known(text, declared)
+        single = _NUMBERED.fullmatch(text) or text.startswith("[") or _is_declared(text, declared)
         return (_KIND, "is not a vector: write its registers in braces") if single else (0, "")
     abridged = count <= SHORTENED < LONG <= slot.registers
-    if count == slot.registers or abridged or (count == 1 and _placeholder(text, declared)):
+    if count == slot.registers or abridged or (count == 1 and _is_placeholder(text, declared)):
         return 0, ""
-    return _COUNT, f"has {_plural(count, 'register')}, not {slot.registers} (.{slot.type})"
+    return _COUNT, f"has {_format_count(count, 'register')}, not {slot.registers} (.{slot.type})"
 
 
-def _one(slot: Slot) -> str:
+def _describe_slot(slot: OperandSlot) -> str:
     return {"predicate": "a predicate", "immediate": "an immediate", "address": "an address in brackets"}.get(
         slot.kind, f"one .{slot.type} register"
     )
 
 
-def _registers(text: str) -> int | None:
+def _count_registers(text: str) -> int | None:
     """Return how many registers a vector names; None where the text is not a vector or does not list its registers."""
     if not (text.startswith("{") and text.endswith("}")):
         return None
@@ -181,19 +186,19 @@ def _registers(text: str) -> int | None:
     return len(elements)
 
 
-def _placeholder(text: str, declared: Mapping[str, int]) -> bool:
+def _is_placeholder(text: str, declared: Mapping[str, int]) -> bool:
     """Return whether one name in braces may stand for several registers, as {regs} of a format string does."""
     name = text[1:-1].strip()
-    return not re.match(r"[%$]", name) and not _known(name, declared)
+    return not re.match(r"[%$]", name) and not _is_declared(name, declared)
 
 
-def _known(name: str, declared: Mapping[str, int]) -> bool:
+def _is_declared(name: str, declared: Mapping[str, int]) -> bool:
     """Return whether a `.reg` line of the text makes a name one register."""
     series = _NAMED.fullmatch(name)
     return declared.get(name) == 0 or bool(series and int(series[2]) < declared.get(series[1], 0))
 
 
-def _undeclared(operands: tuple[str, ...], declared: Mapping[str, int]) -> Iterator[str]:
+def _find_undeclared(operands: tuple[str, ...], declared: Mapping[str, int]) -> Iterator[str]:
     """Yield a sentence for registers that the text's `.reg` lines do not declare, though they declare others of that
     name.
     """
@@ -207,12 +212,12 @@ def _undeclared(operands: tuple[str, ...], declared: Mapping[str, int]) -> Itera
             if (found := _NAMED.fullmatch(element))
             and found[1] == base
             and int(found[2]) >= count
-            and not _known(found[0], declared)
+            and not _is_declared(found[0], declared)
         )
         if used:
             last = f" to {base}{count - 1}" if count > 1 else ""
-            yield f"`{base}<{count}>` declares {base}0{last}, not {listed(list(used))}"
+            yield f"`{base}<{count}>` declares {base}0{last}, not {join_words(list(used))}"
 
 
-def _plural(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"

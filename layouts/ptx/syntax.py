@@ -26,12 +26,12 @@ STATE_SPACES = frozenset(
 )
 
 
-def sizes_of(shape: str) -> dict[str, int]:
+def parse_sizes(shape: str) -> dict[str, int]:
     """Return the sizes in a shape; empty where the text is not a shape.
 
-    >>> sizes_of("m16n8k8"), sizes_of("m8n8"), sizes_of("16x64b"), sizes_of("x4")
+    >>> parse_sizes("m16n8k8"), parse_sizes("m8n8"), parse_sizes("16x64b"), parse_sizes("x4")
     ({'m': 16, 'n': 8, 'k': 8}, {'m': 8, 'n': 8}, {'lanes': 16, 'bits': 64}, {})
-    >>> sizes_of("16x32bx2")
+    >>> parse_sizes("16x32bx2")
     {'lanes': 16, 'bits': 32, 'halves': 2}
     """
     match = next((match for spelling in _SHAPES if (match := spelling.match(shape))), None)
@@ -39,7 +39,7 @@ def sizes_of(shape: str) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Syntax:
+class OpcodeSyntax:
     """A PTX opcode split into its parts: the order of layouts and types counts, that of the other qualifiers does
     not.
     """
@@ -51,7 +51,7 @@ class Syntax:
     modifiers: tuple[str, ...]
 
     @classmethod
-    def parse(cls, text: str, words: Collection[str]) -> Syntax:
+    def parse(cls, text: str, words: Collection[str]) -> OpcodeSyntax:
         """Parse a PTX opcode, with or without `.sync.aligned`; words: those that may follow its first one.
 
         Never fails: an unknown word is a modifier.
@@ -62,7 +62,7 @@ class Syntax:
             head += 1
         shape, layouts, types, modifiers = "", [], [], []
         for token in tokens[head:]:
-            if sizes_of(token):
+            if parse_sizes(token):
                 shape = token
             elif token in LAYOUTS:
                 layouts.append(token)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import lcm
 
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Feed, Instruction, Operand, Place
+from lanescope.ptx.instruction import Instruction, Operand, OperandFeed, OperandPlace
 
 # Where nvcuda::wmma names a type otherwise than C++ does.
 _CPP = {
@@ -39,7 +39,7 @@ CPP_POINTER_BYTES, CPP_LDM_BYTES = 32, 16
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PointerRule:
     """One requirement on pointer and ldm: whether it holds, and the arithmetic that says so."""
 
     name: str
@@ -49,7 +49,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class MatrixRequirement:
     """What one document demands: the alignment of the pointer in bytes, and the multiple of elements that ldm must
     be.
     """
@@ -61,7 +61,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
+class WmmaFragment:
     """One nvcuda::wmma::fragment: the wmma.load that fills it, its operand, and the layout argument ("" for an
     accumulator).
     """
@@ -72,11 +72,11 @@ class Fragment:
 
     @property
     def use(self) -> str:
-        return use(self.operand)
+        return get_fragment_use(self.operand)
 
     @property
     def cpp(self) -> str:
-        return cpp_fragment(self.instruction, self.operand, self.layout)
+        return format_cpp_fragment(self.instruction, self.operand, self.layout)
 
     @property
     def element_cpp(self) -> str:
@@ -95,7 +95,7 @@ class Fragment:
     @property
     def per_storage(self) -> int:
         """Elements in one x[i]."""
-        return per_storage(self.operand)
+        return count_per_storage(self.operand)
 
     @property
     def num_storage_elements(self) -> int:
@@ -105,7 +105,7 @@ class Fragment:
     def since(self) -> str:
         """The first architecture that has it."""
         kinds = (
-            multiplicands(self.instruction.shape, self.operand.element.name)
+            list_multiplicands(self.instruction.shape, self.operand.element.name)
             if self.use == "accumulator"
             else (self.operand.element.name,)
         )
@@ -113,10 +113,12 @@ class Fragment:
 
 
 @lru_cache(maxsize=64)
-def multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
+def list_multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
     """Return the types that A and B may have with `accumulator` elements in C and D of this shape."""
     found = (
-        i for i in catalog.instructions() if i.family.feed is Feed.LOADS and i.family.multiplies and i.shape == shape
+        i
+        for i in catalog.instructions()
+        if i.family.feed is OperandFeed.LOADS and i.family.multiplies and i.shape == shape
     )
     return tuple(
         dict.fromkeys(i.operands["a"].element.name for i in found if accumulator in (i.types["c"], i.types["d"]))
@@ -124,73 +126,73 @@ def multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def fragments() -> tuple[Fragment, ...]:
+def list_fragments() -> tuple[WmmaFragment, ...]:
     """Return every fragment type, in the catalogue's order; an accumulator has no layout and is listed once."""
-    out: dict[str, Fragment] = {}
+    out: dict[str, WmmaFragment] = {}
     for i in catalog.instructions():
-        if i.family.memory is Place.MATRIX and i.family.loads:
+        if i.family.memory is OperandPlace.MATRIX and i.family.loads:
             (op,) = i.operands.values()
-            made = Fragment(i, op, i.syntax.layouts[0] if op.name in "ab" else "")
+            made = WmmaFragment(i, op, i.syntax.layouts[0] if op.name in "ab" else "")
             out.setdefault(made.cpp, made)
     return tuple(out.values())
 
 
-def use(op: Operand) -> str:
+def get_fragment_use(op: Operand) -> str:
     """Return the first template argument of a fragment type: matrix_a, matrix_b or accumulator."""
     return {"a": "matrix_a", "b": "matrix_b"}.get(op.name, "accumulator")
 
 
-def per_storage(op: Operand) -> int:
+def count_per_storage(op: Operand) -> int:
     """Return the elements in one x[i]: 8 for 4-bit, 32 for single-bit elements, else 1."""
     return 32 // op.element.bits if op.element.bits < 8 else 1
 
 
-def fragment_bytes(op: Operand) -> int:
+def count_fragment_bytes(op: Operand) -> int:
     """Return the bytes of one thread's fragment, to which PTX aligns every row (column)."""
     return op.registers * op.register_bits // 8
 
 
-def default_stride(op: Operand, layout: str) -> int:
+def get_default_stride(op: Operand, layout: str) -> int:
     """Return the elements from one row (column) to the next where the stride is left out: the matrix's leading
     dimension.
     """
     return op.col_count if layout == "row" else op.row_count
 
 
-def cpp_fragment(instruction: Instruction, op: Operand, layout: str) -> str:
+def format_cpp_fragment(instruction: Instruction, op: Operand, layout: str) -> str:
     """Return the nvcuda::wmma type."""
     s = instruction.sizes
     ending = f", {layout}_major" if op.name in "ab" else ""
     return (
-        f"nvcuda::wmma::fragment<{use(op)}, {s['m']}, {s['n']}, {s['k']},"
+        f"nvcuda::wmma::fragment<{get_fragment_use(op)}, {s['m']}, {s['n']}, {s['k']},"
         f" {_CPP.get(op.element.name, op.element.cpp)}{ending}>"
     )
 
 
-def elements_of(op: Operand, lane: int) -> list[list[tuple[int, int]]]:
+def list_elements(op: Operand, lane: int) -> list[list[tuple[int, int]]]:
     """Return [storage element] → the (row, col) it holds, low bits first: x[i] of one lane, on an architecture with
     this map.
     """
-    per = per_storage(op)
+    per = count_per_storage(op)
     places = list(zip(op.rows[lane].tolist(), op.cols[lane].tolist(), strict=True))
     return [places[at : at + per] for at in range(0, len(places), per)]
 
 
-def requirements(op: Operand) -> tuple[Requirement, Requirement]:
+def get_requirements(op: Operand) -> tuple[MatrixRequirement, MatrixRequirement]:
     """Return what CUDA C++ and PTX demand of a matrix in memory. C++ counts bytes only, PTX the fragment's size."""
-    size, bits = fragment_bytes(op), op.element.bits
+    size, bits = count_fragment_bytes(op), op.element.bits
     return (
-        Requirement("CUDA C++", CPP_POINTER_BYTES, CPP_LDM_BYTES * 8 // bits, GUIDE),
-        Requirement("PTX", size, max(1, size * 8 // bits), STORAGE),
+        MatrixRequirement("CUDA C++", CPP_POINTER_BYTES, CPP_LDM_BYTES * 8 // bits, GUIDE),
+        MatrixRequirement("PTX", size, max(1, size * 8 // bits), STORAGE),
     )
 
 
-def both(op: Operand) -> Requirement:
+def combine_requirements(op: Operand) -> MatrixRequirement:
     """Return the requirement that meets both documents: load_matrix_sync is one wmma.load, so PTX's rule also holds in
     C++.
     """
-    cpp, ptx = requirements(op)
-    return Requirement(
+    cpp, ptx = get_requirements(op)
+    return MatrixRequirement(
         "both",
         lcm(cpp.pointer_bytes, ptx.pointer_bytes),
         lcm(cpp.ldm_elements, ptx.ldm_elements),
@@ -198,12 +200,12 @@ def both(op: Operand) -> Requirement:
     )
 
 
-def check(op: Operand, pointer: int, ldm: int, layout: str) -> list[Rule]:
+def check_pointer(op: Operand, pointer: int, ldm: int, layout: str) -> list[PointerRule]:
     """Check whether a base address and an ldm (elements) are legal for load and store."""
-    least = default_stride(op, layout)
+    least = get_default_stride(op, layout)
     way = "row" if layout == "row" else "column"
     out = []
-    for asked in requirements(op):
+    for asked in get_requirements(op):
         for what, given, step, unit in (
             ("pointer", pointer, asked.pointer_bytes, "bytes"),
             ("ldm", ldm, asked.ldm_elements, "elements"),
@@ -211,7 +213,7 @@ def check(op: Operand, pointer: int, ldm: int, layout: str) -> list[Rule]:
             shown = f"{given:#x}" if what == "pointer" else str(given)
             over = given % step
             out.append(
-                Rule(
+                PointerRule(
                     f"{asked.document} {what}",
                     not over,
                     f"{shown} mod {step} = {over}; a multiple of {step} {unit} is asked",
@@ -219,4 +221,4 @@ def check(op: Operand, pointer: int, ldm: int, layout: str) -> list[Rule]:
                 )
             )
     sign = "≥" if ldm >= least else "<"
-    return [*out, Rule("no overlap", ldm >= least, f"{ldm} {sign} {least}, the length of a {way}", STORAGE)]
+    return [*out, PointerRule("no overlap", ldm >= least, f"{ldm} {sign} {least}, the length of a {way}", STORAGE)]

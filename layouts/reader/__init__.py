@@ -9,34 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lanescope import reading
-from lanescope.errors import LayoutError, refusing_depth
+from lanescope import inputs
+from lanescope.errors import LayoutError, refuse_deep_recursion
 from lanescope.reader import (
-    arms,
     assembler,
     atom_traits,
     bulk,
     compilers,
-    dots,
+    conditionals,
+    cute_layout,
+    descriptor_word,
     fragment,
     instruction_word,
-    layout,
     operations,
-    pasted,
-    printed_map,
+    pasted_text,
+    printed_maps,
     ptx,
     sass,
-    smem,
+    smem_layouts,
     statements,
     tensor_memory,
     tensor_types,
     tiled_copy,
     tiled_mma,
     triton,
-    word,
+    triton_dots,
 )
-from lanescope.reader.code import rows as code
-from lanescope.reader.found import Found
+from lanescope.reader.code import recogniser as code
+from lanescope.reader.meaning import TextMeaning
 
 LONGEST = 1 << 16  # characters of a text
 
@@ -50,7 +50,7 @@ class Recogniser:
 
     what: str
     example: str
-    read: Callable[[str], tuple[Found, ...]]
+    read: Callable[[str], tuple[TextMeaning, ...]]
     words: tuple[str, ...] = ()
 
 
@@ -58,129 +58,141 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
     Recogniser(
         "a CuTe TiledMMA, in C++, in Python or as printed",
         "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_32,_32,_16>{})",
-        tiled_mma.read,
+        tiled_mma.recognise_tiled_mmas,
         ("tiled", "mnk"),
     ),
     Recogniser(
         "a CuTe TiledCopy, in C++, in Python or as printed",
         "make_tiled_copy(Copy_Atom<DefaultCopy, half_t>{}, Layout<Shape<_32,_8>>{}, Layout<Shape<_1,_8>>{})",
-        tiled_copy.read,
+        tiled_copy.recognise_tiled_copies,
         ("tiled", "tiler"),
     ),
     Recogniser(
         "a Triton or Gluon layout",
         "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
-        triton.read,
+        triton.recognise_triton_layouts,
         ("#", "layout"),
     ),
     Recogniser(
         "a message of ptxas about a matrix instruction",
         "ptxas k.ptx, line 21; error   : Unexpected instruction types specified for 'wgmma.mma_async'",
-        assembler.read,
+        assembler.recognise_ptxas_message,
     ),
-    Recogniser("a line of PTX, bare or inside an asm statement", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", ptx.read),
+    Recogniser(
+        "a line of PTX, bare or inside an asm statement", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", ptx.recognise_ptx
+    ),
     Recogniser(
         "a tensor-core operation of MLIR, LLVM or TVM",
         "nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>)",
-        compilers.read,
+        compilers.recognise_compiler_names,
         ("nvvm", "gpu.", "ptx"),
     ),
-    Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", atom_traits.read),
+    Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", atom_traits.recognise_traits),
     Recogniser(
         "an operation of the CuTe Python DSL",
         "warp.LdMatrix8x8x16bOp(num_matrices=4)",
-        operations.read,
+        operations.recognise_operations,
         ("mmaf", "mmatf32", "mmai8", "mmamx", "ldmatrix", "stmatrix", "op_selector"),
     ),
     Recogniser(
         "a wmma fragment of CUDA C++",
         "nvcuda::wmma::fragment<matrix_a, 16, 16, 16, half, row_major>",
-        fragment.read,
+        fragment.recognise_fragments,
         ("fragment",),
     ),
-    Recogniser("a tensor-core instruction in SASS", "HMMA.16816.F32", sass.read),
+    Recogniser("a tensor-core instruction in SASS", "HMMA.16816.F32", sass.recognise_sass),
     Recogniser(
         "a tensor map in a type of MLIR",
         "!nvgpu.tensormap.descriptor<tensor = memref<128x64xf16, 3>, swizzle = swizzle_128b>",
-        tensor_types.read,
+        tensor_types.recognise_tensor_map_types,
         ("tensormap.descriptor", "tensordesc"),
     ),
     Recogniser(
         "the arguments of a TMA tensor map, as CUTLASS, TVM or DeepGEMM prints them",
         "format 6\ndim 2\nglobalDim (4096,4096,1,1,1)\nboxDim (64,128,1,1,1)\nswizzle 3",
-        printed_map.read,
+        printed_maps.recognise_printed_maps,
         ("box", "shape", "tma desc"),
     ),
-    Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", layout.read, (":", "layout")),
+    Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", cute_layout.recognise_layouts, (":", "layout")),
     Recogniser(
         "C++, CUDA or Python that makes TMA tensor maps or descriptors",
         "tl.make_tensor_descriptor(p, shape=[M, K], strides=[K, 1], block_shape=[64, 64])",
-        code.read,
+        code.recognise_code,
     ),
     Recogniser(
         "a CUTLASS shared-memory layout",
         "tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<_128,_64>{})",
-        smem.read,
+        smem_layouts.recognise_smem_layouts,
         ("tile_to_", "layout_k_", "layout_mn_", "layout_atom", "layoutatom", "composition"),
     ),
-    Recogniser("a 32-bit instruction descriptor of tcgen05.mma", "0x08400490", instruction_word.read),
-    Recogniser("a 64-bit matrix descriptor, or code that builds one", "0x4000004000010100", word.read),
+    Recogniser(
+        "a 32-bit instruction descriptor of tcgen05.mma", "0x08400490", instruction_word.recognise_instruction_word
+    ),
+    Recogniser(
+        "a 64-bit matrix descriptor, or code that builds one", "0x4000004000010100", descriptor_word.recognise_word
+    ),
     Recogniser(
         "a TMA instruction in PTX or SASS, or its CUTLASS atom",
         "cp.async.bulk.tensor.2d.shared::cluster.global",
-        bulk.read,
+        bulk.recognise_tma,
         ("bulk", "utma", "_tma_"),
     ),
-    Recogniser("a warp-group dot of Triton's IR", "ttng.warp_group_dot", dots.read, ("group_dot", "group_mma")),
+    Recogniser(
+        "a warp-group dot of Triton's IR", "ttng.warp_group_dot", triton_dots.recognise_dots, ("group_dot", "group_mma")
+    ),
     Recogniser(
         "an UMMA atom of CUTLASS, or an operation of cute.nvgpu.tcgen05",
         "SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, UMMA::Major::K, UMMA::Major::K>",
-        tiled_mma.atoms_alone,
+        tiled_mma.recognise_lone_atom,
         ("sm10", "op(", "mma operation"),
     ),
-    Recogniser("tcgen05 in PTX, SASS or CUTLASS", "tcgen05.mma.cta_group::1.kind::f16", tensor_memory.read),
+    Recogniser(
+        "tcgen05 in PTX, SASS or CUTLASS", "tcgen05.mma.cta_group::1.kind::f16", tensor_memory.recognise_tensor_memory
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class RecognisedText:
     """What a text may mean, the likeliest first, and why recognisers refused it."""
 
-    found: tuple[Found, ...]
+    found: tuple[TextMeaning, ...]
     refused: tuple[LayoutError, ...]
 
 
-def read(text: str) -> Read:
+def recognise_text(text: str) -> RecognisedText:
     """What a text is. LayoutError `bad_text` where it is too long; nothing else is raised.
 
-    >>> [(one.kind, one.facts["ptx"]) for one in read("SM75_U32x4_LDSM_N").found]
+    >>> [(one.kind, one.facts["ptx"]) for one in recognise_text("SM75_U32x4_LDSM_N").found]
     [('instruction', 'ldmatrix.sync.aligned.m8n8.x4.shared.b16')]
     """
-    text = pasted.legible(reading.text(text, "text", LONGEST))
-    found: list[Found] = []
+    text = pasted_text.clean_text(inputs.require_text(text, "text", LONGEST))
+    found: list[TextMeaning] = []
     refused = []
     low = text.lower()
     for row in RECOGNISERS:
         if row.words and not any(word in low for word in row.words):
             continue
         try:
-            with refusing_depth():
+            with refuse_deep_recursion():
                 found += row.read(text)
         except LayoutError as error:
             refused.append(error)
-    return Read(tuple(_with_refusals(arms.told(text, _without_weaker(found)), text)), tuple(refused))
+    return RecognisedText(
+        tuple(_add_refusals(conditionals.add_conditionals(text, _drop_weaker_maps(found)), text)), tuple(refused)
+    )
 
 
-def _without_weaker(found: list[Found]) -> list[Found]:
+def _drop_weaker_maps(found: list[TextMeaning]) -> list[TextMeaning]:
     """Without a tensor map of which only the swizzle is known, where the text says another's box."""
     boxed = any(one.kind == "tensor_map" and one.facts["box"] for one in found)
     return [one for one in found if not (boxed and one.kind == "tensor_map" and not one.facts["box"])]
 
 
-def _with_refusals(found: list[Found], text: str) -> list[Found]:
+def _add_refusals(found: list[TextMeaning], text: str) -> list[TextMeaning]:
     """The meanings, of which the first instruction says what ptxas refuses of the text's lines."""
     at = next((n for n, one in enumerate(found) if one.kind == "instruction"), None)
-    said = tuple(dict.fromkeys(one.message for one in statements.refused(text))) if at is not None else ()
+    said = tuple(dict.fromkeys(one.message for one in statements.find_refused_lines(text))) if at is not None else ()
     if at is None or not said:
         return found
     first = found[at]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from lanescope.ptx import catalog
-from lanescope.ptx.syntax import STATE_SPACES, sizes_of
-from lanescope.reader.found import Found
+from lanescope.ptx.syntax import STATE_SPACES, parse_sizes
+from lanescope.reader.meaning import TextMeaning
 
 _SPELLED = sorted((*catalog.OPCODES, "wmma.load", "wmma.store", "wmma", "wgmma", "tcgen05"), key=len, reverse=True)
 _OPCODE = re.compile(
@@ -37,32 +37,32 @@ _TARGET = re.compile(r"(?:\.target|architecture) '(sm_\d{2,3}[af]?)'")
 _NEAREST = 3  # shapes that are named beside a wrong one
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
     """The instruction that ptxas complains of, and what its message means; () for other messages and other texts."""
     if "ptxas" not in text and not re.search(r"\b(?:error|fatal|warning|Advisory)\b|'\.?\w", text):
         return ()
     means: list[str] = []
     for line in text.splitlines():
-        if meaning := _meaning(line):
+        if meaning := _explain_line(line):
             means.append(meaning)  # a message may go on in the next line
-            if _names_one(line):
+            if _names_instruction(line):
                 return _about(line, means)
     return ()
 
 
-def _about(line: str, means: list[str]) -> tuple[Found, ...]:
+def _about(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
     """What a message is about that names an instruction, a shape or a feature in this line."""
-    opcode, shape, feature = _opcode(line), _shape(line), _feature(line)
+    opcode, shape, feature = _opcode(line), _shape(line), _find_feature(line)
     notices = list(dict.fromkeys(means))
     legal = _shapes(opcode)
     near = _nearest_shapes(shape, legal)
     if near is not None:
         notices.append(f"No {opcode or 'matrix instruction'} has the shape {shape}. Nearest: {', '.join(near)}.")
-    if said := _targets(opcode, feature, line):
+    if said := _list_targets(opcode, feature, line):
         notices.append(said)
     about = opcode or shape or feature
     name = about if opcode or feature or shape in legal else next(iter(near or ()), "")
-    return (Found("topic", f"ptxas about {about}", {"topic": "ptxas", "name": name}, tuple(notices)),)
+    return (TextMeaning("topic", f"ptxas about {about}", {"topic": "ptxas", "name": name}, tuple(notices)),)
 
 
 def _shape(line: str) -> str:
@@ -73,14 +73,14 @@ def _shape(line: str) -> str:
 
 def _shapes(opcode: str) -> list[str]:
     """Return the shapes of an opcode's instructions; of all instructions for the opcode ""."""
-    return [one for one in dict.fromkeys(i.shape for i in catalog.instructions() if _is_of(opcode, i.ptx)) if one]
+    return [one for one in dict.fromkeys(i.shape for i in catalog.instructions() if _has_opcode(opcode, i.ptx)) if one]
 
 
 def _nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
     """Return the legal shapes nearest to one that is not legal; None where the shape is legal, or no shape."""
-    if not shape or shape in legal or not sizes_of(shape):
+    if not shape or shape in legal or not parse_sizes(shape):
         return None
-    return sorted(legal, key=lambda one: _distance(one, shape))[:_NEAREST]
+    return sorted(legal, key=lambda one: _measure_distance(one, shape))[:_NEAREST]
 
 
 def _opcode(line: str) -> str:
@@ -89,22 +89,24 @@ def _opcode(line: str) -> str:
     return named["name"].lower() + (".sp" if named["sparse"] else "") if named else ""
 
 
-def _meaning(line: str) -> str:
+def _explain_line(line: str) -> str:
     return next((means for says, means in _MESSAGES if re.search(says, line)), "")
 
 
-def _names_one(line: str) -> bool:
-    return bool(_OPCODE.search(line) or _SHAPE.search(line) or _feature(line))
+def _names_instruction(line: str) -> bool:
+    return bool(_OPCODE.search(line) or _SHAPE.search(line) or _find_feature(line))
 
 
-def _feature(line: str) -> str:
+def _find_feature(line: str) -> str:
     """The qualifier that a message names as `Feature '.kind::f8f6f4'`, of those that matrix instructions alone have."""
     match = _FEATURE.search(line)
     word = match[1] if match else ""
-    return word if word in catalog.qualifiers() and ("::" in word or "_" in word) and word not in STATE_SPACES else ""
+    return (
+        word if word in catalog.list_qualifiers() and ("::" in word or "_" in word) and word not in STATE_SPACES else ""
+    )
 
 
-def _targets(opcode: str, feature: str, line: str) -> str:
+def _list_targets(opcode: str, feature: str, line: str) -> str:
     """The targets for which ptxas makes code of what a message names; "" where it names no target, and where its forms
     have none in common.
     """
@@ -123,8 +125,10 @@ def _targets(opcode: str, feature: str, line: str) -> str:
     listed = []
     for name, every in common.items():
         more = some[name] - every
-        listed.append(f"{name}{kind} for {_ordered(every)}" + (f", some forms for {_ordered(more)}" if more else ""))
-    return f"{lacks} Of the targets tried, {catalog.assembler_release()} takes {'; '.join(listed)}.".strip()
+        listed.append(
+            f"{name}{kind} for {_order_targets(every)}" + (f", some forms for {_order_targets(more)}" if more else "")
+        )
+    return f"{lacks} Of the targets tried, {catalog.get_assembler_release()} takes {'; '.join(listed)}.".strip()
 
 
 def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
@@ -132,9 +136,9 @@ def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[
     common: dict[str, set[str]] = {}
     some: dict[str, set[str]] = {}
     for i in catalog.instructions():
-        named = _is_of(opcode, i.ptx) and (not feature or feature in i.ptx.split("."))
+        named = _has_opcode(opcode, i.ptx) and (not feature or feature in i.ptx.split("."))
         if named and (i.family.scale_blocks or not scaled):
-            name, targets = i.syntax.opcode.partition(".sp")[0], set(catalog.assembled(i).targets)
+            name, targets = i.syntax.opcode.partition(".sp")[0], set(catalog.get_target_support(i).targets)
             common[name] = common.get(name, targets) & targets
             some[name] = some.get(name, targets) | targets
     return common, some
@@ -149,16 +153,16 @@ def _lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, se
     return f"{target} lacks what is specific to an architecture: compile for {whole}{family}."
 
 
-def _ordered(targets: set[str]) -> str:
+def _order_targets(targets: set[str]) -> str:
     return ", ".join(target for target in catalog.TARGETS if target in targets)
 
 
-def _distance(one: str, other: str) -> tuple[int, int]:
+def _measure_distance(one: str, other: str) -> tuple[int, int]:
     """How many of m, n and k differ, and by how much in all."""
-    mine, theirs = sizes_of(one), sizes_of(other)
+    mine, theirs = parse_sizes(one), parse_sizes(other)
     apart = [abs(mine.get(name, 0) - theirs.get(name, 0)) for name in "mnk"]
     return sum(map(bool, apart)), sum(apart)
 
 
-def _is_of(opcode: str, ptx: str) -> bool:
+def _has_opcode(opcode: str, ptx: str) -> bool:
     return not opcode or ptx == opcode or ptx.startswith(f"{opcode}.")

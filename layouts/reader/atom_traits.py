@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from lanescope.cute import layout as cute
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import cutlass, labelled
-from lanescope.reader.found import Found
+from lanescope.reader import cutlass, labelled_layouts
+from lanescope.reader.meaning import TextMeaning
 
 _TRAITS = re.compile(r"\bMMA_Traits\s*<\s*(?P<atom>[^\n;{}]{1,200}?)\s*>\s*(?::[^{;]{0,200})?\{")
 _SHAPE = re.compile(r"\bShape_MNK\s*=\s*(?:\w+::)?Shape\s*<\s*_?(\d+)\s*,\s*_?(\d+)\s*,\s*_?(\d+)\s*>")
@@ -29,43 +29,45 @@ _MOST_ELEMENTS = 1 << 17  # of one layout whose elements are counted
 _MOST = 16  # specialisations of one text
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_traits(text: str) -> tuple[TextMeaning, ...]:
     """The instructions of a text's atoms, with what its MMA_Traits say otherwise."""
-    found = cutlass.read(text)
+    found = cutlass.recognise_cutlass_atoms(text)
     if "MMA_Traits" not in text:
         return found
-    said = tuple(notice for notices in differences(text).values() for notice in notices)
+    said = tuple(notice for notices in find_differences(text).values() for notice in notices)
     return tuple(replace(one, notices=(*one.notices, *said), sure=one.sure and not said) for one in found)
 
 
-def differences(text: str) -> dict[str, tuple[str, ...]]:
+def find_differences(text: str) -> dict[str, tuple[str, ...]]:
     """Layout, as it is printed → what is wrong with it: elements that it leaves out, and the named atom's own."""
     out: dict[str, tuple[str, ...]] = {}
-    named = {one.label: one for one in labelled.code(text)}
-    for atom, body in _specialised(text):
+    named = {one.label: one for one in labelled_layouts.find_code_layouts(text)}
+    for atom, body in _find_specialisations(text):
         behind = [replace(named[name], label=label) for label, name in _ALIASED.findall(body) if name in named]
-        for one in (*labelled.code(body), *behind):
-            if (label := _LABEL.fullmatch(one.label)) and (said := tuple(_of_layout(one.layout, label[1], atom, body))):
+        for one in (*labelled_layouts.find_code_layouts(body), *behind):
+            if (label := _LABEL.fullmatch(one.label)) and (
+                said := tuple(_check_layout(one.layout, label[1], atom, body))
+            ):
                 out[f"{one.label} {one.layout}"] = said
     return out
 
 
-def layouts(text: str) -> Iterator[labelled.Labelled]:
+def find_layouts(text: str) -> Iterator[labelled_layouts.LabelledLayout]:
     """The layouts that code spells; one that an ALayout, BLayout or CLayout is an alias of has that name."""
     aliases = _ALIASED.findall(text)
-    for one in labelled.code(text):
+    for one in labelled_layouts.find_code_layouts(text):
         labels = dict.fromkeys(label for label, name in aliases if name == one.label)
         yield from (replace(one, label=label) for label in labels or (one.label,))
 
 
-def missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> str:
+def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> str:
     """What a thread-value layout leaves out of its tile, after its name; "" where it holds each element once or what it
     holds is not counted.
 
-    >>> missing(cute.parse("((4,8),(2,2,2)):((32,1),(16,8,32))"), (16, 16))
+    >>> describe_missing(cute.parse_layout("((4,8),(2,2,2)):((32,1),(16,8,32))"), (16, 16))
     'covers 160 of the 256 elements of its 16×16 tile; 96 pairs of thread and value repeat one.'
     """
-    sizes, strides = cute.leaves(layout.shape), cute.leaves(layout.stride)
+    sizes, strides = cute.list_leaves(layout.shape), cute.list_leaves(layout.stride)
     if layout.swizzle is not None or prod(sizes) > _MOST_ELEMENTS or min(sizes, default=0) < 1:
         return ""
     places = np.zeros(1, np.int64)
@@ -81,7 +83,7 @@ def missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> str:
     return f"covers {held:,} of {of}; {len(places) - held:,} pairs of thread and value repeat one."
 
 
-def _specialised(text: str) -> Iterator[tuple[str, str]]:
+def _find_specialisations(text: str) -> Iterator[tuple[str, str]]:
     """(the atom's name, the body) of each MMA_Traits."""
     for count, match in enumerate(_TRAITS.finditer(text)):
         if count >= _MOST:
@@ -93,15 +95,15 @@ def _specialised(text: str) -> Iterator[tuple[str, str]]:
         yield match["atom"], text[match.end() : at]
 
 
-def _of_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) -> Iterator[str]:
-    known, name = _instruction(atom), letter.lower()
-    if said := missing(layout, _tile(body, known, name)):
+def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) -> Iterator[str]:
+    known, name = _find_instruction(atom), letter.lower()
+    if said := describe_missing(layout, _tile(body, known, name)):
         yield f"{letter}Layout {said}"
     operand = known.operands.get(name) or known.operands.get("d") if known else None
     if known is None or operand is None or (known.family.by_descriptor and name != "c"):
         return
-    own = cute.parse(operand.turned if name == "b" else operand.cute)
-    theirs, mine = _places(own), _places(layout)
+    own = cute.parse_layout(operand.turned if name == "b" else operand.cute)
+    theirs, mine = _list_places(own), _list_places(layout)
     if theirs is None or mine is None or theirs.shape[1] != mine.shape[1]:
         return
     if not np.array_equal(theirs, mine):
@@ -118,20 +120,20 @@ def _tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | 
     return (sizes[rows], sizes[cols]) if sizes and all(sizes) else None
 
 
-def _instruction(atom: str) -> Instruction | None:
+def _find_instruction(atom: str) -> Instruction | None:
     try:
-        found = list(dict.fromkeys(cutlass.instructions(atom)))
+        found = list(dict.fromkeys(cutlass.find_atom_instructions(atom)))
     except LayoutError:
         return None
     return found[0] if len(found) == 1 else None
 
 
-def _places(layout: cute.CuteLayout) -> NDArray[np.int64] | None:
+def _list_places(layout: cute.CuteLayout) -> NDArray[np.int64] | None:
     """The element of every (thread, value), threads first; None for a layout that is not of threads and values."""
-    sizes, strides = cute.leaves(layout.shape), cute.leaves(layout.stride)
+    sizes, strides = cute.list_leaves(layout.shape), cute.list_leaves(layout.stride)
     if not isinstance(layout.shape, tuple) or len(layout.shape) != 2 or prod(sizes) > _MOST_ELEMENTS:
         return None
     places = np.zeros(1, np.int64)
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
         places = (places[:, None] + np.arange(size, dtype=np.int64) * stride).ravel()
-    return places.reshape(-1, prod(cute.leaves(layout.shape[0])))
+    return places.reshape(-1, prod(cute.list_leaves(layout.shape[0])))

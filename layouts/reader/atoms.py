@@ -13,12 +13,12 @@ from typing import Any
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import SPELLED
-from lanescope.ptx.instruction import WARPGROUP, Instruction, Place
-from lanescope.ptx.role import Verb
+from lanescope.ptx.instruction import WARPGROUP, Instruction, OperandPlace
+from lanescope.ptx.role import InstructionVerb
 from lanescope.ptx.table import atoms as names
 from lanescope.reader import cutlass, terms, umma
-from lanescope.reader.terms import Term, Text
-from lanescope.reader.umma import Spelled
+from lanescope.reader.terms import SyntaxTerm, TermText
+from lanescope.reader.umma import SpelledAtom
 
 _CONTAINERS = frozenset(("MMA_Atom", "MMA_Traits", "Copy_Atom", "Copy_Traits", "make_mma_atom", "MMAAtom"))
 _SELECTED = (256, 192, 128, 96, 64, 32, 16, 8)  # N that the selectors choose from, without the extended shapes
@@ -37,7 +37,7 @@ OPERATION = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class AtomMeaning:
     """What an atom is: its instructions (several where its text leaves them open), which way its operands lie, whether
     it is one of tensor memory (tcgen05), whether a wgmma takes A from registers, the UMMA atom where its arguments are
     known, and what to know beside its instructions."""
@@ -47,7 +47,7 @@ class Atom:
     majors: dict[str, str]
     tensor_memory: bool = False
     from_registers: bool = False
-    umma: Spelled | None = None
+    umma: SpelledAtom | None = None
     note: str = ""
 
     @property
@@ -57,7 +57,7 @@ class Atom:
             return self.name if self.umma.atom else None
         if not self.found:
             return None
-        name = names.atom(self.found[0]).split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_")
+        name = names.get_atom_name(self.found[0]).split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_")
         return name.replace("_SS", "_RS") if self.from_registers and "_SS" in name else self.found[0].ptx
 
     @property
@@ -85,128 +85,130 @@ def threads_of(i: Instruction) -> int:
     return 8 if i.shape == "m8n8k4" and i.types["a"] != "f64" else i.family.scope.threads
 
 
-def dtype_of(text: Text, value: Any) -> str:
+def parse_dtype(text: TermText, value: Any) -> str:
     """PTX's name of an element type, "" where it is no known one."""
-    value = text.meant(value)
-    name = value if isinstance(value, str) else value.name if isinstance(value, Term) else ""
+    value = text.resolve_value(value)
+    name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
     return SPELLED.get(name.lower(), "")
 
 
-def majors_of(values: Iterable[Any]) -> dict[str, str]:
+def parse_majors(values: Iterable[Any]) -> dict[str, str]:
     """{"a","b"}: K or MN, of the values that name a major, in order."""
     said = []
     for value in values:
-        path = value.path if isinstance(value, Term) else ""
+        path = value.path if isinstance(value, SyntaxTerm) else ""
         if re.search(r"major|OperandMajorMode", path, re.I) or path in ("K", "MN"):
             said.append("MN" if _MN_MAJOR.search(path) else "K" if _K_MAJOR.search(path) else "")
     return dict(zip("ab", said, strict=False)) if len(said) == 2 and all(said) else {}
 
 
-def atom(text: Text, value: Any, deep: int = 0) -> Atom | None:
+def parse_atom(text: TermText, value: Any, deep: int = 0) -> AtomMeaning | None:
     """The atom that a value names, builds or selects; None where it is unknown."""
-    value = text.meant(value)
-    if not isinstance(value, Term) or deep > _DEEPEST:
+    value = text.resolve_value(value)
+    if not isinstance(value, SyntaxTerm) or deep > _DEEPEST:
         return None
     if value.name in _CONTAINERS:
-        return atom(text, next(iter(value.inside), None), deep + 1)
+        return parse_atom(text, next(iter(value.inside), None), deep + 1)
     if value.name in ("conditional_t", "conditional") and len(value.angle or ()) == 3:
-        return _either(text, (value.angle or ())[1:], deep)
+        return _merge_atoms(text, (value.angle or ())[1:], deep)
     if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
         return _selected_by_types(text, value)
     if value.name == "make_trivial_tiled_mma":
-        return _trivial(text, value)
+        return _parse_trivial_mma(text, value)
     if value.name.endswith("Op") and value.args is not None:
-        return operation(text, value)
+        return parse_operation(text, value)
     if inner := _called_on(value):
-        return atom(text, inner, deep + 1) if value.name in ("get", "declval") else None
+        return parse_atom(text, inner, deep + 1) if value.name in ("get", "declval") else None
     return _named(text, value)
 
 
-def _called_on(value: Term) -> Term | None:
+def _called_on(value: SyntaxTerm) -> SyntaxTerm | None:
     """The term that a call is around."""
-    return value.args[0] if value.args and isinstance(value.args[0], Term) and not value.angle else None
+    return value.args[0] if value.args and isinstance(value.args[0], SyntaxTerm) and not value.angle else None
 
 
-def _named(text: Text, value: Term) -> Atom | None:
+def _named(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """SM80_16x8x16_F32F16F16F32_TN, SM90_64x128x16_F32F16F16_SS<…>, SM100_MMA_F16BF16_SS<…>"""
     words = text.text[value.span[0] : value.span[1]]
     if re.search(r"SM1[01]\d\w*_MMA|SM103_MXF4|UMMA", words):
-        return _umma(text, value, words)
+        return _parse_umma(text, value, words)
     try:
-        found = cutlass.instructions(words)
+        found = cutlass.find_atom_instructions(words)
     except LayoutError:
         return None
-    majors = majors_of(text.meant(one) for one in value.angle or ())
+    majors = parse_majors(text.resolve_value(one) for one in value.angle or ())
     registers = re.search(r"\d_\w+_RS(?:_|\b)", words) is not None
-    return Atom(tuple(found), " ".join(words.split())[:60], majors, from_registers=registers) if found else None
+    return AtomMeaning(tuple(found), " ".join(words.split())[:60], majors, from_registers=registers) if found else None
 
 
-def _umma(text: Text, value: Term, words: str) -> Atom:
+def _parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
     """An atom of tensor memory; its arguments where they are known, defined names put in."""
     try:
-        spelled = umma.of_term(text, value)
+        spelled = umma.parse_umma_term(text, value)
     except LayoutError:
         spelled = None
-    said = umma.written(text, value) if spelled and spelled.atom else " ".join(words.split())[:60]
-    majors = {name: spelled.atom.major(name) for name in "ab"} if spelled and spelled.atom else {}
-    return Atom((), said, majors, True, umma=spelled)
+    said = umma.expand_names(text, value) if spelled and spelled.atom else " ".join(words.split())[:60]
+    majors = {name: spelled.atom.get_major(name) for name in "ab"} if spelled and spelled.atom else {}
+    return AtomMeaning((), said, majors, True, umma=spelled)
 
 
-def _either(text: Text, branches: Sequence[Any], deep: int) -> Atom | None:
+def _merge_atoms(text: TermText, branches: Sequence[Any], deep: int) -> AtomMeaning | None:
     """The atom that one of several types is; None where none of them is known."""
-    known = [one for branch in branches if (one := atom(text, branch, deep + 1))]
+    known = [one for branch in branches if (one := parse_atom(text, branch, deep + 1))]
     if not known:
         return None
     found = tuple(dict.fromkeys(i for one in known for i in one.found))
     majors = known[0].majors if len(known) == 1 else {}
-    return Atom(found, known[0].name, majors, all(one.tensor_memory for one in known))
+    return AtomMeaning(found, known[0].name, majors, all(one.tensor_memory for one in known))
 
 
-def _tile_n(text: Text, value: Term) -> int | None:
+def _parse_tile_n(text: TermText, value: SyntaxTerm) -> int | None:
     """N of the tile that a selector is given."""
     angle = value.angle or ()
-    shape = text.meant(angle[3]) if len(angle) > 3 else None
-    sizes = [text.number(one) for one in shape.inside] if isinstance(shape, Term) else []
+    shape = text.resolve_value(angle[3]) if len(angle) > 3 else None
+    sizes = [text.parse_number(one) for one in shape.inside] if isinstance(shape, SyntaxTerm) else []
     return sizes[1] if len(sizes) > 1 else None
 
 
-def extended(text: Text, value: Term) -> int | None:
+def parse_extended_n(text: TermText, value: SyntaxTerm) -> int | None:
     """N that a selector chooses where CUTLASS is built with its extended shapes: any multiple of 8 up to 256."""
-    n = _tile_n(text, value)
+    n = _parse_tile_n(text, value)
     return next((each for each in range(256, 0, -8) if n % each == 0), None) if n else None
 
 
-def opened(text: Text, value: Term) -> tuple[str, ...]:
+def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
     """What a selector is given that the text does not define: types, and N of the tile."""
-    angle = [text.meant(one) for one in value.angle or ()]
-    out = [text.words(one) for one in angle[:3] if not dtype_of(text, one)]
-    if len(angle) > 3 and _tile_n(text, value) is None:
+    angle = [text.resolve_value(one) for one in value.angle or ()]
+    out = [text.format_words(one) for one in angle[:3] if not parse_dtype(text, one)]
+    if len(angle) > 3 and _parse_tile_n(text, value) is None:
         shape = angle[3]
-        sizes = shape.inside if isinstance(shape, Term) else ()
-        out.append(text.words(sizes[1] if len(sizes) > 1 else shape))
+        sizes = shape.inside if isinstance(shape, SyntaxTerm) else ()
+        out.append(text.format_words(sizes[1] if len(sizes) > 1 else shape))
     return tuple(dict.fromkeys(out))
 
 
-def _selected_by_types(text: Text, value: Term) -> Atom | None:
+def _selected_by_types(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """What a selector chooses; None where the text leaves both types of A and B open."""
-    return selected(text, value) if any(dtype_of(text, one) for one in (value.angle or ())[:2]) else None
+    return parse_selector(text, value) if any(parse_dtype(text, one) for one in (value.angle or ())[:2]) else None
 
 
-def selected(text: Text, value: Term) -> Atom | None:
+def parse_selector(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """GMMA::ss_op_selector<A, B, C, TileShape_MNK, MajorA, MajorB>: the largest N that divides the tile's; of types and
     an N that the text leaves open all there are.
     """
-    angle = [text.meant(one) for one in value.angle or ()]
+    angle = [text.resolve_value(one) for one in value.angle or ()]
     if len(angle) < 4:
         return None
-    a, b, d = (dtype_of(text, one) for one in angle[:3])
-    n = _tile_n(text, value)
+    a, b, d = (parse_dtype(text, one) for one in angle[:3])
+    n = _parse_tile_n(text, value)
     a, b = ("tf32" if t == "f32" else t for t in (a, b))
     wide = next((each for each in _SELECTED if n and n % each == 0), None)
-    found = products({"a": a, "b": b, "d": d}, {"n": wide} if wide else {}, warpgroup=True)
+    found = find_products({"a": a, "b": b, "d": d}, {"n": wide} if wide else {}, warpgroup=True)
     if not found:
         return None
-    return Atom(tuple(found), value.name, majors_of(angle[4:6]), from_registers=value.name == "rs_op_selector")
+    return AtomMeaning(
+        tuple(found), value.name, parse_majors(angle[4:6]), from_registers=value.name == "rs_op_selector"
+    )
 
 
 BLACKWELL = re.compile(r"sm1[01]\d|blackwell")  # in the name of a module of the DSL
@@ -218,62 +220,64 @@ _TRIVIAL = (  # of sm100_utils.make_trivial_tiled_mma: its types, the operation 
 )
 
 
-def _trivial_umma(text: Text, value: Term, paired: int) -> Atom | None:
+def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomMeaning | None:
     """sm100_utils.make_trivial_tiled_mma(ab | a, b, a_major, b_major, acc, cta_group, mma_tiler_mn, a_source).
 
     paired: 1 where A and B have a type each.
     """
-    first = value.at(0, "a_dtype", "ab_dtype")
+    first = value.get_argument(0, "a_dtype", "ab_dtype")
     given = {
         "a": first,
-        "b": value.at(1, "b_dtype") if paired else first,
-        "d": value.at(3 + paired, "acc_dtype"),
-        "group": value.at(4 + paired, "cta_group"),
-        "x": value.at(1 + paired, "a_leading_mode"),
-        "y": value.at(2 + paired, "b_leading_mode"),
-        "source": value.at(6 + paired, "a_source"),
+        "b": value.get_argument(1, "b_dtype") if paired else first,
+        "d": value.get_argument(3 + paired, "acc_dtype"),
+        "group": value.get_argument(4 + paired, "cta_group"),
+        "x": value.get_argument(1 + paired, "a_leading_mode"),
+        "y": value.get_argument(2 + paired, "b_leading_mode"),
+        "source": value.get_argument(6 + paired, "a_source"),
     }
-    words = {name: text.words(text.meant(one)) for name, one in given.items() if one is not None}
-    tiler = text.meant(value.at(5 + paired, "mma_tiler_mn"))
-    sizes = [text.number(one) for one in tiler] if isinstance(tiler, tuple) else []
-    kind = dtype_of(text, first)
+    words = {name: text.format_words(text.resolve_value(one)) for name, one in given.items() if one is not None}
+    tiler = text.resolve_value(value.get_argument(5 + paired, "mma_tiler_mn"))
+    sizes = [text.parse_number(one) for one in tiler] if isinstance(tiler, tuple) else []
+    kind = parse_dtype(text, first)
     row = next((row for row in _TRIVIAL if kind in row[0]), None)
     if row is None or len(sizes) < 2 or None in sizes[:2] or not {"a", "b", "d", "group", "x", "y"} <= set(words):
         return None
     source = words.get("source", "tcgen05.OperandSource.SMEM")
     said = f"tcgen05.{row[1].format(**words)}({sizes[0]}, {sizes[1]}, {row[2]}), {words['group']}, {source}"
     try:
-        spelled = umma.read(f"{said}, {words['x']}, {words['y']})")
+        spelled = umma.parse_umma_text(f"{said}, {words['x']}, {words['y']})")
     except LayoutError:
         return None
     return (
-        Atom((), spelled.text, {n: spelled.atom.major(n) for n in "ab"}, True, umma=spelled)
+        AtomMeaning((), spelled.text, {n: spelled.atom.get_major(n) for n in "ab"}, True, umma=spelled)
         if (spelled and spelled.atom)
         else None
     )
 
 
-def _trivial(text: Text, value: Term) -> Atom | None:
+def _parse_trivial_mma(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """sm90_utils.make_trivial_tiled_mma(a, b, a_major, b_major, acc, atom_layout_mnk, tiler_mn=(64, n)), or that of
     sm100_utils.
     """
     for paired in (0, 1):
-        group = value.at(4 + paired, "cta_group")
-        if isinstance(group, Term) and "cta_group" in f"{group.path} {text.words(text.meant(group))}".lower().replace(
+        group = value.get_argument(4 + paired, "cta_group")
+        if isinstance(
+            group, SyntaxTerm
+        ) and "cta_group" in f"{group.path} {text.format_words(text.resolve_value(group))}".lower().replace(
             "ctagroup", "cta_group"
         ):
-            return _trivial_umma(text, value, int(paired or any(name == "b_dtype" for name, _ in value.named)))
+            return _parse_trivial_umma(text, value, int(paired or any(name == "b_dtype" for name, _ in value.named)))
     if BLACKWELL.search(value.path):
         return None
-    a, b = (dtype_of(text, value.at(n, name)) for n, name in ((0, "a_dtype"), (1, "b_dtype")))
-    d = dtype_of(text, value.at(4, "acc_dtype"))
-    tiler = text.meant(value.at(6, "tiler_mn"))
-    n = text.number(tiler[1]) if isinstance(tiler, tuple) and len(tiler) > 1 else None
-    found = products({"a": a, "b": b, "d": d}, {"n": n} if n else {}, warpgroup=True)
-    return Atom(tuple(found), value.name, {}) if found and a else None
+    a, b = (parse_dtype(text, value.get_argument(n, name)) for n, name in ((0, "a_dtype"), (1, "b_dtype")))
+    d = parse_dtype(text, value.get_argument(4, "acc_dtype"))
+    tiler = text.resolve_value(value.get_argument(6, "tiler_mn"))
+    n = text.parse_number(tiler[1]) if isinstance(tiler, tuple) and len(tiler) > 1 else None
+    found = find_products({"a": a, "b": b, "d": d}, {"n": n} if n else {}, warpgroup=True)
+    return AtomMeaning(tuple(found), value.name, {}) if found and a else None
 
 
-def products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> list[Instruction]:
+def find_products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> list[Instruction]:
     """The dense products with these types and sizes, those left empty being open; without rounding and saturation."""
     return [
         i
@@ -289,15 +293,15 @@ def products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> l
     ]
 
 
-def operation(text: Text, value: Term) -> Atom | None:
+def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """An operation of cute.nvgpu: warp.MmaF16BF16Op(ab, acc, shape), warpgroup.MmaF8Op(a, b, acc, shape, …),
     warp.LdMatrix8x8x16bOp(transpose, num_matrices).
     """
     if re.match(r"(?:Ld|St)Matrix", value.name):
-        return _moved(text, value)
+        return _parse_move(text, value)
     if "tcgen05" in value.path:
-        return _umma(text, value, text.text[value.span[0] : value.span[1]])
-    args = [text.meant(one) for one in (*(value.args or ()), *(one for _, one in value.named))]
+        return _parse_umma(text, value, text.text[value.span[0] : value.span[1]])
+    args = [text.resolve_value(one) for one in (*(value.args or ()), *(one for _, one in value.named))]
     kinds, shape = _types_and_shape(text, args)
     warpgroup = "warpgroup" in value.path or shape[:1] == [64]
     if not warpgroup and "warp" not in value.path and not shape:
@@ -307,23 +311,23 @@ def operation(text: Text, value: Term) -> Atom | None:
         found = _scaled_products(scaled, types["a"], types["b"])
     else:
         sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
-        found = products(types, sizes, warpgroup)
-    registers = any(isinstance(one, Term) and one.name == "RMEM" for one in args)
-    return Atom(tuple(found), value.path, majors_of(args), from_registers=registers) if found else None
+        found = find_products(types, sizes, warpgroup)
+    registers = any(isinstance(one, SyntaxTerm) and one.name == "RMEM" for one in args)
+    return AtomMeaning(tuple(found), value.path, parse_majors(args), from_registers=registers) if found else None
 
 
-def _types_and_shape(text: Text, args: list[Any]) -> tuple[list[str], list[int | None]]:
+def _types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], list[int | None]]:
     """The types that stand before an operation's shape, and the shape; None for a size that is open."""
     kinds: list[str] = []
     for one in args:
         if isinstance(one, tuple) and one:
-            return kinds, [text.number(each) for each in one]
-        if kind := dtype_of(text, one):
+            return kinds, [text.parse_number(each) for each in one]
+        if kind := parse_dtype(text, one):
             kinds.append(kind)
     return kinds, []
 
 
-def _operand_types(value: Term, kinds: list[str]) -> dict[str, str]:
+def _operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
     """The types of A, B and D that an operation is given, "" for one that is open."""
     if "TF32" in value.name and len(kinds) < 2:
         kinds = ["tf32", "f32"]
@@ -348,7 +352,7 @@ def _scaled_products(kind: str, a: str, b: str) -> list[Instruction]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
+class _MoveOperation:
     """What an operation that moves matrices takes. shape, bits: of the instruction's matrix, each of which is `each` of
     the operation's; turned: its transpose, None for either; unpacks: the unpack_bits it takes; older: whether releases
     before CUTLASS 4.4 had it, with num_matrices alone.
@@ -366,10 +370,10 @@ class _Move:
 
 # CUTLASS 4.0 and 4.7, python/CuTeDSL/cutlass/cute/nvgpu/warp/copy.py
 _MOVES = {
-    "LdMatrix8x8x16bOp": _Move("m8n8", 16, (1, 2, 4)),
-    "LdMatrix8x16x8bOp": _Move("m8n16", 8, (1, 2, 4), False, (4, 6)),
-    "LdMatrix16x16x8bOp": _Move("m16n16", 8, (1, 2), True, (4, 6), older=True),
-    "LdMatrix16x8x8bOp": _Move(
+    "LdMatrix8x8x16bOp": _MoveOperation("m8n8", 16, (1, 2, 4)),
+    "LdMatrix8x16x8bOp": _MoveOperation("m8n16", 8, (1, 2, 4), False, (4, 6)),
+    "LdMatrix16x16x8bOp": _MoveOperation("m16n16", 8, (1, 2), True, (4, 6), older=True),
+    "LdMatrix16x8x8bOp": _MoveOperation(
         "m16n16",
         8,
         (2, 4),
@@ -380,45 +384,45 @@ _MOVES = {
         note="The operation permutes addresses and values around this instruction, so that a thread holds what"
         " stmatrix.m16n8.trans stores; the instruction's own map is the one before that.",
     ),
-    "StMatrix8x8x16bOp": _Move("m8n8", 16, (1, 2, 4)),
-    "StMatrix16x8x8bOp": _Move("m16n8", 8, (1, 2, 4), True, older=True),
+    "StMatrix8x8x16bOp": _MoveOperation("m8n8", 16, (1, 2, 4)),
+    "StMatrix16x8x8bOp": _MoveOperation("m16n8", 8, (1, 2, 4), True, older=True),
 }
 
 
-def _moved(text: Text, value: Term) -> Atom | None:
+def _parse_move(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """LdMatrix8x8x16bOp(transpose=False, num_matrices=1, unpack_bits=None). LayoutError `bad_operation` for arguments
     that no release takes.
     """
     row = _MOVES.get(value.name)
     if row is None:
         return None
-    args = [text.meant(one) for one in value.args or ()]
+    args = [text.resolve_value(one) for one in value.args or ()]
     older = row.older and _has_count_alone(value, args)
     names = ("num_matrices",) if older else ("transpose", "num_matrices", "unpack_bits")
-    given = {**dict(zip(names, args, strict=False)), **{name: text.meant(one) for name, one in value.named}}
+    given = {**dict(zip(names, args, strict=False)), **{name: text.resolve_value(one) for name, one in value.named}}
     turned = True if older else given.get("transpose", False)
-    if isinstance(turned, Term):
+    if isinstance(turned, SyntaxTerm):
         turned = {"True": True, "False": False}.get(turned.name, turned)
-    count = text.number(given.get("num_matrices", 1))
-    unpack = text.number(given.get("unpack_bits"))
+    count = text.parse_number(given.get("num_matrices", 1))
+    unpack = text.parse_number(given.get("unpack_bits"))
     if why := _move_fault(row, turned, count, unpack):
-        raise _refused_move(value.name, row, why)
-    verb = Verb.LOAD if value.name.startswith("Ld") else Verb.STORE
+        raise _make_move_error(value.name, row, why)
+    verb = InstructionVerb.LOAD if value.name.startswith("Ld") else InstructionVerb.STORE
     found = _move_instructions(row, verb, turned if isinstance(turned, bool) else None, count, unpack)
-    return Atom(tuple(found), value.path, {}, note=_OLDER if older else row.note) if found else None
+    return AtomMeaning(tuple(found), value.path, {}, note=_OLDER if older else row.note) if found else None
 
 
 _OLDER = "Written as before CUTLASS 4.4, with num_matrices alone; since then transpose=True comes first."
 
 
-def _has_count_alone(value: Term, args: list[Any]) -> bool:
+def _has_count_alone(value: SyntaxTerm, args: list[Any]) -> bool:
     """Whether an operation is given num_matrices and nothing else."""
     if args:
         return len(args) == 1 and isinstance(args[0], int) and not value.named
     return [name for name, _ in value.named] == ["num_matrices"]
 
 
-def _move_fault(row: _Move, turned: Any, count: int | None, unpack: int | None) -> str:
+def _move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int | None) -> str:
     """Say which argument no release takes; "" where all may be right."""
     if isinstance(turned, bool) and row.turned is not None and turned is not row.turned:
         return f"transpose is {turned}; it must be {row.turned}"
@@ -432,7 +436,7 @@ def _move_fault(row: _Move, turned: Any, count: int | None, unpack: int | None) 
 
 
 def _move_instructions(
-    row: _Move, verb: Verb, turned: bool | None, count: int | None, unpack: int | None
+    row: _MoveOperation, verb: InstructionVerb, turned: bool | None, count: int | None, unpack: int | None
 ) -> list[Instruction]:
     """The instructions of an operation; None for an argument that is open."""
     whole = row.shape == "m8n16" and unpack is None  # eight rows of 16 bytes
@@ -441,7 +445,7 @@ def _move_instructions(
         i
         for i in catalog.instructions()
         if i.family.verb is verb
-        and i.family.memory is Place.ROWS
+        and i.family.memory is OperandPlace.ROWS
         and i.shape == shape
         and (count is None or i.counts.get("x", 1) == count // row.each)
         and (turned is None or ("trans" in i.modifiers) == turned)
@@ -450,7 +454,7 @@ def _move_instructions(
     ]
 
 
-def moves(name: str) -> list[Atom]:
+def list_moves(name: str) -> list[AtomMeaning]:
     """What the class of an operation that moves matrices makes, with each of the arguments that it takes; the first
     is of its defaults where it takes these. [] for other names.
     """
@@ -464,25 +468,25 @@ def moves(name: str) -> list[Atom]:
         for way in turned
         for count in row.counts
     ]
-    homes = [terms.of(f"{name}({one})") for one in given]
-    return [one for home in homes for term in terms.found(home, OPERATION) if (one := _moved(home, term))]
+    homes = [terms.make_term_text(f"{name}({one})") for one in given]
+    return [one for home in homes for term in terms.find_terms(home, OPERATION) if (one := _parse_move(home, term))]
 
 
-def defaults_of(name: str) -> str:
+def describe_defaults(name: str) -> str:
     """What an operation that moves matrices is without arguments, or that it has to be given some.
 
-    >>> defaults_of("StMatrix8x8x16bOp")
+    >>> describe_defaults("StMatrix8x8x16bOp")
     'StMatrix8x8x16bOp() is stmatrix.sync.aligned.m8n8.x1.shared.b16.'
     """
-    home = terms.of(f"{name}()")
+    home = terms.make_term_text(f"{name}()")
     try:
-        made = [one for term in terms.found(home, OPERATION) if (one := _moved(home, term))]
+        made = [one for term in terms.find_terms(home, OPERATION) if (one := _parse_move(home, term))]
     except LayoutError as error:
         return error.hint
     return f"{name}() is {made[0].found[0].ptx}." if made else ""
 
 
-def _refused_move(name: str, row: _Move, why: str) -> LayoutError:
+def _make_move_error(name: str, row: _MoveOperation, why: str) -> LayoutError:
     counts = "|".join(map(str, row.counts))
     turned = "True|False" if row.turned is None else str(row.turned)
     unpacks = f", unpack_bits=None|{'|'.join(map(str, row.unpacks))}" if row.unpacks else ""
@@ -494,14 +498,14 @@ def _refused_move(name: str, row: _Move, why: str) -> LayoutError:
     )
 
 
-def operations(text: str) -> list[Atom]:
+def parse_operations(text: str) -> list[AtomMeaning]:
     """Every operation of cute.nvgpu that a text builds. LayoutError where it builds wrong ones alone."""
-    home = terms.of(text)
-    out: list[Atom] = []
+    home = terms.make_term_text(text)
+    out: list[AtomMeaning] = []
     refused: list[LayoutError] = []
-    for term in terms.found(home, OPERATION):
+    for term in terms.find_terms(home, OPERATION):
         try:
-            one = operation(home, term) if term.args is not None else None
+            one = parse_operation(home, term) if term.args is not None else None
         except LayoutError as error:
             refused.append(error)
             continue

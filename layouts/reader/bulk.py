@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from lanescope.reader.found import Found
+from lanescope.reader.meaning import TextMeaning
 
 INSTRUCTION = re.compile(
     r"(?<![\w.])(?:"
@@ -37,7 +37,7 @@ _MADE = re.compile(r"[tT]ensor_?[mM]ap_?[eE]ncode|make_(?:tiled_)?tma|make_tenso
 _MOST = 64  # instructions of one text
 
 
-def named(match: re.Match[str]) -> tuple[str, str, str]:
+def describe_tma(match: re.Match[str]) -> tuple[str, str, str]:
     """(what it is called, load, store, reduce or prefetch, its dimensions as 2D, or "")."""
     if match["sass"]:
         found = re.search(r"\.(\d)D", match["suffixes"])
@@ -55,11 +55,11 @@ def named(match: re.Match[str]) -> tuple[str, str, str]:
     return f"{opcode}.{size}" if size else opcode, way, size.upper()
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_tma(text: str) -> tuple[TextMeaning, ...]:
     """The TMA instructions of a text, one meaning for all of them; none where it has none."""
     if _MADE.search(text):
         return ()  # by the map that is there
-    found = [named(match) for match, _ in zip(INSTRUCTION.finditer(text), range(_MOST), strict=False)]
+    found = [describe_tma(match) for match, _ in zip(INSTRUCTION.finditer(text), range(_MOST), strict=False)]
     if not found:
         return ()
     name, way, size = found[0]
@@ -68,4 +68,4 @@ def read(text: str) -> tuple[Found, ...]:
     of = f"a tensor of {size[0]} dimension{'s' if size[0] != '1' else ''}" if size else "a tensor"
     about = f"{name} {_SAYS[way].replace('a tensor', of)}, by TMA."
     facts = {"topic": "tma", "name": name, "operation": way}
-    return (Found("topic", f"TMA: {name}{more}", facts, (about, NEEDED, PASTE)),)
+    return (TextMeaning("topic", f"TMA: {name}{more}", facts, (about, NEEDED, PASTE)),)

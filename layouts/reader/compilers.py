@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import ptx
-from lanescope.reader.found import Found, instruction
+from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _MOST = 64  # of one text
 _NEAR = 1200  # characters of one operation
@@ -72,26 +72,26 @@ _TYPE = re.compile(r"[\"'](?:\w+\.)?(" + "|".join(sorted(_NAMES, key=len, revers
 _SUMS = {"bf16": "f32", "tf32": "f32", "f64": "f64", **dict.fromkeys(("s8", "u8", "s4", "u4", "b1"), "s32")}
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
     """The instructions that a text names in a compiler's words. LayoutError where one of them does not exist and none
     does.
     """
     found, open_, wrong = _instructions(text)
     if open_:
-        return instruction([*found, *open_], "A compiler's operation")
+        return make_instruction_meaning([*found, *open_], "A compiler's operation")
     if not found:
         if wrong:
-            ptx.instruction(wrong)
+            ptx.parse_instruction(wrong)
         return ()
     names = list(dict.fromkeys(one.ptx for one in found))
     facts = {"ptx": names[0], "candidates": [], "operand": None, "all": [one.ptx for one in found][:_MOST]}
     title = names[0] if len(names) == 1 else f"{len(names)} instructions"
     if wrong:
         try:
-            ptx.instruction(wrong)
+            ptx.parse_instruction(wrong)
         except LayoutError as error:
-            return (Found("instruction", title, facts, (error.message,)),)
-    return (Found("instruction", title, facts, sure=len(names) == 1),)
+            return (TextMeaning("instruction", title, facts, (error.message,)),)
+    return (TextMeaning("instruction", title, facts, sure=len(names) == 1),)
 
 
 def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]:
@@ -99,8 +99,8 @@ def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]
     found: list[Instruction] = []
     open_: list[Instruction] = []
     wrong = ""
-    for spelled in _spellings(text):
-        fit = [one for each in spelled if (one := ptx.known(each)) is not None]
+    for spelled in _list_spellings(text):
+        fit = [one for each in spelled if (one := ptx.find_instruction(each)) is not None]
         if len(fit) == 1:
             found += fit
         elif fit:
@@ -112,28 +112,30 @@ def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]
     return found, open_, wrong
 
 
-def _spellings(text: str) -> Iterator[list[str]]:
+def _list_spellings(text: str) -> Iterator[list[str]]:
     """Of each name of a text, in order: the opcodes of PTX that it may be."""
     places = []
-    for pattern, said in ((_INTRINSIC, _intrinsic), (_CALL, _call), (_SPELLED, _spelled)):
+    for pattern, said in ((_INTRINSIC, _parse_intrinsic), (_CALL, _parse_call), (_SPELLED, _parse_python_ptx)):
         places += [(match.start(), said(match)) for match, _ in zip(pattern.finditer(text), range(_MOST), strict=False)]
     if "nv" in text or "gpu." in text:
         for match, _ in zip(_OPERATION.finditer(text), range(_MOST), strict=False):
-            places.append((match.start(), _operation(match["op"], text[match.end("op") : match.end("op") + _NEAR])))
+            places.append(
+                (match.start(), _parse_operation(match["op"], text[match.end("op") : match.end("op") + _NEAR]))
+            )
     for _, spelled in sorted(places, key=lambda place: place[0]):
         if spelled:
             yield spelled
 
 
-def _spelled(match: re.Match[str]) -> list[str]:
+def _parse_python_ptx(match: re.Match[str]) -> list[str]:
     """T.ptx.mma.sync.…: PTX in Python, `::` spelled `__`."""
     if re.match(r"[^\"'\])(]*\{", match.string[match.start("name") :][:160]):
         return []
     name = match["name"].replace("__", "::").rstrip(".")
-    return [name] if re.search(r"\.m\d+n\d+", name) or ptx.known(name) is not None else []
+    return [name] if re.search(r"\.m\d+n\d+", name) or ptx.find_instruction(name) is not None else []
 
 
-def _intrinsic(match: re.Match[str]) -> list[str]:
+def _parse_intrinsic(match: re.Match[str]) -> list[str]:
     words = [word for word in re.split(r"[.]", match["name"].replace("_p64", "-p64").replace("_p32", "-p32")) if word]
     words = [word.replace("-", "_") for word in words if not re.fullmatch(r"p[013]", word)]
     if len(words) < 2:
@@ -142,11 +144,11 @@ def _intrinsic(match: re.Match[str]) -> list[str]:
         at = next((n for n, word in enumerate(words) if re.fullmatch(r"b(8|16)\w*", word)), len(words))
         return [".".join((*words[:at], "shared", *words[at:]))]
     if words[0] == "mma":
-        return _mma(words[1:])
-    return _wmma(words[1:])
+        return _parse_mma(words[1:])
+    return _parse_wmma(words[1:])
 
 
-def _mma(words: list[str]) -> list[str]:
+def _parse_mma(words: list[str]) -> list[str]:
     head = ["mma"]
     if words[:1] == ["sp"]:
         head, words = ["mma.sp"], words[1:]
@@ -155,13 +157,13 @@ def _mma(words: list[str]) -> list[str]:
     of_bits = [word for word in words if word in ("and", "xor", "popc")]
     types = [_NAMES[word] for word in words if word in _NAMES]
     rest = [word for word in words if word not in _NAMES and word not in of_bits]
-    four = _types(types)
+    four = _parse_types(types)
     if not four:
         return []
     return [".".join((*head, "sync.aligned", *rest, four, *of_bits))]
 
 
-def _types(types: list[str]) -> str:
+def _parse_types(types: list[str]) -> str:
     """D, A, B, C of the types that an intrinsic's name holds: all of them, those of D and C for f16, of A and B where
     they differ, else that of both.
     """
@@ -174,7 +176,7 @@ def _types(types: list[str]) -> str:
     return ""
 
 
-def _wmma(words: list[str]) -> list[str]:
+def _parse_wmma(words: list[str]) -> list[str]:
     """llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16 and …mma.row.col.f32.f32."""
     shape, words = words[0], [word for word in words[1:] if word not in ("stride", "sync", "aligned")]
     if words[:1] and words[0] in ("load", "store") and len(words) == 4:
@@ -183,18 +185,18 @@ def _wmma(words: list[str]) -> list[str]:
         types = [_NAMES[word] for word in words if word in _NAMES]
         rest = [word for word in words[1:] if word not in _NAMES]
         layouts = [word for word in rest if word in ("row", "col")]
-        short = ".".join(types) if len(types) == 2 and set(types) <= {"f16", "f32"} else _types(types)
+        short = ".".join(types) if len(types) == 2 and set(types) <= {"f16", "f32"} else _parse_types(types)
         return [".".join(("wmma.mma.sync.aligned", *layouts, shape, short, *(w for w in rest if w not in layouts)))]
     return []
 
 
-def _shape(text: str) -> str:
+def _parse_shape(text: str) -> str:
     """m, n and k of an attribute in any order: #nvvm.shape<m = 64, n = 8, k = 32>, {k = 16 : i32, …}."""
     sizes = dict(re.findall(r"\b([mnk]) ?= ?(\d+)", text))
     return f"m{sizes['m']}n{sizes['n']}k{sizes['k']}" if len(sizes) >= 3 and set("mnk") <= set(sizes) else ""
 
 
-def _element(text: str) -> str:
+def _parse_element(text: str) -> str:
     """The element type of the last vector or scalar of a type's text; "" where it names none."""
     found = re.findall(r"(?:(?<=x)|(?<![\w.]))(bf16|tf32|f8E4M3FN|f8E5M2|f16|f32|f64|i32|i8|i4)\b", text)
     return _NAMES[found[-1]] if found else ""
@@ -209,13 +211,13 @@ class _Product:
     types: tuple[str, ...]
 
 
-def _operation(op: str, rest: str) -> list[str]:
-    if op.endswith(("ldmatrix", "stmatrix")):
-        return _moved(op, rest)
+def _parse_operation(op: str, rest: str) -> list[str]:
+    if op.endswith("matrix"):  # ldmatrix, stmatrix
+        return _parse_move(op, rest)
     if op.startswith("nvvm.wgmma"):
-        return _wgmma(rest)
+        return _parse_wgmma(rest)
     if op == "nvgpu.warpgroup.mma":
-        return _warpgroup(rest)
+        return _parse_warpgroup(rest)
     product = _product_of_nvgpu(rest) if op.startswith(("nvgpu", "gpu")) else _product_of_nvvm(rest)
     if product is None or len(product.types) != 3 or not all(product.types):
         return []
@@ -224,8 +226,10 @@ def _operation(op: str, rest: str) -> list[str]:
     more = ".satfinite" if re.search(r"mma_int_overflow<satfinite>", rest) else ""
     bits = re.search(r"mma_b1op<(and|xor)_popc>", rest)
     tail = f".{bits[1]}.popc" if bits else ""
-    opcodes = ("mma.sp", "mma.sp::ordered_metadata") if ".sp." in op else ("mma",)
-    return [f"{one}.sync.aligned.{product.shape}.{product.layouts}{more}.{c}.{a}.{b}.{c}{tail}" for one in opcodes]
+    orders = (".sp", ".sp::ordered_metadata") if ".sp." in op else ("",)
+    return [
+        f"mma{order}.sync.aligned.{product.shape}.{product.layouts}{more}.{c}.{a}.{b}.{c}{tail}" for order in orders
+    ]
 
 
 def _product_of_nvgpu(rest: str) -> _Product | None:
@@ -235,23 +239,27 @@ def _product_of_nvgpu(rest: str) -> _Product | None:
     if not sizes or not types:
         return None
     vectors = re.findall(r"vector<[^>]*>", types[1])[:3]
-    return _Product("m{}n{}k{}".format(*sizes.groups()), "row.col", tuple(_element(one) for one in vectors))
+    return _Product("m{}n{}k{}".format(*sizes.groups()), "row.col", tuple(_parse_element(one) for one in vectors))
 
 
 def _product_of_nvvm(rest: str) -> _Product | None:
     """nvvm.mma.sync A[…] B[…] C[…] {layoutA = …, shape = #nvvm.shape<…>} : (vector<2xf16>, …) -> …"""
-    shape = _shape(rest)
+    shape = _parse_shape(rest)
     given = re.search(r"\} ?: ?\(([^()]*)\) ?-> ?(.{0,80})", rest, re.S)
     parts = re.findall(r"vector<[^>]*>|[\w.]+", given[1]) if given else []
     if not shape or len(parts) != 3:
         return None
     lays = dict(re.findall(r"layout([AB]) ?= ?#nvvm\.mma_layout<(row|col)>", rest))
     said = dict(re.findall(r"multiplicand([AB])PtxType ?= ?#nvvm\.mma_type<(\w+)>", rest))
-    types = said.get("A") or _element(parts[0]), said.get("B") or _element(parts[1]), _element(parts[2])
+    types = (
+        said.get("A") or _parse_element(parts[0]),
+        said.get("B") or _parse_element(parts[1]),
+        _parse_element(parts[2]),
+    )
     return _Product(shape, f"{lays.get('A', 'row')}.{lays.get('B', 'col')}", types)
 
 
-def _moved(op: str, rest: str) -> list[str]:
+def _parse_move(op: str, rest: str) -> list[str]:
     """ldmatrix, stmatrix: how many matrices, transposed or not; 16-bit elements where no other type is named."""
     first = rest[: rest.find("\n%") if "\n%" in rest else len(rest)]
     count = re.search(r"\b(?:num|numTiles) ?= ?(\d)", first)
@@ -263,8 +271,8 @@ def _moved(op: str, rest: str) -> list[str]:
     return [f"{op.split('.')[-1]}.sync.aligned.m8n8.x{of}{trans}.shared.b16"]
 
 
-def _wgmma(rest: str) -> list[str]:
-    shape = _shape(rest[:240])
+def _parse_wgmma(rest: str) -> list[str]:
+    shape = _parse_shape(rest[:240])
     kinds = {
         name: next((_NAMES[word] for word in re.findall(r"<(\w+)>", inside) if word in _NAMES), "")
         for name, inside in re.findall(r"(?<!\w)([DAB]) ?\[([^\]]{0,160})\]", rest)
@@ -277,7 +285,7 @@ def _wgmma(rest: str) -> list[str]:
     return [f"wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b}{sat}" for d in sums]
 
 
-def _warpgroup(rest: str) -> list[str]:
+def _parse_warpgroup(rest: str) -> list[str]:
     """nvgpu.warpgroup.mma over whole tiles: instructions of 64 rows, all of N, and 32 bytes of K."""
     found = re.findall(r"memref<(\d+)x(\d+)x(\w+)", rest)
     sums = re.search(r"vector<\d+x(\d+)x(\w+)>", rest)
@@ -289,7 +297,7 @@ def _warpgroup(rest: str) -> list[str]:
     return [f"wgmma.mma_async.sync.aligned.m64n{sums[1]}k{k}.{d}.{kind}.{kind}"] if int(sums[1]) <= 256 else []
 
 
-def _call(match: re.Match[str]) -> list[str]:
+def _parse_call(match: re.Match[str]) -> list[str]:
     """ptx_mma("float32", "m16n8k16", "row", "col", "fp16", "fp16", "fp32", …) of TVM and TileLang."""
     given = match["given"]
     shape = re.search(r"[\"'](m\d+n\d+k\d+)[\"']", given)

@@ -14,7 +14,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import tensor_atoms
-from lanescope.reader.found import Found, instruction
+from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _TYPES = {row.names.atom: row.name for row in DTYPES.values() if row.names.atom}
 _TYPE = "|".join(_TYPES)
@@ -38,16 +38,16 @@ _TENSOR_MEMORY = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM|UTCCP)\w*")  # read as tcg
 _MOST = 64  # atoms of one text
 
 
-def instructions(text: str) -> list[Instruction]:
+def find_atom_instructions(text: str) -> list[Instruction]:
     """The instructions of every atom that a text names, in order; LayoutError where an atom is named that no
     instruction is.
     """
-    return _named(text)[0]
+    return _find_named_atoms(text)[0]
 
 
-def _named(text: str) -> tuple[list[Instruction], list[str]]:
+def _find_named_atoms(text: str) -> tuple[list[Instruction], list[str]]:
     """(the instructions, the names of the atoms)"""
-    found, named = _found(text)
+    found, named = _match_atoms(text)
     if not found and named and not _TENSOR_MEMORY.search(text):
         raise LayoutError(
             "unknown_atom",
@@ -58,10 +58,10 @@ def _named(text: str) -> tuple[list[Instruction], list[str]]:
     return found, named
 
 
-def _found(text: str) -> tuple[list[Instruction], list[str]]:
+def _match_atoms(text: str) -> tuple[list[Instruction], list[str]]:
     found: list[Instruction] = []
     named: list[str] = []
-    for pattern, known in ((_MMA, _product), (_COPY, _moved), *tensor_atoms.ROWS):
+    for pattern, known in ((_MMA, _find_products), (_COPY, _find_moves), *tensor_atoms.ROWS):
         for match in pattern.finditer(text):
             spelled = pattern is not _MMA or match["sm"] or match["types"]
             if spelled and match[0] not in named and len(named) < _MOST:
@@ -70,9 +70,9 @@ def _found(text: str) -> tuple[list[Instruction], list[str]]:
     return found, named
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:
     """The instruction of every atom in a text, and which way its operands lie where its arguments say so."""
-    found, named = _named(text)
+    found, named = _find_named_atoms(text)
     if not found:
         return ()
     where = "A and B through descriptors" if re.search(r"_SS\b|_SS_", text) else ""
@@ -80,7 +80,7 @@ def read(text: str) -> tuple[Found, ...]:
     by_descriptor = found[0].family.by_descriptor and where and len(set(found)) == 1
     said = {tuple(match.groups()) for match in _MAJORS.finditer(text)}
     majors = dict(zip("ab", said.pop(), strict=True)) if len(said) == 1 and found[0].family.by_descriptor else None
-    return instruction(
+    return make_instruction_meaning(
         found,
         f"'{catalog.shorten(named[0], 60)}'",
         (f"The atom reads {where}.",) if by_descriptor else (),
@@ -133,10 +133,10 @@ class _Name:
         return not (self.vector and blocks and i.sizes["k"] // blocks != self.vector)
 
 
-def _product(match: re.Match[str]) -> list[Instruction]:
+def _find_products(match: re.Match[str]) -> list[Instruction]:
     """The products with an atom's shape, types, layouts and modifiers."""
     name = _parse_name(match)
-    found = [i for i in catalog.products(*(int(match[dim]) for dim in "mnk")) if name.fits(i)]
+    found = [i for i in catalog.find_products(*(int(match[dim]) for dim in "mnk")) if name.fits(i)]
     full = [i for i in found if any(word.startswith("scale_vec::") for word in i.modifiers)]
     return full or found  # CUTLASS writes .scale_vec, which PTX lets be left out where there is one
 
@@ -165,14 +165,16 @@ def _given_types(parts: list[str]) -> list[str]:
     return [d, *(match[1] for match in known if match)] if d else []
 
 
-def _moved(match: re.Match[str]) -> list[Instruction]:
+def _find_moves(match: re.Match[str]) -> list[Instruction]:
     """The load, store or move of a copy atom."""
     opcode, turned = _OPCODES[match["what"]], match["way"] == "T"
     if match["packed"]:
         word = {"4": "b4x16_p64", "6": "b6x16_p32"}[match["packed"]]
         wanted = {"x" + match["count"], word}
         return [
-            i for i in catalog.instructions() if i.syntax.opcode == opcode and i.shape == "m8n16" and _has(i, wanted)
+            i
+            for i in catalog.instructions()
+            if i.syntax.opcode == opcode and i.shape == "m8n16" and _has_words(i, wanted)
         ]
     bits, units = int(match["unit"][1:]), int(match["units"])
     out = []
@@ -188,5 +190,5 @@ def _moved(match: re.Match[str]) -> list[Instruction]:
     return out
 
 
-def _has(i: Instruction, words: set[str]) -> bool:
+def _has_words(i: Instruction, words: set[str]) -> bool:
     return words <= {*i.modifiers, *i.syntax.types}

@@ -1,6 +1,6 @@
 """The code of an article: what stands in its blocks, and what it leaves out with `...` and gives further below.
 
-Every change keeps the length and the lines, as those of layouts/reader/pasted.py do.
+Every change keeps the length and the lines, as those of layouts/reader/pasted_text.py do.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lanescope.reader.pasted import LANGUAGE, fences, unquoted
+from lanescope.reader.pasted_text import LANGUAGE, find_fences, strip_quotes
 
 MOST_CUT = 16  # functions of one text that go on further below
 LONGEST_HEAD = 1000  # characters of a function's head
@@ -32,28 +32,28 @@ _FUNCTION = re.compile(
 )
 
 
-def code_of(text: str, legible: str) -> str:
+def extract_code(text: str, legible: str) -> str:
     r"""Return the code of a text, as long as the text is: of Markdown its blocks alone, and in place of a `...` that
     ends a function the statements that stand behind the function. legible: the text as pasted.legible has it.
 
     >>> cut = "__global__ void f() {\n  ...\n}\nx = 1;\n"
-    >>> code_of(cut, cut)
+    >>> extract_code(cut, cut)
     '__global__ void f() {\n     \n \nx = 1;}'
     """
-    made = _blocks(text, legible) if "```" in text else legible
+    made = _extract_blocks(text, legible) if "```" in text else legible
     if not _DOTS.search(made) or not _BRACED.search(made):
         return made
-    ends = list(_ends(made))
+    ends = list(_find_function_ends(made))
     made = _DOTS.sub(lambda match: " " * len(match[0]), made)
     for end in reversed(ends):
-        made = _continued(made, end)
+        made = _continue_function(made, end)
     return made
 
 
-def _blocks(text: str, legible: str) -> str:
+def _extract_blocks(text: str, legible: str) -> str:
     """A text with blanks for all that stands outside its blocks of code; itself where those hold none."""
     lines = legible.split("\n")
-    marks = fences(unquoted(text).split("\n"))
+    marks = find_fences(strip_quotes(text).split("\n"))
     if len(marks) != len(lines):
         return legible
     kept = list(_lines_inside(marks))
@@ -77,26 +77,26 @@ def _lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterator[tu
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _FunctionEnd:
     """Where a function that a `...` ends is closed: its braces, and the first character behind them."""
 
     braces: tuple[int, ...]
     past: int
 
 
-def _ends(text: str) -> Iterator[_End]:
+def _find_function_ends(text: str) -> Iterator[_FunctionEnd]:
     """The functions of a text that end in a `...` of their own."""
     dots = [match.end() for match in _DOTS.finditer(text)][:MOST_CUT]
     deep, n = 0, 0
     for token in _TOKEN.finditer(text):
         while n < len(dots) and dots[n] <= token.start():
-            if deep and (closed := _closed(text, dots[n], deep)):
+            if deep and (closed := _match_closing(text, dots[n], deep)):
                 yield closed
             n += 1
         deep = max(deep + (token[0] == "{") - (token[0] == "}"), 0)
 
 
-def _closed(text: str, at: int, deep: int) -> _End | None:
+def _match_closing(text: str, at: int, deep: int) -> _FunctionEnd | None:
     """What closes so many braces right behind a place; None where more code stands there."""
     braces: list[int] = []
     while len(braces) < deep:
@@ -105,13 +105,13 @@ def _closed(text: str, at: int, deep: int) -> _End | None:
             return None
         at = behind.end()
         braces.append(at - 1)
-    return _End(tuple(braces), at)
+    return _FunctionEnd(tuple(braces), at)
 
 
-def _continued(text: str, end: _End) -> str:
+def _continue_function(text: str, end: _FunctionEnd) -> str:
     """A text whose function goes on with the statements behind it."""
     past = end.past
-    for first, last in _units(text, end.past):
+    for first, last in _list_units(text, end.past):
         unit = text[first:last]
         if _ENTRY.search(unit[: unit.find("{") + 1 or None]) or _HOST.search(unit):
             break
@@ -131,7 +131,7 @@ def _continued(text: str, end: _End) -> str:
     return "".join(letters)
 
 
-def _units(text: str, at: int) -> Iterator[tuple[int, int]]:
+def _list_units(text: str, at: int) -> Iterator[tuple[int, int]]:
     """(first, past last) of the statements and definitions at the outermost level from a place on."""
     first, deep, round_ = at, 0, 0
     for token in _TOKEN.finditer(text, at):

@@ -9,7 +9,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, wmma
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import terms
-from lanescope.reader.found import Found, instruction
+from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _FRAGMENT = re.compile(r"(?<!\w)fragment\s*<([^<>]*)>")
 _SAID = {
@@ -27,37 +27,41 @@ _WORDS = frozenset(
 )
 
 
-def _key(text: str) -> str:
+def _make_key(text: str) -> str:
     """A fragment's arguments without blanks and namespaces, types as mma.h names them."""
     parts = [re.sub(r"\s|(?:\w+::)+", "", part) for part in text.split(",")]
     return ",".join(_SAID.get(part, part) for part in parts if part not in ("void", ""))
 
 
 @lru_cache(maxsize=1)
-def _known() -> dict[str, wmma.Fragment]:
-    return {_key(match[1]): one for one in wmma.fragments() if (match := _FRAGMENT.search(one.cpp))}
+def _index_fragments() -> dict[str, wmma.WmmaFragment]:
+    return {_make_key(match[1]): one for one in wmma.list_fragments() if (match := _FRAGMENT.search(one.cpp))}
 
 
-def _named(home: terms.Text, given: str) -> str:
+def _replace_names(home: terms.TermText, given: str) -> str:
     """A fragment's arguments with the names that the text defines looked up: #define, constexpr and using."""
     out = []
     for part in given.split(","):
         name = part.strip()
-        found = home.meant(terms.Term(name, span=(len(home.text), len(home.text)))) if name.isidentifier() else name
-        out.append(str(found.path if isinstance(found, terms.Term) else found))
+        found = (
+            home.resolve_value(terms.SyntaxTerm(name, span=(len(home.text), len(home.text))))
+            if name.isidentifier()
+            else name
+        )
+        out.append(str(found.path if isinstance(found, terms.SyntaxTerm) else found))
     return ",".join(out)
 
 
-def _fitting(key: str) -> list[wmma.Fragment]:
+def _find_fitting(key: str) -> list[wmma.WmmaFragment]:
     """The fragments with the known arguments of one whose others are names of the program."""
     parts = key.split(",")
     if parts[0] not in ("matrix_a", "matrix_b", "accumulator") or any(part.isdigit() for part in parts[1:4]):
         return []
     known = [part for part in parts if part in _WORDS]
-    return [one for other, one in _known().items() if all(part in other.split(",") for part in known)]
+    return [one for other, one in _index_fragments().items() if all(part in other.split(",") for part in known)]
 
 
-def _calls(text: str, found: list[wmma.Fragment]) -> list[Instruction]:
+def _find_calls(text: str, found: list[wmma.WmmaFragment]) -> list[Instruction]:
     """The product and the store of a text that calls them on its fragments, where those leave one choice."""
     held: dict[str, set[tuple[str, str, str]]] = {}
     for one in found:
@@ -70,46 +74,48 @@ def _calls(text: str, found: list[wmma.Fragment]) -> list[Instruction]:
     if re.search(r"\bb?mma_sync\s*\(", text) and {"a", "b"} <= set(held):
         (a_layout, _, a), (b_layout, _, b) = next(iter(held["a"])), next(iter(held["b"]))
         types = f"{total}.{total}" if a == "f16" else f"{total}.{a}.{b}.{total}"
-        out.append(catalog.known(f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{shape}.{types}"))
+        out.append(catalog.find_instruction(f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{shape}.{types}"))
     if (
         re.search(r"\bstore_matrix_sync\s*\(", text)
         and len(said := set(re.findall(r"\bmem_(row|col)_major", text))) == 1
     ):
-        out.append(catalog.known(f"wmma.store.d.sync.aligned.{said.pop()}.{shape}.{total}"))
+        out.append(catalog.find_instruction(f"wmma.store.d.sync.aligned.{said.pop()}.{shape}.{total}"))
     return [one for one in out if one is not None]
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
     """The fragments of a text; LayoutError where it names one that does not exist and no other."""
     given = [match[1] for match, _ in zip(_FRAGMENT.finditer(text), range(_MOST), strict=False)]
     if not given or all(one.strip() in ("", "...") for one in given):
         return ()
-    home = terms.of(text)
-    keys = [key if (key := _key(one)) in _known() else _key(_named(home, one)) for one in given]
-    found = [_known()[key] for key in keys if key in _known()]
+    home = terms.make_term_text(text)
+    keys = [
+        key if (key := _make_key(one)) in _index_fragments() else _make_key(_replace_names(home, one)) for one in given
+    ]
+    found = [_index_fragments()[key] for key in keys if key in _index_fragments()]
     if not found:
         return _open_fragments(keys) or _refuse(given[0])
-    if calls := _calls(text, found):
-        return instruction((*(one.instruction for one in found), *calls), "wmma fragments and calls")
+    if calls := _find_calls(text, found):
+        return make_instruction_meaning((*(one.instruction for one in found), *calls), "wmma fragments and calls")
     same = {one.instruction.ptx for one in found}
     letter = found[0].operand.name if len(same) == 1 else None
-    return instruction((one.instruction for one in found), "wmma fragments", operand=letter)
+    return make_instruction_meaning((one.instruction for one in found), "wmma fragments", operand=letter)
 
 
-def _open_fragments(keys: list[str]) -> tuple[Found, ...]:
+def _open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
     """The fragments that fit arguments of which some are names of the program."""
-    fitting = [one.instruction for key in keys for one in _fitting(key)]
+    fitting = [one.instruction for key in keys for one in _find_fitting(key)]
     if not fitting:
         return ()
     open_ = tuple(part for part in dict.fromkeys(keys[0].split(",")) if part not in _WORDS and not part.isdigit())
-    (one,) = instruction(fitting, "wmma fragments")
-    return (Found(one.kind, one.title, one.facts, one.notices, False, open_),)
+    (one,) = make_instruction_meaning(fitting, "wmma fragments")
+    return (TextMeaning(one.kind, one.title, one.facts, one.notices, False, open_),)
 
 
-def _refuse(given: str) -> tuple[Found, ...]:
+def _refuse(given: str) -> tuple[TextMeaning, ...]:
     """Raise that there is no fragment with these arguments."""
-    letter = _key(given).split(",")[0]
-    near = [one.cpp for key, one in _known().items() if key.split(",")[0] == letter][:3]
+    letter = _make_key(given).split(",")[0]
+    near = [one.cpp for key, one in _index_fragments().items() if key.split(",")[0] == letter][:3]
     raise LayoutError(
         "unknown_fragment",
         f"There is no fragment<{' '.join(given.split())}>.",

@@ -15,16 +15,16 @@ MAKERS = {
 }
 
 
-def made(maker: str, given: dict[str, Any], text: str) -> dict[str, Any]:
+def make_layout_parameters(maker: str, given: dict[str, Any], text: str) -> dict[str, Any]:
     """The parameters, by MLIR's names, of what a maker returns; text: what stands for a number that is not known."""
     cga = given.get("cga_layout") or []
     if maker.startswith("NVMMA"):
-        return _default(given, cga, text)
+        return _choose_default_swizzle(given, cga, text)
     shape, order = given.get("shape"), given.get("order")
     out = {"intervals": given.get("interval_padding_pairs")}
-    if not (_numbers(shape) and _numbers(order) and sorted(order) == list(range(len(shape)))):
+    if not (_is_integers(shape) and _is_integers(order) and sorted(order) == list(range(len(shape)))):
         return {**out, "offset": text}
-    part = _part(shape, cga)
+    part = _get_block_shape(shape, cga)
     offset = [
         [1 << bit if at == dim else 0 for at in range(len(shape))]
         for dim in order
@@ -33,14 +33,14 @@ def made(maker: str, given: dict[str, Any], text: str) -> dict[str, Any]:
     return {**out, "offset": offset, "block": cga, "shape": shape}
 
 
-def _default(given: dict[str, Any], cga: Any, text: str) -> dict[str, Any]:
+def _choose_default_swizzle(given: dict[str, Any], cga: Any, text: str) -> dict[str, Any]:
     """The widest swizzle that the shape has."""
     shape, turned, packed = given.get("block_shape"), given.get("transposed", False), given.get("fp4_padded", False)
     found = _BITS.match(str(given.get("dtype")))
     bits: Any = int(found[1]) if found else given.get("dtype", text)
     width: Any = text
-    if _numbers(shape) and shape and isinstance(bits, int):
-        part = _part(shape, cga)
+    if _is_integers(shape) and shape and isinstance(bits, int):
+        part = _get_block_shape(shape, cga)
         if turned is True:
             part = part[1:] + part[:1]
         row = part[-1] * (2 if packed is True else 1) * bits // 8
@@ -49,17 +49,17 @@ def _default(given: dict[str, Any], cga: Any, text: str) -> dict[str, Any]:
     out = {"swizzlingByteWidth": width, "transposed": turned, "elementBitWidth": bits}
     if packed is not False:
         out["fp4Padded"] = packed
-    if _numbers(shape) and len(shape) != 2:
+    if _is_integers(shape) and len(shape) != 2:
         out["rank"] = len(shape)
     return {**out, **({"CGALayout": cga} if cga else {})}
 
 
-def _numbers(value: Any) -> TypeGuard[list[int]]:
+def _is_integers(value: Any) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(n) is int for n in value)
 
 
-def _part(shape: list[int], cga: Any) -> list[int]:
+def _get_block_shape(shape: list[int], cga: Any) -> list[int]:
     """What one block has."""
-    bases = cga if isinstance(cga, list) and all(_numbers(basis) for basis in cga) else []
+    bases = cga if isinstance(cga, list) and all(_is_integers(basis) for basis in cga) else []
     moved = [max([1, *(2 * basis[at] for basis in bases if len(basis) == len(shape))]) for at in range(len(shape))]
     return [max(1, size // by) for size, by in zip(shape, moved, strict=True)]

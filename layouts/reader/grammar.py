@@ -33,7 +33,7 @@ MOST_REPEATED = 64  # of a list times a number
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class SyntaxTerm:
     """A name with what stands in its <…>, its (…) or {…}, and its keywords. symbol: an expression that is no number."""
 
     path: str
@@ -57,7 +57,7 @@ class Term:
     def given(self) -> Mapping[str, Any]:
         return dict(self.named)
 
-    def at(self, place: int, *names: str) -> Any:
+    def get_argument(self, place: int, *names: str) -> Any:
         """An argument by place or keyword; None where it is missing."""
         if self.args is not None and place < len(self.args):
             return self.args[place]
@@ -68,34 +68,34 @@ class Term:
 Value = Any  # int, str (a literal), tuple of values, Term
 
 
-class Typed(int):
+class TypedInteger(int):
     """A whole number of a C++ type that is not what its value alone would give: 3u."""
 
     type: IntegerType
 
-    def __new__(cls, value: int, kind: IntegerType = INT) -> Typed:
+    def __new__(cls, value: int, kind: IntegerType = INT) -> TypedInteger:
         made = super().__new__(cls, value)
         made.type = kind
         return made
 
 
-def typed(value: int, kind: IntegerType) -> int:
+def make_typed_integer(value: int, kind: IntegerType) -> int:
     """A whole number with its type, where its value alone would not give it."""
-    return value if kind in (INT, PYTHON, BOOL) else Typed(value, kind)
+    return value if kind in (INT, PYTHON, BOOL) else TypedInteger(value, kind)
 
 
-def type_of(value: int) -> IntegerType:
+def get_integer_type(value: int) -> IntegerType:
     """The C++ type of a whole number: of a literal its own, else the first signed one that holds it."""
-    if isinstance(value, Typed):
+    if isinstance(value, TypedInteger):
         return value.type
-    return INT if INT.holds(value) else LONG
+    return INT if INT.can_hold(value) else LONG
 
 
 class UnreadableError(Exception):
     """The text is no such term."""
 
 
-class Home(Protocol):
+class TextTokens(Protocol):
     """The text that is read: its tokens, and how many of its steps are taken."""
 
     text: str
@@ -106,20 +106,21 @@ class Home(Protocol):
     def python(self) -> bool: ...
 
 
-def computed(op: str, left: int, right: int, python: bool) -> int | None:
+def compute_integer(op: str, left: int, right: int, python: bool) -> int | None:
     """A whole number as C++ computes it in the operands' types, or as Python does; None where there is none, or where
     C++ leaves it undefined.
 
-    >>> computed("/", -7, 2, False), computed("/", -16, Typed(3, c_integers.UINT), False), computed("%", -7, 4, True)
+    >>> (compute_integer("/", -7, 2, False),
+    ... compute_integer("/", -16, TypedInteger(3, c_integers.UINT), False), compute_integer("%", -7, 4, True))
     (-3, 1431655760, 1)
     """
     if op not in ("<<", "+", "-", "*", "/", "//", "%"):
         return None
     if python or op == "//":
-        made = c_integers.binary(op, left, PYTHON, right, PYTHON)
+        made = c_integers.compute_binary(op, left, PYTHON, right, PYTHON)
         return made.value if op != "<<" or 0 <= right < MOST_SHIFT else None
-    made = c_integers.binary(op, left, type_of(left), right, type_of(right))
-    return None if made.defined is None else typed(made.defined, made.type)
+    made = c_integers.compute_binary(op, left, get_integer_type(left), right, get_integer_type(right))
+    return None if made.defined is None else make_typed_integer(made.defined, made.type)
 
 
 @dataclass(slots=True)
@@ -132,14 +133,14 @@ class _Parts:
     args: tuple[Any, ...] | None = None
     named: list[tuple[str, Any]] = field(default_factory=list)
 
-    def term(self, past: int) -> Term:
-        return Term(self.path, self.angle, self.args, tuple(self.named), (self.first, past))
+    def term(self, past: int) -> SyntaxTerm:
+        return SyntaxTerm(self.path, self.angle, self.args, tuple(self.named), (self.first, past))
 
 
-class Reader:
+class TermReader:
     """Reads one expression from a place in a text."""
 
-    def __init__(self, home: Home, start: int) -> None:
+    def __init__(self, home: TextTokens, start: int) -> None:
         self.home = home
         self.text = home.text
         self.at = start
@@ -147,9 +148,9 @@ class Reader:
         self.angles = 0
         self.kind = self.word = ""
         self.begin = self.end = start
-        self.next()
+        self.advance()
 
-    def next(self) -> None:
+    def advance(self) -> None:
         """The next token: its kind, its text, where it stands; kind "" at the end."""
         self.last = self.end
         while True:
@@ -168,53 +169,53 @@ class Reader:
                 self.begin, self.end = match.span()
                 return
 
-    def back(self, place: int) -> None:
+    def go_back(self, place: int) -> None:
         self.at = place
-        self.next()
+        self.advance()
 
-    def take(self, mark: str) -> None:
+    def take_mark(self, mark: str) -> None:
         if self.word != mark or self.kind != "mark":
             raise UnreadableError
-        self.next()
+        self.advance()
 
-    def expression(self, least: int = 0) -> Value:
+    def parse_expression(self, least: int = 0) -> Value:
         self.deep += 1
         if self.deep > DEEPEST:
             raise UnreadableError
         try:
             first = self.begin
-            value = self.unary()
-            while self.kind == "mark" and (power := self.power(self.word)) > least:
+            value = self.parse_unary()
+            while self.kind == "mark" and (power := self.get_precedence(self.word)) > least:
                 op = self.word
-                self.next()
+                self.advance()
                 if op in ("<", ">") and self.kind == "mark" and self.word == "=":
-                    self.next()
-                right = self.expression(power)
-                value = self.joined(op, value, right, first)
+                    self.advance()
+                right = self.parse_expression(power)
+                value = self.join_operands(op, value, right, first)
             if least == 0:
-                value = self.chosen(value, first)
+                value = self.parse_choice(value, first)
             return value
         finally:
             self.deep -= 1
 
-    def chosen(self, value: Value, first: int) -> Value:
+    def parse_choice(self, value: Value, first: int) -> Value:
         """`a ? b : c` and Python's `b if a else c`: an open value, of which only the text is known."""
         if self.kind == "mark" and self.word == "?":
-            self.next()
-            self.expression()
-            self.take(":")
+            self.advance()
+            self.parse_expression()
+            self.take_mark(":")
         elif self.kind == "name" and self.word == "if":
-            self.next()
-            self.expression()
+            self.advance()
+            self.parse_expression()
             if self.word != "else":
                 raise UnreadableError
-            self.next()
+            self.advance()
         else:
             return value
-        self.expression()
-        return Term("?", span=(first, self.last), symbol=True)
+        self.parse_expression()
+        return SyntaxTerm("?", span=(first, self.last), symbol=True)
 
-    def power(self, op: str) -> int:
+    def get_precedence(self, op: str) -> int:
         if op in ("==", "!=", "&&", "||") or (op in ("<", ">") and self.angles == 0):
             return 1
         if op in ("+", "-"):
@@ -223,9 +224,9 @@ class Reader:
             return 4
         return 2 if op == "<<" else 0
 
-    def joined(self, op: str, left: Value, right: Value, first: int) -> Value:
+    def join_operands(self, op: str, left: Value, right: Value, first: int) -> Value:
         if isinstance(left, int) and isinstance(right, int):
-            done = computed(op, left, right, self.home.python and not self.angles)
+            done = compute_integer(op, left, right, self.home.python and not self.angles)
             if done is not None:
                 return done
         if isinstance(left, tuple):  # lists of Python
@@ -233,81 +234,81 @@ class Reader:
                 return left + right
             if op == "*" and isinstance(right, int) and 0 <= right <= MOST_REPEATED:
                 return left * right
-        return Term(op, args=(left, right), span=(first, self.last), symbol=True)
+        return SyntaxTerm(op, args=(left, right), span=(first, self.last), symbol=True)
 
-    def unary(self) -> Value:
+    def parse_unary(self) -> Value:
         if self.kind == "mark" and self.word in ("-", "+", "!", "&", "*"):
             op, first = self.word, self.begin
-            self.next()
-            value = self.unary()
+            self.advance()
+            value = self.parse_unary()
             if op not in ("-", "!"):
                 return value
             if isinstance(value, int):
-                made = c_integers.unary(op, value, type_of(value) if not self.home.python else PYTHON)
-                return typed(made.value or 0, made.type)
-            return Term(op, args=(value,), span=(first, self.last), symbol=True)
-        return self.primary()
+                made = c_integers.compute_unary(op, value, get_integer_type(value) if not self.home.python else PYTHON)
+                return make_typed_integer(made.value or 0, made.type)
+            return SyntaxTerm(op, args=(value,), span=(first, self.last), symbol=True)
+        return self.parse_primary()
 
     def on(self, *marks: str) -> bool:
         """Return whether one of these marks is the next token."""
         return self.kind == "mark" and self.word in marks
 
-    def primary(self) -> Value:
+    def parse_primary(self) -> Value:
         if self.kind == "number":
             return self.parse_number()
         if self.kind == "text":
             word = self.word[1:-1]
-            self.next()
+            self.advance()
             return word
         if self.kind == "mark":
             return self.parse_brackets()
         if self.kind == "name":
-            return self.named()
+            return self.parse_name()
         raise UnreadableError
 
     def parse_number(self) -> Value:
         """Return a whole number with its type in C++; a number with a point is a symbol."""
         first, word = self.begin, self.word
         digits = re.sub(r"[uUlLzZ']+$", "", word).replace("'", "")
-        self.next()
+        self.advance()
         if "." in digits or len(digits) > MOST_DIGITS:
-            return Term(digits, span=(first, self.last), symbol=True)
-        literal = c_integers.literal(word) if not self.home.python else None
+            return SyntaxTerm(digits, span=(first, self.last), symbol=True)
+        literal = c_integers.parse_literal(word) if not self.home.python else None
         if literal is not None:
-            return typed(*literal)
+            return make_typed_integer(*literal)
         return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
 
     def parse_brackets(self) -> Value:
         """Return what stands in (…), […] or {…}: one value in parentheses is itself, several are a tuple."""
         first, opening = self.begin, self.word
         if opening == "::":  # ::name
-            self.next()
-            return self.primary()
+            self.advance()
+            return self.parse_primary()
         if opening not in _CLOSING:
             raise UnreadableError
-        items, named, comma = self.items(_CLOSING[opening])
+        items, named, comma = self.parse_items(_CLOSING[opening])
         if opening == "{" and named:
-            return Term("{}", args=tuple(items), named=tuple(named), span=(first, self.last))
+            return SyntaxTerm("{}", args=tuple(items), named=tuple(named), span=(first, self.last))
         if opening != "(" or len(items) != 1 or comma or named:
             return tuple(items)
         if self.on("{"):  # (type){…}
-            self.items("}")
+            self.parse_items("}")
         return items[0]
 
-    def named(self) -> Value:
+    def parse_name(self) -> Value:
         while self.kind == "name" and self.word in _SKIPPED:
             word = self.word
-            self.next()
+            self.advance()
             if word == "decltype" and self.word == "(":
                 return self.parse_decltype()
         if self.kind != "name":
             raise UnreadableError
         parts = _Parts(self.word, self.begin)
-        self.next()
+        self.advance()
         while self.kind == "mark":
             if self.word == "[":
-                self.items("]")
-                return Term("[]", span=(parts.first, self.last), symbol=True)
+                self.parse_items("]")
+                return SyntaxTerm("[]", span=(parts.first, self.last), symbol=True)
             add_part = _ADD_PART.get(self.word)
             if add_part is None or not add_part(self, parts):
                 break
@@ -315,16 +316,16 @@ class Reader:
 
     def parse_decltype(self) -> Value:
         """Return what stands in decltype(…)."""
-        items, _, _ = self.items(")")
+        items, _, _ = self.parse_items(")")
         if not items:
             raise UnreadableError
         if self.on("{", "("):  # a value of that type
-            self.items(_CLOSING[self.word])
+            self.parse_items(_CLOSING[self.word])
         return items[0]
 
     def add_angle(self, parts: _Parts) -> bool:
         """Add <…> to a term; False where the mark is a comparison."""
-        found = self.angle_brackets()
+        found = self.parse_angle_brackets()
         if found is None:
             return False
         parts.angle, named = found
@@ -335,7 +336,7 @@ class Reader:
         """Add (…) or {…} to a term; in X<…>(…)(…) the call of what a call gives. False for {…} behind a call."""
         if self.word == "{" and parts.args is not None:
             return False
-        items, named, _ = self.items(_CLOSING[self.word])
+        items, named, _ = self.parse_items(_CLOSING[self.word])
         parts.args = (*(parts.args or ()), *items)
         parts.named += named
         return True
@@ -344,55 +345,55 @@ class Reader:
         """Add a member to a term's path, or make the term its first argument; False where no name stands there."""
         joint = "::" if self.word == "::" else "."
         place = self.begin
-        self.next()
+        self.advance()
         if self.word == "template":
-            self.next()
+            self.advance()
         if self.kind != "name":
-            self.back(place)
+            self.go_back(place)
             return False
         member = self.word
         if parts.angle and member == "type" and parts.path.rpartition("::")[2] == "conditional":
-            self.next()  # what conditional<…> chooses
+            self.advance()  # what conditional<…> chooses
         elif parts.args:  # a member of what a call gives
             inner = parts.term(self.last)
-            self.next()
+            self.advance()
             parts.path, parts.angle, parts.args, parts.named = member, None, (inner,), []
             if self.word == "(":
                 self.add_call(parts)
         else:
             parts.path, parts.angle, parts.args = f"{parts.path}{joint}{member}", None, None
-            self.next()
+            self.advance()
         return True
 
-    def angle_brackets(self) -> tuple[tuple[Any, ...], list[tuple[str, Any]]] | None:
+    def parse_angle_brackets(self) -> tuple[tuple[Any, ...], list[tuple[str, Any]]] | None:
         """What stands in <…>; None where the mark is a comparison."""
         place = self.begin
         self.angles += 1
         try:
-            items, named, _ = self.items(">")
+            items, named, _ = self.parse_items(">")
         except UnreadableError:
             if self.home.steps > MOST_STEPS:
                 raise
-            self.back(place)
+            self.go_back(place)
             return None
         finally:
             self.angles -= 1
-        inside = [one for one in items if isinstance(one, Term) and one.path == "{}"]
+        inside = [one for one in items if isinstance(one, SyntaxTerm) and one.path == "{}"]
         for one in inside:  # <{a = b}>
             named += one.named
         return tuple(one for one in items if one not in inside), named
 
-    def items(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
+    def parse_items(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
         """(values, keywords, whether a comma stands last) up to a closing mark."""
         outer = self.angles
         self.angles = outer if closing == ">" else 0
         try:
-            self.next()
-            return self.listed(closing)
+            self.advance()
+            return self.parse_list(closing)
         finally:
             self.angles = outer
 
-    def listed(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
+    def parse_list(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
         out: list[Any] = []
         named: list[tuple[str, Any]] = []
         comma = False
@@ -402,37 +403,37 @@ class Reader:
             first = self.begin
             value = self.add_item(out, named)
             while self.kind == "name" and self.begin > first:  # `half const`
-                self.next()
+                self.advance()
             if self.on("{") and isinstance(value, tuple):  # [64:+8] {order = [1, 0]}
-                more = self.expression()
-                named += [("", value), *more.named] if isinstance(more, Term) else [("", value)]
+                more = self.parse_expression()
+                named += [("", value), *more.named] if isinstance(more, SyntaxTerm) else [("", value)]
                 out.pop()
             comma = self.on(",")
             if comma:
-                self.next()
+                self.advance()
             elif not self.on(closing):
                 raise UnreadableError
-        self.next()
+        self.advance()
         return out, named, comma
 
     def add_item(self, out: list[Any], named: list[tuple[str, Any]]) -> Value:
         """Add one item of a list to its values or its keywords, and return what it begins with."""
-        value = self.expression()
-        if self.on("=", ":") and isinstance(value, Term | str):
-            key = value.path if isinstance(value, Term) else value
-            self.next()
-            named.append((key, self.expression()))
+        value = self.parse_expression()
+        if self.on("=", ":") and isinstance(value, SyntaxTerm | str):
+            key = value.path if isinstance(value, SyntaxTerm) else value
+            self.advance()
+            named.append((key, self.parse_expression()))
         elif self.on(":+", ":"):
-            self.next()
-            out.append((value, self.expression()))
+            self.advance()
+            out.append((value, self.parse_expression()))
         else:
             out.append(value)
         return value
 
 
 # what may stand behind a name, and adds to its term
-_ADD_PART: Mapping[str, Callable[[Reader, _Parts], bool]] = {
-    "<": Reader.add_angle,
-    **dict.fromkeys(("(", "{"), Reader.add_call),
-    **dict.fromkeys(("::", ".", "->"), Reader.add_member),
+_ADD_PART: Mapping[str, Callable[[TermReader, _Parts], bool]] = {
+    "<": TermReader.add_angle,
+    **dict.fromkeys(("(", "{"), TermReader.add_call),
+    **dict.fromkeys(("::", ".", "->"), TermReader.add_member),
 }

@@ -17,7 +17,7 @@ _MAJORS = {"0": "K", "1": "MN"}
 _MOST = 64  # statements of one text
 
 
-def _parts(text: str) -> list[str]:
+def _split_operands(text: str) -> list[str]:
     """An operand list's items, braces kept whole."""
     out, deep, part = [], 0, ""
     for letter in text:
@@ -32,11 +32,11 @@ def _parts(text: str) -> list[str]:
     return [*out, re.split(r'[\n":]', part.strip())[0].strip()]
 
 
-def majors(text: str) -> dict[str, str]:
+def find_majors(text: str) -> dict[str, str]:
     """{"a", "b"}: K or MN where the statements of a text give them as numbers and agree; A in registers has none."""
     said: set[tuple[str | None, str | None]] = set()
     for match, _ in zip(_STATEMENT.finditer(text), range(_MOST), strict=False):
-        parts = _parts(match["rest"])
+        parts = _split_operands(match["rest"])
         registers = len(parts) > 1 and parts[1].startswith("{")
         first = (6 if match["sp"] else 4) + 2  # behind scale-d and the two scales
         transposes = parts[first:]

@@ -11,16 +11,16 @@ import re
 from dataclasses import replace
 
 from lanescope.blackwell import idesc
-from lanescope.blackwell.idesc import Idesc
-from lanescope.blackwell.kind import Kind
-from lanescope.descriptor.spelling import read_word
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.kind import MmaKind
+from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.reader import terms, umma
-from lanescope.reader.code.words import built_word
-from lanescope.reader.found import Found
-from lanescope.reader.terms import Term, Text
-from lanescope.reading import listed
+from lanescope.reader.code.code_words import build_word
+from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.terms import SyntaxTerm, TermText
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,17}[uU]?[lL]{0,2}\s*;?\s*")
 _MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9})\s*;")
@@ -42,49 +42,49 @@ _MOST_DECIMAL = 10  # digits of 32 bits
 _MOST = 2000  # characters of code that spells one word
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
     """The word of a text that is one, under the kinds that take it; none where no kind does."""
     if moved := _MOVED.search(text):
         named = _kinds(text)
         kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
-        return _found(int(moved[1], 0), kinds, False)
-    if "make_" in text and (made := _made(text)):
-        return _found(made.word, [made.kind], True)
-    return _labelled(text) or _number(text) or _statements(text)
+        return _make_meanings(int(moved[1], 0), kinds, False)
+    if "make_" in text and (made := _parse_make_instr_desc(text)):
+        return _make_meanings(made.word, [made.kind], True)
+    return _find_labelled_word(text) or _number(text) or _statements(text)
 
 
-def _kinds(text: str) -> list[Kind]:
+def _kinds(text: str) -> list[MmaKind]:
     """The kinds that a text names."""
     named = set(re.findall(r"kind::(\w+)", text))
     return [row for row in KINDS if row.name in named]
 
 
-def _number(text: str) -> tuple[Found, ...]:
+def _number(text: str) -> tuple[TextMeaning, ...]:
     """The word of a text that is one number, in hexadecimal or in decimal."""
     plain = text.strip()
     if _NUMBER.fullmatch(text):
         try:
-            word = idesc.read(plain.rstrip(";"))
+            word = idesc.parse_idesc_word(plain.rstrip(";"))
         except LayoutError:
             return ()
         wide = len(plain.rstrip("uUlL;")) > _DIGITS
-        return tuple(replace(one, fits=wide) for one in _found(word, list(KINDS), False))
+        return tuple(replace(one, fits=wide) for one in _make_meanings(word, list(KINDS), False))
     if plain.isdecimal() and len(plain) <= _MOST_DECIMAL:
-        return tuple(replace(one, fits=True) for one in _found(int(text), list(KINDS), False))
+        return tuple(replace(one, fits=True) for one in _make_meanings(int(text), list(KINDS), False))
     return ()
 
 
-def _statements(text: str) -> tuple[Found, ...]:
+def _statements(text: str) -> tuple[TextMeaning, ...]:
     """The word that code under an instruction descriptor's name puts together with shifts."""
     if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
         return ()
     try:
-        return _found(_built(text), list(KINDS), True)
+        return _make_meanings(_evaluate_word(text), list(KINDS), True)
     except LayoutError:
         return ()
 
 
-def _labelled(text: str) -> tuple[Found, ...]:
+def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
     """The first number that a label calls an instruction descriptor, under the kinds that the text names; CUTLASS's
     runtime descriptor has it in the upper half of 64 bits.
     """
@@ -95,76 +95,80 @@ def _labelled(text: str) -> tuple[Found, ...]:
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
         if not 0 <= word <= idesc.MOST:
             continue
-        if made := _found(word, _kinds(text), True) or _found(word, list(KINDS), True):
+        if made := _make_meanings(word, _kinds(text), True) or _make_meanings(word, list(KINDS), True):
             return made
         notice = f"No kind of tcgen05.mma takes the word {word:#010x}."
-        return (Found("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
+        return (TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
     return ()
 
 
-def _built(text: str) -> int:
+def _evaluate_word(text: str) -> int:
     """The word of one declaration, or of the statements that put it together. LayoutError where they leave it open."""
     named = NAMED.search(text)
     if named is None or text.count(";") <= 1 or "return" in text:
-        return read_word(text, "text").word
-    made = built_word(f"{text.strip()} \nreturn {named[1]};")
+        return parse_word(text, "text").word
+    made = build_word(f"{text.strip()} \nreturn {named[1]};")
     return made.word if not made.start else -1
 
 
-def _made(text: str) -> Idesc | None:
+def _parse_make_instr_desc(text: str) -> IdescWord | None:
     """The word of the first make_instr_desc<A, B, C, (factors,) M, N, major, major, sign, sign, …> that says it all."""
-    home = terms.of(text)
-    for value in terms.found(home, _CALLED):
+    home = terms.make_term_text(text)
+    for value in terms.find_terms(home, _CALLED):
         scaled = "block_scaled" in value.name
         wish = _wish(home, value, scaled)
         if wish is None:
             continue
-        unpacked = any("unpack" in home.words(one) for one in (value.angle or ())[:4])
+        unpacked = any("unpack" in home.format_words(one) for one in (value.angle or ())[:4])
         packed = scaled and not unpacked and wish["a"] == wish["b"] == "e2m1"
         for row in KINDS:
-            if row.has("scale_type") == scaled and row.has("k") == packed and (made := _encoded(row, wish)):
+            if (
+                row.has_field("scale_type") == scaled
+                and row.has_field("k") == packed
+                and (made := _encode_word(row, wish))
+            ):
                 return made
     return None
 
 
-def _wish(home: Text, value: Term, scaled: bool) -> dict[str, object] | None:
+def _wish(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
     """Return the fields that template arguments say; None where they leave a type or a size open."""
     count = 4 if scaled else 3
     given = list(value.angle or ())
     types, rest = given[:count], given[count:]
-    elements = [umma.element(home.meant(one)) for one in types]
-    sizes = [home.number(one) for one in rest[:2]]
+    elements = [umma.parse_element_type(home.resolve_value(one)) for one in types]
+    sizes = [home.parse_number(one) for one in rest[:2]]
     if len(rest) < 4 or not all(elements) or None in sizes:
         return None
     wish: dict[str, object] = {"m": sizes[0], "n": sizes[1], "a": elements[0], "b": elements[1]}
     wish["scale_type" if scaled else "d"] = elements[-1]
-    words = [home.words(one).rpartition(":")[2] for one in rest[2:]]
+    words = [home.format_words(one).rpartition(":")[2] for one in rest[2:]]
     flags = _SCALED_FLAGS if scaled else _FLAGS
     return wish | {name: int(word in ("MN", "Neg", "True", "true")) for name, word in zip(flags, words, strict=False)}
 
 
-def _encoded(row: Kind, wish: dict[str, object]) -> Idesc | None:
+def _encode_word(row: MmaKind, wish: dict[str, object]) -> IdescWord | None:
     """The word of a wish under a kind; flags that the kind has not are left out where they are 0."""
     try:
-        return idesc.encode(row, {name: value for name, value in wish.items() if value or row.has(name)})
+        return idesc.encode(row, {name: value for name, value in wish.items() if value or row.has_field(name)})
     except LayoutError:
         return None
 
 
-def _found(word: int, kinds: list[Kind], sure: bool) -> tuple[Found, ...]:
+def _make_meanings(word: int, kinds: list[MmaKind], sure: bool) -> tuple[TextMeaning, ...]:
     if not 0 <= word <= idesc.MOST:
         return ()
-    legal = [one for row in kinds if idesc.legal_forms(one := Idesc(word, row))]
+    legal = [one for row in kinds if idesc.find_legal_forms(one := IdescWord(word, row))]
     if not legal:
         return ()
     first = legal[0]
     title = f"tcgen05 instruction descriptor {first}: M {first.m}, N {first.n}, "
     notice = "The word does not say its kind; the opcode does." if len(legal) > 1 else ""
     facts = {"topic": "idesc", "word": str(first), "kind": first.kind.name}
-    title += listed([_types(one) for one in legal], "or")
-    return (Found("topic", title, facts, (notice,) if notice else (), sure),)
+    title += join_words([_format_types(one) for one in legal], "or")
+    return (TextMeaning("topic", title, facts, (notice,) if notice else (), sure),)
 
 
-def _types(one: Idesc) -> str:
+def _format_types(one: IdescWord) -> str:
     types = one.types
     return f"{types['d']} += {types['a']} × {types['b']} with kind::{one.kind.name}"

@@ -8,8 +8,8 @@ import re
 from dataclasses import replace
 
 from lanescope.reader import atoms, terms
-from lanescope.reader.found import Found, each_once, instruction
-from lanescope.reader.terms import Term, Text
+from lanescope.reader.meaning import TextMeaning, drop_repeats, make_instruction_meaning
+from lanescope.reader.terms import SyntaxTerm, TermText
 
 _SELECTOR = re.compile(r"(?<![\w.])(?:\w+::){0,4}[sr]s_op_selector(?:_\w+)?\s*<")
 _BARE = re.compile(r"\s*(?:\w+\.){0,6}((?:Ld|St)Matrix\w{4,12}Op)\s*")
@@ -17,48 +17,48 @@ _MADE = re.compile(r"make_tiled_mma\s*\(|TiledMMA\s*<")
 _MOST = 8
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_operations(text: str) -> tuple[TextMeaning, ...]:
     """The instructions of every operation that a text builds."""
     if bare := _BARE.fullmatch(text):
-        return _bare(bare[1])
+        return _recognise_bare_class(bare[1])
     if not atoms.OPERATION.search(text):
-        return _selectors(text)
-    found = [one for one in atoms.operations(text) if one.found]
+        return _recognise_selectors(text)
+    found = [one for one in atoms.parse_operations(text) if one.found]
     if not found:
         return ()
     majors = found[0].majors if len(found) == 1 else {}
     notes = tuple(dict.fromkeys(one.note for one in found if one.note))
-    made = instruction((i for one in found for i in one.found), f"'{found[0].name}'", notes, majors=majors)
+    made = make_instruction_meaning((i for one in found for i in one.found), f"'{found[0].name}'", notes, majors=majors)
     return tuple(replace(one, sure=one.sure and not notes) for one in made)
 
 
-def _bare(name: str) -> tuple[Found, ...]:
+def _recognise_bare_class(name: str) -> tuple[TextMeaning, ...]:
     """What the class of an operation may make: its name alone leaves the arguments open."""
-    found = atoms.moves(name)
-    notes = dict.fromkeys((atoms.defaults_of(name), *(one.note for one in found if one.note)))
-    made = instruction((i for one in found for i in one.found), f"'{name}'", tuple(notes))
+    found = atoms.list_moves(name)
+    notes = dict.fromkeys((atoms.describe_defaults(name), *(one.note for one in found if one.note)))
+    made = make_instruction_meaning((i for one in found for i in one.found), f"'{name}'", tuple(notes))
     return tuple(replace(one, sure=False) for one in made)
 
 
-def _selectors(text: str) -> tuple[Found, ...]:
+def _recognise_selectors(text: str) -> tuple[TextMeaning, ...]:
     """What the selectors of a text choose, where no TiledMMA is made of them: that names the atom itself."""
     if not _SELECTOR.search(text) or _MADE.search(text):
         return ()
-    home = terms.of(text)
-    out = [one for term in terms.found(home, _SELECTOR) for one in _selected(home, term)]
-    return each_once(out, _MOST)
+    home = terms.make_term_text(text)
+    out = [one for term in terms.find_terms(home, _SELECTOR) for one in _recognise_selector(home, term)]
+    return drop_repeats(out, _MOST)
 
 
-def _selected(home: Text, term: Term) -> tuple[Found, ...]:
-    one = atoms.selected(home, term)
+def _recognise_selector(home: TermText, term: SyntaxTerm) -> tuple[TextMeaning, ...]:
+    one = atoms.parse_selector(home, term)
     if one is None or not one.found:
         return ()
     inside = "A in registers, B through a descriptor" if term.name.startswith("rs") else "A and B through descriptors"
     notices = [f"The atom reads {inside}."]
-    if (wide := atoms.extended(home, term)) and one.shape and wide != one.shape[1]:
+    if (wide := atoms.parse_extended_n(home, term)) and one.shape and wide != one.shape[1]:
         notices.append(
             f"N is {one.shape[1]}; with CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED, as FlashAttention-3 is built, {wide}."
         )
-    (made,) = instruction(one.found, f"'{term.name}'", tuple(notices), majors=one.majors)
-    opened = atoms.opened(home, term)
-    return (Found(made.kind, made.title, made.facts, made.notices, made.sure and not opened, opened),)
+    (made,) = make_instruction_meaning(one.found, f"'{term.name}'", tuple(notices), majors=one.majors)
+    opened = atoms.list_undefined(home, term)
+    return (TextMeaning(made.kind, made.title, made.facts, made.notices, made.sure and not opened, opened),)

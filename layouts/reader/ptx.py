@@ -9,10 +9,10 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.syntax import sizes_of
+from lanescope.ptx.syntax import parse_sizes
 from lanescope.ptx.table.tcgen05 import BESIDE
 from lanescope.reader import immediates
-from lanescope.reader.found import Found
+from lanescope.reader.meaning import TextMeaning
 
 _ESCAPED = re.compile(r"\\(?:t|09)")  # of C and Python, of LLVM
 _LINE_END = re.compile(r"\\(?:n|0[aAdD])")
@@ -35,20 +35,24 @@ _GOES_ON = re.compile(
 )  # an opcode that code completes
 
 
-def instruction(text: str) -> Instruction:
+def parse_instruction(text: str) -> Instruction:
     """An instruction by its opcode, or by the short name that people give it: wgmma.m64n256k16.f32.bf16.bf16.
     LayoutError `unknown_instruction` where it names none.
     """
-    found = known(text)
-    return found if found is not None else catalog.find(_whole(text) or text)
+    found = find_instruction(text)
+    return found if found is not None else catalog.find(_expand_short_name(text) or text)
 
 
-def known(text: str) -> Instruction | None:
+def find_instruction(text: str) -> Instruction | None:
     """The instruction that such a text names; None where it names none, which costs little."""
-    return catalog.known(text) or ((whole := _whole(text)) and catalog.known(whole)) or None
+    return (
+        catalog.find_instruction(text)
+        or ((whole := _expand_short_name(text)) and catalog.find_instruction(whole))
+        or None
+    )
 
 
-def _whole(text: str) -> str:
+def _expand_short_name(text: str) -> str:
     """A text that begins with an instruction's short name, with the whole one in its place; else ""."""
     words = re.sub(r"\s", "", text).split(".")
     short = max(
@@ -65,14 +69,14 @@ def _whole(text: str) -> str:
     return ".".join((whole, *words[short:]))
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     """The instructions that a text spells. LayoutError where it spells one that does not exist and no other."""
     joined = _JOINED.sub("", _LINE_END.sub("\n", _ESCAPED.sub(" ", text)))
     found, wrong, begun = _classify_opcodes(joined)
     if not found:
         return _refused_alone(joined, wrong, begun)
     names = list(dict.fromkeys(i.ptx for i in found))
-    notices = tuple(_refusal(one) for one in wrong[:_MOST_WRONG])
+    notices = tuple(_explain_refusal(one) for one in wrong[:_MOST_WRONG])
     if len(names) > _MOST:
         notices = (*notices, f"{len(names)} instructions; the first {_MOST} are told.")
         names = names[:_MOST]
@@ -83,10 +87,10 @@ def read(text: str) -> tuple[Found, ...]:
         "operand": _operand(joined, found[0]) if one else None,
         "all": [i.ptx for i in found][:_MOST],
     }
-    if majors := immediates.majors(joined):
+    if majors := immediates.find_majors(joined):
         facts["majors"] = majors
     title = names[0] if one else f"{len(names)} instructions"
-    return (Found("instruction", title, facts, notices, sure=one and not wrong),)
+    return (TextMeaning("instruction", title, facts, notices, sure=one and not wrong),)
 
 
 def _operand(joined: str, found: Instruction) -> str | None:
@@ -104,31 +108,31 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
     wrong: list[str] = []
     begun: list[str] = []
     for match in catalog.OPCODE.finditer(joined):
-        opcode = _one_line(match, joined)
+        opcode = _trim_opcode(match, joined)
         if "." not in opcode:
             continue  # without qualifiers it is a word of C++ or of a sentence
         if re.sub(r"\s", "", opcode).lower().startswith(BESIDE):
             continue  # it exists and has no map
         if opcode not in seen:
-            seen[opcode] = known(opcode)
+            seen[opcode] = find_instruction(opcode)
             if seen[opcode] is None:
-                cut = _GOES_ON.match(joined, match.start() + len(opcode)) or not _meant(opcode)
+                cut = _GOES_ON.match(joined, match.start() + len(opcode)) or not _has_shape_or_types(opcode)
                 (begun if cut else wrong).append(opcode)
         if (said := seen[opcode]) is not None:
             found.append(said)
     return found, wrong, begun
 
 
-def _refused_alone(joined: str, wrong: list[str], begun: list[str]) -> tuple[Found, ...]:
+def _refused_alone(joined: str, wrong: list[str], begun: list[str]) -> tuple[TextMeaning, ...]:
     """Raise why the first opcode of a text without instructions is none; () where none is meant."""
     alone = joined.strip().rstrip(";: ")
     meant = wrong
     if not meant and len(joined) <= _MOST_BEGUN:
-        meant = [one for one in begun if one == alone or (_named(one) and one not in catalog.OPCODES)]
-    return _refused(meant[0], joined) if meant else ()
+        meant = [one for one in begun if one == alone or (_is_ptx_word(one) and one not in catalog.OPCODES)]
+    return _raise_refusal(meant[0], joined) if meant else ()
 
 
-def _one_line(match: re.Match[str], text: str) -> str:
+def _trim_opcode(match: re.Match[str], text: str) -> str:
     """An opcode without what the blanks behind it join to it: a directive, or the line below a comment."""
     opcode = match[0]
     if cut := _DIRECTIVE.search(opcode):
@@ -138,27 +142,27 @@ def _one_line(match: re.Match[str], text: str) -> str:
     return opcode
 
 
-def _meant(opcode: str) -> bool:
+def _has_shape_or_types(opcode: str) -> bool:
     """Whether an opcode has a shape or types, so that an instruction of the tables is meant."""
     words = re.sub(r"\s", "", opcode).lower().split(".")
-    return any(sizes_of(word) or word in DTYPES for word in words[1:])
+    return any(parse_sizes(word) or word in DTYPES for word in words[1:])
 
 
-def _named(opcode: str) -> bool:
+def _is_ptx_word(opcode: str) -> bool:
     """Whether a word behind the first is one of PTX's: mma.sync is, mma.cuh and mma.get_slice are not."""
     words = re.sub(r"\s", "", opcode).lower().split(".")
-    return any(word in catalog.qualifiers() for word in words[1:])
+    return any(word in catalog.list_qualifiers() for word in words[1:])
 
 
-def _refusal(opcode: str) -> str:
+def _explain_refusal(opcode: str) -> str:
     try:
-        instruction(opcode)
+        parse_instruction(opcode)
     except LayoutError as error:
         return error.message
     return ""
 
 
-def _refused(opcode: str, joined: str) -> tuple[Found, ...]:
+def _raise_refusal(opcode: str, joined: str) -> tuple[TextMeaning, ...]:
     """Raise why an opcode is no instruction."""
     whole = re.escape(opcode)
     if re.search(whole + _GOES_ON.pattern, joined):
@@ -168,5 +172,5 @@ def _refused(opcode: str, joined: str) -> tuple[Found, ...]:
             "Paste the line with its numbers, as m64n128k16.",
             "ptx",
         )
-    instruction(opcode)
+    parse_instruction(opcode)
     return ()

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.ptx import catalog
-from lanescope.ptx.catalog import Compiled
-from lanescope.reader.found import Found
-from lanescope.reading import listed
+from lanescope.ptx.catalog import SassListing
+from lanescope.reader.meaning import TextMeaning
 
 _MOST = 64  # different mnemonics of one text
 _MOST_LINES = 4096
@@ -31,24 +31,24 @@ _DESCRIPTOR = re.compile(r"gdesc\[[^\]]*\]((?:\.\w+)*)")
 
 
 @lru_cache(maxsize=1)
-def _known() -> dict[str, dict[str, dict[str, Compiled]]]:
+def _index_sass() -> dict[str, dict[str, dict[str, SassListing]]]:
     """opcode → mnemonic → PTX → what it becomes, the shortest form where there are several."""
-    out: dict[str, dict[str, dict[str, Compiled]]] = {}
-    for ptx, forms in catalog.compiled().items():
+    out: dict[str, dict[str, dict[str, SassListing]]] = {}
+    for ptx, forms in catalog.load_sass().items():
         for form in sorted(forms, key=lambda one: one.total):
             for name, _ in form.runs:
                 out.setdefault(name.partition(".")[0], {}).setdefault(name, {}).setdefault(ptx, form)
     return out
 
 
-def _one(form: Compiled) -> bool:
+def _is_single(form: SassListing) -> bool:
     """Whether a form is a single instruction; Volta's steps of one count as one."""
     return form.total == 1 or (
         len({_STEP.sub("", name) for name, _ in form.runs}) == 1 and form.runs[0][0].endswith("STEP0")
     )
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
     """The PTX instructions that become each mnemonic of a text; LayoutError where no instruction does."""
     lines = [match for match, _ in zip(MNEMONIC.finditer(text), range(_MOST_LINES), strict=False)]
     if not lines:
@@ -57,15 +57,15 @@ def read(text: str) -> tuple[Found, ...]:
     targets = tuple(dict.fromkeys(f"sm_{match[1].lower()}" for match in _TARGET.finditer(text)))
     each, notices, wrong = [], [], []
     for spelled in list(seen)[:_MOST]:
-        names, left_out = _names(spelled)
+        names, left_out = _expand_mnemonic(spelled)
         if not names:
             wrong.append(spelled)
             continue
         if left_out:
             notices.append(
-                f"'.{'.'.join(left_out)}' of {spelled} is no suffix that {catalog.assembler_release()} writes."
+                f"'.{'.'.join(left_out)}' of {spelled} is no suffix that {catalog.get_assembler_release()} writes."
             )
-        each.append((spelled, *_fitting(names, targets, seen[spelled], len(lines))))
+        each.append((spelled, *_find_fitting(names, targets, seen[spelled], len(lines))))
     if not each:
         raise LayoutError(
             "unknown_sass",
@@ -73,7 +73,7 @@ def read(text: str) -> tuple[Found, ...]:
             "A mnemonic is read by its shape and types, e.g. HMMA.16816.F32.",
             "text",
         )
-    return (_found(each, seen, _majors(lines), (*notices, *_no(wrong))),)
+    return (_found(each, seen, _find_majors(lines), (*notices, *_format_unknown(wrong))),)
 
 
 def _found(
@@ -81,7 +81,7 @@ def _found(
     seen: Counter[str],
     majors: dict[str, str] | None,
     notices: tuple[str, ...],
-) -> Found:
+) -> TextMeaning:
     """The meaning of mnemonics. each: (a mnemonic, what becomes it, what becomes several of it: how many)."""
     candidates = list(dict.fromkeys(ptx for _, fit, _ in each for ptx in fit))
     several = {ptx: n for _, _, more in each for ptx, n in more.items()}
@@ -96,27 +96,27 @@ def _found(
     }
     what = each[0][0] if len(each) == 1 else f"{len(each)} SASS instructions"
     source = f"{len(candidates)} PTX instructions" if len(candidates) > 1 else candidates[0]
-    said = _said(len(candidates), several)
-    return Found("instruction", f"{what}: compiled from {source}", facts, (*said, *notices))
+    said = _format_notices(len(candidates), several)
+    return TextMeaning("instruction", f"{what}: compiled from {source}", facts, (*said, *notices))
 
 
-def _said(count: int, several: dict[str, int]) -> Iterable[str]:
+def _format_notices(count: int, several: dict[str, int]) -> Iterable[str]:
     alike = "; several of them compile to the same SASS" if count > 1 else ""
-    yield f"Found by compiling every PTX instruction with {catalog.assembler_release()}{alike}."
+    yield f"Found by compiling every PTX instruction with {catalog.get_assembler_release()}{alike}."
     if several:
         ptx, times = next(iter(several.items()))
         yield f"It is also a part of larger instructions: {ptx} contains {times}."
 
 
-def _no(wrong: list[str]) -> Iterable[str]:
+def _format_unknown(wrong: list[str]) -> Iterable[str]:
     if wrong:
-        yield f"No PTX instruction becomes {listed(wrong[:3], 'or')}."
+        yield f"No PTX instruction becomes {join_words(wrong[:3], 'or')}."
 
 
-def _names(spelled: str) -> tuple[list[str], list[str]]:
+def _expand_mnemonic(spelled: str) -> tuple[list[str], list[str]]:
     """The mnemonics that a spelling means: itself, else those with all its suffixes; and suffixes that are none."""
     opcode, *parts = spelled.split(".")
-    known = _known().get(opcode, {})
+    known = _index_sass().get(opcode, {})
     if spelled in known:
         return [spelled], []
     words = {part for name in known for part in name.split(".")[1:]}
@@ -130,19 +130,21 @@ def _names(spelled: str) -> tuple[list[str], list[str]]:
     return [name for name in known if not wanted - Counter(name.split(".")[1:])], strange
 
 
-def _fitting(names: list[str], targets: tuple[str, ...], times: int, lines: int) -> tuple[list[str], dict[str, int]]:
+def _find_fitting(
+    names: list[str], targets: tuple[str, ...], times: int, lines: int
+) -> tuple[list[str], dict[str, int]]:
     """(what becomes one of these mnemonics, what becomes several: how many)."""
     alone: list[str] = []
     pieces: list[str] = []
     several: dict[str, int] = {}
     for name in names:
-        for ptx, forms in _becoming(name).items():
+        for ptx, forms in _find_sources(name).items():
             here = [form for form in forms if not targets or set(targets) & set(form.targets)] or []
             if not here:
                 continue
             form = here[0]
             wmma = ptx.startswith("wmma.")
-            if _one(form) and not wmma:
+            if _is_single(form) and not wmma:
                 alone.append(ptx)
             else:
                 several[ptx] = dict(form.runs)[name]
@@ -154,17 +156,17 @@ def _fitting(names: list[str], targets: tuple[str, ...], times: int, lines: int)
 
 
 @lru_cache(maxsize=2048)
-def _becoming(name: str) -> dict[str, list[Compiled]]:
-    found = _known()[name.partition(".")[0]].get(name, {})
+def _find_sources(name: str) -> dict[str, list[SassListing]]:
+    found = _index_sass()[name.partition(".")[0]].get(name, {})
     return {
         ptx: sorted(
-            (form for form in catalog.compiled()[ptx] if name in dict(form.runs)), key=lambda one: not _one(one)
+            (form for form in catalog.load_sass()[ptx] if name in dict(form.runs)), key=lambda one: not _is_single(one)
         )
         for ptx in found
     }
 
 
-def _majors(lines: list[re.Match[str]]) -> dict[str, str] | None:
+def _find_majors(lines: list[re.Match[str]]) -> dict[str, str] | None:
     """Which way A and B of the warpgroup instructions lie, where all of them agree."""
     said = set()
     for match in lines:

@@ -12,47 +12,47 @@ from lanescope.cute import algebra, tuples
 from lanescope.cute import layout as cute
 from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, SWIZZLES, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
-from lanescope.reader.terms import Term, Text
+from lanescope.reader.terms import SyntaxTerm, TermText
 
 Nested = Any  # an int, the name of a symbol, or a tuple of Nested
 
 
-def nested(text: Text, value: Any, deep: int = 0) -> Nested:
+def parse_nested(text: TermText, value: Any, deep: int = 0) -> Nested:
     """Ints and symbols, nested as a shape or stride nests them; None where a value is neither."""
-    value = text.meant(value)
+    value = text.resolve_value(value)
     if deep > cute.DEEPEST:
         return None
     if isinstance(value, tuple):
         items: tuple[Any, ...] = value
-    elif isinstance(value, Term) and value.name in TUPLES:
+    elif isinstance(value, SyntaxTerm) and value.name in TUPLES:
         items = value.inside
     else:
-        return text.spelled(value) if value is not None else None
-    return tuple(nested(text, one, deep + 1) for one in items)
+        return text.get_number_or_words(value) if value is not None else None
+    return tuple(parse_nested(text, one, deep + 1) for one in items)
 
 
-def spelled(value: Nested) -> str:
+def format_nested(value: Nested) -> str:
     """`(8,(2,kN))`."""
-    return f"({','.join(map(spelled, value))})" if isinstance(value, tuple) else str(value)
+    return f"({','.join(map(format_nested, value))})" if isinstance(value, tuple) else str(value)
 
 
-def leaves(value: Nested) -> list[Any]:
-    return [one for item in value for one in leaves(item)] if isinstance(value, tuple) else [value]
+def list_leaves(value: Nested) -> list[Any]:
+    return [one for item in value for one in list_leaves(item)] if isinstance(value, tuple) else [value]
 
 
-def symbols(*values: Nested) -> list[str]:
+def list_symbols(*values: Nested) -> list[str]:
     """The symbols in some shapes, each once."""
-    return list(dict.fromkeys(str(one) for value in values for one in leaves(value) if not isinstance(one, int)))
+    return list(dict.fromkeys(str(one) for value in values for one in list_leaves(value) if not isinstance(one, int)))
 
 
-def size(value: Nested) -> int | None:
+def compute_size(value: Nested) -> int | None:
     """The product of a shape; None where a symbol stands in it."""
-    found = leaves(value)
+    found = list_leaves(value)
     return prod(found) if all(isinstance(one, int) for one in found) else None
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class SymbolicLayout:
     """A layout: its shape and stride; None for a stride that is not known."""
 
     shape: Nested
@@ -61,83 +61,83 @@ class Laid:
     @property
     def known(self) -> bool:
         """Whether no symbol stands in it, and its stride is known."""
-        return self.stride is not None and not symbols(self.shape, self.stride)
+        return self.stride is not None and not list_symbols(self.shape, self.stride)
 
     def __str__(self) -> str:
-        return spelled(self.shape) + (f":{spelled(self.stride)}" if self.stride is not None else "")
+        return format_nested(self.shape) + (f":{format_nested(self.stride)}" if self.stride is not None else "")
 
 
-def compact(shape: Nested, order: tuple[int, ...] | None = None) -> Nested:
+def make_compact_strides(shape: Nested, order: tuple[int, ...] | None = None) -> Nested:
     """The strides of a layout without gaps, the first mode fastest (CuTe's LayoutLeft), or in an order of modes."""
     if isinstance(shape, tuple) and order is not None and len(order) == len(shape):
         out: list[Nested] = [None] * len(shape)
         step = 1
         for mode in sorted(range(len(shape)), key=lambda m: order[m]):
-            out[mode] = _scaled(compact(shape[mode]), step)
-            step *= size(shape[mode]) or 1
+            out[mode] = _scale_nested(make_compact_strides(shape[mode]), step)
+            step *= compute_size(shape[mode]) or 1
         return tuple(out)
     flat, step = [], 1
-    for one in leaves(shape):
+    for one in list_leaves(shape):
         flat.append(step)
         step *= one if isinstance(one, int) else 1
-    return _like(shape, iter(flat))
+    return _nest_like(shape, iter(flat))
 
 
-def _scaled(value: Nested, by: int) -> Nested:
-    return tuple(_scaled(one, by) for one in value) if isinstance(value, tuple) else value * by
+def _scale_nested(value: Nested, by: int) -> Nested:
+    return tuple(_scale_nested(one, by) for one in value) if isinstance(value, tuple) else value * by
 
 
-def _like(shape: Nested, flat: Any) -> Nested:
-    return tuple(_like(one, flat) for one in shape) if isinstance(shape, tuple) else next(flat)
+def _nest_like(shape: Nested, flat: Any) -> Nested:
+    return tuple(_nest_like(one, flat) for one in shape) if isinstance(shape, tuple) else next(flat)
 
 
-def _rightmost(shape: Nested) -> Nested:
+def _make_rightmost_strides(shape: Nested) -> Nested:
     count = len(shape) if isinstance(shape, tuple) else 1
-    return compact(shape, tuple(range(count))[::-1])
+    return make_compact_strides(shape, tuple(range(count))[::-1])
 
 
 _DIRECTIONS: Mapping[str, Callable[[Nested], Nested]] = {
-    **dict.fromkeys(LEFT, compact),
-    **dict.fromkeys(RIGHT, _rightmost),
+    **dict.fromkeys(LEFT, make_compact_strides),
+    **dict.fromkeys(RIGHT, _make_rightmost_strides),
 }
 
 
-def layout(text: Text, value: Any) -> Laid | None:
+def parse_layout(text: TermText, value: Any) -> SymbolicLayout | None:
     """Layout<Shape, Stride>, make_layout(…), cute.make_layout((…), stride=(…)), a bare shape; None for any other."""
-    value = text.meant(value)
-    if isinstance(value, Term) and value.name in LAYOUTS:
-        given = [text.meant(one) for one in value.inside]
+    value = text.resolve_value(value)
+    if isinstance(value, SyntaxTerm) and value.name in LAYOUTS:
+        given = [text.resolve_value(one) for one in value.inside]
         if not given:
             return None
-        shape = nested(text, given[0])
-        stride = given[1] if len(given) > 1 else text.meant(value.at(9, "stride", "order"))
+        shape = parse_nested(text, given[0])
+        stride = given[1] if len(given) > 1 else text.resolve_value(value.get_argument(9, "stride", "order"))
         if value.name == "make_ordered_layout" and not _is_direction(stride):
-            return Laid(shape, _ordered(shape, nested(text, stride)))
-        return Laid(shape, _stride(text, shape, stride))
-    if isinstance(value, tuple | int) or (isinstance(value, Term) and value.name in TUPLES):
-        shape = nested(text, value)
-        return Laid(shape, _stride(text, shape, None))
+            return SymbolicLayout(shape, _ordered(shape, parse_nested(text, stride)))
+        return SymbolicLayout(shape, _stride(text, shape, stride))
+    if isinstance(value, tuple | int) or (isinstance(value, SyntaxTerm) and value.name in TUPLES):
+        shape = parse_nested(text, value)
+        return SymbolicLayout(shape, _stride(text, shape, None))
     return None
 
 
 def _is_direction(stride: Any) -> bool:
     """Whether strides are compact from the left or the right: LayoutLeft, LayoutRight, none at all."""
-    return stride is None or (isinstance(stride, Term) and stride.name in _DIRECTIONS)
+    return stride is None or (isinstance(stride, SyntaxTerm) and stride.name in _DIRECTIONS)
 
 
-def _stride(text: Text, shape: Nested, stride: Any) -> Nested:
+def _stride(text: TermText, shape: Nested, stride: Any) -> Nested:
     """The strides that a layout is given, compact ones without any; None where the shape leaves them open."""
     if not _is_direction(stride):
-        return nested(text, stride)
-    if symbols(shape):
+        return parse_nested(text, stride)
+    if list_symbols(shape):
         return None
-    return compact(shape) if stride is None else _DIRECTIONS[stride.name](shape)
+    return make_compact_strides(shape) if stride is None else _DIRECTIONS[stride.name](shape)
 
 
 def _ordered(shape: Nested, order: Nested) -> Nested:
     """The compact strides of a shape in an order of its modes; None where either is open."""
     known = isinstance(order, tuple) and all(isinstance(one, int) for one in order)
-    return compact(shape, order) if known and not symbols(shape) else None
+    return make_compact_strides(shape, order) if known and not list_symbols(shape) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +147,12 @@ class Composed:
     the swizzle's numbers that are open.
     """
 
-    swizzle: Term
+    swizzle: SyntaxTerm
     numbers: tuple[int | None, ...]
     middle: Any
     flagged: bool
     unit_bits: int | None
-    inner: Laid
+    inner: SymbolicLayout
     open: tuple[str, ...]
 
     @property
@@ -161,54 +161,54 @@ class Composed:
         return not self.open and self.inner.known and not (self.flagged and self.unit_bits is None)
 
 
-def composed(text: Text, parts: Sequence[Any]) -> Composed | None:
+def composed(text: TermText, parts: Sequence[Any]) -> Composed | None:
     """The parts of composition(Swizzle<3,3,3>{}, Layout<…>{}) or ComposedLayout<Swizzle<3,4,3>, …, Layout<…>>; None
     where they are no swizzle and layout.
     """
-    first, *middle, last = (text.meant(one) for one in parts)
-    if not isinstance(first, Term) or first.name not in SWIZZLES:
+    first, *middle, last = (text.resolve_value(one) for one in parts)
+    if not isinstance(first, SyntaxTerm) or first.name not in SWIZZLES:
         return None
-    inner = layout(text, last)
+    inner = parse_layout(text, last)
     if inner is None:
         return None
     between = middle[0] if middle else None
-    flag = between if isinstance(between, Term) and between.name == "smem_ptr_flag_bits" else None
-    unit_bits = text.number(flag.angle[0]) if flag and flag.angle else None
-    numbers = tuple(text.number(one) for one in first.inside)
-    open_ = tuple(text.words(one) for one, number in zip(first.inside, numbers, strict=True) if number is None)
+    flag = between if isinstance(between, SyntaxTerm) and between.name == "smem_ptr_flag_bits" else None
+    unit_bits = text.parse_number(flag.angle[0]) if flag and flag.angle else None
+    numbers = tuple(text.parse_number(one) for one in first.inside)
+    open_ = tuple(text.format_words(one) for one, number in zip(first.inside, numbers, strict=True) if number is None)
     return Composed(first, numbers, between, flag is not None, unit_bits, inner, open_)
 
 
-def printed(words: str) -> Laid | None:
+def parse_printed_layout(words: str) -> SymbolicLayout | None:
     """A layout as print() gives it; `32:1` and plain sizes too."""
     words = words.strip()
     try:
-        found = cute.parse(words if ":" in words else f"{words}:{_zeros(words)}")
+        found = cute.parse_layout(words if ":" in words else f"{words}:{_replace_numbers(words)}")
     except LayoutError:
         return None
-    return Laid(found.shape, found.stride if ":" in words else compact(found.shape))
+    return SymbolicLayout(found.shape, found.stride if ":" in words else make_compact_strides(found.shape))
 
 
-def _zeros(words: str) -> str:
+def _replace_numbers(words: str) -> str:
     return re.sub(r"_?\d+", "0", words)
 
 
-def covered(laid: Laid) -> int | None:
+def compute_covered_size(laid: SymbolicLayout) -> int | None:
     """What a tile's mode with this permutation needs at the least, its gaps included; None where a symbol stands in it.
     One that CuTe would not take counts its elements.
     """
-    if not laid.known or not tuples.congruent(laid.shape, laid.stride):
-        return size(laid.shape)
+    if not laid.known or not tuples.is_congruent(laid.shape, laid.stride):
+        return compute_size(laid.shape)
     try:
-        return algebra.covered(cute.CuteLayout(laid.shape, laid.stride))
+        return algebra.get_covered_size(cute.CuteLayout(laid.shape, laid.stride))
     except LayoutError:
-        return size(laid.shape)
+        return compute_size(laid.shape)
 
 
-def tiler(text: Text, value: Any) -> tuple[str | None, list[Any]]:
+def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
     """(CuTe Tile text, None where every mode is whole; the size of each mode: int, symbol or None for whole)."""
-    value = text.meant(value)
-    if isinstance(value, Term) and value.name in TUPLES:
+    value = text.resolve_value(value)
+    if isinstance(value, SyntaxTerm) and value.name in TUPLES:
         items: tuple[Any, ...] = value.inside
     elif isinstance(value, tuple):
         items = value
@@ -217,22 +217,22 @@ def tiler(text: Text, value: Any) -> tuple[str | None, list[Any]]:
     words: list[str] = []
     sizes: list[Any] = []
     for one in items:
-        one = text.meant(one)
-        if one is None or (isinstance(one, Term) and one.name in UNDERSCORES):
+        one = text.resolve_value(one)
+        if one is None or (isinstance(one, SyntaxTerm) and one.name in UNDERSCORES):
             words.append("_")
             sizes.append(None)
             continue
-        laid = layout(text, one) if isinstance(one, Term) and "ayout" in one.name else None
+        laid = parse_layout(text, one) if isinstance(one, SyntaxTerm) and "ayout" in one.name else None
         if laid:
             words.append(str(laid))
-            sizes.append(covered(laid) or str(laid))
+            sizes.append(compute_covered_size(laid) or str(laid))
         else:
-            words.append(str(text.spelled(one)))
-            sizes.append(text.spelled(one))
+            words.append(str(text.get_number_or_words(one)))
+            sizes.append(text.get_number_or_words(one))
     return (None, sizes) if set(words) <= {"_"} else (f"({','.join(words)})", sizes)
 
 
-def printed_tiler(words: str) -> tuple[str | None, list[Any]]:
+def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
     """A tiler as print() gives it: (_32,_32,_16), (_,_,_), (32:1,32:1,16:1), (_32,(_8,_2):(_1,_16),_16)."""
     words = re.sub(r"\s|_(?=\d)", "", words)
     if not (words.startswith("(") and words.endswith(")")):
@@ -255,7 +255,7 @@ def printed_tiler(words: str) -> tuple[str | None, list[Any]]:
             out.append(match[1])
             sizes.append(int(match[1]))
         else:
-            laid = printed(one)
+            laid = parse_printed_layout(one)
             out.append(one)
-            sizes.append(covered(laid) if laid else None)
+            sizes.append(compute_covered_size(laid) if laid else None)
     return (None, sizes) if set(out) <= {"_"} else (f"({','.join(out)})", sizes)

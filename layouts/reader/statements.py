@@ -25,7 +25,7 @@ _NAME = re.compile(r"(%{0,2}[A-Za-z_$][\w$]*)\s*(?:<\s*(\d{1,5})\s*>)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedLine:
     """A line that ptxas refuses: its instruction, why, and the place of its opcode."""
 
     instruction: Instruction
@@ -34,30 +34,30 @@ class Refused:
 
     @property
     def message(self) -> str:
-        return statement.refusal(self.faults)
+        return statement.format_faults(self.faults)
 
 
-def refused(text: str) -> Iterator[Refused]:
+def find_refused_lines(text: str) -> Iterator[RefusedLine]:
     """Find the lines of a text that ptxas refuses, each with its place.
 
-    >>> [one.faults for one in refused("wmma.load.a.sync.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];")]
+    >>> [one.faults for one in find_refused_lines("wmma.load.a.sync.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];")]
     [('`.aligned` is missing',)]
     """
-    joined, places = _join(text)
-    declared = _declared(joined)
+    joined, places = _join_strings(text)
+    declared = _count_declared_registers(joined)
     for count, match in enumerate(catalog.OPCODE.finditer(joined)):
         if count >= MOST:
             return
-        found = ptx.known(match[0]) if match[2] else None
+        found = ptx.find_instruction(match[0]) if match[2] else None
         if found is None:
             continue
-        operands, ended = _operands(joined[match.end() : match.end() + MOST_OPERANDS])
-        if wrong := statement.faults(found, match[0], operands, ended, declared):
+        operands, ended = _list_statement_operands(joined[match.end() : match.end() + MOST_OPERANDS])
+        if wrong := statement.find_statement_faults(found, match[0], operands, ended, declared):
             at = places(match.start()), places(match.end() - 1) + 1
-            yield Refused(found, wrong, at)
+            yield RefusedLine(found, wrong, at)
 
 
-def _operands(behind: str) -> tuple[tuple[str, ...], bool]:
+def _list_statement_operands(behind: str) -> tuple[tuple[str, ...], bool]:
     """(the operands that stand behind an opcode, whether the statement ends with them): prose has none."""
     parts, last, ended = _split_operands(behind)
     if not ended and (closed := _CLOSED.match(behind, last)):
@@ -86,7 +86,7 @@ def _split_operands(behind: str) -> tuple[list[str], int, bool]:
     return parts, last, False
 
 
-def _declared(joined: str) -> dict[str, int]:
+def _count_declared_registers(joined: str) -> dict[str, int]:
     """Base name → how many registers the `.reg` lines of a text declare of it, 0 for a single one."""
     out: dict[str, int] = {}
     vectors: set[str] = set()
@@ -100,11 +100,11 @@ def _declared(joined: str) -> dict[str, int]:
     return {base: count for base, count in out.items() if base not in vectors}
 
 
-def _join(text: str) -> tuple[str, _Places]:
+def _join_strings(text: str) -> tuple[str, _PlaceMap]:
     """The text without comments, its string literals joined and their line ends as such; and where each character
     stood.
     """
-    text = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank(found), text)
+    text = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank_match(found), text)
     out: list[str] = []
     starts, origins = [0], [0]
     last = length = 0
@@ -119,15 +119,15 @@ def _join(text: str) -> tuple[str, _Places]:
             length += len(match[0])
         last = match.end()
     out.append(text[last:])
-    return _PTX_COMMENT.sub(_blank, "".join(out)), _Places(starts, origins)
+    return _PTX_COMMENT.sub(_blank_match, "".join(out)), _PlaceMap(starts, origins)
 
 
-def _blank(found: re.Match[str]) -> str:
+def _blank_match(found: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", found[0])
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _PlaceMap:
     """What place of a text each character of the joined one is."""
 
     starts: list[int]

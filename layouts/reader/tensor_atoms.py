@@ -30,14 +30,14 @@ _REPEATED = re.compile(r"Repetition\s*(?:\.\s*x|\(\s*)(\d{1,3})")
 _SAID_OTHERWISE = re.compile(r"Repetition\s*\(\s*[A-Za-z_]|repeat\s*=\s*[a-z_]\w*\s*(?:,|$)")
 
 
-def _found(text: str) -> list[Instruction]:
+def _find_instructions(text: str) -> list[Instruction]:
     try:
         return [catalog.find(text)]
     except LayoutError:
         return []
 
 
-def moved(match: re.Match[str]) -> list[Instruction]:
+def find_moves(match: re.Match[str]) -> list[Instruction]:
     """The load or store of an atom or operation; with a reduction whose type is open, all that it may be."""
     named = match.re is ATOM
     given = "" if named else match["given"]
@@ -50,19 +50,23 @@ def moved(match: re.Match[str]) -> list[Instruction]:
     head = f"{opcode.text}.sync.aligned.{match['lanes']}x{match['bits']}b{halves}.x{count}"
     if opcode is REDUCE:
         least = ".min" if "MIN" in given else ".max"
-        return [i for kind in (("f32",) if named else ("f32", "u32", "s32")) for i in _found(f"{head}{least}.{kind}")]
-    return _found(f"{head}{PACKED[opcode] if packed else ''}.b32")
+        return [
+            i
+            for kind in (("f32",) if named else ("f32", "u32", "s32"))
+            for i in _find_instructions(f"{head}{least}.{kind}")
+        ]
+    return _find_instructions(f"{head}{PACKED[opcode] if packed else ''}.b32")
 
 
 _PAIRS = {"0213": ".warpx2::02_13", "0123": ".warpx2::01_23", None: ""}
 _COPIED = {"4x32": "32x128b.warpx4", "2x64": "64x128b"}
 
 
-def copied(match: re.Match[str]) -> list[Instruction]:
+def find_copies(match: re.Match[str]) -> list[Instruction]:
     """The copy from shared memory of an atom or operation."""
     ctas = match["ctas"] if match.re is COPIED else "2" if re.search(r"CtaGroup\s*\.\s*TWO", match["given"]) else "1"
     shape = _COPIED.get(match["dp"], f"{match['dp']}x{match['bits']}b") + _PAIRS[match["pair"]]
-    return _found(f"{COPY.text}.cta_group::{ctas}.{shape}")
+    return _find_instructions(f"{COPY.text}.cta_group::{ctas}.{shape}")
 
 
-ROWS = ((ATOM, moved), (OPERATION, moved), (COPIED, copied), (FROM_SHARED, copied))
+ROWS = ((ATOM, find_moves), (OPERATION, find_moves), (COPIED, find_copies), (FROM_SHARED, find_copies))

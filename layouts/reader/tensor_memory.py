@@ -6,7 +6,7 @@ import re
 
 from lanescope.errors import LayoutError
 from lanescope.reader import cutlass, ptx, tiled_mma, umma
-from lanescope.reader.found import Found
+from lanescope.reader.meaning import TextMeaning
 
 _NAMES = re.compile(
     r"(?<![\w.])(?:(?P<ptx>tcgen05(?:\.\w+(?:::\w+)?)*)"  # PTX, and cute.nvgpu.tcgen05
@@ -27,32 +27,32 @@ _SAYS = (
 IS = "tcgen05 is Blackwell's matrix instruction (sm_100, sm_103, sm_110). What is shown of it has not run on hardware."
 
 
-def _is_row(text: str) -> bool:
+def _is_ptx_text(text: str) -> bool:
     try:
-        return bool(ptx.read(text))
+        return bool(ptx.recognise_ptx(text))
     except LayoutError:
         return False
 
 
-def _is_atom(text: str) -> bool:
+def _is_tensor_atom(text: str) -> bool:
     try:
-        return any(i.family.tensor for i in cutlass.instructions(text))
+        return any(i.family.tensor for i in cutlass.find_atom_instructions(text))
     except LayoutError:
         return False
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
     """That a text speaks of tcgen05; none where it does not."""
     match = _NAMES.search(text)
     if match is None:
         return ()
     name = match[0]
-    if (match["ptx"] and _is_row(text)) or _is_atom(text):
+    if (match["ptx"] and _is_ptx_text(text)) or _is_tensor_atom(text):
         return ()  # an instruction of the catalogue, which has a page
     try:
-        if tiled_mma.atoms_alone(text):
+        if tiled_mma.recognise_lone_atom(text):
             return ()  # which the bench of whole tiles shows
-        spelled = umma.read(text)
+        spelled = umma.parse_umma_text(text)
         wrong: tuple[str, ...] = ()
         if spelled and spelled.atom is None:
             wrong = (f"{spelled.title} leaves {', '.join(spelled.open)} open: with them its tile can be shown.",)
@@ -60,4 +60,4 @@ def read(text: str) -> tuple[Found, ...]:
         wrong = (error.message,)
     about = next((says for start, says in _SAYS if name.startswith(start)), "")
     notices = (*wrong, *((IS, about) if about else (IS,)))
-    return (Found("topic", "tcgen05 and tensor memory (Blackwell)", {"topic": "tcgen05", "name": name}, notices),)
+    return (TextMeaning("topic", "tcgen05 and tensor memory (Blackwell)", {"topic": "tcgen05", "name": name}, notices),)

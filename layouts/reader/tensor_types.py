@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lanescope.reader.code import rows
-from lanescope.reader.code.finding import Pitfall
-from lanescope.reader.code.tma_rules import Parts, Sheet, TensorMap, rules
-from lanescope.reader.code.values import Term
-from lanescope.reader.found import Found, each_once
-from lanescope.reading import listed
+from lanescope.inputs import join_words
+from lanescope.reader.code import recogniser
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules
+from lanescope.reader.code.values import OpaqueValue
+from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.shared.swizzle import BY_WIDTH
 from lanescope.shared.tma import WIDTHS
 
@@ -33,21 +33,21 @@ _ELEMENT = re.compile(
 _BITS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "8": 8, "16": 16, "32": 32, "64": 64}
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_tensor_map_types(text: str) -> tuple[TextMeaning, ...]:
     """The tensor maps of a text's types, each once."""
-    return each_once((rows.of_map(one) for one in _maps(text)), _MOST)
+    return drop_repeats((recogniser.make_map_meaning(one) for one in _find_maps(text)), _MOST)
 
 
-def _maps(text: str) -> Iterator[TensorMap]:
+def _find_maps(text: str) -> Iterator[TensorMap]:
     for match in _OF_NVGPU.finditer(text):
         mode = match["mode"].replace("b", "B")
         interleave = 1 if re.search(r"interleave\s*=\s*interleave_\d", match["rest"]) else 0
-        yield from _made("nvgpu.tensormap.descriptor", match, mode, interleave)
+        yield from _make_map("nvgpu.tensormap.descriptor", match, mode, interleave)
     for match in _OF_TRITON.finditer(text):
-        yield from _made("tt.tensordesc", match, _mode(text, match["layout"] or ""), 0)
+        yield from _make_map("tt.tensordesc", match, _find_swizzle(text, match["layout"] or ""), 0)
 
 
-def _mode(text: str, layout: str) -> str | None:
+def _find_swizzle(text: str, layout: str) -> str | None:
     """The swizzle of #ttg.nvmma_shared<{…}>, spelled there or behind the name of an alias; None where none is named."""
     said = _SHARED.search(layout)
     if said is None and (name := re.match(r"#\w{1,40}", layout)):
@@ -58,7 +58,7 @@ def _mode(text: str, layout: str) -> str | None:
     return "none" if said[1] == "0" else f"{said[1]}B"
 
 
-def _made(name: str, match: re.Match[str], mode: str | None, interleave: int) -> Iterator[TensorMap]:
+def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int) -> Iterator[TensorMap]:
     """The map of a type: sizes outermost first; what lies in global memory is not in it. None where the element type is
     none of MLIR's.
     """
@@ -69,18 +69,18 @@ def _made(name: str, match: re.Match[str], mode: str | None, interleave: int) ->
     bits = _BITS.get(element["whole"] or element["small"] or kind)
     known = mode if mode in WIDTHS else None
     sizes = tuple(int(size) for size in reversed(match["sizes"].strip("x").split("x")))
-    made = Parts(
-        Term(name, head=name, span=match.span()),
+    made = MapParts(
+        OpaqueValue(name, head=name, span=match.span()),
         bits,
         kind,
         dims=(),
         strides=(),
         box=sizes,
         swizzle=known,
-        sheet=Sheet(),
+        sheet=MapSheet(),
     )
-    problems = rules(made, interleave)
+    problems = find_broken_rules(made, interleave)
     if mode != known:
-        said = f"There is no swizzle of {mode}: the modes are {listed([one.name for one in BY_WIDTH])}."
+        said = f"There is no swizzle of {mode}: the modes are {join_words([one.name for one in BY_WIDTH])}."
         problems.append(Pitfall("tma_swizzle", said, match.span()))
-    yield made.finish(problems)
+    yield made.make_tensor_map(problems)

@@ -21,14 +21,14 @@ from lanescope.reader.grammar import (
     MOST_STEPS,
     PYTHON_TOKEN,
     TOKEN,
-    Reader,
-    Term,
+    SyntaxTerm,
+    TermReader,
     UnreadableError,
     Value,
-    computed,
+    compute_integer,
 )
 
-__all__ = ["MOST_STEPS", "Term", "Text", "Value", "found", "of"]
+__all__ = ["MOST_STEPS", "SyntaxTerm", "TermText", "Value", "find_terms", "make_term_text"]
 
 MOST_TERMS = 64  # that one text is asked for
 MOST_OPERATORS = 64  # of one number that is not known while it is read
@@ -43,7 +43,7 @@ _DECLARED = re.compile(r"\btypedef\s+([^;\n]{1,400}?)\s+([A-Za-z_]\w*)\s*;")
 
 
 @dataclass(slots=True)
-class Text:
+class TermText:
     """A text with the names it defines. Values that look names up do so in here."""
 
     text: str
@@ -59,29 +59,29 @@ class Text:
     @property
     def defined(self) -> dict[str, list[tuple[int, int, bool]]]:
         """Name → (where it is defined, where its value begins, whether that is a type behind typedef)."""
-        return _definitions(self.text)
+        return _index_definitions(self.text)
 
-    def term(self, start: int, alone: bool = False) -> Value:
+    def parse_term(self, start: int, alone: bool = False) -> Value:
         """What begins at a place; None where nothing readable does. alone: a name with its brackets, no arithmetic."""
         try:
-            reader = Reader(self, start)
-            return reader.primary() if alone else reader.expression()
+            reader = TermReader(self, start)
+            return reader.parse_primary() if alone else reader.parse_expression()
         except (UnreadableError, RecursionError):
             return None
 
-    def meant(self, value: Value, deep: int = 0) -> Value:
+    def resolve_value(self, value: Value, deep: int = 0) -> Value:
         """A value behind the names that the text defines; a name that it does not define stays itself."""
-        while isinstance(value, Term) and deep < DEEPEST:
+        while isinstance(value, SyntaxTerm) and deep < DEEPEST:
             deep += 1
             if value.angle is not None or value.named or value.symbol or value.args:
                 return value
-            found = self._found(value)
+            found = self._find_definition(value)
             if found is None:
                 return value
             value = found
         return value
 
-    def _found(self, term: Term) -> Value:
+    def _find_definition(self, term: SyntaxTerm) -> Value:
         name = term.name
         key = name, term.span[0]
         if key not in self.looked:
@@ -90,47 +90,47 @@ class Text:
             chosen = before[-1:] or places[:1]
             self.looked[key] = None
             if chosen and self.steps < MOST_STEPS:
-                value = self.term(chosen[0][1], alone=name.startswith("#"))
-                inside = isinstance(value, Term) and value.span[0] <= term.span[0] < value.span[1]
+                value = self.parse_term(chosen[0][1], alone=name.startswith("#"))
+                inside = isinstance(value, SyntaxTerm) and value.span[0] <= term.span[0] < value.span[1]
                 self.looked[key] = None if inside or value == term else value
         return self.looked[key]
 
-    def number(self, value: Value, deep: int = 0) -> int | None:
+    def parse_number(self, value: Value, deep: int = 0) -> int | None:
         """A whole number: 64, _64, Int<64>, C<64>, Int<64>{}, a name defined as one, arithmetic of such. None where it
         is open, and where more than MOST_OPERATORS stand in one another.
         """
-        value = self.meant(value)
+        value = self.resolve_value(value)
         if deep > MOST_OPERATORS:
             return None
-        if not isinstance(value, Term):
+        if not isinstance(value, SyntaxTerm):
             return value if isinstance(value, int) else None
         if re.fullmatch(r"_\d+", value.name):
             return int(value.name[1:])
         if value.name in ("Int", "C", "integral_constant", "constant", "constexpr", "Int32", "int"):
             inside = value.inside
-            return self.number(inside[-1], deep + 1) if inside else None
+            return self.parse_number(inside[-1], deep + 1) if inside else None
         if value.symbol and value.args and len(value.args) == 2:
-            left, right = (self.number(each, deep + 1) for each in value.args)
-            return None if left is None or right is None else computed(value.path, left, right, self.python)
+            left, right = (self.parse_number(each, deep + 1) for each in value.args)
+            return None if left is None or right is None else compute_integer(value.path, left, right, self.python)
         return None
 
-    def spelled(self, value: Value) -> int | str:
+    def get_number_or_words(self, value: Value) -> int | str:
         """A number, else the words that stand for it."""
-        found = self.number(value)
-        return found if found is not None else self.words(value)
+        found = self.parse_number(value)
+        return found if found is not None else self.format_words(value)
 
-    def words(self, value: Value) -> str:
+    def format_words(self, value: Value) -> str:
         """A value as it stands in the text, on one line, bounded."""
-        if isinstance(value, Term):
+        if isinstance(value, SyntaxTerm):
             name = value.name if value.name in ("Int", "C") and value.angle else ""
             if name:
-                return str(self.spelled((value.angle or ("",))[-1]))
+                return str(self.get_number_or_words((value.angle or ("",))[-1]))
             return " ".join(self.text[value.span[0] : value.span[1]].split())[:80]
         return str(value)[:80]
 
 
 @lru_cache(maxsize=8)
-def _definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
+def _index_definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
     found: dict[str, list[tuple[int, int, bool]]] = {}
     for match in _DEFINED.finditer(text):
         found.setdefault(match[1] or match[2], []).append((match.start(), match.end(), False))
@@ -139,12 +139,12 @@ def _definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
     return found
 
 
-def of(text: str) -> Text:
+def make_term_text(text: str) -> TermText:
     """A text as a place to look names up, with steps of its own."""
-    return Text(text, token=TOKEN if _NOT_PYTHON.search(text) else PYTHON_TOKEN)
+    return TermText(text, token=TOKEN if _NOT_PYTHON.search(text) else PYTHON_TOKEN)
 
 
-def found(text: Text, pattern: re.Pattern[str]) -> Iterator[Term]:
+def find_terms(text: TermText, pattern: re.Pattern[str]) -> Iterator[SyntaxTerm]:
     """Every term of a text that begins where a pattern matches."""
     past = 0
     for count, match in enumerate(pattern.finditer(text.text)):
@@ -152,7 +152,7 @@ def found(text: Text, pattern: re.Pattern[str]) -> Iterator[Term]:
             return
         if match.start() < past:
             continue
-        value = text.term(match.start(), alone=True)
-        if isinstance(value, Term):
+        value = text.parse_term(match.start(), alone=True)
+        if isinstance(value, SyntaxTerm):
             past = value.span[1]
             yield value

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lanescope.cute import copy_atom as copyatom
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.cxx.sizes import ELEMENT_BITS
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader import atoms, labelled, shapes, terms, tiled_mma
-from lanescope.reader.found import Found, each_once
-from lanescope.reader.terms import Term, Text
+from lanescope.reader import atoms, labelled_layouts, shapes, terms, tiled_mma
+from lanescope.reader.meaning import TextMeaning, drop_repeats
+from lanescope.reader.terms import SyntaxTerm, TermText
 
 _MADE = re.compile(
     r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}make_tiled_copy(?:_(?:tv|A|B|C|S|D|C_atom|impl))?\s*\("
@@ -42,7 +42,7 @@ _ASYNC = re.compile(r"SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopyAtomMeaning:
     """A copy atom: PTX or universal or cp.async, bits of one access, bits of an element; None for what is open.
 
     vectorizes: whether bits are the most of one access, which takes what the layouts allow.
@@ -56,105 +56,109 @@ class Copied:
     vectorizes: bool = False
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
     """Every TiledCopy that a text makes or prints, each once."""
     out = []
     if _HEAD.search(text):
-        out += [one for block in _blocks(text) if (one := _printed(block))]
+        out += [one for block in _find_print_blocks(text) if (one := _parse_print(block))]
     if _MADE.search(text):
-        home = terms.of(text)
-        out += [one for term in terms.found(home, _MADE) if (one := made(home, term))]
-    return each_once(out, _MOST_MADE)
+        home = terms.make_term_text(text)
+        out += [one for term in terms.find_terms(home, _MADE) if (one := parse_tiled_copy(home, term))]
+    return drop_repeats(out, _MOST_MADE)
 
 
-def _bits(home: Text, value: Any) -> int | None:
-    value = home.meant(value)
-    name = value if isinstance(value, str) else value.name if isinstance(value, Term) else ""
+def _parse_element_bits(home: TermText, value: Any) -> int | None:
+    value = home.resolve_value(value)
+    name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
     if name in ELEMENT_BITS:
         return ELEMENT_BITS[name]
     match = re.fullmatch(r"(?:u?int|bit)(\d+)(?:_t)?|(?:Float|Int|Uint|BFloat)(\d+)\w*", name)
     return int(match[1] or match[2]) if match else None
 
 
-def atom(home: Text, value: Any) -> Copied | None:
+def parse_copy_atom(home: TermText, value: Any) -> CopyAtomMeaning | None:
     """A Copy_Atom<operation, element>, cute.make_copy_atom(operation, element, …), or a bare operation."""
-    value = home.meant(value)
-    if not isinstance(value, Term):
+    value = home.resolve_value(value)
+    if not isinstance(value, SyntaxTerm):
         return None
     if value.name in ("Copy_Atom", "make_copy_atom"):
         given = [*(value.angle or ()), *(value.args or ())]
         if not given:
             return None
-        element = _bits(home, given[1]) if len(given) > 1 else None
-        inner = _operation(home, given[0], element)
-        bits = home.number(value.given["num_bits_per_copy"]) if "num_bits_per_copy" in value.given else None
+        element = _parse_element_bits(home, given[1]) if len(given) > 1 else None
+        inner = _parse_copy_operation(home, given[0], element)
+        bits = home.parse_number(value.given["num_bits_per_copy"]) if "num_bits_per_copy" in value.given else None
         if inner is None:
-            return Copied(None, bits, element)
+            return CopyAtomMeaning(None, bits, element)
         return replace(inner, element_bits=element, bits=bits or inner.bits)
-    return _operation(home, value, None)
+    return _parse_copy_operation(home, value, None)
 
 
-def _operation(home: Text, value: Any, element: int | None) -> Copied | None:
-    value = home.meant(value)
-    if not isinstance(value, Term):
+def _parse_copy_operation(home: TermText, value: Any, element: int | None) -> CopyAtomMeaning | None:
+    value = home.resolve_value(value)
+    if not isinstance(value, SyntaxTerm):
         return None
     if value.name == "Copy_Traits" and value.angle:
-        return _operation(home, value.angle[0], element)
+        return _parse_copy_operation(home, value.angle[0], element)
     if re.search(r"SM100_TMEM|tcgen05", value.path):
-        return Copied(None, None, element, (), True)
+        return CopyAtomMeaning(None, None, element, (), True)
     angle = value.angle[0] if value.angle else None
     if value.name in ("UniversalCopy", "CopyUniversalOp"):
-        return Copied("universal", element if angle is None else _bits(home, angle), element)
+        return CopyAtomMeaning("universal", element if angle is None else _parse_element_bits(home, angle), element)
     if value.name in ("DefaultCopy", "AutoVectorizingCopy") or _VECTOR.match(value.name):
         return _vectorizing(home, value.name, angle, element)
     if _ASYNC.fullmatch(value.name) or value.name == "CopyG2SOp":
-        return Copied("cp.async", None if angle is None else _bits(home, angle), element)
+        return CopyAtomMeaning("cp.async", None if angle is None else _parse_element_bits(home, angle), element)
     return _instruction(home, value, element)
 
 
-def _vectorizing(home: Text, name: str, angle: Any, element: int | None) -> Copied:
+def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> CopyAtomMeaning:
     """DefaultCopy, AutoVectorizingCopy and AutoVectorizingCopyWithAssumedAlignment<128>"""
     wide = 128 if name == "AutoVectorizingCopy" else element
     if angle is not None:
-        number = home.number(angle)
-        wide = _bits(home, angle) if number is None else number
-    return Copied("universal", wide, element, vectorizes=name != "DefaultCopy")
+        number = home.parse_number(angle)
+        wide = _parse_element_bits(home, angle) if number is None else number
+    return CopyAtomMeaning("universal", wide, element, vectorizes=name != "DefaultCopy")
 
 
-def _instruction(home: Text, value: Term, element: int | None) -> Copied | None:
+def _instruction(home: TermText, value: SyntaxTerm, element: int | None) -> CopyAtomMeaning | None:
     """The load or store of an atom: SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…)."""
-    found = atoms.atom(home, value)
+    found = atoms.parse_atom(home, value)
     if found is None or not found.found or found.found[0].family.multiplies:
         return None
     ptx = tuple(i.ptx for i in found.found)
-    return Copied(ptx[0] if len(ptx) == 1 else None, 128 if len(ptx) == 1 else None, element, ptx)
+    return CopyAtomMeaning(ptx[0] if len(ptx) == 1 else None, 128 if len(ptx) == 1 else None, element, ptx)
 
 
-def made(home: Text, term: Term) -> Found | None:
+def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
     """The TiledCopy of a term; None where the text does not say what it is made of."""
     given = list((term.angle if term.name == "TiledCopy" else term.args) or ())
     if not given:
         return None
-    copied = atom(home, given[0])
+    copied = parse_copy_atom(home, given[0])
     if term.name.endswith(("_S", "_D", "_atom")):
-        return _found(copied, None, None, None, ["thr_layout", "val_layout"]) if len(given) > 1 else None
+        return _make_layout_meaning(copied, None, None, None, ["thr_layout", "val_layout"]) if len(given) > 1 else None
     if letter := _OF_OPERAND.fullmatch(term.name):
         mma = _tiled_mma(home, given[1]) if len(given) > 1 else None
-        return _of_mma(copied or Copied(None, None, None), letter[1], mma) if len(given) > 1 else None
+        return (
+            _make_operand_meaning(copied or CopyAtomMeaning(None, None, None), letter[1], mma)
+            if len(given) > 1
+            else None
+        )
     if _takes_map(term, given):
         return _of_map_term(home, term, given, copied)
     return _of_layouts(home, term, given, copied)
 
 
-def _tiled_mma(home: Text, value: Any) -> Found | None:
+def _tiled_mma(home: TermText, value: Any) -> TextMeaning | None:
     """The TiledMMA of make_tiled_copy_A(atom, tiled_mma)."""
-    value = home.meant(value)
-    if not isinstance(value, Term) or not ("ake" in value.name or value.name == "TiledMMA"):
+    value = home.resolve_value(value)
+    if not isinstance(value, SyntaxTerm) or not ("ake" in value.name or value.name == "TiledMMA"):
         return None
-    return tiled_mma.made(home, value)
+    return tiled_mma.parse_tiled_mma(home, value)
 
 
-def _takes_map(term: Term, given: list[Any]) -> bool:
+def _takes_map(term: SyntaxTerm, given: list[Any]) -> bool:
     """Whether a call takes the map from thread and value, and the tile: the DSL's make_tiled_copy does."""
     if term.name in ("TiledCopy", "make_tiled_copy_impl"):
         return True
@@ -162,41 +166,47 @@ def _takes_map(term: Term, given: list[Any]) -> bool:
     return of_dsl and len(given) < 4 and "thr_layout" not in term.given
 
 
-def _of_map_term(home: Text, term: Term, given: list[Any], copied: Copied | None) -> Found | None:
+def _of_map_term(
+    home: TermText, term: SyntaxTerm, given: list[Any], copied: CopyAtomMeaning | None
+) -> TextMeaning | None:
     """TiledCopy<Copy_Atom, Layout_TV, Tiler> and cute.make_tiled_copy(atom, layout_tv, tiler_mn)"""
-    first = given[1] if len(given) > 1 else term.at(9, "layout_tv", "thr_layout")
-    second = given[2] if len(given) > 2 else term.at(9, "tiler_mn", "val_layout")
-    tv = shapes.layout(home, first) if first is not None else None
+    first = given[1] if len(given) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
+    second = given[2] if len(given) > 2 else term.get_argument(9, "tiler_mn", "val_layout")
+    tv = shapes.parse_layout(home, first) if first is not None else None
     if tv is None:
         return _of_unknown(copied, None, term.args is not None and first is not None)
-    _, sizes = shapes.tiler(home, second) if second is not None else (None, [])
-    return _of_map(copied, tv, sizes)
+    _, sizes = shapes.parse_tiler(home, second) if second is not None else (None, [])
+    return _make_map_meaning(copied, tv, sizes)
 
 
-def _of_layouts(home: Text, term: Term, given: list[Any], copied: Copied | None) -> Found | None:
+def _of_layouts(
+    home: TermText, term: SyntaxTerm, given: list[Any], copied: CopyAtomMeaning | None
+) -> TextMeaning | None:
     """make_tiled_copy(atom, thread layout, value layout, tile): the tile is no argument of CuTe's."""
-    first = given[1] if len(given) > 1 else term.at(9, "layout_tv", "thr_layout")
-    second = given[2] if len(given) > 2 else term.at(9, "val_layout")
-    thr = shapes.layout(home, first) if first is not None else None
-    val = shapes.layout(home, second) if second is not None else None
+    first = given[1] if len(given) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
+    second = given[2] if len(given) > 2 else term.get_argument(9, "val_layout")
+    thr = shapes.parse_layout(home, first) if first is not None else None
+    val = shapes.parse_layout(home, second) if second is not None else None
     if thr is None:
         return _of_unknown(copied, val, term.args is not None and first is not None)
     opened = ["val_layout"] if second is not None and val is None else []
-    found = _found(copied, thr, val or (None if opened else shapes.Laid((1, 1), (0, 0))), None, opened)
-    fourth = given[3] if len(given) > 3 else term.at(9, "tiler", "tiler_mn")
-    return found if fourth is None else _of_tiler(home, found, fourth)
+    found = _make_layout_meaning(
+        copied, thr, val or (None if opened else shapes.SymbolicLayout((1, 1), (0, 0))), None, opened
+    )
+    fourth = given[3] if len(given) > 3 else term.get_argument(9, "tiler", "tiler_mn")
+    return found if fourth is None else _add_tile(home, found, fourth)
 
 
-def _of_unknown(copied: Copied | None, val: shapes.Laid | None, called: bool) -> Found | None:
+def _of_unknown(copied: CopyAtomMeaning | None, val: shapes.SymbolicLayout | None, called: bool) -> TextMeaning | None:
     """A TiledCopy whose first layout is open; None for a mere name."""
-    return _found(copied, None, val, None, ["thr_layout", "val_layout"]) if called else None
+    return _make_layout_meaning(copied, None, val, None, ["thr_layout", "val_layout"]) if called else None
 
 
-def _of_tiler(home: Text, found: Found, value: Any) -> Found:
+def _add_tile(home: TermText, found: TextMeaning, value: Any) -> TextMeaning:
     """A TiledCopy over the tile that a fourth argument says; CuTe's make_tiled_copy takes three, and its tile is the
     product of the two layouts.
     """
-    _, sizes = shapes.tiler(home, value)
+    _, sizes = shapes.parse_tiler(home, value)
     covered, notices = found.facts["tiler_mn"], [*found.notices, _FOURTH]
     known = bool(sizes) and all(isinstance(one, int) for one in sizes)
     if known and covered and covered != sizes:
@@ -208,19 +218,19 @@ def _of_tiler(home: Text, found: Found, value: Any) -> Found:
     facts = {**found.facts, "tiler_mn": tile, "body": {**found.facts["body"], "tile": tile}}
     title = f"TiledCopy: {facts['threads'] or '?'} threads, tile {'×'.join(map(str, tile)) if tile else '?'}"
     opened = [one for one in found.undetermined if one != "tiler_mn"] + ([] if known else ["tiler_mn"])
-    return Found("tiled_copy", title, facts, tuple(notices), False, tuple(opened))
+    return TextMeaning("tiled_copy", title, facts, tuple(notices), False, tuple(opened))
 
 
-def _found(
-    copied: Copied | None,
-    thr: shapes.Laid | None,
-    val: shapes.Laid | None,
+def _make_layout_meaning(
+    copied: CopyAtomMeaning | None,
+    thr: shapes.SymbolicLayout | None,
+    val: shapes.SymbolicLayout | None,
     tiler: list[Any] | None,
     opened: list[str],
     counts: tuple[int | None, int | None] | None = None,
-) -> Found:
-    copied = copied or Copied(None, None, None)
-    threads, values = counts or tuple(shapes.size(one.shape) if one else None for one in (thr, val))
+) -> TextMeaning:
+    copied = copied or CopyAtomMeaning(None, None, None)
+    threads, values = counts or tuple(shapes.compute_size(one.shape) if one else None for one in (thr, val))
     if tiler is None and thr and val:
         tiler = _product(thr, val)
     known = tiler if tiler is not None and all(isinstance(one, int) for one in tiler) else None
@@ -230,15 +240,15 @@ def _found(
         "tile": known if known is not None and len(known) == 2 else None,
     }
     facts = _facts(copied, threads, values, known, body)
-    return _told(facts, copied, opened, shapes.symbols(*(one.shape for one in (thr, val) if one)))
+    return _make_meaning(facts, copied, opened, shapes.list_symbols(*(one.shape for one in (thr, val) if one)))
 
 
-def _written(laid: shapes.Laid | None) -> str | None:
+def _written(laid: shapes.SymbolicLayout | None) -> str | None:
     return str(laid) if laid else None
 
 
 def _facts(
-    copied: Copied, threads: int | None, values: int | None, tile: list[Any] | None, body: dict[str, Any]
+    copied: CopyAtomMeaning, threads: int | None, values: int | None, tile: list[Any] | None, body: dict[str, Any]
 ) -> dict[str, Any]:
     """The facts of a TiledCopy; body: what POST /tiles/copy takes beside the atom."""
     return {
@@ -251,19 +261,19 @@ def _facts(
     }
 
 
-def _product(thr: shapes.Laid, val: shapes.Laid) -> list[int | None]:
+def _product(thr: shapes.SymbolicLayout, val: shapes.SymbolicLayout) -> list[int | None]:
     """The tile that a thread and a value layout cover; None for a mode that is open."""
-    rank = _rank(thr, val)
-    both = zip(_two(thr.shape, rank), _two(val.shape, rank), strict=True)
+    rank = _get_rank(thr, val)
+    both = zip(_list_mode_sizes(thr.shape, rank), _list_mode_sizes(val.shape, rank), strict=True)
     return [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
 
 
-def _told(facts: dict[str, Any], copied: Copied, opened: list[str], names: list[str]) -> Found:
+def _make_meaning(facts: dict[str, Any], copied: CopyAtomMeaning, opened: list[str], names: list[str]) -> TextMeaning:
     for name in ("threads", "values_per_thread", "tiler_mn", "element_bits"):
         if facts[name] is None:
             opened = [*opened, name]
     if copied.vectorizes and copied.bits and copied.element_bits and facts["values_per_thread"]:
-        width = copyatom.widest_access(copied.bits, copied.element_bits, facts["values_per_thread"])
+        width = copyatom.find_widest_access(copied.bits, copied.element_bits, facts["values_per_thread"])
         facts["body"]["bits"] = width
     if copied.atom is None:
         opened = [*opened, "atom"]
@@ -273,21 +283,21 @@ def _told(facts: dict[str, Any], copied: Copied, opened: list[str], names: list[
     tile = "×".join(map(str, facts["tiler_mn"])) if facts["tiler_mn"] else "?"
     title = f"TiledCopy: {facts['threads'] or '?'} threads, tile {tile}"
     told = notices if copied.tensor_memory else ()
-    return Found("tiled_copy", title, facts, told, True, tuple(dict.fromkeys((*opened, *names))))
+    return TextMeaning("tiled_copy", title, facts, told, True, tuple(dict.fromkeys((*opened, *names))))
 
 
-def _two(shape: Any, rank: int = 2) -> list[Any]:
+def _list_mode_sizes(shape: Any, rank: int = 2) -> list[Any]:
     """The sizes of a shape's modes, two or `rank` at the least."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
-    out = [shapes.size(one) for one in modes]
+    out = [shapes.compute_size(one) for one in modes]
     return [*out, *[1] * (rank - len(out))]
 
 
-def _rank(*laid: shapes.Laid) -> int:
+def _get_rank(*laid: shapes.SymbolicLayout) -> int:
     return max(2, *(len(one.shape) if isinstance(one.shape, tuple) else 1 for one in laid))
 
 
-def _of_mma(copied: Copied, letter: str, mma: Found | None) -> Found:
+def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning | None) -> TextMeaning:
     """make_tiled_copy_A(atom, tiled_mma): the tile of that operand, as the MMA's threads hold it."""
     facts = mma.facts if mma else {}
     made, tile = facts.get("body"), facts.get("tile_mnk") or ()
@@ -295,7 +305,7 @@ def _of_mma(copied: Copied, letter: str, mma: Found | None) -> Found:
     values = _values_of_mma(letter, sizes, facts) if sizes else None
     body = {"tiled_mma": dict(made) if made else None, "operand": letter.lower(), "tile": sizes}
     opened = list(mma.undetermined) if mma else ["tiled_mma"]
-    return _told(_facts(copied, facts.get("threads"), values, sizes, body), copied, opened, [])
+    return _make_meaning(_facts(copied, facts.get("threads"), values, sizes, body), copied, opened, [])
 
 
 _AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
@@ -310,59 +320,63 @@ def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> i
         return None
     i = catalog.find(facts["candidates"][0])
     op = i.operands.get(letter.lower()) or i.operands.get("d")
-    laid = shapes.printed(layout)
+    laid = shapes.parse_printed_layout(layout)
     if op is None or laid is None or (i.family.by_descriptor and letter == "B"):
         return None
-    modes = [shapes.size(one) or 1 for one in laid.shape]
+    modes = [shapes.compute_size(one) or 1 for one in laid.shape]
     values = op.values
     for n, whole in zip(_AXES[letter], sizes, strict=True):
         values = values * whole // (shape[n] * modes[n])
     return values
 
 
-def _of_map(copied: Copied | None, tv: shapes.Laid, sizes: list[Any], tiler: str | None = None) -> Found:
+def _make_map_meaning(
+    copied: CopyAtomMeaning | None, tv: shapes.SymbolicLayout, sizes: list[Any], tiler: str | None = None
+) -> TextMeaning:
     """A layout from thread and value to the tile's elements, column-major, with the tile's sizes; tiler: the tiler as
     it is written where it is not sizes alone.
     """
     whole = len(sizes) == 2 and all(isinstance(one, int) for one in sizes)
     counts = _counts(tv)
     placed = whole and None not in counts and tv.stride is not None
-    turned = _inverted(tv, sizes) if placed and ":" not in (tiler or "") else None
+    turned = _invert_map(tv, sizes) if placed and ":" not in (tiler or "") else None
     thr, val = turned or (None, None)
     opened = [] if placed else ["thr_layout", "val_layout"]
-    found = _found(copied, thr, val, sizes if whole else None, opened, counts)
+    found = _make_layout_meaning(copied, thr, val, sizes if whole else None, opened, counts)
     if placed and turned is None:
         body = found.facts["body"]
         del body["thr_layout"], body["val_layout"]
-        body |= {"layout_tv": str(tv), "tiler_mn": tiler or shapes.spelled(tuple(sizes))}
+        body |= {"layout_tv": str(tv), "tiler_mn": tiler or shapes.format_nested(tuple(sizes))}
     return found
 
 
-def _counts(tv: shapes.Laid) -> tuple[int | None, int | None]:
+def _counts(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
     """How many threads and values a map has; None for what is open."""
     if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
         return None, None
-    return shapes.size(tv.shape[0]), shapes.size(tv.shape[1])
+    return shapes.compute_size(tv.shape[0]), shapes.compute_size(tv.shape[1])
 
 
-def _inverted(tv: shapes.Laid, sizes: list[int]) -> tuple[shapes.Laid, shapes.Laid] | None:
+def _invert_map(
+    tv: shapes.SymbolicLayout, sizes: list[int]
+) -> tuple[shapes.SymbolicLayout, shapes.SymbolicLayout] | None:
     """The thread and value layouts (coordinate → id) of a map (id → coordinate), where it is such a product."""
-    val = _back(tv.shape[1], tv.stride[1], sizes[0], (1, 1))
+    val = _invert_mode(tv.shape[1], tv.stride[1], sizes[0], (1, 1))
     if val is None:
         return None
-    box = tuple(_two(val.shape))
-    thr = _back(tv.shape[0], tv.stride[0], sizes[0], box)
-    if thr is None or [a * b for a, b in zip(_two(thr.shape), box, strict=True)] != sizes:
+    box = tuple(_list_mode_sizes(val.shape))
+    thr = _invert_mode(tv.shape[0], tv.stride[0], sizes[0], box)
+    if thr is None or [a * b for a, b in zip(_list_mode_sizes(thr.shape), box, strict=True)] != sizes:
         return None
     return thr, val
 
 
-def _back(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.Laid | None:
+def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.SymbolicLayout | None:
     """One mode of the map turned round: each axis's digits from the least on, `box` elements apart."""
     down: list[tuple[int, int, int]] = []
     across: list[tuple[int, int, int]] = []
     step = 1
-    for size, at in zip(shapes.leaves(shape), shapes.leaves(stride), strict=True):
+    for size, at in zip(shapes.list_leaves(shape), shapes.list_leaves(stride), strict=True):
         if size > 1 and at <= 0:
             return None
         if size > 1:
@@ -377,16 +391,16 @@ def _back(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.
             due *= size
         modes = [(size, step) for _, size, step in digits] or [(1, 0)]
         out.append(modes[0] if len(modes) == 1 else tuple(zip(*modes, strict=True)))
-    return shapes.Laid(tuple(one[0] for one in out), tuple(one[1] for one in out))
+    return shapes.SymbolicLayout(tuple(one[0] for one in out), tuple(one[1] for one in out))
 
 
 # what print shows -----------------------------------------------------------------------------------------------------
 
 
-def _blocks(text: str) -> list[dict[str, str]]:
+def _find_print_blocks(text: str) -> list[dict[str, str]]:
     """The fields of every print in a text: tiler, tv, type, src, dst, thrid."""
     out: list[dict[str, str]] = []
-    for match, value in labelled.fields(_FIELD, text):
+    for match, value in labelled_layouts.find_print_fields(_FIELD, text):
         name = re.sub(r"[ _]", "", match["name"]).lower()
         name = {"tilermn": "tiler", "tiledlayouttv": "tv", "tvlayouttiled": "tv", "valuetype": "type"}.get(name, name)
         name = name.replace("vallayout", "").replace("tvlayout", "")
@@ -396,27 +410,27 @@ def _blocks(text: str) -> list[dict[str, str]]:
     return [one for one in out if "tiler" in one and "tv" in one][:_MOST_MADE]
 
 
-def _printed(block: dict[str, str]) -> Found | None:
-    tv = shapes.printed(block["tv"])
+def _parse_print(block: dict[str, str]) -> TextMeaning | None:
+    tv = shapes.parse_printed_layout(block["tv"])
     if tv is None:
         return None
-    tiler, sizes = shapes.printed_tiler(block["tiler"])
+    tiler, sizes = shapes.parse_printed_tiler(block["tiler"])
     kind = block.get("type", "")
     match = re.fullmatch(r"(\d+)b", kind)
     bits = int(match[1]) if match else _PRINTED_BITS.get(kind.lower())
-    copied = Copied(None, None, bits)
+    copied = CopyAtomMeaning(None, None, bits)
     if bits and "src" in block and "dst" in block:
-        copied = _printed_atom(block["src"], block["dst"], bits)
-    return _of_map(copied, tv, sizes, tiler)
+        copied = _find_printed_atom(block["src"], block["dst"], bits)
+    return _make_map_meaning(copied, tv, sizes, tiler)
 
 
-def _printed_atom(source: str, destination: str, bits: int) -> Copied:
+def _find_printed_atom(source: str, destination: str, bits: int) -> CopyAtomMeaning:
     """The copy atom with these layouts of threads and values; one thread's own values may be cp.async's as well."""
     try:
-        src, dst = read_layout(source), read_layout(destination)
+        src, dst = parse_cute_layout(source), parse_cute_layout(destination)
     except LayoutError:
-        return Copied(None, None, bits)
-    names = copyatom.printed_atoms(src, dst, bits)
+        return CopyAtomMeaning(None, None, bits)
+    names = copyatom.find_printed_atoms(src, dst, bits)
     if names == ("universal",):
-        return Copied("universal", src.modes[1].size * bits, bits)
-    return Copied(names[0] if names else None, 128 if names else None, bits, names)
+        return CopyAtomMeaning("universal", src.modes[1].size * bits, bits)
+    return CopyAtomMeaning(names[0] if names else None, 128 if names else None, bits, names)

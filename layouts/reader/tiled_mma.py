@@ -15,14 +15,14 @@ import numpy as np
 
 from lanescope.blackwell import umma_atom
 from lanescope.cute import layout as cute
+from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.reader import atoms, labelled, shapes, terms
+from lanescope.reader import atoms, labelled_layouts, shapes, terms
 from lanescope.reader import umma as umma_atoms
-from lanescope.reader.atoms import Atom
-from lanescope.reader.found import Found, each_once
-from lanescope.reader.terms import Term, Text
-from lanescope.reading import listed
+from lanescope.reader.atoms import AtomMeaning
+from lanescope.reader.meaning import TextMeaning, drop_repeats
+from lanescope.reader.terms import SyntaxTerm, TermText
 
 _MADE = re.compile(
     r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:make_tiled_mma|make_trivial_tiled_mma)\s*\(|(?<!\w)TiledM(?:MA|ma)\s*<"
@@ -39,37 +39,37 @@ UMMA = "This is a tcgen05 MMA: the threads are CTAs, its accumulator lives in te
 TENSOR_MEMORY = "This is a tcgen05 MMA: its accumulator lives in tensor memory; /tmem shows where."
 
 
-def atoms_alone(text: str) -> tuple[Found, ...]:
+def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
     """The UMMA atom of a text that makes no TiledMMA of it: the TiledMMA of that atom alone."""
-    if _MADE.search(text) or _HEAD.search(text) or not umma_atoms.is_atom(text) or umma_atoms.is_ptx(text):
+    if _MADE.search(text) or _HEAD.search(text) or not umma_atoms.is_atom(text) or umma_atoms.is_tcgen05_mma(text):
         return ()
-    spelled = umma_atoms.read(text)
+    spelled = umma_atoms.parse_umma_text(text)
     if spelled is None or spelled.atom is None:
         return ()
-    majors = {one: spelled.atom.major(one) for one in "ab"}
-    return (_Tiled(Atom((), spelled.text, majors, True, umma=spelled), None).found,)
+    majors = {one: spelled.atom.get_major(one) for one in "ab"}
+    return (_Tiled(AtomMeaning((), spelled.text, majors, True, umma=spelled), None).found,)
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
     """Every TiledMMA that a text makes or prints, each once."""
     out = []
     if _HEAD.search(text):
-        out += [one for block in _blocks(text) if (one := _printed(block))]
+        out += [one for block in _find_print_blocks(text) if (one := _parse_print(block))]
     if _MADE.search(text):
-        home = terms.of(text)
-        out += [one for term in terms.found(home, _MADE) if (one := made(home, term))]
+        home = terms.make_term_text(text)
+        out += [one for term in terms.find_terms(home, _MADE) if (one := parse_tiled_mma(home, term))]
     if any("umma" in one.facts for one in out):  # a print in a comment beside it names no atom
         out.sort(key=lambda one: "umma" not in one.facts)
-    return each_once(out, _MOST_MADE)
+    return drop_repeats(out, _MOST_MADE)
 
 
-def made(home: Text, term: Term) -> Found | None:
+def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
     """The TiledMMA of a term; None where the text does not say what it is made of."""
     parts = _trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parts(home, term)
     if parts is None:
         return None
     atom, layout, third = parts
-    laid = shapes.layout(home, layout) if layout is not None else None
+    laid = shapes.parse_layout(home, layout) if layout is not None else None
     tiled = _Tiled(atom, laid)
     if atom is None or not atom.known:
         tiled.opened.append("atom")
@@ -81,53 +81,53 @@ def made(home: Text, term: Term) -> Found | None:
 
 
 # the atom, and the values of the atom layout and of the third argument, None for those that are not there
-_Parts = tuple[Atom | None, Any, Any]
+_Parts = tuple[AtomMeaning | None, Any, Any]
 
 
-def _trivial_parts(home: Text, term: Term) -> _Parts | None:
+def _trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     """make_trivial_tiled_mma(types, majors, …, atom_layout_mnk, …) of the DSL"""
     if len(term.args or ()) < 4 and not term.named:
         return None
-    atom = atoms.atom(home, term)
+    atom = atoms.parse_atom(home, term)
     if atom is None and atoms.BLACKWELL.search(term.path):
         return None
-    return atom, None if atom and atom.umma else term.at(5, "atom_layout_mnk"), None
+    return atom, None if atom and atom.umma else term.get_argument(5, "atom_layout_mnk"), None
 
 
-def _parts(home: Text, term: Term) -> _Parts | None:
+def _parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     """make_tiled_mma(atom, atom layout, permutation) and TiledMMA<…>"""
     given = (term.args if term.name == "make_tiled_mma" else term.angle) or ()
     if not given and not term.named:
         return None
 
     def argument(place: int, *keywords: str) -> Any:
-        return given[place] if place < len(given) else term.at(9, *keywords)
+        return given[place] if place < len(given) else term.get_argument(9, *keywords)
 
     first = argument(0, "op_or_atom", "op", "atom")
     layout = argument(1, "atom_layout_mnk", "atom_layout")
     third = argument(2, "permutation_mnk", "permutation_tiler")
-    meant = home.meant(first)
-    if term.name != "make_tiled_mma" and isinstance(meant, Term) and meant.name == "Atom":
+    meant = home.resolve_value(first)
+    if term.name != "make_tiled_mma" and isinstance(meant, SyntaxTerm) and meant.name == "Atom":
         return None  # CuTe's own TiledMMA<Atom, TiledThr, TiledPerm>
-    atom = atoms.atom(home, first)
+    atom = atoms.parse_atom(home, first)
     if term.args is None and all(part is None for part in (atom, layout, third)):
         return None
     return atom, layout, third
 
 
-def _add_third(home: Text, tiled: _Tiled, third: Any) -> None:
+def _add_third(home: TermText, tiled: _Tiled, third: Any) -> None:
     """Add the permutation of M, N and K, or the value layout that older CuTe takes in its place."""
-    value = home.meant(third)
-    if not isinstance(value, Term) or value.name not in ("Layout", "make_layout"):
-        tiled.permutation, tiled.sizes = shapes.tiler(home, third)
+    value = home.resolve_value(third)
+    if not isinstance(value, SyntaxTerm) or value.name not in ("Layout", "make_layout"):
+        tiled.permutation, tiled.sizes = shapes.parse_tiler(home, third)
         if tiled.permutation is None and not tiled.sizes:
             tiled.opened.append("permutation")
         return
-    values = shapes.layout(home, value)
-    times = _three(values.shape) if values else [1, 1, 1]
-    tiled.sizes = _times(_times(tiled.shape, tiled.atoms_mnk), times) or []
+    values = shapes.parse_layout(home, value)
+    times = _list_three_sizes(values.shape) if values else [1, 1, 1]
+    tiled.sizes = _multiply_sizes(_multiply_sizes(tiled.shape, tiled.atoms_mnk), times) or []
     if tiled.sizes and max(x for x in times if isinstance(x, int)) > 1:
-        tiled.permutation = shapes.spelled(tuple(tiled.sizes))
+        tiled.permutation = shapes.format_nested(tuple(tiled.sizes))
     tiled.notices.append("The third argument is the value layout of older CuTe: the tile is the atoms' times it.")
 
 
@@ -137,8 +137,8 @@ class _Tiled:
     permutation's modes; printed_threads: as a print says them.
     """
 
-    atom: Atom | None
-    laid: shapes.Laid | None
+    atom: AtomMeaning | None
+    laid: shapes.SymbolicLayout | None
     permutation: str | None = None
     sizes: list[Any] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
@@ -153,17 +153,17 @@ class _Tiled:
     @property
     def atoms_mnk(self) -> list[Any]:
         """How many atoms stand in M, N and K."""
-        return _three(self.laid.shape) if self.laid else [1, 1, 1]
+        return _list_three_sizes(self.laid.shape) if self.laid else [1, 1, 1]
 
     @property
     def threads(self) -> int | None:
         if self.printed_threads is not None:
             return self.printed_threads
-        of_atom, count = self.atom.threads if self.atom else None, shapes.size(tuple(self.atoms_mnk))
+        of_atom, count = self.atom.threads if self.atom else None, shapes.compute_size(tuple(self.atoms_mnk))
         return of_atom * count if of_atom and count and "atom_layout" not in self.opened else None
 
     @property
-    def umma(self) -> umma_atoms.Spelled | None:
+    def umma(self) -> umma_atoms.SpelledAtom | None:
         return self.atom.umma if self.atom else None
 
     @property
@@ -175,14 +175,14 @@ class _Tiled:
 
     def tile(self, shape: list[int] | None) -> list[Any]:
         """M, N and K of the tile, for an atom of this shape."""
-        whole = _times(shape, self.atoms_mnk) or [None] * 3
-        return [_larger(core, size) for core, size in zip(whole, [*self.sizes, None, None, None], strict=False)]
+        whole = _multiply_sizes(shape, self.atoms_mnk) or [None] * 3
+        return [_get_larger(core, size) for core, size in zip(whole, [*self.sizes, None, None, None], strict=False)]
 
     @property
-    def found(self) -> Found:
+    def found(self) -> TextMeaning:
         atom, umma, threads, tile = self.atom, self.umma, self.threads, self.tile(self.shape)
         known = all(isinstance(x, int) for x in tile)
-        names = shapes.symbols(tuple(self.atoms_mnk), tuple(x for x in self.sizes if x is not None))
+        names = shapes.list_symbols(tuple(self.atoms_mnk), tuple(x for x in self.sizes if x is not None))
         names += umma.open if umma else ()
         missing = (["threads"] if threads is None else []) + ([] if known else ["tile_mnk"])
         facts: dict[str, Any] = {
@@ -196,7 +196,7 @@ class _Tiled:
             **self.umma_facts,
         }
         undetermined = tuple(dict.fromkeys((*self.opened, *missing, *names)))
-        return Found("tiled_mma", self.title, facts, (*self.notices, *self.atom_notices), True, undetermined)
+        return TextMeaning("tiled_mma", self.title, facts, (*self.notices, *self.atom_notices), True, undetermined)
 
     @property
     def title(self) -> str:
@@ -206,10 +206,10 @@ class _Tiled:
 
     def body(self, tile: list[Any] | None) -> dict[str, Any]:
         """The body of POST /tiles/mma."""
-        layout = self.laid if self.laid is not None else shapes.Laid((1, 1, 1), (0, 0, 0))
+        layout = self.laid if self.laid is not None else shapes.SymbolicLayout((1, 1, 1), (0, 0, 0))
         return {
             "atom": self.atom.spelled if self.atom else None,
-            "atom_layout": None if "atom_layout" in self.opened else str(_rank_three(layout)),
+            "atom_layout": None if "atom_layout" in self.opened else str(_pad_to_rank_three(layout)),
             "permutation": self.permutation,
             "tile": tile,
         }
@@ -232,29 +232,32 @@ class _Tiled:
         return [TENSOR_MEMORY] if self.atom and self.atom.tensor_memory else []
 
 
-def _three(shape: Any) -> list[Any]:
+def _list_three_sizes(shape: Any) -> list[Any]:
     """M, N and K of an atom layout: a rank-2 one gets a 1 in K."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
-    out = [shapes.size(one) if shapes.size(one) is not None else shapes.spelled(one) for one in modes[:3]]
+    out = [
+        shapes.compute_size(one) if shapes.compute_size(one) is not None else shapes.format_nested(one)
+        for one in modes[:3]
+    ]
     return [*out, *[1] * (3 - len(out))]
 
 
-def _rank_three(laid: shapes.Laid) -> shapes.Laid:
+def _pad_to_rank_three(laid: shapes.SymbolicLayout) -> shapes.SymbolicLayout:
     if isinstance(laid.shape, tuple) and len(laid.shape) >= 3:
         return laid
     shape = laid.shape if isinstance(laid.shape, tuple) else (laid.shape,)
     stride = laid.stride if isinstance(laid.stride, tuple) else (laid.stride,)
     more = 3 - len(shape)
-    return shapes.Laid((*shape, *[1] * more), None if laid.stride is None else (*stride, *[0] * more))
+    return shapes.SymbolicLayout((*shape, *[1] * more), None if laid.stride is None else (*stride, *[0] * more))
 
 
-def _times(shape: list[Any] | None, by: list[Any]) -> list[Any] | None:
+def _multiply_sizes(shape: list[Any] | None, by: list[Any]) -> list[Any] | None:
     if shape is None:
         return None
     return [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in zip(shape, by, strict=False)]
 
 
-def _larger(core: Any, size: Any) -> Any:
+def _get_larger(core: Any, size: Any) -> Any:
     if size is None or isinstance(size, str):
         return size or core
     return max(core, size) if isinstance(core, int) else size
@@ -263,10 +266,10 @@ def _larger(core: Any, size: Any) -> Any:
 # what print shows -----------------------------------------------------------------------------------------------------
 
 
-def _blocks(text: str) -> list[dict[str, str]]:
+def _find_print_blocks(text: str) -> list[dict[str, str]]:
     """The fields of every print in a text, by plain names: thr, permutation, thrid, shape, a, b, c."""
     out: list[dict[str, str]] = []
-    for match, value in labelled.fields(_FIELD, text):
+    for match, value in labelled_layouts.find_print_fields(_FIELD, text):
         letter = match["cpp"] or match["py"]
         name = letter.lower() if letter else re.sub(r"[ _]", "", match["name"]).lower()
         name = {"thrlayoutvmnk": "thr", "permutationmnk": "permutation", "shapemnk": "shape"}.get(name, name)
@@ -276,18 +279,18 @@ def _blocks(text: str) -> list[dict[str, str]]:
     return [one for one in out if "thr" in one or "shape" in one][:_MOST_MADE]
 
 
-def _printed(block: dict[str, str]) -> Found | None:
-    thr = shapes.printed(block.get("thr", ""))
+def _parse_print(block: dict[str, str]) -> TextMeaning | None:
+    thr = shapes.parse_printed_layout(block.get("thr", ""))
     if thr is None or not isinstance(thr.shape, tuple) or len(thr.shape) < 2:
         return None
-    in_atom = shapes.size(thr.shape[0]) or 1
+    in_atom = shapes.compute_size(thr.shape[0]) or 1
     sizes = _printed_sizes(block)
-    found = [i for i in catalog.instructions() if _is(i, sizes, in_atom, block)] if sizes else []
+    found = [i for i in catalog.instructions() if _matches_print(i, sizes, in_atom, block)] if sizes else []
     memory = bool(sizes) and in_atom <= 2 and sizes["m"] >= 64
-    atom = Atom(tuple(found), "", {}, memory, bool(found) and _holds_a(found[0], block))
-    tiled = _Tiled(atom, _printed_atoms(thr, in_atom), printed_threads=shapes.size(thr.shape))
+    atom = AtomMeaning(tuple(found), "", {}, memory, bool(found) and _holds_a(found[0], block))
+    tiled = _Tiled(atom, _printed_atoms(thr, in_atom), printed_threads=shapes.compute_size(thr.shape))
     if "permutation" in block:
-        tiled.permutation, tiled.sizes = shapes.printed_tiler(block["permutation"])
+        tiled.permutation, tiled.sizes = shapes.parse_printed_tiler(block["permutation"])
     if found:
         if len(found) > 1:
             tiled.notices.append(
@@ -298,34 +301,38 @@ def _printed(block: dict[str, str]) -> Found | None:
     return _of_sizes(tiled, sizes, in_atom) if sizes else tiled.found
 
 
-def _printed_atoms(thr: shapes.Laid, in_atom: int) -> shapes.Laid:
+def _printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicLayout:
     """The layout of the atoms, without the threads in one that come first in ThrLayoutVMNK."""
-    steps = tuple(_divided(step, in_atom) for step in thr.stride[1:])
+    steps = tuple(_divide_strides(step, in_atom) for step in thr.stride[1:])
     modes = thr.shape[1:]
-    return shapes.Laid(modes, steps if all(s is not None for s in steps) else shapes.compact(modes))
+    return shapes.SymbolicLayout(
+        modes, steps if all(s is not None for s in steps) else shapes.make_compact_strides(modes)
+    )
 
 
 def _printed_sizes(block: dict[str, str]) -> dict[str, int]:
     """M, N and K of the atom that a print names, {} where it names none."""
-    shape = shapes.printed(block.get("shape", ""))
+    shape = shapes.parse_printed_layout(block.get("shape", ""))
     modes = shape.shape if shape and isinstance(shape.shape, tuple) else ()
-    return {dim: shapes.size(one) or 0 for dim, one in zip("mnk", modes, strict=True)} if len(modes) == 3 else {}
+    return (
+        {dim: shapes.compute_size(one) or 0 for dim, one in zip("mnk", modes, strict=True)} if len(modes) == 3 else {}
+    )
 
 
 def _holds_a(i: Instruction, block: dict[str, str]) -> bool:
     """Whether a print shows A of a wgmma over its threads: in registers."""
-    held = shapes.printed(block.get("a", ""))
+    held = shapes.parse_printed_layout(block.get("a", ""))
     of_threads = held.stride[0] if held and isinstance(held.stride, tuple) else 0
-    return any(shapes.leaves(of_threads)) and i.family.by_descriptor
+    return any(shapes.list_leaves(of_threads)) and i.family.by_descriptor
 
 
-def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> Found:
+def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
     """A TiledMMA whose atom is known by its shape alone: no instruction of registers, it may be a tcgen05.mma."""
     issued = []
     if tiled.atom and tiled.atom.tensor_memory:
-        issued = umma_atom.fitting(in_atom, sizes["m"], sizes["n"], sizes["k"])
+        issued = umma_atom.find_fitting_opcodes(in_atom, sizes["m"], sizes["n"], sizes["k"])
     if issued:
-        kinds = listed([f"{'sparse ' * each.sparse}kind::{each.kind.name}" for each in issued], "or")
+        kinds = join_words([f"{'sparse ' * each.sparse}kind::{each.kind.name}" for each in issued], "or")
         tiled.notices.append(f"The print names no atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs.")
     one, shape = tiled.found, list(sizes.values())
     tile = tiled.tile(shape)
@@ -336,14 +343,14 @@ def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> Found:
     return replace(one, title=title, facts={**facts, "candidates": [each.ptx for each in issued]})
 
 
-def _divided(step: Any, by: int) -> Any:
+def _divide_strides(step: Any, by: int) -> Any:
     if isinstance(step, tuple):
-        inner = tuple(_divided(one, by) for one in step)
+        inner = tuple(_divide_strides(one, by) for one in step)
         return inner if all(one is not None for one in inner) else None
     return None if step % by else step // by
 
 
-def _is(i: Instruction, sizes: dict[str, int], threads: int, block: dict[str, str]) -> bool:
+def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: dict[str, str]) -> bool:
     """Whether an instruction's fragments are those of a print."""
     if not i.family.multiplies or not i.family.specified or i.sizes != sizes:
         return False
@@ -355,31 +362,33 @@ def _is(i: Instruction, sizes: dict[str, int], threads: int, block: dict[str, st
 def _fits(i: Instruction, letter: str, block: dict[str, str]) -> bool:
     """Whether an operand's map is what a print shows of it; what it does not show, or shows of shared memory, fits."""
     op = i.operands.get(letter) or (i.operands.get("d") if letter == "c" else None)
-    laid = shapes.printed(block[letter]) if letter in block else None
+    laid = shapes.parse_printed_layout(block[letter]) if letter in block else None
     if laid is None or op is None:
         return True
     if letter == "a" and any(one.sparsity for one in i.operands.values()):
         return True
-    if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in shapes.leaves(laid.stride[:1]))):
+    if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in shapes.list_leaves(laid.stride[:1]))):
         return True
-    return same_map(op, laid, letter == "b")
+    return is_same_map(op, laid, letter == "b")
 
 
-def same_map(op: Operand, laid: shapes.Laid, turned: bool) -> bool:
+def is_same_map(op: Operand, laid: shapes.SymbolicLayout, turned: bool) -> bool:
     """Whether a TV layout (thread, value) → element is an operand's map; turned: CuTe's B, which is (n, k)."""
     shape, stride = laid.shape, laid.stride
     if not isinstance(shape, tuple) or len(shape) != 2:
         return False
-    if (shapes.size(shape[0]), shapes.size(shape[1])) != (op.threads, op.values):
+    if (shapes.compute_size(shape[0]), shapes.compute_size(shape[1])) != (op.threads, op.values):
         return False
-    index = _tv(shape, stride)
+    index = _make_tv_map(shape, stride)
     rows, cols = (op.cols, op.rows) if turned else (op.rows, op.cols)
     height = op.col_count if turned else op.row_count
     return bool(np.array_equal(index, rows + height * cols))
 
 
-def _tv(shape: Any, stride: Any) -> Any:
-    modes = [list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(shape, stride, strict=True)]
+def _make_tv_map(shape: Any, stride: Any) -> Any:
+    modes = [
+        list(zip(cute.list_leaves(s), cute.list_leaves(d), strict=True)) for s, d in zip(shape, stride, strict=True)
+    ]
     counts = [prod(n for n, _ in mode) for mode in modes]
     one, two = (np.arange(n) for n in counts)
-    return cute.index(one, modes[0])[:, None] + cute.index(two, modes[1])[None, :]
+    return cute.compute_index(one, modes[0])[:, None] + cute.compute_index(two, modes[1])[None, :]

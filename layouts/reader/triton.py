@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, WARPGROUP, Instruction
 from lanescope.reader import gluon, terms
-from lanescope.reader.found import Found
-from lanescope.reader.terms import Term, Text
-from lanescope.reading import shown
+from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.terms import SyntaxTerm, TermText
 
 _DIALECTS = r"(?:ttg|triton_gpu|ttng|triton_nvidia_gpu|gluon)"
 _ATTRIBUTE = re.compile(rf"\#{_DIALECTS}\.\w+\s*(?:<|(?![\w.<]))")
@@ -35,55 +35,57 @@ _MOST_MADE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GluonClass:
     """A Gluon class: the attribute it becomes, its parameters in order with MLIR's names."""
 
     attribute: str
     names: tuple[tuple[str, str], ...]  # (Python's, MLIR's)
 
 
-def _row(attribute: str, names: str) -> Row:
+def _make_gluon_class(attribute: str, names: str) -> GluonClass:
     pairs = (word.partition(":") for word in names.split())
-    return Row(attribute, tuple((one, two or one) for one, _, two in pairs))
+    return GluonClass(attribute, tuple((one, two or one) for one, _, two in pairs))
 
 
 GLUON = {
-    "BlockedLayout": _row(
+    "BlockedLayout": _make_gluon_class(
         "blocked",
         "size_per_thread:sizePerThread threads_per_warp:threadsPerWarp warps_per_cta:warpsPerCTA order"
         " cga_layout:CGALayout",
     ),
-    "SliceLayout": _row("slice", "dim parent"),
-    "DotOperandLayout": _row("dot_op", "operand_index:opIdx parent k_width:kWidth"),
-    "NVMMADistributedLayout": _row(
+    "SliceLayout": _make_gluon_class("slice", "dim parent"),
+    "DotOperandLayout": _make_gluon_class("dot_op", "operand_index:opIdx parent k_width:kWidth"),
+    "NVMMADistributedLayout": _make_gluon_class(
         "nvidia_mma", "version warps_per_cta:warpsPerCTA instr_shape:instrShape cga_layout:CGALayout"
     ),
-    "DistributedLinearLayout": _row(
+    "DistributedLinearLayout": _make_gluon_class(
         "linear", "reg_bases:register lane_bases:lane warp_bases:warp block_bases:block shape"
     ),
-    "NVMMASharedLayout": _row(
+    "NVMMASharedLayout": _make_gluon_class(
         "nvmma_shared",
         "swizzle_byte_width:swizzlingByteWidth element_bitwidth:elementBitWidth rank transposed"
         " fp4_padded:fp4Padded cga_layout:CGALayout",
     ),
-    "SwizzledSharedLayout": _row(
+    "SwizzledSharedLayout": _make_gluon_class(
         "swizzled_shared", "vec per_phase:perPhase max_phase:maxPhase order cga_layout:CGALayout"
     ),
-    "PaddedSharedLayout": _row("padded_shared", "interval_padding_pairs offset_bases:offset cga_layout:block shape"),
-    "SharedLinearLayout": _row("shared_linear", "offset_bases:offset block_bases:block alignment"),
-    "TensorMemoryLayout": _row(
+    "PaddedSharedLayout": _make_gluon_class(
+        "padded_shared", "interval_padding_pairs offset_bases:offset cga_layout:block shape"
+    ),
+    "SharedLinearLayout": _make_gluon_class("shared_linear", "offset_bases:offset block_bases:block alignment"),
+    "TensorMemoryLayout": _make_gluon_class(
         "tensor_memory_encoding",
         "block col_stride:colStride cga_layout:CGALayout two_ctas:twoCTAs fp4_padded:fp4Padded",
     ),
-    "TensorMemoryScalesLayout": _row(
+    "TensorMemoryScalesLayout": _make_gluon_class(
         "tensor_memory_scales_encoding", "cga_layout:CGALayout block_rep_order:blockRepOrder"
     ),
-    "AMDMFMALayout": _row(
+    "AMDMFMALayout": _make_gluon_class(
         "amd_mfma", "version instr_shape:instrShape transposed:isTransposed warps_per_cta:warpsPerCTA"
     ),
-    "AMDWMMALayout": _row("amd_wmma", "version transposed:isTransposed warps_per_cta:warpsPerCTA"),
-    "AutoLayout": _row("auto_encoding", ""),
-    "CoalescedLayout": _row("coalesced_encoding", ""),
+    "AMDWMMALayout": _make_gluon_class("amd_wmma", "version transposed:isTransposed warps_per_cta:warpsPerCTA"),
+    "AutoLayout": _make_gluon_class("auto_encoding", ""),
+    "CoalescedLayout": _make_gluon_class("coalesced_encoding", ""),
 }
 _REFUSED = {
     "amd_mfma": "This is a layout of AMD's matrix instructions.",
@@ -107,38 +109,38 @@ _OF_CLUSTERS = ("CTAsPerCGA", "CTASplitNum", "CTAOrder")
 _MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())
 
 
-def read(text: str) -> tuple[Found, ...]:
+def recognise_triton_layouts(text: str) -> tuple[TextMeaning, ...]:
     """Every Triton layout of a text that is no part of another, each once."""
     if not (_ATTRIBUTE.search(text) or _GLUON.search(text)):
         return ()
-    home = terms.of(text)
-    shapes = _shapes(text)
-    out: dict[str, Found] = {}
+    home = terms.make_term_text(text)
+    shapes = _find_tensor_shapes(text)
+    out: dict[str, TextMeaning] = {}
     inner: set[str] = set()
-    for pattern, known in ((_ATTRIBUTE, _attribute), (_GLUON, _gluon)):
-        for term in terms.found(home, pattern):
+    for pattern, known in ((_ATTRIBUTE, _parse_attribute), (_GLUON, _parse_gluon)):
+        for term in terms.find_terms(home, pattern):
             attribute, params = known(home, term)
             if attribute is None or params is None:
                 continue
             parent = params.get("parent")
             if isinstance(parent, dict):
-                inner.add(mlir(parent["attribute"], parent["params"]))
-            words = mlir(attribute, params)
+                inner.add(format_mlir(parent["attribute"], parent["params"]))
+            words = format_mlir(attribute, params)
             if words not in out and len(out) < _MOST_MADE:
-                alias = _alias(text, term.span[0])
-                out[words] = _found(attribute, params, words, shapes.get(alias or "") or shapes.get("", None))
+                alias = _find_alias(text, term.span[0])
+                out[words] = _make_meaning(attribute, params, words, shapes.get(alias or "") or shapes.get("", None))
     whole = [one for words, one in out.items() if words not in inner]
     parents = [one for words, one in out.items() if words in inner]
     return (*whole, *parents)
 
 
-def _alias(text: str, at: int) -> str | None:
+def _find_alias(text: str, at: int) -> str | None:
     """#name of `#name = #ttg.…`, or the variable that a Gluon layout is given to."""
     match = re.search(r"(\#?\w+)\s*(?::[^=\n]*)?=\s*$", text[max(0, at - 120) : at])
     return match[1] if match else None
 
 
-def _shapes(text: str) -> dict[str, tuple[list[int], int | None]]:
+def _find_tensor_shapes(text: str) -> dict[str, tuple[list[int], int | None]]:
     """Layout → (shape, bits of an element) of the tensors that have it; "" for a text with one attribute in place."""
     out: dict[str, tuple[list[int], int | None]] = {}
     for match in _TENSOR.finditer(text):
@@ -154,13 +156,13 @@ def _shapes(text: str) -> dict[str, tuple[list[int], int | None]]:
     return out
 
 
-def _attribute(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | None]:
+def _parse_attribute(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict[str, Any] | None]:
     name = term.path.partition(".")[2]
     if name in _MEMORY_SPACES:
         return None, None
     if not term.named:
         return (name, {}) if name in _KNOWN and name != "shared" else (None, None)
-    params = {key: _value(home, value) for key, value in term.named if key}
+    params = {key: _parse_parameter(home, value) for key, value in term.named if key}
     if isinstance(pairs := term.given.get(""), tuple) and pairs:
         params["intervals"] = [list(pair) for pair in pairs if isinstance(pair, tuple)]
     params = {key: value for key, value in params.items() if key not in _OF_CLUSTERS or value is not None}
@@ -169,20 +171,24 @@ def _attribute(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | Non
     return name, params
 
 
-def _gluon(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | None]:
+def _parse_gluon(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict[str, Any] | None]:
     parts = term.path.split(".")
     name = next((part for part in reversed(parts) if part in GLUON), "")
     maker = ".".join(parts[-2:])
     if maker in gluon.MAKERS:
-        words = dict(zip(gluon.MAKERS[maker], (_value(home, value) for value in term.args or ()), strict=False))
-        words |= {key: _value(home, value) for key, value in term.named}
-        return GLUON[name].attribute, gluon.made(maker, words, shown(home.spelled(term), 60))
+        words = dict(
+            zip(gluon.MAKERS[maker], (_parse_parameter(home, value) for value in term.args or ()), strict=False)
+        )
+        words |= {key: _parse_parameter(home, value) for key, value in term.named}
+        return GLUON[name].attribute, gluon.make_layout_parameters(
+            maker, words, shorten_value(home.get_number_or_words(term), 60)
+        )
     if not name or parts[-1] != name:
         return None, None
     row = GLUON[name]
-    params = {key: _value(home, value) for (_, key), value in zip(row.names, term.args or (), strict=False)}
+    params = {key: _parse_parameter(home, value) for (_, key), value in zip(row.names, term.args or (), strict=False)}
     names = dict(row.names)
-    params |= {names.get(key, key): _value(home, value) for key, value in term.named}
+    params |= {names.get(key, key): _parse_parameter(home, value) for key, value in term.named}
     if not params and row.names and name != "TensorMemoryScalesLayout":
         return None, None
     return row.attribute, _as_mlir(name, params)
@@ -208,36 +214,36 @@ def _as_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
-def _value(home: Text, value: Any, deep: int = 0) -> Any:
+def _parse_parameter(home: TermText, value: Any, deep: int = 0) -> Any:
     """A parameter as JSON: numbers, lists, true and false, a parent; a symbol by its name."""
-    value = home.meant(value) if deep < 8 else value
+    value = home.resolve_value(value) if deep < 8 else value
     if isinstance(value, tuple):
-        return [_value(home, one, deep + 1) for one in value]
-    if not isinstance(value, Term):
+        return [_parse_parameter(home, one, deep + 1) for one in value]
+    if not isinstance(value, SyntaxTerm):
         return value
     if value.path in ("true", "True", "false", "False"):
         return value.path.lower() == "true"
-    known = _attribute if value.path.startswith("#") else _gluon
+    known = _parse_attribute if value.path.startswith("#") else _parse_gluon
     if value.named or value.args:
         attribute, params = known(home, value)
         if attribute is not None and params is not None:
             return {"attribute": attribute, "params": params}
     if value.name == "constexpr" and value.args:
-        return _value(home, value.args[0], deep + 1)
-    return home.spelled(value)
+        return _parse_parameter(home, value.args[0], deep + 1)
+    return home.get_number_or_words(value)
 
 
-def mlir(attribute: str, params: dict[str, Any]) -> str:
+def format_mlir(attribute: str, params: dict[str, Any]) -> str:
     """The attribute as Triton prints it, aliases written out."""
     dialect = "ttng" if attribute.startswith("tensor_memory") else "ttg"
     inner = dict(params)
     intervals = inner.pop("intervals", None)
-    words = ", ".join(f"{key} = {_words(value)}" for key, value in inner.items())
+    words = ", ".join(f"{key} = {_format_value(value)}" for key, value in inner.items())
     if attribute in ("linear", "generic_linear", "shared_linear"):
         words = "{" + words + "}"
     elif intervals is not None:
         listed = intervals if isinstance(intervals, list) else [intervals]
-        pairs = ", ".join(":+".join(map(_words, p)) if isinstance(p, list) else _words(p) for p in listed)
+        pairs = ", ".join(":+".join(map(_format_value, p)) if isinstance(p, list) else _format_value(p) for p in listed)
         words = f"[{pairs}]" + (f" {{{words}}}" if words else "")
     elif words and dialect == "ttg":
         words = "{" + words + "}"
@@ -246,33 +252,35 @@ def mlir(attribute: str, params: dict[str, Any]) -> str:
     return f"#{dialect}.{attribute}" + (f"<{words}>" if words else "")
 
 
-def _words(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return f"[{', '.join(map(_words, value))}]"
+        return f"[{', '.join(map(_format_value, value))}]"
     if isinstance(value, dict):
-        return mlir(value["attribute"], value["params"])
+        return format_mlir(value["attribute"], value["params"])
     return str(value)
 
 
-def _symbols(value: Any) -> list[str]:
+def _list_symbols(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return [name for one in value.get("params", {}).values() for name in _symbols(one)]
+        return [name for one in value.get("params", {}).values() for name in _list_symbols(one)]
     if isinstance(value, list):
-        return [name for one in value for name in _symbols(one)]
+        return [name for one in value for name in _list_symbols(one)]
     return [value] if isinstance(value, str) else []
 
 
-def _found(attribute: str, params: dict[str, Any], words: str, shape: tuple[list[int], int | None] | None) -> Found:
+def _make_meaning(
+    attribute: str, params: dict[str, Any], words: str, shape: tuple[list[int], int | None] | None
+) -> TextMeaning:
     letter = _operand(attribute, params)
     sizes, bits = _tensor(attribute, params, shape)
     opened = [] if sizes else ["shape"]
     opened += [] if bits else ["element_bits"]
-    opened += [name for name in dict.fromkeys(_symbols(list(params.values()))) if name]
+    opened += [name for name in dict.fromkeys(_list_symbols(list(params.values()))) if name]
     facts: dict[str, Any] = {
         "attribute": attribute,
-        "params": {key: _parent(value) for key, value in params.items()},
+        "params": {key: _format_parent(value) for key, value in params.items()},
         "candidates": [i.ptx for i in _candidates(attribute, params, letter, bits)][:_MOST_LISTED],
         "operand": letter,
         "body": {"text": words, "shape": sizes, "element_bits": bits},
@@ -280,7 +288,9 @@ def _found(attribute: str, params: dict[str, Any], words: str, shape: tuple[list
     notices = [said[attribute] for said in (_REFUSED, _NOTED) if attribute in said]
     version = params.get("versionMajor") if attribute == "nvidia_mma" else None
     notices += [said for major, said in _OF_VERSIONS if major == version]
-    return Found("triton", f"Triton layout {shown(words, 100)}", facts, tuple(notices), True, tuple(opened))
+    return TextMeaning(
+        "triton", f"Triton layout {shorten_value(words, 100)}", facts, tuple(notices), True, tuple(opened)
+    )
 
 
 def _operand(attribute: str, params: dict[str, Any]) -> str | None:
@@ -305,28 +315,30 @@ def _tensor(
 
 def _candidates(attribute: str, params: dict[str, Any], letter: str | None, bits: int | None) -> list[Instruction]:
     """The instructions of the MMA that a layout stands on; of A or B those with its bits, where there are any."""
-    mma = _mma(attribute, params)
-    found = _instructions(mma) if mma else []
+    mma = _find_nvidia_mma(attribute, params)
+    found = _find_instructions(mma) if mma else []
     if letter not in ("a", "b") or not bits:
         return found
     return [i for i in found if i.operands.get(letter) is None or i.operands[letter].element.bits == bits] or found
 
 
-def _parent(value: Any) -> Any:
-    return mlir(value["attribute"], value["params"]) if isinstance(value, dict) and "attribute" in value else value
+def _format_parent(value: Any) -> Any:
+    return (
+        format_mlir(value["attribute"], value["params"]) if isinstance(value, dict) and "attribute" in value else value
+    )
 
 
-def _mma(attribute: str, params: dict[str, Any]) -> dict[str, Any] | None:
+def _find_nvidia_mma(attribute: str, params: dict[str, Any]) -> dict[str, Any] | None:
     """The parameters of the nvidia_mma that a layout is, or stands on."""
     if attribute == "nvidia_mma":
         return params
     parent = params.get("parent")
     if isinstance(parent, dict) and attribute in ("dot_op", "slice"):
-        return _mma(parent["attribute"], parent["params"])
+        return _find_nvidia_mma(parent["attribute"], parent["params"])
     return None
 
 
-def _instructions(mma: dict[str, Any]) -> list[Instruction]:
+def _find_instructions(mma: dict[str, Any]) -> list[Instruction]:
     """The dense products with the shape that an nvidia_mma names: version 2 is mma.sync, 3 is wgmma."""
     version = mma.get("versionMajor")
     shape = mma.get("instrShape")

@@ -25,7 +25,7 @@ MOST_LAYOUTS, MOST_LINES, LONGEST_LAYOUT = 64, 20_000, 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class TensorType:
     """A type of a module: sizes, element type and bits (None for a pointer's or an unknown one), its layout's text."""
 
     shape: tuple[int, ...]
@@ -39,51 +39,51 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class ModuleLayout:
     """A layout of a module. text: with aliases written out; names: its aliases; tensors: the different types that have
     it, most used first; ops: operation → how many of its types have the layout.
     """
 
     text: str
     names: tuple[str, ...]
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[TensorType, ...]
     ops: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class LayoutConversion:
     """ttg.convert_layout operations of one source and destination; lines: where they stand, from 1."""
 
-    source: Tensor
-    target: Tensor
+    source: TensorType
+    target: TensorType
     lines: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class TtgirModule:
     """traits: ttg.num-warps and the like, as written; left: layouts and conversions beyond those listed."""
 
-    layouts: tuple[Used, ...]
-    moves: tuple[Move, ...]
+    layouts: tuple[ModuleLayout, ...]
+    moves: tuple[LayoutConversion, ...]
     traits: tuple[tuple[str, str], ...]
     left: tuple[int, int] = (0, 0)
 
 
-def module(text: str) -> Module | None:
+def parse_module(text: str) -> TtgirModule | None:
     """The layouts of a module or of a part of one; None for a text without operations on tensors that have one."""
     ops: dict[str, dict[str, int]] = {}
-    tensors: dict[str, dict[Tensor, int]] = {}
-    moves: dict[tuple[Tensor, Tensor], list[int]] = {}
+    tensors: dict[str, dict[TensorType, int]] = {}
+    moves: dict[tuple[TensorType, TensorType], list[int]] = {}
     names: dict[str, dict[str, None]] = {}
     behind = 0
     for part in _SECTION.split(text):  # a part of a test file has aliases of its own
         part = _COMMENT.sub("", part)
-        aliases = dict(_aliases(part))
+        aliases = dict(_find_aliases(part))
         known: dict[str, str] = {}
         lines = part.split("\n")
         for number, line in enumerate(lines[: max(0, MOST_LINES - behind)], behind + 1):
             match = _OP.match(line)
-            found = list(_tensors(line, aliases, known)) if match else []
+            found = list(_find_tensor_types(line, aliases, known)) if match else []
             for one in found:
                 name = match[1] if match else ""
                 ops.setdefault(one.layout, {})
@@ -94,12 +94,12 @@ def module(text: str) -> Module | None:
                 moves.setdefault((found[0], found[1]), []).append(number)
         behind += len(lines) - 1
         for alias in aliases:
-            names.setdefault(_expanded(alias, aliases, known), {})[alias] = None
+            names.setdefault(_expand_aliases(alias, aliases, known), {})[alias] = None
     if not tensors:
         return None
     order = list(dict.fromkeys([*names, *tensors]))
     made = tuple(
-        Used(
+        ModuleLayout(
             text_,
             tuple(names.get(text_, {})),
             tuple(sorted(tensors.get(text_, {}), key=lambda one: -tensors[text_][one])),
@@ -108,15 +108,15 @@ def module(text: str) -> Module | None:
         for text_ in order
         if "<" in text_ and "shared_memory" not in text_ and len(text_) <= LONGEST_LAYOUT
     )
-    return Module(
+    return TtgirModule(
         made[:MOST_LAYOUTS],
-        tuple(Move(a, b, tuple(lines)) for (a, b), lines in moves.items())[:MOST_MOVES],
+        tuple(LayoutConversion(a, b, tuple(lines)) for (a, b), lines in moves.items())[:MOST_MOVES],
         tuple(dict(_TRAIT.findall(text)).items()),
         (max(0, len(made) - MOST_LAYOUTS), max(0, len(moves) - MOST_MOVES)),
     )
 
 
-def _aliases(text: str) -> Iterator[tuple[str, str]]:
+def _find_aliases(text: str) -> Iterator[tuple[str, str]]:
     """(name, attribute) of every alias; an attribute may go on over several lines."""
     for match in _ALIAS.finditer(text):
         deep, end = 0, match.end()
@@ -129,7 +129,7 @@ def _aliases(text: str) -> Iterator[tuple[str, str]]:
         yield match[1], text[match.start(2) : end].strip()
 
 
-def _expanded(text: str, aliases: dict[str, str], known: dict[str, str]) -> str:
+def _expand_aliases(text: str, aliases: dict[str, str], known: dict[str, str]) -> str:
     """A layout's text with aliases written out."""
     if text not in known:
         made = text.strip()
@@ -142,10 +142,10 @@ def _expanded(text: str, aliases: dict[str, str], known: dict[str, str]) -> str:
     return known[text]
 
 
-def _tensors(line: str, aliases: dict[str, str], known: dict[str, str]) -> Iterator[Tensor]:
+def _find_tensor_types(line: str, aliases: dict[str, str], known: dict[str, str]) -> Iterator[TensorType]:
     """The types of a line that have a layout, left to right."""
     for match in _TYPE.finditer(line):
-        parts = _parts(line, match.end())
+        parts = _split_parts(line, match.end())
         sizes = _DIMS.match(parts[0]) if parts else None
         layout = next((part for part in parts[1:] if part.strip().startswith("#")), "")
         if not sizes or not layout or len(sizes[1]) > 128:
@@ -153,16 +153,16 @@ def _tensors(line: str, aliases: dict[str, str], known: dict[str, str]) -> Itera
         shape = tuple(int(n) for n in sizes[1].strip("x").split("x"))
         name = sizes[2]
         name = "ptr" if name.startswith("!") else name
-        yield Tensor(
+        yield TensorType(
             shape,
             name,
-            _bits(name),
-            _expanded(layout, aliases, known),
+            _get_element_bits(name),
+            _expand_aliases(layout, aliases, known),
             tuple(m[0] for m in [_NAME.fullmatch(layout.strip())] if m),
         )
 
 
-def _parts(line: str, at: int) -> list[str]:
+def _split_parts(line: str, at: int) -> list[str]:
     """What stands between `<` and its `>`, cut at the commas outside all brackets; [] where it does not end."""
     deep, start, out = 1, at, []
     for here in range(at, len(line)):
@@ -179,7 +179,7 @@ def _parts(line: str, at: int) -> list[str]:
     return []
 
 
-def _bits(name: str) -> int | None:
+def _get_element_bits(name: str) -> int | None:
     if name == "ptr":
         return 64
     if name == "bf16":

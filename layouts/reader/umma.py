@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lanescope.blackwell import idesc, umma_atom
-from lanescope.blackwell.bound import opcode_of
-from lanescope.blackwell.kind import Kind
+from lanescope.blackwell.bound import get_mma_opcode
+from lanescope.blackwell.kind import MmaKind
 from lanescope.blackwell.umma_atom import UmmaAtom
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import SPELLED
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.kinds import ALONE, PAIR
 from lanescope.ptx.table.umma_atoms import COMPLEX, OPERATIONS, PAIRED, ROWS, TENSOR, AtomRow, OperationRow
 from lanescope.reader import terms
-from lanescope.reader.terms import Term, Text
-from lanescope.reading import shown
+from lanescope.reader.terms import SyntaxTerm, TermText
 
 EXAMPLE = "SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, UMMA::Major::K, UMMA::Major::K>"
 UNSAID = "unsaid"  # of a wish: something is left open on which the tile depends, more than a type
@@ -35,7 +35,7 @@ _MAJOR = re.compile(r"(?:^|::|\.|_)(MN|K)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class SpelledAtom:
     """An atom of a text. atom: None where the text leaves more than types open; open: what it leaves open, by its
     words; where: the characters that spell it; text: the atom alone, with the names that the text defines put in.
     """
@@ -50,37 +50,37 @@ class Spelled:
 def is_atom(text: str) -> bool:
     """Whether a text is an UMMA atom of CUTLASS, an operation of the DSL or what printing it shows, or a
     tcgen05.mma."""
-    return any(pattern.search(text) for pattern in (_NAME, _OPERATION, _PRINTED)) or is_ptx(text)
+    return any(pattern.search(text) for pattern in (_NAME, _OPERATION, _PRINTED)) or is_tcgen05_mma(text)
 
 
-def is_ptx(text: str) -> bool:
+def is_tcgen05_mma(text: str) -> bool:
     """Whether a text begins with a tcgen05.mma."""
     return bool(_BEGINS.match(text))
 
 
-def of_term(home: Text, value: Term) -> Spelled | None:
+def parse_umma_term(home: TermText, value: SyntaxTerm) -> SpelledAtom | None:
     """The atom of a term of C++ or Python; None where it is none. LayoutError where it is illegal."""
     if value.name in OPERATIONS and value.args is not None and "warp." not in value.path:
-        return _operation(home, value)
+        return _parse_operation(home, value)
     if not re.match(r"SM10\d_M", value.name):
         return None
     if COMPLEX in value.name:
         says = f"{value.name} issues several instructions for one product of complex numbers."
         raise LayoutError("bad_atom", says, "Give the atom of the real products: SM100_MMA_TF32_TS.", "atom")
-    return _template(home, value)
+    return _parse_template(home, value)
 
 
-def written(home: Text, value: Term) -> str:
+def expand_names(home: TermText, value: SyntaxTerm) -> str:
     """A term with the names that its text defines put in: what the bench takes on its own."""
 
     def one(part: Any) -> str:
-        size = home.number(part)
+        size = home.parse_number(part)
         if size is not None:
             return str(size)
-        meant = home.meant(part)
+        meant = home.resolve_value(part)
         if isinstance(meant, tuple):
             return f"({', '.join(one(each) for each in meant)})"
-        return home.words(meant)
+        return home.format_words(meant)
 
     if value.angle is not None:
         return f"{value.name}<{', '.join(one(part) for part in value.angle)}>"
@@ -88,68 +88,68 @@ def written(home: Text, value: Term) -> str:
     return f"{value.path}({', '.join(parts)})"
 
 
-def read(text: str) -> Spelled | None:
+def parse_umma_text(text: str) -> SpelledAtom | None:
     """The first atom of a text; None where it has none. LayoutError where it is illegal."""
     if printed := _PRINTED.search(text):
-        return _shown(text, printed)
-    home = terms.of(text)
+        return _parse_print(text, printed)
+    home = terms.make_term_text(text)
     for pattern in (_NAME, _OPERATION):
-        for value in terms.found(home, pattern):
+        for value in terms.find_terms(home, pattern):
             if value.angle is None and value.args is None:
                 continue  # named in prose
-            if one := of_term(home, value):
-                return replace(one, text=written(home, value))
+            if one := parse_umma_term(home, value):
+                return replace(one, text=expand_names(home, value))
     return None
 
 
 # CUTLASS's template -------------------------------------------------------------------------------------------------
 
 
-def _row(name: str) -> tuple[AtomRow, str, bool]:
+def _find_atom_row(name: str) -> tuple[AtomRow, str, bool]:
     """(row, what stands behind its stem, whether it is a pair's)."""
     for row in sorted(ROWS, key=lambda row: -len(row.stem)):
         for pair, lead in ((True, f"{row.stem}_{PAIRED}_"), (False, f"{row.stem}_")):
             if name.startswith(lead) and name.removeprefix(lead) in row.endings:
                 return row, name.removeprefix(lead), pair
-    known = [umma_atom.stem(row, row.endings[0], pair) for row in ROWS for pair in (False, True)]
-    near = sorted(known, key=lambda one: -_alike(one, name))[:3]
+    known = [umma_atom.format_stem(row, row.endings[0], pair) for row in ROWS for pair in (False, True)]
+    near = sorted(known, key=lambda one: -_count_common_words(one, name))[:3]
     raise LayoutError(
-        "bad_atom", f"'{shown(name, 60)}' is no UMMA atom of CUTLASS.", f"E.g. {', '.join(near)}.", "atom"
+        "bad_atom", f"'{shorten_value(name, 60)}' is no UMMA atom of CUTLASS.", f"E.g. {', '.join(near)}.", "atom"
     )
 
 
-def _alike(one: str, name: str) -> int:
+def _count_common_words(one: str, name: str) -> int:
     return len(set(one.split("_")) & set(name.split("_")))
 
 
-def _template(home: Text, value: Term) -> Spelled:
-    row, ending, pair = _row(value.name)
+def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
+    row, ending, pair = _find_atom_row(value.name)
     said = _template_arguments(row, ending, value)
-    vs = home.number(said["vs"]) if "vs" in said else 0
+    vs = home.parse_number(said["vs"]) if "vs" in said else 0
     if vs is None:
-        return Spelled(None, value.name, (home.words(said["vs"]),), value.span)
+        return SpelledAtom(None, value.name, (home.format_words(said["vs"]),), value.span)
     if vs not in row.kinds:
         says = f"VS of {value.name} is {vs}."
         raise LayoutError("bad_atom", says, f"Allowed: {', '.join(map(str, row.kinds))}.", "atom")
-    kind = idesc.kind(row.kinds[vs])
+    kind = idesc.get_kind(row.kinds[vs])
     sparse = "SPARSE" in ending
-    wish, opened = _wish(home, kind, said)
+    wish, opened = _parse_wish(home, kind, said)
     if row.k:
         wish["k"] = str(row.k)
     open_ = tuple(dict.fromkeys(opened))
     if {"m", "n"} - set(wish) or UNSAID in wish:
-        return Spelled(None, value.name, open_, value.span)
+        return SpelledAtom(None, value.name, open_, value.span)
     factors = "1X" if "scale_type" in said else ""
     if vs:
         factors = {1: "1X", 2: "2X", 3: "2X", 4: "4X", 6: "4X"}[(row.k or kind.k * (1 + sparse)) // vs]
     form, tensor = PAIR if pair else ALONE, ending.startswith(TENSOR)
-    atom = _made(kind, form, wish, sparse=sparse, tensor=tensor, factors=factors, scaled="SCALED" in ending)
-    if why := umma_atom.narrower(atom, ending):
+    atom = _make_atom(kind, form, wish, sparse=sparse, tensor=tensor, factors=factors, scaled="SCALED" in ending)
+    if why := umma_atom.explain_missing_atom(atom, ending):
         raise LayoutError("bad_atom", why, f"PTX itself is wider: give {atom.bound.ptx} with its descriptor.", "atom")
-    return Spelled(atom, value.name, open_, value.span)
+    return SpelledAtom(atom, value.name, open_, value.span)
 
 
-def _template_arguments(row: AtomRow, ending: str, value: Term) -> dict[str, Any]:
+def _template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[str, Any]:
     """Return the template arguments of an atom by name. LayoutError where there are too few."""
     names = ["a", "b", "d"]
     names += ["scale_type"] if "MX" in row.stem else []
@@ -167,48 +167,48 @@ def _template_arguments(row: AtomRow, ending: str, value: Term) -> dict[str, Any
     return dict(zip(names, given, strict=False))
 
 
-def _wish(home: Text, kind: Kind, said: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:
+def _parse_wish(home: TermText, kind: MmaKind, said: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:
     """Fields of the instruction descriptor that arguments say, and the words of those that they leave open."""
     wish: dict[str, object] = {}
     opened: list[str] = []
     for name, given in said.items():
-        value = home.meant(given)
-        words = home.words(value)
+        value = home.resolve_value(given)
+        words = home.format_words(value)
         if name in ("m", "n"):
-            size = home.number(value)
+            size = home.parse_number(value)
             if size is None:
                 opened.append(words)
             else:
                 wish[name] = size
         elif name in ("transpose_a", "transpose_b"):
-            found = _MAJOR.search(value.path if isinstance(value, Term) else "")
+            found = _MAJOR.search(value.path if isinstance(value, SyntaxTerm) else "")
             if found is None:
                 opened.append(words)
                 wish[UNSAID] = words
             elif found[1] == "MN":
                 wish[name] = "MN"
         elif name in ("negate_a", "negate_b", "saturate"):
-            path = value.path if isinstance(value, Term) else str(value)
+            path = value.path if isinstance(value, SyntaxTerm) else str(value)
             if path.endswith(("Neg", "True")):
                 wish[name] = 1
         elif name in ("a", "b", "d", "ab", "scale_type"):
             for field in "ab" if name == "ab" else (name,):
-                _type(kind, field, value, words, wish, opened)
+                _parse_type(kind, field, value, words, wish, opened)
     return wish, opened
 
 
-def _type(kind: Kind, field: str, value: Any, words: str, wish: dict[str, object], opened: list[str]) -> None:
+def _parse_type(kind: MmaKind, field: str, value: Any, words: str, wish: dict[str, object], opened: list[str]) -> None:
     """One type of a wish; LayoutError for one that the kind does not take."""
-    name = element(value)
+    name = parse_element_type(value)
     if not name:
         opened.append(words)
         return
-    if not kind.has(field):
+    if not kind.has_field(field):
         if field == "d" and name != "f32":  # what a scaled product is
             says = f"D of kind::{kind.name} is f32, not {name}."
             raise LayoutError("bad_atom", says, "Give float.", "atom")
         return
-    part = kind.part(field)
+    part = kind.get_field(field)
     name = "ue4m3" if field == "scale_type" and name == "e4m3" else name  # of the DSL, whose type is Float8E4M3FN
     name = "tf32" if name == "f32" and "tf32" in part.codes else name
     if name not in part.codes:
@@ -217,20 +217,29 @@ def _type(kind: Kind, field: str, value: Any, words: str, wish: dict[str, object
     wish[field] = name
 
 
-def element(value: Any) -> str:
+def parse_element_type(value: Any) -> str:
     """PTX's name of an element type as C++ or Python spells it; "" where it is none that is known."""
-    name = (value if isinstance(value, str) else value.name if isinstance(value, Term) else "").lower()
+    name = (value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else "").lower()
     if found := SPELLED.get(name):
         return found
     match = re.fullmatch(r"(?:float_)?(e\dm\d)_unpack(?:8bits|smem)(?:_t)?", name)
     return match[1] if match else ""
 
 
-def _made(
-    kind: Kind, form: str, wish: Mapping[str, object], *, sparse: bool, tensor: bool, factors: str, scaled: bool = False
+def _make_atom(
+    kind: MmaKind,
+    form: str,
+    wish: Mapping[str, object],
+    *,
+    sparse: bool,
+    tensor: bool,
+    factors: str,
+    scaled: bool = False,
 ) -> UmmaAtom:
     try:
-        return umma_atom.made(kind, form, wish, sparse=sparse, tensor_a=tensor, factors=factors, scaled_d=scaled)
+        return umma_atom.make_umma_atom(
+            kind, form, wish, sparse=sparse, tensor_a=tensor, factors=factors, scaled_d=scaled
+        )
     except LayoutError as error:
         raise error.at("atom", "bad_atom") from None
 
@@ -238,7 +247,7 @@ def _made(
 # CuTe's Python DSL --------------------------------------------------------------------------------------------------
 
 
-def _operation(home: Text, value: Term) -> Spelled:
+def _parse_operation(home: TermText, value: SyntaxTerm) -> SpelledAtom:
     row = OPERATIONS[value.name]
     names = [*row.types, "shape", "group", "source", *(["transpose_a", "transpose_b"] if row.majors else [])]
     words = {
@@ -253,7 +262,7 @@ def _operation(home: Text, value: Term) -> Spelled:
         "transpose_a": "a_major_mode",
         "transpose_b": "b_major_mode",
     }
-    said = {name: home.meant(value.at(at, words[name])) for at, name in enumerate(names)}
+    said = {name: home.resolve_value(value.get_argument(at, words[name])) for at, name in enumerate(names)}
     missing = [words[name] for name, given in said.items() if given is None]
     if missing:
         taken = ", ".join(words[name] for name in names)
@@ -263,21 +272,21 @@ def _operation(home: Text, value: Term) -> Spelled:
     if isinstance(shape, tuple) and len(shape) in (2, 3):
         said |= {"m": shape[0], "n": shape[1]}
     else:
-        opened.append(home.words(shape))
-    group, source = (_last(said.pop(name)) for name in ("group", "source"))
+        opened.append(home.format_words(shape))
+    group, source = (_get_last_word(said.pop(name)) for name in ("group", "source"))
     if group not in ("ONE", "TWO"):
         opened.append(group)
     if source not in ("SMEM", "TMEM"):
         opened.append(source)
-    wish, more = _wish(home, idesc.kind(row.kind), said)
+    wish, more = _parse_wish(home, idesc.get_kind(row.kind), said)
     if group not in ("ONE", "TWO") or source not in ("SMEM", "TMEM"):
         wish[UNSAID] = group
-    return _of_operation(
+    return _make_operation_atom(
         value.name, row, wish, pair=group == "TWO", tensor=source == "TMEM", opened=(*opened, *more), where=value.span
     )
 
 
-def _of_operation(
+def _make_operation_atom(
     name: str,
     row: OperationRow,
     wish: dict[str, object],
@@ -286,18 +295,18 @@ def _of_operation(
     tensor: bool,
     opened: tuple[str, ...],
     where: tuple[int, int],
-) -> Spelled:
-    kind = idesc.kind(row.kind)
-    _operation_scale(kind, row, wish)
+) -> SpelledAtom:
+    kind = idesc.get_kind(row.kind)
+    _set_scale_type(kind, row, wish)
     if {"m", "n"} - set(wish) or UNSAID in wish:
-        return Spelled(None, name, tuple(dict.fromkeys(opened)), where)
-    atom = _made(kind, PAIR if pair else ALONE, wish, sparse=False, tensor=tensor, factors=row.factors)
-    return Spelled(atom, name, tuple(dict.fromkeys(opened)), where)
+        return SpelledAtom(None, name, tuple(dict.fromkeys(opened)), where)
+    atom = _make_atom(kind, PAIR if pair else ALONE, wish, sparse=False, tensor=tensor, factors=row.factors)
+    return SpelledAtom(atom, name, tuple(dict.fromkeys(opened)), where)
 
 
-def _operation_scale(kind: Kind, row: OperationRow, wish: dict[str, object]) -> None:
+def _set_scale_type(kind: MmaKind, row: OperationRow, wish: dict[str, object]) -> None:
     """The type of the factors where the operation says it, and K where that is 96."""
-    if row.factors == "2X" and kind.has("scale_type"):
+    if row.factors == "2X" and kind.has_field("scale_type"):
         wish["scale_type"] = "ue8m0"
     elif wish.get("scale_type") is None and row.factors == "4X":
         wish["scale_type"] = "ue4m3"
@@ -305,17 +314,17 @@ def _operation_scale(kind: Kind, row: OperationRow, wish: dict[str, object]) -> 
         wish["k"] = str(row.k)
 
 
-def _last(value: Any) -> str:
+def _get_last_word(value: Any) -> str:
     """The last word of an enumerator."""
-    return value.name if isinstance(value, Term) else str(value)
+    return value.name if isinstance(value, SyntaxTerm) else str(value)
 
 
-def _shown(text: str, printed: re.Match[str]) -> Spelled:
+def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
     """What print shows of an operation: a title, and a line a field."""
     name = next((name for name, row in OPERATIONS.items() if row.title == printed[0]), "")
     if not name:
-        raise LayoutError("bad_atom", f"'{shown(printed[0], 60)}' is no operation of tcgen05.", EXAMPLE, "atom")
-    row, home = OPERATIONS[name], terms.of(text)
+        raise LayoutError("bad_atom", f"'{shorten_value(printed[0], 60)}' is no operation of tcgen05.", EXAMPLE, "atom")
+    row, home = OPERATIONS[name], terms.make_term_text(text)
     lines = {match[1].strip(): match[2] for match in _LINE.finditer(text, printed.end())}
     sizes = [int(size) for size in re.findall(r"\d+", lines.get("Instruction shape MNK", ""))]
     said: dict[str, Any] = dict(zip(("m", "n"), sizes, strict=False))
@@ -325,14 +334,14 @@ def _shown(text: str, printed: re.Match[str]) -> Spelled:
         said["scale_type"] = lines["Scale factor data type"].rpartition(".")[2]
     for side in "ab":
         if f"{side.upper()} major mode" in lines:
-            said[f"transpose_{side}"] = Term(lines[f"{side.upper()} major mode"])
-    wish, opened = _wish(home, idesc.kind(row.kind), said)
+            said[f"transpose_{side}"] = SyntaxTerm(lines[f"{side.upper()} major mode"])
+    wish, opened = _parse_wish(home, idesc.get_kind(row.kind), said)
     pair, tensor = lines.get("CTA group", "").endswith("TWO"), lines.get("A source location", "").endswith("TMEM")
     said["ab"] = said.get("a", "")
     parts = [str(said.get(one, "")) for one in row.types] + [f"({', '.join(map(str, sizes))})"]
     parts += [f"CtaGroup.{'TWO' if pair else 'ONE'}", f"OperandSource.{'TMEM' if tensor else 'SMEM'}"]
     parts += [f"OperandMajorMode.{wish.get(f'transpose_{side}', 'K')}" for side in "ab"] if row.majors else []
-    made = _of_operation(
+    made = _make_operation_atom(
         name, row, wish, pair=pair, tensor=tensor, opened=tuple(opened), where=(printed.start(), len(text))
     )
     return replace(made, text=f"tcgen05.{name}({', '.join(parts)})")
@@ -341,13 +350,13 @@ def _shown(text: str, printed: re.Match[str]) -> Spelled:
 # PTX ----------------------------------------------------------------------------------------------------------------
 
 
-def of_instruction(found: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
+def atom_from_instruction(found: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
     """The atom of a tcgen05.mma. word: its instruction descriptor or a wish, the usual one where it is empty; tensor:
     whether A lies in tensor memory, by the brackets of the text's operands where it is None.
     """
     from lanescope.blackwell.bound import bind
 
-    opcode_of(found)
+    get_mma_opcode(found)
     if tensor is None:
         match = _PTX.search(text)
         operands = [part.strip() for part in match["rest"].split(",")] if match else []
@@ -359,7 +368,7 @@ def of_instruction(found: Instruction, text: str, word: str, tensor: bool | None
         raise error.at("idesc" if error.field == "idesc" else "atom") from None
 
 
-def instruction(text: str) -> Instruction | None:
+def find_tcgen05_mma(text: str) -> Instruction | None:
     """The tcgen05.mma that a text begins with, None where it begins with none."""
     match = _BEGINS.match(text)
-    return catalog.named(match[1], "atom") if match else None
+    return catalog.parse_instruction(match[1], "atom") if match else None

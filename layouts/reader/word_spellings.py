@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lanescope.descriptor.matrix import SBO
-from lanescope.ptx.table.descriptors import of_word
-from lanescope.reader import columns
-from lanescope.reader.columns import Labelled, Span
+from lanescope.ptx.table.descriptors import get_format_of_word
+from lanescope.reader import printed_columns
+from lanescope.reader.printed_columns import LabelledWord, Span
 
 WORD = (1 << 64) - 1
 _LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|[01]{40,64}|-\d{10,19}|\d{10,20})(?:[uU]?[lL]{0,2})\b"
@@ -54,7 +54,7 @@ _QUADS = re.compile(r"(0x[0-9a-fA-F]{9,16})|(0x[0-9a-fA-F]{1,8})[ \t]+(0x[0-9a-f
 _IS_LOW = {**dict.fromkeys(("lo", "low", "x"), True), **dict.fromkeys(("hi", "high", "y"), False)}
 
 
-def address(word: int) -> bool:
+def is_address_number(word: int) -> bool:
     """Whether a number is an address of host or device memory, 47 bits from 0x5… or 0x7…: as a descriptor it would have
     a stride of 64 KB or more.
     """
@@ -63,12 +63,12 @@ def address(word: int) -> bool:
 
 def marked(word: int) -> bool:
     """Whether a number has what others seldom have: a swizzle mode, or Blackwell's version."""
-    return word >> 62 > 0 or not of_word(word).usual
+    return word >> 62 > 0 or not get_format_of_word(word).usual
 
 
-def likely(word: int) -> bool:
+def is_likely_descriptor(word: int) -> bool:
     """Whether a number without a name is a descriptor: no reserved bit, and a stride."""
-    return not word & of_word(word).reserved_mask and SBO.get(word) > 0
+    return not word & get_format_of_word(word).reserved_mask and SBO.get(word) > 0
 
 
 def parse_number(spelled: str) -> int:
@@ -83,37 +83,37 @@ def _value(spelled: str) -> int | None:
     return value & WORD if -(1 << 63) <= value <= WORD else None
 
 
-def find_words(text: str) -> Iterator[Labelled]:
+def find_words(text: str) -> Iterator[LabelledWord]:
     """Find the words that a text spells, spelling after spelling; two spellings may claim one place."""
     if signed := _SIGNED.fullmatch(text):
         word = int(re.sub(r"[uUlL]", "", signed["word"]))
-        if word <= WORD and likely(word & WORD):
-            yield Labelled("", word & WORD, signed.span("word"), False)
+        if word <= WORD and is_likely_descriptor(word & WORD):
+            yield LabelledWord("", word & WORD, signed.span("word"), False)
         return
     for find_spelled in _SPELLINGS:
         yield from find_spelled(text)
 
 
-def _find_shown(text: str) -> Iterator[Labelled]:
+def _find_shown(text: str) -> Iterator[LabelledWord]:
     """Find `$1 = …` of a debugger, labelled with what it was asked for."""
-    expressions = columns.asked(text) if "$" in text else {}
+    expressions = printed_columns.find_debugger_questions(text) if "$" in text else {}
     for match in _SHOWN.finditer(text):
         word = _value(match["word"])
-        if word is not None and likely(word):
-            yield Labelled(expressions.get(match.start("word"), ""), word, match.span("word"), False)
+        if word is not None and is_likely_descriptor(word):
+            yield LabelledWord(expressions.get(match.start("word"), ""), word, match.span("word"), False)
 
 
-def _find_listed(text: str) -> Iterator[Labelled]:
+def _find_listed(text: str) -> Iterator[LabelledWord]:
     """Find the items of arrays, as a debugger, NumPy and PyTorch print them."""
     for match in (*_ARRAY.finditer(text), *_LISTED.finditer(text)):
         start = match.start("items")
         for item in re.finditer(_LONG, match["items"]):
             word = _value(item[0])
-            if word is not None and likely(word):
-                yield Labelled("", word, (start + item.start(), start + item.end()), False)
+            if word is not None and is_likely_descriptor(word):
+                yield LabelledWord("", word, (start + item.start(), start + item.end()), False)
 
 
-def _find_halves(text: str) -> Iterator[Labelled]:
+def _find_halves(text: str) -> Iterator[LabelledWord]:
     """Find lo and hi, .x and .y: the two halves of a word in either order."""
     for match in _HALVES.finditer(text):
         first_low, second_low = (_IS_LOW[match[name].lower().strip(".")] for name in ("first", "second"))
@@ -121,9 +121,9 @@ def _find_halves(text: str) -> Iterator[Labelled]:
             continue
         one, two = _parse_halves(match["one"], match["two"])
         word = (one | two << 32 if first_low else two | one << 32) & WORD
-        label = _before(text, match.start())
-        if label or not address(word):
-            yield Labelled(label, word, match.span(), False)
+        label = _get_label_before(text, match.start())
+        if label or not is_address_number(word):
+            yield LabelledWord(label, word, match.span(), False)
 
 
 def _parse_halves(*halves: str) -> tuple[int, ...]:
@@ -134,31 +134,33 @@ def _parse_halves(*halves: str) -> tuple[int, ...]:
     return tuple(parse_number(half.rstrip("uU")) for half in halves)
 
 
-def _find_vectors(text: str) -> Iterator[Labelled]:
+def _find_vectors(text: str) -> Iterator[LabelledWord]:
     """Find {x = …, y = …}, a debugger's uint2; without a label it must have a swizzle, which a point has not."""
     for match in _VECTOR.finditer(text):
         word = (parse_number(match["one"].rstrip("uU")) | parse_number(match["two"].rstrip("uU")) << 32) & WORD
-        label = _before(text, match.start()) or _before(text, text.rfind("\n", 0, match.start()) + 1)
-        if likely(word) and (label or marked(word)):
-            yield Labelled(label, word, match.span(), bool(label))
+        label = _get_label_before(text, match.start()) or _get_label_before(
+            text, text.rfind("\n", 0, match.start()) + 1
+        )
+        if is_likely_descriptor(word) and (label or marked(word)):
+            yield LabelledWord(label, word, match.span(), bool(label))
 
 
-def _find_braced(text: str) -> Iterator[Labelled]:
+def _find_braced(text: str) -> Iterator[LabelledWord]:
     """Find desc = {0x…, 0x…}, the lower half first."""
     for match in _BRACED.finditer(text):
         word = parse_number(match["one"]) | parse_number(match["two"]) << 32
-        if likely(word):
-            yield Labelled(match["label"], word, match.span(), True)
+        if is_likely_descriptor(word):
+            yield LabelledWord(match["label"], word, match.span(), True)
 
 
-def _find_moved(text: str) -> Iterator[Labelled]:
+def _find_moved(text: str) -> Iterator[LabelledWord]:
     """Find constants that PTX moves into a register of 64 bits, or into the two halves of one."""
     read = {name for one in _READS.finditer(text) for name in _REGISTERS.findall(one["given"])}
     if not read and _ATOM.search(text):
         return  # the text says by another name what is run, and nothing of it reads these registers
     for register, word, span in (*_moved_words(text), *_joined_words(text)):
-        if likely(word) and not address(word) and (marked(word) or register in read):
-            yield Labelled("", word, span, False)
+        if is_likely_descriptor(word) and not is_address_number(word) and (marked(word) or register in read):
+            yield LabelledWord("", word, span, False)
 
 
 def _moved_words(text: str) -> Iterator[tuple[str, int, Span]]:
@@ -177,48 +179,52 @@ def _joined_words(text: str) -> Iterator[tuple[str, int, Span]]:
             yield match["to"], constants[match["low"]] | constants[match["high"]] << 32, match.span()
 
 
-def _find_examined(text: str) -> Iterator[Labelled]:
+def _find_examined(text: str) -> Iterator[LabelledWord]:
     """Find the memory that a debugger examines: x/gx, x/2wx, x/8xb and x/4xh."""
     for match in _EXAMINED.finditer(text):
         parts, start = match["held"].split(), match.start("held")
         if {len(part) for part in parts} in ({4}, {6}):
-            word = _little(parts)
-            if word is not None and likely(word):
-                yield Labelled("", word, match.span("held"), False)
+            word = _join_little_endian(parts)
+            if word is not None and is_likely_descriptor(word):
+                yield LabelledWord("", word, match.span("held"), False)
             continue
         for at in _QUADS.finditer(match["held"]):
             word = int(at[1], 16) if at[1] else int(at[2], 16) | int(at[3], 16) << 32
-            if likely(word):
-                yield Labelled("", word, (start + at.start(), start + at.end()), False)
+            if is_likely_descriptor(word):
+                yield LabelledWord("", word, (start + at.start(), start + at.end()), False)
 
 
-def _find_constants(text: str) -> Iterator[Labelled]:
+def _find_constants(text: str) -> Iterator[LabelledWord]:
     """Find constants of 64 bits in LLVM's and MLIR's IR."""
     for match in _CONSTANT.finditer(text):
         name = "word" if match["word"] else "llvm"
         word = parse_number(match[name]) & WORD
-        if likely(word):
-            yield Labelled("", word, match.span(name), False)
+        if is_likely_descriptor(word):
+            yield LabelledWord("", word, match.span(name), False)
 
 
-def _find_labelled(text: str) -> Iterator[Labelled]:
+def _find_labelled(text: str) -> Iterator[LabelledWord]:
     """Find words behind a label or under the name of a column."""
-    for one in columns.read(text):
+    for one in printed_columns.find_labelled_words(text):
         word = one.word & WORD
-        if -(1 << 63) <= one.word <= WORD and (word >> 32 if one.named else likely(word) and not address(word)):
+        if -(1 << 63) <= one.word <= WORD and (
+            word >> 32 if one.named else is_likely_descriptor(word) and not is_address_number(word)
+        ):
             yield replace(one, word=word)
 
 
-def _find_registers(text: str) -> Iterator[Labelled]:
+def _find_registers(text: str) -> Iterator[LabelledWord]:
     """Find pairs of registers; of constants that SASS moves, those alone that look like a descriptor or are one."""
-    for one in columns.registers(text):
+    for one in printed_columns.find_register_words(text):
         moved = "MOV" in text[slice(*one.span)]
-        if likely(one.word) and (not moved or marked(one.word) or f"gdesc[{one.label.split(':')[0]}]" in text):
+        if is_likely_descriptor(one.word) and (
+            not moved or marked(one.word) or f"gdesc[{one.label.split(':')[0]}]" in text
+        ):
             yield one
 
 
 # of two readings of one place that are equally long and begin alike the first stands
-_SPELLINGS: tuple[Callable[[str], Iterator[Labelled]], ...] = (
+_SPELLINGS: tuple[Callable[[str], Iterator[LabelledWord]], ...] = (
     _find_shown,
     _find_listed,
     _find_halves,
@@ -237,7 +243,7 @@ def is_examined(text: str) -> bool:
     return _EXAMINED.search(text) is not None
 
 
-def _little(parts: list[str]) -> int | None:
+def _join_little_endian(parts: list[str]) -> int | None:
     """The 64 bits that a debugger shows as bytes or halves, the lowest first; None where it shows fewer or more."""
     width = 4 * (len(parts[0]) - 2)
     if width * len(parts) != 64:
@@ -245,7 +251,7 @@ def _little(parts: list[str]) -> int | None:
     return sum(int(part, 16) << width * n for n, part in enumerate(parts))
 
 
-def _before(text: str, at: int) -> str:
+def _get_label_before(text: str, at: int) -> str:
     """The label in front of the halves of a word: desc_a.lo, desc_a: lo."""
     found = re.search(r"([A-Za-z_]\w{0,40}(?:\[\d{1,4}\])?)[\s._:=({]{0,8}$", text[max(0, at - 60) : at])
     return found[1] if found and re.search("desc|word", found[1], re.I) else ""

@@ -1,9 +1,9 @@
-"""lanescope.cuh: the header that records instructions inside a kernel, in the format of layouts/capture/form.py."""
+"""lanescope.cuh: the header that records instructions inside a kernel, in file_format.py's format."""
 
 from __future__ import annotations
 
 from lanescope.capture import fills
-from lanescope.capture.form import (
+from lanescope.capture.file_format import (
     FRAGMENT,
     HEADER,
     HEADER_BYTES,
@@ -24,12 +24,12 @@ from lanescope.render.template import Templates
 _PROGRAMS = Templates(__package__)
 
 
-def header() -> str:
+def render_header() -> str:
     """The text of lanescope.cuh."""
     return _PROGRAMS.fill(
         "lanescope.cuh",
-        header=_struct("Header", HEADER),
-        record=_struct("Record", RECORD),
+        header=_render_struct("Header", HEADER),
+        record=_render_struct("Record", RECORD),
         magic=f"0x{MAGIC:016x}ull",
         mark=f"0x{MARK:08x}u",
         version=VERSION,
@@ -51,7 +51,7 @@ def header() -> str:
     )
 
 
-def _struct(name: str, rows: tuple[Row, ...]) -> list[str]:
+def _render_struct(name: str, rows: tuple[Row, ...]) -> list[str]:
     """Return the lines of a C++ structure with the fields of a format."""
     fields = [f"  {kind} {field};" + (f"  // {says}" if says else "") for field, kind, _, says in rows]
     return [f"struct {name} {{", *fields, "};"]

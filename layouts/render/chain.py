@@ -9,31 +9,31 @@ from itertools import pairwise
 
 import numpy as np
 
-from lanescope.render.cuda import function_name, swizzled, wrapper
-from lanescope.shared.chain import Chain, affine
+from lanescope.render.cuda import get_function_name, render_swizzled, render_wrapper
+from lanescope.shared.chain import Chain, format_affine
 from lanescope.shared.pieces import Ints
 from lanescope.shared.swizzle import Swizzle
 
 
-def code(found: Chain) -> str:
+def render_code(found: Chain) -> str:
     """Return the instruction's wrapper, the storage's swizzle and the loop that gives every lane the addresses of
     `found`.
 
     Executed lane by lane on the host by the tests, and on the device by `lanescope gpu verify`.
     """
-    return wrapper(found.load.instruction) + "\n" + loop(found)
+    return render_wrapper(found.load.instruction) + "\n" + render_loop(found)
 
 
-def loop(found: Chain) -> str:
+def render_loop(found: Chain) -> str:
     """Return `load_a(r, tile)` (or `store_d`) without the instruction's wrapper; tile is the shared address where the
     storage begins.
     """
     placed, operand = found.where.placed, found.want.operand
     assert placed is not None
     name, what = operand.name, "store" if found.store else "load"
-    offsets = found.of_lanes(np.asarray(placed.before(*np.moveaxis(found.starts, -1, 0)), np.int64) >> 3)
-    declared, offset = _offsets(offsets, found)
-    swizzle = _swizzle(placed.xor, f"swizzle_{name}")
+    offsets = found.spread_over_lanes(np.asarray(placed.before(*np.moveaxis(found.starts, -1, 0)), np.int64) >> 3)
+    declared, offset = _render_offsets(offsets, found)
+    swizzle = _render_swizzle(placed.xor, f"swizzle_{name}")
     at = f"tile + {offset}"
     if swizzle:
         at = f"swizzle_{name}({at})" if placed.by == "address" else f"tile + swizzle_{name}({offset})"
@@ -65,23 +65,25 @@ def _write_calls(found: Chain, at: str) -> list[str]:
     if found.count > 1:
         part = f"reinterpret_cast<{constant}unsigned (&)[{load.registers}]>(r[{load.registers} * i])"
     arguments = (at, part) if found.store else (part, at)
-    call = f"{function_name(load.instruction)}({', '.join(arguments)});"
+    call = f"{get_function_name(load.instruction)}({', '.join(arguments)});"
     if found.count == 1:
         return [f"  {call}"]
     return ["#pragma unroll", f"  for (int i = 0; i < {found.count}; ++i)", f"    {call}"]
 
 
-def _swizzle(xor: Swizzle, name: str) -> str:
+def _render_swizzle(xor: Swizzle, name: str) -> str:
     """Return a function of byte addresses for an XOR of bit addresses; empty where it changes nothing."""
-    return f"__device__ inline unsigned {name}(unsigned x) {{ return {swizzled(xor, 'x')}; }}" if xor.bits else ""
+    return (
+        f"__device__ inline unsigned {name}(unsigned x) {{ return {render_swizzled(xor, 'x')}; }}" if xor.bits else ""
+    )
 
 
-def _offsets(offsets: Ints, found: Chain) -> tuple[list[str], str]:
+def _render_offsets(offsets: Ints, found: Chain) -> tuple[list[str], str]:
     """Return (declarations, expression) of the offset before the XOR, [warp, turn, lane], exactly.
 
     A sum of bit fields where there is one, else a table.
     """
-    first, used = affine(offsets[:, 0]), offsets[0, 0] >= 0
+    first, used = format_affine(offsets[:, 0]), offsets[0, 0] >= 0
     steps = (offsets - offsets[:, :1])[..., used]
     if first is None or (steps != steps[:1, :, :1]).any():
         rows = ["{" + ", ".join(map(str, turn[used].tolist())) + "}" for warp in offsets for turn in warp]

@@ -9,36 +9,38 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 
 from lanescope.ptx.dtypes import REGISTERS, DType
-from lanescope.ptx.instruction import Instruction, Operand, Place
-from lanescope.ptx.slots import Slot, slots
+from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
+from lanescope.ptx.slots import OperandSlot, list_slots
 from lanescope.shared.swizzle import Swizzle
 
 
-def function_name(instruction: Instruction) -> str:
+def get_function_name(instruction: Instruction) -> str:
     """Return the instruction as a C identifier."""
     return re.sub(r"\W+", "_", instruction.ptx.replace(".sync.aligned", "")).strip("_")
 
 
-def wrapper(instruction: Instruction, a_from: str = "registers", immediates: Mapping[str, str] | None = None) -> str:
+def render_wrapper(
+    instruction: Instruction, a_from: str = "registers", immediates: Mapping[str, str] | None = None
+) -> str:
     """Return a __device__ function around the instruction, registers as arrays.
 
     Immediates are template parameters with the values of an unscaled, K-major product; `immediates` fixes some by slot
     name.
     """
     fixed = immediates or {}
-    items = slots(instruction, a_from)
+    items = list_slots(instruction, a_from)
     accumulates = instruction.family.in_place
     written = [slot for slot in items if slot.written]
     read = [slot for slot in items if not slot.written and slot.kind != "immediate"]
     free = [slot for slot in items if slot.kind == "immediate" and slot.name not in fixed]
     constants = [named for slot in free for named in slot.immediates]
-    spelled = {name: [text] for name, text in fixed.items()} | _numbered([*written, *read, *free])
+    spelled = {name: [text] for name, text in fixed.items()} | _number_bindings([*written, *read, *free])
     outputs = _bind_all(written, accumulates)
     inputs = [*_bind_all(read, accumulates), *(f'"n"({name})' for name, _ in constants)]
     clobber = ' : "memory"' if accumulates or any(s.kind == "address" for s in items) else ""
     return (
-        f"{_declare_template(constants)}__device__ inline void {wrapper_name(instruction, a_from)}"
-        f"({', '.join(map(_parameter, (*written, *read)))}) {{\n"
+        f"{_declare_template(constants)}__device__ inline void {get_wrapper_name(instruction, a_from)}"
+        f"({', '.join(map(_render_parameter, (*written, *read)))}) {{\n"
         f'  asm volatile("{_write_assembly(instruction, items, spelled)}\\n"\n'
         f"      : {', '.join(outputs)}\n"
         f"      : {', '.join(inputs)}{clobber});\n}}\n"
@@ -51,18 +53,18 @@ def _declare_template(constants: Sequence[tuple[str, str]]) -> str:
     return f"template <{parameters}>\n" if parameters else ""
 
 
-def _write_assembly(instruction: Instruction, items: Sequence[Slot], spelled: Mapping[str, list[str]]) -> str:
+def _write_assembly(instruction: Instruction, items: Sequence[OperandSlot], spelled: Mapping[str, list[str]]) -> str:
     """Return the asm text of the instruction; a predicate is set from a register before it."""
-    body = f"{instruction.ptx} {', '.join(_spell(slot, spelled[slot.name]) for slot in items)};"
+    body = f"{instruction.ptx} {', '.join(_format_operand(slot, spelled[slot.name]) for slot in items)};"
     predicate = next((spelled[s.name][0] for s in items if s.kind == "predicate"), None)
     return f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {body} }}" if predicate else body
 
 
-def _bind_all(items: Sequence[Slot], accumulates: bool) -> list[str]:
-    return [binding for slot in items for binding in _bindings(slot, accumulates)]
+def _bind_all(items: Sequence[OperandSlot], accumulates: bool) -> list[str]:
+    return [binding for slot in items for binding in _render_bindings(slot, accumulates)]
 
 
-def _numbered(bound: Sequence[Slot]) -> dict[str, list[str]]:
+def _number_bindings(bound: Sequence[OperandSlot]) -> dict[str, list[str]]:
     """Return slot name → its names in the asm text: %0, %1, … in the order in which the slots are bound."""
     number = count()
     return {
@@ -73,12 +75,12 @@ def _numbered(bound: Sequence[Slot]) -> dict[str, list[str]]:
     }
 
 
-def wrapper_name(instruction: Instruction, a_from: str = "registers") -> str:
-    """Return the name of the function `wrapper` writes."""
-    return function_name(instruction) + ("_shared_a" if a_from == "shared" else "")
+def get_wrapper_name(instruction: Instruction, a_from: str = "registers") -> str:
+    """Return the name of the function `render_wrapper` writes."""
+    return get_function_name(instruction) + ("_shared_a" if a_from == "shared" else "")
 
 
-def _parameter(slot: Slot) -> str:
+def _render_parameter(slot: OperandSlot) -> str:
     if slot.kind == "predicate":
         return f"int {slot.name}"
     kind = REGISTERS[slot.type].cpp
@@ -87,7 +89,7 @@ def _parameter(slot: Slot) -> str:
     return f"{kind}& {slot.name}" if slot.written else f"{kind} {slot.name}"
 
 
-def _bindings(slot: Slot, accumulates: bool) -> list[str]:
+def _render_bindings(slot: OperandSlot, accumulates: bool) -> list[str]:
     if slot.kind == "predicate":
         return [f'"r"({slot.name})']
     sign = ("+" if accumulates else "=") if slot.written else ""
@@ -97,34 +99,34 @@ def _bindings(slot: Slot, accumulates: bool) -> list[str]:
     return [f'"{sign}{letter}"({slot.name})']
 
 
-def _spell(slot: Slot, names: list[str]) -> str:
+def _format_operand(slot: OperandSlot, names: list[str]) -> str:
     if slot.kind == "vector" or len(names) > 1:
         return "{" + ", ".join(names) + "}"
     return "p" if slot.kind == "predicate" else f"[{names[0]}]" if slot.kind == "address" else names[0]
 
 
-def swizzled(xor: Swizzle, x: str) -> str:
+def render_swizzled(xor: Swizzle, x: str) -> str:
     """Return a byte address under an XOR of bit addresses."""
     mask = f"0x{((1 << xor.bits) - 1 << xor.base) >> 3:X}u"
     moved = f"{x} >> {xor.shift} & {mask}" if xor.shift >= 0 else f"({x} & {mask}) << {-xor.shift}"
     return f"{x} ^ ({moved})" if xor.bits else x
 
 
-def memory_type(element: DType, container_bits: int) -> str:
+def get_memory_type(element: DType, container_bits: int) -> str:
     """Return the C type of the memory an element is read from: packed bytes for 4-bit and 1-bit elements."""
     if container_bits >= 32:
         return REGISTERS[element.register_type].cpp
     return "unsigned short" if container_bits == 16 else "unsigned char"
 
 
-def register_type(element: DType) -> str:
+def get_register_type(element: DType) -> str:
     """Return the C type of a register that holds such elements."""
     return REGISTERS[element.register_type].cpp
 
 
-def _declarations(instruction: Instruction, op: Operand) -> str:
+def _render_declarations(instruction: Instruction, op: Operand) -> str:
     """Return the definitions that an operand's formula uses: thread, lane, and PTX's words defined by them."""
-    forward = {word: cpp(text) for word, text in op.formula()["forward"].items()}
+    forward = {word: format_cpp(text) for word, text in op.formula()["forward"].items()}
     known = {"thread": "threadIdx.x % 128", "lane": "threadIdx.x % 32"} | {
         w: t for w, t in forward.items() if w not in op.axes
     }
@@ -137,17 +139,17 @@ def _declarations(instruction: Instruction, op: Operand) -> str:
     return "\n".join(f"  const unsigned {word} = {text};" for word, text in known.items() if word in used)
 
 
-def cpp(expression: str) -> str:
+def format_cpp(expression: str) -> str:
     """Return a formula with PTX's words as C++ spells them."""
     return expression.replace("%laneid", "lane").replace("%warpid", "(threadIdx.x / 32)")
 
 
-def _places(op: Operand) -> str:
+def _render_places(op: Operand) -> str:
     forward = op.formula()["forward"]
-    return "\n".join(f"    const unsigned {axis} = {cpp(forward[axis])};" for axis in op.axes)
+    return "\n".join(f"    const unsigned {axis} = {format_cpp(forward[axis])};" for axis in op.axes)
 
 
-def _index(op: Operand, by_column: bool = False) -> str:
+def _render_index(op: Operand, by_column: bool = False) -> str:
     base = "col * ld + row" if by_column else "row * ld + col"
     if len(op.axes) == 3:
         third = next(axis for axis in op.axes if axis not in op.plane)
@@ -157,10 +159,10 @@ def _index(op: Operand, by_column: bool = False) -> str:
     return base
 
 
-def load(instruction: Instruction, op: Operand) -> str:
+def render_load(instruction: Instruction, op: Operand) -> str:
     """Return code that fills one operand's registers from memory by the formula, an element at a time."""
     by_column = op.name == "b"
-    kind, bits = memory_type(op.element, op.container_bits), op.container_bits
+    kind, bits = get_memory_type(op.element, op.container_bits), op.container_bits
     order = "column by column, ld elements apart" if by_column else "row by row, ld elements apart"
     below = op.padding_below
     inside = f"bits {below} to {below + op.element.bits - 1}"
@@ -175,16 +177,16 @@ def load(instruction: Instruction, op: Operand) -> str:
     head = (
         f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name}{stored} from memory {order}{packed}.\n"
     )
-    at = _index(op, by_column)
+    at = _render_index(op, by_column)
     if bits >= 8:
-        return head + gather(instruction, op, f"const {kind}* m, unsigned ld", f"m[{at}]")
+        return head + render_gather(instruction, op, f"const {kind}* m, unsigned ld", f"m[{at}]")
     unit = f"m[at / {8 // bits}]"
-    return head + gather(
+    return head + render_gather(
         instruction, op, f"const {kind}* m, unsigned ld", unit, f"at % {8 // bits}", f"    const unsigned at = {at};\n"
     )
 
 
-def gather(
+def render_gather(
     instruction: Instruction, op: Operand, parameters: str, unit: str, inside: str = "0", before: str = ""
 ) -> str:
     """Return `load_{name}`, which puts every value of an operand into its register.
@@ -202,37 +204,39 @@ def gather(
             f" (i % {per}));"
         )
     return (
-        f"__device__ inline void load_{name}({register_type(op.element)} (&{name})[{op.registers}], {parameters}) {{\n"
-        f"{_declarations(instruction, op)}\n#pragma unroll\n"
-        f"  for (unsigned i = 0; i < {op.values}; ++i) {{\n{_places(op)}\n{body}\n  }}\n}}\n"
+        f"__device__ inline void load_{name}({get_register_type(op.element)} (&{name})[{op.registers}],"
+        f" {parameters}) {{\n"
+        f"{_render_declarations(instruction, op)}\n#pragma unroll\n"
+        f"  for (unsigned i = 0; i < {op.values}; ++i) {{\n{_render_places(op)}\n{body}\n  }}\n}}\n"
     )
 
 
-def store(instruction: Instruction, op: Operand) -> str:
+def render_store(instruction: Instruction, op: Operand) -> str:
     """Return code that writes an accumulator's registers to memory, row by row."""
-    kind, register = memory_type(op.element, op.container_bits), register_type(op.element)
+    kind, register = get_memory_type(op.element, op.container_bits), get_register_type(op.element)
     per, bits = op.register_bits // op.container_bits, op.container_bits
     value = f"{op.name}[i]" if per == 1 else f"({kind})({op.name}[i / {per}] >> ({bits} * (i % {per})))"
     return (
         f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name} to memory row by row, ld elements"
         f" apart.\n__device__ inline void store_{op.name}(const {register} (&{op.name})[{op.registers}], {kind}* m,"
-        f" unsigned ld) {{\n{_declarations(instruction, op)}\n#pragma unroll\n  for (unsigned i = 0; i < {op.values};"
-        f" ++i) {{\n{_places(op)}\n    m[{_index(op)}] = {value};\n  }}\n}}\n"
+        f" unsigned ld) {{\n{_render_declarations(instruction, op)}\n#pragma unroll\n  for (unsigned i = 0; i <"
+        f" {op.values};"
+        f" ++i) {{\n{_render_places(op)}\n    m[{_render_index(op)}] = {value};\n  }}\n}}\n"
     )
 
 
-def program(instruction: Instruction) -> str:
+def render_program(instruction: Instruction) -> str:
     """Return all code for one instruction in one file."""
     parts = [
         f"// {instruction.ptx}\n// Written by Lanescope from the pattern of each operand; source of the maps:"
         f" {instruction.family.source}.\n"
     ]
-    parts += [wrapper(instruction, form) for form in instruction.family.forms]
+    parts += [render_wrapper(instruction, form) for form in instruction.family.forms]
     for op in instruction.operands.values():
-        if op.scope.place is Place.TENSOR:
+        if op.scope.place is OperandPlace.TENSOR:
             continue  # no thread holds it
         if op.name in "abc":
-            parts.append(load(instruction, op))
+            parts.append(render_load(instruction, op))
         if op.name in "d":
-            parts.append(store(instruction, op))
+            parts.append(render_store(instruction, op))
     return "\n".join(parts)

@@ -1,5 +1,5 @@
 """CUDA C++ for one descriptor: a constant, a function of the tile's address, and CUTLASS's bit field.
-`lanescope.reader.code.words` reads those of wgmma back.
+`lanescope.reader.code.code_words` reads those of wgmma back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BIT_FIELDS = {  # CUTLASS's names of the fields, in their order in the word
 }
 
 
-def code(descriptor: Descriptor) -> dict[str, str]:
+def render_code(descriptor: Descriptor) -> dict[str, str]:
     """Return {"constant", "function", "cutlass"}; bits outside all fields are kept.
 
     The tests compile and run all three on the host.
@@ -35,13 +35,13 @@ def code(descriptor: Descriptor) -> dict[str, str]:
             f" (uint64_t)({descriptor.lbo_bytes} >> 4) << {LBO.low} | (uint64_t)({descriptor.sbo_bytes} >> 4) <<"
             f" {SBO.low}\n       | {terms or '0ull'}"
             + (f"\n       | {other};  // bits of no field" if other else ";")
-            + f"  // swizzle {form.said(descriptor.word, form.field(form.coded))}\n}}"
+            + f"  // swizzle {form.format_field_value(descriptor.word, form.get_field(form.coded))}\n}}"
         ),
-        "cutlass": _cutlass(descriptor) + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else ""),
+        "cutlass": _render_cutlass(descriptor) + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else ""),
     }
 
 
-def _cutlass(descriptor: Descriptor) -> str:
+def _render_cutlass(descriptor: Descriptor) -> str:
     """Return CUTLASS's union, one field per line."""
     form = descriptor.format
     owner, inside = form.cutlass

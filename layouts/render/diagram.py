@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from lanescope.errors import LayoutError
-from lanescope.render.palette import LIGHT, Palette, wheel
-from lanescope.render.svg import colour_for, svg
-from lanescope.render.view import Figure, Panel
+from lanescope.render.palette import LIGHT, Palette, list_fill_variables
+from lanescope.render.svg import choose_colour, render_svg
+from lanescope.render.view import FigurePanel, PanelFigure
 
 # What a caption says, by language: colour, modulo, stored.
 WORDS = {
@@ -26,7 +26,7 @@ MOST_LABELS = 20000
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class DiagramStyle:
     """How a diagram looks.
 
     title: None for the instruction's own, "" for none; legend and caption: whether they stand below; lang: one of
@@ -43,32 +43,32 @@ class Style:
     lang: str = "en"
 
 
-def diagram(figure: Figure, style: Style, title: str, description: str = "", extra: str = "") -> str:
+def render_diagram(figure: PanelFigure, style: DiagramStyle, title: str, description: str = "", extra: str = "") -> str:
     """Return the figure's SVG with its title above and legend and caption below; equal input gives equal bytes."""
     shown = title if style.title is None else style.title
     above = _TITLE if shown and style.title is not None else 0.0
     ink, muted = (style.palette.ink, style.palette.muted) if style.palette else ("var(--ink)", "var(--muted)")
     panels = tuple(replace(panel, y=panel.y + above) for panel in figure.panels)
-    moved = Figure(figure.width, figure.height + above, panels)
+    moved = PanelFigure(figure.width, figure.height + above, panels)
     out = []
     y, width = moved.height + 10, figure.width
     if above:
         out.append(f'<text x="8" y="17" font-size="14" font-weight="600" fill="{ink}">{escape(shown)}</text>')
         width = max(width, len(shown) * 14 * _ADVANCE + 16)
     if style.legend:
-        lines, wide = _legend(moved, style, y, muted)
+        lines, wide = _render_legend(moved, style, y, muted)
         out += lines
-        y += _LINE * 1.4 * len(_legend_rows(moved, style))
+        y += _LINE * 1.4 * len(_list_legend_rows(moved, style))
         width = max(width, wide)
     if style.caption:
-        words = caption(moved, style.lang)
+        words = format_caption(moved, style.lang)
         out += _draw_caption(words, y, muted)
         y += _LINE * len(words)
         width = max([width, *(len(line) * 11 * _ADVANCE + 16 for line in words)])
     tall = y if style.legend or style.caption else moved.height
     body = f'<g transform="translate(0 {above:g})">{extra}</g>' if extra and above else extra
-    return svg(
-        Figure(width, tall, panels),
+    return render_svg(
+        PanelFigure(width, tall, panels),
         title=shown or title,
         description=description,
         colour=style.colour,
@@ -88,28 +88,28 @@ def _draw_caption(words: Sequence[str], top: float, fill: str) -> Iterator[str]:
         yield f'<text x="{indent}" y="{y:.1f}" font-size="11" fill="{fill}">{escape(line.strip())}</text>'
 
 
-def _legend_rows(figure: Figure, style: Style) -> list[tuple[str, int]]:
+def _list_legend_rows(figure: PanelFigure, style: DiagramStyle) -> list[tuple[str, int]]:
     """Return (name, how many categories) of every colouring the figure's panels use."""
     rows: dict[str, int] = {}
     for panel in figure.panels:
         if panel.grid and panel.category is None:
-            name = colour_for(panel.grid, style.colour)
-            rows[name] = max(rows.get(name, 0), int(panel.grid.category(name).max()) + 1)
+            name = choose_colour(panel.grid, style.colour)
+            rows[name] = max(rows.get(name, 0), int(panel.grid.number_cells(name).max()) + 1)
     return list(rows.items())
 
 
-def _legend(figure: Figure, style: Style, top: float, ink: str) -> tuple[list[str], float]:
+def _render_legend(figure: PanelFigure, style: DiagramStyle, top: float, ink: str) -> tuple[list[str], float]:
     out, widest = [], 0.0
     words = WORDS[style.lang]
-    for number, (name, count) in enumerate(_legend_rows(figure, style)):
+    for number, (name, count) in enumerate(_list_legend_rows(figure, style)):
         y = top + number * _LINE * 1.4
         head = f"{words['colour']} {name}" + (f", {words['modulo']}" if count > 8 else "")
         out.append(f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{ink}">{escape(head)}</text>')
         x = 20 + len(head) * 11 * _ADVANCE * (2 if style.lang == "zh" else 1)
         for category in range(min(count, 8)):
-            variables = wheel(count)
+            variables = list_fill_variables(count)
             index = category % len(variables)
-            fill = style.palette.fill(index, count) if style.palette else f"var({variables[index]})"
+            fill = style.palette.get_fill(index, count) if style.palette else f"var({variables[index]})"
             out.append(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{ink}"'
                 ' stroke-width="0.5"/>'
@@ -120,7 +120,7 @@ def _legend(figure: Figure, style: Style, top: float, ink: str) -> tuple[list[st
     return out, widest
 
 
-def caption(figure: Figure, lang: str = "en") -> list[str]:
+def format_caption(figure: PanelFigure, lang: str = "en") -> list[str]:
     """Return each operand's pattern and the formulas of its row and column, in PTX's words."""
     if lang not in WORDS:
         raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
@@ -134,13 +134,13 @@ def caption(figure: Figure, lang: str = "en") -> list[str]:
         forward = op.formula()["forward"]
         words = [f"{name} = {text}" for name, text in forward.items() if name not in op.axes]
         places = [f"{axis} = {forward[axis]}" for axis in op.axes if axis in forward]
-        lines += [f"{_name(panel)}  {op.pattern}", "    " + ", ".join(places)]
+        lines += [f"{_format_panel_name(panel)}  {op.pattern}", "    " + ", ".join(places)]
         if words:
             lines.append(f"    {WORDS[lang]['where']} " + ", ".join(words))
     return lines
 
 
-def _name(panel: Panel) -> str:
+def _format_panel_name(panel: FigurePanel) -> str:
     assert panel.grid
     name = panel.grid.operand.name
     return name.upper() if len(name) == 1 else name

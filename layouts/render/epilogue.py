@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import re
 
-from lanescope.blackwell.epilogue import CHUNK, MATRIX, MOST_MATRICES, WARPS, Epilogue, Stored
-from lanescope.render.cuda import swizzled
-from lanescope.render.tmem import statement
+from lanescope.blackwell.epilogue import CHUNK, MATRIX, MOST_MATRICES, WARPS, Epilogue, SharedStore
+from lanescope.render.cuda import render_swizzled
+from lanescope.render.tmem import render_statement
 
 PACKED = {"f16": "cvt.rn.f16x2.f32", "bf16": "cvt.rn.bf16x2.f32"}
 
 
-def _loads(made: Epilogue, body: str) -> str:
+def _render_loads(made: Epilogue, body: str) -> str:
     """Return the loops of one warp over its loads; row and col: of D, where the load begins."""
     first = [next(one for one in made.loads if one.warp == warp) for warp in range(WARPS)]
-    corners = [made.held(one) for one in first]
+    corners = [made.locate_elements(one) for one in first]
     rows = ", ".join(str(int(row[row >= 0].min())) for row, _ in corners)
     cols = ", ".join(str(int(col[col >= 0].min())) for _, col in corners)
     lanes = sorted({one.lane for one in made.loads})
@@ -28,12 +28,12 @@ def _loads(made: Epilogue, body: str) -> str:
         f"for (unsigned c = 0; c < {made.d.columns}; c += {step}) {{\n"
         "  const unsigned taddr = tmem + (32 * warp + lane16 << 16) + c;\n"
         "  const unsigned row = row0[warp] + lane16, col = col0[warp] + c;\n"
-        + "".join(f"  {line}\n" for line in (statement(made.access) + "\n" + body).splitlines())
+        + "".join(f"  {line}\n" for line in (render_statement(made.access) + "\n" + body).splitlines())
         + "}"
     )
 
 
-def to_shared(made: Epilogue, to: Stored, element: str) -> str:
+def render_shared_store(made: Epilogue, to: SharedStore, element: str) -> str:
     """Return code from registers through stmatrix to the tile, row-major in panels of the swizzle's width.
 
     element: f16 or bf16.
@@ -43,7 +43,7 @@ def to_shared(made: Epilogue, to: Stored, element: str) -> str:
     before = f"col / {panel // 2} * {to.rows * panel} + row * {panel} + col % {panel // 2} * 2"
     names = ", ".join(f"%{n + 1}" for n in range(count))
     held = ", ".join(f'"r"(p[m + {n}])' for n in range(count))
-    pack = f"const uint32_t (&p)[{made.matrices}] = r;\n" if made.access.packed else _pairs(made, element)
+    pack = f"const uint32_t (&p)[{made.matrices}] = r;\n" if made.access.packed else _render_pairs(made, element)
     body = (
         f"{pack}for (unsigned m = 0; m < {made.matrices}; m += {count}) {{\n"
         f"  const unsigned at = m + lane / 8 % {count};  // the matrix whose row lane % 8 this lane names\n"
@@ -53,16 +53,16 @@ def to_shared(made: Epilogue, to: Stored, element: str) -> str:
         f'      :: "r"(address), {held} : "memory");\n}}'
     )
     how = f"panels of {panel} bytes, {to.mode.name} swizzle" if to.mode else f"rows of {panel} bytes"
-    made_of = swizzled(to.mode.swizzle(1), "before") if to.mode else "before"
+    made_of = render_swizzled(to.mode.swizzle(1), "before") if to.mode else "before"
     head = (
         f"// Byte of D[row, col] of 16 bits: {how}, {to.rows} rows. shared: a multiple of 1024.\n"
         "__device__ inline unsigned tile_offset(unsigned row, unsigned col) {\n"
         f"  const unsigned before = {before};\n  return {made_of};\n}}\n"
     )
-    return f"{head}\n{_loads(made, body)}"
+    return f"{head}\n{_render_loads(made, body)}"
 
 
-def _pairs(made: Epilogue, element: str) -> str:
+def _render_pairs(made: Epilogue, element: str) -> str:
     """Return the expression `p` of two neighbouring registers as two 16-bit elements."""
     count = made.access.registers // 2
     if made.halves:  # the low half of a register is the element
@@ -75,7 +75,7 @@ def _pairs(made: Epilogue, element: str) -> str:
     return f"uint32_t p[{count}];\nfor (unsigned i = 0; i < {count}; ++i)\n{join}"
 
 
-def _single(made: Epilogue, element: str) -> str:
+def _render_single(made: Epilogue, element: str) -> str:
     """Return the expression `h` of one register as one 16-bit element."""
     if made.halves:
         return "  const unsigned short h = r[i];\n"
@@ -83,9 +83,9 @@ def _single(made: Epilogue, element: str) -> str:
     return f'  unsigned short h;\n  asm("{name} %0, %1;" : "=h"(h) : "f"(__uint_as_float(r[i])));\n'
 
 
-def to_global(made: Epilogue, bits: int, element: str) -> str:
+def render_global_store(made: Epilogue, bits: int, element: str) -> str:
     """Return code from registers to rows of global memory: each thread's own runs of neighbouring columns."""
-    wide, requests, _ = made.rows(bits)
+    wide, requests, _ = made.count_sectors(bits)
     words = wide // 4
     joined = bits == 16 and words and not made.access.packed
     name = "p" if joined else "r"
@@ -95,21 +95,21 @@ def to_global(made: Epilogue, bits: int, element: str) -> str:
     vector = f".v{words}.b32" if words > 1 else ".b32" if words else ".b16"
     guard = "half" in made.d.axes and len(made.access.pattern.threads) == 1
     lines = (
-        (_pairs(made, element) if joined else "")
+        (_render_pairs(made, element) if joined else "")
         + f"for (unsigned i = 0; i < {requests}; ++i) {{\n"
         + ("  if (lane >= 16) break;  // D has 16 lanes of the quarter\n" if guard else "")
-        + ("" if words else _single(made, element))
+        + ("" if words else _render_single(made, element))
         + f"  const unsigned thread = lane, v = {wide * 8 // bits} * i;  // the first value of the run\n"
-        f"  const unsigned down = {_value(forward['row'])}, across = {_value(forward['col'])};\n"
+        f"  const unsigned down = {_format_value(forward['row'])}, across = {_format_value(forward['col'])};\n"
         f"  char* to = global + (size_t)(row + down) * pitch + (col + across) * {bits // 8};\n"
         f'  asm volatile("st.global{vector} [%0], {f"{{{names}}}" if words > 1 else "%1"};" :: "l"(to), {held} :'
         ' "memory");\n}'
     )
-    return _loads(
+    return _render_loads(
         made, f"// global: the first byte of D's row 0; pitch: bytes of a row, a multiple of {CHUNK}.\n{lines}"
     )
 
 
-def _value(expression: str) -> str:
+def _format_value(expression: str) -> str:
     """Return a formula of the value index, which the code calls v."""
     return re.sub(r"\bi\b", "v", expression)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lanescope.blackwell.idesc import CALLED, Idesc, legal_forms
-from lanescope.blackwell.kind import Kind, Part
-from lanescope.ptx.dtypes import DTYPES, dtype
+from lanescope.blackwell.idesc import CALLED, IdescWord, find_legal_forms
+from lanescope.blackwell.kind import KindField, MmaKind
+from lanescope.ptx.dtypes import DTYPES, get_dtype
 from lanescope.ptx.table.kinds import ALONE, WS
 
 MEMBERS = {
@@ -16,11 +16,11 @@ MEMBERS = {
 }
 
 
-def constant(given: Idesc) -> str:
+def render_constant(given: IdescWord) -> str:
     """Return the word as its fields, one per line: `constexpr uint32_t idesc = …`; reserved bits have a line of their
     own.
     """
-    terms = [_term(part, given) for part in given.kind.parts if part.field.get(given.word)]
+    terms = [_render_term(part, given) for part in given.kind.parts if part.field.get(given.word)]
     if given.reserved:
         terms.append((f"{given.reserved:#x}u", "reserved bits"))
     if not terms:
@@ -34,36 +34,36 @@ def constant(given: Idesc) -> str:
     return "\n".join([*lines, f"static_assert(idesc == {given}u);"])
 
 
-def _term(part: Part, given: Idesc) -> tuple[str, str]:
+def _render_term(part: KindField, given: IdescWord) -> tuple[str, str]:
     code = part.field.get(given.word)
-    return f"{code}u << {part.field.low}", f"{part.field.title} {said(part, given)}"
+    return f"{code}u << {part.field.low}", f"{part.field.title} {describe_field(part, given)}"
 
 
-def said(part: Part, given: Idesc) -> str:
+def describe_field(part: KindField, given: IdescWord) -> str:
     """Return what a field says, readable without a table: `MN-major`, `bf16`, `128`."""
-    text = part.said(given.word)
+    text = part.format_code(given.word)
     return f"{text}-major" if text in ("K", "MN") else text
 
 
-def element(kind: Kind, name: str) -> str:
+def get_cutlass_type(kind: MmaKind, name: str) -> str:
     """Return CUTLASS's C++ type of a kind's elements; for narrow ones it says whether each takes a byte."""
-    row = dtype(name)
+    row = get_dtype(name)
     return row.names.padded if row.bits < min(kind.element_bits, 8) else row.names.cutlass
 
 
-def cutlass(given: Idesc) -> str:
+def render_cutlass(given: IdescWord) -> str:
     """Return CUTLASS's constant of the same word; fields it sets at run time are assigned after it.
 
     "" where a type has no meaning in the kind.
     """
     row, types = given.kind, given.types
-    elements = [types["a"], types["b"], types["d"], *([given.said("scale_type")] if row.scaled else [])]
+    elements = [types["a"], types["b"], types["d"], *([given.format_field("scale_type")] if row.scaled else [])]
     if any(text not in DTYPES for text in elements):
         return ""
-    names = [element(given.kind, text) for text in elements]
-    majors = [f"cute::UMMA::Major::{given.said(f'transpose_{side}')}" for side in "ab"]
-    signs = [f"cute::UMMA::ScaleIn::{'Neg' if given.code(f'negate_{side}') else 'One'}" for side in "ab"]
-    more = [f"cute::UMMA::Saturate::{'True' if given.code('saturate') else 'False'}"] if not row.scaled else []
+    names = [get_cutlass_type(given.kind, text) for text in elements]
+    majors = [f"cute::UMMA::Major::{given.format_field(f'transpose_{side}')}" for side in "ab"]
+    signs = [f"cute::UMMA::ScaleIn::{'Neg' if given.get_code(f'negate_{side}') else 'One'}" for side in "ab"]
+    more = [f"cute::UMMA::Saturate::{'True' if given.get_code('saturate') else 'False'}"] if not row.scaled else []
     made = "make_instr_desc_block_scaled" if row.scaled else "make_instr_desc"
     lines = [
         f"auto idesc = cute::UMMA::{made}<",
@@ -72,30 +72,30 @@ def cutlass(given: Idesc) -> str:
         f"    {', '.join([*signs, *more, 'true' if given.sparse else 'false'])}>();",
     ]
     for name, member in MEMBERS.items():
-        if given.code(name):
-            lines.append(f"idesc.{member} = {given.code(name)};")
+        if given.get_code(name):
+            lines.append(f"idesc.{member} = {given.get_code(name)};")
     return "\n".join([*lines, f"assert(uint32_t(idesc) == {given}u);"])
 
 
-def opcode(given: Idesc, form: str = "") -> str:
+def get_opcode(given: IdescWord, form: str = "") -> str:
     """Return the PTX opcode that takes the word: in the given form, or in the first in which it is legal."""
-    form = form or next(iter(legal_forms(given)), ALONE)
+    form = form or next(iter(find_legal_forms(given)), ALONE)
     row = given.kind
     words = ["tcgen05.mma", *(["ws"] if form == WS else []), *(["sp"] if given.sparse else [])]
     group = CALLED[ALONE if form == WS else form].removeprefix(".")
-    scale = ["block_scale", scale_vector(given)] if row.scaled else []
+    scale = ["block_scale", get_scale_vector(given)] if row.scaled else []
     return ".".join([*words, group, f"kind::{row.name}", *scale])
 
 
-def scale_vector(given: Idesc) -> str:
+def get_scale_vector(given: IdescWord) -> str:
     """Return the qualifier with the number of factors per row: a block size for K = 96, else scale_vec."""
-    fine = given.said("scale_type") == "ue4m3"
-    if given.said("k") == "96":
+    fine = given.format_field("scale_type") == "ue4m3"
+    if given.format_field("k") == "96":
         return "block16" if fine else "block32"
     return "scale_vec::" + (list(given.kind.scaled)[-1] if fine else next(iter(given.kind.scaled)))
 
 
-def statement(given: Idesc, form: str = "") -> str:
+def render_statement(given: IdescWord, form: str = "") -> str:
     """Return a C++ statement that issues the MMA as inline PTX; one thread executes it."""
     metadata = ["[%5]"] if given.sparse else []
     first = 6 if given.sparse else 5
@@ -108,12 +108,12 @@ def statement(given: Idesc, form: str = "") -> str:
         (
             "asm volatile(",
             '    "{\\n.reg .pred p;\\nsetp.ne.b32 p, %4, 0;\\n"',
-            f'    "{opcode(given, form)} {operands};\\n}}\\n"',
+            f'    "{get_opcode(given, form)} {operands};\\n}}\\n"',
             f"    :: {', '.join(inputs)});",
         )
     )
 
 
-def code(given: Idesc) -> dict[str, str]:
+def render_code(given: IdescWord) -> dict[str, str]:
     """Return {"constant", "cutlass", "ptx"}; cutlass is "" where its types cannot express the word."""
-    return {"constant": constant(given), "cutlass": cutlass(given), "ptx": statement(given)}
+    return {"constant": render_constant(given), "cutlass": render_cutlass(given), "ptx": render_statement(given)}

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lanescope.product.plan import Plan, Side
+from lanescope.product.plan import ProductPlan, ProductSide
 from lanescope.ptx import codec
-from lanescope.render.kernel_device import NAME, parameters, unit
+from lanescope.render.kernel_device import NAME, get_unit_type, list_parameters
 from lanescope.render.template import Templates, indent_lines
 
 C_RANGE = (-8, 8)
@@ -19,31 +19,31 @@ DEFAULT_SHARED = 48 * 1024  # a kernel that takes more must ask first
 _PROGRAMS = Templates(__package__)
 
 
-def span(name: str) -> tuple[int, int]:
+def get_test_range(name: str) -> tuple[int, int]:
     """The whole numbers a type is tried with, from the least to the greatest: products and sums of them are exact in
     every accumulator.
     """
-    legal = codec.legal_values(name)
+    legal = codec.list_legal_values(name)
     return min(legal), max(legal)
 
 
-def table(name: str, low: int, high: int, padding: int = 0) -> list[int]:
+def list_element_bits(name: str, low: int, high: int, padding: int = 0) -> list[int]:
     """The bits of low … high as elements, padding of their container below them."""
-    bits = codec.encode(np.arange(low, high + 1), name)
+    bits = codec.encode_values(np.arange(low, high + 1), name)
     return [int(word) << padding for word in bits]
 
 
-def includes(plan: Plan) -> str:
+def render_includes(plan: ProductPlan) -> str:
     """The headers the host half needs."""
     names = (*(("cmath",) if plan.instruction.types["d"] == "f16" else ()), "cstdio", "cstdlib", "vector")
     return "".join(f"#include <{name}>\n" for name in names)
 
 
-def host(plan: Plan) -> str:
+def render_host(plan: ProductPlan) -> str:
     """Everything behind the kernel: tables, helpers, main."""
     i = plan.instruction
-    d_size, d_at = _d_index(plan)
-    names = [name for name, _ in parameters(plan)]
+    d_size, d_at = _render_d_index(plan)
+    names = [name for name, _ in list_parameters(plan)]
     shared = plan.shared_bytes
     sparse = i.operands["a"].sparsity is not None
     return _PROGRAMS.fill(
@@ -57,12 +57,12 @@ def host(plan: Plan) -> str:
         a_size=_size(plan, "M * K"),
         b_size=_size(plan, "K * N"),
         c_size=_size(plan, "M * N"),
-        pick_a=_sparse_a(plan) if sparse else f"for (int& x : a) x = pick({_span(plan.a)});",
-        b_span=_span(plan.b),
+        pick_a=_render_sparse_a(plan) if sparse else f"for (int& x : a) x = pick({_format_range(plan.a)});",
+        b_span=_format_range(plan.b),
         pick_c="for (int& x : c) x = pick({}, {});".format(*C_RANGE) if plan.accumulate else "",
-        buffers=_buffer(plan, plan.a, "stored" if sparse else "a") + _buffer(plan, plan.b, "b"),
+        buffers=_render_buffer(plan, plan.a, "stored" if sparse else "a") + _render_buffer(plan, plan.b, "b"),
         accumulators=_accumulators(plan, d_size, d_at) if plan.accumulate else "",
-        scales=_scales(plan),
+        scales=_render_scales(plan),
         d_kind=_kind(plan, "D"),
         d_size=d_size,
         copies=[f"auto* const device_{name} = to_device({name});" for name in names],
@@ -72,46 +72,52 @@ def host(plan: Plan) -> str:
         shared_bytes=shared,
         arguments=", ".join(f"device_{name}" for name in names),
         frees=" ".join(f"CHECK(cudaFree(device_{name}));" for name in names),
-        check=_check(plan, d_at),
+        check=_render_check(plan, d_at),
     )
 
 
-def _kind(plan: Plan, name: str) -> str:
+def _kind(plan: ProductPlan, name: str) -> str:
     """Return the C type of a parameter's elements."""
-    return dict(parameters(plan))[name].removeprefix("const ").removesuffix("*")
+    return dict(list_parameters(plan))[name].removeprefix("const ").removesuffix("*")
 
 
 def _allow_shared(size: int) -> str:
     return f"CHECK(cudaFuncSetAttribute({NAME}, cudaFuncAttributeMaxDynamicSharedMemorySize, {size}));"
 
 
-def _tables(plan: Plan) -> list[str]:
+def _tables(plan: ProductPlan) -> list[str]:
     """Return the tables of the codes that the matrices are filled from."""
     i = plan.instruction
     tables = [
-        _table(side.letter.upper(), side.element.name, *span(side.element.name), unit(side), side.padding_below)
+        _render_table(
+            side.letter.upper(),
+            side.element.name,
+            *get_test_range(side.element.name),
+            get_unit_type(side),
+            side.padding_below,
+        )
         for side in (plan.a, plan.b)
     ]
     if plan.accumulate and i.types["d" if "c" not in i.types else "c"] == "f16":
-        tables.append(_table("C", "f16", *C_RANGE, "unsigned short"))
+        tables.append(_render_table("C", "f16", *C_RANGE, "unsigned short"))
     for scale in list(i.scales.values())[:1]:
-        codes = codec.scale_codes(scale.element.name)
-        values = ", ".join(f"{value:g}" for value in codec.decode(np.array(codes, np.uint64), scale.element.name))
+        codes = codec.list_scale_codes(scale.element.name)
+        values = ", ".join(f"{value:g}" for value in codec.decode_bits(np.array(codes, np.uint64), scale.element.name))
         words = ", ".join(map(hex, codes))
         tables.append(f"static const unsigned char S_BITS[] = {{{words}}};  // {values} as {scale.element.name}")
         tables.append(f"static const double S_VALUE[] = {{{values}}};")
     return tables
 
 
-def _table(name: str, element: str, low: int, high: int, kind: str, padding: int = 0) -> str:
+def _render_table(name: str, element: str, low: int, high: int, kind: str, padding: int = 0) -> str:
     if element == "f64":
         words = ", ".join(f"{n}.0" for n in range(low, high + 1))
         return f"static const double {name}_BITS[] = {{{words}}};  // {low} to {high}"
-    words = ", ".join(f"{word:#x}" for word in table(element, low, high, padding))
+    words = ", ".join(f"{word:#x}" for word in list_element_bits(element, low, high, padding))
     return f"static const {kind} {name}_BITS[] = {{{words}}};  // {low} to {high} as {element}"
 
 
-def _nest(plan: Plan, ranges: Sequence[tuple[str, str]], body: Sequence[str]) -> list[str]:
+def _nest(plan: ProductPlan, ranges: Sequence[tuple[str, str]], body: Sequence[str]) -> list[str]:
     """Return `for` loops over the products, if there are several, and over ranges, around some lines."""
     ranges = [("p", "P"), *ranges] if plan.a.products > 1 else ranges
     heads = [f"{'  ' * n}for (int {name} = 0; {name} < {count}; ++{name})" for n, (name, count) in enumerate(ranges)]
@@ -121,23 +127,23 @@ def _nest(plan: Plan, ranges: Sequence[tuple[str, str]], body: Sequence[str]) ->
     return [*heads[:-1], f"{heads[-1]} {{", *inside, f"{'  ' * (len(ranges) - 1)}}}"]
 
 
-def _size(plan: Plan, elements: str) -> str:
+def _size(plan: ProductPlan, elements: str) -> str:
     """Return how many elements matrices of all products have."""
     return f"P * {elements}" if plan.a.products > 1 else elements
 
 
-def _index(plan: Plan, first: str, rows: str, second: str, cols: str) -> str:
+def _index(plan: ProductPlan, first: str, rows: str, second: str, cols: str) -> str:
     """Return the index of (p, first, second) of matrices stored one after another, row by row."""
     line = f"(p * {rows} + {first})" if plan.a.products > 1 else first
     return f"{line} * {cols} + {second}"
 
 
-def _span(side: Side) -> str:
-    low, high = span(side.element.name)
+def _format_range(side: ProductSide) -> str:
+    low, high = get_test_range(side.element.name)
     return f"{low}, {high}"
 
 
-def _accumulators(plan: Plan, size: str, at: str) -> list[str]:
+def _accumulators(plan: ProductPlan, size: str, at: str) -> list[str]:
     """Return the lines that fill C as the kernel reads it."""
     kind = _kind(plan, "C")
     value = f"c[{_index(plan, 'm', 'M', 'n', 'N')}]"
@@ -145,16 +151,16 @@ def _accumulators(plan: Plan, size: str, at: str) -> list[str]:
     return [f"std::vector<{kind}> C({size});", *_nest(plan, (("m", "M"), ("n", "N")), [f"C[{at}] = {code};"])]
 
 
-def _buffer(plan: Plan, side: Side, source: str) -> list[str]:
+def _render_buffer(plan: ProductPlan, side: ProductSide, source: str) -> list[str]:
     """One multiplicand in the order the kernel reads it."""
     upper, letter = side.letter.upper(), side.letter
     mn, count = ("m", "M") if letter == "a" else ("n", "N")
     depth = "KS" if source == "stored" else "K"
     read = _index(plan, "m", "M", "k", depth) if letter == "a" else _index(plan, "k", "K", "n", "N")
     to = _index(plan, mn, count, "k", depth) if side.major == "K" else _index(plan, "k", depth, mn, count)
-    low, _ = span(side.element.name)
+    low, _ = get_test_range(side.element.name)
     bits = f"{upper}_BITS[{source}[{read}]{f' - {low}' if low > 0 else f' + {-low}' if low else ''}]"
-    kind, size, per = unit(side), _size(plan, f"{count} * {depth}"), side.per_unit
+    kind, size, per = get_unit_type(side), _size(plan, f"{count} * {depth}"), side.per_unit
     along = count if side.major == "MN" else "K"
     way = f"// {upper} in memory: {along}-major, its elements side by side along {along}"
     if per == 1:
@@ -167,7 +173,7 @@ def _buffer(plan: Plan, side: Side, source: str) -> list[str]:
     return [*head, *_nest(plan, ((mn, count), ("k", depth)), [put])]
 
 
-def _d_index(plan: Plan) -> tuple[str, str]:
+def _render_d_index(plan: ProductPlan) -> tuple[str, str]:
     """(elements of C and D, the index of (m, n))."""
     if plan.d_ldm:
         rows, at = ("M", f"m * {plan.d_ldm} + n") if plan.d_layout == "row" else ("N", f"n * {plan.d_ldm} + m")
@@ -175,7 +181,7 @@ def _d_index(plan: Plan) -> tuple[str, str]:
     return _size(plan, "M * N"), _index(plan, "m", "M", "n", "N")
 
 
-def _sparse_a(plan: Plan) -> list[str]:
+def _render_sparse_a(plan: ProductPlan) -> list[str]:
     """A with whole groups of zeros left out: stored, place (which position of its group each stored element has), a,
     and E.
     """
@@ -197,24 +203,27 @@ def _sparse_a(plan: Plan) -> list[str]:
         if two
         else "const int first = pick(0, 1);",
         chosen=second if two else "first",
-        span=_span(plan.a),
+        span=_format_range(plan.a),
         scaled=f" * {s.per_index}" if s.per_index > 1 else "",
         inside=f" + x % {s.per_index}" if s.per_index > 1 else "",
         selector=f", selector {plan.selector}" if s.selectors > 1 else "",
         steps=plan.steps,
         threads=i.threads,
         values=op.values,
-        words=[f"const int {name} = {_cpp(text)};" for name, text in where.items() if name not in ("row", "col")],
-        row=_cpp(where["row"]),
-        col=_cpp(where["col"]),
+        words=[
+            f"const int {name} = {_format_cpp(text)};" for name, text in where.items() if name not in ("row", "col")
+        ],
+        row=_format_cpp(where["row"]),
+        col=_format_cpp(where["col"]),
         step_columns=op.col_count,
-        source=_cpp(index["from"], shift),
+        source=_format_cpp(index["from"], shift),
         code="(position ? 0x{1:X}u : 0x{0:X}u)".format(*s.whole) if s.whole else "position",
-        bit=f"{s.index_bits} * ({_cpp(index['number'], shift)})" + (f" & {32 - s.index_bits}" if s.whole else ""),
+        bit=f"{s.index_bits} * ({_format_cpp(index['number'], shift)})"
+        + (f" & {32 - s.index_bits}" if s.whole else ""),
     )
 
 
-def _cpp(expression: str, shift: int = 0) -> str:
+def _format_cpp(expression: str, shift: int = 0) -> str:
     """A formula in `thread` and `i`, the value index moved up by `shift`."""
     text = expression.replace("%laneid", "(thread % 32)").replace("%warpid", "(thread / 32)")
     return re.sub(r"\bi\b", f"(i + {shift})", text) if shift else text
@@ -223,7 +232,7 @@ def _cpp(expression: str, shift: int = 0) -> str:
 _SCALED = {"a": ("row of A", "M"), "b": ("column of B", "N")}  # which lines have factors, and how many lines
 
 
-def _scales(plan: Plan) -> list[str]:
+def _render_scales(plan: ProductPlan) -> list[str]:
     out = []
     for name, scale in plan.instruction.scales.items():
         letter = name[-1]
@@ -239,7 +248,7 @@ def _scales(plan: Plan) -> list[str]:
     return out
 
 
-def _check(plan: Plan, d_at: str) -> list[str]:
+def _render_check(plan: ProductPlan, d_at: str) -> list[str]:
     """Return the loops that compare each element of D with the sum of its products."""
     i = plan.instruction
     a, b = f"a[{_index(plan, 'm', 'M', 'k', 'K')}]", f"b[{_index(plan, 'k', 'K', 'n', 'N')}]"

@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 
-from lanescope.product.plan import Plan, Side
+from lanescope.product.plan import ProductPlan, ProductSide
 from lanescope.ptx import catalog, codec
-from lanescope.render.kernel_device import NAME, device, parameters
-from lanescope.render.kernel_host import C_RANGE, DEFAULT_SHARED, span, table
+from lanescope.render.kernel_device import NAME, list_parameters, render_device
+from lanescope.render.kernel_host import C_RANGE, DEFAULT_SHARED, get_test_range, list_element_bits
 from lanescope.render.template import Templates
 
 _PROGRAMS = Templates(__package__)
@@ -25,69 +25,71 @@ _NUMPY = {
 }
 
 
-def script(plan: Plan, head: list[str]) -> str:
+def render_script(plan: ProductPlan, head: list[str]) -> str:
     """The .py file; `head`: lines that say what it is."""
     i = plan.instruction
-    names = [name for name, _ in parameters(plan)]
+    names = [name for name, _ in list_parameters(plan)]
     shared = plan.shared_bytes
     sparse = i.operands["a"].sparsity is not None
     d_shape = _d_shape(plan)
     return _PROGRAMS.fill(
         "script.py.in",
         head="\n".join(head),
-        source=device(plan, 'extern "C" '),
-        constants=_constants(plan),
-        targets=json.dumps(architectures(plan)),
+        source=render_device(plan, 'extern "C" '),
+        constants=_render_constants(plan),
+        targets=json.dumps(list_architectures(plan)),
         kernel=NAME,
-        pick_a=_sparse_a(plan) if sparse else f"a = rng.integers({_bounds(plan.a)}, {_shape(plan, 'M', 'K')})",
-        b_bounds=_bounds(plan.b),
+        pick_a=_render_sparse_a(plan)
+        if sparse
+        else f"a = rng.integers({_format_bounds(plan.a)}, {_shape(plan, 'M', 'K')})",
+        b_bounds=_format_bounds(plan.b),
         b_shape=_shape(plan, "K", "N"),
         c=f"rng.integers({C_RANGE[0]}, {C_RANGE[1] + 1}, {_shape(plan, 'M', 'N')})" if plan.accumulate else "0",
-        buffers=_buffer(plan, plan.a, "stored" if sparse else "a") + _buffer(plan, plan.b, "b"),
-        accumulators=_accumulator(plan, d_shape) if plan.accumulate else "",
-        scales=_scales(plan),
+        buffers=_render_buffer(plan, plan.a, "stored" if sparse else "a") + _render_buffer(plan, plan.b, "b"),
+        accumulators=_render_accumulator(plan, d_shape) if plan.accumulate else "",
+        scales=_render_scales(plan),
         allow_shared=_PROGRAMS.lines("script_allow_shared.py.in", size=shared) if shared > DEFAULT_SHARED else "",
         d_shape=d_shape,
-        d_dtype=_dtype(plan, "D"),
+        d_dtype=_get_numpy_type(plan, "D"),
         inputs=", ".join(name for name in names if name != "D"),
         threads=i.threads,
         shared_bytes=shared,
-        d_part=_d_part(plan),
+        d_part=_format_d_part(plan),
         expected=_expected(plan),
     )
 
 
-def _shape(plan: Plan, first: str, second: str) -> str:
+def _shape(plan: ProductPlan, first: str, second: str) -> str:
     return f"(P, {first}, {second})" if plan.a.products > 1 else f"({first}, {second})"
 
 
-def _d_shape(plan: Plan) -> str:
+def _d_shape(plan: ProductPlan) -> str:
     """Return the shape of C and D in memory."""
     if not plan.d_ldm:
         return _shape(plan, "M", "N")
     return f"({'M' if plan.d_layout == 'row' else 'N'}, {plan.d_ldm})"
 
 
-def _constants(plan: Plan) -> list[str]:
+def _render_constants(plan: ProductPlan) -> list[str]:
     """Return the sizes, and the tables of codes that the matrices are filled from."""
     i = plan.instruction
     out = [f"M, N, K = {i.sizes['m']}, {i.sizes['n']}, {plan.k}"]
     out += [f"P = {plan.a.products}"] if plan.a.products > 1 else []
     for side in (plan.a, plan.b):
-        low, high = span(side.element.name)
-        kind = _dtype(plan, side.letter.upper())
+        low, high = get_test_range(side.element.name)
+        kind = _get_numpy_type(plan, side.letter.upper())
         words = (
             [float(n) for n in range(low, high + 1)]
             if side.element.bits == 64
-            else table(side.element.name, low, high, side.padding_below)
+            else list_element_bits(side.element.name, low, high, side.padding_below)
         )
         shown = ", ".join(f"{word}" if isinstance(word, float) else f"{word:#x}" for word in words)
         out.append(
             f"{side.letter.upper()}_BITS = np.array([{shown}], np.{kind})  # {low} to {high} as {side.element.name}"
         )
     for scale in list(i.scales.values())[:1]:
-        codes = codec.scale_codes(scale.element.name)
-        values = codec.decode(np.array(codes, np.uint64), scale.element.name).tolist()
+        codes = codec.list_scale_codes(scale.element.name)
+        values = codec.decode_bits(np.array(codes, np.uint64), scale.element.name).tolist()
         out.append(
             f"S_BITS = np.array([{', '.join(map(hex, codes))}], np.uint8)  # {', '.join(f'{v:g}' for v in values)} as"
             f" {scale.element.name}"
@@ -96,28 +98,28 @@ def _constants(plan: Plan) -> list[str]:
     return out
 
 
-def _dtype(plan: Plan, name: str) -> str:
+def _get_numpy_type(plan: ProductPlan, name: str) -> str:
     """NumPy's name of a parameter's elements; C and D of f16 are NumPy's own halves."""
-    kind = dict(parameters(plan))[name].removeprefix("const ").removesuffix("*")
+    kind = dict(list_parameters(plan))[name].removeprefix("const ").removesuffix("*")
     return "float16" if name in "CD" and kind == "unsigned short" else _NUMPY[kind]
 
 
-def architectures(plan: Plan) -> dict[str, str]:
+def list_architectures(plan: ProductPlan) -> dict[str, str]:
     """Compute capability → the target to compile for, of every target that has the instruction."""
     out: dict[str, str] = {}
-    for name in catalog.assembled(plan.instruction).targets:
+    for name in catalog.get_target_support(plan.instruction).targets:
         out.setdefault(name.removeprefix("sm_").rstrip("a"), name)
     return out
 
 
-def _bounds(side: Side) -> str:
-    low, high = span(side.element.name)
+def _format_bounds(side: ProductSide) -> str:
+    low, high = get_test_range(side.element.name)
     return f"{low}, {high + 1}"
 
 
-def _buffer(plan: Plan, side: Side, source: str) -> list[str]:
+def _render_buffer(plan: ProductPlan, side: ProductSide, source: str) -> list[str]:
     """One multiplicand in the order the kernel reads it."""
-    upper, low = side.letter.upper(), span(side.element.name)[0]
+    upper, low = side.letter.upper(), get_test_range(side.element.name)[0]
     turned = (side.letter == "a") != (side.major == "K")  # a is [m, k], b [k, n]
     bits = f"{upper}_BITS[{source}{f' - {low}' if low > 0 else f' + {-low}' if low else ''}]"
     bits += (".swapaxes(1, 2)" if plan.a.products > 1 else ".T") if turned else ""
@@ -134,15 +136,15 @@ def _buffer(plan: Plan, side: Side, source: str) -> list[str]:
     return out
 
 
-def _accumulator(plan: Plan, d_shape: str) -> list[str]:
-    kind = _dtype(plan, "C")
+def _render_accumulator(plan: ProductPlan, d_shape: str) -> list[str]:
+    kind = _get_numpy_type(plan, "C")
     if not plan.d_ldm:
         return [f"C = c.astype(np.{kind})"]
     part = "C[:, :N] = c" if plan.d_layout == "row" else "C[:, :M] = c.T"
     return [f"C = np.zeros({d_shape}, np.{kind})", part]
 
 
-def _scales(plan: Plan) -> list[str]:
+def _render_scales(plan: ProductPlan) -> list[str]:
     out = []
     for name, scale in plan.instruction.scales.items():
         letter, count = name[-1], "M" if name == "scale_a" else "N"
@@ -154,13 +156,13 @@ def _scales(plan: Plan) -> list[str]:
     return out
 
 
-def _d_part(plan: Plan) -> str:
+def _format_d_part(plan: ProductPlan) -> str:
     if not plan.d_ldm:
         return ""
     return "[:, :N]" if plan.d_layout == "row" else "[:, :M].T"
 
 
-def _expected(plan: Plan) -> str:
+def _expected(plan: ProductPlan) -> str:
     """Return the expression of D as NumPy computes it."""
     i = plan.instruction
     if i.types["a"] == "b1":
@@ -174,7 +176,7 @@ def _expected(plan: Plan) -> str:
     return f"c {sign} {factors['a']} @ {factors['b']}"
 
 
-def _sparse_a(plan: Plan) -> list[str]:
+def _render_sparse_a(plan: ProductPlan) -> list[str]:
     """A with whole groups of zeros left out, and the metadata: as the C++ half does it, array by array."""
     op = plan.instruction.operands["a"]
     s = op.sparsity
@@ -187,7 +189,7 @@ def _sparse_a(plan: Plan) -> list[str]:
         "script_sparse_a.py.in",
         kept=s.kept,
         group=s.group,
-        bounds=_bounds(plan.a),
+        bounds=_format_bounds(plan.a),
         stored_k=plan.a.k,
         positions=s.group // s.per_index,
         count=s.kept // s.per_index,
@@ -195,18 +197,18 @@ def _sparse_a(plan: Plan) -> list[str]:
         inside=f" * {s.per_index} + np.arange({s.kept}) % {s.per_index}" if s.per_index > 1 else "",
         threads=plan.instruction.threads,
         values=op.values,
-        words=[f"{name} = {spelled(text)}" for name, text in where.items() if name not in ("row", "col")],
-        row=spelled(where["row"]),
-        col=spelled(where["col"]),
-        source=spelled(index["source"], shift),
-        bit=f"{s.index_bits} * ({spelled(index['number'], shift)}){mask}",
+        words=[f"{name} = {format_python(text)}" for name, text in where.items() if name not in ("row", "col")],
+        row=format_python(where["row"]),
+        col=format_python(where["col"]),
+        source=format_python(index["source"], shift),
+        bit=f"{s.index_bits} * ({format_python(index['number'], shift)}){mask}",
         steps=plan.steps,
         step_columns=op.col_count,
         code="np.where(position > 0, 0x{1:X}, 0x{0:X})".format(*s.whole) if s.whole else "position",
     )
 
 
-def spelled(expression: str, shift: int = 0) -> str:
+def format_python(expression: str, shift: int = 0) -> str:
     """A formula in `thread` and `i` as Python spells it, the value index moved up by `shift`."""
     text = expression.replace("%laneid", "(thread % 32)").replace("%warpid", "(thread // 32)").replace(" / ", " // ")
     return re.sub(r"\bi\b", f"(i + {shift})", text) if shift else text

@@ -13,9 +13,9 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.render.palette import wheel
-from lanescope.render.svg import colour_for, runs, shown
-from lanescope.render.view import Panel
+from lanescope.render.palette import list_fill_variables
+from lanescope.render.svg import choose_colour, find_runs, mask_shown
+from lanescope.render.view import FigurePanel
 from lanescope.render.window import Range
 
 Mask = NDArray[np.bool_]
@@ -26,8 +26,8 @@ _MOST_LINES = 66  # cells of an axis whose lines are drawn
 _MOST_LONG = 20  # above the columns, where they have three digits
 
 
-def matrix(
-    panel: Panel,
+def render_matrix(
+    panel: FigurePanel,
     rows: Range,
     cols: Range,
     *,
@@ -44,7 +44,7 @@ def matrix(
     """
     (r0, r1), (c0, c1) = rows, cols
     high, wide = r1 - r0, c1 - c0
-    visible = shown(panel, threads)
+    visible = mask_shown(panel, threads)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="cells" width="100%" height="100%" overflow="visible"'
         f' role="img"><title>{escape(title)}</title>',
@@ -52,7 +52,7 @@ def matrix(
         *_draw_fills(panel, colour, visible & _find_inside(visible, rows, cols), faint),
         *_draw_lines(panel, rows, cols),
         "</svg>",
-        *_ticks(rows, cols),
+        *_render_ticks(rows, cols),
     ]
     if label != "none" and high * wide <= MOST_LABELS:
         out += _draw_labels(panel, label, visible, rows, cols)
@@ -66,24 +66,24 @@ def _find_inside(visible: Mask, rows: Range, cols: Range) -> Mask:
     return inside
 
 
-def _draw_fills(panel: Panel, colour: str, drawn: Mask, faint: Mask | None) -> Iterator[str]:
+def _draw_fills(panel: FigurePanel, colour: str, drawn: Mask, faint: Mask | None) -> Iterator[str]:
     """Yield a path for each colour of the cells that are drawn, faint cells apart."""
     if panel.category is not None:
         category, count = panel.category, panel.of
     else:
         assert panel.grid is not None
-        held = colour_for(panel.grid, colour)
-        category, count = panel.grid.category(held), panel.grid.categories[held].count
-    variables = wheel(count)
+        held = choose_colour(panel.grid, colour)
+        category, count = panel.grid.number_cells(held), panel.grid.categories[held].count
+    variables = list_fill_variables(count)
     for index, variable in enumerate(variables):
         mask = (category % len(variables) == index) & (category >= 0) & drawn
         for part, weak in ((mask, ""),) if faint is None else ((mask & ~faint, ""), (mask & faint, ' opacity=".35"')):
-            if where := runs(part):
+            if where := find_runs(part):
                 path = "".join(f"M{c} {r}h{length}v1h-{length}z" for r, c, length in where)
                 yield f'<path d="{path}" fill="var({variable})"{weak}/>'
 
 
-def _draw_lines(panel: Panel, rows: Range, cols: Range) -> Iterator[str]:
+def _draw_lines(panel: FigurePanel, rows: Range, cols: Range) -> Iterator[str]:
     """Yield the lines between cells, left out where they are too many, and the heavy ones between warps."""
     (r0, r1), (c0, c1) = rows, cols
     high, wide = r1 - r0, c1 - c0
@@ -96,25 +96,25 @@ def _draw_lines(panel: Panel, rows: Range, cols: Range) -> Iterator[str]:
         yield f'<path class="line heavy" d="{heavy}"/>'
 
 
-def _draw_labels(panel: Panel, label: str, visible: Mask, rows: Range, cols: Range) -> Iterator[str]:
+def _draw_labels(panel: FigurePanel, label: str, visible: Mask, rows: Range, cols: Range) -> Iterator[str]:
     """Yield the labels of a window's cells, a text a row."""
     (r0, r1), (c0, c1) = rows, cols
     down, across = slice(floor(r0), ceil(r1)), slice(floor(c0), ceil(c1))
     if panel.grid and (panel.category is None or not panel.texts):
-        texts = panel.grid.labels(label, down, across)
+        texts = panel.grid.format_labels(label, down, across)
     else:
         texts = [row[across] for row in (panel.texts or [])[down]]
-    places = [f'<tspan x="{_percent(c + 0.5 - c0, c1 - c0)}">' for c in range(across.start, across.stop)]
+    places = [f'<tspan x="{_format_percent(c + 0.5 - c0, c1 - c0)}">' for c in range(across.start, across.stop)]
     yield '<g class="labels">'
     for r, line in enumerate(texts, down.start):
         cells = zip(places, line, visible[r, across].tolist(), strict=True)
         spans = "".join(f"{place}{text}</tspan>" for place, text, seen in cells if seen)
         if spans:
-            yield f'<text y="{_percent(r + 0.5 - r0, r1 - r0)}" dy=".35em">{spans}</text>'
+            yield f'<text y="{_format_percent(r + 0.5 - r0, r1 - r0)}" dy=".35em">{spans}</text>'
     yield "</g>"
 
 
-def _ticks(rows: Range, cols: Range) -> list[str]:
+def _render_ticks(rows: Range, cols: Range) -> list[str]:
     """Return numbers beside the rows and above the columns, as many as there is room for."""
     out = ['<g class="ticks">']
     for (first, last), most, across in ((rows, _MOST_TICKS[0], False), (cols, _MOST_TICKS[1], True)):
@@ -122,11 +122,11 @@ def _ticks(rows: Range, cols: Range) -> list[str]:
         most = min(most, _MOST_LONG) if across and last > 100 else most
         step = next(s for s in _TICKS if span <= s * most or s == _TICKS[-1])
         for n in range(ceil(first / step) * step, ceil(last), step):
-            middle = _percent(min(n + 0.5, last) - first, span)
+            middle = _format_percent(min(n + 0.5, last) - first, span)
             place = f'x="{middle}" y="-5" text-anchor="middle"' if across else f'x="-5" y="{middle}" dy=".35em"'
             out.append(f"<text {place}>{n}</text>")
     return [*out, "</g>"]
 
 
-def _percent(part: float, whole: float) -> str:
+def _format_percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.3f}".rstrip("0").rstrip(".") + "%"

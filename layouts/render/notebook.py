@@ -1,4 +1,4 @@
-"""How notebooks show the engine's objects: one painter per class (called by layouts/showing.py).
+"""How notebooks show the engine's objects: one painter per class (called by layouts/notebook.py).
 
 Each loads the drawing when something is drawn, so that a first picture stays quick.
 """
@@ -30,91 +30,99 @@ WAYS = {
 }
 
 
-def _operand(one: Operand) -> str:
-    from lanescope.render.diagram import Style, diagram
-    from lanescope.render.view import operand_figure
+def _paint_operand(one: Operand) -> str:
+    from lanescope.render.diagram import DiagramStyle, render_diagram
+    from lanescope.render.view import make_operand_figure
 
     title = f"{one.name.upper()}, {one.row_count} × {one.col_count}: {one.pattern}"
-    return diagram(operand_figure(one), Style(legend=True), title, title)
+    return render_diagram(make_operand_figure(one), DiagramStyle(legend=True), title, title)
 
 
-def _instruction(one: Instruction) -> str | None:
+def _paint_instruction(one: Instruction) -> str | None:
     """Draw an instruction; None for a tcgen05.mma without its instruction descriptor, which defines its matrices."""
-    from lanescope.render.diagram import Style, diagram
-    from lanescope.render.view import figure_of
+    from lanescope.render.diagram import DiagramStyle, render_diagram
+    from lanescope.render.view import make_figure
 
-    return diagram(figure_of(one), Style(legend=True), one.ptx, one.ptx) if one.operands else None
+    return render_diagram(make_figure(one), DiagramStyle(legend=True), one.ptx, one.ptx) if one.operands else None
 
 
-def _layout(one: CuteLayout) -> str | None:
+def _paint_layout(one: CuteLayout) -> str | None:
     """Draw the index of every coordinate: mode 0 down, the others across; a single mode as a row."""
     if not 0 < one.size <= MOST_CELLS:
         return None
     import numpy as np
 
     from lanescope.render.palette import LIGHT
-    from lanescope.render.sheet import Sheet, together
+    from lanescope.render.sheet import TileSheet, draw_sheets
 
     rows = one.modes[0].size if one.rank > 1 else 1
-    cells = one.indices().reshape(-1, rows).T.astype(np.int64)
-    sheet = Sheet(rows, cells.shape[1], place=cells, groups=cells, grouped="index")
-    return together([(sheet, "index", str(one))], str(one), LIGHT)
+    cells = one.list_indices().reshape(-1, rows).T.astype(np.int64)
+    sheet = TileSheet(rows, cells.shape[1], place=cells, groups=cells, grouped="index")
+    return draw_sheets([(sheet, "index", str(one))], str(one), LIGHT)
 
 
-def _tile(one: Tile) -> str:
+def _paint_tile(one: Tile) -> str:
     """Draw where each element lies, coloured by bank: M or N down, K across."""
     from lanescope.render.palette import LIGHT
-    from lanescope.render.sheet import Plane, memory_sheet, together
+    from lanescope.render.sheet import DrawingPlane, draw_sheets, make_memory_sheet
 
     title = (
         f"{one.mn} × {one.k}, {one.element_bits}-bit, {one.major}-major, swizzle {one.mode.name}: offset in elements"
     )
-    sheet = memory_sheet(one.offsets() * 8 // one.element_bits, Plane.of((one.mn, one.k)), one.element_bits)
-    return together([(sheet, "bank", title)], title, LIGHT)
+    sheet = make_memory_sheet(
+        one.compute_offsets() * 8 // one.element_bits, DrawingPlane.make_plane((one.mn, one.k)), one.element_bits
+    )
+    return draw_sheets([(sheet, "bank", title)], title, LIGHT)
 
 
-def _descriptor(one: Descriptor) -> str:
+def _paint_descriptor(one: Descriptor) -> str:
+    from lanescope.render.descriptor_bits import render_descriptor_bits
     from lanescope.render.palette import LIGHT
-    from lanescope.render.word import bits_svg
 
-    return bits_svg(one, LIGHT)
+    return render_descriptor_bits(one, LIGHT)
 
 
-def _copy(one: TiledCopy) -> str:
+def _paint_copy(one: TiledCopy) -> str:
     sides = "".join(f"<td valign='top'>{side._repr_svg_()}</td>" for side in (one.source, one.destination))
     return f"<table><tr><th>Source</th><th>Destination</th></tr><tr>{sides}</tr></table>"
 
 
-def _told(good: bool, head: str, *lines: str) -> str:
+def _render_verdict(good: bool, head: str, *lines: str) -> str:
     """Return a verdict as HTML: its sign and sentence, then the lines below."""
     colour = "#17784a" if good else "#bf2b2b"
     text = "".join(f"<div>{line}</div>" for line in lines)
     return f"<div><b style='color:{colour}'>{'✓' if good else '✗'} {escape(head)}</b>{text}</div>"
 
 
-def _verdict(one: Verdict) -> str:
+def _paint_verdict(one: Verdict) -> str:
     lines = []
     if first := one.first_mismatch:
         lines.append(f"First: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}.")
     for cause in one.diagnoses:
         fix = f" Repair: <code>{cause.fix}</code>." if cause.fix else ""
         lines.append(f"{escape(cause.message)}{fix}")
-    return _told(one.match, f"{'match' if one.match else 'mismatch'}: {one.matched} of {one.total} elements", *lines)
+    return _render_verdict(
+        one.match, f"{'match' if one.match else 'mismatch'}: {one.matched} of {one.total} elements", *lines
+    )
 
 
-def _chain(one: Chain) -> str:
+def _paint_chain(one: Chain) -> str:
     good = one.matched == one.total
     ways = f"{one.load.instruction.ptx}, {one.count} of them"
-    return _told(good, f"{'match' if good else 'mismatch'}: {one.matched} of {one.total} elements", escape(ways))
+    return _render_verdict(
+        good, f"{'match' if good else 'mismatch'}: {one.matched} of {one.total} elements", escape(ways)
+    )
 
 
-def _cost(one: Cost) -> str:
+def _paint_cost(one: Cost) -> str:
     good = one.ways == 1
     said = "no bank conflicts" if good else f"{one.ways}-way bank conflicts"
-    return _told(good, f"{one.access.name}: {said}", f"{one.wavefronts} wavefronts, {one.ideal} without conflicts.")
+    return _render_verdict(
+        good, f"{one.access.name}: {said}", f"{one.wavefronts} wavefronts, {one.ideal} without conflicts."
+    )
 
 
-def _conversion(one: Conversion) -> str:
+def _paint_conversion(one: Conversion) -> str:
     held = f"{one.in_thread} of {one.places} elements stay in their thread, {one.in_warp} in their warp."
     lines = [held]
     if one.trip:
@@ -123,18 +131,18 @@ def _conversion(one: Conversion) -> str:
             for side in (one.trip.store, one.trip.load)
         )
         lines += costs
-    return _told(one.way in ("same", "registers"), WAYS[one.way], *lines)
+    return _render_verdict(one.way in ("same", "registers"), WAYS[one.way], *lines)
 
 
 PAINTERS: dict[tuple[str, str], Callable[[Any], str | None]] = {  # (class, svg or html) → what draws one
-    ("Operand", "svg"): _operand,
-    ("Instruction", "svg"): _instruction,
-    ("CuteLayout", "svg"): _layout,
-    ("Tile", "svg"): _tile,
-    ("Descriptor", "svg"): _descriptor,
-    ("TiledCopy", "html"): _copy,
-    ("Verdict", "html"): _verdict,
-    ("Chain", "html"): _chain,
-    ("Cost", "html"): _cost,
-    ("Conversion", "html"): _conversion,
+    ("Operand", "svg"): _paint_operand,
+    ("Instruction", "svg"): _paint_instruction,
+    ("CuteLayout", "svg"): _paint_layout,
+    ("Tile", "svg"): _paint_tile,
+    ("Descriptor", "svg"): _paint_descriptor,
+    ("TiledCopy", "html"): _paint_copy,
+    ("Verdict", "html"): _paint_verdict,
+    ("Chain", "html"): _paint_chain,
+    ("Cost", "html"): _paint_cost,
+    ("Conversion", "html"): _paint_conversion,
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 FEW, MANY = 4, 8  # a wheel has four colours where they do for all categories, else eight
 
 
-def wheel(count: int) -> tuple[str, ...]:
+def list_fill_variables(count: int) -> tuple[str, ...]:
     """Return the CSS variables of `count` categories; beyond the number of fills they repeat, so a legend must say the
     modulus.
     """
@@ -36,9 +36,9 @@ class Palette:
     accent: str
     wrong: str  # the fill of a wrong cell, under the ink
 
-    def fill(self, category: int, count: int) -> str:
+    def get_fill(self, category: int, count: int) -> str:
         """Return the fill of one of `count` categories; beyond eight they repeat, so a legend must say the modulus."""
-        row = self.four if len(wheel(count)) == FEW else self.fills
+        row = self.four if len(list_fill_variables(count)) == FEW else self.fills
         return row[category % len(row)]
 
 
@@ -100,7 +100,7 @@ PALETTES = {palette.name: palette for palette in (LIGHT, DARK, BW)}
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class CellStatus:
     """What a check says of a cell, and how that is drawn.
 
     words: a legend's. filled: as a wrong cell. strokes: the hatch, as (colour of the palette, which way it leans); none
@@ -115,19 +115,19 @@ class Status:
 
 
 STATUSES = (
-    Status("right", "right", mark=("✓", "ok")),
-    Status("wrong", "wrong", mark=("✗", "bad"), filled=True),
-    Status("idle", "neither read nor stored"),
-    Status("read", "read, but not stored here", (("bad", "/"),)),
-    Status("stored", "stored, but not read", (("accent", "\\"),)),
-    Status("both", "read, but another element is stored here", (("bad", "/"), ("accent", "\\"))),
-    Status("moved", "held elsewhere", (("accent", "\\"),)),
-    Status("reordered", "in another order", (("muted", "/"),)),
+    CellStatus("right", "right", mark=("✓", "ok")),
+    CellStatus("wrong", "wrong", mark=("✗", "bad"), filled=True),
+    CellStatus("idle", "neither read nor stored"),
+    CellStatus("read", "read, but not stored here", (("bad", "/"),)),
+    CellStatus("stored", "stored, but not read", (("accent", "\\"),)),
+    CellStatus("both", "read, but another element is stored here", (("bad", "/"), ("accent", "\\"))),
+    CellStatus("moved", "held elsewhere", (("accent", "\\"),)),
+    CellStatus("reordered", "in another order", (("muted", "/"),)),
 )
 RIGHT, WRONG, IDLE, READ, STORED, BOTH, MOVED, REORDERED = range(len(STATUSES))
 
 
-def css(fields: Iterable[str] = ()) -> str:
+def render_css(fields: Iterable[str] = ()) -> str:
     """Return both themes as CSS variables.
 
     --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line; then the colours of a word's fields.

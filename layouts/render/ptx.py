@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.slots import slots
+from lanescope.ptx.slots import list_slots
 
 
-def syntax(instruction: Instruction, a_from: str = "registers") -> str:
+def render_syntax(instruction: Instruction, a_from: str = "registers") -> str:
     """Return the PTX line, one operand per line with its meaning."""
-    items = slots(instruction, a_from)
+    items = list_slots(instruction, a_from)
     texts = [
         slot.text if len(slot.text) <= 60 else f"{{{slot.name}0, …, {slot.name}{slot.registers - 1}}}" for slot in items
     ]

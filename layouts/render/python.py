@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.ptx.instruction import WARPGROUP, Operand
 
 
-def snippet(op: Operand) -> str:
+def render_snippet(op: Operand) -> str:
     """Return self-contained Python for raw bits: `pack(matrix)` → registers [threads, registers], and
     `unpack(registers)`.
     """

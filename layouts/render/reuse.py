@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanescope.ptx import codec
-from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Operand
 from lanescope.ptx.pattern import IntArray
-from lanescope.tiles.reuse import Reuse
+from lanescope.tiles.reuse import AccumulatorReuse
 
 # How CUDA's conversion to a narrow float is told its type and its rounding.
 _NARROW = {
@@ -27,7 +27,7 @@ _TO_INT = {"f32": "__float2int_rn({})", "f64": "__double2int_rn({})", "f16": "__
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class TypeConversion:
     """One source type to one target type: a C++ function of `values` elements that returns them packed from bit 0.
 
     headers: what to include; body: its statements, arguments x (and y); note: how it rounds, or what CUDA does not
@@ -40,12 +40,12 @@ class Conversion:
     body: str
     note: str
 
-    def function(self, source: str, result: str) -> str:
-        arguments = ", ".join(f"{dtype(source).cpp} {name}" for name in "xy"[: self.values])
+    def render_function(self, source: str, result: str) -> str:
+        arguments = ", ".join(f"{get_dtype(source).cpp} {name}" for name in "xy"[: self.values])
         return f"// {self.note}\n__device__ inline {result} {self.name}({arguments}) {{ {self.body} }}"
 
 
-def conversion(source: str, target: Operand) -> Conversion:
+def find_conversion(source: str, target: Operand) -> TypeConversion:
     """Return how an accumulator's type is converted to A's, in A's container, with CUDA's intrinsics.
 
     cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, cuda_fp6.h, cuda_fp4.h.
@@ -53,28 +53,28 @@ def conversion(source: str, target: Operand) -> Conversion:
     name = target.element.name
     half = ("cuda_fp16.h",) if source == "f16" else ()
     if name in _NARROW:
-        return _narrow(source, target, half)
+        return _convert_to_narrow(source, target, half)
     if target.element.kind in ("int", "uint"):
-        low, high = map(int, codec.bounds(name))
+        low, high = map(int, codec.get_bounds(name))
         mask = f" & 0x{(1 << target.element.bits) - 1:X}u"
         kept = f"min(max({_TO_INT[source].format('x')}, {low}), {high})"
         rounded = "" if source == "s32" else "rounds to the nearest integer, "
-        return Conversion(
+        return TypeConversion(
             f"to_{name}", half, 1, f"return (unsigned){kept}{mask};", f"{rounded}saturates to {low} … {high}"
         )
     if name == "b1":
         zero = "__half2float(x) != 0.0f" if source == "f16" else "x != 0"
         note = "CUDA has no conversion to one bit: this takes C++'s rule for bool, 1 where the value is not 0"
-        return Conversion("to_b1", half, 1, f"return {zero};", note)
+        return TypeConversion("to_b1", half, 1, f"return {zero};", note)
     if name == "f64":
         inner = "__half2float(x)" if source == "f16" else "x"
-        return Conversion("to_f64", half, 1, f"return {inner};", "exact")
+        return TypeConversion("to_f64", half, 1, f"return {inner};", "exact")
     if name == "tf32":
-        return _tf32(source, half)
-    return _sixteen(source, name, half)
+        return _convert_to_tf32(source, half)
+    return _convert_to_16_bits(source, name, half)
 
 
-def _narrow(source: str, target: Operand, half: tuple[str, ...]) -> Conversion:
+def _convert_to_narrow(source: str, target: Operand, half: tuple[str, ...]) -> TypeConversion:
     """Return the conversion of pairs to 8-, 6- and 4-bit floats."""
     name, padding = target.element.name, target.padding_below
     bits, how = target.element.bits, _NARROW[name]
@@ -91,12 +91,12 @@ def _narrow(source: str, target: Operand, half: tuple[str, ...]) -> Conversion:
     note = "rounds to nearest even, saturates to the largest finite value"
     if target.container_bits > bits:
         note += f"; each element in bits {padding} to {padding + bits - 1} of its byte"
-    return Conversion(f"to_{name}x2", (*half, f"cuda_fp{bits}.h"), 2, body, note)
+    return TypeConversion(f"to_{name}x2", (*half, f"cuda_fp{bits}.h"), 2, body, note)
 
 
-def _tf32(source: str, half: tuple[str, ...]) -> Conversion:
+def _convert_to_tf32(source: str, half: tuple[str, ...]) -> TypeConversion:
     if source == "f16":
-        return Conversion(
+        return TypeConversion(
             "to_tf32",
             half,
             1,
@@ -105,10 +105,10 @@ def _tf32(source: str, half: tuple[str, ...]) -> Conversion:
         )
     body = f'unsigned r; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"({_TO_FLOAT[source].format("x")})); return r;'
     twice = {"s32": "; beyond 2^24 it is rounded to f32 first", "f64": "; rounded to f32 first"}.get(source, "")
-    return Conversion("to_tf32", half, 1, body, f"rounds to nearest, ties away from zero (sm_80 and later){twice}")
+    return TypeConversion("to_tf32", half, 1, body, f"rounds to nearest, ties away from zero (sm_80 and later){twice}")
 
 
-def _sixteen(source: str, name: str, half: tuple[str, ...]) -> Conversion:
+def _convert_to_16_bits(source: str, name: str, half: tuple[str, ...]) -> TypeConversion:
     """Return the conversion to f16 and bf16, whose functions have similar names."""
     header, c_name = {"f16": ("cuda_fp16.h", "half"), "bf16": ("cuda_bf16.h", "bfloat16")}[name]
     made = {
@@ -118,12 +118,12 @@ def _sixteen(source: str, name: str, half: tuple[str, ...]) -> Conversion:
         "f16": "x" if name == "f16" else "__float2bfloat16_rn(__half2float(x))",
     }[source]
     note = "exact" if source == name else "rounds to nearest even"
-    return Conversion(
+    return TypeConversion(
         f"to_{name}", tuple(dict.fromkeys((*half, header))), 1, f"return __{c_name}_as_ushort({made});", note
     )
 
 
-def code(found: Reuse) -> str:
+def render_code(found: AccumulatorReuse) -> str:
     """Return a function that makes A's registers of every K step from D's.
 
     Conversions and packing where nothing moves, else shuffles too.
@@ -131,18 +131,18 @@ def code(found: Reuse) -> str:
     d is what the mma wrote: an element an entry, for f16 a register of two.
     """
     source, target = found.source, found.target
-    made = conversion(source.element.name, target)
+    made = find_conversion(source.element.name, target)
     result = "double" if target.register_bits == 64 else "unsigned"
     shape = (f"[{found.steps}]" if found.steps > 1 else "") + f"[{target.registers}]"
     given, entries = ("unsigned", source.registers) if source.element.bits < 32 else (source.element.cpp, source.values)
-    fill = _shuffles(found, made) if found.verdict == "shuffle" else _packing(found, made)
+    fill = _render_shuffles(found, made) if found.verdict == "shuffle" else _render_packing(found, made)
     used = any(made.name in line for line in fill)
     return (
         "\n".join(
             [
-                *_comment(found),
+                *_render_comment(found),
                 *(f"#include <{name}>" for name in made.headers if used),
-                *(["", made.function(source.element.name, result), ""] if used else []),
+                *(["", made.render_function(source.element.name, result), ""] if used else []),
                 f"__device__ inline void d_to_a({result} (&a){shape}, const {given} (&d)[{found.tiles}][{entries}]) {{",
                 *("  " + line for line in fill),
                 "}",
@@ -152,7 +152,7 @@ def code(found: Reuse) -> str:
     )
 
 
-def _comment(found: Reuse) -> list[str]:
+def _render_comment(found: AccumulatorReuse) -> list[str]:
     source, target = found.source, found.target
     counts = [f"{found.tiles} tiles of D side by side"] * (found.tiles > 1) + [f"{found.steps} K steps"] * (
         found.steps > 1
@@ -170,11 +170,11 @@ def _comment(found: Reuse) -> list[str]:
     return out
 
 
-def _register(found: Reuse, step: int, register: int) -> str:
+def _format_register(found: AccumulatorReuse, step: int, register: int) -> str:
     return f"a[{step}][{register}]" if found.steps > 1 else f"a[{register}]"
 
 
-def _element(source: Operand, tile: int, value: int) -> str:
+def _format_element(source: Operand, tile: int, value: int) -> str:
     """Return one element of D as an expression of its type."""
     if source.element.bits >= 32:
         return f"d[{tile}][{value}]"
@@ -184,7 +184,7 @@ def _element(source: Operand, tile: int, value: int) -> str:
     return f"__ushort_as_half((unsigned short){half})"
 
 
-def _packed(made: Conversion, elements: list[str], container: int) -> str:
+def _render_packed(made: TypeConversion, elements: list[str], container: int) -> str:
     """Return elements, converted, in one register from bit 0 on."""
     parts = []
     for at in range(0, len(elements), made.values):
@@ -193,7 +193,7 @@ def _packed(made: Conversion, elements: list[str], container: int) -> str:
     return " | ".join(parts)
 
 
-def _packing(found: Reuse, made: Conversion) -> list[str]:
+def _render_packing(found: AccumulatorReuse, made: TypeConversion) -> list[str]:
     """Return code in which every lane packs its own elements, the same ones in every lane.
 
     A ready register of the same type is taken whole.
@@ -213,13 +213,13 @@ def _packing(found: Reuse, made: Conversion) -> list[str]:
             text = (
                 f"d[{tile}][{first // per}]"
                 if ready
-                else _packed(made, [_element(source, *at) for at in held], target.container_bits)
+                else _render_packed(made, [_format_element(source, *at) for at in held], target.container_bits)
             )
-            out.append(f"{_register(found, step, register)} = {text};")
+            out.append(f"{_format_register(found, step, register)} = {text};")
     return out
 
 
-def _shuffles(found: Reuse, made: Conversion) -> list[str]:
+def _render_shuffles(found: AccumulatorReuse, made: TypeConversion) -> list[str]:
     """Return code that fetches each element from the lane that holds it.
 
     Lanes that want another entry of D's registers take it in another turn.
@@ -237,10 +237,10 @@ def _shuffles(found: Reuse, made: Conversion) -> list[str]:
                     array[step, :32, register * per + inside] for array in (found.tile, found.lane, found.value)
                 )
                 name = froms.setdefault(tuple((lane % 32).tolist()), f"from{len(froms)}")
-                fill += [f"  {line}" for line in _fetched(source, tile, value, f"x{inside}", name)]
+                fill += [f"  {line}" for line in _render_fetch(source, tile, value, f"x{inside}", name)]
             fill.append(
-                f"  {_register(found, step, register)} ="
-                f" {_packed(made, [f'x{n}' for n in range(per)], target.container_bits)}; }}"
+                f"  {_format_register(found, step, register)} ="
+                f" {_render_packed(made, [f'x{n}' for n in range(per)], target.container_bits)}; }}"
             )
     tables = [
         f"constexpr unsigned char {name}[32] = {{{', '.join(map(str, lanes))}}};" for lanes, name in froms.items()
@@ -248,12 +248,12 @@ def _shuffles(found: Reuse, made: Conversion) -> list[str]:
     return ["const unsigned lane = threadIdx.x % 32;", *tables, *fill]
 
 
-def _fetched(source: Operand, tile: IntArray, value: IntArray, name: str, lanes: str) -> list[str]:
+def _render_fetch(source: Operand, tile: IntArray, value: IntArray, name: str, lanes: str) -> list[str]:
     """Return statements that leave in `name` the element each lane wants, entry by entry of D."""
     out = []
     entries = sorted(set(zip(tile.tolist(), value.tolist(), strict=True)))
     for number, (t, v) in enumerate(entries):
-        fetch = f"__shfl_sync(0xFFFFFFFFu, {_element(source, t, v)}, {lanes}[lane])"
+        fetch = f"__shfl_sync(0xFFFFFFFFu, {_format_element(source, t, v)}, {lanes}[lane])"
         mask = sum(1 << lane for lane in np.flatnonzero((tile == t) & (value == v)).tolist())
         if not number:
             out.append(f"{name} = {fetch};")

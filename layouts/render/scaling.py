@@ -5,17 +5,17 @@ copies and MMAs of a tile; the 32-bit register of mma.sync. And metadata in CUTL
 from __future__ import annotations
 
 from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
-from lanescope.blackwell.scaling import Copied, Side, Step, copy_text
-from lanescope.ptx.compressed import Written
+from lanescope.blackwell.scaling import AtomCopy, ScaledMmaStep, ScaleOperand, format_copy_ptx
+from lanescope.ptx.compressed_metadata import CompressedOrder
 from lanescope.ptx.instruction import SCALES
-from lanescope.ptx.pattern import Pattern, Words
-from lanescope.render.tmem import scale_order
+from lanescope.ptx.pattern import FormulaWords, Pattern
+from lanescope.render.tmem import render_scale_order
 
 LARGEST = 254  # UE8M0 of 2^127; 255 is NaN
 PER_REGISTER = 4  # factors that a 32-bit register or column holds
 
 
-def order() -> dict[str, str]:
+def render_order() -> dict[str, str]:
     """Return code from row-major float32 factors [rows][factors] to UE8M0 in atoms, padded: {"numpy", "pytorch",
     "cuda"}.
     """
@@ -53,7 +53,7 @@ def order() -> dict[str, str]:
             "  unsigned bits;\n  memcpy(&bits, &x, 4);\n"
             "  const unsigned exponent = (bits >> 23 & 0xFF) + ((bits & 0x7FFFFF) != 0);\n"
             f"  return exponent < {LARGEST} ? exponent : {LARGEST};\n}}\n"
-            + scale_order()["cuda"]
+            + render_scale_order()["cuda"]
             + "\n__global__ void to_atoms(const float* factors, unsigned char* atoms, unsigned rows, unsigned count)"
             " {\n"
             f"  const unsigned wide = (count + {COLUMNS - 1}) / {COLUMNS} * {COLUMNS};\n"
@@ -66,9 +66,9 @@ def order() -> dict[str, str]:
     }
 
 
-def issue(side: Side, copies: list[Copied], steps: list[Step]) -> str:
+def render_issue(side: ScaleOperand, copies: list[AtomCopy], steps: list[ScaledMmaStep]) -> str:
     """Return what one thread issues for the factors of a tile: the copies, then each MMA with its word and columns."""
-    text = copy_text(side.mma)
+    text = format_copy_ptx(side.mma)
     lines = ["// tmem: the allocation's address. smem: where the factors begin, encoded (bytes >> 4)."]
     for one in copies:
         lines.append(f'asm volatile("{text} [%0], %1;" :: "r"(tmem + {one.column}), "l"({one.descriptor}ull + smem));')
@@ -80,14 +80,14 @@ def issue(side: Side, copies: list[Copied], steps: list[Step]) -> str:
     return "\n".join(lines)
 
 
-def register(blocks: int) -> str:
+def render_register(blocks: int) -> str:
     """Return CUDA C++ for mma.sync: a lane's 32-bit scale-data register from row-major bytes, and the byte-id of a
     step.
 
     blocks: factors a row and instruction, S of scale_vec::SX.
     """
     rows = {
-        name: Pattern.parse(text, S=blocks).forward_formula(("row", "block"), Words("lane", "byte"))["row"]
+        name: Pattern.parse(text, S=blocks).forward_formula(("row", "block"), FormulaWords("lane", "byte"))["row"]
         for name, text in SCALES.items()
     }
     steps = PER_REGISTER // blocks
@@ -106,9 +106,9 @@ def register(blocks: int) -> str:
     )
 
 
-def metadata(one: Written) -> dict[str, str]:
+def render_metadata(one: CompressedOrder) -> dict[str, str]:
     """Return code from row-major indices of 4 bits to CUTLASS's order: {"numpy", "cuda"}."""
-    words = Words("word", "index")
+    words = FormulaWords("word", "index")
     forward = one.atom.forward_formula(("row", "group"), words)
     back = one.atom.inverse_formula(("r", "g"), words)
     down, across = one.atom.extents

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
 from lanescope.render.palette import MANY, Palette
-from lanescope.render.svg import svg
-from lanescope.render.view import TOP, Figure, Panel
+from lanescope.render.svg import render_svg
+from lanescope.render.view import TOP, FigurePanel, PanelFigure
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -25,7 +25,7 @@ _LEFT = 34.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
+class DrawingPlane:
     """Which axes are drawn: down and across; fixed: the index of each other axis, by its number."""
 
     down: int | None
@@ -33,7 +33,9 @@ class Plane:
     fixed: Mapping[int, int]
 
     @classmethod
-    def of(cls, sizes: Sequence[int], axes: Sequence[int] | None = None, at: Sequence[int] = ()) -> Plane:
+    def make_plane(
+        cls, sizes: Sequence[int], axes: Sequence[int] | None = None, at: Sequence[int] = ()
+    ) -> DrawingPlane:
         """Return the plane of the last two axes, or of those named (down, across).
 
         at: the index of each axis that is not drawn, in order.
@@ -58,17 +60,17 @@ class Plane:
                 )
         return cls(down, across, fixed)
 
-    def size(self, sizes: Sequence[int]) -> tuple[int, int]:
+    def get_size(self, sizes: Sequence[int]) -> tuple[int, int]:
         """Return the rows and columns of the drawing."""
         if self.down is None:
             across = min(sizes[0], FOLDED)
             return sizes[0] // across if sizes[0] % across == 0 else -(-sizes[0] // across), across
         return sizes[self.down], sizes[self.across]
 
-    def cells(self, coords: Sequence[Longs], sizes: Sequence[int]) -> tuple[Longs, Longs, Mask]:
+    def locate_cells(self, coords: Sequence[Longs], sizes: Sequence[int]) -> tuple[Longs, Longs, Mask]:
         """Return the row and column of each place, and whether the plane shows it."""
         if self.down is None:
-            cols = self.size(sizes)[1]
+            cols = self.get_size(sizes)[1]
             return coords[0] // cols, coords[0] % cols, np.ones(coords[0].shape, dtype=bool)
         shown = np.ones(coords[0].shape, dtype=bool)
         for axis, index in self.fixed.items():
@@ -77,7 +79,7 @@ class Plane:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sheet:
+class TileSheet:
     """Cells of a tile. thread, value: int64 [rows, cols] of the first holder, -1 where none holds the element; copies:
     how many hold it. place: offset in memory, in elements, where the layout is one of memory. says: the texts of cells
     that are not those of their holder or offset. cell: int64 [threads, values], the number of each one's cell, -1 for
@@ -119,7 +121,7 @@ class Sheet:
             "vector": np.where(held, self.value * self.element_bits // 32, -1),
         } | ({} if self.byte is None else {"bank": np.where(self.byte < 0, -1, self.byte // 4 % 32)})
 
-    def text(self, row: int, col: int, letter: str = "V") -> str:
+    def format_cell(self, row: int, col: int, letter: str = "V") -> str:
         """Return the text of a cell: T12:V3, `+` where others hold the element, too; or an offset in memory."""
         if self.says:
             return self.says[row][col]
@@ -131,17 +133,19 @@ class Sheet:
         return f"T{self.thread[row, col]}:{letter}{self.value[row, col]}{'+' * bool(self.copies[row, col] > 1)}"
 
 
-def threads_sheet(coords: Sequence[Longs], sizes: Sequence[int], plane: Plane, element_bits: int) -> Sheet:
+def make_threads_sheet(
+    coords: Sequence[Longs], sizes: Sequence[int], plane: DrawingPlane, element_bits: int
+) -> TileSheet:
     """Return the sheet of a layout of threads. coords: an int64 array [threads, values] for each axis."""
-    rows, cols = plane.size(sizes)
-    down, across, shown = plane.cells(coords, sizes)
+    rows, cols = plane.get_size(sizes)
+    down, across, shown = plane.locate_cells(coords, sizes)
     flat = np.where(shown, down * cols + across, rows * cols).reshape(-1)
     owner = np.full(rows * cols + 1, -1, dtype=np.int64)
     owner[flat[::-1]] = np.arange(flat.size)[::-1]  # the first holder stays
     copies = np.bincount(flat, minlength=owner.size)[:-1].reshape(rows, cols)
     holder = owner[:-1].reshape(rows, cols)
     values = coords[0].shape[1]
-    return Sheet(
+    return TileSheet(
         rows,
         cols,
         np.where(holder < 0, -1, holder // values),
@@ -149,14 +153,14 @@ def threads_sheet(coords: Sequence[Longs], sizes: Sequence[int], plane: Plane, e
         copies=copies.astype(np.int64),
         place=None,
         element_bits=element_bits,
-        row_names=_names(plane, rows, cols),
+        row_names=_list_row_names(plane, rows, cols),
         cell=np.where(shown, down * cols + across, -1),
     )
 
 
-def memory_sheet(offset: Longs, plane: Plane, element_bits: int, memory: str = "shared") -> Sheet:
+def make_memory_sheet(offset: Longs, plane: DrawingPlane, element_bits: int, memory: str = "shared") -> TileSheet:
     """Return the sheet of a layout of memory. offset: in elements, an array axis an axis of the tensor."""
-    rows, cols = plane.size(offset.shape)
+    rows, cols = plane.get_size(offset.shape)
     if plane.down is None:
         flat = np.full(rows * cols, -1, dtype=np.int64)
         flat[: offset.size] = offset
@@ -164,23 +168,25 @@ def memory_sheet(offset: Longs, plane: Plane, element_bits: int, memory: str = "
     else:
         shown = offset[tuple(plane.fixed.get(axis, slice(None)) for axis in range(offset.ndim))]
         shown = shown if plane.down < plane.across else shown.T
-    return Sheet(rows, cols, place=shown, element_bits=element_bits, row_names=_names(plane, rows, cols), memory=memory)
+    return TileSheet(
+        rows, cols, place=shown, element_bits=element_bits, row_names=_list_row_names(plane, rows, cols), memory=memory
+    )
 
 
-def _names(plane: Plane, rows: int, cols: int) -> tuple[str, ...]:
+def _list_row_names(plane: DrawingPlane, rows: int, cols: int) -> tuple[str, ...]:
     return tuple(str(row * cols) for row in range(rows)) if plane.down is None else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Swatch:
-    """A category of a legend: its number among `of`, and the range it stands for."""
+class LegendSwatch:
+    """A category of a legend: its number among `make_plane`, and the range it stands for."""
 
     category: int
     of: int
     text: str
 
 
-def categories(number: Longs) -> tuple[Longs, list[Swatch]]:
+def sort_into_categories(number: Longs) -> tuple[Longs, list[LegendSwatch]]:
     """Return numbers as at most eight categories of neighbours, and their legend."""
     most = int(number.max(initial=0)) + 1
     step = 1
@@ -188,49 +194,52 @@ def categories(number: Longs) -> tuple[Longs, list[Swatch]]:
         step *= 2
     count = -(-most // step)
     legend = [
-        Swatch(n, count, str(n) if step == 1 else f"{n * step}–{min(most, (n + 1) * step) - 1}") for n in range(count)
+        LegendSwatch(n, count, str(n) if step == 1 else f"{n * step}–{min(most, (n + 1) * step) - 1}")
+        for n in range(count)
     ]
     return np.where(number < 0, -1, number // step), legend
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class SheetPicture:
     """A picture of a sheet. panel: where its cells lie; rows, cols: how many of them are drawn."""
 
     svg: str
-    legend: list[Swatch]
-    panel: Panel
+    legend: list[LegendSwatch]
+    panel: FigurePanel
     rows: int
     cols: int
 
 
-def drawn(sheet: Sheet, colour: str, title: str, *, room: float = _ROOM) -> Drawn:
+def draw_cells(sheet: TileSheet, colour: str, title: str, *, room: float = _ROOM) -> SheetPicture:
     """Draw a sheet, its columns in a number of pixels."""
-    panel, legend = _panel(sheet, colour, title, room=room)
-    figure = Figure(panel.x + max(panel.width, 7.6 * len(title)) + 8, TOP + panel.height + 8, (panel,))
-    return Drawn(svg(figure, title=title, palette=None, labels_up_to=MOST_DRAWN), legend, panel, panel.rows, panel.cols)
+    panel, legend = _make_panel(sheet, colour, title, room=room)
+    figure = PanelFigure(panel.x + max(panel.width, 7.6 * len(title)) + 8, TOP + panel.height + 8, (panel,))
+    return SheetPicture(
+        render_svg(figure, title=title, palette=None, labels_up_to=MOST_DRAWN), legend, panel, panel.rows, panel.cols
+    )
 
 
-def _panel(
-    sheet: Sheet,
+def _make_panel(
+    sheet: TileSheet,
     colour: str,
     title: str,
     *,
     letter: str = "V",
     room: float = _ROOM,
     at: tuple[float, float] = (_LEFT, TOP),
-) -> tuple[Panel, list[Swatch]]:
+) -> tuple[FigurePanel, list[LegendSwatch]]:
     """Draw the cells of a sheet at a place of the paper; return them with the legend of their fills."""
     cols = min(sheet.cols, WIDEST)
     rows = min(sheet.rows, max(8, MOST_DRAWN // cols))
-    number, legend = categories(sheet.colours[colour])
+    number, legend = sort_into_categories(sheet.colours[colour])
     width = min(58.0, max(room / cols, 6.0))
     labelled = width >= _LABELLED and rows * cols <= MOST_DRAWN // 4
     tall = (26.0 if width < 46 else 19.0) if labelled else min(14.0, width)
     window = slice(0, rows), slice(0, cols)
-    texts = [[sheet.text(row, col, letter) for col in range(cols)] for row in range(rows)] if labelled else None
+    texts = [[sheet.format_cell(row, col, letter) for col in range(cols)] for row in range(rows)] if labelled else None
     names = sheet.row_names[:rows] or tuple(map(str, range(rows)))
-    panel = Panel(
+    panel = FigurePanel(
         "tile",
         title,
         rows,
@@ -247,20 +256,20 @@ def _panel(
     return panel, legend
 
 
-def together(
-    parts: Sequence[tuple[Sheet, str, str]], title: str, palette: Palette | None = None, letter: str = "V"
+def draw_sheets(
+    parts: Sequence[tuple[TileSheet, str, str]], title: str, palette: Palette | None = None, letter: str = "V"
 ) -> str:
     """Draw several sheets as one picture: (sheet, colour, title) side by side, or stacked where they are wide."""
-    panels: list[Panel] = []
+    panels: list[FigurePanel] = []
     x, y, wide = _LEFT, TOP, 0.0
     for sheet, colour, words in parts:
         room = max(40.0, min(38.0 * sheet.cols, 1200.0))
-        panel, _ = _panel(sheet, colour, words, letter=letter, room=room, at=(x, y))
+        panel, _ = _make_panel(sheet, colour, words, letter=letter, room=room, at=(x, y))
         if panels and x + panel.width > _ROOM:
             x, y = _LEFT, max(one.y + one.height for one in panels) + 2 * TOP
-            panel, _ = _panel(sheet, colour, words, letter=letter, room=room, at=(x, y))
+            panel, _ = _make_panel(sheet, colour, words, letter=letter, room=room, at=(x, y))
         panels.append(panel)
         reach = x + max(panel.width, 7.6 * len(words))
         x, wide = reach + 2 * _LEFT, max(wide, reach)
-    figure = Figure(wide + 8, max(one.y + one.height for one in panels) + 8, tuple(panels))
-    return svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN)
+    figure = PanelFigure(wide + 8, max(one.y + one.height for one in panels) + 8, tuple(panels))
+    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN)

@@ -21,7 +21,7 @@ _PROXY = BY_NAME["fence.proxy.async"].syntax[-1]
 FENCE = f'  asm volatile("{_PROXY}" ::: "memory");  // wgmma reads through the async proxy\n  __syncthreads();\n'
 
 
-def xor(mode: Mode, offset: str, past: int = 0) -> str:
+def render_xor(mode: Mode, offset: str, past: int = 0) -> str:
     """Return the C expression of a swizzled byte offset; past: the distance of the offset's zero from a pattern
     boundary.
     """
@@ -32,11 +32,11 @@ def xor(mode: Mode, offset: str, past: int = 0) -> str:
     return f"({swizzled}) - {past}" if past else swizzled
 
 
-def offset(tile: Tile, name: str = "a") -> str:
+def render_offset(tile: Tile, name: str = "a") -> str:
     """Return `{name}_offset(mn, k)`: an element's byte offset from the tile's start."""
     if tile.element_bits < 8:
-        return f"// {tile.k} × b1 along K are {tile.k // 8} bytes: below, k counts bytes.\n" + offset(
-            _bytes(tile), name
+        return f"// {tile.k} × b1 along K are {tile.k // 8} bytes: below, k counts bytes.\n" + render_offset(
+            _tile_in_bytes(tile), name
         )
     (am, ak), (sm, sk) = tile.atom, tile.strides
     size = tile.element_bits // 8
@@ -53,19 +53,19 @@ def offset(tile: Tile, name: str = "a") -> str:
         f"// {tile.mn}×{tile.k} {tile.element_bits}-bit, {tile.major}-major, swizzle {tile.mode.name}; the tile"
         f" {starts}.\n__device__ inline unsigned {name}_offset(unsigned mn, unsigned k) {{\n  const unsigned before ="
         f" mn / {am} * {sm} + k / {ak} * {sk} + {line} * {tile.mode.width_bytes} + {along} * {size};\n  return"
-        f" {xor(tile.mode, 'before', past)};\n}}\n"
+        f" {render_xor(tile.mode, 'before', past)};\n}}\n"
     )
 
 
-def fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenced: bool = True) -> str:
+def render_fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenced: bool = True) -> str:
     """Return `{name}_offset(mn, k)` and `fill_{name}`: global [mn][k] rows (K-major) or [k][mn] rows (MN-major) into
     the tile.
 
     rows: how many of the tile's mn are filled, from `first` on; 0 for all. fenced: whether the function ends as wgmma
     needs it.
     """
-    head = offset(tile, name)
-    tile, rows = _bytes(tile), rows or tile.mn
+    head = render_offset(tile, name)
+    tile, rows = _tile_in_bytes(tile), rows or tile.mn
     size, kind = tile.element_bits // 8, UNITS[tile.element_bits]
     source = f"mn * {tile.k} + k" if tile.major == "K" else f"k * {rows} + mn"
     order = f"mn = i / {tile.k}, k = i % {tile.k}" if tile.major == "K" else f"k = i / {rows}, mn = i % {rows}"
@@ -79,7 +79,9 @@ def fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenced: boo
     )
 
 
-def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | None = None, first: int = 0) -> str:
+def render_descriptor(
+    tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | None = None, first: int = 0
+) -> str:
     """Return `{name}_descriptor(tile, mn, k)`: the 64-bit word of a slice.
 
     mn: a multiple of the atom; k: a multiple of the instruction's K.
@@ -87,7 +89,7 @@ def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | Non
     reach: elements of K the instruction reads where that is not 32 bytes. word: fields to use instead of the tile's
     own; its start counts from shared memory's first byte and belongs to the slice at (first, 0).
     """
-    lbo, sbo = tile.lbo_sbo_bytes(reach)
+    lbo, sbo = tile.get_lbo_sbo_bytes(reach)
     base_offset, mode, reserved, moved = tile.base_offset, tile.mode, 0, 0
     if word is not None:
         lbo, sbo, base_offset, mode, reserved = (
@@ -97,8 +99,8 @@ def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | Non
             word.mode,
             word.reserved,
         )
-        moved = word.start_address - tile.base - int(tile.offset_before(first, 0))
-    units = _bytes(tile)
+        moved = word.start_address - tile.base - int(tile.compute_offset_before(first, 0))
+    units = _tile_in_bytes(tile)
     (am, ak), (sm, sk) = units.atom, units.strides
     inside = f" + k % {ak} * {units.element_bits // 8}" if tile.major == "K" else ""
     inside += f" + mn % {am} * {units.element_bits // 8}" if tile.major == "MN" else ""
@@ -113,6 +115,6 @@ def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | Non
     )
 
 
-def _bytes(tile: Tile) -> Tile:
+def _tile_in_bytes(tile: Tile) -> Tile:
     """Return a tile of b1 as the tile of its bytes; any other unchanged."""
     return replace(tile, element_bits=8, k=tile.k // 8) if tile.element_bits < 8 else tile

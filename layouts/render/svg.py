@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.ptx.pattern import IntArray
-from lanescope.render.palette import BW, HATCHES, LIGHT, STATUSES, Palette, Status, wheel
-from lanescope.render.view import Figure, Grid, Panel
+from lanescope.render.palette import BW, HATCHES, LIGHT, STATUSES, CellStatus, Palette, list_fill_variables
+from lanescope.render.view import FigurePanel, OperandGrid, PanelFigure
 
 Mask = NDArray[np.bool_]
 MOST_LABELS = 900
@@ -23,8 +23,8 @@ _ADVANCE = 0.602  # width of a monospace glyph, in ems
 _HALO = ' stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
 
 
-def svg(
-    figure: Figure,
+def render_svg(
+    figure: PanelFigure,
     *,
     title: str,
     description: str = "",
@@ -46,40 +46,46 @@ def svg(
     )
     out = [
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(figure.width)} {_n(figure.height)}" '
-            f'width="{_n(figure.width)}" height="{_n(figure.height)}" role="img" font-family="{_FONT}">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_format_number(figure.width)}'
+            f' {_format_number(figure.height)}" '
+            f'width="{_format_number(figure.width)}" height="{_format_number(figure.height)}" role="img"'
+            f' font-family="{_FONT}">'
         ),
         f"<title>{escape(title)}</title>",
         f"<desc>{escape(description or title)}</desc>",
     ]
     key = f"{zlib.crc32(title.encode()):08x}"
-    out += _status_hatches(figure, palette, key)
+    out += _render_status_hatches(figure, palette, key)
     if palette is not None:
-        out += hatches() if palette is BW else []
-        out.append(f'<rect width="{_n(figure.width)}" height="{_n(figure.height)}" fill="{palette.paper}"/>')
+        out += render_hatches() if palette is BW else []
+        out.append(
+            f'<rect width="{_format_number(figure.width)}" height="{_format_number(figure.height)}"'
+            f' fill="{palette.paper}"/>'
+        )
     labelled = figure.cells <= labels_up_to and label != "none"
     for panel in figure.panels:
         out.append(f'<g data-operand="{panel.name}">')
         out.append(
-            f'<text x="{_n(panel.x)}" y="{_n(panel.y - 20)}" font-size="12" font-weight="600"'
+            f'<text x="{_format_number(panel.x)}" y="{_format_number(panel.y - 20)}" font-size="12" font-weight="600"'
             f' fill="{muted}">{escape(panel.title)}</text>'
         )
-        out += _ticks(panel, muted)
+        out += _render_ticks(panel, muted)
         if not panel.drawn:
-            out.append(_rect(panel, shared, line))
+            out.append(_render_rect(panel, shared, line))
             if panel.width > 120 and panel.height > 14:
                 out.append(
-                    f'<text x="{_n(panel.x + panel.width / 2)}" y="{_n(panel.y + panel.height / 2 + 4)}" font-size="11"'
+                    f'<text x="{_format_number(panel.x + panel.width / 2)}"'
+                    f' y="{_format_number(panel.y + panel.height / 2 + 4)}" font-size="11"'
                     f' text-anchor="middle" fill="{muted}">in shared memory, read through a descriptor</text>'
                 )
         else:
             if panel.status is not None:
-                out += _statuses(panel, panel.status, palette, key)
+                out += _render_statuses(panel, panel.status, palette, key)
             else:
-                out += _cells(panel, panel.grid, colour, threads, palette)
-            out.append(_lines(panel, line))
+                out += _render_cells(panel, panel.grid, colour, threads, palette)
+            out.append(_render_lines(panel, line))
             if labelled:
-                out += _labels(panel, panel.grid, label, threads, ink, palette is BW)
+                out += _render_labels(panel, panel.grid, label, threads, ink, palette is BW)
         out.append("</g>")
     if extra:
         out.append(extra)
@@ -87,7 +93,7 @@ def svg(
     return "\n".join(out)
 
 
-def hatches() -> list[str]:
+def render_hatches() -> list[str]:
     """Return the patterns that replace fills in black and white."""
     out = ["<defs>"]
     for n, (size, path) in enumerate(HATCHES):
@@ -99,34 +105,34 @@ def hatches() -> list[str]:
     return [*out, "</defs>"]
 
 
-def paint(palette: Palette | None, name: str) -> str:
+def get_paint(palette: Palette | None, name: str) -> str:
     """Return a colour of the palette by its name (ok, bad, accent, wrong), or the page's variable for it."""
     return str(getattr(palette, name)) if palette else f"var(--{name})"
 
 
-def _fill_of(status: Status, palette: Palette | None, key: str) -> str:
+def _get_status_fill(status: CellStatus, palette: Palette | None, key: str) -> str:
     """Return the fill of a status's cells; "" for plain ones.
 
     `key` tells the hatches of two pictures on one page apart.
     """
     if status.strokes or (status.filled and palette is BW):
         return f"url(#{status.name}-{key})"
-    return paint(palette, "wrong") if status.filled else ""
+    return get_paint(palette, "wrong") if status.filled else ""
 
 
-def _status_hatches(figure: Figure, palette: Palette | None, key: str) -> list[str]:
+def _render_status_hatches(figure: PanelFigure, palette: Palette | None, key: str) -> list[str]:
     """Return the patterns that the figure's statuses need."""
     used = {int(n) for panel in figure.panels if panel.status is not None for n in np.unique(panel.status) if n >= 0}
     out = []
     for n in sorted(used):
         status = STATUSES[n]
-        if not _fill_of(status, palette, key).startswith("url"):
+        if not _get_status_fill(status, palette, key).startswith("url"):
             continue
         paths = {"/": "M-1 1L1 -1M0 6L6 0M5 7L7 5", "\\": "M-1 5L1 7M0 0L6 6M5 -1L7 1"}
         strokes = status.strokes or (("bad", "/"), ("bad", "\\"))
         width = 1.3 if status.strokes else 0.5  # thin where it stands for a fill, with the cell's text on it
         lines = "".join(
-            f'<path d="{paths[way]}" fill="none" stroke="{paint(palette, colour)}" stroke-width="{width}"/>'
+            f'<path d="{paths[way]}" fill="none" stroke="{get_paint(palette, colour)}" stroke-width="{width}"/>'
             for colour, way in strokes
         )
         out.append(
@@ -135,54 +141,61 @@ def _status_hatches(figure: Figure, palette: Palette | None, key: str) -> list[s
     return ["<defs>", *out, "</defs>"] if out else []
 
 
-def _statuses(panel: Panel, statuses: IntArray, palette: Palette | None, key: str) -> list[str]:
+def _render_statuses(panel: FigurePanel, statuses: IntArray, palette: Palette | None, key: str) -> list[str]:
     """Return cells by what a check says of them: fill or hatch, and its sign where a cell has room and no own text."""
     out = []
     for n, status in enumerate(STATUSES):
         mask: Mask = statuses == n
         if not mask.any():
             continue
-        fill = _fill_of(status, palette, key)
+        fill = _get_status_fill(status, palette, key)
         if fill:
             out.append(f'<path d="{_trace_runs(panel, mask)}" fill="{fill}"/>')
         sign, colour = status.mark
         if sign and min(panel.cell_width, panel.cell_height) >= 9:
             if not panel.texts:
-                out.append(_draw_signs(panel, mask, sign, paint(palette, colour)))
+                out.append(_draw_signs(panel, mask, sign, get_paint(palette, colour)))
             elif status.name == "right":
-                out.append(f'<path d="{_trace_corners(panel, mask)}" fill="{paint(palette, colour)}"/>')
+                out.append(f'<path d="{_trace_corners(panel, mask)}" fill="{get_paint(palette, colour)}"/>')
     return out
 
 
-def _trace_runs(panel: Panel, mask: Mask) -> str:
+def _trace_runs(panel: FigurePanel, mask: Mask) -> str:
     """Return the outline of every run of cells."""
     w, h = panel.cell_width, panel.cell_height
     return "".join(
-        f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z"
-        for r, c, length in runs(mask)
+        (
+            f"M{_format_number(panel.x + c * w)} {_format_number(panel.y + r * h)}h{_format_number(length * w)}"
+            f"v{_format_number(h)}h{_format_number(-length * w)}z"
+        )
+        for r, c, length in find_runs(mask)
     )
 
 
-def _draw_signs(panel: Panel, mask: Mask, sign: str, fill: str) -> str:
+def _draw_signs(panel: FigurePanel, mask: Mask, sign: str, fill: str) -> str:
     """Return a sign in the middle of every cell."""
     w, h = panel.cell_width, panel.cell_height
     size = min(11.0, h - 2, w - 2)
     marks = "".join(
-        f'<tspan x="{_n(panel.x + (c + 0.5) * w)}" y="{_n(panel.y + (r + 0.5) * h + size * 0.36)}">{sign}</tspan>'
+        (
+            f'<tspan x="{_format_number(panel.x + (c + 0.5) * w)}"'
+            f' y="{_format_number(panel.y + (r + 0.5) * h + size * 0.36)}">{sign}</tspan>'
+        )
         for r, c in np.argwhere(mask).tolist()
     )
-    return f'<text font-size="{_n(size)}" text-anchor="middle" fill="{fill}">{marks}</text>'
+    return f'<text font-size="{_format_number(size)}" text-anchor="middle" fill="{fill}">{marks}</text>'
 
 
-def _trace_corners(panel: Panel, mask: Mask) -> str:
+def _trace_corners(panel: FigurePanel, mask: Mask) -> str:
     """Return a triangle in the upper left corner of every cell."""
     w, h = panel.cell_width, panel.cell_height
     return "".join(
-        f"M{_n(panel.x + c * w + 1)} {_n(panel.y + r * h + 1)}h4l-4 4z" for r, c in np.argwhere(mask).tolist()
+        f"M{_format_number(panel.x + c * w + 1)} {_format_number(panel.y + r * h + 1)}h4l-4 4z"
+        for r, c in np.argwhere(mask).tolist()
     )
 
 
-def swatches(
+def render_swatches(
     statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None
 ) -> tuple[float, str, str]:
     """Return the legend of a picture's statuses as one line of swatches, 17 high: (width, what it says, its SVG
@@ -197,18 +210,20 @@ def swatches(
         (palette.muted, palette.line, palette.paper) if palette else ("var(--muted)", "var(--cell-line)", "none")
     )
     for status in used:
-        fill = _fill_of(status, palette, key) or paper
+        fill = _get_status_fill(status, palette, key) or paper
         sign, colour = status.mark
-        out.append(f'<rect x="{_n(x + 0.5)}" y="1.5" width="14" height="14" fill="{fill}" stroke="{line}"/>')
+        out.append(
+            f'<rect x="{_format_number(x + 0.5)}" y="1.5" width="14" height="14" fill="{fill}" stroke="{line}"/>'
+        )
         if sign:
             out.append(
-                f'<text x="{_n(x + 7.5)}" y="12" font-size="10" text-anchor="middle"'
-                f' fill="{paint(palette, colour)}">{sign}</text>'
+                f'<text x="{_format_number(x + 7.5)}" y="12" font-size="10" text-anchor="middle"'
+                f' fill="{get_paint(palette, colour)}">{sign}</text>'
             )
         text = (words or {}).get(status.name, status.words)
-        out.append(f'<text x="{_n(x + 20)}" y="12.5" font-size="11" fill="{muted}">{escape(text)}</text>')
+        out.append(f'<text x="{_format_number(x + 20)}" y="12.5" font-size="11" fill="{muted}">{escape(text)}</text>')
         x += 20 + len(text) * 11 * _ADVANCE + 18
-    row = Panel(
+    row = FigurePanel(
         "",
         "",
         rows=1,
@@ -220,37 +235,39 @@ def swatches(
         grid=None,
         status=np.unique(statuses)[None, :],
     )
-    defs = "".join(_status_hatches(Figure(0, 0, (row,)), palette, key))
+    defs = "".join(_render_status_hatches(PanelFigure(0, 0, (row,)), palette, key))
     said = escape(", ".join((words or {}).get(status.name, status.words) for status in used))
     return x, said, defs + "".join(out)
 
 
-def status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None) -> str:
+def render_status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None) -> str:
     """Return the legend of a picture's statuses as a picture of its own, below a page's figure."""
-    x, said, drawn = swatches(statuses, palette, words)
+    x, said, drawn = render_swatches(statuses, palette, words)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {_n(x)} 17" width="{_n(x)}" height="17"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {_format_number(x)} 17"'
+        f' width="{_format_number(x)}" height="17"'
         f' role="img" font-family="{_FONT}"><title>{said}</title>{drawn}</svg>'
     )
 
 
-def _n(number: float) -> str:
+def _format_number(number: float) -> str:
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
-def _rect(panel: Panel, fill: str, line: str) -> str:
+def _render_rect(panel: FigurePanel, fill: str, line: str) -> str:
     return (
-        f'<rect x="{_n(panel.x)}" y="{_n(panel.y)}" width="{_n(panel.width)}" height="{_n(panel.height)}" '
+        f'<rect x="{_format_number(panel.x)}" y="{_format_number(panel.y)}"'
+        f' width="{_format_number(panel.width)}" height="{_format_number(panel.height)}" '
         f'fill="{fill}" stroke="{line}" stroke-dasharray="4 3"/>'
     )
 
 
-def colour_for(grid: Grid, wanted: str) -> str:
+def choose_colour(grid: OperandGrid, wanted: str) -> str:
     """Return the wanted name where this grid has it, else its first (B has no i, a one-register D has no j)."""
     return wanted if wanted in grid.colour_names else grid.colour_names[0]
 
 
-def shown(panel: Panel, threads: frozenset[int] | None) -> Mask:
+def mask_shown(panel: FigurePanel, threads: frozenset[int] | None) -> Mask:
     """Return which cells of a panel one of these threads holds: bool [rows, cols]; all for None."""
     if threads is None or panel.grid is None:
         return np.ones((panel.rows, panel.cols), dtype=np.bool_)
@@ -258,55 +275,73 @@ def shown(panel: Panel, threads: frozenset[int] | None) -> Mask:
     return held[panel.window]
 
 
-def _cells(
-    panel: Panel, grid: Grid | None, colour: str, threads: frozenset[int] | None, palette: Palette | None
+def _render_cells(
+    panel: FigurePanel, grid: OperandGrid | None, colour: str, threads: frozenset[int] | None, palette: Palette | None
 ) -> list[str]:
     if panel.category is not None:
         category = panel.category
     else:
         assert grid is not None
-        category = grid.category(colour_for(grid, colour))
+        category = grid.number_cells(choose_colour(grid, colour))
     count = panel.of or int(category.max()) + 1
     category = category[panel.window]
-    variables = wheel(count)
-    place = np.where(shown(panel, threads) & (category >= 0), category % len(variables), -1).astype(np.int32)
+    variables = list_fill_variables(count)
+    place = np.where(mask_shown(panel, threads) & (category >= 0), category % len(variables), -1).astype(np.int32)
     w, h = panel.cell_width, panel.cell_height
     out = []
     for index, variable in enumerate(variables):
-        spans = runs(place == index)
+        spans = find_runs(place == index)
         if spans:
             path = "".join(
-                f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z"
+                (
+                    f"M{_format_number(panel.x + c * w)}"
+                    f" {_format_number(panel.y + r * h)}h{_format_number(length * w)}v{_format_number(h)}"
+                    f"h{_format_number(-length * w)}z"
+                )
                 for r, c, length in spans
             )
-            fill = palette.fill(index, count) if palette else f"var({variable})"
+            fill = palette.get_fill(index, count) if palette else f"var({variable})"
             out.append(f'<path d="{path}" fill="{fill}"/>')
     return out
 
 
-def runs(mask: Mask) -> list[tuple[int, int, int]]:
+def find_runs(mask: Mask) -> list[tuple[int, int, int]]:
     """Return (row, first column, length) of every horizontal run."""
     edges = np.diff(np.pad(mask.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
     return [(int(r), int(c), int(e - c)) for (r, c), (_, e) in zip(starts, ends, strict=True)]
 
 
-def _lines(panel: Panel, line: str) -> str:
+def _render_lines(panel: FigurePanel, line: str) -> str:
     """Return cell borders where cells are large enough, and heavy lines between the warps of a warpgroup."""
     w, h = panel.cell_width, panel.cell_height
     if min(w, h) >= 6:
-        steps = [f"M{_n(panel.x)} {_n(panel.y + r * h)}h{_n(panel.width)}" for r in range(panel.rows + 1)]
-        steps += [f"M{_n(panel.x + c * w)} {_n(panel.y)}v{_n(panel.height)}" for c in range(panel.cols + 1)]
+        steps = [
+            f"M{_format_number(panel.x)} {_format_number(panel.y + r * h)}h{_format_number(panel.width)}"
+            for r in range(panel.rows + 1)
+        ]
+        steps += [
+            f"M{_format_number(panel.x + c * w)} {_format_number(panel.y)}v{_format_number(panel.height)}"
+            for c in range(panel.cols + 1)
+        ]
     else:
-        steps = [f"M{_n(panel.x)} {_n(panel.y)}h{_n(panel.width)}v{_n(panel.height)}h{_n(-panel.width)}z"]
-    heavy = [f"M{_n(panel.x)} {_n(panel.y + r * h)}h{_n(panel.width)}" for r in panel.warp_edges]
+        steps = [
+            (
+                f"M{_format_number(panel.x)} {_format_number(panel.y)}h{_format_number(panel.width)}"
+                f"v{_format_number(panel.height)}h{_format_number(-panel.width)}z"
+            )
+        ]
+    heavy = [
+        f"M{_format_number(panel.x)} {_format_number(panel.y + r * h)}h{_format_number(panel.width)}"
+        for r in panel.warp_edges
+    ]
     text = f'<path d="{"".join(steps)}" fill="none" stroke="{line}" stroke-width="0.5"/>'
     if heavy:
         text += f'\n<path d="{"".join(heavy)}" fill="none" stroke="{line}" stroke-width="2"/>'
     return text
 
 
-def _ticks(panel: Panel, muted: str) -> list[str]:
+def _render_ticks(panel: FigurePanel, muted: str) -> list[str]:
     out = []
     for count, size, across, first in (
         (panel.cols, panel.cell_width, True, panel.col0),
@@ -320,25 +355,28 @@ def _ticks(panel: Panel, muted: str) -> list[str]:
             names = panel.col_names if across else panel.row_names
             name = names[index] if names else first + index
             out.append(
-                f'<text x="{_n(x)}" y="{_n(y)}" font-size="9" text-anchor="{anchor}" fill="{muted}">{name}</text>'
+                f'<text x="{_format_number(x)}" y="{_format_number(y)}" font-size="9" text-anchor="{anchor}"'
+                f' fill="{muted}">{name}</text>'
             )
     return out
 
 
-def _labels(
-    panel: Panel, grid: Grid | None, kind: str, threads: frozenset[int] | None, ink: str, halo: bool
+def _render_labels(
+    panel: FigurePanel, grid: OperandGrid | None, kind: str, threads: frozenset[int] | None, ink: str, halo: bool
 ) -> list[str]:
-    texts = panel.texts or (grid.labels(kind) if grid else [])
+    texts = panel.texts or (grid.format_labels(kind) if grid else [])
     if not any(map(any, texts)):
         return []
     down, across = panel.window
     texts = [row[across] for row in texts[down]]
-    visible = shown(panel, threads)
+    visible = mask_shown(panel, threads)
     paint = f'fill="{ink}"' + (_HALO if halo else "")
-    return _one_line_labels(panel, texts, visible, paint) or _two_line_labels(panel, texts, visible, paint)
+    return _render_one_line_labels(panel, texts, visible, paint) or _render_two_line_labels(
+        panel, texts, visible, paint
+    )
 
 
-def _one_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
+def _render_one_line_labels(panel: FigurePanel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
     """Return a text per cell, empty ones left out; nothing where they would be unreadable."""
     w, h = panel.cell_width, panel.cell_height
     longest = max(len(text) for row in texts for text in row)
@@ -346,36 +384,39 @@ def _one_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, paint: s
     if fitting < 7.5:
         return []
     size = min(fitting, h - 3)
-    out = [f'<g font-size="{_n(size)}" text-anchor="middle" {paint}>']
+    out = [f'<g font-size="{_format_number(size)}" text-anchor="middle" {paint}>']
     for r, row in enumerate(texts):
-        middles = ((_n(panel.x + (c + 0.5) * w), text) for c, text in enumerate(row) if shown[r, c] and text)
+        middles = (
+            (_format_number(panel.x + (c + 0.5) * w), text) for c, text in enumerate(row) if shown[r, c] and text
+        )
         cells = "".join(f'<tspan x="{x}">{text}</tspan>' for x, text in middles)
         if cells:
-            out.append(f'<text y="{_n(panel.y + (r + 0.5) * h + size * 0.36)}">{cells}</text>')
+            out.append(f'<text y="{_format_number(panel.y + (r + 0.5) * h + size * 0.36)}">{cells}</text>')
     return [*out, "</g>"]
 
 
-def _two_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
+def _render_two_line_labels(panel: FigurePanel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
     """Return `T31:12` broken at its separator, for narrow cells; nothing where even that would be unreadable."""
     w, h = panel.cell_width, panel.cell_height
-    parts = [[_break(text) for text in row] for row in texts]
+    parts = [[_break_label(text) for text in row] for row in texts]
     longest = max(len(half) for row in parts for pair in row for half in pair)
     size = min(10.0, (w - 2) / (max(longest, 1) * _ADVANCE), (h - 2) / 2.1)
     if size < 6.5:
         return []
-    out = [f'<g font-size="{_n(size)}" text-anchor="middle" {paint}>']
+    out = [f'<g font-size="{_format_number(size)}" text-anchor="middle" {paint}>']
     for r, row in enumerate(parts):
         y = panel.y + (r + 0.5) * h
         for c, (top, bottom) in enumerate(row):
             if shown[r, c]:
-                x = _n(panel.x + (c + 0.5) * w)
+                x = _format_number(panel.x + (c + 0.5) * w)
                 out.append(
-                    f'<text x="{x}" y="{_n(y - 1)}">{top}<tspan x="{x}" y="{_n(y + size - 1)}">{bottom}</tspan></text>'
+                    f'<text x="{x}" y="{_format_number(y - 1)}">{top}<tspan x="{x}"'
+                    f' y="{_format_number(y + size - 1)}">{bottom}</tspan></text>'
                 )
     return [*out, "</g>"]
 
 
-def _break(text: str) -> tuple[str, str]:
+def _break_label(text: str) -> tuple[str, str]:
     for separator in (":", " ", ","):
         if separator in text:
             first, _, rest = text.partition(separator)

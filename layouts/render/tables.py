@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from lanescope.ptx.instruction import Operand
-from lanescope.render.view import Panel
+from lanescope.render.view import FigurePanel
 
 
-def _window(panel: Panel) -> tuple[range, range]:
+def _get_window(panel: FigurePanel) -> tuple[range, range]:
     return range(panel.row0, panel.row0 + panel.rows), range(panel.col0, panel.col0 + panel.cols)
 
 
-def _texts(panel: Panel, label: str, threads: frozenset[int] | None) -> list[list[str]]:
+def _list_texts(panel: FigurePanel, label: str, threads: frozenset[int] | None) -> list[list[str]]:
     assert panel.grid
-    rows, cols = _window(panel)
-    texts = panel.grid.labels(label)
+    rows, cols = _get_window(panel)
+    texts = panel.grid.format_labels(label)
     owners = panel.grid.thread
     return [
         [texts[r][c] if threads is None or threads & set(owners[r, c].tolist()) else "" for c in cols] for r in rows
     ]
 
 
-def plain(panel: Panel, label: str, threads: frozenset[int] | None = None) -> str:
+def render_plain(panel: FigurePanel, label: str, threads: frozenset[int] | None = None) -> str:
     """Return the matrix with row and column numbers, columns aligned."""
-    rows, cols = _window(panel)
-    body = _texts(panel, label, threads)
+    rows, cols = _get_window(panel)
+    body = _list_texts(panel, label, threads)
     width = max(3, max(len(text) for row in body for text in row), len(str(cols[-1])))
     head = " " * 5 + " ".join(str(c).rjust(width) for c in cols)
     return (
@@ -37,23 +37,23 @@ def plain(panel: Panel, label: str, threads: frozenset[int] | None = None) -> st
     )
 
 
-def markdown(panel: Panel, label: str, threads: frozenset[int] | None = None) -> str:
+def render_markdown(panel: FigurePanel, label: str, threads: frozenset[int] | None = None) -> str:
     """Return the matrix as a Markdown table."""
-    rows, cols = _window(panel)
-    body = _texts(panel, label, threads)
+    rows, cols = _get_window(panel)
+    body = _list_texts(panel, label, threads)
     lines = ["| |" + "".join(f" {c} |" for c in cols), "|---:|" + "---|" * len(cols)]
     lines += [f"| **{r}** |" + "".join(f" {text} |" for text in row) for r, row in zip(rows, body, strict=True)]
     return "\n".join(lines) + "\n"
 
 
-def csv(operand: Operand, panel: Panel | None = None, threads: frozenset[int] | None = None) -> str:
+def render_csv(operand: Operand, panel: FigurePanel | None = None, threads: frozenset[int] | None = None) -> str:
     """Return all values of all threads as CSV: thread, value, register, bit, and the element; a panel's window narrows
     it.
     """
     lines = [",".join(("thread", "value", "register", "bit", *operand.axes))]
     coords = [array.tolist() for array in operand.coords.values()]
     down, across = (operand.axes.index(axis) for axis in operand.plane)
-    rows, cols = _window(panel) if panel else (range(operand.row_count), range(operand.col_count))
+    rows, cols = _get_window(panel) if panel else (range(operand.row_count), range(operand.col_count))
     for thread in range(operand.threads):
         if threads is not None and thread not in threads:
             continue

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope import triton
-from lanescope.render.sheet import Sheet
-from lanescope.triton.linear import Linear
+from lanescope.render.sheet import TileSheet
+from lanescope.triton.linear import LinearLayout
 
 Longs = NDArray[np.int64]
 COLUMN_BITS = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TensorSheet(Sheet):
+class TensorSheet(TileSheet):
     """A sheet of tensor memory.
 
     down, across: row and column of the first element of each cell, -1 where it holds none.
@@ -31,19 +31,25 @@ class TensorSheet(Sheet):
         return {"row": self.down, "column": self.across}
 
 
-def tensor_sheet(made: Linear, element_bits: int, block: int = 0) -> TensorSheet:
+def make_tensor_sheet(made: LinearLayout, element_bits: int, block: int = 0) -> TensorSheet:
     """Return the lanes and columns of one block of the cluster as a sheet; a cell is a 32-bit column with its
     elements.
     """
     names = ("block", "row", "col")
-    rows, cols = (made.axis(axis, names).reshape(-1, made.count("row"), made.count("col"))[block] for axis in (0, 1))
-    full = triton.held(made)
+    rows, cols = (
+        made.list_coordinates(axis, names).reshape(-1, made.count_values("row"), made.count_values("col"))[block]
+        for axis in (0, 1)
+    )
+    full = triton.mask_occupied(made)
     rows, cols = np.where(full, rows, -1), np.where(full, cols, -1)
     each = max(1, COLUMN_BITS // element_bits)
     if rest := -rows.shape[1] % each:
         rows, cols = (np.pad(one, ((0, 0), (0, rest)), constant_values=-1) for one in (rows, cols))
     says = tuple(
-        tuple(_said(list(zip(m[at : at + each], n[at : at + each], strict=True))) for at in range(0, len(m), each))
+        tuple(
+            _format_elements(list(zip(m[at : at + each], n[at : at + each], strict=True)))
+            for at in range(0, len(m), each)
+        )
         for m, n in zip(rows.tolist(), cols.tolist(), strict=True)
     )
     down, across = rows[:, ::each], cols[:, ::each]
@@ -61,7 +67,7 @@ def tensor_sheet(made: Linear, element_bits: int, block: int = 0) -> TensorSheet
     )
 
 
-def _said(elements: list[tuple[int, int]]) -> str:
+def _format_elements(elements: list[tuple[int, int]]) -> str:
     """Return the elements of a cell as text: 3,8–9, or each by itself."""
     held = [one for one in elements if one[0] >= 0]
     if not held:

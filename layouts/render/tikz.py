@@ -53,7 +53,7 @@ Hatches = dict[str, list[tuple[str, str]]]
 _INHERITED = ("fill", "stroke", "stroke-width", "font-size", "font-weight", "text-anchor")
 
 
-def tikz(drawing: str, standalone: bool = True) -> str:
+def render_tikz(drawing: str, standalone: bool = True) -> str:
     """Return the picture as a standalone document, or as a tikzpicture to \\input (needs \\usepackage{tikz},
     \\usetikzlibrary{patterns}).
 
@@ -62,7 +62,7 @@ def tikz(drawing: str, standalone: bool = True) -> str:
     root = ElementTree.fromstring(drawing)
     colours: dict[str, str] = {}
     lines: list[str] = []
-    _walk(root, {}, (0.0, 0.0), lines, colours, _hatches(root))
+    _render_node(root, {}, (0.0, 0.0), lines, colours, _list_hatches(root))
     title = root.findtext(f"{_SPACE}title") or ""
     names = [rf"  \definecolor{{{name}}}{{HTML}}{{{code[1:].upper()}}}" for code, name in colours.items()]
     begin = r"\begin{tikzpicture}[x=0.75pt,y=-0.75pt,every node/.style={inner sep=0pt,outer sep=0pt}]"
@@ -79,7 +79,7 @@ def tikz(drawing: str, standalone: bool = True) -> str:
     return "\n".join([*head, *picture, r"\end{document}"]) + "\n"
 
 
-def _walk(
+def _render_node(
     node: ElementTree.Element,
     above: dict[str, str],
     shift: tuple[float, float],
@@ -100,22 +100,24 @@ def _walk(
         x, y, w, h = (float(node.get(name, "0")) for name in ("x", "y", "width", "height"))
         x, y = x + shift[0], y + shift[1]
         box = f"({x:g},{y:g}) rectangle ({x + w:g},{y + h:g})"
-        out += _painted(box, style, node.get("stroke-dasharray"), colours, hatches)
+        out += _render_path(box, style, node.get("stroke-dasharray"), colours, hatches)
     elif tag == "path":
-        out += _painted(_path(node.get("d", ""), shift), style, node.get("stroke-dasharray"), colours, hatches)
+        out += _render_path(
+            _format_path(node.get("d", ""), shift), style, node.get("stroke-dasharray"), colours, hatches
+        )
     elif tag == "text":
         x, y = float(node.get("x", "0")) + shift[0], float(node.get("y", "0")) + shift[1]
-        out += _text(x, y, node.text or "", style, colours)
+        out += _render_text(x, y, node.text or "", style, colours)
         for part in node:
             y = float(part.get("y", "0")) + shift[1] if part.get("y") else y + float(part.get("dy", "0"))
             x = float(part.get("x", "0")) + shift[0] if part.get("x") else x
-            out += _text(x, y, part.text or "", style, colours)
+            out += _render_text(x, y, part.text or "", style, colours)
         return
     for child in node:
-        _walk(child, style, shift, out, colours, hatches)
+        _render_node(child, style, shift, out, colours, hatches)
 
 
-def _hatches(root: ElementTree.Element) -> Hatches:
+def _list_hatches(root: ElementTree.Element) -> Hatches:
     """Return the strokes of every hatch of a status: id → (TikZ's pattern, colour) each."""
     out: Hatches = {}
     for pattern in root.iter(f"{_SPACE}pattern"):
@@ -126,7 +128,7 @@ def _hatches(root: ElementTree.Element) -> Hatches:
     return out
 
 
-def _painted(
+def _render_path(
     path: str, style: dict[str, str], dashed: str | None, colours: dict[str, str], hatches: Hatches
 ) -> list[str]:
     fill, stroke = style.get("fill", "black"), style.get("stroke", "none")
@@ -137,18 +139,19 @@ def _painted(
             out.append(rf"  \path[pattern={pattern},pattern color=black!55] {path};")
     elif fill.startswith("url("):
         for pattern, colour in hatches[fill[5:-1]]:
-            out.append(rf"  \path[pattern={pattern},pattern color={_colour(colour, colours)}] {path};")
+            out.append(rf"  \path[pattern={pattern},pattern color={_format_colour(colour, colours)}] {path};")
     elif fill != "none":
-        out.append(rf"  \fill[{_colour(fill, colours)}] {path};")
+        out.append(rf"  \fill[{_format_colour(fill, colours)}] {path};")
     if stroke != "none":
         width = float(style.get("stroke-width", "1")) * 0.75
         out.append(
-            rf"  \draw[{_colour(stroke, colours)},line width={width:g}pt{',densely dashed' if dashed else ''}] {path};"
+            rf"  \draw[{_format_colour(stroke, colours)},line"
+            rf" width={width:g}pt{',densely dashed' if dashed else ''}] {path};"
         )
     return out
 
 
-def _path(text: str, shift: tuple[float, float]) -> str:
+def _format_path(text: str, shift: tuple[float, float]) -> str:
     """Convert M, L, H, V, Z and their relative forms to TikZ coordinates."""
     x, y = 0.0, 0.0
     start = (0.0, 0.0)
@@ -179,7 +182,7 @@ def _path(text: str, shift: tuple[float, float]) -> str:
     return "".join(parts).strip()
 
 
-def _text(x: float, y: float, text: str, style: dict[str, str], colours: dict[str, str]) -> list[str]:
+def _render_text(x: float, y: float, text: str, style: dict[str, str], colours: dict[str, str]) -> list[str]:
     if not text.strip():
         return []
     size = float(style.get("font-size", "10")) * 0.75
@@ -187,18 +190,18 @@ def _text(x: float, y: float, text: str, style: dict[str, str], colours: dict[st
     weight = r"\bfseries" if style.get("font-weight") in ("600", "700", "bold") else ""
     white = ",fill=white,inner sep=0.6pt" if style.get("stroke") == "#ffffff" else ""
     return [
-        rf"  \node[anchor={anchor},text={_colour(style.get('fill', '#000000'), colours)}{white},"
+        rf"  \node[anchor={anchor},text={_format_colour(style.get('fill', '#000000'), colours)}{white},"
         rf"font=\ttfamily\fontsize{{{size:.2f}}}{{{size * 1.2:.2f}}}\selectfont{weight}]"
-        rf" at ({x:g},{y:g}) {{{escape(text)}}};"
+        rf" at ({x:g},{y:g}) {{{escape_latex(text)}}};"
     ]
 
 
-def escape(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Escape text for LaTeX's typewriter font."""
     return "".join(_ESCAPES.get(letter, letter) for letter in text)
 
 
-def _colour(code: str, colours: dict[str, str]) -> str:
+def _format_colour(code: str, colours: dict[str, str]) -> str:
     if code in ("black", "white"):
         return code
     if not re.fullmatch(r"#[0-9a-fA-F]{6}", code):

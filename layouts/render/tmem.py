@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS, SCALE_ATOM
-from lanescope.blackwell.tmem import Access
+from lanescope.blackwell.tmem import TensorAccess
 
 ATOM_BYTES = ROWS * COLUMNS
 
 
-def statement(found: Access) -> str:
+def render_statement(found: TensorAccess) -> str:
     """Return a load or store by one warp, with its wait, or a copy or shift by one thread.
 
     taddr: lane << 16 | column.
@@ -37,7 +37,7 @@ def statement(found: Access) -> str:
     )
 
 
-def scale_order() -> dict[str, str]:
+def render_scale_order() -> dict[str, str]:
     """Return code from row-major scale factors [rows][factors] to atoms: {"numpy", "pytorch", "cuda"}.
 
     Both sizes are padded to whole atoms: rows to 128, factors to 4.

@@ -12,7 +12,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from lanescope.errors import LayoutError
-from lanescope.ptx.instruction import WARP, Instruction, Operand, Place, Scope
+from lanescope.ptx.instruction import WARP, ExecutionScope, Instruction, Operand, OperandPlace
 from lanescope.ptx.pattern import IntArray
 
 # What a cell says, each a template of the cell's facts: Python fills them here, and a page's script gets them as data.
@@ -29,11 +29,11 @@ OWNER = "{holder}, value {name}{value}, register {register} {spoken_bits}"
 BETWEEN_OWNERS = "; and "
 
 
-def labels_of(scope: Scope) -> dict[str, str]:
+def list_labels(scope: ExecutionScope) -> dict[str, str]:
     """Return LABEL_TEMPLATES in a scope's words: T13 R1 for a thread, L13 C1 for a lane of tensor memory.
 
     >>> from lanescope.ptx.role import TENSOR
-    >>> labels_of(TENSOR)["register"]
+    >>> list_labels(TENSOR)["register"]
     'L{thread} C{registers}'
     """
     letters = {"T{": f"{scope.letter}{{", " R{": f" {scope.register[0].upper()}{{"}
@@ -43,12 +43,12 @@ def labels_of(scope: Scope) -> dict[str, str]:
     return out
 
 
-def owner_of(scope: Scope) -> str:
+def get_owner_template(scope: ExecutionScope) -> str:
     """Return OWNER in a scope's words."""
     return OWNER.replace("value {name}", f"{scope.value} {{name}}").replace("register {", f"{scope.register} {{")
 
 
-def spoken_of(operand: Operand) -> str:
+def get_spoken_template(operand: Operand) -> str:
     """Return SPOKEN with the names of an operand's own axes."""
     down, across = (axis.replace("col", "column") if axis == "col" else axis for axis in operand.plane)
     return SPOKEN.replace("row {", f"{down} {{").replace("column {", f"{across} {{")
@@ -58,7 +58,7 @@ ADDRESS = "address"  # the operand whose elements are rows that lanes point at
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class CellCategory:
     """A name that cells may be coloured by: `numbers` gives it for every thread, or for every value (`of` says
     which).
     """
@@ -72,7 +72,7 @@ class Category:
 
 
 @dataclass(frozen=True)
-class Grid:
+class OperandGrid:
     """The matrix of one operand; `product` picks one of m8n8k4's four, or one of ldmatrix's matrices.
 
     thread, value: int arrays [rows, cols, copies], the owners of each element.
@@ -111,21 +111,25 @@ class Grid:
         return self.value * self.operand.container_bits // self.operand.register_bits
 
     @cached_property
-    def categories(self) -> dict[str, Category]:
+    def categories(self) -> dict[str, CellCategory]:
         """What cells may be coloured by: the pattern's names, those of the thread first, and the register."""
         pattern, op = self.operand.pattern, self.operand
         on_thread = {d.name for d in pattern.threads}
         digits = pattern.digit_values()
-        named = {d.name: Category("thread" if d.name in on_thread else "value", digits[d.name]) for d in pattern.digits}
+        named = {
+            d.name: CellCategory("thread" if d.name in on_thread else "value", digits[d.name]) for d in pattern.digits
+        }
         return named | {
-            "register": Category("value", np.arange(op.values, dtype=np.int32) * op.container_bits // op.register_bits)
+            "register": CellCategory(
+                "value", np.arange(op.values, dtype=np.int32) * op.container_bits // op.register_bits
+            )
         }
 
     @property
     def colour_names(self) -> tuple[str, ...]:
         return tuple(self.categories)
 
-    def category(self, name: str) -> IntArray:
+    def number_cells(self, name: str) -> IntArray:
         """Return the value of one name in every cell: int array [rows, cols]; LayoutError lists the names there are."""
         if name not in self.categories:
             raise LayoutError(
@@ -137,12 +141,12 @@ class Grid:
         category = self.categories[name]
         return category.numbers[(self.thread if category.of == "thread" else self.value)[:, :, 0]]
 
-    def labels(self, kind: str, rows: slice = slice(None), cols: slice = slice(None)) -> list[list[str]]:
+    def format_labels(self, kind: str, rows: slice = slice(None), cols: slice = slice(None)) -> list[list[str]]:
         """Return the text of every cell, or of those in some rows and columns, for one of LABELS."""
         if kind not in LABEL_TEMPLATES:
             raise LayoutError("unknown_label", f"No label '{kind}'.", f"Allowed: {', '.join(LABELS)}.", "label")
-        template = labels_of(self.operand.scope)[kind]
-        said, each = template.format, cache(_each)  # many cells hold the same values
+        template = list_labels(self.operand.scope)[kind]
+        said, each = template.format, cache(_drop_repeats)  # many cells hold the same values
         threads = self.thread[rows, cols, 0].tolist()
         held = (self.register if "{registers}" in template else self.value)[rows, cols].tolist()
         places = range(self.cols)[cols]
@@ -159,42 +163,42 @@ class Grid:
         """What owns elements: a lane of a warp, or a thread of a warpgroup."""
         return self.operand.scope.thread
 
-    def holder(self, thread: int) -> str:
+    def format_holder(self, thread: int) -> str:
         """Return the words for a thread: lane 13, or in a warpgroup warp 1, lane 28."""
         warp, lane = divmod(thread, WARP.threads)
         scope = self.operand.scope
         return f"warp {warp}, lane {lane}" if scope.several else f"{scope.thread} {thread}"
 
-    def bits(self, value: int) -> str:
+    def format_bits(self, value: int) -> str:
         """Return the bits of its register that a value's container takes: [31:16]."""
         _, bit = self.operand.register_of(value)
         return f"[{bit + self.operand.container_bits - 1}:{bit}]"
 
-    def spoken_bits(self, value: int) -> str:
+    def format_spoken_bits(self, value: int) -> str:
         """Return the bits of its register that a value itself takes, without padding, as they are read out."""
         bits = self.operand.element.bits
         _, container = self.operand.register_of(value)
         first = container + self.operand.padding_below
         return f"bits {first} to {first + bits - 1}" if bits > 1 else f"bit {first}"
 
-    def spoken(self, row: int, col: int, title: str = "") -> str:
+    def format_spoken(self, row: int, col: int, title: str = "") -> str:
         """Return a cell as it is read out: matrix, place, and every owner with its register and bits."""
         name = self.operand.name
         owners = [
-            owner_of(self.operand.scope).format(
-                holder=self.holder(thread),
+            get_owner_template(self.operand.scope).format(
+                holder=self.format_holder(thread),
                 name=name,
                 value=value,
                 register=self.operand.register_of(value)[0],
-                spoken_bits=self.spoken_bits(value),
+                spoken_bits=self.format_spoken_bits(value),
             )
             for thread, value in zip(self.thread[row, col].tolist(), self.value[row, col].tolist(), strict=True)
         ]
-        return spoken_of(self.operand).format(
+        return get_spoken_template(self.operand).format(
             title=title or name.upper(), row=row, col=col, owners=BETWEEN_OWNERS.join(owners)
         )
 
-    def axis_templates(self) -> dict[str, str]:
+    def make_axis_templates(self) -> dict[str, str]:
         """Return the formula of each coordinate with the facts of one cell left open, in braces: thread, value and
         digits.
         """
@@ -209,13 +213,13 @@ class Grid:
         }
 
 
-def _each(held: tuple[int, ...]) -> str:
+def _drop_repeats(held: tuple[int, ...]) -> str:
     """Return the numbers without repetitions, in their order."""
     return ",".join(map(str, dict.fromkeys(held)))
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class FigurePanel:
     """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory.
 
     status: what a check says of each cell (palette.STATUSES, -1 for nothing), drawn instead of a category.
@@ -233,7 +237,7 @@ class Panel:
     y: float
     cell_width: float
     cell_height: float
-    grid: Grid | None
+    grid: OperandGrid | None
     category: IntArray | None = None
     texts: list[list[str]] | None = None
     row0: int = 0
@@ -264,19 +268,19 @@ class Panel:
     @property
     def warp_edges(self) -> list[int]:
         """Rows before which another warp begins (warpgroup operands only)."""
-        if self.grid is None or self.grid.operand.scope.place is Place.TENSOR:
+        if self.grid is None or self.grid.operand.scope.place is OperandPlace.TENSOR:
             return []
         warp: IntArray = self.grid.thread[self.window[0], 0, 0] // WARP.threads
         return [int(r) + 1 for r in np.flatnonzero(np.diff(warp))]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PanelFigure:
     """Panels and the size of the page they lie on."""
 
     width: float
     height: float
-    panels: tuple[Panel, ...]
+    panels: tuple[FigurePanel, ...]
 
     @property
     def cells(self) -> int:
@@ -287,7 +291,7 @@ LEFT, TOP, GAP = 30.0, 34.0, 18.0
 _WIDE, _TALL = 1080.0, 720.0
 
 
-def _shares(space: float, side: int, depth: int, most: float, enough: float) -> tuple[float, float]:
+def _choose_cell_sizes(space: float, side: int, depth: int, most: float, enough: float) -> tuple[float, float]:
     """Return cell sizes along M or N and along K: equal while large enough, else K shrinks so that D stays legible."""
     equal = min(most, space / (side + depth))
     if equal >= enough:
@@ -300,23 +304,23 @@ Cell = tuple[float, float] | None  # a cell's width and height in pixels; None l
 Span = tuple[int, int] | None  # first and last row or column shown
 
 
-def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None) -> Figure:
+def make_product_figure(instruction: Instruction, product: int = 0, cell: Cell = None) -> PanelFigure:
     """Return A, B and D (where C has D's map) placed so that a product reads across rows and down columns."""
     n, k = (instruction.sizes[dim] for dim in "nk")
-    grids = {name: Grid(op, product) for name, op in instruction.operands.items()}
+    grids = {name: OperandGrid(op, product) for name, op in instruction.operands.items()}
     m, a_cols = grids["d"].rows, grids["a"].cols
-    wide, wide_k = _shares(_WIDE - 2 * LEFT - GAP, n, a_cols, 46.0, 24.0)
-    tall, tall_k = _shares(_TALL - 2 * TOP - GAP, m, k, 21.0, 21.0)
+    wide, wide_k = _choose_cell_sizes(_WIDE - 2 * LEFT - GAP, n, a_cols, 46.0, 24.0)
+    tall, tall_k = _choose_cell_sizes(_TALL - 2 * TOP - GAP, m, k, 21.0, 21.0)
     if cell:
         wide, wide_k, tall, tall_k = cell[0], cell[0], cell[1], cell[1]
     a_width = max(a_cols * wide_k, 62.0)
     right, below = LEFT + a_width + GAP + LEFT, TOP + k * tall_k + GAP + TOP
 
-    def panel(name: str, rows: int, cols: int, *, x: float, y: float, width: float, height: float) -> Panel:
+    def panel(name: str, rows: int, cols: int, *, x: float, y: float, width: float, height: float) -> FigurePanel:
         dims = {"a": "m×k", "b": "k×n"}.get(name, "m×n")
         grid = grids.get(name)
         stored = " stored" if grid and grid.operand.kept else ""
-        return Panel(
+        return FigurePanel(
             name,
             f"{name.upper()}{stored} {dims} {rows}×{cols}",
             rows=rows,
@@ -333,24 +337,24 @@ def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None
         panel("b", k, n, x=right, y=TOP, width=wide, height=tall_k),
         panel("d", m, n, x=right, y=below, width=wide, height=tall),
     )
-    return Figure(right + max(n * wide, 62.0) + 8, below + m * tall + 8, panels)
+    return PanelFigure(right + max(n * wide, 62.0) + 8, below + m * tall + 8, panels)
 
 
-def figure_of(instruction: Instruction, product: int = 0, cell: Cell = None) -> Figure:
+def make_figure(instruction: Instruction, product: int = 0, cell: Cell = None) -> PanelFigure:
     """Return the instruction's matrices together: a product, matrices with their address lanes, or what there is.
 
     LayoutError `bad_instruction` for a tcgen05.mma without its instruction descriptor, which defines its matrices.
     """
     ops = instruction.operands
     if instruction.family.multiplies:
-        return product_figure(instruction, product, cell)
-    grids: list[tuple[str, Grid]] = []
+        return make_product_figure(instruction, product, cell)
+    grids: list[tuple[str, OperandGrid]] = []
     for op in ops.values():
         third = [extent for axis, extent in op.extents.items() if axis not in op.plane]
         for number in range(third[0] if third else 1):
             if instruction.address:
-                grids.append((f"address {number}", Grid(instruction.address, number)))
-            grids.append((f"matrix {number}" if third else op.name.upper(), Grid(op, number)))
+                grids.append((f"address {number}", OperandGrid(instruction.address, number)))
+            grids.append((f"matrix {number}" if third else op.name.upper(), OperandGrid(op, number)))
     if not grids:
         raise LayoutError(
             "bad_instruction",
@@ -358,16 +362,16 @@ def figure_of(instruction: Instruction, product: int = 0, cell: Cell = None) -> 
             "Give the descriptor: bound.bind(instruction, idesc).",
             "instruction",
         )
-    return row_figure(grids, cell)
+    return make_row_figure(grids, cell)
 
 
-def row_figure(grids: list[tuple[str, Grid]], cell: Cell = None) -> Figure:
+def make_row_figure(grids: list[tuple[str, OperandGrid]], cell: Cell = None) -> PanelFigure:
     """Return matrices side by side, in as many lines as they need, in one scale."""
     widest = max(grid.cols for _, grid in grids)
     cell_width = min(46.0, (_WIDE - LEFT) / (widest * min(len(grids), 2)))
     cell_height = min(21.0, max(cell_width, _TALL / max(grid.rows for _, grid in grids)))
     cell_width, cell_height = cell or (cell_width, cell_height)
-    panels: list[Panel] = []
+    panels: list[FigurePanel] = []
     x, y, deepest = LEFT, TOP, 0.0
     for title, grid in grids:
         width = max(grid.cols * cell_width, 70.0)
@@ -375,7 +379,7 @@ def row_figure(grids: list[tuple[str, Grid]], cell: Cell = None) -> Figure:
             x, y, deepest = LEFT, y + deepest + TOP + GAP, 0.0
         name = title.replace(" ", "")
         panels.append(
-            Panel(
+            FigurePanel(
                 name.lower(),
                 title,
                 rows=grid.rows,
@@ -389,16 +393,16 @@ def row_figure(grids: list[tuple[str, Grid]], cell: Cell = None) -> Figure:
         )
         deepest = max(deepest, panels[-1].height)
         x += width + GAP + LEFT
-    return Figure(
+    return PanelFigure(
         max(p.x + max(p.width, 70.0) for p in panels) + 8, max(p.y + p.height for p in panels) + 8, tuple(panels)
     )
 
 
-def operand_figure(
+def make_operand_figure(
     operand: Operand, product: int = 0, cell: Cell = None, rows: Span = None, cols: Span = None
-) -> Figure:
+) -> PanelFigure:
     """Return one operand alone, or a window of it; LayoutError where the window is not inside."""
-    grid = Grid(operand, product)
+    grid = OperandGrid(operand, product)
     spans = []
     for name, span, count in (("rows", rows, grid.rows), ("cols", cols, grid.cols)):
         first, last = span or (0, count - 1)
@@ -415,7 +419,7 @@ def operand_figure(
     cell_height = min(21.0, max(cell_width, (_TALL - TOP) / high))
     cell_width, cell_height = cell or (cell_width, cell_height)
     title = f"{operand.name.upper()} {'×'.join(operand.dims)} {grid.rows}×{grid.cols} {operand.element.name}"
-    panel = Panel(
+    panel = FigurePanel(
         operand.name,
         title,
         rows=high,
@@ -428,4 +432,4 @@ def operand_figure(
         row0=row0,
         col0=col0,
     )
-    return Figure(max(LEFT + panel.width + 8, 200.0), TOP + panel.height + 8, (panel,))
+    return PanelFigure(max(LEFT + panel.width + 8, 200.0), TOP + panel.height + 8, (panel,))

@@ -20,12 +20,12 @@ _OTHER = f"{_OPCODE} {{e0, e1, e2, e3}}, descA, descB, 1, 1, 1, 0, 0;"
 _REGISTERS = f"{_OPCODE} {{d0, d1, d2, d3}}, {{a0, a1, a2, a3}}, descB, 1, 1, 1, 0;"
 
 
-def _wait(n: int) -> str:
+def _format_wait(n: int) -> str:
     return _WAIT.replace(" N;", f" {n};")
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class OrderPattern:
     """A sequence of lines, each with what it is there for."""
 
     name: str
@@ -45,7 +45,7 @@ class Pattern:
 
 
 PATTERNS = (
-    Pattern(
+    OrderPattern(
         "shared-a",
         "A and B in shared memory",
         (
@@ -56,26 +56,26 @@ PATTERNS = (
             (_SHARED, ""),
             (_SHARED, ""),
             (_COMMIT, "both wgmmas are one group; no fence between them: same shape, same accumulator"),
-            (_wait(0), "now d0-d3 may be read, and the tiles overwritten"),
+            (_format_wait(0), "now d0-d3 may be read, and the tiles overwritten"),
             ("add.f32 d0, d0, d0;", "the epilogue"),
         ),
     ),
-    Pattern(
+    OrderPattern(
         "registers-a",
         "A in registers",
         (
             (_FENCE, "orders earlier accesses to a0-a3 and d0-d3"),
             (_REGISTERS, ""),
             (_COMMIT, ""),
-            (_wait(0), "a0-a3 are read until here: overwriting them earlier is undefined"),
+            (_format_wait(0), "a0-a3 are read until here: overwriting them earlier is undefined"),
             ("mov.b32 a0, new;", "the next fragment of A"),
             (_FENCE, "a0 has been written"),
             (_REGISTERS, ""),
             (_COMMIT, ""),
-            (_wait(0), ""),
+            (_format_wait(0), ""),
         ),
     ),
-    Pattern(
+    OrderPattern(
         "pipelined",
         "Two accumulators in flight",
         (
@@ -84,13 +84,13 @@ PATTERNS = (
             (_COMMIT, "group 1"),
             (_OTHER, ""),
             (_COMMIT, "group 2"),
-            (_wait(1), "at most one group is pending: group 1 is complete"),
+            (_format_wait(1), "at most one group is pending: group 1 is complete"),
             ("add.f32 d0, d0, d0;", "d0-d3 may be used while group 2 runs"),
-            (_wait(0), "now e0-e3, too"),
+            (_format_wait(0), "now e0-e3, too"),
             ("add.f32 e0, e0, e0;", ""),
         ),
     ),
-    Pattern(
+    OrderPattern(
         "empty-groups",
         "An empty group counts",
         (
@@ -98,44 +98,44 @@ PATTERNS = (
             (_SHARED, ""),
             (_COMMIT, "group 1"),
             (_COMMIT, "group 2 is empty: a stage that had nothing to do"),
-            (_wait(1), "group 1 is complete, so the depth of a pipeline stays the same in its last rounds"),
+            (_format_wait(1), "group 1 is complete, so the depth of a pipeline stays the same in its last rounds"),
             ("add.f32 d0, d0, d0;", ""),
-            (_wait(0), "before the kernel ends"),
+            (_format_wait(0), "before the kernel ends"),
         ),
     ),
-    Pattern(
+    OrderPattern(
         "no-fence",
         "Without wgmma.fence",
-        ((_SHARED, "d0-d3 were written just before"), (_COMMIT, ""), (_wait(0), "")),
+        ((_SHARED, "d0-d3 were written just before"), (_COMMIT, ""), (_format_wait(0), "")),
         "C7519",
     ),
-    Pattern(
+    OrderPattern(
         "no-fence-again",
         "Without the second wgmma.fence",
         (
             (_FENCE, ""),
             (_SHARED, ""),
             (_COMMIT, ""),
-            (_wait(0), ""),
+            (_format_wait(0), ""),
             ("add.f32 d0, d0, d0;", "d0 is written by other code"),
             (_SHARED, "a fence is due before this"),
             (_COMMIT, ""),
-            (_wait(0), ""),
+            (_format_wait(0), ""),
         ),
         "C7519",
     ),
-    Pattern(
+    OrderPattern(
         "no-commit",
         "Without wgmma.commit_group",
-        ((_FENCE, ""), (_SHARED, "in no group"), (_wait(0), "waits for no group: d0-d3 may not be there yet")),
+        ((_FENCE, ""), (_SHARED, "in no group"), (_format_wait(0), "waits for no group: d0-d3 may not be there yet")),
     ),
-    Pattern(
+    OrderPattern(
         "no-wait",
         "Read before wait_group",
-        ((_FENCE, ""), (_SHARED, ""), (_COMMIT, ""), ("add.f32 d0, d0, d0;", "too early"), (_wait(0), "")),
+        ((_FENCE, ""), (_SHARED, ""), (_COMMIT, ""), ("add.f32 d0, d0, d0;", "too early"), (_format_wait(0), "")),
         "C7517",
     ),
-    Pattern(
+    OrderPattern(
         "no-wait-far-enough",
         "wait_group 1 where 0 is due",
         (
@@ -144,9 +144,9 @@ PATTERNS = (
             (_COMMIT, "group 1"),
             (_OTHER, ""),
             (_COMMIT, "group 2"),
-            (_wait(1), "group 2 may be pending"),
+            (_format_wait(1), "group 2 may be pending"),
             ("add.f32 e0, e0, e0;", "too early"),
-            (_wait(0), ""),
+            (_format_wait(0), ""),
         ),
         "C7514",
     ),

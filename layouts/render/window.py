@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx.instruction import Instruction
-from lanescope.reading import shown
-from lanescope.render.view import Figure, Grid, Panel, figure_of
+from lanescope.render.view import FigurePanel, OperandGrid, PanelFigure, make_figure
 
 Range = tuple[float, float]  # first cell shown, and the first one after it
 WHOLE = "all"
@@ -19,82 +19,82 @@ MOST_OPEN = 32  # rows or columns of the opening view: so many still have room f
 _OF_PRODUCT = {"a": ("m", "k"), "b": ("k", "n"), "d": ("m", "n")}
 
 
-def dims_of(found: Instruction, panel: Panel) -> tuple[str, str]:
+def get_dimensions(found: Instruction, panel: FigurePanel) -> tuple[str, str]:
     """Return which dimension a panel's rows follow, and which its columns.
 
     >>> from lanescope.ptx.catalog import find
     >>> found = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    >>> [dims_of(found, panel) for panel in figure_of(found).panels]
+    >>> [get_dimensions(found, panel) for panel in make_figure(found).panels]
     [('m', 'k'), ('k', 'n'), ('m', 'n')]
     """
     if not found.family.multiplies:
         return "r", "c"
     rows, cols = _OF_PRODUCT[panel.name]
-    stored = isinstance(panel.grid, Grid) and panel.grid.operand.kept is not None
+    stored = isinstance(panel.grid, OperandGrid) and panel.grid.operand.kept is not None
     return rows, "s" if stored else cols
 
 
-def extents(found: Instruction, figure: Figure | None = None) -> dict[str, int]:
+def count_cells(found: Instruction, figure: PanelFigure | None = None) -> dict[str, int]:
     """Return how many cells each dimension has."""
     out: dict[str, int] = {}
-    for panel in (figure or figure_of(found)).panels:
-        for dim, count in zip(dims_of(found, panel), (panel.rows, panel.cols), strict=True):
+    for panel in (figure or make_figure(found)).panels:
+        for dim, count in zip(get_dimensions(found, panel), (panel.rows, panel.cols), strict=True):
             out[dim] = max(count, out.get(dim, 0))
     return out
 
 
-def opening(found: Instruction, figure: Figure | None = None) -> dict[str, Range]:
+def make_opening_window(found: Instruction, figure: PanelFigure | None = None) -> dict[str, Range]:
     """Return the ranges a page opens on: warp 0's rows of a warpgroup, and no more rows or columns than can be
     labelled.
     """
     scope = found.family.scope
     most = dict.fromkeys("nksrc", MOST_OPEN) | {"m": 16 if scope.several else min(found.sizes.get("m", 0), MOST_OPEN)}
-    return {dim: (0, min(count, most[dim])) for dim, count in extents(found, figure).items()}
+    return {dim: (0, min(count, most[dim])) for dim, count in count_cells(found, figure).items()}
 
 
-def read(text: str, found: Instruction, figure: Figure | None = None) -> dict[str, Range]:
+def parse_window(text: str, found: Instruction, figure: PanelFigure | None = None) -> dict[str, Range]:
     """Parse the requested ranges: "" for the opening view, "all", or "m:0-16,n:32-64"; a missing dimension is whole.
 
     LayoutError for any other text.
 
     >>> from lanescope.ptx.catalog import find
-    >>> read("m:16-32", find("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"))
+    >>> parse_window("m:16-32", find("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"))
     {'m': (16.0, 32.0), 'k': (0, 16), 'n': (0, 8)}
     """
     if not text:
-        return opening(found, figure)
-    return parts(text, extents(found, figure))
+        return make_opening_window(found, figure)
+    return parse_ranges(text, count_cells(found, figure))
 
 
-def parts(text: str, counts: Mapping[str, int]) -> dict[str, Range]:
+def parse_ranges(text: str, counts: Mapping[str, int]) -> dict[str, Range]:
     """Parse ranges of dimensions with these numbers of cells; "" and "all" are all of them.
 
-    >>> parts("m:16-32", {"m": 64, "n": 8})
+    >>> parse_ranges("m:16-32", {"m": 64, "n": 8})
     {'m': (16.0, 32.0), 'n': (0, 8)}
     """
     whole: dict[str, Range] = {dim: (0, count) for dim, count in counts.items()}
-    return whole if text in ("", WHOLE) else whole | dict(_ranges(text, counts))
+    return whole if text in ("", WHOLE) else whole | dict(_parse_range_parts(text, counts))
 
 
-def _ranges(text: str, most: Mapping[str, float]) -> Iterator[tuple[str, Range]]:
+def _parse_range_parts(text: str, most: Mapping[str, float]) -> Iterator[tuple[str, Range]]:
     hint = f"Write all, or ranges as in {','.join(f'{dim}:0-{count:g}' for dim, count in most.items())}."
     for part in text.split(","):
         dim, _, span = part.strip().partition(":")
         first, _, last = span.partition("-")
         plain = all(n.replace(".", "", 1).isdecimal() and n.isascii() and len(n) < 9 for n in (first, last))
         if dim not in most or not plain or not 0 <= float(first) < float(last) <= most[dim]:
-            raise LayoutError("bad_view", f"view is '{shown(text)}'.", hint, "view")
+            raise LayoutError("bad_view", f"view is '{shorten_value(text)}'.", hint, "view")
         yield dim, (float(first), float(last))
 
 
-def written(ranges: Mapping[str, Range]) -> str:
-    """Return ranges as a text that `read` parses: numbers with at most two decimals.
+def format_ranges(ranges: Mapping[str, Range]) -> str:
+    """Return ranges as a text that `parse_window` parses: numbers with at most two decimals.
 
-    >>> written({"m": (16.0, 32), "n": (0.25, 9)})
+    >>> format_ranges({"m": (16.0, 32), "n": (0.25, 9)})
     'm:16-32,n:0.25-9'
     """
-    return ",".join(f"{dim}:{_number(first)}-{_number(last)}" for dim, (first, last) in ranges.items())
+    return ",".join(f"{dim}:{_format_number(first)}-{_format_number(last)}" for dim, (first, last) in ranges.items())
 
 
-def _number(number: float) -> str:
+def _format_number(number: float) -> str:
     return f"{number:.2f}".rstrip("0").rstrip(".")

@@ -15,21 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
-from lanescope.reading import choice, digits, shown
+from lanescope.inputs import parse_choice, parse_digits, shorten_value
+from lanescope.notebook import NotebookObject
 from lanescope.shared.swizzle import Swizzle
-from lanescope.showing import Shown
 
 BANKS, BANK_BYTES, LANES, ADDRESS_BITS = 32, 4, 32, 32
 LONGEST = 4096  # characters of a list of addresses
 
 
-def banks_of(address: NDArray[np.int64], size_bytes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def compute_banks(address: NDArray[np.int64], size_bytes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first and the last bank of the accessed bytes at each address: int64 arrays of its shape."""
     return address // BANK_BYTES % BANKS, (address + size_bytes - 1) // BANK_BYTES % BANKS
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class BankAccess:
     """One kind of access: bytes a lane asks for, how many lanes give an address, lanes of a phase, whether it writes,
     and its opcode.
 
@@ -57,21 +57,21 @@ class Access:
 STORE_PHASE_LANES = {64: 16, 128: 8}
 
 
-def _elements(verb: str, bits: int) -> Access:
+def _make_element_access(verb: str, bits: int) -> BankAccess:
     """Return ld.shared or st.shared: each lane moves its own bits, in as many 32-bit registers as they fill."""
     stores, registers = verb == "st", max(1, bits // 32)
     phase_lanes = STORE_PHASE_LANES.get(bits, LANES) if stores else LANES
     vector = f".v{registers}" if registers > 1 else ""
     ptx = f"{verb}.shared{vector}.u{min(bits, 32)}"
-    return Access(
+    return BankAccess(
         f"{verb}.shared.b{bits}", bits // 8, LANES, phase_lanes=phase_lanes, stores=stores, ptx=ptx, registers=registers
     )
 
 
-def _matrices(verb: str, count: int) -> Access:
+def _make_matrix_access(verb: str, count: int) -> BankAccess:
     """Return ldmatrix or stmatrix: eight lanes of a matrix give a row of 16 bytes each, and share a phase."""
     ptx = f"{verb}matrix.sync.aligned.m8n8.x{count}.shared.b16"
-    return Access(
+    return BankAccess(
         f"{verb}matrix.x{count}",
         16,
         8 * count,
@@ -86,14 +86,14 @@ def _matrices(verb: str, count: int) -> Access:
 ACCESSES = {
     row.name: row
     for row in (
-        *(_elements(verb, bits) for verb in ("ld", "st") for bits in (8, 16, 32, 64, 128)),
-        *(_matrices(verb, count) for verb in ("ld", "st") for count in (1, 2, 4)),
+        *(_make_element_access(verb, bits) for verb in ("ld", "st") for bits in (8, 16, 32, 64, 128)),
+        *(_make_matrix_access(verb, count) for verb in ("ld", "st") for count in (1, 2, 4)),
     )
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class AccessPhase:
     """One phase: its lanes, how many different words each bank must deliver, and the wavefronts that takes."""
 
     lanes: tuple[int, ...]
@@ -115,13 +115,13 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost(Shown):
+class Cost(NotebookObject):
     """What an access costs: the phases; `ideal` the wavefronts without any conflict; `ways` the worst phase's degree of
     conflict.
     """
 
-    access: Access
-    phases: tuple[Phase, ...]
+    access: BankAccess
+    phases: tuple[AccessPhase, ...]
 
     @property
     def wavefronts(self) -> int:
@@ -136,12 +136,12 @@ class Cost(Shown):
         return max(phase.ways for phase in self.phases)
 
 
-def access(name: object) -> Access:
+def get_access(name: object) -> BankAccess:
     """Return an access by name; LayoutError lists them."""
-    return ACCESSES[choice(name, "access", ACCESSES, "unknown_access")]
+    return ACCESSES[parse_choice(name, "access", ACCESSES, "unknown_access")]
 
 
-def parse(text: str) -> list[int | None]:
+def parse_addresses(text: str) -> list[int | None]:
     """Parse addresses separated by commas or blanks, "-" for an inactive lane; LayoutError quotes one that is not an
     address.
     """
@@ -151,11 +151,11 @@ def parse(text: str) -> list[int | None]:
         )
     out: list[int | None] = []
     for lane, part in enumerate(text.replace(",", " ").split()):
-        read = None if part in ("-", "null") else digits(part)
+        read = None if part in ("-", "null") else parse_digits(part)
         if read is None and part not in ("-", "null"):
             raise LayoutError(
                 "bad_address",
-                f"'{shown(text)}' is not a list of numbers: lane {lane}'s is '{shown(part)}'.",
+                f"'{shorten_value(text)}' is not a list of numbers: lane {lane}'s is '{shorten_value(part)}'.",
                 "0, 16, 0x20, … with - for an inactive lane.",
                 "address",
             )
@@ -163,11 +163,11 @@ def parse(text: str) -> list[int | None]:
     return out
 
 
-def check(kind: Access, address: object) -> list[int | None]:
+def check_addresses(kind: BankAccess, address: object) -> list[int | None]:
     """Return the byte address of every lane, None where the lane is inactive; LayoutError names a bad one."""
     if not isinstance(address, list):
         hint = "A list with a byte address a lane: [0, 16, …]; null for an inactive one."
-        raise _bad_address(f"address is {shown(address)}.", hint)
+        raise _bad_address(f"address is {shorten_value(address)}.", hint)
     if len(address) not in (kind.lanes, LANES):
         counts = ", or ".join(map(str, dict.fromkeys((LANES, kind.lanes))))
         raise _bad_address(f"{len(address)} addresses for {kind.name}.", f"Give {counts}, one a lane.")
@@ -177,21 +177,21 @@ def check(kind: Access, address: object) -> list[int | None]:
     return given
 
 
-def _read_lane_address(kind: Access, lane: int, entry: object) -> int | None:
+def _read_lane_address(kind: BankAccess, lane: int, entry: object) -> int | None:
     """Return the byte address of one lane, a number or its text; None for an inactive lane."""
-    found = digits(entry.strip()) if isinstance(entry, str) else None
+    found = parse_digits(entry.strip()) if isinstance(entry, str) else None
     at = found[0] if found else entry if type(entry) is int else None
     if at is None:
         if entry is not None:
             raise _bad_address(
-                f"Lane {lane}'s address is '{shown(entry)}'.", "An integer, or null for an inactive lane."
+                f"Lane {lane}'s address is '{shorten_value(entry)}'.", "An integer, or null for an inactive lane."
             )
         if "matrix" in kind.name:
             raise _bad_address(f"Lane {lane} gives no address.", f"{kind.name} needs lanes 0 to {kind.lanes - 1}.")
         return None
     if at >> ADDRESS_BITS:
         raise _bad_address(
-            f"Lane {lane}'s address {shown(at)} is not a shared-memory address.",
+            f"Lane {lane}'s address {shorten_value(at)} is not a shared-memory address.",
             f"From 0 to {(1 << ADDRESS_BITS) - 1}.",
         )
     if at % kind.bytes:
@@ -204,13 +204,13 @@ def _bad_address(why: str, hint: str, code: str = "bad_address") -> LayoutError:
     return LayoutError(code, why, hint, "address")
 
 
-def cost(kind: Access, address: object) -> Cost:
+def compute_cost(kind: BankAccess, address: object) -> Cost:
     """Return the phases and wavefronts of one access; address: a byte address per lane, None for an inactive one.
 
-    >>> cost(access("ld.shared.b32"), [128 * lane for lane in range(32)]).wavefronts
+    >>> compute_cost(get_access("ld.shared.b32"), [128 * lane for lane in range(32)]).wavefronts
     32
     """
-    given = check(kind, address)
+    given = check_addresses(kind, address)
     phases = []
     for lanes in kind.phases:
         active = [lane for lane in lanes if given[lane] is not None]
@@ -223,7 +223,7 @@ def cost(kind: Access, address: object) -> Cost:
         counts = [0] * BANKS
         for word in words:
             counts[word % BANKS] += 1
-        phases.append(Phase(tuple(active), tuple(counts)))
+        phases.append(AccessPhase(tuple(active), tuple(counts)))
     return Cost(kind, tuple(phases))
 
 
@@ -233,7 +233,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class WarpReach:
     """Which bytes a warp asks for in rows of shared memory: in words, and (lane, bytes a lane) → (line,
     byte along it).
     """
@@ -243,34 +243,36 @@ class Reach:
 
 
 REACHES = {
-    "rows": Reach("lane l at row l, byte 0 (ldmatrix down a column of chunks)", lambda lane, size: (lane, 0 * lane)),
-    "ldmatrix": Reach(
+    "rows": WarpReach(
+        "lane l at row l, byte 0 (ldmatrix down a column of chunks)", lambda lane, size: (lane, 0 * lane)
+    ),
+    "ldmatrix": WarpReach(
         "lanes 0–15 at rows 0–15, lanes 16–31 the next 16 bytes (A of m16n8k16)",
         lambda lane, size: (lane % 16, lane // 16 * 16),
     ),
-    "along": Reach("lane l at row 0, element l (coalesced)", lambda lane, size: (0 * lane, lane * size)),
-    "fragment": Reach(
+    "along": WarpReach("lane l at row 0, element l (coalesced)", lambda lane, size: (0 * lane, lane * size)),
+    "fragment": WarpReach(
         "lane l at row l / 4, register l % 4 (a fragment by ld.shared.b32)",
         lambda lane, size: (lane // 4, lane % 4 * 4),
     ),
-    "columns": Reach(
+    "columns": WarpReach(
         "lane l at row l % 8, chunk l / 8 (8 rows of 64 bytes)", lambda lane, size: (lane % 8, lane // 8 * 16)
     ),
 }
 
 
-def cute(xor: Swizzle) -> str:
+def format_swizzle(xor: Swizzle) -> str:
     """Return the swizzle as CuTe's C++ writes it."""
     return f"Swizzle<{xor.bits},{xor.base},{xor.shift}>"
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class AccessUse:
     """One access with each lane's byte address before any swizzle, None for an inactive lane; `text` names it in
     sentences.
     """
 
-    access: Access
+    access: BankAccess
     given: tuple[int | None, ...]
     text: str
     reach: str = ""
@@ -282,7 +284,7 @@ class Use:
         if xor.bits and 1 << xor.base < self.access.bytes:
             raise LayoutError(
                 "bad_swizzle",
-                f"{cute(xor)} would split the {self.access.bytes} bytes of a lane of {self.access.name}.",
+                f"{format_swizzle(xor)} would split the {self.access.bytes} bytes of a lane of {self.access.name}.",
                 f"The base M is {self.finest} or more here: B,M,S count bits of byte addresses.",
                 "swizzle",
             )
@@ -293,11 +295,11 @@ class Use:
         """The smallest base M that keeps a lane's bytes, and a bank's four, together."""
         return max(2, self.access.bytes.bit_length() - 1)
 
-    def cost(self, xor: Swizzle) -> Cost:
-        return cost(self.access, self.address(xor))
+    def compute_use_cost(self, xor: Swizzle) -> Cost:
+        return compute_cost(self.access, self.address(xor))
 
 
-def rows(kind: Access, reach: str, pitch_bytes: int) -> Use:
+def make_rows_use(kind: BankAccess, reach: str, pitch_bytes: int) -> AccessUse:
     """Return one access to rows `pitch_bytes` apart, lanes placed by a pattern of REACHES."""
     if reach not in REACHES:
         raise LayoutError("bad_pattern", f"No pattern '{reach[:40]}'.", f"Allowed: {', '.join(REACHES)}.", "pattern")
@@ -308,9 +310,9 @@ def rows(kind: Access, reach: str, pitch_bytes: int) -> Use:
     for lane in np.flatnonzero(address % kind.bytes):
         why = f"Rows {pitch_bytes} bytes apart put lane {lane} at {address[lane]}, not at a multiple of {kind.bytes}."
         raise LayoutError("misaligned", why, f"{kind.name} takes {kind.bytes} bytes a lane.", "row_bytes")
-    return Use(kind, tuple(address.tolist()), f"{kind.name} {reach}", reach)
+    return AccessUse(kind, tuple(address.tolist()), f"{kind.name} {reach}", reach)
 
 
-def at(kind: Access, address: object) -> Use:
+def make_address_use(kind: BankAccess, address: object) -> AccessUse:
     """Return one access to the given byte addresses, one per lane."""
-    return Use(kind, tuple(check(kind, address)), f"{kind.name} at the addresses given")
+    return AccessUse(kind, tuple(check_addresses(kind, address)), f"{kind.name} at the addresses given")

@@ -20,14 +20,21 @@ from lanescope.cute import layout as cute
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_integer
+from lanescope.notebook import NotebookObject
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction, Operand, Place
-from lanescope.reading import number
+from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
 from lanescope.shared import banks
-from lanescope.shared.pieces import ROW_BYTES, Given, Ints, Wanted, given, wanted
-from lanescope.shared.storage import Placement, Storage, storage
+from lanescope.shared.pieces import (
+    ROW_BYTES,
+    Ints,
+    MatrixMove,
+    OperandGranules,
+    make_matrix_move,
+    make_operand_granules,
+)
+from lanescope.shared.storage import BitPlacement, Storage, storage
 from lanescope.shared.swizzle import Swizzle
-from lanescope.showing import Shown
 
 LINE = 1 << 16  # bytes between the lines of a storage that is only lines
 
@@ -35,7 +42,7 @@ LINE = 1 << 16  # bytes between the lines of a storage that is only lines
 # storages -------------------------------------------------------------------------------------------------------------
 
 
-def lines(operand: Operand, major: str) -> Storage:
+def make_line_storage(operand: Operand, major: str) -> Storage:
     """Return the operand stored in plain lines: of K where that is contiguous, else of M or N.
 
     For c and d, "K" means rows of N.
@@ -48,11 +55,11 @@ def lines(operand: Operand, major: str) -> Storage:
         line, along = (mn, k) if major == "K" else (k, mn)
         return 8 * LINE * line + bits * along + bit
 
-    placed = Placement(before, Swizzle(0, 0, 0), "tile", 0)
+    placed = BitPlacement(before, Swizzle(0, 0, 0), "tile", 0)
     return Storage(placed.address, f"lines, {major} contiguous", placed=placed)
 
 
-def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
+def make_operand_storage(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
     """Return a storage of the contract that holds the operand; LayoutError where it is too small or exceeds shared
     memory.
 
@@ -60,9 +67,9 @@ def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
     K.
     """
     bits = operand.container_bits
-    unit = _unit_bits(spec, bits)
+    unit = _get_unit_bits(spec, bits)
     if spec.get("kind") == "canonical":
-        if (told := number(spec.get("element_bits", unit), "storage.element_bits")) != unit:
+        if (told := parse_integer(spec.get("element_bits", unit), "storage.element_bits")) != unit:
             raise LayoutError(
                 "bad_storage",
                 f"The tile has {told}-bit elements, the operand {bits}-bit ones.",
@@ -72,7 +79,7 @@ def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
         spec = {**spec, "element_bits": unit}
     found = storage(spec, unit, major)
     if unit != bits:
-        found = _of_bytes(found, bits)
+        found = _split_bytes(found, bits)
     mn, k = (operand.col_count, operand.row_count) if operand.name == "b" else (operand.row_count, operand.col_count)
     for has, needs, name in ((found.mn, mn, "mn"), (found.k, k, "k")):
         if has is not None and has < needs:
@@ -94,7 +101,7 @@ def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
     return found
 
 
-def _unit_bits(spec: dict[str, Any], bits: int) -> int:
+def _get_unit_bits(spec: dict[str, Any], bits: int) -> int:
     """Return the bits of the unit of a storage's coordinates: one element, or bytes of several."""
     if bits >= 8:
         return bits
@@ -102,14 +109,14 @@ def _unit_bits(spec: dict[str, Any], bits: int) -> int:
         return bits if bits == 1 and spec.get("element_bits") in (1, "1") else 8
     if spec.get("kind") == "cute":
         try:
-            told = cute.parse(str(spec.get("layout", ""))).unit_bits
+            told = cute.parse_layout(str(spec.get("layout", ""))).unit_bits
         except LayoutError:
             return 8  # storage() says what is wrong
         return bits if (told or (bits if spec.get("unit", "elements") == "elements" else 8)) == bits else 8
     return bits
 
 
-def _of_bytes(found: Storage, bits: int) -> Storage:
+def _split_bytes(found: Storage, bits: int) -> Storage:
     """Return a storage of bytes as one of the elements in them, neighbours along K in one byte."""
     placed = found.placed
     assert placed is not None
@@ -126,7 +133,7 @@ def _of_bytes(found: Storage, bits: int) -> Storage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mismatch:
+class GranuleMismatch:
     """A granule of a thread's register that begins an element, at `byte`: the byte address it needs, and the one it
     gets.
     """
@@ -141,7 +148,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
-class Chain(Shown):
+class Chain(NotebookObject):
     """A load (store) of one operand over a storage, done `count` times, every lane giving the best possible address.
 
     rows: byte address of every row of 16 bytes, [warp, turn, matrix, row]; starts: (mn, k, bit) of the element's bit at
@@ -149,8 +156,8 @@ class Chain(Shown):
     addresses, [warp, lane, register, granule].
     """
 
-    load: Given
-    want: Wanted
+    load: MatrixMove
+    want: OperandGranules
     where: Storage
     rows: Ints
     starts: Ints
@@ -201,7 +208,7 @@ class Chain(Shown):
         matrix, row = (np.asarray(address.coords[axis][:, 0], np.int64) for axis in ("matrix", "row"))
         return matrix, row
 
-    def of_lanes(self, values: Ints) -> Ints:
+    def spread_over_lanes(self, values: Ints) -> Ints:
         """Reorder [warp, turn, matrix, row, …] to [warp, turn, lane, …], −1 where a lane gives no address."""
         matrix, row = self.lane_rows
         out = np.full((*values.shape[:2], 32, *values.shape[4:]), -1, dtype=np.int64)
@@ -211,12 +218,12 @@ class Chain(Shown):
     @cached_property
     def lane_addresses(self) -> Ints:
         """The address each lane gives, [warp, turn, lane]; −1 where it gives none."""
-        return self.of_lanes(self.rows)
+        return self.spread_over_lanes(self.rows)
 
     @property
     def lane_places(self) -> Ints:
-        """Over `lines`: (line, byte along it) of each lane's row, [warp, turn, lane, 2]; −1 where the lane gives no
-        address.
+        """Over `make_line_storage`: (line, byte along it) of each lane's row, [warp, turn, lane, 2]; −1 where the
+        lane gives no address.
         """
         at = self.lane_addresses
         return np.stack([np.where(at < 0, -1, at // LINE), np.where(at < 0, -1, at % LINE)], axis=-1)
@@ -227,17 +234,17 @@ class Chain(Shown):
         kind = banks.ACCESSES.get(f"{self.load.instruction.syntax.opcode}.x{len(self.lane_rows[0]) // 8}")
         if kind is None or not self.match:
             return []
-        return [banks.cost(kind, turn[: kind.lanes].tolist()) for turn in self.lane_addresses[0]]
+        return [banks.compute_cost(kind, turn[: kind.lanes].tolist()) for turn in self.lane_addresses[0]]
 
     @property
-    def first_mismatch(self) -> Mismatch | None:
+    def first_mismatch(self) -> GranuleMismatch | None:
         """The first granule that comes from, or goes to, another place; None where all are right."""
         if self.match:
             return None
         warp, lane, register, granule = at = tuple(int(n) for n in np.argwhere(self.read != self.expected)[0])
-        row, col = self.want.element(*at)
+        row, col = self.want.get_element(*at)
         byte = granule * self.want.granule_bits // 8
-        return Mismatch(
+        return GranuleMismatch(
             thread=warp * 32 + lane,
             register=register,
             byte=byte,
@@ -267,15 +274,15 @@ class Chain(Shown):
         """The byte address of the element at each row's first byte."""
         placed = self.where.placed
         assert placed is not None
-        return np.asarray(placed.locate(placed.before(*np.moveaxis(self.starts, -1, 0))), np.int64) >> 3
+        return np.asarray(placed.locate_bits(placed.before(*np.moveaxis(self.starts, -1, 0))), np.int64) >> 3
 
 
-def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
+def make_chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
     """Give each lane the address under which most of its row's bytes are right; where: a storage, or the major of
-    `lines`.
+    `make_line_storage`.
     """
-    gives, wants = given(load), wanted(operand)
-    where = lines(operand, where) if isinstance(where, str) else where
+    gives, wants = make_matrix_move(load), make_operand_granules(operand)
+    where = make_line_storage(operand, where) if isinstance(where, str) else where
     placed = where.placed
     assert placed is not None
     if operand.registers % gives.registers:
@@ -292,7 +299,7 @@ def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
     order = np.lexsort((inside.ravel(), row_of.ravel())).reshape(
         gives.matrices * gives.rows, -1
     )  # a line a row, from its first byte on
-    expected = np.asarray(placed.locate(placed.before(wants.mn, wants.k, wants.shift)), np.int64)
+    expected = np.asarray(placed.locate_bits(placed.before(wants.mn, wants.k, wants.shift)), np.int64)
 
     def by_row(array: Ints) -> Ints:
         """Reorder [warp, lane, register, granule] to [warp, turn, row, place in it]."""
@@ -300,7 +307,7 @@ def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
         return np.ascontiguousarray(split).reshape(warps, turns, -1)[..., order]
 
     starts = by_row(expected) - inside.ravel()[order]
-    best = _best(starts)
+    best = _choose_addresses(starts)
     read = np.empty((warps, turns, 32 * gives.registers * granules), np.int64)
     read[..., order] = best[..., None] + inside.ravel()[order]
     shape = (warps, turns, gives.matrices, gives.rows)
@@ -322,7 +329,7 @@ def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
     )
 
 
-def _best(starts: Ints) -> Ints:
+def _choose_addresses(starts: Ints) -> Ints:
     """Return the legal bit address that most bytes of each row need, the lowest of equals.
 
     [warp, turn, row, place] → [warp, turn, row].
@@ -341,62 +348,62 @@ def _best(starts: Ints) -> Ints:
 # which load would do --------------------------------------------------------------------------------------------------
 
 
-def candidates(operand: Operand, store: bool = False) -> list[Instruction]:
+def list_candidates(operand: Operand, store: bool = False) -> list[Instruction]:
     """Return every ldmatrix (stmatrix) whose registers fill the operand's, fewest turns first."""
-    fits = [i for i in _plain_rows(store) if operand.registers % i.operands["data"].registers == 0]
-    return sorted(fits, key=lambda i: (-i.operands["data"].registers, _moves_bytes(i), "trans" in i.modifiers))
+    fits = [i for i in _list_plain_moves(store) if operand.registers % i.operands["data"].registers == 0]
+    return sorted(fits, key=lambda i: (-i.operands["data"].registers, _is_byte_move(i), "trans" in i.modifiers))
 
 
 @lru_cache(maxsize=2)
-def _plain_rows(store: bool) -> tuple[Instruction, ...]:
+def _list_plain_moves(store: bool) -> tuple[Instruction, ...]:
     """Return every ldmatrix (stmatrix) that moves bytes unchanged."""
-    rows = (i for i in catalog.instructions() if i.family.memory is Place.ROWS and i.family.stores == store)
+    rows = (i for i in catalog.instructions() if i.family.memory is OperandPlace.ROWS and i.family.stores == store)
     return tuple(i for i in rows if not i.family.unpacks)
 
 
-def _moves_bytes(load: Instruction) -> bool:
+def _is_byte_move(load: Instruction) -> bool:
     """Return whether an instruction moves bytes, which only newer targets can."""
     return load.operands["data"].container_bits == 8
 
 
-def advise(operand: Operand, where: Storage | str, store: bool = False) -> list[Chain]:
+def list_best_chains(operand: Operand, where: Storage | str, store: bool = False) -> list[Chain]:
     """Return the loads that feed an operand from its storage, best first: those of every target before those of newer
     ones.
     """
-    wanted(operand)
+    make_operand_granules(operand)
     out = []
-    for load in candidates(operand, store):
+    for load in list_candidates(operand, store):
         check_deadline()
-        found = chain(load, operand, where)
+        found = make_chain(load, operand, where)
         if found.match:
             out.append(found)
-    return sorted(out, key=lambda c: (_moves_bytes(c.load.instruction), c.count))
+    return sorted(out, key=lambda c: (_is_byte_move(c.load.instruction), c.count))
 
 
 # the addresses as formulas --------------------------------------------------------------------------------------------
 
 
-def lane_formula(found: Chain) -> dict[str, str]:
-    """Return, over `lines`, C expressions of `lane` (and `warp`) for the line of a lane's row and the byte along it,
-    turn 0.
+def make_lane_formula(found: Chain) -> dict[str, str]:
+    """Return, over `make_line_storage`, C expressions of `lane` (and `warp`) for the line of a lane's row and the
+    byte along it, turn 0.
     """
     places = found.lane_places
-    return {"line": _needed(places[:, 0, :, 0]), "byte": _needed(places[:, 0, :, 1])}
+    return {"line": _require_affine(places[:, 0, :, 0]), "byte": _require_affine(places[:, 0, :, 1])}
 
 
-def turn_steps(found: Chain) -> list[tuple[int, int]]:
-    """Return, over `lines`, how far (lines, bytes) each turn is from the first."""
+def compute_turn_steps(found: Chain) -> list[tuple[int, int]]:
+    """Return, over `make_line_storage`, how far (lines, bytes) each turn is from the first."""
     steps = found.lane_places[0, :, 0] - found.lane_places[0, 0, 0]
     return [(int(line), int(along)) for line, along in steps]
 
 
-def _needed(values: Ints) -> str:
-    text = affine(values)
+def _require_affine(values: Ints) -> str:
+    text = format_affine(values)
     assert text is not None  # rows of lines are sums of the lanes' bits
     return text
 
 
-def affine(values: Ints) -> str | None:
+def format_affine(values: Ints) -> str | None:
     """Return [warp, lane] as an exact sum of bit fields of lane and warp, or None.
 
     −1 stands for lanes without a value.
@@ -411,8 +418,8 @@ def affine(values: Ints) -> str | None:
     if not np.array_equal(values[:, :used], np.broadcast_to(sum_, (warps, used))):
         return None
     terms = [
-        *_bit_fields("lane", lanes, 5),
-        *_bit_fields("warp", of_warps, len(of_warps)),
+        *_format_bit_fields("lane", lanes, 5),
+        *_format_bit_fields("warp", of_warps, len(of_warps)),
         *([str(first)] if first else []),
     ]
     if len(terms) == 1 and terms[0].endswith(")") and terms[0].count("(") == 1:
@@ -420,7 +427,7 @@ def affine(values: Ints) -> str | None:
     return " + ".join(terms) or "0"
 
 
-def _bit_fields(name: str, weights: list[int], width: int) -> list[str]:
+def _format_bit_fields(name: str, weights: list[int], width: int) -> list[str]:
     """Return C terms for the first bits of a variable `width` bits wide, by their weights; bits with doubling weights
     together.
     """

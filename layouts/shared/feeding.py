@@ -8,31 +8,31 @@ import numpy as np
 
 from lanescope.ptx.instruction import Operand
 from lanescope.shared import chain
-from lanescope.shared.pieces import Ints, Wanted, wanted
+from lanescope.shared.pieces import Ints, OperandGranules, make_operand_granules
 from lanescope.shared.storage import Storage
 
 UNIT_BITS = 16  # what ldmatrix and stmatrix move, .trans too
 
 
-def why_not(operand: Operand, where: Storage | str, store: bool = False) -> str:
+def explain_no_feed(operand: Operand, where: Storage | str, store: bool = False) -> str:
     """Explain why no load fills an operand from a storage (or stores it there); where: a storage, or the major of
     `chain.lines`.
     """
-    where = chain.lines(operand, where) if isinstance(where, str) else where
-    want = wanted(operand)
+    where = chain.make_line_storage(operand, where) if isinstance(where, str) else where
+    want = make_operand_granules(operand)
     placed = where.placed
     assert placed is not None
-    at = np.asarray(placed.locate(placed.before(want.mn, want.k, want.shift)), np.int64)
-    if broken := _torn(want, at, store):
-        return f"{broken} {_instead(operand, store)}"
-    for load in chain.candidates(operand, store):
-        found = chain.chain(load, operand, where)
+    at = np.asarray(placed.locate_bits(placed.before(want.mn, want.k, want.shift)), np.int64)
+    if broken := _describe_torn_unit(want, at, store):
+        return f"{broken} {_suggest_alternative(operand, store)}"
+    for load in chain.list_candidates(operand, store):
+        found = chain.make_chain(load, operand, where)
         if found.uniform.all() and found.notes:
             return found.notes[0]
-    return f"{_apart(want, at, store)} {_instead(operand, store)}"
+    return f"{_describe_split_rows(want, at, store)} {_suggest_alternative(operand, store)}"
 
 
-def _torn(want: Wanted, at: Ints, store: bool) -> str:
+def _describe_torn_unit(want: OperandGranules, at: Ints, store: bool) -> str:
     """Say where a register's 16-bit unit is not 16 contiguous bits of memory; "" where all are."""
     per = UNIT_BITS // want.granule_bits
     units = at.reshape(*at.shape[:3], -1, per)
@@ -42,8 +42,8 @@ def _torn(want: Wanted, at: Ints, store: bool) -> str:
     warp, lane, register, unit, inside = (int(n) for n in wrong[0])
     first, other = (warp, lane, register, unit * per), (warp, lane, register, unit * per + inside)
     bits = want.operand.container_bits
-    if want.element(*first) == want.element(*other):
-        return f"The swizzle splits {want.name(*first)}: its base M lies below the element."
+    if want.get_element(*first) == want.get_element(*other):
+        return f"The swizzle splits {want.format_element(*first)}: its base M lies below the element."
     kept = {8: "pairs of bytes stay together", 4: "four elements stay together", 1: "sixteen elements stay together"}[
         bits
     ]
@@ -51,12 +51,13 @@ def _torn(want: Wanted, at: Ints, store: bool) -> str:
     distance = f"{apart / 8:g} bytes" if apart % 8 == 0 else f"{apart} bits"
     return (
         f"{'stmatrix' if store else 'ldmatrix'} moves 16-bit units, with .trans too: {kept}. Lane {warp * 32 + lane}"
-        f" {'holds' if store else 'wants'} {want.name(*first)} and {want.name(*other)} in one unit of register"
+        f" {'holds' if store else 'wants'} {want.format_element(*first)} and {want.format_element(*other)} in"
+        f" one unit of register"
         f" {register}, and here they lie {distance} apart."
     )
 
 
-def _apart(want: Wanted, at: Ints, store: bool) -> str:
+def _describe_split_rows(want: OperandGranules, at: Ints, store: bool) -> str:
     """Say which bytes lanes 0 and 1 (.trans: 0 and 4) need side by side.
 
     Here units are whole, but no 16 bytes of memory are a row of a matrix.
@@ -68,21 +69,23 @@ def _apart(want: Wanted, at: Ints, store: bool) -> str:
     if want.operand.container_bits == 32:
         return (
             f"{name} without .trans takes 16 bytes of one row, four 32-bit elements along K: here"
-            f" {want.name(0, 0, 0, 0)} and {want.name(0, 1, 0, 0)} lie {_bytes(straight)} apart. .trans moves 16-bit"
+            f" {want.format_element(0, 0, 0, 0)} and {want.format_element(0, 1, 0, 0)} lie"
+            f" {_format_bytes(straight)} apart. .trans moves 16-bit"
             " units and would split elements."
         )
     return (
         "No 16 bytes of memory hold a row of a matrix. Without .trans it is the registers of four lanes, here "
-        f"{_bytes(half)} from a unit to the next and {_bytes(straight)} from a lane to the next (2 and 4 are needed); "
-        f"with .trans it is one unit of eight lanes, here {_bytes(turned)} from lane 0 to lane 4 (2 are needed)."
+        f"{_format_bytes(half)} from a unit to the next and {_format_bytes(straight)} from a lane to the next (2"
+        f" and 4 are needed); "
+        f"with .trans it is one unit of eight lanes, here {_format_bytes(turned)} from lane 0 to lane 4 (2 are needed)."
     )
 
 
-def _bytes(bits: int) -> str:
+def _format_bytes(bits: int) -> str:
     return f"{bits / 8:g} bytes"
 
 
-def _instead(operand: Operand, store: bool) -> str:
+def _suggest_alternative(operand: Operand, store: bool) -> str:
     """Say what to do: another storage, or other instructions."""
     bits, other = operand.container_bits, "M" if operand.name == "a" else "N"
     if store:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from lanescope.deadline import check_deadline
-from lanescope.reading import listed
-from lanescope.shared.banks import BANK_BYTES, BANKS, Cost, Use, cute
+from lanescope.inputs import join_words
+from lanescope.shared.banks import BANK_BYTES, BANKS, AccessUse, Cost, format_swizzle
 from lanescope.shared.swizzle import MODES, Swizzle
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
+class SwizzleSolution:
     """A swizzle of byte addresses, its cost for each use, whether all are free of conflicts, and why (not).
 
     tried: how many swizzles there are to try: every one that can change a bank of these addresses.
@@ -32,7 +32,7 @@ PLAIN = Swizzle(0, 4, 3)
 TOP_BANK_BIT = 6  # byte address bits 2 to 6 choose the bank
 
 
-def swizzles(finest: int, highest: int) -> list[Swizzle]:
+def list_swizzles(finest: int, highest: int) -> list[Swizzle]:
     """Return every swizzle of byte addresses that can change a bank, smallest first, after the identity.
 
     Targets are bits `finest` to 6, sources a run of as many bits above them up to `highest`: others change no bank, or
@@ -48,83 +48,87 @@ def swizzles(finest: int, highest: int) -> list[Swizzle]:
     return out
 
 
-def _highest(uses: Sequence[Use]) -> int:
+def _find_highest_bit(uses: Sequence[AccessUse]) -> int:
     """Return the highest address bit in which lanes of one use differ."""
     every = [[at for at in use.given if at is not None] for use in uses]
     return max((at ^ some[0]).bit_length() - 1 for some in every for at in some)
 
 
-def solve(uses: Sequence[Use]) -> Solution:
+def find_freeing_swizzle(uses: Sequence[AccessUse]) -> SwizzleSolution:
     """Return the smallest Swizzle<B, M, S> under which every use is free of conflicts; all are tried, each judged by
     `cost`.
 
     Where there is none: the one with the least conflicts, and why it is not enough.
 
-    >>> from lanescope.shared.banks import access, at
-    >>> solve([at(access("ldmatrix.x4"), [512 * lane for lane in range(32)])]).swizzle
+    >>> from lanescope.shared.banks import get_access, make_address_use
+    >>> find_freeing_swizzle([make_address_use(get_access("ldmatrix.x4"), [512 * lane for lane in range(32)])]).swizzle
     Swizzle(bits=3, base=4, shift=5)
     """
-    tried = swizzles(max(use.finest for use in uses), _highest(uses))
+    tried = list_swizzles(max(use.finest for use in uses), _find_highest_bit(uses))
     best, least = PLAIN, (1 << 30, 0)
     for xor in tried:
         check_deadline()
-        found = [use.cost(xor) for use in uses]
+        found = [use.compute_use_cost(xor) for use in uses]
         badness = max(c.ways for c in found), sum(c.wavefronts for c in found)
         if badness < least:
             best, least = xor, badness
         if least[0] == 1:
             break
-    costs = tuple(use.cost(best) for use in uses)
+    costs = tuple(use.compute_use_cost(best) for use in uses)
     if least[0] > 1:
-        return Solution(best, costs, False, _why_none(uses, tried, best, least[0]), len(tried))
+        return SwizzleSolution(best, costs, False, _explain_no_swizzle(uses, tried, best, least[0]), len(tried))
     many = f" for all {len(uses)} accesses" if len(uses) > 1 else ""
     why = (
-        f"{cute(best)} on byte addresses is the smallest swizzle without bank conflicts{many}."
+        f"{format_swizzle(best)} on byte addresses is the smallest swizzle without bank conflicts{many}."
         if best.bits
         else "No swizzle is needed."
     )
-    return Solution(best, costs, True, why, len(tried))
+    return SwizzleSolution(best, costs, True, why, len(tried))
 
 
-def _why_none(uses: Sequence[Use], tried: Sequence[Swizzle], best: Swizzle, ways: int) -> str:
+def _explain_no_swizzle(uses: Sequence[AccessUse], tried: Sequence[Swizzle], best: Swizzle, ways: int) -> str:
     """Explain why no swizzle frees all uses: what each would need, or why one alone cannot be freed."""
     finest = max(use.finest for use in uses)
     head = f"No swizzle avoids all conflicts: all {len(tried)} that can change a bank were tried, and "
     head += (
-        f"the best, {cute(best)}, leaves {ways}-way conflicts."
+        f"the best, {format_swizzle(best)}, leaves {ways}-way conflicts."
         if best.bits
         else f"none of them improves on the {ways}-way conflicts there are."
     )
     if len(uses) == 1:
-        return f"{head} {_stuck(uses[0])}"
-    alone = {use: solve([use]) for use in dict.fromkeys(uses)}
+        return f"{head} {_describe_stuck_use(uses[0])}"
+    alone = {use: find_freeing_swizzle([use]) for use in dict.fromkeys(uses)}
     if stuck := [use for use in alone if not alone[use].free]:
-        told = (f"{use.text} has conflicts under every swizzle, even alone. {_stuck(use)}" for use in stuck)
+        told = (
+            f"{use.text} has conflicts under every swizzle, even alone. {_describe_stuck_use(use)}" for use in stuck
+        )
         return f"{head} {' '.join(told)}"
-    frees = {use: {xor for xor in tried if use.cost(xor).ways == 1} for use in alone}
+    frees = {use: {xor for xor in tried if use.compute_use_cost(xor).ways == 1} for use in alone}
     for use, found in frees.items():
         if not found:
             wide = next(other for other in uses if other.finest == finest)
             return (
-                f"{head} {use.text} needs {cute(alone[use].swizzle)}, but {wide.text} needs {wide.access.bytes} bytes"
+                f"{head} {use.text} needs {format_swizzle(alone[use].swizzle)}, but {wide.text} needs"
+                f" {wide.access.bytes} bytes"
                 f" left together: M = {finest} or more."
             )
     for use, other in combinations(frees, 2):
         check_deadline()
         if not frees[use] & frees[other]:
             return (
-                f"{head} {use.text} is conflict-free with {_some(frees[use])}, {other.text} with {_some(frees[other])},"
+                f"{head} {use.text} is conflict-free with {_format_swizzles(frees[use])}, {other.text} with"
+                f" {_format_swizzles(frees[other])},"
                 " and no swizzle is in both lists."
             )
     return f"{head} Any two of them can be conflict-free with one swizzle, but not all {len(uses)}."
 
 
-def _some(found: set[Swizzle]) -> str:
-    names = [cute(xor) for xor in sorted(found, key=lambda xor: (xor.bits, -xor.base, xor.shift))]
+def _format_swizzles(found: set[Swizzle]) -> str:
+    names = [format_swizzle(xor) for xor in sorted(found, key=lambda xor: (xor.bits, -xor.base, xor.shift))]
     return " or ".join(names) if len(names) < 4 else f"{', '.join(names[:2])} or {len(names) - 2} others"
 
 
-def _stuck(use: Use) -> str:
+def _describe_stuck_use(use: AccessUse) -> str:
     """Say which address bits separate the lanes that meet in a bank, and which of them a swizzle can use."""
     differ = 0
     for phase in use.access.phases:
@@ -140,12 +144,13 @@ def _stuck(use: Use) -> str:
     bits = [bit + 2 for bit in range(differ.bit_length()) if differ >> bit & 1]
     width = TOP_BANK_BIT + 1 - use.finest
     return (
-        f"Its lanes that meet in one bank differ in address bit{'s' * (len(bits) > 1)} {_spans(bits)}; a swizzle XORs"
+        f"Its lanes that meet in one bank differ in address bit{'s' * (len(bits) > 1)} {_format_bit_runs(bits)};"
+        f" a swizzle XORs"
         f" one run of consecutive bits, here of at most {width}, into bits {use.finest} to {TOP_BANK_BIT}."
     )
 
 
-def _spans(bits: list[int]) -> str:
+def _format_bit_runs(bits: list[int]) -> str:
     """Return 7 8 9 12 as "7 to 9 and 12"."""
     runs: list[list[int]] = []
     for bit in bits:
@@ -154,4 +159,4 @@ def _spans(bits: list[int]) -> str:
         else:
             runs.append([bit])
     texts = [str(run[0]) if len(run) == 1 else f"{run[0]} {'and' if len(run) == 2 else 'to'} {run[-1]}" for run in runs]
-    return listed(texts)
+    return join_words(texts)

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
-from lanescope.ptx.dtypes import dtype
-from lanescope.ptx.instruction import Instruction, Operand, Place
+from lanescope.ptx.dtypes import get_dtype
+from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
 
 Ints = NDArray[np.int64]
 ROW_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class OperandGranules:
     """What each register of an operand holds, granule by granule: a byte, or an element where several share a byte.
 
     mn, k: the element, int arrays [warp, lane, register, granule]; shift: the granule's first bit in its element,
@@ -34,16 +34,16 @@ class Wanted:
     def granule_bits(self) -> int:
         return min(8, self.operand.container_bits)
 
-    def element(self, warp: int, lane: int, register: int, granule: int) -> tuple[int, int]:
+    def get_element(self, warp: int, lane: int, register: int, granule: int) -> tuple[int, int]:
         """Return (row, column) of the operand's matrix."""
         mn, k = int(self.mn[warp, lane, register, granule]), int(self.k[warp, lane, register, granule])
         return (k, mn) if self.operand.name == "b" else (mn, k)
 
-    def name(self, warp: int, lane: int, register: int, granule: int) -> str:
-        return f"{self.operand.name.upper()}[{','.join(map(str, self.element(warp, lane, register, granule)))}]"
+    def format_element(self, warp: int, lane: int, register: int, granule: int) -> str:
+        return f"{self.operand.name.upper()}[{','.join(map(str, self.get_element(warp, lane, register, granule)))}]"
 
 
-def wanted(operand: Operand) -> Wanted:
+def make_operand_granules(operand: Operand) -> OperandGranules:
     """Return what an operand's registers need from memory; LayoutError where no 32-bit registers of one matrix hold
     it.
     """
@@ -68,24 +68,24 @@ def wanted(operand: Operand) -> Wanted:
     shape = (operand.threads // 32, 32, operand.registers, 32 // bits)
     row, col = (np.asarray(operand.coords[axis], np.int64).reshape(shape)[..., element] for axis in ("row", "col"))
     mn, k = (col, row) if operand.name == "b" else (row, col)
-    return Wanted(operand, mn, k, shift)
+    return OperandGranules(operand, mn, k, shift)
 
 
-def packed(operand: Operand, bits: int) -> Operand:
+def pack_operand(operand: Operand, bits: int) -> Operand:
     """Return an accumulator after conversion to a narrower type, packed in order: what stmatrix stores."""
-    element = dtype({16: "f16", 8: "b8"}[bits])
+    element = get_dtype({16: "f16", 8: "b8"}[bits])
     return replace(operand, element=element, container_bits=bits)
 
 
-def in_memory(operand: Operand, bits: int = 16) -> Operand:
+def convert_for_memory(operand: Operand, bits: int = 16) -> Operand:
     """Return an operand as memory holds it: an accumulator wider than the store's unit is converted, others are
     unchanged.
     """
-    return packed(operand, bits) if operand.name in "cd" and operand.container_bits > bits else operand
+    return pack_operand(operand, bits) if operand.name in "cd" and operand.container_bits > bits else operand
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class MatrixMove:
     """One ldmatrix or stmatrix: byte of register → matrix, row (a lane's 16 bytes) and byte of the row, [lane,
     register, byte].
     """
@@ -109,9 +109,9 @@ class Given:
         return int(self.row.max()) + 1
 
 
-def given(instruction: Instruction) -> Given:
+def make_matrix_move(instruction: Instruction) -> MatrixMove:
     """Return what a load or store moves; LayoutError for another instruction."""
-    if instruction.family.memory is not Place.ROWS:
+    if instruction.family.memory is not OperandPlace.ROWS:
         raise LayoutError(
             "no_chain",
             f"{instruction.ptx} is not an ldmatrix or stmatrix.",
@@ -133,4 +133,4 @@ def given(instruction: Instruction) -> Given:
     flat = row * op.extents["col"] + col
     wide = ROW_BYTES // size
     spread = [np.repeat(array, size, axis=2) for array in (matrix, flat // wide, flat % wide * size)]
-    return Given(instruction, spread[0], spread[1], spread[2] + np.tile(np.arange(size), shape[2]))
+    return MatrixMove(instruction, spread[0], spread[1], spread[2] + np.tile(np.arange(size), shape[2]))

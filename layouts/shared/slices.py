@@ -34,18 +34,18 @@ class MnStep:
     why: str
 
 
-def k_steps(tile: Tile) -> list[KStep]:
+def list_k_steps(tile: Tile) -> list[KStep]:
     """Return every K step that lies completely in the tile."""
     out = []
     before = 0
     for k in range(0, tile.k - tile.k % tile.step(), tile.step()):
-        offset = int(tile.offset_before(0, k))
-        out.append(KStep(k, offset, tile.descriptor(0, k), _why(tile, k, offset - before)))
+        offset = int(tile.compute_offset_before(0, k))
+        out.append(KStep(k, offset, tile.descriptor(0, k), _explain_k_step(tile, k, offset - before)))
         before = offset
     return out
 
 
-def stride_field(tile: Tile) -> str:
+def get_k_stride_field(tile: Tile) -> str:
     """Return the descriptor field with the stride from atom to atom along K, "" where no instruction needs it.
 
     Swizzled K-major layouts: a step never leaves the atom, so only the start moves.
@@ -55,7 +55,7 @@ def stride_field(tile: Tile) -> str:
     return "SBO" if tile.major == "MN" else ""
 
 
-def _why(tile: Tile, k: int, moved: int) -> str:
+def _explain_k_step(tile: Tile, k: int, moved: int) -> str:
     """Explain why the step at k starts `moved` bytes after the one before."""
     if not k:
         return "the tile's start"
@@ -64,7 +64,7 @@ def _why(tile: Tile, k: int, moved: int) -> str:
     spans = tile.step() // tile.atom[1]
     if spans > 1:
         pieces = "core matrices" if tile.mode.chunks == 1 else "atoms"
-        return f"+{moved} bytes: a step takes {spans} {pieces} of K, {across} bytes apart ({stride_field(tile)})"
+        return f"+{moved} bytes: a step takes {spans} {pieces} of K, {across} bytes apart ({get_k_stride_field(tile)})"
     if spans == 1:
         return f"+{moved} bytes: a step takes one {piece} of K, and the next {piece} begins {across} bytes after it"
     if k % tile.atom[1]:
@@ -75,12 +75,12 @@ def _why(tile: Tile, k: int, moved: int) -> str:
     return f"+{moved} bytes: the next atom along K, which begins {across} bytes after the one before"
 
 
-def mn_steps(tile: Tile, rows: int) -> list[MnStep]:
+def list_mn_steps(tile: Tile, rows: int) -> list[MnStep]:
     """Return every step of `rows` along M or N; `why` is "" where a step begins with an atom."""
-    return [_mn_step(tile, mn, rows) for mn in range(0, tile.mn, rows)]
+    return [_make_mn_step(tile, mn, rows) for mn in range(0, tile.mn, rows)]
 
 
-def _mn_step(tile: Tile, mn: int, rows: int) -> MnStep:
+def _make_mn_step(tile: Tile, mn: int, rows: int) -> MnStep:
     inside = mn % tile.atom[0]
     if inside and inside + rows > tile.atom[0]:
         edge = "run past its edge; use a narrower swizzle"
@@ -92,10 +92,10 @@ def _mn_step(tile: Tile, mn: int, rows: int) -> MnStep:
         if inside
         else ""
     )
-    return MnStep(mn, int(tile.offset_before(mn, 0)), tile.descriptor(mn, 0, rows=rows), why)
+    return MnStep(mn, int(tile.compute_offset_before(mn, 0)), tile.descriptor(mn, 0, rows=rows), why)
 
 
-def stride_words(tile: Tile) -> dict[str, str]:
+def describe_strides(tile: Tile) -> dict[str, str]:
     """Say where a step of LBO and of SBO leads for this mode and major; "" for an LBO that a dense instruction never
     reads.
     """

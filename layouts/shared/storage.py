@@ -11,11 +11,11 @@ from math import prod
 from typing import Any
 
 from lanescope.cute import layout as cute
-from lanescope.descriptor.format import Format
+from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_choice, parse_integer, quote_value, shorten_value
 from lanescope.ptx.table.descriptors import WGMMA
-from lanescope.reading import choice, keys, number, quoted, shown
 from lanescope.shared.swizzle import Mode, Swizzle
 from lanescope.shared.tiling import SWIZZLED_BY, Tile
 
@@ -33,7 +33,7 @@ MOST_BYTES = 1 << 30  # of a stride or an offset: far past shared memory, so tha
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class BitPlacement:
     """Map bit `bit` of element (mn, k) to its place, in bits.
 
     before: (mn, k, bit) → bit offset from the base before the XOR, broadcasts; xor: on bits, of the absolute address or
@@ -45,13 +45,13 @@ class Placement:
     by: str
     base: int
 
-    def locate(self, bits: Any) -> Any:
+    def locate_bits(self, bits: Any) -> Any:
         """Return the absolute bit address of a bit offset from the base before the XOR."""
         return self.xor(8 * self.base + bits) if self.by == "address" else 8 * self.base + self.xor(bits)
 
     def address(self, mn: Any, k: Any) -> Any:
         """Return the absolute byte address of element (mn, k), or of the byte that holds it where several share one."""
-        return self.locate(self.before(mn, k, 0)) >> 3
+        return self.locate_bits(self.before(mn, k, 0)) >> 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ class Storage:
     mn: int | None = None
     k: int | None = None
     tile: Tile | None = None
-    placed: Placement | None = None
+    placed: BitPlacement | None = None
     spec: Mapping[str, Any] = field(default_factory=dict)  # what was given, as `storage` reads it
-    form: Format = WGMMA
+    form: DescriptorFormat = WGMMA
 
     @property
     def base(self) -> int:
         """First byte of the tile."""
-        return self.tile.base if self.tile else _bytes(self.spec, "base", 0)
+        return self.tile.base if self.tile else _parse_bytes(self.spec, "base", 0)
 
     @property
     def mode(self) -> Mode:
@@ -78,7 +78,7 @@ class Storage:
         if self.tile:
             return self.tile.mode
         if self.spec.get("kind") != "cute":
-            return _mode(self.spec, self.form)
+            return _parse_mode(self.spec, self.form)
         plain, *swizzled = self.form.codes
         return next((m for m in swizzled if self.placed and self.placed.xor == m.swizzle(1)), plain)
 
@@ -89,49 +89,52 @@ class Storage:
             return self.tile.swizzle_by
         if self.spec.get("kind") == "cute":
             return "address" if "smem_ptr" in str(self.spec["layout"]) else "tile"
-        return _by(self.spec)
+        return _parse_swizzle_by(self.spec)
 
-    def major(self, default: str) -> str:
+    def get_major(self, default: str) -> str:
         """Return the contiguous dimension, K or MN; `default` where the storage leaves it open (a CuTe layout)."""
         return self.tile.major if self.tile else str(self.spec.get("inner", default))
 
-    def number(self, name: str) -> int:
+    def get_number(self, name: str) -> int:
         """Return a number of the storage as it was given; 0 where it was left out."""
-        return _bytes(self.spec, name, 0)
+        return _parse_bytes(self.spec, name, 0)
 
     @property
     def pitch_bytes(self) -> int | None:
         """Bytes from a row to the next of a storage made of rows."""
-        return _bytes(self.spec, "pitch_bytes") if self.spec.get("kind") == "rows" else None
+        return _parse_bytes(self.spec, "pitch_bytes") if self.spec.get("kind") == "rows" else None
 
 
-def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: Format = WGMMA) -> Storage:
+def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: DescriptorFormat = WGMMA) -> Storage:
     """Parse a storage of the contract: canonical, atoms, rows or cute, for readers of descriptors of this format.
 
     LayoutError names the wrong field, `storage.…`.
     """
     try:
-        kind = choice(spec.get("kind"), "kind", KEYS, "bad_storage")
-        keys(spec, ("kind", *KEYS[kind]))
-        made = {"canonical": _canonical, "atoms": _lines, "rows": _lines, "cute": _cute}[kind](
-            spec, element_bits, major, form
-        )
+        kind = parse_choice(spec.get("kind"), "kind", KEYS, "bad_storage")
+        check_keys(spec, ("kind", *KEYS[kind]))
+        made = {
+            "canonical": _make_canonical_storage,
+            "atoms": _make_line_storage,
+            "rows": _make_line_storage,
+            "cute": _make_cute_storage,
+        }[kind](spec, element_bits, major, form)
         return replace(made, spec={**spec, "kind": kind}, form=form)
     except LayoutError as error:
         raise error.at(f"storage.{error.field}".rstrip(".")) from None
 
 
-def _canonical(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
+def _make_canonical_storage(spec: Mapping[str, Any], element_bits: int, major: str, form: DescriptorFormat) -> Storage:
     order = spec.get("order", "")
     tile = Tile(
-        _bytes(spec, "element_bits", element_bits),
-        choice(spec.get("major", major), "major", ("K", "MN"), "bad_major"),
-        _mode(spec, form),
-        _bytes(spec, "mn"),
-        _bytes(spec, "k"),
-        order=order and choice(order, "order", ("mn", "k"), "bad_tile"),
-        base=_bytes(spec, "base", 0),
-        swizzle_by=_by(spec),
+        _parse_bytes(spec, "element_bits", element_bits),
+        parse_choice(spec.get("major", major), "major", ("K", "MN"), "bad_major"),
+        _parse_mode(spec, form),
+        _parse_bytes(spec, "mn"),
+        _parse_bytes(spec, "k"),
+        order=order and parse_choice(order, "order", ("mn", "k"), "bad_tile"),
+        base=_parse_bytes(spec, "base", 0),
+        swizzle_by=_parse_swizzle_by(spec),
         form=form,
     )
     first = "K" if tile.order == "k" else "M or N"
@@ -139,30 +142,35 @@ def _canonical(spec: Mapping[str, Any], element_bits: int, major: str, form: For
     text = f"a canonical {tile.major}-major tile of {tile.mn}×{tile.k} (mn×k), atoms laid {first} first, {pattern}"
 
     def before(mn: Any, k: Any, bit: Any) -> Any:
-        return 8 * tile.offset_before(mn, k) + (k if tile.major == "K" else mn) * tile.element_bits % 8 + bit
+        return 8 * tile.compute_offset_before(mn, k) + (k if tile.major == "K" else mn) * tile.element_bits % 8 + bit
 
     return Storage(
-        tile.address, text, tile.mn, tile.k, tile, Placement(before, tile.mode.swizzle(1), tile.swizzle_by, tile.base)
+        tile.address,
+        text,
+        tile.mn,
+        tile.k,
+        tile,
+        BitPlacement(before, tile.mode.swizzle(1), tile.swizzle_by, tile.base),
     )
 
 
-def _lines(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
+def _make_line_storage(spec: Mapping[str, Any], element_bits: int, major: str, form: DescriptorFormat) -> Storage:
     """Parse rows with a pitch, or panels: lines of the dimension that is not `inner`, bytes along it."""
-    inner = choice(spec.get("inner", major), "inner", ("K", "MN"), "bad_storage")
-    base, swizzled, by = _bytes(spec, "base", 0), _mode(spec, form), _by(spec)
+    inner = parse_choice(spec.get("inner", major), "inner", ("K", "MN"), "bad_storage")
+    base, swizzled, by = _parse_bytes(spec, "base", 0), _parse_mode(spec, form), _parse_swizzle_by(spec)
     if spec["kind"] == "rows":
-        pitch = _bytes(spec, "pitch_bytes", least=1)
+        pitch = _parse_bytes(spec, "pitch_bytes", least=1)
 
         def place(n: Any, b: Any) -> Any:
             return n * pitch + b
 
         text = f"rows with a pitch of {pitch} bytes"
     else:
-        width = _bytes(spec, "width_bytes", least=1)
+        width = _parse_bytes(spec, "width_bytes", least=1)
         outer, across, line = (
-            _bytes(spec, "outer8_stride"),
-            _bytes(spec, "inner_stride", 0),
-            _bytes(spec, "line_stride", width),
+            _parse_bytes(spec, "outer8_stride"),
+            _parse_bytes(spec, "inner_stride", 0),
+            _parse_bytes(spec, "line_stride", width),
         )
 
         def place(n: Any, b: Any) -> Any:
@@ -175,37 +183,40 @@ def _lines(spec: Mapping[str, Any], element_bits: int, major: str, form: Format)
         at = along * element_bits + bit
         return 8 * place(n, at // 8) + at % 8
 
-    placed = Placement(before, swizzled.swizzle(1), by, base)
+    placed = BitPlacement(before, swizzled.swizzle(1), by, base)
     pattern = f"swizzle {swizzled.name} by {by}" if swizzled.bits else "no swizzle"
     return Storage(placed.address, f"{text}, {inner} contiguous, {pattern}", placed=placed)
 
 
-def _bytes(spec: Mapping[str, Any], name: str, default: int | None = None, least: int = 0) -> int:
-    return number(spec.get(name, default), name, least, MOST_BYTES, "bad_storage")
+def _parse_bytes(spec: Mapping[str, Any], name: str, default: int | None = None, least: int = 0) -> int:
+    return parse_integer(spec.get(name, default), name, least, MOST_BYTES, "bad_storage")
 
 
-def _mode(spec: Mapping[str, Any], form: Format) -> Mode:
-    return form.named(choice(spec.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle"))
+def _parse_mode(spec: Mapping[str, Any], form: DescriptorFormat) -> Mode:
+    return form.get_mode_by_name(parse_choice(spec.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle"))
 
 
-def _by(spec: Mapping[str, Any]) -> str:
-    return choice(spec.get("swizzle_by", "address"), "swizzle_by", SWIZZLED_BY, "bad_storage")
+def _parse_swizzle_by(spec: Mapping[str, Any]) -> str:
+    return parse_choice(spec.get("swizzle_by", "address"), "swizzle_by", SWIZZLED_BY, "bad_storage")
 
 
-def _cute(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
+def _make_cute_storage(spec: Mapping[str, Any], element_bits: int, major: str, form: DescriptorFormat) -> Storage:
     """Parse a CuTe layout (mn, k).
 
     Its index counts `unit`s; with smem_ptr, elements of that width, and the XOR is on bytes.
     """
     text = spec.get("layout", "")
     if not isinstance(text, str):
-        raise LayoutError("bad_cute", f"layout is {quoted(text)}.", CUTE_HINT, "layout")
-    read = cute.parse(text)
-    bits = _unit_bits(spec, read, element_bits)
+        raise LayoutError("bad_cute", f"layout is {quote_value(text)}.", CUTE_HINT, "layout")
+    read = cute.parse_layout(text)
+    bits = _get_unit_bits(spec, read, element_bits)
     if not isinstance(read.shape, tuple) or len(read.shape) != 2:
-        raise LayoutError("bad_cute", f"'{shown(text, 80)}' does not have two modes.", "Give (mn, k).", "layout")
+        raise LayoutError(
+            "bad_cute", f"'{shorten_value(text, 80)}' does not have two modes.", "Give (mn, k).", "layout"
+        )
     modes = [
-        list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(read.shape, read.stride, strict=True)
+        list(zip(cute.list_leaves(s), cute.list_leaves(d), strict=True))
+        for s, d in zip(read.shape, read.stride, strict=True)
     ]
     extents = [prod(size for size, _ in mode_) for mode_ in modes]
     if extents[0] * extents[1] * bits > MOST_SHARED * 8:
@@ -216,9 +227,9 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) 
             "Give the layout of one stage's tile.",
             "layout",
         )
-    base = _bytes(spec, "base", 0)
+    base = _parse_bytes(spec, "base", 0)
     flat = (
-        0 if bits == element_bits else _contiguous(modes, major)
+        0 if bits == element_bits else _find_contiguous(modes, major)
     )  # the dimension that counts units, where these are not elements
     if extents[flat] * bits % element_bits:
         raise LayoutError(
@@ -234,24 +245,24 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) 
     def before(mn: Any, k: Any, bit: Any) -> Any:
         at = [mn, k]
         at[flat], inside = divmod(at[flat] * element_bits + bit, bits)
-        return (read.offset + cute.index(at[0], modes[0]) + cute.index(at[1], modes[1])) * bits + inside
+        return (read.offset + cute.compute_index(at[0], modes[0]) + cute.compute_index(at[1], modes[1])) * bits + inside
 
     unit = 8 if on_address else bits  # what the XOR counts
-    placed = Placement(
+    placed = BitPlacement(
         before,
         Swizzle(xor.bits, xor.base + unit.bit_length() - 1, xor.shift),
         "address" if on_address else "tile",
         base,
     )
-    return Storage(placed.address, f"the CuTe layout {shown(text, 200)}", extents[0], extents[1], placed=placed)
+    return Storage(placed.address, f"the CuTe layout {shorten_value(text, 200)}", extents[0], extents[1], placed=placed)
 
 
-def _unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int) -> int:
+def _get_unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int) -> int:
     """Return the bits of the unit that the layout's index counts."""
     known = {"elements": element_bits, "bytes": 8, "chunks": 128}
     if read.unit_bits is None:
-        return known[choice(spec.get("unit", "elements"), "unit", UNITS, "bad_storage")]
-    given = choice(spec["unit"], "unit", UNITS, "bad_storage") if "unit" in spec else ""
+        return known[parse_choice(spec.get("unit", "elements"), "unit", UNITS, "bad_storage")]
+    given = parse_choice(spec["unit"], "unit", UNITS, "bad_storage") if "unit" in spec else ""
     if read.unit_bits not in (8, 16, 32, 128) and read.unit_bits != element_bits:
         raise LayoutError(
             "bad_cute",
@@ -269,7 +280,7 @@ def _unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int
     return read.unit_bits
 
 
-def _contiguous(modes: list[list[tuple[int, int]]], major: str) -> int:
+def _find_contiguous(modes: list[list[tuple[int, int]]], major: str) -> int:
     """Return which of (mn, k) is contiguous in memory; where the text leaves a choice, the major decides.
 
     The first digit of that way has stride 1; where both have (mode none in chunks), the one whose digit has one value.

@@ -18,7 +18,7 @@ from lanescope.errors import LayoutError
 Number = TypeVar("Number", int, NDArray[np.int64])
 
 
-def xor(x: Any, mask: Any, base: Any, shift: Any, back: Any = 0) -> Any:
+def apply_xor(x: Any, mask: Any, base: Any, shift: Any, back: Any = 0) -> Any:
     """XOR the bits of `mask` from `base` on with those `shift` above, less `back`; arguments broadcast.
 
     Its own inverse where shift keeps read and changed bits apart.
@@ -42,13 +42,13 @@ class Swizzle:
         mask = (1 << self.bits) - 1
         if self.shift < 0:
             return x ^ ((x & (mask << self.base)) << -self.shift)
-        out: Number = xor(x, mask, self.base, self.shift)
+        out: Number = apply_xor(x, mask, self.base, self.shift)
         return out
 
-    def terms(self) -> list[tuple[int, int]]:
+    def list_terms(self) -> list[tuple[int, int]]:
         """Return the XOR bit by bit: (changed bit, bit it is XORed with), lowest first.
 
-        >>> Swizzle(2, 4, 3).terms()
+        >>> Swizzle(2, 4, 3).list_terms()
         [(4, 7), (5, 8)]
         """
         low = self.base if self.shift >= 0 else self.base - self.shift
@@ -82,14 +82,14 @@ class Mode:
         """The bytes after which the pattern repeats."""
         return 128 * self.chunks
 
-    def atom(self, element_bits: int, major: str) -> tuple[int, int]:
+    def get_atom_size(self, element_bits: int, major: str) -> tuple[int, int]:
         """Return the elements (mn, k) of one atom: 8 rows of the width where K is contiguous, else its transpose,
         `deep` of K.
         """
         wide = 8 * self.width_bytes // element_bits
         return (8, wide) if major == "K" else (wide, self.deep)
 
-    def atom_bytes(self, major: str) -> int:
+    def count_atom_bytes(self, major: str) -> int:
         """Return the bytes of one atom."""
         return self.width_bytes * (8 if major == "K" else self.deep)
 
@@ -104,7 +104,7 @@ class Mode:
         It also turns them back: the XOR never changes the bits it reads.
         """
         own = self.swizzle()
-        return xor(address, (1 << own.bits) - 1, own.base, own.shift, base_offset)
+        return apply_xor(address, (1 << own.bits) - 1, own.base, own.shift, base_offset)
 
 
 MODES = (Mode("none", 0, 1), Mode("128B", 3, 8), Mode("64B", 2, 4), Mode("32B", 1, 2))
@@ -113,7 +113,7 @@ NAMES = tuple(mode.name for mode in MODES)
 BY_WIDTH = tuple(sorted(MODES, key=lambda mode: mode.chunks))
 
 
-def mode(name: str) -> Mode:
+def get_mode(name: str) -> Mode:
     """Return a mode by name; LayoutError lists the four."""
     for known in MODES:
         if known.name.lower() == name.lower():

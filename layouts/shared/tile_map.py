@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
-from lanescope.shared.slices import stride_words
+from lanescope.shared.slices import describe_strides
 from lanescope.shared.tiling import Tile
 
 Ints = NDArray[np.int64]
@@ -89,14 +89,14 @@ class TileMap:
     @cached_property
     def mn(self) -> Ints:
         """The first row of M or N of each cell."""
-        return self._coordinate(self.rows_are_mn)
+        return self._make_coordinates(self.rows_are_mn)
 
     @cached_property
     def k(self) -> Ints:
         """The first K of each cell."""
-        return self._coordinate(not self.rows_are_mn)
+        return self._make_coordinates(not self.rows_are_mn)
 
-    def _coordinate(self, down: bool) -> Ints:
+    def _make_coordinates(self, down: bool) -> Ints:
         count, step = (self.rows, self.steps[0]) if down else (self.cols, self.steps[1])
         line: Ints = np.arange(count, dtype=np.int64) * step
         return np.broadcast_to(line[:, None] if down else line[None, :], (self.rows, self.cols))
@@ -109,10 +109,12 @@ class TileMap:
         out: Ints = across * (size // self.span) + along // self.span
         return out
 
-    def memory(self, plain: bool = False) -> Ints:
+    def list_cell_offsets(self, plain: bool = False) -> Ints:
         """Return where each cell lies, in cells from the tile's start; plain: before the XOR."""
         offset = (
-            self.tile.offset_before(self.mn, self.k) if plain else self.tile.address(self.mn, self.k) - self.tile.base
+            self.tile.compute_offset_before(self.mn, self.k)
+            if plain
+            else self.tile.address(self.mn, self.k) - self.tile.base
         )
         out: Ints = offset * 8 // self.bits
         return out
@@ -123,14 +125,14 @@ class TileMap:
         out: Ints = (self.k if self.tile.major == "K" else self.mn) // self.tile.per
         return out
 
-    def cell_of(self, mn: int, k: int) -> tuple[int, int]:
+    def find_cell(self, mn: int, k: int) -> tuple[int, int]:
         """Return (row, col) of the cell that holds an element."""
         down, across = (mn, k) if self.rows_are_mn else (k, mn)
         return down // self.steps[0], across // self.steps[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Stride:
+class TileStride:
     """LBO or SBO of a tile: `bytes` from element (0, 0) to element (mn, k) before the XOR.
 
     read: whether an instruction reads it.
@@ -144,15 +146,19 @@ class Stride:
     words: str
 
 
-def strides(tile: Tile, rows: int) -> list[Stride]:
+def list_tile_strides(tile: Tile, rows: int) -> list[TileStride]:
     """Return the strides that lead to another part of this tile; rows: those of one instruction."""
-    words, (lbo, sbo), (lbo_read, sbo_read) = stride_words(tile), tile.lbo_sbo_bytes(), tile.used(rows)
+    words, (lbo, sbo), (lbo_read, sbo_read) = (
+        describe_strides(tile),
+        tile.get_lbo_sbo_bytes(),
+        tile.get_used_strides(rows),
+    )
     if tile.major == "K":
         to = {"LBO": (0, tile.per), "SBO": (8, 0)}
     else:
         to = {"LBO": (0, 8), "SBO": (8, 0)} if tile.mode.chunks == 1 else {"LBO": (tile.atom[0], 0), "SBO": (0, 8)}
     found = [
-        Stride("LBO", lbo, *to["LBO"], lbo_read, words["lbo"]),
-        Stride("SBO", sbo, *to["SBO"], sbo_read, words["sbo"]),
+        TileStride("LBO", lbo, *to["LBO"], lbo_read, words["lbo"]),
+        TileStride("SBO", sbo, *to["SBO"], sbo_read, words["sbo"]),
     ]
     return [stride for stride in found if stride.words and stride.mn < tile.mn and stride.k < tile.k]

@@ -11,13 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.descriptor.format import Format
-from lanescope.descriptor.matrix import K_BYTES, MOST_SHARED, WINDOW_BYTES, Descriptor, View, encode_as, unread
+from lanescope.descriptor.format import DescriptorFormat
+from lanescope.descriptor.matrix import (
+    K_BYTES,
+    MOST_SHARED,
+    WINDOW_BYTES,
+    Descriptor,
+    View,
+    encode_descriptor,
+    find_unread_fields,
+)
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
+from lanescope.notebook import NotebookObject
 from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, WGMMA
-from lanescope.reading import listed
 from lanescope.shared.swizzle import Mode
-from lanescope.showing import Shown
 
 Offsets = NDArray[np.int64]
 ELEMENT_BITS = WGMMA.element_bits
@@ -29,7 +37,7 @@ SWIZZLED_BY = ("address", "tile")
 
 
 @dataclass(frozen=True, slots=True)
-class Tile(Shown):
+class Tile(NotebookObject):
     """mn × k elements stored as swizzle atoms; `order` is which way the atoms are laid first, `base` the first byte.
 
     An atom is 8 rows of one swizzle width (K-major) or its transpose (MN-major), 128 bytes a chunk of width. Order ""
@@ -44,10 +52,10 @@ class Tile(Shown):
     order: str = ""
     base: int = 0
     swizzle_by: str = "address"
-    form: Format = WGMMA
+    form: DescriptorFormat = WGMMA
 
     def __post_init__(self) -> None:
-        self._is_read()
+        self._require_readable()
         if not self.order:
             object.__setattr__(self, "order", DEFAULT_ORDER[self.major])
         if self.swizzle_by not in SWIZZLED_BY:
@@ -56,9 +64,9 @@ class Tile(Shown):
             )
         if self.order not in ("mn", "k"):
             raise LayoutError("bad_tile", f"No order '{self.order}'.", "Allowed: mn, k.", "order")
-        self._fits()
+        self._require_fit()
 
-    def _is_read(self) -> None:
+    def _require_readable(self) -> None:
         """Raise LayoutError for elements, a major or a mode that no instruction of the format reads."""
         if self.element_bits not in self.form.element_bits:
             said = " (1 is b1, eight to a byte)" if 1 in self.form.element_bits else ""
@@ -71,16 +79,16 @@ class Tile(Shown):
             )
         if self.major not in ("K", "MN"):
             raise LayoutError("bad_major", f"No major '{self.major}'.", "Allowed: K, MN.", "major")
-        if not self.form.allows(self.element_bits, self.major):
-            sizes = listed([f"{bits}-bit" for bits in self.form.turned])
+        if not self.form.allows_elements(self.element_bits, self.major):
+            sizes = join_words([f"{bits}-bit" for bits in self.form.turned])
             raise LayoutError(
                 "bad_major",
                 f"{self.element_bits}-bit elements are read K-major only.",
                 f"MN-major is for {sizes} types.",
                 "major",
             )
-        if not self.form.allows(self.element_bits, self.major, self.mode):
-            legal = listed([mode.name for mode in self.form.turned[self.element_bits]], "or")
+        if not self.form.allows_elements(self.element_bits, self.major, self.mode):
+            legal = join_words([mode.name for mode in self.form.turned[self.element_bits]], "or")
             raise LayoutError(
                 "bad_tile",
                 f"An MN-major tile of {self.element_bits}-bit elements is not read with swizzle {self.mode.name}.",
@@ -88,7 +96,7 @@ class Tile(Shown):
                 "swizzle",
             )
 
-    def _fits(self) -> None:
+    def _require_fit(self) -> None:
         """Raise LayoutError for a tile with incomplete atoms, and for one larger than a block's shared memory."""
         for name, size, unit in (("mn", self.mn, self.atom[0]), ("k", self.k, self.atom[1])):
             if size < unit or size % unit:
@@ -133,7 +141,7 @@ class Tile(Shown):
     @property
     def atom(self) -> tuple[int, int]:
         """The atom's size, mn × k elements."""
-        return self.mode.atom(self.element_bits, self.major)
+        return self.mode.get_atom_size(self.element_bits, self.major)
 
     @property
     def atoms(self) -> tuple[int, int]:
@@ -144,14 +152,14 @@ class Tile(Shown):
     def strides(self) -> tuple[int, int]:
         """Bytes from an atom to the next along mn and along k."""
         along_mn, along_k = self.atoms
-        size = self.mode.atom_bytes(self.major)
+        size = self.mode.count_atom_bytes(self.major)
         return (size, size * along_mn) if self.order == "mn" else (size * along_k, size)
 
     @property
     def bytes(self) -> int:
         return self.mn * self.k * self.element_bits // 8
 
-    def offset_before(self, mn: Any, k: Any) -> Any:
+    def compute_offset_before(self, mn: Any, k: Any) -> Any:
         """Return the byte offset of element (mn, k) from the tile's start before the XOR; arguments broadcast."""
         (am, ak), (sm, sk) = self.atom, self.strides
         inside_mn, inside_k = mn % am, k % ak
@@ -163,10 +171,10 @@ class Tile(Shown):
 
         The XOR is on address bits, as TMA and wgmma do it, unless `swizzle_by` is tile.
         """
-        xor, before = self.mode.swizzle(), self.offset_before(mn, k)
+        xor, before = self.mode.swizzle(), self.compute_offset_before(mn, k)
         return xor(self.base + before) if self.swizzle_by == "address" else self.base + xor(before)
 
-    def offsets(self) -> Offsets:
+    def compute_offsets(self) -> Offsets:
         """Return the byte offset of every element from the tile's start: int64 [mn, k]."""
         out: Offsets = (
             self.address(np.arange(self.mn, dtype=np.int64)[:, None], np.arange(self.k, dtype=np.int64)[None, :])
@@ -174,7 +182,7 @@ class Tile(Shown):
         )
         return out
 
-    def lbo_sbo_bytes(self, reach: int = 0) -> tuple[int, int]:
+    def get_lbo_sbo_bytes(self, reach: int = 0) -> tuple[int, int]:
         """Return (LBO, SBO) in bytes; an LBO that nothing reads is 16, as in CUTLASS.
 
         reach: elements of K one instruction reads.
@@ -186,9 +194,9 @@ class Tile(Shown):
             return (along_k if reach > self.atom[1] else 16), along_mn
         return along_mn, along_k
 
-    def used(self, rows: int) -> tuple[bool, bool]:
+    def get_used_strides(self, rows: int) -> tuple[bool, bool]:
         """Return whether an instruction with `rows` rows reads LBO, and whether it reads SBO."""
-        left = unread(self.mode, View(rows, self.step(), self.element_bits, self.major, self.form))
+        left = find_unread_fields(self.mode, View(rows, self.step(), self.element_bits, self.major, self.form))
         return "lbo" not in left, "sbo" not in left
 
     def step(self) -> int:
@@ -202,15 +210,15 @@ class Tile(Shown):
         of the instruction; where they are given, a slice may begin inside an MN-major atom that holds all of them.
         """
         self.check_slice(mn, k, rows)
-        lbo, sbo = self.lbo_sbo_bytes(reach)
-        start = self.base + int(self.offset_before(mn, k))
+        lbo, sbo = self.get_lbo_sbo_bytes(reach)
+        start = self.base + int(self.compute_offset_before(mn, k))
         amounts = {
             START.amount: start,
             LBO.amount: lbo,
             SBO.amount: sbo,
             BASE_OFFSET.amount: self.base_offset,
         }
-        return encode_as(self.form, amounts, self.mode.name)
+        return encode_descriptor(self.form, amounts, self.mode.name)
 
     @property
     def base_offset(self) -> int:
@@ -268,11 +276,11 @@ class Tile(Shown):
         The swizzle's base counts in that unit.
         """
         return {
-            unit: self._cute(bits)
+            unit: self._format_cute_units(bits)
             for unit, bits in (("chunks", 128), ("elements", self.element_bits), ("bytes", 8), ("bits", 1))
         }
 
-    def _cute(self, unit_bits: int) -> str:
+    def _format_cute_units(self, unit_bits: int) -> str:
         """Return the layout in units of so many bits.
 
         An atom is 8 lines of the swizzle's width: a K-major tile counts M or N across them, K along.

@@ -25,16 +25,16 @@ WIDTHS = {mode.name: mode.width_bytes for mode in MODES}
 Broken = tuple[str, str]  # code and sentence of a rule that a tensor map breaks
 
 
-def pitch_bytes(inner_bytes: int, swizzle: str) -> int:
+def get_pitch_bytes(inner_bytes: int, swizzle: str) -> int:
     """Return the bytes from one row of a box to the next: the inner box, or with a swizzle its width if that is larger.
 
-    >>> pitch_bytes(64, "none"), pitch_bytes(64, "128B")
+    >>> get_pitch_bytes(64, "none"), get_pitch_bytes(64, "128B")
     (64, 128)
     """
     return max(inner_bytes, WIDTHS[swizzle])
 
 
-def storage(
+def make_box_storage(
     box: Sequence[int],
     element_bits: int,
     swizzle: str,
@@ -46,13 +46,13 @@ def storage(
 
     box: innermost first; strides: bytes, without the innermost.
 
-    Rows in the order of the box's outer dimensions, one `pitch_bytes` after the other. Where the third dimension goes
-    on along the innermost (its stride is the inner box), the box is panels side by side: kind "atoms".
+    Rows in the order of the box's outer dimensions, one `get_pitch_bytes` after the other. Where the third dimension
+    goes on along the innermost (its stride is the inner box), the box is panels side by side: kind "atoms".
     """
     width = box[0] * element_bits // 8
-    pitch = pitch_bytes(width, swizzle)
+    pitch = get_pitch_bytes(width, swizzle)
     if len(box) > 2 and len(strides) > 1 and strides[1] == width and box[1] > 1 and box[2] > 1:
-        return panels(width, box[1], swizzle, base, inner)
+        return make_panel_storage(width, box[1], swizzle, base, inner)
     return {
         "kind": "rows",
         "inner": inner,
@@ -63,11 +63,11 @@ def storage(
     }
 
 
-def panels(
+def make_panel_storage(
     width: int, lines: int, swizzle: str | None, base: int | None = None, inner: str | None = None
 ) -> dict[str, Any]:
     """Return panels of `lines` rows, `width` bytes wide, one after the other: a storage of kind "atoms"."""
-    pitch = pitch_bytes(width, swizzle or "none")
+    pitch = get_pitch_bytes(width, swizzle or "none")
     return {
         "kind": "atoms",
         "inner": inner,
@@ -81,7 +81,7 @@ def panels(
     }
 
 
-def refused(
+def find_refusals(
     element_bits: int | None,
     dims: Sequence[int | None],
     strides: Sequence[int | None],
@@ -148,7 +148,7 @@ def _check_strides(dims: Sequence[int | None], strides: Sequence[int | None]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Boxes:
+class BoxSeries:
     """`count` equal boxes, one after the other in shared memory, in the order of the tile's atoms.
 
     inner: the contiguous dimension, "K" or "MN". wide, tall: elements of a box along it and across it (b1: eight a
@@ -162,7 +162,7 @@ class Boxes:
     note: str
 
 
-def boxes(tile: Tile) -> Boxes:
+def make_box_series(tile: Tile) -> BoxSeries:
     """Return the boxes that write a tile: the inner box is one atom wide, one box per column of atoms.
 
     A column that is taller than a box may be takes several.
@@ -181,4 +181,4 @@ def boxes(tile: Tile) -> Boxes:
     if tile.element_bits < 8:
         wide = wide * tile.element_bits // 8
         notes.append("TMA has no 1-bit type: the box counts bytes.")
-    return Boxes(tile.major, wide, tall, columns * (lines // tall), " ".join(notes))
+    return BoxSeries(tile.major, wide, tall, columns * (lines // tall), " ".join(notes))

@@ -7,34 +7,34 @@ from collections.abc import Sequence
 from lanescope.cute import algebra
 from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import read_layout, read_tiler
+from lanescope.cute.text import parse_cute_layout, parse_tiler
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
+from lanescope.inputs import shorten_value
 
 
-def read_atoms(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
+def parse_atom_layout(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
     """Return AtomLayoutMNK with three modes; CuTe appends a 1 in K."""
     if isinstance(given, CuteLayout):
         read = given
     else:
-        read = read_layout(given if isinstance(given, str) else algebra.spelled_tiler(tuple(given)), "atom_layout")
+        read = parse_cute_layout(given if isinstance(given, str) else algebra.format_tiler(tuple(given)), "atom_layout")
     if read.swizzle or read.offset or read.rank not in (2, 3) or isinstance(read.shape, int):
         raise LayoutError(
             "bad_atom_layout",
-            f"atom_layout is '{shown(str(read), 80)}': it does not have the three modes M, N and K.",
+            f"atom_layout is '{shorten_value(str(read), 80)}': it does not have the three modes M, N and K.",
             "e.g. (2,2,1) or (2,2,1):(2,1,0).",
             "atom_layout",
         )
-    return algebra.joined(*read.modes, *[algebra.ONE] * (3 - read.rank))
+    return algebra.concatenate(*read.modes, *[algebra.ONE] * (3 - read.rank))
 
 
-def read_permutation(
+def parse_permutation(
     given: str | tuple[Tiler, ...] | None, own: tuple[int, ...]
 ) -> tuple[tuple[Tiler, Tiler, Tiler], CuteLayout | None]:
     """Return PermutationMNK, with the atoms' own size where it is left out, and the value layout of older CuTe, None
     where that is not given: a layout of three modes instead of a Tile says how often the atoms are repeated.
     """
-    read = read_tiler(given, "permutation") if isinstance(given, str) else given
+    read = parse_tiler(given, "permutation") if isinstance(given, str) else given
     if isinstance(read, CuteLayout) and read.rank == 3 and not read.swizzle:
         m, n, k = (size * mode.size for size, mode in zip(own, read.modes, strict=True))
         return (m, n, k), read
@@ -48,7 +48,10 @@ def _complete_tilers(read: Tiler) -> tuple[Tiler, ...]:
     if not isinstance(read, tuple) or len(read) > 3 or not read:
         raise LayoutError(
             "bad_permutation",
-            f"permutation is '{shown(algebra.spelled_tiler(read), 80)}': it does not have a mode each for M, N and K.",
+            (
+                f"permutation is '{shorten_value(algebra.format_tiler(read), 80)}': it does not have a mode each for"
+                f" M, N and K."
+            ),
             "e.g. Tile<_32,_32,_16>, (32,32,16), or (_,(4,2):(1,8),_).",
             "permutation",
         )
@@ -58,7 +61,7 @@ def _complete_tilers(read: Tiler) -> tuple[Tiler, ...]:
     return full
 
 
-def least_size(tiler: Tiler) -> int:
+def get_least_size(tiler: Tiler) -> int:
     """Return the smallest size that a permutation of one dimension maps onto itself, with the gaps that its complement
     fills.
     """
@@ -67,11 +70,11 @@ def least_size(tiler: Tiler) -> int:
     if isinstance(tiler, tuple):
         raise LayoutError(
             "bad_permutation",
-            f"'{algebra.spelled_tiler(tiler)}' is not a permutation of one dimension.",
+            f"'{algebra.format_tiler(tiler)}' is not a permutation of one dimension.",
             "A size or a layout.",
             "permutation",
         )
     try:
-        return algebra.covered(tiler)
+        return algebra.get_covered_size(tiler)
     except LayoutError as error:
         raise error.at("permutation", "bad_permutation") from None

@@ -15,20 +15,20 @@ from functools import lru_cache
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import Pattern
 from lanescope.ptx.table import atoms as names
-from lanescope.reading import shown
 
 HINT = "A PTX text or a CUTLASS name: mma.m16n8k16.row.col.f32.f16.f16.f32, SM80_16x8x16_F32F16F16F32_TN."
 DIMS = {"a": "mk", "b": "nk", "c": "mn"}  # rows and columns of CuTe's tensors, as sizes of the instruction
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class MmaAtom:
     """One MMA atom.
 
     threads: the thread layout (CuTe's ThrID); layouts: operand → thread-value layout; shared: the operands in shared
@@ -50,44 +50,44 @@ class Atom:
     @property
     def cutlass(self) -> str:
         """CUTLASS's name of the instruction, "" where it has none."""
-        return names.atom(self.instruction)
+        return names.get_atom_name(self.instruction)
 
-    def extents(self, operand: str) -> tuple[int, int]:
+    def get_extents(self, operand: str) -> tuple[int, int]:
         """Return the rows and columns of an operand as CuTe has it: B is (n, k)."""
         rows, cols = (self.instruction.sizes[dim] for dim in DIMS[operand])
         return rows, cols
 
 
-def atom(text: str, field: str = "atom") -> Atom:
+def make_mma_atom(text: str, field: str = "atom") -> MmaAtom:
     """Return the atom of a PTX text or a CUTLASS name; LayoutError says why there is none."""
-    return _made(*_named(text, field), field)
+    return _atom_from_instruction(*_parse_atom_name(text, field), field)
 
 
 @lru_cache(maxsize=256)
-def _named(text: str, field: str) -> tuple[Instruction, bool]:
+def _parse_atom_name(text: str, field: str) -> tuple[Instruction, bool]:
     """Return (instruction, whether A comes from registers): A of a wgmma lies in shared memory unless the text says
     _RS.
     """
-    if catalog.opcode_of(text):
-        return catalog.named(text, field), False
+    if catalog.extract_opcode(text):
+        return catalog.parse_instruction(text, field), False
     from lanescope.reader import cutlass  # the reader's parsers load when a name is read
 
     try:
-        found = cutlass.read(text)
+        found = cutlass.recognise_cutlass_atoms(text)
     except LayoutError as error:
         raise error.at(field, "bad_atom") from None
     if not found:
-        raise LayoutError("bad_atom", f"'{shown(text, 80)}' names no MMA atom.", HINT, field)
+        raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' names no MMA atom.", HINT, field)
     facts = found[0].facts
     listed = [facts["ptx"]] if facts["ptx"] else facts["candidates"]
     several = [i for i in map(catalog.find, listed) if i.family.multiplies]
     if not several:
-        raise LayoutError("bad_atom", f"'{shown(text, 80)}' is a copy atom.", HINT, field)
+        raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' is a copy atom.", HINT, field)
     maps = {tuple(str(op.pattern) for op in i.operands.values()) for i in several}
     if len(maps) > 1:
         raise LayoutError(
             "bad_atom",
-            f"'{shown(text, 80)}' leaves open which instruction it is.",
+            f"'{shorten_value(text, 80)}' leaves open which instruction it is.",
             f"Give one of {', '.join(i.ptx for i in several[:4])}.",
             field,
         )
@@ -95,14 +95,14 @@ def _named(text: str, field: str) -> tuple[Instruction, bool]:
 
 
 @lru_cache(maxsize=256)
-def _made(instruction: Instruction, from_registers: bool, field: str) -> Atom:
+def _atom_from_instruction(instruction: Instruction, from_registers: bool, field: str) -> MmaAtom:
     _check_dense(instruction, field)
     family = instruction.family
     operands = {name: instruction.operands.get(name) for name in "ab"}
     operands["c"] = instruction.operands.get("c") or instruction.operands["d"]
     by_descriptor = family.by_descriptor and not (from_registers and operands["a"])
     shared = {n for n, op in operands.items() if op is None} | ({"a"} if by_descriptor else set())
-    layouts, registers, bits, threads = {}, {}, {}, algebra.layout(instruction.threads)
+    layouts, registers, bits, threads = {}, {}, {}, algebra.make_layout(instruction.threads)
     for name, operand in operands.items():
         rows, cols = (instruction.sizes[dim] for dim in DIMS[name])
         if operand is None or name in shared:
@@ -110,10 +110,10 @@ def _made(instruction: Instruction, from_registers: bool, field: str) -> Atom:
             registers[name] = 0
             bits[name] = operand.element.bits if operand else instruction.operands["a"].element.bits
         else:
-            layouts[name], threads = _tv(operand, name == "b")
+            layouts[name], threads = _make_tv_layout(operand, name == "b")
             registers[name] = operand.registers * (operand.register_bits // 32)
             bits[name] = operand.element.bits
-    return Atom(instruction, threads, layouts, frozenset(shared), registers, bits)
+    return MmaAtom(instruction, threads, layouts, frozenset(shared), registers, bits)
 
 
 def _check_dense(instruction: Instruction, field: str) -> None:
@@ -137,7 +137,7 @@ def _check_dense(instruction: Instruction, field: str) -> None:
         )
 
 
-def _tv(operand: Operand, turned: bool) -> tuple[CuteLayout, CuteLayout]:
+def _make_tv_layout(operand: Operand, turned: bool) -> tuple[CuteLayout, CuteLayout]:
     """Return (thread-value layout, thread layout) of an operand.
 
     Of several products in one warp those of the first, whose threads are numbered without the others.
@@ -149,4 +149,4 @@ def _tv(operand: Operand, turned: bool) -> tuple[CuteLayout, CuteLayout]:
     coords = (at["col"], at["row"]) if turned else (at["row"], at["col"])
     ids = [(t.size, t.weight) for t in reversed(pattern.thread_terms()) if t.name not in others]
     threads = algebra.coalesce(CuteLayout(tuple(n for n, _ in ids), tuple(w for _, w in ids)))
-    return read_layout(Pattern(kept, pattern.values, coords).to_cute()), threads
+    return parse_cute_layout(Pattern(kept, pattern.values, coords).to_cute()), threads

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.reading import choice, number, shown
+from lanescope.inputs import parse_choice, parse_integer, shorten_value
 from lanescope.shared import tma
 from lanescope.shared.storage import Storage
 from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES
@@ -39,7 +39,7 @@ _TMA = re.compile(r"(?:cute::)?(SM\d+_TMA_\w+)(?:\s*\{\s*\})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TmaRule:
     """A rule that the copy breaks."""
 
     code: str
@@ -68,7 +68,7 @@ class TmaCopy:
     cta: Longs
     address: Longs
     expected: Longs
-    rules: tuple[Rule, ...]
+    rules: tuple[TmaRule, ...]
 
     @property
     def bytes(self) -> int:
@@ -96,7 +96,7 @@ def is_tma(text: str) -> bool:
     return bool(_TMA.fullmatch(text.strip()))
 
 
-def _atom(text: str) -> str:
+def _parse_tma_name(text: str) -> str:
     match = _TMA.fullmatch(text.strip())
     name = match[1] if match else text
     if name in ATOMS:
@@ -107,7 +107,7 @@ def _atom(text: str) -> str:
         why = "has no boxes here."
     else:
         why = "is not a TMA atom."
-    raise LayoutError("bad_atom", f"'{shown(name, 80)}' {why}", f"Allowed: {', '.join(ATOMS)}.", "atom")
+    raise LayoutError("bad_atom", f"'{shorten_value(name, 80)}' {why}", f"Allowed: {', '.join(ATOMS)}.", "atom")
 
 
 def tma_copy(
@@ -131,10 +131,10 @@ def tma_copy(
     >>> made.box, made.boxes, made.rules
     ((64, 128), 2, ())
     """
-    name = _atom(atom)
+    name = _parse_tma_name(atom)
     loads, shares = ATOMS[name]
-    bits = int(choice(str(element_bits), "element_bits", list(map(str, ELEMENTS)), "bad_number"))
-    ctas = number(multicast, "multicast", 1, MOST_CTAS)
+    bits = int(parse_choice(str(element_bits), "element_bits", list(map(str, ELEMENTS)), "bad_number"))
+    ctas = parse_integer(multicast, "multicast", 1, MOST_CTAS)
     if ctas > 1 and not shares:
         raise LayoutError(
             "bad_atom",
@@ -146,7 +146,7 @@ def tma_copy(
         raise LayoutError(
             "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
         )
-    rows, cols = (number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
+    rows, cols = (parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
     if rows * cols > MOST_VALUES:
         raise LayoutError("too_large", f"A tile of {rows}×{cols}.", f"At most {MOST_VALUES} elements.", "tile")
     for field, have, want in (("mn", where.mn, rows), ("k", where.k, cols)):
@@ -158,23 +158,23 @@ def tma_copy(
                 f"storage.{field}",
             )
     assert where.placed is not None  # every storage has one
-    place, inner = where.placed, where.major(major)
+    place, inner = where.placed, where.get_major(major)
     row, col = np.indices((rows, cols), dtype=np.int64)
     before = np.asarray(place.before(row, col, 0), dtype=np.int64)
     lines = before if inner == "K" else before.T  # [line][along the contiguous dimension], in bits
-    wide, tall, rules = _run(lines, bits, where)
-    box, more = _shared([wide, tall], ctas)
+    wide, tall, rules = _find_run(lines, bits, where)
+    box, more = _split_multicast([wide, tall], ctas)
     rules += more
-    address, start = _landed(lines, wide, tall, bits, where)
-    numbers, owner = _pieces(lines.shape, (wide, tall), box)
+    address, start = _compute_landing(lines, wide, tall, bits, where)
+    numbers, owner = _map_pieces(lines.shape, (wide, tall), box)
     whole = numbers.max() + 1
-    rules += _refused(bits, box, where.mode.name, layout, inner)
+    rules += _find_driver_refusals(bits, box, where.mode.name, layout, inner)
     if odd := [at for at in np.unique(start).tolist() if at % tma.ALIGNED]:
         apart = int(lines[1, 0] - lines[0, 0]) // 8 if tall == 1 < len(lines) else 0
-        one = tma.pitch_bytes(wide * bits // 8, where.mode.name)
+        one = tma.get_pitch_bytes(wide * bits // 8, where.mode.name)
         told = f" Lines lie {apart} bytes apart; one box would take them {one}"
         rules.append(
-            Rule(
+            TmaRule(
                 "tma_destination",
                 f"A box begins at byte {odd[0]}; it must be a multiple of {tma.ALIGNED}."
                 + f"{told} apart, so each line is a box of its own." * bool(apart),
@@ -199,64 +199,64 @@ def tma_copy(
     )
 
 
-def _run(lines: Longs, bits: int, where: Storage) -> tuple[int, int, list[Rule]]:
+def _find_run(lines: Longs, bits: int, where: Storage) -> tuple[int, int, list[TmaRule]]:
     """Return (elements per line, lines) that are contiguous from the tile's first element, and the broken rules."""
     count, length = lines.shape
-    rules: list[Rule] = []
+    rules: list[TmaRule] = []
     mode = where.mode
     assert where.placed is not None
     if where.placed.xor.bits and not mode.bits:
         rules.append(
-            Rule("tma_swizzle", f"TMA has no {where.placed.xor} on bits: none, 32B, 64B or 128B of 16-byte chunks.")
+            TmaRule("tma_swizzle", f"TMA has no {where.placed.xor} on bits: none, 32B, 64B or 128B of 16-byte chunks.")
         )
     most = min(length, tma.MOST_BOX, 8 * mode.width_bytes // bits if mode.bits else length)
     along = lines[0, :most] - lines[0, 0] == bits * np.arange(most)
-    wide = _divisor(length, int(np.argmin(along)) if not along.all() else most)
+    wide = _find_divisor(length, int(np.argmin(along)) if not along.all() else most)
     if wide == 1 and length > 1:
         rules.append(
-            Rule(
+            TmaRule(
                 "tma_major",
                 "The storage is not contiguous along the dimension that global memory is"
                 " contiguous in (CuTe: could not find a common tile-gmem vectorization).",
             )
         )
-    pitch = 8 * tma.pitch_bytes(wide * bits // 8, mode.name)
+    pitch = 8 * tma.get_pitch_bytes(wide * bits // 8, mode.name)
     down = lines[: tma.MOST_BOX, 0] - lines[0, 0] == pitch * np.arange(min(count, tma.MOST_BOX))
-    return wide, _divisor(count, int(np.argmin(down)) if not down.all() else down.size), rules
+    return wide, _find_divisor(count, int(np.argmin(down)) if not down.all() else down.size), rules
 
 
-def _divisor(whole: int, most: int) -> int:
+def _find_divisor(whole: int, most: int) -> int:
     """Return the largest divisor up to a limit."""
     return next(n for n in range(max(most, 1), 0, -1) if whole % n == 0)
 
 
-def _shared(box: list[int], ctas: int) -> tuple[list[int], list[Rule]]:
+def _split_multicast(box: list[int], ctas: int) -> tuple[list[int], list[TmaRule]]:
     """Return the part of a box that each CTA of a multicast brings, cut along the outermost dimension first."""
     own, left = list(box), ctas
     for at in (1, 0):
         if left > 1:
             if own[at] % left and left % own[at]:
                 return own, [
-                    Rule(
+                    TmaRule(
                         "tma_multicast",
                         f"{left} CTAs do not divide boxDim[{at}] = {own[at]}, and it does not divide them.",
                     )
                 ]
             own[at], left = -(-own[at] // left), -(-left // own[at])
-    return own, [Rule("tma_multicast", f"The box {box} cannot be divided into {ctas} parts.")] if left > 1 else []
+    return own, [TmaRule("tma_multicast", f"The box {box} cannot be divided into {ctas} parts.")] if left > 1 else []
 
 
-def _landed(lines: Longs, wide: int, tall: int, bits: int, where: Storage) -> tuple[Longs, Longs]:
+def _compute_landing(lines: Longs, wide: int, tall: int, bits: int, where: Storage) -> tuple[Longs, Longs]:
     """Return (the byte that TMA writes each element to, the byte where its box begins): [line][along]."""
     assert where.placed is not None
     line, along = np.indices(lines.shape, dtype=np.int64)
     first = lines[line // tall * tall, along // wide * wide] // 8 + where.placed.base
-    pitch = tma.pitch_bytes(wide * bits // 8, where.mode.name)
+    pitch = tma.get_pitch_bytes(wide * bits // 8, where.mode.name)
     plain = first + line % tall * pitch + along % wide * bits // 8
     return np.asarray(where.mode.swizzle()(plain)), first
 
 
-def _pieces(shape: tuple[int, ...], whole: tuple[int, int], own: Sequence[int]) -> tuple[Longs, Longs]:
+def _map_pieces(shape: tuple[int, ...], whole: tuple[int, int], own: Sequence[int]) -> tuple[Longs, Longs]:
     """Return (the instruction, the CTA) that brings each element: [line][along]. Boxes go down the lines first."""
     line, along = np.indices(shape, dtype=np.int64)
     down = -(-shape[0] // whole[1])
@@ -265,11 +265,13 @@ def _pieces(shape: tuple[int, ...], whole: tuple[int, int], own: Sequence[int]) 
     return number_, line % whole[1] // own[1] + parts * (along % whole[0] // own[0])
 
 
-def _refused(bits: int, box: Sequence[int], swizzle: str, layout: CuteLayout | None, inner: str) -> list[Rule]:
+def _find_driver_refusals(
+    bits: int, box: Sequence[int], swizzle: str, layout: CuteLayout | None, inner: str
+) -> list[TmaRule]:
     """Return what the driver refuses about the tensor map."""
     dims: list[int] = []
     strides: list[int] = []
-    out: list[Rule] = []
+    out: list[TmaRule] = []
     if layout is not None:
         if layout.rank != 2 or isinstance(layout.shape, int):
             raise LayoutError(
@@ -281,11 +283,11 @@ def _refused(bits: int, box: Sequence[int], swizzle: str, layout: CuteLayout | N
         dims, steps = [mode.size for mode in modes], [int(mode.stride) for mode in modes]
         if steps[0] != 1:
             out.append(
-                Rule(
+                TmaRule(
                     "tma_major",
                     f"Global memory has a stride of {steps[0]} along the dimension that the storage is contiguous in"
                     " (CuTe: majorness of smem doesn't match majorness of gmem).",
                 )
             )
         strides = [step * bits // 8 for step in steps[1:]]
-    return out + [Rule(*one) for one in tma.refused(bits, dims, strides, box=box, steps=(), swizzle=swizzle)]
+    return out + [TmaRule(*one) for one in tma.find_refusals(bits, dims, strides, box=box, steps=(), swizzle=swizzle)]

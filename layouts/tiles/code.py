@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import cxx, cxx_tiler, python
-from lanescope.ptx.dtypes import dtype
+from lanescope.cute.text import format_cxx, format_cxx_tiler, format_python
+from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.table import atoms
 from lanescope.tiles.copy import TiledCopy
 from lanescope.tiles.mma import TiledMMA
@@ -18,7 +18,7 @@ from lanescope.tiles.mma import TiledMMA
 _OF_BITS = {4: "uint4_t", 8: "uint8_t", 16: "half_t", 32: "float", 64: "double", 128: "uint128_t"}
 
 
-def atom_name(made: TiledMMA) -> str:
+def get_atom_name(made: TiledMMA) -> str:
     """Return the atom's name in CUTLASS's code, "" where it has none."""
     name = made.atom.cutlass.split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_").replace("SM90::MMA_", "SM90_")
     if made.atom.instruction.family.by_descriptor and "a" not in made.atom.shared:
@@ -26,42 +26,43 @@ def atom_name(made: TiledMMA) -> str:
     return name
 
 
-def permuted(made: TiledMMA) -> bool:
+def is_permuted(made: TiledMMA) -> bool:
     """Return whether the permutation does more than place atoms side by side."""
     own = tuple(size * count for size, count in zip(made.atom.shape, made.atoms, strict=True))
     return made.permutation != own
 
 
-def compact(layout: CuteLayout) -> str:
+def format_compact(layout: CuteLayout) -> str:
     """Return a layout as text, by its shape alone where its strides are compact."""
-    return str(layout).partition(":")[0] if str(layout) == str(algebra.layout(layout.shape)) else str(layout)
+    return str(layout).partition(":")[0] if str(layout) == str(algebra.make_layout(layout.shape)) else str(layout)
 
 
-def _cxx(layout: CuteLayout) -> str:
+def _format_cxx_layout(layout: CuteLayout) -> str:
     """Return a layout as a C++ type, without strides where they are compact."""
-    told = cxx(layout)
-    return told.partition(",Stride<")[0] + ">" if str(layout) == str(algebra.layout(layout.shape)) else told
+    told = format_cxx(layout)
+    return told.partition(",Stride<")[0] + ">" if str(layout) == str(algebra.make_layout(layout.shape)) else told
 
 
-def _python(layout: CuteLayout) -> str:
+def _format_python_layout(layout: CuteLayout) -> str:
     """Return a layout in the DSL, without strides where they are compact."""
-    told = python(layout)
-    plain = str(layout) == str(algebra.layout(layout.shape))
+    told = format_python(layout)
+    plain = str(layout) == str(algebra.make_layout(layout.shape))
     return told.partition(", stride=")[0] + ")" if plain else told
 
 
-def cute_cpp(made: TiledMMA) -> str:
+def render_cute_cpp(made: TiledMMA) -> str:
     """Return make_tiled_mma in C++ with the fragments of the tile; "" where CUTLASS has no name for the atom."""
-    name = atom_name(made)
+    name = get_atom_name(made)
     if not name:
         return ""
-    atom = f"{name}{_arguments(made, name)}"
+    atom = f"{name}{_format_arguments(made, name)}"
     lines = [
         f"auto tiled_mma = make_tiled_mma(MMA_Atom<{atom}>{{}},",
-        f"                                {_cxx(made.atom_layout)}{{}}" + ("," if permuted(made) else ");"),
+        f"                                {_format_cxx_layout(made.atom_layout)}{{}}"
+        + ("," if is_permuted(made) else ");"),
     ]
-    if permuted(made):
-        lines.append(f"                                {cxx_tiler(made.permutation)}{{}});")
+    if is_permuted(made):
+        lines.append(f"                                {format_cxx_tiler(made.permutation)}{{}});")
     m, n, _ = made.tile
     lines += ["", f"auto thr_mma = tiled_mma.get_slice(threadIdx.x);  // size(tiled_mma) == {made.threads}"]
     for op in (made.a, made.b):
@@ -79,16 +80,16 @@ def cute_cpp(made: TiledMMA) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _arguments(made: TiledMMA, name: str) -> str:
+def _format_arguments(made: TiledMMA, name: str) -> str:
     """Return the template arguments of a wgmma's name: majors where the type has them, else none."""
     if not made.atom.instruction.family.by_descriptor or "_S32" in name:
         return ""
     return "<>" if "_TN" in name else "<GMMA::Major::K,GMMA::Major::K>"
 
 
-def cute_python(made: TiledMMA) -> str:
+def render_cute_python(made: TiledMMA) -> str:
     """Return make_tiled_mma in CuTe's Python DSL; "" where cute.nvgpu has no such operation."""
-    operation = _operation(made)
+    operation = _format_operation(made)
     if not operation:
         return ""
     lines = [
@@ -97,25 +98,27 @@ def cute_python(made: TiledMMA) -> str:
         "",
         f"op = {operation}",
         "tiled_mma = cute.make_tiled_mma(",
-        f"    op, {_python(made.atom_layout)}" + ("," if permuted(made) else ")"),
+        f"    op, {_format_python_layout(made.atom_layout)}" + ("," if is_permuted(made) else ")"),
     ]
-    if permuted(made):
-        parts = ", ".join(_python(one) if isinstance(one, CuteLayout) else str(one) for one in made.permutation)
+    if is_permuted(made):
+        parts = ", ".join(
+            _format_python_layout(one) if isinstance(one, CuteLayout) else str(one) for one in made.permutation
+        )
         lines.append(f"    permutation_mnk=({parts}))")
     return "\n".join(lines) + "\n"
 
 
-def _operation(made: TiledMMA) -> str:
+def _format_operation(made: TiledMMA) -> str:
     instruction = made.atom.instruction
     types, shape = instruction.types, made.atom.shape
     a, b, d = (types.get(letter, types["a"]) for letter in "abd")
     if (
-        not all(dtype(kind).names.dsl for kind in (a, b, d))
+        not all(get_dtype(kind).names.dsl for kind in (a, b, d))
         or types.get("c", d) != d
         or "satfinite" in instruction.modifiers
     ):
         return ""
-    names = [dtype(kind).names.python for kind in (a, b, d)]
+    names = [get_dtype(kind).names.python for kind in (a, b, d)]
     if instruction.family.by_descriptor:
         place = "SMEM" if "a" in made.atom.shared else "RMEM"
         major = "cute.nvgpu.OperandMajorMode.K"
@@ -130,11 +133,11 @@ def _operation(made: TiledMMA) -> str:
     return ""
 
 
-def lanescope_python(made: TiledMMA, atom: str) -> str:
+def render_lanescope_python(made: TiledMMA, atom: str) -> str:
     """Return code for the same maps as NumPy arrays; atom: as it was given."""
-    parts = [repr(atom), repr(compact(made.atom_layout))]
-    if permuted(made):
-        parts.append(f"permutation={algebra.spelled_tiler(made.permutation)!r}")
+    parts = [repr(atom), repr(format_compact(made.atom_layout))]
+    if is_permuted(made):
+        parts.append(f"permutation={algebra.format_tiler(made.permutation)!r}")
     parts.append(f"tile={made.tile}")
     return (
         "from lanescope import tiled_mma\n\n"
@@ -144,27 +147,27 @@ def lanescope_python(made: TiledMMA, atom: str) -> str:
     )
 
 
-def copy_cpp(made: TiledCopy, thr: CuteLayout | None, val: CuteLayout | None, operand: str = "") -> str:
+def render_copy_cpp(made: TiledCopy, thr: CuteLayout | None, val: CuteLayout | None, operand: str = "") -> str:
     """Return make_tiled_copy in C++, or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
     element = _OF_BITS.get(made.element_bits, "half_t")
-    atom = copy_atom_cpp(made)
+    atom = get_copy_atom_name(made)
     if operand:
         which = operand[0].upper() + operand[1:]
         return f"auto copy = make_tiled_copy_{which}(Copy_Atom<{atom}, {element}>{{}}, tiled_mma);\n"
     if thr is None or val is None:
         return (
             f"auto copy = make_tiled_copy_impl(Copy_Atom<{atom}, {element}>{{}},\n"
-            f"                                 {cxx(made.tv)}{{}},\n"
-            f"                                 {cxx_tiler(made.tilers)}{{}});\n"
+            f"                                 {format_cxx(made.tv)}{{}},\n"
+            f"                                 {format_cxx_tiler(made.tilers)}{{}});\n"
         )
     return (
         f"auto copy = make_tiled_copy(Copy_Atom<{atom}, {element}>{{}},\n"
-        f"                            {_cxx(thr)}{{}},\n"
-        f"                            {_cxx(val)}{{}});\n"
+        f"                            {_format_cxx_layout(thr)}{{}},\n"
+        f"                            {_format_cxx_layout(val)}{{}});\n"
     )
 
 
-def copy_atom_cpp(made: TiledCopy) -> str:
+def get_copy_atom_name(made: TiledCopy) -> str:
     """Return the copy operation as CUTLASS spells it, else its PTX."""
     if made.atom.name == "universal":
         return f"UniversalCopy<uint{made.atom.bits}_t>"
@@ -172,4 +175,4 @@ def copy_atom_cpp(made: TiledCopy) -> str:
         kind = "GLOBAL" if made.atom.bits == 128 else "ALWAYS"
         return f"SM80_CP_ASYNC_CACHE{kind}<uint{made.atom.bits}_t>"
     assert made.atom.instruction
-    return atoms.atom(made.atom.instruction) or made.atom.name
+    return atoms.get_atom_name(made.atom.instruction) or made.atom.name

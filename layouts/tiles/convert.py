@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
+from lanescope.notebook import NotebookObject
 from lanescope.shared import banks, freeing
-from lanescope.shared.banks import Cost, Use
-from lanescope.shared.freeing import Solution
-from lanescope.showing import Shown
-from lanescope.tiles.paid import Paid
+from lanescope.shared.banks import AccessUse, Cost
+from lanescope.shared.freeing import SwizzleSolution
+from lanescope.tiles.access_cost import TotalCost
 from lanescope.triton.gluon import TritonLayout
 
 Longs = NDArray[np.int64]
@@ -30,7 +30,7 @@ LANES, WIDEST_BITS = 32, 128
 
 
 @dataclass(frozen=True, slots=True)
-class Access(Paid):
+class BufferAccess(TotalCost):
     """The stores to or loads from a scratch buffer by all warps.
 
     values: per access; costs, repeats: each different access of a warp, and how often it occurs.
@@ -40,24 +40,24 @@ class Access(Paid):
     values: int
     costs: tuple[Cost, ...]
     repeats: tuple[int, ...]
-    uses: tuple[Use, ...]
+    uses: tuple[AccessUse, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Trip:
+class BufferTrip:
     """The way through a row-major scratch buffer without a swizzle.
 
     solution: the smallest swizzle of byte addresses that frees both accesses, None where there is no conflict.
     """
 
-    store: Access
-    load: Access
+    store: BufferAccess
+    load: BufferAccess
     bytes: int
-    solution: Solution | None
+    solution: SwizzleSolution | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Conversion(Shown):
+class Conversion(NotebookObject):
     """places: (thread, register) pairs of the destination. in_thread, in_warp, in_block: how many find their element in
     the same thread, the same warp, the same block of the source; moved, leaves: bool [threads, registers] of the
     destination: the element comes from another thread, from another warp.
@@ -71,7 +71,7 @@ class Conversion(Shown):
     moved: Mask
     leaves: Mask
     order: tuple[int, ...] | None
-    trip: Trip | None
+    trip: BufferTrip | None
 
     @property
     def way(self) -> Way:
@@ -83,7 +83,7 @@ class Conversion(Shown):
         return "shared" if self.in_block == self.places else "cluster"
 
 
-def converted(source: TritonLayout, target: TritonLayout, costs: bool = True) -> Conversion:
+def convert_layout(source: TritonLayout, target: TritonLayout, costs: bool = True) -> Conversion:
     """Return what a conversion moves; costs: whether to compute the trip through shared memory.
 
     LayoutError where the two are not layouts of threads over one tensor in one kernel.
@@ -114,10 +114,12 @@ def converted(source: TritonLayout, target: TritonLayout, costs: bool = True) ->
                 "to",
             )
     bits = source.element_bits if costs and source.blocks == 1 else 0
-    return moved(_elements(source), _elements(target), prod(source.shape), LANES * source.warps, bits)
+    return count_moves(
+        _number_elements(source), _number_elements(target), prod(source.shape), LANES * source.warps, bits
+    )
 
 
-def moved(have: Longs, want: Longs, size: int, block: int, element_bits: int) -> Conversion:
+def count_moves(have: Longs, want: Longs, size: int, block: int, element_bits: int) -> Conversion:
     """Return what moves between two maps of `size` elements.
 
     have, want: int64 [threads, registers], the number of each place's element; block: threads per block; element_bits:
@@ -127,7 +129,7 @@ def moved(have: Longs, want: Longs, size: int, block: int, element_bits: int) ->
     threads = np.arange(max(len(have), len(want)))[:, None]
     for name, per in (("thread", 1), ("warp", LANES), ("block", block)):
         unit = threads // per
-        found[name] = _held(unit[: len(have)], have, unit[: len(want)], want, size)
+        found[name] = _mask_held_units(unit[: len(have)], have, unit[: len(want)], want, size)
     counts = {name: int(np.count_nonzero(mask)) for name, mask in found.items()}
     trip = counts["warp"] < want.size and element_bits >= 8
     return Conversion(
@@ -137,12 +139,12 @@ def moved(have: Longs, want: Longs, size: int, block: int, element_bits: int) ->
         in_block=counts["block"],
         moved=~found["thread"],
         leaves=~found["warp"],
-        order=_order(have, want) if found["thread"].all() else None,
-        trip=_trip(have, want, size, element_bits) if trip else None,
+        order=_find_register_order(have, want) if found["thread"].all() else None,
+        trip=_make_trip(have, want, size, element_bits) if trip else None,
     )
 
 
-def _held(units: Longs, have: Longs, wanted: Longs, want: Longs, size: int) -> Mask:
+def _mask_held_units(units: Longs, have: Longs, wanted: Longs, want: Longs, size: int) -> Mask:
     """Return whether the unit that wants an element has it: bool, shaped as `want`.
 
     units, wanted: the unit of each row.
@@ -160,7 +162,7 @@ def _held(units: Longs, have: Longs, wanted: Longs, want: Longs, size: int) -> M
     return np.asarray(found | np.isin(wanted * size + want, unit * size + element))
 
 
-def _elements(one: TritonLayout) -> Longs:
+def _number_elements(one: TritonLayout) -> Longs:
     """Return the number of each place's element, the last axis fastest: int64 [threads, registers]."""
     out = np.zeros_like(one.coords[0])
     for axis, size in zip(one.coords, one.shape, strict=True):
@@ -168,7 +170,7 @@ def _elements(one: TritonLayout) -> Longs:
     return out
 
 
-def _order(have: Longs, want: Longs) -> tuple[int, ...] | None:
+def _find_register_order(have: Longs, want: Longs) -> tuple[int, ...] | None:
     """Return the source's register of each of the target's, where it is the same in every thread."""
     if len(have) != len(want):
         return None
@@ -176,14 +178,14 @@ def _order(have: Longs, want: Longs) -> tuple[int, ...] | None:
     return tuple(order.tolist()) if np.array_equal(have[:, order], want) else None
 
 
-def _trip(have: Longs, want: Longs, size: int, bits: int) -> Trip:
-    store, load = _access("st", have, bits), _access("ld", want, bits)
+def _make_trip(have: Longs, want: Longs, size: int, bits: int) -> BufferTrip:
+    store, load = _make_scratch_access("st", have, bits), _make_scratch_access("ld", want, bits)
     worst = [use for side in (store, load) for use, cost in zip(side.uses, side.costs, strict=True) if cost.ways > 1]
     every = [*store.uses[:8], *load.uses[:8]] if worst else []
-    return Trip(store, load, size * bits // 8, freeing.solve(every) if every else None)
+    return BufferTrip(store, load, size * bits // 8, freeing.find_freeing_swizzle(every) if every else None)
 
 
-def _access(verb: str, elements: Longs, bits: int) -> Access:
+def _make_scratch_access(verb: str, elements: Longs, bits: int) -> BufferAccess:
     """Return the stores or loads of all warps.
 
     Each thread takes its elements in the order of memory, as many at once as are contiguous and aligned in every
@@ -192,9 +194,9 @@ def _access(verb: str, elements: Longs, bits: int) -> Access:
     step = bits // 8
     rows = [np.unique(row) for row in elements]
     values = 1
-    while values * 2 * bits <= WIDEST_BITS and all(_runs(row, values * 2) for row in rows):
+    while values * 2 * bits <= WIDEST_BITS and all(_has_aligned_runs(row, values * 2) for row in rows):
         values *= 2
-    kind = banks.access(f"{verb}.shared.b{values * bits}")
+    kind = banks.get_access(f"{verb}.shared.b{values * bits}")
     seen: dict[tuple[int | None, ...], int] = {}
     starts = np.stack([row[::values] for row in rows]) * step
     for first in range(0, len(rows), LANES):
@@ -202,11 +204,11 @@ def _access(verb: str, elements: Longs, bits: int) -> Access:
             base = min(column) // 128 * 128
             key = tuple([at - base for at in column] + [None] * (LANES - len(column)))
             seen[key] = seen.get(key, 0) + 1
-    uses = [banks.at(kind, list(key)) for key in seen]
-    costs = [use.cost(freeing.PLAIN) for use in uses]
+    uses = [banks.make_address_use(kind, list(key)) for key in seen]
+    costs = [use.compute_use_cost(freeing.PLAIN) for use in uses]
     order: Sequence[int] = sorted(range(len(uses)), key=lambda at: -costs[at].ways)
     repeats = list(seen.values())
-    return Access(
+    return BufferAccess(
         kind.name,
         values,
         tuple(costs[n] for n in order),
@@ -215,7 +217,7 @@ def _access(verb: str, elements: Longs, bits: int) -> Access:
     )
 
 
-def _runs(row: Longs, count: int) -> bool:
+def _has_aligned_runs(row: Longs, count: int) -> bool:
     """Return whether sorted elements are aligned runs of `count`."""
     if row.size % count:
         return False

@@ -22,22 +22,22 @@ import numpy as np
 
 from lanescope.cute import algebra
 from lanescope.cute.algebra import Tiler
-from lanescope.cute.copy_atom import HINT, PLAIN, CopyAtom, matrix_atom, plain_atom, widest_access
+from lanescope.cute.copy_atom import HINT, PLAIN, CopyAtom, find_widest_access, make_matrix_atom, make_plain_atom
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words, parse_choice, parse_integer, shorten_value
+from lanescope.notebook import NotebookObject
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.reading import choice, listed, number, shown
-from lanescope.showing import Shown
-from lanescope.tiles import making
+from lanescope.tiles import copy_layouts
 from lanescope.tiles.bulk import is_tma
-from lanescope.tiles.held import ByThread, Ints
 from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES, TiledMMA
-from lanescope.tiles.printed import body_of
+from lanescope.tiles.text_arguments import parse_text_arguments
+from lanescope.tiles.thread_map import Ints, ThreadMap
 from lanescope.tiles.tiled_mma import tiled_mma as made_mma
 
 if TYPE_CHECKING:
-    from lanescope.reader.tiled_copy import Copied
+    from lanescope.reader.tiled_copy import CopyAtomMeaning
 
 WIDER = {"a": "M or K", "b": "N or K", "c": "M or N"}
 ELEMENTS = (4, 8, 16, 32, 64, 128)  # bits of an element
@@ -51,28 +51,30 @@ _NAMES = (
 _OPERATION = re.compile(rf"\s*(?:\w+::)*(?P<name>Copy_Atom|Copy_Traits|{'|'.join(_NAMES)})\b", re.I)
 
 
-def copy_atom(text: str, bits: int | None, element_bits: int) -> CopyAtom:
+def make_copy_atom(text: str, bits: int | None, element_bits: int) -> CopyAtom:
     """Return the atom of a word, a PTX text or a CUTLASS name; bits: of one access of universal and cp.async."""
     word = text.strip()
     if word.lower() in PLAIN or word.startswith("cp.async"):
-        return plain_atom(word.lower() if word.lower() in PLAIN else "cp.async", bits, element_bits)
-    copied = _operation(word)
+        return make_plain_atom(word.lower() if word.lower() in PLAIN else "cp.async", bits, element_bits)
+    copied = _parse_copy_operation(word)
     if copied and copied.atom in PLAIN:
-        return _plain_operation(word, copied, bits, element_bits)
-    return matrix_atom(catalog.find(copied.atom) if copied and copied.atom else _instruction(text), bits)
+        return _make_plain_atom(word, copied, bits, element_bits)
+    return make_matrix_atom(
+        catalog.find(copied.atom) if copied and copied.atom else _parse_copy_instruction(text), bits
+    )
 
 
-def vector_limit(text: str) -> int | None:
+def get_vector_limit(text: str) -> int | None:
     """Return the most bits that an AutoVectorizingCopy moves at once; None for any other atom.
 
-    >>> vector_limit("AutoVectorizingCopyWithAssumedAlignment<64>"), vector_limit("UniversalCopy<float>")
+    >>> get_vector_limit("AutoVectorizingCopyWithAssumedAlignment<64>"), get_vector_limit("UniversalCopy<float>")
     (64, None)
     """
-    copied = _operation(text)
+    copied = _parse_copy_operation(text)
     return copied.bits if copied and copied.vectorizes else None
 
 
-def _operation(text: str) -> Copied | None:
+def _parse_copy_operation(text: str) -> CopyAtomMeaning | None:
     """Return a copy operation of CUTLASS, alone or in a Copy_Atom, as the reader parses it; None for another text."""
     if not (found := _OPERATION.match(text)):
         return None
@@ -80,55 +82,58 @@ def _operation(text: str) -> Copied | None:
 
     known = {name.lower(): name for name in _NAMES}
     name = known.get(found["name"].lower(), found["name"])  # universalcopy, too
-    home = terms.Text(f"{name}{text[found.end() :]}")
-    return tiled_copy.atom(home, home.term(0))
+    home = terms.TermText(f"{name}{text[found.end() :]}")
+    return tiled_copy.parse_copy_atom(home, home.parse_term(0))
 
 
-def _plain_operation(text: str, copied: Copied, bits: int | None, element_bits: int) -> CopyAtom:
+def _make_plain_atom(text: str, copied: CopyAtomMeaning, bits: int | None, element_bits: int) -> CopyAtom:
     """Return universal or cp.async as CUTLASS spells it."""
     assert copied.atom
-    width = bits if bits is not None or vector_limit(text) else copied.bits
-    if width is None and "<" in text and not vector_limit(text):
+    width = bits if bits is not None or get_vector_limit(text) else copied.bits
+    if width is None and "<" in text and not get_vector_limit(text):
         raise LayoutError(
             "bad_atom",
-            f"'{shown(text, 80)}' leaves open how wide its type is.",
-            f"Give bits, {listed([str(n) for n in PLAIN[copied.atom]], 'or')}, or write the type: uint128_t, float.",
+            f"'{shorten_value(text, 80)}' leaves open how wide its type is.",
+            (
+                f"Give bits, {join_words([str(n) for n in PLAIN[copied.atom]], 'or')}, or write the type: uint128_t,"
+                f" float."
+            ),
             "bits",
         )
     if "CACHEGLOBAL" in text and width not in (None, 128):
         raise LayoutError(
             "bad_atom",
-            f"'{shown(text, 80)}' moves {width} bits at once.",
+            f"'{shorten_value(text, 80)}' moves {width} bits at once.",
             "CACHEGLOBAL copies 128 bits; CACHEALWAYS 32, 64 or 128.",
             "atom",
         )
-    return plain_atom(copied.atom, width, element_bits)
+    return make_plain_atom(copied.atom, width, element_bits)
 
 
-def _instruction(text: str) -> Instruction:
-    if catalog.opcode_of(text):
-        return catalog.named(text, "atom")
+def _parse_copy_instruction(text: str) -> Instruction:
+    if catalog.extract_opcode(text):
+        return catalog.parse_instruction(text, "atom")
     from lanescope.reader import cutlass  # the reader's parsers load when a name is read
 
     try:
-        found = cutlass.read(text)
+        found = cutlass.recognise_cutlass_atoms(text)
     except LayoutError as error:
         raise error.at("atom", "bad_atom") from None
     if is_tma(text):
         raise LayoutError(
             "bad_atom",
-            f"'{shown(text, 80)}' is issued by one thread: it takes boxes, not layouts of threads and values.",
+            f"'{shorten_value(text, 80)}' is issued by one thread: it takes boxes, not layouts of threads and values.",
             "Give a storage and no layouts, or call lanescope.tma_copy.",
             "atom",
         )
     names = [name for one in found for name in (one.facts["ptx"], *one.facts["candidates"]) if name]
     if not names:
-        raise LayoutError("bad_atom", f"'{shown(text, 80)}' names no copy atom.", f"Allowed: {HINT}", "atom")
+        raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' names no copy atom.", f"Allowed: {HINT}", "atom")
     return catalog.find(names[0])
 
 
 @dataclass(frozen=True, eq=False)
-class Side(ByThread):
+class TransferSide(ThreadMap):
     """The source or the destination: rows and cols are int32 [threads, values]; access: values per access."""
 
     rows: Ints
@@ -138,14 +143,14 @@ class Side(ByThread):
 
     def _repr_svg_(self) -> str:
         """Return the picture for a notebook."""
-        from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
+        from lanescope.tiles.pictures import render_tile_svg  # the drawing loads when something is drawn
 
         size = int(self.rows.max()) + 1, int(self.cols.max()) + 1
-        return tile_svg(self.rows, self.cols, size, f"{size[0]} × {size[1]}, {self.access} values an access")
+        return render_tile_svg(self.rows, self.cols, size, f"{size[0]} × {size[1]}, {self.access} values an access")
 
 
 @dataclass(frozen=True, eq=False)
-class TiledCopy(Shown):
+class TiledCopy(NotebookObject):
     """A copy atom, its thread-value layout over a tiler, and the tile it copies.
 
     tv: (thread, value) → element of the tiler, first coordinate fastest (CuTe's TiledLayout_TV); tilers: the rows and
@@ -161,7 +166,7 @@ class TiledCopy(Shown):
     @property
     def tiler(self) -> tuple[int, int]:
         """Rows and columns that one TiledCopy covers."""
-        return making.sizes(self.tilers)
+        return copy_layouts.get_tiler_sizes(self.tilers)
 
     @property
     def threads(self) -> int:
@@ -173,31 +178,31 @@ class TiledCopy(Shown):
         return self.tv.modes[1].size
 
     @cached_property
-    def source(self) -> Side:
-        return self._side(self.atom.source)
+    def source(self) -> TransferSide:
+        return self._make_side(self.atom.source)
 
     @cached_property
-    def destination(self) -> Side:
-        return self._side(self.atom.destination)
+    def destination(self) -> TransferSide:
+        return self._make_side(self.atom.destination)
 
-    def _side(self, bits: CuteLayout) -> Side:
+    def _make_side(self, bits: CuteLayout) -> TransferSide:
         side, reference = (algebra.upcast(one, self.element_bits) for one in (bits, self.atom.reference))
         to_reference = algebra.composition(algebra.right_inverse(reference), side)
         shape = (reference.modes[0].size, reference.modes[1].size)
         atoms = algebra.zipped_divide(self.tv, shape)
         held = algebra.composition(atoms, (to_reference, None))
         (first, second), (rest, more) = held.modes[0].modes, held.modes[1].modes
-        zipped = algebra.joined(algebra.joined(first, rest), algebra.joined(second, more))
+        zipped = algebra.concatenate(algebra.concatenate(first, rest), algebra.concatenate(second, more))
         of_tile = algebra.coalesce(zipped, (1, (1, 1)))
-        tiled = algebra.zipped_divide(algebra.layout(self.tile), self.tilers)
+        tiled = algebra.zipped_divide(algebra.make_layout(self.tile), self.tilers)
         made = algebra.composition(tiled, (of_tile, None))
         threads, values = made.modes[0].modes
-        inner, repeats = values.indices(), made.modes[1].indices()
-        elements = threads.indices()[:, None] + (repeats[:, None] + inner[None, :]).reshape(-1)[None, :]
+        inner, repeats = values.list_indices(), made.modes[1].list_indices()
+        elements = threads.list_indices()[:, None] + (repeats[:, None] + inner[None, :]).reshape(-1)[None, :]
         rows, cols = (elements % self.tile[0]).astype(np.int32), (elements // self.tile[0]).astype(np.int32)
         for array in (rows, cols):
             array.flags.writeable = False
-        return Side(rows, cols, side.modes[1].size, of_tile)
+        return TransferSide(rows, cols, side.modes[1].size, of_tile)
 
 
 def tiled_copy(
@@ -236,30 +241,30 @@ def tiled_copy(
         "val_layout": val_layout,
         "tiled_mma": tiled_mma,
     }
-    if (body := body_of("tiled_copy", atom, more)) is not None:
+    if (body := parse_text_arguments("tiled_copy", atom, more)) is not None:
         if isinstance(body.get("tiled_mma"), dict):
             body["tiled_mma"] = made_mma(**{"atom_text": body["tiled_mma"].pop("atom", ""), **body["tiled_mma"]})
         return tiled_copy(body.pop("atom", "universal"), **body)
-    spelled = _operation(str(atom))
+    spelled = _parse_copy_operation(str(atom))
     own = (spelled.element_bits if spelled else None) or 16
-    width = int(choice(str(element_bits or own), "element_bits", list(map(str, ELEMENTS)), "bad_number"))
-    found = copy_atom(str(atom), bits, width)
+    width = int(parse_choice(str(element_bits or own), "element_bits", list(map(str, ELEMENTS)), "bad_number"))
+    found = make_copy_atom(str(atom), bits, width)
     if layout_tv is not None:
-        tv, tilers = making.of_map(layout_tv, tiler_mn)
+        tv, tilers = copy_layouts.copy_from_map(layout_tv, tiler_mn)
     elif like is not None:
-        one = like.source if choice(side.upper(), "side", ("S", "D"), "bad_side") == "S" else like.destination
+        one = like.source if parse_choice(side.upper(), "side", ("S", "D"), "bad_side") == "S" else like.destination
         tv, tilers = one.layout, like.tilers
     elif tiled_mma is not None:
-        tv, tilers = making.of_operand(tiled_mma, operand, found.values(width))
+        tv, tilers = copy_layouts.copy_from_operand(tiled_mma, operand, found.count_values(width))
     else:
-        tv, tilers = making.of_layouts(thr_layout, val_layout)
-    if bits is None and (limit := vector_limit(str(atom))):
-        found = plain_atom("universal", widest_access(limit, width, tv.modes[1].size), width)
-    sizes = _read_tile(tile, making.steps(tilers))
-    _fits(found, width, tv, WIDER[tiled_mma.operand(operand[:1]).name] if tiled_mma else "")
+        tv, tilers = copy_layouts.copy_from_layouts(thr_layout, val_layout)
+    if bits is None and (limit := get_vector_limit(str(atom))):
+        found = make_plain_atom("universal", find_widest_access(limit, width, tv.modes[1].size), width)
+    sizes = _read_tile(tile, copy_layouts.get_tiler_steps(tilers))
+    _require_fit(found, width, tv, WIDER[tiled_mma.operand(operand[:1]).name] if tiled_mma else "")
     if sizes[0] * sizes[1] > MOST_VALUES:
         raise LayoutError("too_large", f"A tile of {sizes[0]}×{sizes[1]}.", f"At most {MOST_VALUES} elements.", "tile")
-    _bounded(found, tv, making.sizes(tilers), sizes)
+    _require_bounded(found, tv, copy_layouts.get_tiler_sizes(tilers), sizes)
     return TiledCopy(found, width, tv, tilers, sizes)
 
 
@@ -270,7 +275,7 @@ def _read_tile(given: Sequence[Any] | None, covers: Sequence[int]) -> tuple[int,
         raise LayoutError(
             "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
         )
-    rows, columns = (number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
+    rows, columns = (parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
     for name, size, step in zip(("rows", "columns"), (rows, columns), covers, strict=True):
         if size % step:
             raise LayoutError(
@@ -282,7 +287,7 @@ def _read_tile(given: Sequence[Any] | None, covers: Sequence[int]) -> tuple[int,
     return rows, columns
 
 
-def _bounded(found: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tuple[int, int]) -> None:
+def _require_bounded(found: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tuple[int, int]) -> None:
     """Raise LayoutError where the threads of a side have more values than maps are made for.
 
     Threads with copies of each element count, and lanes of ldmatrix that repeat addresses.
@@ -303,7 +308,7 @@ def _bounded(found: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tupl
     )
 
 
-def _fits(found: CopyAtom, width: int, tv: CuteLayout, wider: str) -> None:
+def _require_fit(found: CopyAtom, width: int, tv: CuteLayout, wider: str) -> None:
     """Raise LayoutError where the atom needs more, or other, threads or values than there are.
 
     wider: the dimensions in which a TiledMMA gives its operand more values, "" where the layout comes from elsewhere.

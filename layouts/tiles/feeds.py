@@ -13,13 +13,13 @@ from itertools import product
 
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.triton.linear import Basis, Linear
+from lanescope.triton.linear import Basis, LinearLayout
 
 DIMS = {"a": "mk", "b": "nk", "d": "mn"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fragment:
+class FragmentMap:
     """One distinct map of an operand.
 
     shape: its own sizes (m16k16 of A); lanes, warps: bases; values: coordinates of thread 0's values, in order.
@@ -36,14 +36,14 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
+class MatchingOperand:
     """An operand that a layout already is.
 
     registers: of the layout, in the order of the fragment's values; times: how many fragments of it one warp (of wgmma,
     one warpgroup) holds; ptx: the instructions.
     """
 
-    fragment: Fragment
+    fragment: FragmentMap
     registers: tuple[int, ...]
     times: int
     ptx: tuple[str, ...]
@@ -55,9 +55,9 @@ class Fed:
 
 
 @lru_cache(maxsize=1)
-def fragments() -> Mapping[Fragment, tuple[str, ...]]:
+def collect_fragment_maps() -> Mapping[FragmentMap, tuple[str, ...]]:
     """Return every distinct map of a dense multiplication's A, B and D that registers hold → its instructions."""
-    out: dict[Fragment, list[str]] = {}
+    out: dict[FragmentMap, list[str]] = {}
     for one in catalog.instructions():
         family = one.family
         if not (family.multiplies and family.specified) or family.sparsity or family.scale_blocks:
@@ -69,7 +69,7 @@ def fragments() -> Mapping[Fragment, tuple[str, ...]]:
     return {made: tuple(found) for made, found in out.items()}
 
 
-def _make_fragment(one: Instruction, letter: str) -> Fragment | None:
+def _make_fragment(one: Instruction, letter: str) -> FragmentMap | None:
     """Return the map of an operand; None where its lanes are not 32, or registers do not hold it as a matrix."""
     op = one.operands.get(letter)
     bases = op.pattern.linear_layout() if op and not op.sparsity else None
@@ -77,7 +77,7 @@ def _make_fragment(one: Instruction, letter: str) -> Fragment | None:
         return None
     lanes, warps = (tuple(tuple(b) for b in bases[name]) for name in ("lane", "warp"))
     rows, cols = op.pattern.extents
-    return Fragment(
+    return FragmentMap(
         family=one.family.name,
         shape="".join(f"{dim}{one.sizes[dim]}" for dim in DIMS[letter]),
         operand=letter,
@@ -89,7 +89,7 @@ def _make_fragment(one: Instruction, letter: str) -> Fragment | None:
     )
 
 
-def fed(made: Linear, element_bits: int | None = None) -> list[Fed]:
+def find_fed_operands(made: LinearLayout, element_bits: int | None = None) -> list[MatchingOperand]:
     """Return the operands that a layout of two or more axes already is, over its last two; larger fragments come first.
 
     element_bits: only those of this width.
@@ -100,15 +100,15 @@ def fed(made: Linear, element_bits: int | None = None) -> list[Fed]:
     warps = tuple(b[-2:] for b in made.bases.get("warp", ()) if not any(b[:-2]))
     at = _find_registers(made)
     out = []
-    for one, ptx in fragments().items():
+    for one, ptx in collect_fragment_maps().items():
         if one.lanes != lanes or one.warps != warps[: len(one.warps)] or (element_bits not in (None, one.bits)):
             continue
         if all(value in at for value in one.values):
-            out.append(Fed(one, tuple(at[value] for value in one.values), _times(one, at), ptx))
+            out.append(MatchingOperand(one, tuple(at[value] for value in one.values), _count_fragments(one, at), ptx))
     return sorted(out, key=lambda it: (it.fragment.family, -len(it.registers), it.fragment.operand, it.fragment.bits))
 
 
-def _find_registers(made: Linear) -> dict[Basis, int]:
+def _find_registers(made: LinearLayout) -> dict[Basis, int]:
     """Return the first register at each coordinate of the last two axes, where all other coordinates are 0."""
     at: dict[Basis, int] = {}
     registers = made.bases["register"]
@@ -122,7 +122,7 @@ def _find_registers(made: Linear) -> dict[Basis, int]:
     return at
 
 
-def _times(one: Fragment, at: Mapping[Basis, int]) -> int:
+def _count_fragments(one: FragmentMap, at: Mapping[Basis, int]) -> int:
     """Return how many whole fragments the registers hold: origins, in steps of the fragment's size, with all its
     values.
     """

@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from lanescope.cute import algebra
 from lanescope.errors import LayoutError
 from lanescope.shared import freeing
-from lanescope.shared.freeing import Solution
+from lanescope.shared.freeing import SwizzleSolution
 from lanescope.shared.storage import Storage
 from lanescope.tiles import memory
 from lanescope.tiles.copy import TiledCopy, tiled_copy
-from lanescope.tiles.memory import LANES, Sectors, SharedSide
+from lanescope.tiles.memory import LANES, SectorCount, SharedCopySide
 from lanescope.tiles.mma import TiledMMA, TileOperand
 
 Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class MissedElement:
     """The first element that does not arrive.
 
     `value` of `thread` should be (row, k); `reads` is what it gets, None for bytes that nothing was stored to.
@@ -43,7 +43,7 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class LoadStep:
     """What one warp loads for one K iteration: accesses, their wavefronts and the fewest possible, wrong elements."""
 
     warp: int
@@ -52,11 +52,11 @@ class Step:
     wavefronts: int
     ideal: int
     wrong: int
-    first: Wrong | None
+    first: MissedElement | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Feed:
+class LoopFeed:
     """How one operand reaches the MMA.
 
     Its store (None where only the load is tested), its load (None where a descriptor reads shared memory), the steps of
@@ -67,14 +67,14 @@ class Feed:
     """
 
     operand: Literal["a", "b"]
-    store: SharedSide | None
-    sectors: Sectors | None
+    store: SharedCopySide | None
+    sectors: SectorCount | None
     load: TiledCopy | None
     access: str
-    steps: tuple[Step, ...]
+    steps: tuple[LoadStep, ...]
     uncovered: int
     overlaps: int
-    solution: Solution | None
+    solution: SwizzleSolution | None
     fault: str = ""
 
     @property
@@ -82,7 +82,7 @@ class Feed:
         return sum(step.wrong for step in self.steps)
 
     @property
-    def first(self) -> Step | None:
+    def first(self) -> LoadStep | None:
         """The first step with a wrong element."""
         return next((step for step in sorted(self.steps, key=lambda s: (s.step, s.warp)) if step.wrong), None)
 
@@ -109,14 +109,14 @@ def feed(
     store: TiledCopy | None = None,
     layout: Any = None,
     read: Storage | None = None,
-) -> Feed:
+) -> LoopFeed:
     """Return how one operand (a or b) of a tile goes through a storage of (row, k), rows m or n.
 
     load: the copy atom that fills the registers; layout: of global memory, for its sectors; read: the storage by which
     the load's addresses are computed, where that is not the one that the store used. LayoutError names what does not
     fit.
     """
-    mma.in_registers("tiled_mma")
+    mma.require_registers("tiled_mma")
     op = mma.operand(operand)
     letter = _read_letter(op)
     size = (op.row_count, op.col_count) if op.name == "a" else (op.col_count, op.row_count)
@@ -133,7 +133,7 @@ def feed(
     address = np.asarray(where.address(rows, cols), dtype=np.int64).reshape(-1)
     overlaps = int(address.size - np.unique(address).size)
     if op.shared:
-        return Feed(
+        return LoopFeed(
             operand=letter,
             store=stored,
             sectors=sectors,
@@ -142,7 +142,7 @@ def feed(
             steps=(),
             uncovered=uncovered,
             overlaps=overlaps,
-            solution=_freed([stored], where),
+            solution=_find_common_swizzle([stored], where),
         )
     loads = tiled_copy(load, tiled_mma=mma, operand=op.name, tile=size, element_bits=op.element_bits)
     if loads.atom.instruction and not loads.atom.loads:
@@ -152,9 +152,9 @@ def feed(
             "ldmatrix, or universal for plain loads.",
             "load",
         )
-    steps, access, at, fault = _loaded(op, loads, read or where, address, size)
-    solution = _freed([stored, (access, at)], where) if read is None and not fault else None
-    return Feed(
+    steps, access, at, fault = _load_steps(op, loads, read or where, address, size)
+    solution = _find_common_swizzle([stored, (access, at)], where) if read is None and not fault else None
+    return LoopFeed(
         operand=letter,
         store=stored,
         sectors=sectors,
@@ -184,19 +184,21 @@ def _read_letter(op: TileOperand) -> Literal["a", "b"]:
 
 def _describe_store(
     store: TiledCopy | None, where: Storage, layout: Any, size: tuple[int, int]
-) -> tuple[SharedSide | None, Sectors | None, int]:
+) -> tuple[SharedCopySide | None, SectorCount | None, int]:
     """Return the store's shared side, its sectors of global memory, and how many elements it leaves out."""
     if store is None:
         return None, None, 0
     written = np.zeros(size, dtype=np.bool_)
     written[store.destination.rows, store.destination.cols] = True
     uncovered = int(written.size - np.count_nonzero(written))
-    stored = memory.shared_side(store, where, "destination")
-    sectors = None if layout is None else memory.global_side(store, layout, "source")
+    stored = memory.make_shared_side(store, where, "destination")
+    sectors = None if layout is None else memory.count_global_sectors(store, layout, "source")
     return stored, sectors, uncovered
 
 
-def _freed(sides: Sequence[SharedSide | tuple[str, Longs] | None], where: Storage) -> Solution | None:
+def _find_common_swizzle(
+    sides: Sequence[SharedCopySide | tuple[str, Longs] | None], where: Storage
+) -> SwizzleSolution | None:
     """Return the smallest swizzle that frees store and load together; None where both are free or the storage has
     one.
     """
@@ -204,29 +206,31 @@ def _freed(sides: Sequence[SharedSide | tuple[str, Longs] | None], where: Storag
     for side in sides:
         if side is None:
             continue
-        if isinstance(side, SharedSide):
+        if isinstance(side, SharedCopySide):
             each = max(1, side.vector_bits // 8)
-            step = next((n for n in (16, 8, 4, 2, 1) if side.address.shape[1] % n == 0 and _run(side, n, each)), 1)
-            uses += memory.uses(side.access, side.address[:, ::step])
+            step = next(
+                (n for n in (16, 8, 4, 2, 1) if side.address.shape[1] % n == 0 and _is_one_access(side, n, each)), 1
+            )
+            uses += memory.collect_uses(side.access, side.address[:, ::step])
         else:
-            uses += memory.uses(*side)
+            uses += memory.collect_uses(*side)
     plain = [use for use, _ in uses]
-    if where.mode.bits or not any(use.cost(freeing.PLAIN).ways > 1 for use in plain):
+    if where.mode.bits or not any(use.compute_use_cost(freeing.PLAIN).ways > 1 for use in plain):
         return None
-    worst = sorted(plain, key=lambda use: -use.cost(freeing.PLAIN).ways)[:8]
+    worst = sorted(plain, key=lambda use: -use.compute_use_cost(freeing.PLAIN).ways)[:8]
     kinds = {use.access.name: use for use in plain}
-    return freeing.solve(list(dict.fromkeys([*worst, *kinds.values()])))
+    return freeing.find_freeing_swizzle(list(dict.fromkeys([*worst, *kinds.values()])))
 
 
-def _run(side: SharedSide, count: int, each: int) -> bool:
+def _is_one_access(side: SharedCopySide, count: int, each: int) -> bool:
     """Return whether `count` values of every thread lie in one access of `each` bytes."""
     grouped = side.address.reshape(side.address.shape[0], -1, count)
     return bool((grouped[:, :, -1] - grouped[:, :, 0] < each).all() and count > 1)
 
 
-def _loaded(
+def _load_steps(
     op: TileOperand, loads: TiledCopy, where: Storage, address: Longs, size: tuple[int, int]
-) -> tuple[tuple[Step, ...], str, Longs, str]:
+) -> tuple[tuple[LoadStep, ...], str, Longs, str]:
     """Return (the steps, the access of a warp, the addresses of every lane and access, why it faults)."""
     atom, side = loads.atom, loads.source
     width, whole = op.element_bits // 8, atom.bits // 8
@@ -245,44 +249,44 @@ def _loaded(
     known = np.clip(place, 0, address.size - 1)
     there = (address[order][known] == fetched) & ~np.repeat(misplaced, side.access, axis=1)
     found = np.where(there, order[known], -1)
-    received = _received(loads, found)
+    received = _map_received(loads, found)
     held = loads.destination
     wanted = held.rows.astype(np.int64) * size[1] + held.cols
     wrong = received != wanted
     kind = f"ldmatrix.x{atom.instruction.counts['x']}" if atom.instruction else f"ld.shared.b{atom.bits}"
-    steps = _k_steps(op)[held.cols]  # of every thread and value
+    steps = _map_k_steps(op)[held.cols]  # of every thread and value
     each = held.access
     needed = steps.reshape(held.threads, -1, each).min(axis=2)
     costs: dict[tuple[int | None, ...], tuple[int, int]] = {}
     out = []
     for low in range(0, held.threads, LANES):
         columns = first[low : low + LANES].T
-        paid = [(0, 0) if fault else memory.cost(kind, column, costs) for column in columns]
+        paid = [(0, 0) if fault else memory.compute_wavefronts(kind, column, costs) for column in columns]
         of_warp = slice(low, low + LANES)
         for step in range(int(steps.max()) + 1):
             mine = [paid[n] for n in range(first.shape[1]) if needed[low, n] == step]
             bad = wrong[of_warp] & (steps[of_warp] == step)
             out.append(
-                Step(
+                LoadStep(
                     warp=low // LANES,
                     step=step,
                     loads=len(mine),
                     wavefronts=sum(a for a, _ in mine),
                     ideal=sum(b for _, b in mine),
                     wrong=int(np.count_nonzero(bad)),
-                    first=_first(op, held, bad, received, low, size),
+                    first=_find_first_wrong(op, held, bad, received, low, size),
                 )
             )
     return tuple(out), kind, first, fault
 
 
-def _received(loads: TiledCopy, found: Longs) -> Longs:
+def _map_received(loads: TiledCopy, found: Longs) -> Longs:
     """Return [thread][value] of the destination: the element that arrives, from what every source value reads."""
     bits = loads.element_bits
     source, destination = (algebra.upcast(one, bits) for one in (loads.atom.source, loads.atom.destination))
     lanes, held = source.modes[0].size, destination.modes[0].size
-    given = source.indices().reshape(-1, lanes).T  # [lane, value] → place in the atom
-    taken = destination.indices().reshape(-1, held).T
+    given = source.list_indices().reshape(-1, lanes).T  # [lane, value] → place in the atom
+    taken = destination.list_indices().reshape(-1, held).T
     where = np.zeros((int(given.max()) + 1, 2), dtype=np.int64)
     for lane in range(lanes - 1, -1, -1):  # of lanes that repeat an address the first counts
         for value in range(given.shape[1]):
@@ -293,7 +297,7 @@ def _received(loads: TiledCopy, found: Longs) -> Longs:
     return out.transpose(2, 0, 3, 1).reshape(threads, -1)
 
 
-def _k_steps(op: TileOperand) -> Longs:
+def _map_k_steps(op: TileOperand) -> Longs:
     """Return [k]: the K iteration that needs it."""
     step = op.modes[0] * op.modes[1]
     k = op.cols if op.name == "a" else op.rows
@@ -302,9 +306,9 @@ def _k_steps(op: TileOperand) -> Longs:
     return out
 
 
-def _first(
+def _find_first_wrong(
     op: TileOperand, held: Any, bad: NDArray[np.bool_], received: Longs, low: int, size: tuple[int, int]
-) -> Wrong | None:
+) -> MissedElement | None:
     places = np.argwhere(bad)
     if not places.size:
         return None
@@ -313,4 +317,4 @@ def _first(
     row, k, got = int(held.rows[thread, at]), int(held.cols[thread, at]), int(received[thread, at])
     rows, cols = (op.rows, op.cols) if op.name == "a" else (op.cols, op.rows)
     value = int(np.argmax((rows[thread] == row) & (cols[thread] == k)))
-    return Wrong(thread, value, row, k, divmod(got, size[1]) if got >= 0 else None)
+    return MissedElement(thread, value, row, k, divmod(got, size[1]) if got >= 0 else None)

@@ -16,11 +16,11 @@ from lanescope.cute import tuples
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.shared import banks, freeing
-from lanescope.shared.banks import Cost, Use
-from lanescope.shared.freeing import Solution
+from lanescope.shared.banks import AccessUse, Cost
+from lanescope.shared.freeing import SwizzleSolution
 from lanescope.shared.storage import Storage
-from lanescope.tiles.copy import Side, TiledCopy
-from lanescope.tiles.paid import Paid
+from lanescope.tiles.access_cost import TotalCost
+from lanescope.tiles.copy import TiledCopy, TransferSide
 
 Longs = NDArray[np.int64]
 SECTOR_BYTES, LANES, WIDEST_BITS = 32, 32, 128
@@ -28,7 +28,7 @@ SIDES = ("source", "destination")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SharedSide(Paid):
+class SharedCopySide(TotalCost):
     """The side of a TiledCopy in shared memory.
 
     address: int64 [threads, values], absolute bytes; vector_bits: that one access moves, `why` it is no wider;
@@ -43,41 +43,41 @@ class SharedSide(Paid):
     why: str
     costs: tuple[Cost, ...]
     repeats: tuple[int, ...]
-    solution: Solution | None
+    solution: SwizzleSolution | None
 
 
-def default_side(copy: TiledCopy) -> str:
+def get_default_side(copy: TiledCopy) -> str:
     """Return the side in shared memory: the source of ldmatrix, by default the destination of all others."""
     return "source" if copy.atom.loads else "destination"
 
 
-def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
+def make_shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedCopySide:
     """Return addresses and cost of the shared side over a storage of (row, column), which is (mn, k)."""
-    side = side or default_side(copy)
-    if copy.atom.instruction and side != default_side(copy):
+    side = side or get_default_side(copy)
+    if copy.atom.instruction and side != get_default_side(copy):
         raise LayoutError(
             "bad_side",
             f"{copy.atom.name} has registers as its {side}.",
-            f"Its {default_side(copy)} is shared.",
+            f"Its {get_default_side(copy)} is shared.",
             "shared",
         )
     check_covers(where, copy.tile)
-    held: Side = getattr(copy, side)
+    held: TransferSide = getattr(copy, side)
     address = np.asarray(where.address(held.rows.astype(np.int64), held.cols.astype(np.int64)))
-    bits, why = vector(address, copy.element_bits, held.access)
+    bits, why = find_vector_width(address, copy.element_bits, held.access)
     if copy.atom.instruction:
         name, values = _choose_matrix_access(copy, bits, why), held.access
     else:
         name = f"{'ld' if side == 'source' else 'st'}.shared.b{max(8, bits)}"
         values = max(1, bits // copy.element_bits)
-    found = uses(name, address[:, ::values])
+    found = collect_uses(name, address[:, ::values])
     plain = [use for use, _ in found]
-    costs = [use.cost(freeing.PLAIN) for use in plain]
+    costs = [use.compute_use_cost(freeing.PLAIN) for use in plain]
     order = sorted(range(len(found)), key=lambda at: (-costs[at].ways, -found[at][1]))
     worst = [plain[at] for at in order if costs[at].ways > 1][:8]
-    solution = freeing.solve(worst) if worst and not where.mode.bits else None
+    solution = freeing.find_freeing_swizzle(worst) if worst and not where.mode.bits else None
     repeats = tuple(found[at][1] for at in order)
-    return SharedSide(
+    return SharedCopySide(
         side=side,
         address=address,
         access=name,
@@ -114,40 +114,42 @@ def _choose_matrix_access(copy: TiledCopy, bits: int, why: str) -> str:
     return f"{'ld' if copy.atom.loads else 'st'}matrix.x{copy.atom.instruction.counts['x']}"
 
 
-def uses(name: str, address: Longs) -> list[tuple[Use, int]]:
+def collect_uses(name: str, address: Longs) -> list[tuple[AccessUse, int]]:
     """Return every different access of a warp, and how often it occurs.
 
     Addresses that differ by a multiple of 128 bytes cost the same.
     """
-    kind = banks.access(name)
+    kind = banks.get_access(name)
     seen: dict[tuple[int | None, ...], int] = {}
     for first in range(0, address.shape[0], LANES):
         for column in address[first : first + LANES].T.tolist():
-            key = _key(column, kind.lanes)
+            key = _make_cost_key(column, kind.lanes)
             seen[key] = seen.get(key, 0) + 1
-    return [(banks.at(kind, list(key)), times) for key, times in seen.items()]
+    return [(banks.make_address_use(kind, list(key)), times) for key, times in seen.items()]
 
 
-def cost(name: str, column: Longs, known: dict[tuple[int | None, ...], tuple[int, int]]) -> tuple[int, int]:
+def compute_wavefronts(
+    name: str, column: Longs, known: dict[tuple[int | None, ...], tuple[int, int]]
+) -> tuple[int, int]:
     """Return (wavefronts, the fewest possible) of one access of a warp at these addresses; `known` caches the
     results.
     """
-    kind = banks.access(name)
-    key = _key(column.tolist(), kind.lanes)
+    kind = banks.get_access(name)
+    key = _make_cost_key(column.tolist(), kind.lanes)
     if key not in known:
-        paid = banks.at(kind, list(key)).cost(freeing.PLAIN)
+        paid = banks.make_address_use(kind, list(key)).compute_use_cost(freeing.PLAIN)
         known[key] = paid.wavefronts, paid.ideal
     return known[key]
 
 
-def _key(column: list[int], lanes: int) -> tuple[int | None, ...]:
+def _make_cost_key(column: list[int], lanes: int) -> tuple[int | None, ...]:
     """Return addresses relative to the 128 bytes that contain the lowest; missing lanes are inactive."""
     base = min(column) // 128 * 128
     held = tuple(at - base for at in column[:lanes])
     return (*held, *[None] * (lanes - len(held)))
 
 
-def vector(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
+def find_vector_width(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
     """Return (bits that each access can move at once, why no more): values that are contiguous and aligned.
 
     address: int64 [threads, values] bytes; access: values of one access of the atom.
@@ -182,7 +184,7 @@ def vector(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sectors:
+class SectorCount:
     """The sectors of 32 bytes that a warp's accesses to global memory touch, and the fewest that hold as many bytes."""
 
     sectors: int
@@ -191,9 +193,9 @@ class Sectors:
     why: str
 
 
-def global_side(copy: TiledCopy, layout: CuteLayout, side: str = "") -> Sectors:
+def count_global_sectors(copy: TiledCopy, layout: CuteLayout, side: str = "") -> SectorCount:
     """Return the coalescing of one side over a global layout (row, column) → element, its base aligned to 256 bytes."""
-    side = side or next(other for other in SIDES if other != default_side(copy))
+    side = side or next(other for other in SIDES if other != get_default_side(copy))
     if layout.rank != 2 or isinstance(layout.shape, int):
         raise LayoutError("bad_layout", f"'{layout}' does not have two modes.", "e.g. (128,4096):(4096,1).", "global")
     for mode, want in zip(layout.modes, copy.tile, strict=True):
@@ -204,12 +206,12 @@ def global_side(copy: TiledCopy, layout: CuteLayout, side: str = "") -> Sectors:
                 "Give the tensor's layout.",
                 "global",
             )
-    held: Side = getattr(copy, side)
+    held: TransferSide = getattr(copy, side)
     first, second = layout.modes
-    index: Any = tuples.indices(held.rows.astype(np.int64), first.shape, first.stride)
-    index = index + tuples.indices(held.cols.astype(np.int64), second.shape, second.stride)
+    index: Any = tuples.compute_indices(held.rows.astype(np.int64), first.shape, first.stride)
+    index = index + tuples.compute_indices(held.cols.astype(np.int64), second.shape, second.stride)
     address = index * copy.element_bits // 8
-    bits, why = vector(address, copy.element_bits, held.access)
+    bits, why = find_vector_width(address, copy.element_bits, held.access)
     values = max(1, bits // copy.element_bits)
     size = max(1, bits // 8)
     total = ideal = 0
@@ -220,4 +222,4 @@ def global_side(copy: TiledCopy, layout: CuteLayout, side: str = "") -> Sectors:
             touched = np.unique(np.concatenate([bytes_ // SECTOR_BYTES, (bytes_ + size - 1) // SECTOR_BYTES]))
             total += touched.size
             ideal += -(-bytes_.size * size // SECTOR_BYTES)
-    return Sectors(int(total), int(ideal), max(bits, 8), why)
+    return SectorCount(int(total), int(ideal), max(bits, 8), why)

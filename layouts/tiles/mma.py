@@ -23,9 +23,9 @@ from lanescope.cute import algebra, tuples
 from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.tiles.arguments import least_size
-from lanescope.tiles.atoms import Atom
-from lanescope.tiles.held import ByThread, Ints
+from lanescope.tiles.arguments import get_least_size
+from lanescope.tiles.atoms import MmaAtom
+from lanescope.tiles.thread_map import Ints, ThreadMap
 
 MOST_REGISTERS = 255  # a thread, CUDA C++ Programming Guide, technical specifications per compute capability
 MOST_THREADS = 1024
@@ -36,7 +36,7 @@ LETTERS = "MNK"
 
 
 @dataclass(frozen=True, eq=False)
-class TileOperand(ByThread):
+class TileOperand(ThreadMap):
     """A, B or C of a whole tile: rows and cols are int32 [threads, values]; of B the row is k and the column n.
 
     thread_ids: int64 [threads], the thread of each row of the arrays; layout: the same map as a CuTe thread-value
@@ -84,17 +84,19 @@ class TileOperand(ByThread):
 
     def _repr_svg_(self) -> str:
         """Return the picture for a notebook."""
-        from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
+        from lanescope.tiles.pictures import render_tile_svg  # the drawing loads when something is drawn
 
         size = self.row_count, self.col_count
-        return tile_svg(self.rows, self.cols, size, f"{self.name.upper()}: {size[0]} × {size[1]}", self.thread_ids)
+        return render_tile_svg(
+            self.rows, self.cols, size, f"{self.name.upper()}: {size[0]} × {size[1]}", self.thread_ids
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class TiledMMA:
     """An atom, how it is repeated over threads and values, and a tile of M × N × K elements."""
 
-    atom: Atom
+    atom: MmaAtom
     atom_layout: CuteLayout
     permutation: tuple[Tiler, Tiler, Tiler]
     tile: tuple[int, int, int]
@@ -108,7 +110,7 @@ class TiledMMA:
     @cached_property
     def thread_ids(self) -> NDArray[np.int64]:
         """int64 [threads]: the threads in use, ascending; 0, 1, … except for quad pairs and atom layouts with gaps."""
-        return np.sort(self.thread_layout.indices())
+        return np.sort(self.thread_layout.list_indices())
 
     @property
     def threads(self) -> int:
@@ -126,7 +128,7 @@ class TiledMMA:
         out = []
         for mode in self.thread_layout.modes:
             at, weight = np.zeros_like(self.thread_ids), 1
-            for count, step in zip(tuples.leaves(mode.shape), tuples.leaves(mode.stride), strict=True):
+            for count, step in zip(tuples.list_leaves(mode.shape), tuples.list_leaves(mode.stride), strict=True):
                 if count > 1 and step:
                     at += self.thread_ids // step % count * weight
                 weight *= count
@@ -136,7 +138,7 @@ class TiledMMA:
     @cached_property
     def shape(self) -> tuple[int, int, int]:
         """M, N and K of one TiledMMA: the permutation's sizes, else atoms times the atom's shape."""
-        m, n, k = (tuples.size(algebra.tiler_size(tiler)) for tiler in self.permutation)
+        m, n, k = (tuples.size(algebra.get_tiler_size(tiler)) for tiler in self.permutation)
         return m, n, k
 
     @property
@@ -165,15 +167,15 @@ class TiledMMA:
 
     @cached_property
     def a(self) -> TileOperand:
-        return self._operand("a")
+        return self._make_operand("a")
 
     @cached_property
     def b(self) -> TileOperand:
-        return self._operand("b")
+        return self._make_operand("b")
 
     @cached_property
     def c(self) -> TileOperand:
-        return self._operand("c")
+        return self._make_operand("c")
 
     def operand(self, name: str) -> TileOperand:
         """Return operand a, b or c (d is c); LayoutError for another name."""
@@ -184,7 +186,7 @@ class TiledMMA:
             )
         return self.a if letter == "a" else self.b if letter == "b" else self.c
 
-    def in_registers(self, field: str) -> None:
+    def require_registers(self, field: str) -> None:
         """Raise LayoutError, about a field, where no thread's registers hold its operands."""
 
     def _repr_html_(self) -> str:
@@ -199,28 +201,30 @@ class TiledMMA:
         first, second = SIDES[name]
         atom_shape = self.atom.shape
         threads = self.thread_layout.modes
-        divided = algebra.logical_divide(algebra.layout(extents), (self.permutation[first], self.permutation[second]))
-        atoms = (algebra.layout(atom_shape[first]), algebra.layout(atom_shape[second]))
+        divided = algebra.logical_divide(
+            algebra.make_layout(extents), (self.permutation[first], self.permutation[second])
+        )
+        atoms = (algebra.make_layout(atom_shape[first]), algebra.make_layout(atom_shape[second]))
         tiled = algebra.zipped_divide(divided, atoms)
         held = algebra.composition(tiled, (self.atom.layouts[name], None))
-        teams = (algebra.layout(threads[first + 1].size), algebra.layout(threads[second + 1].size))
+        teams = (algebra.make_layout(threads[first + 1].size), algebra.make_layout(threads[second + 1].size))
         return algebra.zipped_divide(held, (None, teams))
 
-    def _operand(self, name: str) -> TileOperand:
+    def _make_operand(self, name: str) -> TileOperand:
         first, second = SIDES[name]
         extents = (self.tile[first], self.tile[second])
-        made = self._checked(name, extents)
+        made = self._check_thrfrg(name, extents)
         of_threads, of_values = made.modes
         own, teams = of_threads.modes
-        thread = tuples.indices(self.coordinates[0], own.shape, own.stride)
+        thread = tuples.compute_indices(self.coordinates[0], own.shape, own.stride)
         for which, mode in zip((first, second), teams.modes, strict=True):
-            thread = thread + tuples.indices(self.coordinates[which + 1], mode.shape, mode.stride)
+            thread = thread + tuples.compute_indices(self.coordinates[which + 1], mode.shape, mode.stride)
         shared = name in self.atom.shared
         ids = self.thread_ids
         if shared:
             each = self.atom.threads.size
             thread, ids = thread[::each], ids[::each]
-        elements = thread[:, None] + of_values.indices()[None, :]
+        elements = thread[:, None] + of_values.list_indices()[None, :]
         down, across = (elements % extents[0]).astype(np.int32), (elements // extents[0]).astype(np.int32)
         if name == "b":
             down, across, extents = across, down, (extents[1], extents[0])
@@ -239,40 +243,40 @@ class TiledMMA:
             self.atom.bits[name],
             self.atom.registers[name] * times,
             shared,
-            lambda: self._layout(name),
+            lambda: self._make_tv_layout(name),
         )
 
-    def _checked(self, name: str, extents: tuple[int, int]) -> CuteLayout:
+    def _check_thrfrg(self, name: str, extents: tuple[int, int]) -> CuteLayout:
         try:
             made = self.thrfrg(name, extents)
         except LayoutError as error:
-            raise self._unsuited(name, error) from None
+            raise self._make_permutation_error(name, error) from None
         elements = prod(extents)
-        once = algebra.filtered(made)  # modes of stride 0 repeat every element alike
-        counts = np.bincount(once.indices(), minlength=elements)
+        once = algebra.filter_layout(made)  # modes of stride 0 repeat every element alike
+        counts = np.bincount(once.list_indices(), minlength=elements)
         if counts.size > elements or (counts * elements != once.size).any():
             sides = " × ".join(f"{LETTERS[side]} = {self.tile[side]}" for side in SIDES[name])
             raise LayoutError(
                 "bad_permutation",
-                f"Operand {name.upper()}: the permutation {algebra.spelled_tiler(self.permutation)} does not reach"
+                f"Operand {name.upper()}: the permutation {algebra.format_tiler(self.permutation)} does not reach"
                 f" every element of a tile of {sides} once.",
                 "Give a permutation that is one to one on each dimension, and a tile that it divides.",
                 "permutation",
             )
         return made
 
-    def _unsuited(self, name: str, error: LayoutError) -> LayoutError:
+    def _make_permutation_error(self, name: str, error: LayoutError) -> LayoutError:
         """Return the error that names the dimension whose permutation the atom or the atom layout does not divide."""
         for side in SIDES[name]:
             try:
-                divided = algebra.logical_divide(algebra.layout(self.tile[side]), self.permutation[side])
-                atoms = algebra.zipped_divide(divided, algebra.layout(self.atom.shape[side]))
-                algebra.logical_divide(atoms.modes[1], algebra.layout(self.atoms[side]))
+                divided = algebra.logical_divide(algebra.make_layout(self.tile[side]), self.permutation[side])
+                atoms = algebra.zipped_divide(divided, algebra.make_layout(self.atom.shape[side]))
+                algebra.logical_divide(atoms.modes[1], algebra.make_layout(self.atoms[side]))
             except LayoutError as why:
                 letter, own, times = LETTERS[side], self.atom.shape[side], self.atoms[side]
                 return LayoutError(
                     why.code,
-                    f"Operand {name.upper()}, {letter}: the permutation {algebra.spelled_tiler(self.permutation[side])}"
+                    f"Operand {name.upper()}, {letter}: the permutation {algebra.format_tiler(self.permutation[side])}"
                     f" does not divide into {times} atom{'s' * (times > 1)} of {own}. {why.message}",
                     f"Give {own * times}, or modes that {own}"
                     + (f" and then {times} divide, e.g. ({own},{times}):(1,{own})." if times > 1 else " divides."),
@@ -280,7 +284,7 @@ class TiledMMA:
                 )
         return error.at("permutation")
 
-    def _layout(self, name: str) -> CuteLayout | None:
+    def _make_tv_layout(self, name: str) -> CuteLayout | None:
         """Return CuTe's get_layoutA_TV, B, C: (thread, value) → element of one TiledMMA's own tile."""
         first, second = SIDES[name]
         threads = self.thread_layout
@@ -290,18 +294,20 @@ class TiledMMA:
                 atoms = CuteLayout(self.atoms[:2], (1, 0) if name == "a" else (0, 1))
                 made = algebra.composition(made, ((None, (atoms, None)), None))
             else:  # nor C along those in K
-                made = algebra.joined(algebra.joined(*made.modes[0].modes, CuteLayout(self.atoms[2], 0)), made.modes[1])
-            inverse = algebra.right_inverse(algebra.joined(threads, algebra.complement(threads)))
+                made = algebra.concatenate(
+                    algebra.concatenate(*made.modes[0].modes, CuteLayout(self.atoms[2], 0)), made.modes[1]
+                )
+            inverse = algebra.right_inverse(algebra.concatenate(threads, algebra.complement(threads)))
             numbers = algebra.composition(CuteLayout((threads.size, 1), (1, 0)), inverse)
             return algebra.composition(made, (numbers, None))
         except LayoutError:
             return None
 
 
-def closing_size(made: TiledMMA) -> tuple[int, int, int]:
+def get_closing_size(made: TiledMMA) -> tuple[int, int, int]:
     """Return M, N and K of the least tile that permutation and atoms cover whole. It is `shape` where the permutation
     has no gaps and the atoms divide it.
     """
     own = zip(made.permutation, made.atom.shape, made.atoms, strict=True)
-    m, n, k = (lcm(least_size(tiler), size * times) for tiler, size, times in own)
+    m, n, k = (lcm(get_least_size(tiler), size * times) for tiler, size, times in own)
     return m, n, k

@@ -23,7 +23,7 @@ MOST_COLUMNS = 1024  # followed at once: every N of wgmma meets every K but b1's
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reuse:
+class AccumulatorReuse:
     """The source of every value of A, K step by K step.
 
     tile, lane, value: int arrays [steps, threads, A values]: the D tile, the thread and the value that hold the
@@ -73,10 +73,10 @@ class Reuse:
         if self.verdict != "reordered":
             return self.tile, self.lane, self.value
         step = np.arange(self.steps)[:, None, None] * self.target.col_count
-        return _holders(self.source, self.target, np.array(self.order)[step + self.target.cols])
+        return _find_holders(self.source, self.target, np.array(self.order)[step + self.target.cols])
 
 
-def reuse(first: Instruction, second: Instruction) -> Reuse:
+def match_accumulator(first: Instruction, second: Instruction) -> AccumulatorReuse:
     """Match D of `first` with A of `second`; LayoutError says why they cannot meet."""
     source, target = first.operand("d"), second.operand("a")
     for operand, instruction, field in ((source, first, "from"), (target, second, "to")):
@@ -118,21 +118,21 @@ def reuse(first: Instruction, second: Instruction) -> Reuse:
             "to",
         )
     step = np.arange(columns // deep)[:, None, None] * deep
-    tile, lane, value = _holders(source, target, step + target.cols)
+    tile, lane, value = _find_holders(source, target, step + target.cols)
     if (lane // 32 != np.arange(target.threads)[:, None] // 32).any():
         raise LayoutError("no_reuse", "Elements would change their warp.", "Go through shared memory.", "to")
-    return Reuse(
+    return AccumulatorReuse(
         source=source,
         target=target,
         tiles=columns // wide,
         tile=tile,
         lane=lane,
         value=value,
-        order=_order(source, target, columns),
+        order=_find_column_order(source, target, columns),
     )
 
 
-def _holders(source: Operand, target: Operand, cols: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _find_holders(source: Operand, target: Operand, cols: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return (tile, thread, value) of D that hold, for each value of A, the element of its row and the given column.
 
     Each [steps, threads, values].
@@ -143,14 +143,14 @@ def _holders(source: Operand, target: Operand, cols: IntArray) -> tuple[IntArray
     return tile, thread[at], value[at]
 
 
-def _order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | None:
+def _find_column_order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | None:
     """Return for each column of A's K steps a column of D that the same lanes hold, row by row; None where there is
     none.
 
     Exact: no element of D is held twice, so a column can stand only for columns with the same holders, and the columns
     of each kind must be equally many. The order stays inside the shortest stretch of K steps for which that is true.
     """
-    wants, has = _kinds(target, source)
+    wants, has = _number_columns(target, source)
     wanted = [wants[at % len(wants)] for at in range(columns)]
     given = [has[at % len(has)] for at in range(columns)]
     for size in range(len(wants), columns + 1, len(wants)):
@@ -160,12 +160,12 @@ def _order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | 
             return tuple(
                 at + col
                 for at in range(0, columns, size)
-                for col in _pair(wanted[at : at + size], given[at : at + size])
+                for col in _match_positions(wanted[at : at + size], given[at : at + size])
             )
     return None
 
 
-def _kinds(*operands: Operand) -> list[list[int]]:
+def _number_columns(*operands: Operand) -> list[list[int]]:
     """Return for each column of each operand a number: the same for columns that the same threads hold, row by row."""
     known: dict[bytes, int] = {}
     out = []
@@ -182,7 +182,7 @@ def _kinds(*operands: Operand) -> list[list[int]]:
     return out
 
 
-def _pair(wanted: list[int], given: list[int]) -> list[int]:
+def _match_positions(wanted: list[int], given: list[int]) -> list[int]:
     """Return the positions in `given` of the wanted kinds, equal ones in their order."""
     free: dict[int, list[int]] = defaultdict(list)
     for at, kind in enumerate(given):

@@ -28,7 +28,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shade:
+class TileShade:
     """How cells are coloured: by a digit of the thread or of the value.
 
     of: thread or value. step, count: its digit. numbers: [value] instead, where it is not a digit (registers).
@@ -39,7 +39,7 @@ class Shade:
     count: int
     numbers: tuple[int, ...] | None = None
 
-    def of_cells(self, threads: Longs, values: Longs) -> Longs:
+    def number_cells(self, threads: Longs, values: Longs) -> Longs:
         """Return the number of each cell, -1 where it has none, from the thread and value of each."""
         if self.numbers is not None:
             return np.asarray(self.numbers, dtype=np.int64)[values]
@@ -47,40 +47,40 @@ class Shade:
         return ids // self.step % self.count if self.step else np.full_like(ids, -1)
 
 
-NONE = Shade("thread", 0, 0)
+NONE = TileShade("thread", 0, 0)
 
 
-def registers(made: TiledMMA, op: TileOperand) -> tuple[int, ...]:
+def map_registers(made: TiledMMA, op: TileOperand) -> tuple[int, ...]:
     """Return [value]: the register that holds it, of those that the thread gives to this operand."""
     own = made.atom.instruction.operands.get(op.name) or made.atom.instruction.operands["d"]
     each = [own.register_of(value)[0] for value in range(op.modes[0])]
     return tuple(each[v % op.modes[0]] + v // op.modes[0] * own.registers for v in range(op.values))
 
 
-def of_operand(made: TiledMMA, op: TileOperand) -> dict[str, Shade]:
+def list_operand_shades(made: TiledMMA, op: TileOperand) -> dict[str, TileShade]:
     """Return every name that an operand's cells may be coloured by; the first is always there."""
     last = int(made.thread_ids[-1]) + 1
     first, second = ("mnk"[side] for side in SIDES[op.name])
-    out = {"warp": NONE if op.shared else Shade("thread", WARP, -(-last // WARP))}
+    out = {"warp": NONE if op.shared else TileShade("thread", WARP, -(-last // WARP))}
     if last > WARPGROUP:
-        out["warpgroup"] = Shade("thread", WARPGROUP, -(-last // WARPGROUP))
+        out["warpgroup"] = TileShade("thread", WARPGROUP, -(-last // WARPGROUP))
     if not op.shared:
-        numbers = registers(made, op)
+        numbers = map_registers(made, op)
         out |= {
-            "group": Shade("thread", 4, 8),
-            "lane": Shade("thread", 1, 4),
-            "value": Shade("value", 1, op.values),
-            "register": Shade("value", 1, max(numbers) + 1, numbers),
+            "group": TileShade("thread", 4, 8),
+            "lane": TileShade("thread", 1, 4),
+            "value": TileShade("value", 1, op.values),
+            "register": TileShade("value", 1, max(numbers) + 1, numbers),
         }
     else:
         out |= dict.fromkeys(("group", "lane", "value", "register"), NONE)
-    repeats = {first: Shade("value", op.modes[0], op.modes[1])}
-    repeats[second] = Shade("value", op.modes[0] * op.modes[1], op.modes[2])
+    repeats = {first: TileShade("value", op.modes[0], op.modes[1])}
+    repeats[second] = TileShade("value", op.modes[0] * op.modes[1], op.modes[2])
     return out | {dim: repeats.get(dim, NONE) for dim in "kmn"}
 
 
-def shades(made: TiledMMA) -> dict[str, str]:
+def list_shades(made: TiledMMA) -> dict[str, str]:
     """Return every name that distinguishes cells of A, B or C, with its words."""
-    every = [of_operand(made, op) for op in (made.a, made.b, made.c)]
+    every = [list_operand_shades(made, op) for op in (made.a, made.b, made.c)]
     most = {name: max(one[name].count for one in every if name in one) for name in WORDS if name in every[0]}
     return {name: WORDS[name] for name, count in most.items() if count > 1 or name == "warp"}

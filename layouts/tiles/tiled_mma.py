@@ -12,11 +12,11 @@ from lanescope.cute import tuples
 from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.reading import number, shown
-from lanescope.tiles.arguments import least_size, read_atoms, read_permutation
-from lanescope.tiles.atoms import atom
-from lanescope.tiles.mma import LETTERS, MOST_SIZE, MOST_THREADS, MOST_VALUES, SIDES, TiledMMA, closing_size
-from lanescope.tiles.printed import body_of
+from lanescope.inputs import parse_integer, shorten_value
+from lanescope.tiles.arguments import get_least_size, parse_atom_layout, parse_permutation
+from lanescope.tiles.atoms import make_mma_atom
+from lanescope.tiles.mma import LETTERS, MOST_SIZE, MOST_THREADS, MOST_VALUES, SIDES, TiledMMA, get_closing_size
+from lanescope.tiles.text_arguments import parse_text_arguments
 from lanescope.tiles.umma import is_umma, tiled_umma
 
 
@@ -41,17 +41,18 @@ def tiled_mma(
     if is_umma(str(atom_text)):
         return tiled_umma(str(atom_text), atom_layout, permutation, tile)
     more = {"atom_layout": atom_layout, "permutation": permutation, "tile": tile}
-    if (body := body_of("tiled_mma", atom_text, more)) is not None:
+    if (body := parse_text_arguments("tiled_mma", atom_text, more)) is not None:
         return tiled_mma(body.pop("atom"), **body)
-    found = atom(str(atom_text))
-    atoms = read_atoms("(1,1,1)" if atom_layout is None else atom_layout)
+    found = make_mma_atom(str(atom_text))
+    atoms = parse_atom_layout("(1,1,1)" if atom_layout is None else atom_layout)
     own = tuple(size * mode.size for size, mode in zip(found.shape, atoms.modes, strict=True))
-    tilers, repeated = read_permutation(permutation, own)
+    tilers, repeated = parse_permutation(permutation, own)
     blank = TiledMMA(found, atoms, tilers, own)  # type: ignore[arg-type]  # three sizes
-    _threads_fit(blank)
-    least = [least_size(tiler) for tiler in tilers]
+    _require_thread_fit(blank)
+    least = [get_least_size(tiler) for tiler in tilers]
     sizes = [
-        number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile or closing_size(blank))
+        parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile")
+        for at, size in enumerate(tile or get_closing_size(blank))
     ]
     if len(sizes) != 3:
         raise LayoutError(
@@ -81,25 +82,25 @@ def tiled_mma(
     return made
 
 
-def _threads_fit(made: TiledMMA) -> None:
+def _require_thread_fit(made: TiledMMA) -> None:
     """Raise LayoutError where atoms share threads, or where there are more threads than a block has."""
     told, threads = str(made.atom_layout), made.thread_layout
     if max(threads.size, threads.cosize) > MOST_THREADS:
         raise LayoutError(
             "bad_atom_layout",
-            f"The atom layout {shown(told, 80)} reaches thread {max(threads.size, threads.cosize) - 1}.",
+            f"The atom layout {shorten_value(told, 80)} reaches thread {max(threads.size, threads.cosize) - 1}.",
             f"A block has at most {MOST_THREADS} threads: {MOST_THREADS // made.atom.threads.size} atoms.",
             "atom_layout",
         )
     held = made.thread_ids
     again = sum(
-        tuples.indices(at, mode.shape, mode.stride)
+        tuples.compute_indices(at, mode.shape, mode.stride)
         for at, mode in zip(made.coordinates, made.thread_layout.modes, strict=True)
     )
     if not np.array_equal(again, held) or np.unique(held).size != held.size:
         raise LayoutError(
             "bad_atom_layout",
-            f"The atom layout {shown(told, 80)} gives two atoms the same threads.",
+            f"The atom layout {shorten_value(told, 80)} gives two atoms the same threads.",
             "Give strides that number every atom differently, e.g. (2,2,1):(1,2,0).",
             "atom_layout",
         )

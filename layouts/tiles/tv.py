@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import read_layout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
-from lanescope.reading import number, shown
-from lanescope.tiles.held import ByThread, Ints
+from lanescope.inputs import parse_integer, shorten_value
 from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES
+from lanescope.tiles.thread_map import Ints, ThreadMap
 
 Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class TV(ByThread):
+class TV(ThreadMap):
     """A thread-value layout over a tile: rows and cols are int32 [threads, values].
 
     copies: how many (thread, value) pairs hold the element that most do; covered: elements that some hold.
@@ -41,9 +41,9 @@ class TV(ByThread):
 
     def _repr_svg_(self) -> str:
         """Return the picture for a notebook."""
-        from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
+        from lanescope.tiles.pictures import render_tile_svg  # the drawing loads when something is drawn
 
-        return tile_svg(self.rows, self.cols, (self.row_count, self.col_count), str(self.layout))
+        return render_tile_svg(self.rows, self.cols, (self.row_count, self.col_count), str(self.layout))
 
 
 def tv(text: object, tile: Sequence[Any]) -> TV:
@@ -55,12 +55,12 @@ def tv(text: object, tile: Sequence[Any]) -> TV:
     >>> made.owner(9, 3), made.covered
     ([(5, 3)], 128)
     """
-    read = text if isinstance(text, CuteLayout) else read_layout(str(text), "cute")
+    read = text if isinstance(text, CuteLayout) else parse_cute_layout(str(text), "cute")
     if len(tile) != 2:
         raise LayoutError(
             "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
         )
-    index, (rows, cols) = elements(read, tile)
+    index, (rows, cols) = map_elements(read, tile)
     counts = np.bincount(index.reshape(-1))
     down, across = (index % rows).astype(np.int32), (index // rows).astype(np.int32)
     return TV(
@@ -74,7 +74,7 @@ def tv(text: object, tile: Sequence[Any]) -> TV:
     )
 
 
-def elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, ...]]:
+def map_elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, ...]]:
     """Return the elements of a thread-value layout over a tile of any rank, its first axis fastest, and the tile's
     sizes.
 
@@ -84,17 +84,17 @@ def elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, .
     if read.rank != 2 or isinstance(read.shape, int):
         raise LayoutError(
             "bad_cute",
-            f"'{shown(str(read), 80)}' has {read.rank} mode{'s' * (read.rank != 1)}.",
+            f"'{shorten_value(str(read), 80)}' has {read.rank} mode{'s' * (read.rank != 1)}.",
             "Two: (thread, value), e.g. ((4,8),(2,2)):((32,1),(16,8)).",
             "cute",
         )
-    sizes = tuple(number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
+    sizes = tuple(parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
     if max(read.size, prod(sizes)) > MOST_VALUES:
         raise LayoutError(
-            "too_large", f"'{shown(str(read), 80)}' has {read.size} values.", f"At most {MOST_VALUES}.", "cute"
+            "too_large", f"'{shorten_value(str(read), 80)}' has {read.size} values.", f"At most {MOST_VALUES}.", "cute"
         )
     threads = read.modes[0].size
-    index = read.indices().reshape(-1, threads).T
+    index = read.list_indices().reshape(-1, threads).T
     last = int(index.max())
     if last >= prod(sizes):
         thread, value = (int(at[0]) for at in np.nonzero(index == last))
@@ -108,13 +108,13 @@ def elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, .
     return index, sizes
 
 
-def slice_of(made: CuteLayout, coord: Any) -> tuple[CuteLayout, int]:
+def slice_layout(made: CuteLayout, coord: Any) -> tuple[CuteLayout, int]:
     """Return (layout of the modes at underscores, element that its indices start from) for a coordinate such as (_,3).
 
     LayoutError for a coordinate outside the shape.
     """
     try:
-        algebra.inside(coord, made.shape)
+        algebra.require_inside(coord, made.shape)
     except LayoutError as error:
         raise error.at("slice") from None
-    return algebra.sliced(made, coord)
+    return algebra.slice_and_offset(made, coord)

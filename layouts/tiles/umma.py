@@ -17,26 +17,26 @@ from functools import cached_property
 from typing import Any
 
 from lanescope.blackwell import tmem
-from lanescope.blackwell.idesc import Idesc, says_narrow
-from lanescope.blackwell.scaling import Side
-from lanescope.blackwell.tmem import Allocation, Fault, Placed
+from lanescope.blackwell.idesc import IdescWord, describe_narrow
+from lanescope.blackwell.scaling import ScaleOperand
+from lanescope.blackwell.tmem import Allocation, PlacedOperand, PlacementFault
 from lanescope.blackwell.umma_atom import THIN_K, UmmaAtom
 from lanescope.cute import algebra
 from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words, parse_integer, shorten_value
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.tmem import INFERRED
 from lanescope.reader import umma as spelled
-from lanescope.reading import listed, number, shown
 from lanescope.shared.swizzle import WIDEST_PATTERN
 from lanescope.shared.tiling import Tile
-from lanescope.tiles.arguments import read_atoms, read_permutation
-from lanescope.tiles.atoms import Atom
+from lanescope.tiles.arguments import parse_atom_layout, parse_permutation
+from lanescope.tiles.atoms import MmaAtom
 from lanescope.tiles.mma import LETTERS, MOST_SIZE, TiledMMA
-from lanescope.tiles.printed import body_of
-from lanescope.tiles.umma_shared import Shared, widest
+from lanescope.tiles.text_arguments import parse_text_arguments
+from lanescope.tiles.umma_shared import SharedOperand, list_modes_by_width
 
 USUAL_STEPS = 4  # K iterations of a tile that names no K: 128 bytes, a row of the widest swizzle
 MOST_STEPS = 512  # MMAs of one tile
@@ -44,7 +44,7 @@ NAMES = {"d": "D", "a": "A", "b": "B", "metadata": "metadata", "scale_a": "scale
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UmmaTileStep:
     """One MMA: its repeat in M, N and K, its descriptors and addresses.
 
     The descriptors of A (None where it lies in tensor memory) and B; the addresses in tensor memory, lane << 16 |
@@ -57,7 +57,7 @@ class Step:
     a: Descriptor | None
     b: Descriptor | None
     addresses: dict[str, int]
-    word: Idesc
+    word: IdescWord
 
     @property
     def accumulate(self) -> bool:
@@ -82,7 +82,7 @@ class TiledUmma(TiledMMA):
     def ctas(self) -> int:
         return self.umma.ctas
 
-    def in_registers(self, field: str) -> None:
+    def require_registers(self, field: str) -> None:
         raise LayoutError(
             "in_tensor_memory",
             f"{self.umma.bound.ptx} keeps its accumulator in tensor memory: no thread holds an element.",
@@ -99,26 +99,26 @@ class TiledUmma(TiledMMA):
     # shared memory ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def shared(self) -> dict[str, Shared]:
+    def shared(self) -> dict[str, SharedOperand]:
         """The operands in shared memory, of each CTA alike; none where their steps are open."""
-        out: dict[str, Shared] = {}
+        out: dict[str, SharedOperand] = {}
         base = 0
         if self.umma.shape[2] == THIN_K:
             return out
         for operand in ("b",) if self.umma.tensor_a else ("a", "b"):
-            out[operand] = self._shared(operand, base)
+            out[operand] = self._make_shared_operand(operand, base)
             base = -(-(base + out[operand].tile.bytes) // WIDEST_PATTERN) * WIDEST_PATTERN
         return out
 
-    def _shared(self, operand: str, base: int) -> Shared:
+    def _make_shared_operand(self, operand: str, base: int) -> SharedOperand:
         atom, side = self.umma, "ab".index(operand)
-        bits, major = atom.element_bits, atom.major(operand)
+        bits, major = atom.element_bits, atom.get_major(operand)
         rows = atom.shape[side] // atom.ctas
         k = atom.stored_k if operand == "a" else atom.shape[2]
         reach = atom.shape[2] if operand == "b" and atom.word.sparse else 0
         field_ = f"swizzle_{operand}"
         named = self.swizzles[side]
-        modes = (TCGEN05.named(named),) if named else widest(bits, major)
+        modes = (TCGEN05.get_mode_by_name(named),) if named else list_modes_by_width(bits, major)
         refused: LayoutError | None = None
         for mode in modes:
             try:
@@ -132,9 +132,9 @@ class TiledUmma(TiledMMA):
                     base=base,
                     form=TCGEN05,
                 )
-                made = Shared(operand, tile, rows, k, reach)
+                made = SharedOperand(operand, tile, rows, k, reach)
                 for at in range(self.repeats[side]):
-                    made.descriptor(at, 0), made.descriptor(at, self.repeats[2] - 1)
+                    made.get_descriptor(at, 0), made.get_descriptor(at, self.repeats[2] - 1)
                 return made
             except LayoutError as error:
                 refused = refused or error
@@ -157,58 +157,58 @@ class TiledUmma(TiledMMA):
         return left
 
     @cached_property
-    def places(self) -> dict[str, list[Placed]]:
+    def places(self) -> dict[str, list[PlacedOperand]]:
         """Operand → its places in tensor memory, the same in each CTA, in the order of CUTLASS's fragments.
 
         Repeats in M, then those in N or K. Operands follow one another from column 0.
         """
-        out: dict[str, list[Placed]] = {}
+        out: dict[str, list[PlacedOperand]] = {}
         column = 0
-        for operand in self._inside():
-            out[operand] = self._placed(operand, column)
+        for operand in self._list_tmem_operands():
+            out[operand] = self._place_operand(operand, column)
             last = max(one.column + one.layout.columns for one in out[operand])
             column = -(-last // 4) * 4  # metadata is aligned to 4 columns
         return out
 
-    def _inside(self) -> list[str]:
+    def _list_tmem_operands(self) -> list[str]:
         held = ["d", *(["a"] if self.umma.tensor_a else [])]
         held += [name for name in ("scale_a", "scale_b", "metadata") if name in self.umma.mma.operands]
         return [name for name in held if name not in self.open]
 
-    def _placed(self, operand: str, column: int) -> list[Placed]:
+    def _place_operand(self, operand: str, column: int) -> list[PlacedOperand]:
         mma = self.umma.mma
-        layout = tmem.layout(mma, operand)
+        layout = tmem.make_tmem_layout(mma, operand)
         m, n, k = self.repeats
         if operand in ("scale_a", "scale_b"):
-            side = self._side(operand, column)
+            side = self._make_scale_side(operand, column)
             times = m if operand == "scale_a" else n
             each = layout.columns if times == 1 else side.group_columns // times
             groups, first = side.atoms[1], side.column
             return [
-                Placed(NAMES[operand], layout, 0, first + group * side.group_columns + at * each)
+                PlacedOperand(NAMES[operand], layout, 0, first + group * side.group_columns + at * each)
                 for group in range(groups)
                 for at in range(times)
             ]
         count = m * n if operand == "d" else m * k
         halves = operand == "d" and "half" in layout.axes and not self.umma.tensor_a  # two D share the columns
         return [
-            Placed(NAMES[operand], layout, 16 * (at % 2), column + at // 2 * layout.columns)
+            PlacedOperand(NAMES[operand], layout, 16 * (at % 2), column + at // 2 * layout.columns)
             if halves
-            else Placed(NAMES[operand], layout, 0, column + at * layout.columns)
+            else PlacedOperand(NAMES[operand], layout, 0, column + at * layout.columns)
             for at in range(count)
         ]
 
-    def _side(self, operand: str, column: int) -> Side:
+    def _make_scale_side(self, operand: str, column: int) -> ScaleOperand:
         mma, (m, n, _) = self.umma.mma, self.repeats
         rows = mma.place.rows * m if operand == "scale_a" else mma.n * n
-        return Side(mma, operand, rows, self.tile[2], column, 0)
+        return ScaleOperand(mma, operand, rows, self.tile[2], column, 0)
 
     @property
-    def sides(self) -> tuple[Side, Side] | None:
+    def sides(self) -> tuple[ScaleOperand, ScaleOperand] | None:
         """Both operands' scale factors; None for kinds without, and where their places are open."""
         if "scale_b" not in self.places:
             return None
-        a, b = (self._side(name, self.places[name][0].column) for name in ("scale_a", "scale_b"))
+        a, b = (self._make_scale_side(name, self.places[name][0].column) for name in ("scale_a", "scale_b"))
         return a, b
 
     @property
@@ -225,33 +225,33 @@ class TiledUmma(TiledMMA):
         return least if least <= tmem.COLUMNS else 0
 
     @property
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[PlacementFault]:
         """What is wrong with the tile in tensor memory."""
         if not self.allocation:
             says = f"The tile takes {self.columns} columns of tensor memory; there are {tmem.COLUMNS}."
-            return [Fault("out_of_physical_bounds", "tile", says)]
+            return [PlacementFault("out_of_physical_bounds", "tile", says)]
         placed, mma_of = [], {}
         for operand, every in self.places.items():
             for at, one in enumerate(every):
                 placed.append(replace(one, name=f"{one.name} {at}"))
                 mma_of[placed[-1].name] = replace(self.umma.mma) if operand == "d" and at else self.umma.mma
-        return tmem.faults(Allocation(self.allocation), placed, mma_of)
+        return tmem.find_placement_faults(Allocation(self.allocation), placed, mma_of)
 
     # the MMAs ---------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def mmas(self) -> list[Step]:
+    def mmas(self) -> list[UmmaTileStep]:
         """Every MMA of the tile, K outermost, then N and M, as cute::gemm issues them."""
         m, n, k = self.repeats
-        return [self._step(i, j, l) for l in range(k) for j in range(n) for i in range(m)]
+        return [self._make_step(i, j, l) for l in range(k) for j in range(n) for i in range(m)]
 
-    def _step(self, m: int, n: int, k: int) -> Step:
+    def _make_step(self, m: int, n: int, k: int) -> UmmaTileStep:
         times_m, _, _ = self.repeats
         wish: dict[str, int] = {}
         at: dict[str, int] = {}
         for operand, every in self.places.items():
             if operand in ("scale_a", "scale_b"):
-                number_ = self._factor(operand, k, wish)
+                number_ = self._get_factor_group(operand, k, wish)
                 times = self.repeats[operand == "scale_b"]
                 one = every[number_ * times + (m if operand == "scale_a" else n)]
             else:
@@ -263,13 +263,14 @@ class TiledUmma(TiledMMA):
             at[operand] = one.lane << 16 | column
         word = self.umma.word
         for name, code in wish.items():
-            word = Idesc(word.kind.part(name).field.put(word.word, code), word.kind)
+            word = IdescWord(word.kind.get_field(name).field.put(word.word, code), word.kind)
         a, b = (
-            self.shared[name].descriptor(m if name == "a" else n, k) if name in self.shared else None for name in "ab"
+            self.shared[name].get_descriptor(m if name == "a" else n, k) if name in self.shared else None
+            for name in "ab"
         )
-        return Step(m, n, k, a=a, b=b, addresses=at, word=word)
+        return UmmaTileStep(m, n, k, a=a, b=b, addresses=at, word=word)
 
-    def _factor(self, operand: str, k: int, wish: dict[str, int]) -> int:
+    def _get_factor_group(self, operand: str, k: int, wish: dict[str, int]) -> int:
         """Return the group of four factors that a step reads; its id goes into the instruction descriptor."""
         per = tmem.FACTORS[self.umma.factors]
         group, inside = divmod(k * per, 4)
@@ -279,12 +280,12 @@ class TiledUmma(TiledMMA):
     @property
     def inferred(self) -> list[str]:
         """What is drawn without a map of CUTLASS that shows it, one sentence each."""
-        names = [name for name in self._inside() if not tmem.layout(self.umma.mma, name).maps]
+        names = [name for name in self._list_tmem_operands() if not tmem.make_tmem_layout(self.umma.mma, name).maps]
         out = [f"{NAMES[name]}'s place in tensor memory is {INFERRED}: no map of CUTLASS shows it." for name in names]
         m, n, _ = self.repeats
         if self.left:
             types = self.umma.word.types
-            says = f"{listed(self.left)} {'is' if len(self.left) == 1 else 'are'} open: shown is {types['d']} +="
+            says = f"{join_words(self.left)} {'is' if len(self.left) == 1 else 'are'} open: shown is {types['d']} +="
             out.append(
                 f"{says} {types['a']} × {types['b']}. Other types of the kind change the descriptor's type bits."
             )
@@ -293,7 +294,7 @@ class TiledUmma(TiledMMA):
                 "CUTLASS's block-scaled collectives issue one MMA in M and in N: where the factors of more lie is"
                 f" {INFERRED}."
             )
-        if narrow := says_narrow(self.umma.word):
+        if narrow := describe_narrow(self.umma.word):
             out.append(narrow)
         b = self.shared.get("b")
         if b and b.reach and b.tile.major == "K" and b.reach > b.tile.atom[1]:
@@ -313,29 +314,31 @@ def is_umma(text: str) -> bool:
     if not spelled.is_atom(text):
         return False
     try:
-        body = body_of("tiled_mma", text)
+        body = parse_text_arguments("tiled_mma", text)
     except LayoutError:
         return True
     return body is None or spelled.is_atom(str(body.get("atom", "")))
 
 
-def atom_of(text: str, idesc: str = "", a_from: str = "") -> tuple[UmmaAtom, tuple[str, ...]]:
+def parse_umma_atom(text: str, idesc: str = "", a_from: str = "") -> tuple[UmmaAtom, tuple[str, ...]]:
     """Return the UMMA atom of a text, and the types that it leaves open.
 
     idesc, a_from: what a PTX text leaves open, its instruction descriptor or a wish, and "tensor" for A in tensor
     memory. LayoutError names the field.
     """
-    if found := spelled.instruction(text):
+    if found := spelled.find_tcgen05_mma(text):
         if a_from not in ("", "shared", "tensor"):
-            raise LayoutError("bad_choice", f"a_from is '{shown(a_from)}'.", "Allowed: shared, tensor.", "a_from")
-        return spelled.of_instruction(found, text, idesc, a_from == "tensor" if a_from else None), ()
+            raise LayoutError(
+                "bad_choice", f"a_from is '{shorten_value(a_from)}'.", "Allowed: shared, tensor.", "a_from"
+            )
+        return spelled.atom_from_instruction(found, text, idesc, a_from == "tensor" if a_from else None), ()
     for name, given in (("idesc", idesc), ("a_from", a_from)):
         if given:
-            says = f"{name} is '{shown(given)}', but the atom's own arguments say it."
+            says = f"{name} is '{shorten_value(given)}', but the atom's own arguments say it."
             raise LayoutError("bad_choice", says, "Leave it out, or give the atom as PTX.", name)
-    one = spelled.read(text)
+    one = spelled.parse_umma_text(text)
     if one is None:
-        says = f"'{shown(text, 80)}' names an UMMA atom without its arguments."
+        says = f"'{shorten_value(text, 80)}' names an UMMA atom without its arguments."
         raise LayoutError("bad_atom", says, f"Give types, M, N and majors: {spelled.EXAMPLE}.", "atom")
     if one.atom is None:
         says = f"'{one.title}' leaves {', '.join(one.open)} open."
@@ -358,32 +361,32 @@ def tiled_umma(
 
     Default: the atom's M and N and four of its K. LayoutError names the wrong field.
     """
-    body = body_of("tiled_mma", text) or {}
-    atom, left = atom_of(str(body.get("atom", text)), idesc, a_from)
-    atoms = read_atoms(atom_layout or body.get("atom_layout") or "(1,1,1)")
+    body = parse_text_arguments("tiled_mma", text) or {}
+    atom, left = parse_umma_atom(str(body.get("atom", text)), idesc, a_from)
+    atoms = parse_atom_layout(atom_layout or body.get("atom_layout") or "(1,1,1)")
     permutation = permutation or body.get("permutation")
     if atoms.size != 1:
         says = f"The atom layout is {atoms}. An UMMA atom is issued once for its CTAs."
         raise LayoutError("bad_atom_layout", says, "(1,1,1); a larger tile repeats the atom.", "atom_layout")
-    tilers, _ = read_permutation(permutation, atom.shape)
+    tilers, _ = parse_permutation(permutation, atom.shape)
     if tilers != atom.shape:
-        says = f"The permutation is {algebra.spelled_tiler(tilers)}. Descriptors read an UMMA's operands unpermuted."
+        says = f"The permutation is {algebra.format_tiler(tilers)}. Descriptors read an UMMA's operands unpermuted."
         raise LayoutError("bad_permutation", says, "Leave it out.", "permutation")
     m, n, k = atom.shape
-    sizes = _tile(tile or (m, n, USUAL_STEPS * k), atom.shape)
-    made = TiledUmma(_atom(atom), atoms, tilers, sizes, umma=atom, swizzles=swizzles, order=order, left=left)
+    sizes = _parse_tile(tile or (m, n, USUAL_STEPS * k), atom.shape)
+    made = TiledUmma(_make_cute_atom(atom), atoms, tilers, sizes, umma=atom, swizzles=swizzles, order=order, left=left)
     count = made.repeats[0] * made.repeats[1] * made.repeats[2]
     if count > MOST_STEPS:
         raise LayoutError("too_large", f"The tile takes {count} MMAs.", f"At most {MOST_STEPS}.", "tile")
     return made
 
 
-def _tile(given: Sequence[Any], own: tuple[int, int, int]) -> tuple[int, int, int]:
+def _parse_tile(given: Sequence[Any], own: tuple[int, int, int]) -> tuple[int, int, int]:
     if len(given) != 3:
         raise LayoutError(
             "bad_tile", f"tile has {len(given)} number{'s' * (len(given) != 1)}.", "Three: M, N and K.", "tile"
         )
-    sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(given)]
+    sizes = [parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(given)]
     for letter, size, unit in zip(LETTERS, sizes, own, strict=True):
         if size % unit:
             says = f"{letter} = {size} is not a multiple of the atom's {unit}."
@@ -391,7 +394,7 @@ def _tile(given: Sequence[Any], own: tuple[int, int, int]) -> tuple[int, int, in
     return sizes[0], sizes[1], sizes[2]
 
 
-def _atom(umma: UmmaAtom) -> Atom:
+def _make_cute_atom(umma: UmmaAtom) -> MmaAtom:
     """Return CuTe's atom: ThrID is the CTAs; each holds its share of the rows of A and C, and of B's columns."""
     (m, n, k), ctas = umma.shape, umma.ctas
     sides = {"a": (m, k), "b": (n, k), "c": (m, n)}
@@ -400,4 +403,4 @@ def _atom(umma: UmmaAtom) -> Atom:
         share = rows // ctas
         layouts[name] = CuteLayout((ctas, (share, cols)), (share if ctas > 1 else 0, (1, rows)))
     bits = dict.fromkeys("ab", umma.element_bits) | {"c": 32}
-    return Atom(umma.bound, CuteLayout(ctas, 1), layouts, frozenset(), dict.fromkeys("abc", 0), bits)
+    return MmaAtom(umma.bound, CuteLayout(ctas, 1), layouts, frozenset(), dict.fromkeys("abc", 0), bits)

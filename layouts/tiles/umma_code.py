@@ -7,63 +7,63 @@ python/CuTeDSL/cutlass (nvgpu/tcgen05/mma.py, utils/blackwell_helpers.py). Writt
 from __future__ import annotations
 
 from lanescope.blackwell import tmem
-from lanescope.blackwell.umma_atom import UmmaAtom, stem
-from lanescope.ptx.dtypes import dtype
+from lanescope.blackwell.umma_atom import UmmaAtom, format_stem
+from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.table.kinds import PAIR
 from lanescope.ptx.table.umma_atoms import OPERATIONS, OperationRow
-from lanescope.render.idesc import element
+from lanescope.render.idesc import get_cutlass_type
 from lanescope.shared.swizzle import Mode
 from lanescope.tiles.umma import TiledUmma
-from lanescope.tiles.umma_shared import Shared
+from lanescope.tiles.umma_shared import SharedOperand
 
 _ATOMS = {"none": "INTER", "32B": "SW32", "64B": "SW64", "128B": "SW128", "128B_base32B": "SW128_32B"}
 _LOADED = 32  # columns of a tcgen05.ld of the epilogue
 
 
-def name(atom: UmmaAtom) -> str:
+def get_atom_name(atom: UmmaAtom) -> str:
     """Return CUTLASS's name without arguments; "" where it has no such atom."""
-    return stem(*atom.named, atom.mma.form == PAIR) if atom.named else ""
+    return format_stem(*atom.named, atom.mma.form == PAIR) if atom.named else ""
 
 
-def template(atom: UmmaAtom, spaces: str = " ") -> str:
+def format_template(atom: UmmaAtom, spaces: str = " ") -> str:
     """Return the atom as C++ spells it, with all arguments; "" where CUTLASS has none. spaces: what follows a comma."""
     if atom.named is None:
         return ""
     row, _ = atom.named
     word, types = atom.word, atom.word.types
-    parts = [element(word.kind, types[one]) for one in "abd"]
+    parts = [get_cutlass_type(word.kind, types[one]) for one in "abd"]
     if atom.factors:
-        parts.append(element(word.kind, word.said("scale_type")))
+        parts.append(get_cutlass_type(word.kind, word.format_field("scale_type")))
     m, n, _ = atom.shape
     parts += [str(m), str(n), *([str(atom.block)] if 0 not in row.kinds else [])]
-    parts += [f"UMMA::Major::{atom.major(one)}" for one in "ab"]
+    parts += [f"UMMA::Major::{atom.get_major(one)}" for one in "ab"]
     if atom.scaled_d:
         parts.append("ScaleC")
-    signs = [f"UMMA::ScaleIn::{'Neg' if word.code(f'negate_{one}') else 'One'}" for one in "ab"]
-    if any(word.code(f"negate_{one}") for one in "ab"):
+    signs = [f"UMMA::ScaleIn::{'Neg' if word.get_code(f'negate_{one}') else 'One'}" for one in "ab"]
+    if any(word.get_code(f"negate_{one}") for one in "ab"):
         parts += signs
-    if word.code("saturate"):
+    if word.get_code("saturate"):
         parts += [
             *(signs if atom.tensor_a and not parts[-1].startswith("UMMA::ScaleIn") else []),
             "UMMA::Saturate::True",
         ]
-    return f"{name(atom)}<{f',{spaces}'.join(parts)}>"
+    return f"{get_atom_name(atom)}<{f',{spaces}'.join(parts)}>"
 
 
-def layout_atom(mode: Mode, major: str, element: str, sparse: bool = False) -> str:
+def format_layout_atom(mode: Mode, major: str, element: str, sparse: bool = False) -> str:
     """Return CUTLASS's name of an atom of shared memory: UMMA::Layout_K_SW128_Atom<half_t>; _SpAtom for a sparse A."""
     return f"UMMA::Layout_{major}_{_ATOMS[mode.name]}_{'Sp' * sparse}Atom<{element}{', 2' * sparse}>"
 
 
-def _element(made: TiledUmma, operand: str) -> str:
-    return element(made.umma.word.kind, made.umma.word.types[operand])
+def _format_element(made: TiledUmma, operand: str) -> str:
+    return get_cutlass_type(made.umma.word.kind, made.umma.word.types[operand])
 
 
-def _shared_layout(made: TiledUmma, one: Shared) -> str:
+def _format_shared_layout(made: TiledUmma, one: SharedOperand) -> str:
     letter = one.operand.upper()
     order = ", Step<_2,_1>{}" if one.tile.order == "k" else ""
     sparse = made.umma.word.sparse and one.operand == "a"
-    atom = layout_atom(one.tile.mode, one.tile.major, _element(made, one.operand), sparse)
+    atom = format_layout_atom(one.tile.mode, one.tile.major, _format_element(made, one.operand), sparse)
     note = " of the elements that are stored; CUTLASS's counts the zeros, too" if sparse else ""
     return (
         f"auto s{letter}_layout = UMMA::tile_to_mma_shape({atom}{{}}, mma_shape_{letter}{order});\n"
@@ -71,13 +71,13 @@ def _shared_layout(made: TiledUmma, one: Shared) -> str:
     )
 
 
-def cute_cpp(made: TiledUmma) -> str:
+def render_cute_cpp(made: TiledUmma) -> str:
     """Return the C++ code: make_tiled_mma, shared memory, fragments, the main loop and the epilogue's copy.
 
     "" where CUTLASS has no such atom.
     """
     atom = made.umma
-    spelled = template(atom)
+    spelled = format_template(atom)
     if not spelled:
         return ""
     m, n, k = made.tile
@@ -96,7 +96,7 @@ def cute_cpp(made: TiledUmma) -> str:
         size = f"make_shape(Int<{rows}>{{}}, Int<{cols}>{{}})"
         lines.append(f"auto mma_shape_{letter} = partition_shape_{letter}(tiled_mma, {size});  // {shape}")
     for one in made.shared.values():
-        lines += _shared_layout(made, one).split("\n")
+        lines += _format_shared_layout(made, one).split("\n")
     lines += [] if made.shared else ["// sA, sB: how steps of K = 96 lie in a tile is open"]
     who = "cluster rank % 2: the CTA of the pair" if made.ctas > 1 else "0: one CTA"
     lines += ["", f"auto cta_mma = tiled_mma.get_slice(mma_v);  // {who}"]
@@ -105,8 +105,8 @@ def cute_cpp(made: TiledUmma) -> str:
     else:
         lines.append("Tensor tCrA = cta_mma.make_fragment_A(sA);  // descriptors")
     lines.append("Tensor tCrB = cta_mma.make_fragment_B(sB);  // descriptors")
-    lines.append(f"Tensor tCtC = cta_mma.make_fragment_C(tCgC);  // tensor memory, {_columns(made, 'd')} columns")
-    with_ = _with(made)
+    lines.append(f"Tensor tCtC = cta_mma.make_fragment_C(tCgC);  // tensor memory, {_count_columns(made, 'd')} columns")
+    with_ = _format_with_call(made)
     lines += [
         "",
         "tiled_mma.accumulate_ = UMMA::ScaleOut::Zero;",
@@ -115,17 +115,17 @@ def cute_cpp(made: TiledUmma) -> str:
         "  tiled_mma.accumulate_ = UMMA::ScaleOut::One;",
         "}",
         "",
-        f"auto t2r = make_tmem_copy({load(made)}{{}}, tCtC);  // a TiledCopy: tensor memory to registers",
+        f"auto t2r = make_tmem_copy({get_load_name(made)}{{}}, tCtC);  // a TiledCopy: tensor memory to registers",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _columns(made: TiledUmma, operand: str) -> int:
+def _count_columns(made: TiledUmma, operand: str) -> int:
     every = made.places[operand]
     return max(one.column + one.layout.columns for one in every) - every[0].column
 
 
-def _with(made: TiledUmma) -> str:
+def _format_with_call(made: TiledUmma) -> str:
     if made.umma.factors and made.umma.word.sparse:
         return "tiled_mma.with(tiled_mma.accumulate_, tCtE(_,_,k), tCtSFA(_,_,k), tCtSFB(_,_,k))"
     if made.umma.factors:
@@ -135,22 +135,22 @@ def _with(made: TiledUmma) -> str:
     return "tiled_mma"
 
 
-def load(made: TiledUmma) -> str:
+def get_load_name(made: TiledUmma) -> str:
     """Return the copy operation that brings D to registers: CUTLASS's name of a tcgen05.ld."""
-    split = "half" in tmem.layout(made.umma.mma, "d").axes
+    split = "half" in tmem.make_tmem_layout(made.umma.mma, "d").axes
     shape = "16dp256b" if split else "32dp32b"
-    return f"SM100_TMEM_LOAD_{shape}{_times(made)}x"
+    return f"SM100_TMEM_LOAD_{shape}{_get_load_count(made)}x"
 
 
-def access(made: TiledUmma) -> str:
+def format_load_ptx(made: TiledUmma) -> str:
     """Return the copy that brings D to registers as PTX spells it."""
-    split = "half" in tmem.layout(made.umma.mma, "d").axes
-    return f"tcgen05.ld.sync.aligned.{'16x256b' if split else '32x32b'}.x{_times(made)}.b32"
+    split = "half" in tmem.make_tmem_layout(made.umma.mma, "d").axes
+    return f"tcgen05.ld.sync.aligned.{'16x256b' if split else '32x32b'}.x{_get_load_count(made)}.b32"
 
 
-def _times(made: TiledUmma) -> int:
+def _get_load_count(made: TiledUmma) -> int:
     """Return the largest count up to 32 columns that divides D's."""
-    layout = tmem.layout(made.umma.mma, "d")
+    layout = tmem.make_tmem_layout(made.umma.mma, "d")
     each = 8 if "half" in layout.axes else 1
     count = 1
     while 2 * count * each <= _LOADED and layout.columns % (2 * count * each) == 0:
@@ -158,18 +158,18 @@ def _times(made: TiledUmma) -> int:
     return count
 
 
-def operation(atom: UmmaAtom) -> str:
+def format_operation(atom: UmmaAtom) -> str:
     """Return the operation of cute.nvgpu.tcgen05; "" where the DSL has none."""
     for title, row in OPERATIONS.items():
-        if _is(row, atom):
-            return f"tcgen05.{title}(\n    {_arguments(row, atom)})"
+        if _matches_row(row, atom):
+            return f"tcgen05.{title}(\n    {_format_arguments(row, atom)})"
     return ""
 
 
-def _is(row: OperationRow, atom: UmmaAtom) -> bool:
+def _matches_row(row: OperationRow, atom: UmmaAtom) -> bool:
     word = atom.word
-    plain = not (word.sparse or atom.scaled_d or word.code("saturate") or atom.mma.form == "ws")
-    signs = not any(word.code(f"negate_{one}") for one in "ab")
+    plain = not (word.sparse or atom.scaled_d or word.get_code("saturate") or atom.mma.form == "ws")
+    signs = not any(word.get_code(f"negate_{one}") for one in "ab")
     same = "ab" not in row.types or word.types["a"] == word.types["b"]
     return (
         plain
@@ -181,26 +181,26 @@ def _is(row: OperationRow, atom: UmmaAtom) -> bool:
     )
 
 
-def _arguments(row: OperationRow, atom: UmmaAtom) -> str:
-    types = {**atom.word.types, "ab": atom.word.types["a"], "scale_type": atom.word.said("scale_type")}
-    parts = [dtype(types[one]).names.python for one in row.types]
+def _format_arguments(row: OperationRow, atom: UmmaAtom) -> str:
+    types = {**atom.word.types, "ab": atom.word.types["a"], "scale_type": atom.word.format_field("scale_type")}
+    parts = [get_dtype(types[one]).names.python for one in row.types]
     parts += [str(atom.shape), f"tcgen05.CtaGroup.{'TWO' if atom.ctas > 1 else 'ONE'}"]
     parts.append(f"tcgen05.OperandSource.{'TMEM' if atom.tensor_a else 'SMEM'}")
     if row.majors:
-        parts += [f"cute.nvgpu.OperandMajorMode.{atom.major(one)}" for one in "ab"]
+        parts += [f"cute.nvgpu.OperandMajorMode.{atom.get_major(one)}" for one in "ab"]
     return ", ".join(parts)
 
 
-def cute_python(made: TiledUmma) -> str:
+def render_cute_python(made: TiledUmma) -> str:
     """Return the DSL's code: make_tiled_mma, layouts of shared memory, the accumulator and the epilogue's copy.
 
     "" where the DSL has no such operation.
     """
-    built = operation(made.umma)
+    built = format_operation(made.umma)
     if not built:
         return ""
     tiler = f"({', '.join(map(str, made.tile))})"
-    types, split = made.umma.word.types, "half" in tmem.layout(made.umma.mma, "d").axes
+    types, split = made.umma.word.types, "half" in tmem.make_tmem_layout(made.umma.mma, "d").axes
     lines = [
         "import cutlass",
         "import cutlass.cute as cute",
@@ -213,23 +213,23 @@ def cute_python(made: TiledUmma) -> str:
         f"mma_tiler = {tiler}",
     ]
     for one in made.shared.values():
-        element = dtype(types[one.operand]).names.python
+        element = get_dtype(types[one.operand]).names.python
         lines.append(
             f"{one.operand}_layout = sm100_utils.make_smem_layout_{one.operand}(tiled_mma, mma_tiler, {element},"
             " num_stages)"
         )
-    load = f"tcgen05.{'Ld16x256bOp' if split else 'Ld32x32bOp'}(tcgen05.Repetition.x{_times(made)})"
+    load = f"tcgen05.{'Ld16x256bOp' if split else 'Ld32x32bOp'}(tcgen05.Repetition.x{_get_load_count(made)})"
     lines += [
         "acc_shape = tiled_mma.partition_shape_C(mma_tiler[:2])",
         "tCtAcc = tiled_mma.make_fragment_C(acc_shape)  # tensor memory",
         "",
-        f"load = cute.make_copy_atom({load}, {dtype(types['d']).names.python})",
+        f"load = cute.make_copy_atom({load}, {get_dtype(types['d']).names.python})",
         "tiled_copy = tcgen05.make_tmem_copy(load, tCtAcc)  # tensor memory to registers",
     ]
     return "\n".join(lines) + "\n"
 
 
-def lanescope_python(made: TiledUmma, atom: str) -> str:
+def render_lanescope_python(made: TiledUmma, atom: str) -> str:
     """Return the tile in Lanescope's Python; atom: as it was given."""
     options = {"swizzles": made.swizzles} if any(made.swizzles) else {}
     more = "".join(f", {key}={value!r}" for key, value in options.items())

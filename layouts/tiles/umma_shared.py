@@ -17,7 +17,7 @@ from lanescope.shared.tiling import Tile
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedOperand:
     """A or B in the shared memory of one CTA: its tile, and rows and stored K of one instruction."""
 
     operand: str
@@ -26,7 +26,7 @@ class Shared:
     k: int
     reach: int
 
-    def descriptor(self, at: int, k: int) -> Descriptor:
+    def get_descriptor(self, at: int, k: int) -> Descriptor:
         """Return the descriptor of a repeat along M or N and of a K iteration."""
         return self.tile.descriptor(at * self.rows, k * self.k, self.reach, self.rows)
 
@@ -42,7 +42,7 @@ class Shared:
             CuteLayout((size, atoms), (step, leap))
             for (size, step), atoms, leap in zip(inside, tile.atoms, between, strict=True)
         ]
-        return algebra.tiled_divide(algebra.joined(*modes), (self.rows, self.k))
+        return algebra.tiled_divide(algebra.concatenate(*modes), (self.rows, self.k))
 
     @property
     def cute(self) -> str:
@@ -59,12 +59,12 @@ class Shared:
     def _short(self) -> CuteLayout:
         made = self.layout
         modes = [CuteLayout(mode.shape, mode.stride) for mode in made.modes]
-        first = algebra.joined(*(algebra.coalesce(one) for one in modes[0].modes))
-        return algebra.joined(first, *(algebra.coalesce(one) for one in modes[1:]))
+        first = algebra.concatenate(*(algebra.coalesce(one) for one in modes[0].modes))
+        return algebra.concatenate(first, *(algebra.coalesce(one) for one in modes[1:]))
 
 
-def widest(bits: int, major: str) -> tuple[Mode, ...]:
+def list_modes_by_width(bits: int, major: str) -> tuple[Mode, ...]:
     """Return the modes that may hold such elements, the widest first: what CUTLASS's sm100_smem_selector tries."""
-    legal = [mode for mode in TCGEN05.codes if TCGEN05.allows(bits, major, mode)]
+    legal = [mode for mode in TCGEN05.codes if TCGEN05.allows_elements(bits, major, mode)]
     plain = [mode for mode in legal if mode.xor is None] or legal
     return tuple(sorted(plain, key=lambda mode: -mode.chunks))

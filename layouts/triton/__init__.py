@@ -10,20 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lanescope.triton.linear import Linear
-from lanescope.triton.memory import MEMORY, own_rank, padding
-from lanescope.triton.parameters import DISTRIBUTED, MOST_RANK, MOST_SIZE, SHARED, TENSOR, Params, made
-from lanescope.triton.tensor import TENSORS, held
+from lanescope.triton.linear import LinearLayout
+from lanescope.triton.memory import MEMORY, get_rank, list_paddings
+from lanescope.triton.parameters import DISTRIBUTED, MOST_RANK, MOST_SIZE, SHARED, TENSOR, Params, make_layout
+from lanescope.triton.tensor import TENSORS, mask_occupied
 from lanescope.triton.threads import THREADS
 
-__all__ = ["DISTRIBUTED", "MOST_RANK", "MOST_SIZE", "SHARED", "TENSOR", "held", "linear", "own_rank", "padding"]
+__all__ = [
+    "DISTRIBUTED",
+    "MOST_RANK",
+    "MOST_SIZE",
+    "SHARED",
+    "TENSOR",
+    "get_rank",
+    "list_paddings",
+    "make_linear_layout",
+    "mask_occupied",
+]
 
 KINDS = {**THREADS, **MEMORY, **TENSORS}
 
 
-def linear(kind: str, params: Params, shape: Sequence[int], element_bits: int = 16) -> Linear:
+def make_linear_layout(kind: str, params: Params, shape: Sequence[int], element_bits: int = 16) -> LinearLayout:
     """Return the linear layout of a tensor of a shape.
 
     Its indices: register, lane, warp and block; of shared memory offset and block; of tensor memory row, col and block.
     """
-    return made(KINDS, kind, params, shape, element_bits)
+    return make_layout(KINDS, kind, params, shape, element_bits)

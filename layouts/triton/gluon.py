@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from lanescope import triton
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.reading import number, shown
+from lanescope.inputs import parse_integer, shorten_value
 from lanescope.render.palette import LIGHT
-from lanescope.triton.linear import Linear
+from lanescope.triton.linear import LinearLayout
 
 Longs = NDArray[np.int64]
 MOST_VALUES = 1 << 18
@@ -44,7 +44,7 @@ class TritonLayout:
     params: Mapping[str, Any]
     shape: tuple[int, ...]
     element_bits: int
-    linear: Linear
+    linear: LinearLayout
     buffers: int = 1
 
     @property
@@ -63,20 +63,20 @@ class TritonLayout:
 
     @property
     def threads(self) -> int:
-        return self.blocks * self.warps * self.linear.count("lane")
+        return self.blocks * self.warps * self.linear.count_values("lane")
 
     @property
     def warps(self) -> int:
-        return self.linear.count("warp")
+        return self.linear.count_values("warp")
 
     @property
     def blocks(self) -> int:
-        return self.linear.count("block")
+        return self.linear.count_values("block")
 
     @property
     def registers(self) -> int:
         """Elements that a thread holds, copies included."""
-        return self.linear.count("register")
+        return self.linear.count_values("register")
 
     @cached_property
     def coords(self) -> tuple[Longs, ...]:
@@ -85,7 +85,8 @@ class TritonLayout:
         """
         names = ("block", "warp", "lane", "register")
         return tuple(
-            self.linear.axis(axis, names).reshape(self.threads, self.registers) for axis in range(len(self.shape))
+            self.linear.list_coordinates(axis, names).reshape(self.threads, self.registers)
+            for axis in range(len(self.shape))
         )
 
     @property
@@ -106,23 +107,23 @@ class TritonLayout:
                 "bad_coordinate", f"{list(at)} is outside {list(self.shape)}.", "A coordinate for each axis."
             )
         if not self.of_threads:
-            return self._places(at)
+            return self._find_places(at)
         found = np.ones((self.threads, self.registers), dtype=bool)
         for axis, n in enumerate(at):
             found &= self.coords[axis] == n
         thread, register = np.nonzero(found)
         return list(zip(thread.tolist(), register.tolist(), strict=True))
 
-    def _places(self, at: Sequence[int]) -> list[tuple[int, int]]:
+    def _find_places(self, at: Sequence[int]) -> list[tuple[int, int]]:
         first, second = ("row", "col") if self.tensor_memory else ("block", "offset")
-        own, count = at[len(at) - self.linear.rank :], self.linear.count(second)
-        shape = self.linear.count(first), count
-        found = triton.held(self.linear) if self.tensor_memory else np.ones(shape, dtype=bool)
+        own, count = at[len(at) - self.linear.rank :], self.linear.count_values(second)
+        shape = self.linear.count_values(first), count
+        found = triton.mask_occupied(self.linear) if self.tensor_memory else np.ones(shape, dtype=bool)
         for axis, n in enumerate(own):
-            found = found & (self.linear.axis(axis, (first, second)).reshape(shape) == n)
+            found = found & (self.linear.list_coordinates(axis, (first, second)).reshape(shape) == n)
         one, place = np.nonzero(found)
         if self.shared:
-            place = self._padded(place + (at[0] if self.buffers > 1 else 0) * count)
+            place = self._pad_offsets(place + (at[0] if self.buffers > 1 else 0) * count)
         return list(zip(one.tolist(), place.tolist(), strict=True))
 
     def _repr_svg_(self) -> str:
@@ -133,20 +134,20 @@ class TritonLayout:
         if not self.of_threads or len(self.shape) > 2:
             from lanescope.render import sheet as drawing
 
-            plane = drawing.Plane.of(self.shape)
+            plane = drawing.DrawingPlane.make_plane(self.shape)
             if self.tensor_memory:
-                from lanescope.render.tensor import tensor_sheet
+                from lanescope.render.tensor import make_tensor_sheet
 
-                made: drawing.Sheet = tensor_sheet(self.linear, self.element_bits)
+                made: drawing.TileSheet = make_tensor_sheet(self.linear, self.element_bits)
             elif self.shared:
-                made = drawing.memory_sheet(self.offset, plane, self.element_bits)
+                made = drawing.make_memory_sheet(self.offset, plane, self.element_bits)
             else:
-                made = drawing.threads_sheet(self.coords, self.shape, plane, self.element_bits)
-            return drawing.together([(made, next(iter(made.colours)), self.kind)], self.text, LIGHT, "R")
-        from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
+                made = drawing.make_threads_sheet(self.coords, self.shape, plane, self.element_bits)
+            return drawing.draw_sheets([(made, next(iter(made.colours)), self.kind)], self.text, LIGHT, "R")
+        from lanescope.tiles.pictures import render_tile_svg  # the drawing loads when something is drawn
 
         size = (1, *self.shape)[-2:]
-        return tile_svg(self.rows, self.cols, (size[0], size[1]), self.text)
+        return render_tile_svg(self.rows, self.cols, (size[0], size[1]), self.text)
 
     @cached_property
     def copies(self) -> int:
@@ -159,19 +160,19 @@ class TritonLayout:
 
         With a cluster the offset inside the block that holds it, with several buffers from the first one on.
         """
-        count, rank = self.linear.count("offset"), self.linear.rank
+        count, rank = self.linear.count_values("offset"), self.linear.rank
         own = self.shape[len(self.shape) - rank :]
-        places = [self.linear.axis(axis, ("block", "offset")).reshape(-1) for axis in range(rank)]
+        places = [self.linear.list_coordinates(axis, ("block", "offset")).reshape(-1) for axis in range(rank)]
         one = np.zeros(own, dtype=np.int64)
         order = np.arange(count * self.blocks)[::-1]  # of copies the first stays
         one[tuple(place[order] for place in places)] = order % count
         if rank < len(self.shape):
             one = np.arange(self.buffers).reshape(-1, *[1] * rank) * count + one
-        return self._padded(one)
+        return self._pad_offsets(one)
 
-    def _padded(self, at: Longs) -> Longs:
+    def _pad_offsets(self, at: Longs) -> Longs:
         """Add the padding of padded_shared to offsets."""
-        return at + sum(at // interval * more for interval, more in triton.padding(self.params))
+        return at + sum(at // interval * more for interval, more in triton.list_paddings(self.params))
 
     @cached_property
     def lane_and_column(self) -> tuple[Longs, Longs]:
@@ -181,8 +182,8 @@ class TritonLayout:
         The first of several copies; with a cluster inside the block that holds it.
         """
         names = ("block", "row", "col")
-        places = tuple(self.linear.axis(axis, names).reshape(-1) for axis in range(2))
-        lanes, columns = self.linear.count("row"), self.linear.count("col")
+        places = tuple(self.linear.list_coordinates(axis, names).reshape(-1) for axis in range(2))
+        lanes, columns = self.linear.count_values("row"), self.linear.count_values("col")
         order = np.arange(places[0].size)[::-1]
         out = np.zeros(self.shape[-2:], dtype=np.int64)
         out[places[0][order], places[1][order]] = order % (lanes * columns)
@@ -191,7 +192,7 @@ class TritonLayout:
     @property
     def columns(self) -> int:
         """The 32-bit columns of tensor memory that one block takes."""
-        return -(-self.linear.count("col") * self.element_bits * self.buffers // 32)
+        return -(-self.linear.count_values("col") * self.element_bits * self.buffers // 32)
 
     @cached_property
     def cute(self) -> CuteLayout | None:
@@ -200,10 +201,12 @@ class TritonLayout:
         (thread, value) → element, offset → element, or (lane, column) → element.
         """
         if self.tensor_memory:
-            return self.linear.cute((("row", "block"), ("col",)))
+            return self.linear.make_cute_layout((("row", "block"), ("col",)))
         if self.shared:
-            return None if triton.padding(self.params) else self.linear.cute((("offset",), ("block",)))
-        return self.linear.cute((("lane", "warp", "block"), ("register",)))
+            return (
+                None if triton.list_paddings(self.params) else self.linear.make_cute_layout((("offset",), ("block",)))
+            )
+        return self.linear.make_cute_layout((("lane", "warp", "block"), ("register",)))
 
 
 def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits: Any = None) -> TritonLayout:
@@ -216,13 +219,13 @@ def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits
     >>> made.threads, made.registers, made.owner(9, 6), str(made.cute)
     (128, 4, [(37, 2)], '((4,32),4):((128,1),32)')
     """
-    kind, params, body = _read(text if isinstance(text, str) else repr(text))
+    kind, params, body = _parse_text(text if isinstance(text, str) else repr(text))
     sizes = _read_shape(body.get("shape") if shape is None else shape)
-    usual = body.get("element_bits") or _usual_bits(kind, params)
-    bits = number(usual if element_bits is None else element_bits, "element_bits", 1, 64)
-    several = triton.own_rank(kind, params) == len(sizes) - 1
+    usual = body.get("element_bits") or _get_default_bits(kind, params)
+    bits = parse_integer(usual if element_bits is None else element_bits, "element_bits", 1, 64)
+    several = triton.get_rank(kind, params) == len(sizes) - 1
     buffers = sizes[0] if several else 1
-    made = triton.linear(kind, params, sizes[several:], bits)
+    made = triton.make_linear_layout(kind, params, sizes[several:], bits)
     if kind in triton.TENSOR and bits * int(params.get("colStride") or 1) > 32:
         raise LayoutError(
             "bad_triton",
@@ -230,7 +233,7 @@ def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits
             "A column has 32 bits: element bits times colStride are at most 32.",
             "element_bits",
         )
-    total = max(prod(sizes), buffers * prod(made.count(name) for name in made.bases))
+    total = max(prod(sizes), buffers * prod(made.count_values(name) for name in made.bases))
     if total > MOST_VALUES:
         raise LayoutError(
             "too_large", f"The layout holds {total} elements and copies.", f"At most {MOST_VALUES}.", "shape"
@@ -250,13 +253,13 @@ def _read_shape(given: Any) -> tuple[int, ...]:
             "shape",
         )
     if not isinstance(given, list | tuple) or not given:
-        raise LayoutError("bad_shape", f"shape is {shown(given)}.", "A list of sizes: [128, 64].", "shape")
+        raise LayoutError("bad_shape", f"shape is {shorten_value(given)}.", "A list of sizes: [128, 64].", "shape")
     if len(given) > triton.MOST_RANK:
         raise LayoutError("bad_shape", f"shape has {len(given)} sizes.", f"At most {triton.MOST_RANK}.", "shape")
-    return tuple(number(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(given))
+    return tuple(parse_integer(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(given))
 
 
-def _usual_bits(kind: str, params: Mapping[str, Any]) -> int:
+def _get_default_bits(kind: str, params: Mapping[str, Any]) -> int:
     """Return the default bits of an element: 16; in tensor memory those that fill a column, for scales 8."""
     if kind not in triton.TENSOR:
         return 16
@@ -264,56 +267,58 @@ def _usual_bits(kind: str, params: Mapping[str, Any]) -> int:
     return 8 if kind != triton.TENSOR[0] else 32 // stride if stride in (1, 2, 4) else 32
 
 
-def _read(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def _parse_text(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return (kind, parameters with parents as objects, the body) of the first layout in a text."""
     from lanescope.reader import triton as reader  # the parsers load when a text is read
 
-    found = reader.read(text)
+    found = reader.recognise_triton_layouts(text)
     if not found:
-        raise LayoutError("bad_triton", f"'{shown(text, 80)}' has no layout of Triton or Gluon.", HINT, "text")
-    return _params(found[0].facts, found[0].notices, 0)
+        raise LayoutError("bad_triton", f"'{shorten_value(text, 80)}' has no layout of Triton or Gluon.", HINT, "text")
+    return _parse_params(found[0].facts, found[0].notices, 0)
 
 
-def _params(facts: Mapping[str, Any], notices: Sequence[str], deep: int) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def _parse_params(
+    facts: Mapping[str, Any], notices: Sequence[str], deep: int
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
     from lanescope.reader import triton as reader
 
     kind, params = str(facts["attribute"]), dict(facts["params"])
     if kind not in triton.DISTRIBUTED + triton.SHARED + triton.TENSOR:
         raise LayoutError(
             "unsupported_layout",
-            f"'{shown(str(facts['body']['text']), 80)}' has no maps here. {' '.join(notices)}".strip(),
+            f"'{shorten_value(str(facts['body']['text']), 80)}' has no maps here. {' '.join(notices)}".strip(),
             f"Read here: {', '.join(triton.DISTRIBUTED + triton.SHARED + triton.TENSOR)}.",
             "text",
         )
     for name, value in params.items():
         if name == "parent":
-            inner = reader.read(str(value)) if deep < 8 else ()
+            inner = reader.recognise_triton_layouts(str(value)) if deep < 8 else ()
             if not inner:
                 raise LayoutError(
                     "bad_triton",
-                    f"{kind}: its parent '{shown(str(value), 60)}' is not in the text.",
+                    f"{kind}: its parent '{shorten_value(str(value), 60)}' is not in the text.",
                     "Paste the line that defines it, too.",
                     "text",
                 )
-            parent, its, _ = _params(inner[0].facts, inner[0].notices, deep + 1)
+            parent, its, _ = _parse_params(inner[0].facts, inner[0].notices, deep + 1)
             params[name] = {"attribute": parent, "params": its}
         elif name in _WORDS:
             continue
-        elif symbol := _symbol(value):
+        elif symbol := _find_symbol(value):
             said, hint = "symbol", "Write the number in its place."
             if symbol[0].isdigit():  # a fraction, or of more digits than are read
                 said, hint = "number", f"Integers to {triton.MOST_SIZE}."
-            raise LayoutError("bad_triton", f"{kind}: {name} has the {said} '{shown(symbol)}'.", hint, "text")
+            raise LayoutError("bad_triton", f"{kind}: {name} has the {said} '{shorten_value(symbol)}'.", hint, "text")
     return kind, params, dict(facts["body"])
 
 
 _WORDS = ("blockRepOrder", "ctaMode")  # parameters whose value is a word
 
 
-def _symbol(value: Any) -> str:
+def _find_symbol(value: Any) -> str:
     """Return the first name in a value that stands for a number, or a number that cannot be read; "" where there is
     none.
     """
     if isinstance(value, list):
-        return next((found for item in value if (found := _symbol(item))), "")
+        return next((found for item in value if (found := _find_symbol(item))), "")
     return value if isinstance(value, str) else ""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import compact, unwrapped
+from lanescope.cute.tuples import make_compact_strides, unwrap_single
 from lanescope.errors import LayoutError
 
 Basis = tuple[int, ...]
@@ -33,7 +33,7 @@ def log2(count: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearLayout:
     """A linear layout.
 
     bases: name of an index (register, lane, warp, block, offset) → one basis per bit, lowest first; sizes: of each
@@ -48,28 +48,28 @@ class Linear:
     def rank(self) -> int:
         return len(self.sizes)
 
-    def count(self, name: str) -> int:
+    def count_values(self, name: str) -> int:
         """Return how many values an index takes."""
         return 1 << len(self.bases.get(name, ()))
 
-    def __mul__(self, other: Linear) -> Linear:
+    def __mul__(self, other: LinearLayout) -> LinearLayout:
         """Return other behind self: its bases are scaled by self's sizes."""
         bases = {name: list(found) for name, found in self.bases.items()}
         for name, found in other.bases.items():
             scaled = [tuple(v * s for v, s in zip(basis, self.sizes, strict=True)) for basis in found]
             bases.setdefault(name, []).extend(scaled)
         sizes = tuple(a * b for a, b in zip(self.sizes, other.sizes, strict=True))
-        return Linear({name: tuple(found) for name, found in bases.items()}, sizes, self.order)
+        return LinearLayout({name: tuple(found) for name, found in bases.items()}, sizes, self.order)
 
-    def grown(self, shape: Sequence[int]) -> Linear:
+    def grow_to(self, shape: Sequence[int]) -> LinearLayout:
         """Grow to at least a shape: the first index goes on along every axis that is too short, fastest axis first."""
         name, out = next(iter(self.bases)), self
         for axis in self.order:
             if out.sizes[axis] < shape[axis]:
-                out = out * identity(name, shape[axis] // out.sizes[axis], axis, self.rank, self.order)
+                out = out * make_identity(name, shape[axis] // out.sizes[axis], axis, self.rank, self.order)
         return out
 
-    def cut(self, shape: Sequence[int], drop: bool = False) -> Linear:
+    def cut_to(self, shape: Sequence[int], drop: bool = False) -> LinearLayout:
         """Cut to at most a shape: bits beyond it hold copies; drop: drop those of the first index instead."""
         name = next(iter(self.bases))
         bases = {key: [list(basis) for basis in found] for key, found in self.bases.items()}
@@ -86,47 +86,47 @@ class Linear:
                     gone.add(at)
         if drop:
             bases[name] = [basis for at, basis in enumerate(bases[name]) if at not in gone]
-        return Linear({k: tuple(tuple(b) for b in found) for k, found in bases.items()}, tuple(sizes), self.order)
+        return LinearLayout({k: tuple(tuple(b) for b in found) for k, found in bases.items()}, tuple(sizes), self.order)
 
-    def without(self, axis: int) -> Linear:
+    def drop_axis(self, axis: int) -> LinearLayout:
         """Return the layout without one axis; bits of the first index that then hold copies are dropped."""
         name = next(iter(self.bases))
         short = {k: tuple(b[:axis] + b[axis + 1 :] for b in found) for k, found in self.bases.items()}
         short[name] = tuple(basis for basis in short[name] if any(basis))
         order = tuple(a - (a > axis) for a in self.order if a != axis)
-        return Linear(short, self.sizes[:axis] + self.sizes[axis + 1 :], order)
+        return LinearLayout(short, self.sizes[:axis] + self.sizes[axis + 1 :], order)
 
-    def turned(self, axes: Sequence[int]) -> Linear:
+    def permute_axes(self, axes: Sequence[int]) -> LinearLayout:
         """Return the layout with its axes permuted: axis n of the result is axis axes[n]."""
         place = {axis: n for n, axis in enumerate(axes)}
         bases = {k: tuple(tuple(b[a] for a in axes) for b in found) for k, found in self.bases.items()}
-        return Linear(bases, tuple(self.sizes[a] for a in axes), tuple(place[a] for a in self.order))
+        return LinearLayout(bases, tuple(self.sizes[a] for a in axes), tuple(place[a] for a in self.order))
 
-    def axis(self, axis: int, names: Iterable[str]) -> Longs:
+    def list_coordinates(self, axis: int, names: Iterable[str]) -> Longs:
         """Return the coordinates along one axis: int64, one array axis per index name, in the order given (slowest
         first).
         """
         out = np.zeros((), dtype=np.int64)
         for name in names:
-            out = np.asarray(out[..., None] ^ self._walk(axis, name))
+            out = np.asarray(out[..., None] ^ self._walk_bases(axis, name))
         return out
 
-    def _walk(self, axis: int, name: str) -> Longs:
+    def _walk_bases(self, axis: int, name: str) -> Longs:
         values = np.zeros(1, dtype=np.int64)
         for basis in self.bases.get(name, ()):
             values = np.concatenate([values, values ^ basis[axis]])
         return values
 
-    def bases_of(self) -> dict[str, list[list[int]]]:
+    def list_bases(self) -> dict[str, list[list[int]]]:
         """Return the bases as JSON has them."""
         return {name: [list(basis) for basis in found] for name, found in self.bases.items()}
 
-    def cute(self, names: Sequence[Sequence[str]]) -> CuteLayout | None:
+    def make_cute_layout(self, names: Sequence[Sequence[str]]) -> CuteLayout | None:
         """Return the CuTe layout with a mode for each group of indices, over coordinates numbered first axis fastest.
 
         None where bases share bits (a swizzle), as CuTe adds where this XORs.
         """
-        steps = compact(self.sizes)
+        steps = make_compact_strides(self.sizes)
         flat = {
             name: [sum(v * s for v, s in zip(basis, steps, strict=True)) for basis in found]
             for name, found in self.bases.items()
@@ -136,27 +136,29 @@ class Linear:
         if sum(every) != reduce(lambda a, b: a | b, every, 0):
             return None
         modes = [_merge_digits(group) for group in groups]
-        shapes, strides = (tuple(unwrapped(digit[part] for digit in mode) for mode in modes) for part in (0, 1))
+        shapes, strides = (tuple(unwrap_single(digit[part] for digit in mode) for mode in modes) for part in (0, 1))
         return CuteLayout(shapes, strides)
 
 
-def identity(name: str, count: int, axis: int, rank: int, order: Sequence[int]) -> Linear:
+def make_identity(name: str, count: int, axis: int, rank: int, order: Sequence[int]) -> LinearLayout:
     """Return an index that runs along one axis."""
-    bases = tuple(_unit(axis, rank, 1 << bit) for bit in range(log2(count)))
-    return Linear({name: bases}, tuple(count if a == axis else 1 for a in range(rank)), tuple(order))
+    bases = tuple(_make_unit_basis(axis, rank, 1 << bit) for bit in range(log2(count)))
+    return LinearLayout({name: bases}, tuple(count if a == axis else 1 for a in range(rank)), tuple(order))
 
 
-def copies(name: str, count: int, rank: int, order: Sequence[int]) -> Linear:
+def make_copies(name: str, count: int, rank: int, order: Sequence[int]) -> LinearLayout:
     """Return an index all of whose values are the same place."""
-    return Linear({name: ((0,) * rank,) * log2(count)}, (1,) * rank, tuple(order))
+    return LinearLayout({name: ((0,) * rank,) * log2(count)}, (1,) * rank, tuple(order))
 
 
-def block(name: str, shape: Sequence[int], order: Sequence[int], grows: Sequence[int] | None = None) -> Linear:
+def make_block(
+    name: str, shape: Sequence[int], order: Sequence[int], grows: Sequence[int] | None = None
+) -> LinearLayout:
     """Return an index that fills a shape, axis order[0] first."""
     rank = len(shape)
-    out = Linear({name: ()}, (1,) * rank, tuple(grows or order))
+    out = LinearLayout({name: ()}, (1,) * rank, tuple(grows or order))
     for axis in order:
-        out = out * identity(name, shape[axis], axis, rank, order)
+        out = out * make_identity(name, shape[axis], axis, rank, order)
     return out
 
 
@@ -171,21 +173,21 @@ def _merge_digits(values: Iterable[int]) -> list[tuple[int, int]]:
     return digits or [(1, 0)]
 
 
-def _unit(axis: int, rank: int, value: int) -> Basis:
+def _make_unit_basis(axis: int, rank: int, value: int) -> Basis:
     return tuple(value if n == axis else 0 for n in range(rank))
 
 
-def from_cute(one: CuteLayout, tile: Sequence[int], warp: int = 32) -> Linear:
+def linear_from_cute(one: CuteLayout, tile: Sequence[int], warp: int = 32) -> LinearLayout:
     """Return a thread-value layout over a tile as register, lane and warp bases; LayoutError says why it has none."""
     if one.swizzle or one.offset or one.rank != 2 or isinstance(one.shape, int):
         raise LayoutError(
             "not_linear", f"'{one}' is not a thread-value layout.", "Two modes without a swizzle.", "cute"
         )
     found: dict[str, tuple[Basis, ...]] = {}
-    steps = compact(tuple(tile))
+    steps = make_compact_strides(tuple(tile))
     for key, mode in zip(("lane", "register"), one.modes, strict=True):
         out: list[Basis] = []
-        index = mode.indices()
+        index = mode.list_indices()
         bits = mode.size.bit_length() - 1
         if mode.size != 1 << bits:
             raise LayoutError(
@@ -200,16 +202,17 @@ def from_cute(one: CuteLayout, tile: Sequence[int], warp: int = 32) -> Linear:
         found[key] = tuple(out)
     lanes = found["lane"]
     cut = log2(warp)
-    made = Linear(
+    made = LinearLayout(
         {"register": found["register"], "lane": lanes[:cut], "warp": lanes[cut:], "block": ()},
         tuple(tile),
         tuple(range(len(tile))),
     )
-    want = one.indices().reshape(-1, one.modes[0].size)
+    want = one.list_indices().reshape(-1, one.modes[0].size)
     have = sum(
-        made.axis(axis, ("register", "warp", "lane")).reshape(want.shape) * step for axis, step in enumerate(steps)
+        made.list_coordinates(axis, ("register", "warp", "lane")).reshape(want.shape) * step
+        for axis, step in enumerate(steps)
     )
-    if int(one.indices().max()) >= prod(tile) or not np.array_equal(want, have):
+    if int(one.list_indices().max()) >= prod(tile) or not np.array_equal(want, have):
         raise LayoutError(
             "not_linear",
             f"'{one}' adds where its indices carry: it is not the XOR of one basis a bit.",

@@ -5,98 +5,98 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from lanescope.reading import shown
-from lanescope.triton.linear import Basis, Linear, block, identity, log2
+from lanescope.inputs import shorten_value
+from lanescope.triton.linear import Basis, LinearLayout, log2, make_block, make_identity
 from lanescope.triton.parameters import (
     MOST_SIZE,
     SHARED,
     TENSOR,
+    LayoutParameters,
     Maker,
     Params,
-    Read,
-    bad,
-    reached,
+    get_reached_sizes,
+    make_error,
 )
 
 
-def _swizzled(read: Read, shape: tuple[int, ...], _: int) -> Linear:
+def _make_swizzled(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     rank = len(shape)
-    order = read.order("order", rank)
-    vec, per, phases = (1 << log2(read.number(name, 1)) for name in ("vec", "perPhase", "maxPhase"))
-    cluster = read.cga(rank).cut(shape)
+    order = read.read_order("order", rank)
+    vec, per, phases = (1 << log2(read.read_number(name, 1)) for name in ("vec", "perPhase", "maxPhase"))
+    cluster = read.make_cga_layout(rank).cut_to(shape)
     part = [max(1, size // own) for size, own in zip(shape, cluster.sizes, strict=True)]
     if rank == 1:
-        return identity("offset", part[0], 0, 1, (0,)) * cluster
+        return make_identity("offset", part[0], 0, 1, (0,)) * cluster
     col, row = order[0], order[1]
-    bases = [_at(rank, {col: 1 << bit}) for bit in range(log2(part[col]))]
+    bases = [_make_basis(rank, {col: 1 << bit}) for bit in range(log2(part[col]))]
     for bit in range(log2(part[row])):
-        bases.append(_at(rank, {row: 1 << bit, col: vec * (((1 << bit) // per) % phases) % part[col]}))
-    made = Linear({"offset": tuple(bases)}, tuple(part[a] if a in (col, row) else 1 for a in range(rank)), order)
+        bases.append(_make_basis(rank, {row: 1 << bit, col: vec * (((1 << bit) // per) % phases) % part[col]}))
+    made = LinearLayout({"offset": tuple(bases)}, tuple(part[a] if a in (col, row) else 1 for a in range(rank)), order)
     for axis in order[2:]:
-        made = made * identity("offset", part[axis], axis, rank, order)
+        made = made * make_identity("offset", part[axis], axis, rank, order)
     return made * cluster
 
 
-def _at(rank: int, values: Mapping[int, int]) -> Basis:
+def _make_basis(rank: int, values: Mapping[int, int]) -> Basis:
     return tuple(values.get(axis, 0) for axis in range(rank))
 
 
-def _older(read: Read, rank: int) -> Read:
+def _upgrade_shared(read: LayoutParameters, rank: int) -> LayoutParameters:
     """Convert shared with hasLeadingOffset, as Triton had it before nvmma_shared."""
     widths = {(4, 2): 32, (2, 4): 64, (1, 8): 128}
-    per, phases, vec = (read.number(name, 1) for name in ("perPhase", "maxPhase", "vec"))
+    per, phases, vec = (read.read_number(name, 1) for name in ("perPhase", "maxPhase", "vec"))
     if (per, phases) not in widths or 128 % vec:
-        raise bad(
+        raise make_error(
             f"shared with hasLeadingOffset has perPhase {per}, maxPhase {phases} and vec {vec}.",
             "Allowed: (4, 2) for 32 bytes, (2, 4) for 64 and (1, 8) for 128, with 16 bytes as vec.",
         )
-    order = read.order("order", rank)
+    order = read.read_order("order", rank)
     kept = {k: v for k, v in read.params.items() if k.startswith(("CTA", "CGA"))}
     found = {"swizzlingByteWidth": widths[per, phases], "elementBitWidth": 128 // vec, "transposed": order[0] == 0}
-    return Read(read.kind, found | kept)
+    return LayoutParameters(read.kind, found | kept)
 
 
-def _nvmma(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
+def _make_nvmma(read: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
     """Return the box of one TMA copy, repeated along axes for which it is too short (nvmmaSharedToLinearLayout)."""
     rank = len(shape)
     if read.params.get("hasLeadingOffset"):
-        read = _older(read, rank)
-    width = read.number("swizzlingByteWidth", 0, 128)
-    bits = read.number("elementBitWidth", 4, 64, element_bits)
+        read = _upgrade_shared(read, rank)
+    width = read.read_number("swizzlingByteWidth", 0, 128)
+    bits = read.read_number("elementBitWidth", 4, 64, element_bits)
     turned, padded = bool(read.params.get("transposed")), bool(read.params.get("fp4Padded"))
     if width not in (0, 32, 64, 128):
-        raise bad(f"nvmma_shared: swizzlingByteWidth is {width}.", "Allowed: 0, 32, 64, 128.")
+        raise make_error(f"nvmma_shared: swizzlingByteWidth is {width}.", "Allowed: 0, 32, 64, 128.")
     if padded and (width, bits) != (128, 8):
-        raise bad(
+        raise make_error(
             f"nvmma_shared: fp4Padded with swizzlingByteWidth {width} and elementBitWidth {bits}.",
             "fp4Padded needs swizzlingByteWidth = 128 and elementBitWidth = 8.",
         )
-    cluster = read.cga(rank).cut(shape)
+    cluster = read.make_cga_layout(rank).cut_to(shape)
     part = [max(1, size // own) for size, own in zip(shape, cluster.sizes, strict=True)]
     inner = 0 if turned else rank - 1
     box = [min(size, 256) for size in part]
     if not width:
-        return _plain_box(box, turned).grown(part).cut(part) * cluster
+        return _make_plain_box(box, turned).grow_to(part).cut_to(part) * cluster
     if rank < 2:
-        raise bad(
+        raise make_error(
             "nvmma_shared swizzles matrices.", "Give a shape of two sizes or more, or swizzlingByteWidth = 0.", "shape"
         )
     wide = 8 * width // bits // (2 if padded else 1)
     box[inner] = min(box[inner], wide)
     rows, cols = (box[-1], prod(box[:-1])) if turned else (prod(box[:-1]), box[-1])
     if box[inner] < wide or rows < 8:
-        raise bad(
+        raise make_error(
             f"nvmma_shared: {width} bytes of {bits}-bit elements need a tile of 8 × {wide}; a block has {rows} ×"
             f" {part[inner]}.",
             "Give a larger shape or a narrower swizzle.",
             "shape",
         )
-    tile = _swizzled_rows(width, bits, padded).grown((rows, cols))
+    tile = _make_swizzled_rows(width, bits, padded).grow_to((rows, cols))
     axes = [*range(1, rank), 0] if turned else list(range(rank))  # slowest first, as the box has them
-    return _unfolded(tile, axes, box).grown(part) * cluster
+    return _unfold_tile(tile, axes, box).grow_to(part) * cluster
 
 
-def _plain_box(box: list[int], turned: bool) -> Linear:
+def _make_plain_box(box: list[int], turned: bool) -> LinearLayout:
     """Return a box without a swizzle, its last axis fastest.
 
     A transposed one of more than two axes has its axes one place further than a transpose would: so does Triton 3.9.
@@ -104,14 +104,14 @@ def _plain_box(box: list[int], turned: bool) -> Linear:
     rank = len(box)
     order = tuple(reversed(range(rank)))
     if not turned:
-        return block("offset", box, order)
-    made = Linear({"offset": ()}, (1,) * rank, order)
+        return make_block("offset", box, order)
+    made = LinearLayout({"offset": ()}, (1,) * rank, order)
     for place, size in zip(order, (box[0], *reversed(box[1:])), strict=True):
-        made = made * identity("offset", size, (place - 1) % rank, rank, order)
+        made = made * make_identity("offset", size, (place - 1) % rank, rank, order)
     return made
 
 
-def _swizzled_rows(width: int, bits: int, padded: bool) -> Linear:
+def _make_swizzled_rows(width: int, bits: int, padded: bool) -> LinearLayout:
     """Return eight rows of the swizzle's width (getCoreMatrixLinearLayout)."""
     vec, per, phases = 128 // bits // (2 if padded else 1), 128 // width, width // 16
     bases = []
@@ -122,10 +122,10 @@ def _swizzled_rows(width: int, bits: int, padded: bool) -> Linear:
             value = 0 if value == half else value if value < half else value // 2
         bases.append((0, value))
     bases += [(row, vec * ((row // per) % phases)) for row in (1, 2, 4)]
-    return Linear({"offset": tuple(bases)}, (8, 8 * width // bits // (2 if padded else 1)), (0, 1))
+    return LinearLayout({"offset": tuple(bases)}, (8, 8 * width // bits // (2 if padded else 1)), (0, 1))
 
 
-def _unfolded(tile: Linear, axes: list[int], box: list[int]) -> Linear:
+def _unfold_tile(tile: LinearLayout, axes: list[int], box: list[int]) -> LinearLayout:
     """Return rows × columns as a box of more axes, numbered with the last of `axes` fastest."""
     cols = tile.sizes[1]
     bases = []
@@ -134,28 +134,28 @@ def _unfolded(tile: Linear, axes: list[int], box: list[int]) -> Linear:
         for axis in reversed(axes):
             at[axis], left = left % box[axis], left // box[axis]
         bases.append(tuple(at))
-    return Linear({"offset": tuple(bases)}, tuple(box), tuple(range(len(box))))
+    return LinearLayout({"offset": tuple(bases)}, tuple(box), tuple(range(len(box))))
 
 
-def _shared_linear(read: Read, shape: tuple[int, ...], _: int) -> Linear:
+def _make_shared_linear(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     rank = len(shape)
-    bases = {name: read.bases(name, rank) for name in ("offset", "block")}
-    return Linear(bases, reached(bases, rank, read.kind), tuple(reversed(range(rank))))
+    bases = {name: read.read_bases(name, rank) for name in ("offset", "block")}
+    return LinearLayout(bases, get_reached_sizes(bases, rank, read.kind), tuple(reversed(range(rank))))
 
 
-def _padded(read: Read, shape: tuple[int, ...], _: int) -> Linear:
+def _make_padded(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     rank = len(shape)
-    padding(read.params)
+    list_paddings(read.params)
     if "offset" in read.params:
-        bases = {name: read.bases(name, rank) for name in ("offset", "block")}
-        return Linear(bases, reached(bases, rank, read.kind), tuple(reversed(range(rank))))
-    order = read.order("order", rank, tuple(reversed(range(rank))))
-    cluster = read.cga(rank).cut(shape)
+        bases = {name: read.read_bases(name, rank) for name in ("offset", "block")}
+        return LinearLayout(bases, get_reached_sizes(bases, rank, read.kind), tuple(reversed(range(rank))))
+    order = read.read_order("order", rank, tuple(reversed(range(rank))))
+    cluster = read.make_cga_layout(rank).cut_to(shape)
     part = [max(1, size // own) for size, own in zip(shape, cluster.sizes, strict=True)]
-    return block("offset", part, order) * cluster
+    return make_block("offset", part, order) * cluster
 
 
-def own_rank(kind: str, params: Params) -> int | None:
+def get_rank(kind: str, params: Params) -> int | None:
     """Return the rank that a layout of memory states; a memdesc of one rank more has several buffers.
 
     None for a layout that states none, or one of threads.
@@ -172,7 +172,7 @@ def own_rank(kind: str, params: Params) -> int | None:
     return rank if kind == "nvmma_shared" and type(rank) is int else None
 
 
-def padding(params: Params) -> tuple[tuple[int, int], ...]:
+def list_paddings(params: Params) -> tuple[tuple[int, int], ...]:
     """Return (interval, padding) pairs of a padded_shared, in elements; () for another layout."""
     given = params.get("intervals", [])
     right = isinstance(given, list) and all(
@@ -180,15 +180,15 @@ def padding(params: Params) -> tuple[tuple[int, int], ...]:
         for pair in given
     )
     if not right:
-        raise bad(f"padded_shared: its intervals are {shown(str(given), 60)}.", "Pairs as [64:+8].")
+        raise make_error(f"padded_shared: its intervals are {shorten_value(str(given), 60)}.", "Pairs as [64:+8].")
     for interval, more in given:
         log2(interval), log2(more)
     return tuple((interval, more) for interval, more in given)
 
 
 MEMORY: dict[str, Maker] = {
-    "swizzled_shared": _swizzled,
-    "nvmma_shared": _nvmma,
-    "padded_shared": _padded,
-    "shared_linear": _shared_linear,
+    "swizzled_shared": _make_swizzled,
+    "nvmma_shared": _make_nvmma,
+    "padded_shared": _make_padded,
+    "shared_linear": _make_shared_linear,
 }

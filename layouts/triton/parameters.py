@@ -8,8 +8,8 @@ from math import prod
 from typing import Any
 
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
-from lanescope.triton.linear import Basis, Linear, copies, identity, log2
+from lanescope.inputs import shorten_value
+from lanescope.triton.linear import Basis, LinearLayout, log2, make_copies, make_identity
 
 Params = Mapping[str, Any]
 LANES = 32
@@ -20,24 +20,24 @@ SHARED = ("swizzled_shared", "nvmma_shared", "padded_shared", "shared_linear")
 INDICES = ("register", "lane", "warp", "block")
 
 
-def bad(message: str, hint: str, field: str = "text") -> LayoutError:
+def make_error(message: str, hint: str, field: str = "text") -> LayoutError:
     return LayoutError("bad_triton", message, hint, field)
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class LayoutParameters:
     """The parameters of one layout, each checked when it is read."""
 
     kind: str
     params: Params
 
-    def sizes(self, name: str, rank: int | None = None, default: Sequence[int] | None = None) -> tuple[int, ...]:
+    def read_sizes(self, name: str, rank: int | None = None, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """Return a list of powers of two, or of axes where the name is an order."""
         given = self.params.get(name, default)
         right = isinstance(given, list | tuple) and all(type(n) is int and 0 <= n <= MOST_SIZE for n in given)
         if right and given is not None and rank is not None and len(given) != rank:
-            raise bad(
-                f"{self.kind}: {name} is {shown(str(list(given)), 60)}, and the tensor's rank is {rank}.",
+            raise make_error(
+                f"{self.kind}: {name} is {shorten_value(str(list(given)), 60)}, and the tensor's rank is {rank}.",
                 f"A list of {rank} number{'s' * (rank > 1)}, one for each axis"
                 + (f"; or a tensor of rank {len(given)}" if 1 <= len(given) <= MOST_RANK else "")
                 + (
@@ -48,26 +48,28 @@ class Read:
             )
         if given is None or not right:
             much = f"{rank} numbers" if rank else "numbers"
-            raise bad(f"{self.kind}: {name} is {shown(str(given), 60)}.", f"A list of {much}: [1, 4].")
+            raise make_error(f"{self.kind}: {name} is {shorten_value(str(given), 60)}.", f"A list of {much}: [1, 4].")
         for n in given if "rder" not in name else ():
             log2(n)
         return tuple(given)
 
-    def order(self, name: str, rank: int, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        found = self.sizes(name, rank, default)
+    def read_order(self, name: str, rank: int, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        found = self.read_sizes(name, rank, default)
         if sorted(found) != list(range(rank)):
-            raise bad(
+            raise make_error(
                 f"{self.kind}: {name} is {list(found)}.", f"Every axis from 0 to {rank - 1} once, the fastest first."
             )
         return found
 
-    def number(self, name: str, least: int = 0, most: int = MOST_SIZE, default: int | None = None) -> int:
+    def read_number(self, name: str, least: int = 0, most: int = MOST_SIZE, default: int | None = None) -> int:
         given = self.params.get(name, default)
         if type(given) is not int or not least <= given <= most:
-            raise bad(f"{self.kind}: {name} is {shown(str(given), 40)}.", f"An integer from {least} to {most}.")
+            raise make_error(
+                f"{self.kind}: {name} is {shorten_value(str(given), 40)}.", f"An integer from {least} to {most}."
+            )
         return given
 
-    def bases(self, name: str, rank: int) -> tuple[Basis, ...]:
+    def read_bases(self, name: str, rank: int) -> tuple[Basis, ...]:
         """Return a list of bases; [] where it is left out."""
         given = self.params.get(name, [])
         right = isinstance(given, list) and all(
@@ -76,53 +78,59 @@ class Read:
         )
         if not right or len(given) > 24:
             each = "1 coordinate" if rank == 1 else f"{rank} coordinates"
-            raise bad(f"{self.kind}: {name} is {shown(str(given), 60)}.", f"A list of bases of {each}.")
+            raise make_error(f"{self.kind}: {name} is {shorten_value(str(given), 60)}.", f"A list of bases of {each}.")
         return tuple(tuple(basis) for basis in given)
 
-    def cga(self, rank: int) -> Linear:
+    def make_cga_layout(self, rank: int) -> LinearLayout:
         """Return the layout of the blocks of a cluster: CGALayout's bases, or CTAsPerCGA, CTASplitNum and CTAOrder."""
         if "CGALayout" in self.params:
-            found = self.bases("CGALayout", rank)
-            return Linear({"block": found}, reached({"block": found}, rank, self.kind), tuple(reversed(range(rank))))
+            found = self.read_bases("CGALayout", rank)
+            return LinearLayout(
+                {"block": found}, get_reached_sizes({"block": found}, rank, self.kind), tuple(reversed(range(rank)))
+            )
         ones = (1,) * rank
-        ctas, split = self.sizes("CTAsPerCGA", rank, ones), self.sizes("CTASplitNum", rank, ones)
-        order = self.order("CTAOrder", rank, tuple(reversed(range(rank))))
-        out = copies("block", 1, rank, order)
+        ctas, split = self.read_sizes("CTAsPerCGA", rank, ones), self.read_sizes("CTASplitNum", rank, ones)
+        order = self.read_order("CTAOrder", rank, tuple(reversed(range(rank))))
+        out = make_copies("block", 1, rank, order)
         for axis in order:
             if ctas[axis] % split[axis]:
-                raise bad(
+                raise make_error(
                     f"{self.kind}: CTASplitNum {list(split)} does not divide CTAsPerCGA {list(ctas)}.", "Give divisors."
                 )
-            out = out * identity("block", split[axis], axis, rank, order)
-            out = out * copies("block", ctas[axis] // split[axis], rank, order)
+            out = out * make_identity("block", split[axis], axis, rank, order)
+            out = out * make_copies("block", ctas[axis] // split[axis], rank, order)
         return out
 
 
-Maker = Callable[[Read, tuple[int, ...], int], Linear]
+Maker = Callable[[LayoutParameters, tuple[int, ...], int], LinearLayout]
 
 
-def made(kinds: Mapping[str, Maker], kind: str, params: Params, shape: Sequence[int], element_bits: int) -> Linear:
+def make_layout(
+    kinds: Mapping[str, Maker], kind: str, params: Params, shape: Sequence[int], element_bits: int
+) -> LinearLayout:
     """Return the linear layout of one of several kinds over a tensor, which it must cover."""
     if not 1 <= len(shape) <= MOST_RANK:
-        raise bad(f"shape has {len(shape)} sizes.", f"From 1 to {MOST_RANK}.", "shape")
+        raise make_error(f"shape has {len(shape)} sizes.", f"From 1 to {MOST_RANK}.", "shape")
     for size in shape:
         if size > MOST_SIZE or size < 1 or size & (size - 1):
-            raise bad(
+            raise make_error(
                 f"shape is {list(shape)}.", f"Powers of two up to {MOST_SIZE}, as Triton's tensors have.", "shape"
             )
     make = kinds.get(kind)
     if make is None:
-        raise LayoutError("unsupported_layout", f"No maps of '{shown(kind)}'.", f"Allowed: {', '.join(kinds)}.", "text")
-    found = make(Read(kind, params), tuple(shape), element_bits)
+        raise LayoutError(
+            "unsupported_layout", f"No maps of '{shorten_value(kind)}'.", f"Allowed: {', '.join(kinds)}.", "text"
+        )
+    found = make(LayoutParameters(kind, params), tuple(shape), element_bits)
     if found.sizes != tuple(shape):
-        raise bad(
+        raise make_error(
             f"{kind} covers {list(found.sizes)}, the tensor is {list(shape)}.",
             "Give a layout of the tensor's rank and size.",
         )
     return found
 
 
-def reached(bases: Mapping[str, Sequence[Basis]], rank: int, kind: str) -> tuple[int, ...]:
+def get_reached_sizes(bases: Mapping[str, Sequence[Basis]], rank: int, kind: str) -> tuple[int, ...]:
     """Return the sizes that bases reach; LayoutError where some coordinate is never reached."""
     every = [basis for found in bases.values() for basis in found]
     sizes = tuple(1 << max([v.bit_length() for v in (basis[axis] for basis in every)] or [0]) for axis in range(rank))
@@ -133,7 +141,7 @@ def reached(bases: Mapping[str, Sequence[Basis]], rank: int, kind: str) -> tuple
         vectors = [v ^ top if v & high and v != top else v for v in vectors if v != top]
         pivots += 1
     if 1 << pivots < prod(sizes):
-        raise bad(
+        raise make_error(
             f"{kind}: its bases reach {1 << pivots} of the {prod(sizes)} elements of {list(sizes)}.",
             "Every element needs a register, lane, warp or block that holds it.",
         )

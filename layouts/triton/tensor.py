@@ -11,118 +11,129 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.triton.linear import Basis, Linear, copies, identity, log2
-from lanescope.triton.parameters import Maker, Read, bad
+from lanescope.triton.linear import Basis, LinearLayout, log2, make_copies, make_identity
+from lanescope.triton.parameters import LayoutParameters, Maker, make_error
 
 LANES, COLUMNS, COLUMN_BITS = 128, 512, 32
 ORDER = (0, 1)
 
 
-def _along(name: str, count: int, axis: int) -> Linear:
-    return identity(name, count, axis, 2, ORDER)
+def _make_axis_identity(name: str, count: int, axis: int) -> LinearLayout:
+    return make_identity(name, count, axis, 2, ORDER)
 
 
-def _part(read: Read, shape: tuple[int, ...]) -> tuple[Linear, tuple[int, int]]:
+def _make_cluster_part(read: LayoutParameters, shape: tuple[int, ...]) -> tuple[LinearLayout, tuple[int, int]]:
     """Return (the layout of the cluster's blocks, rows and columns of one block)."""
     if len(shape) != 2:
-        raise bad(f"{read.kind} lays out matrices; the shape has {len(shape)} sizes.", "Give two sizes.", "shape")
-    cluster = read.cga(2)
-    rows, cols = (max(1, size // own) for size, own in zip(shape, cluster.cut(shape).sizes, strict=True))
+        raise make_error(
+            f"{read.kind} lays out matrices; the shape has {len(shape)} sizes.", "Give two sizes.", "shape"
+        )
+    cluster = read.make_cga_layout(2)
+    rows, cols = (max(1, size // own) for size, own in zip(shape, cluster.cut_to(shape).sizes, strict=True))
     return cluster, (rows, cols)
 
 
-def _matrix(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
-    cluster, (rows, cols) = _part(read, shape)
-    wide, two = _columns(read, element_bits), bool(read.params.get("twoCTAs"))
-    high, least = read.number("blockM", 1, 512), min(read.number("blockN", 1, 512), cols)
+def _make_matrix(read: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
+    cluster, (rows, cols) = _make_cluster_part(read, shape)
+    wide, two = _get_column_stride(read, element_bits), bool(read.params.get("twoCTAs"))
+    high, least = read.read_number("blockM", 1, 512), min(read.read_number("blockN", 1, 512), cols)
     if high not in (64, 128):
-        raise bad(f"{read.kind}: blockM is {high}.", "64 or 128.")
-    log2(read.number("blockN", 1, 512))
+        raise make_error(f"{read.kind}: blockM is {high}.", "64 or 128.")
+    log2(read.read_number("blockN", 1, 512))
     _check_cluster(read, cluster)
-    across = copies("col", 2 if read.params.get("fp4Padded") else 1, 2, ORDER) * _along("col", least, 1)
-    tile = copies("col", wide, 2, ORDER)
+    across = make_copies("col", 2 if read.params.get("fp4Padded") else 1, 2, ORDER) * _make_axis_identity(
+        "col", least, 1
+    )
+    tile = make_copies("col", wide, 2, ORDER)
     if high == 128 or two:
-        tile = tile * _along("row", high, 0) * across
+        tile = tile * _make_axis_identity("row", high, 0) * across
         if high == 64:
             if least * wide == 1:
-                raise bad(f"{read.kind}: a pair with blockM 64 halves blockN, which is 1 here.", "blockN of 2 or more.")
+                raise make_error(
+                    f"{read.kind}: a pair with blockM 64 halves blockN, which is 1 here.", "blockN of 2 or more."
+                )
             tile = _move_last_columns(tile)
     else:  # 16 lanes of each warp; the other 16 hold the rest of the block
-        tile = tile * _along("row", 16, 0) * across
+        tile = tile * _make_axis_identity("row", 16, 0) * across
         more = (64, 0) if rows > 64 else (0, least) if cols > least else (0, 0)
         sizes = 64 * (2 if more[0] else 1), least * (2 if more[1] else 1)
-        tile = Linear({**tile.bases, "row": (*tile.bases["row"], more, (16, 0), (32, 0))}, sizes, ORDER)
+        tile = LinearLayout({**tile.bases, "row": (*tile.bases["row"], more, (16, 0), (32, 0))}, sizes, ORDER)
     _check_block(read, tile, (rows, cols))
     more_rows, more_cols = rows // tile.sizes[0], cols // tile.sizes[1]
-    return tile * _along("col", more_rows, 0) * _along("col", more_cols, 1) * cluster
+    return tile * _make_axis_identity("col", more_rows, 0) * _make_axis_identity("col", more_cols, 1) * cluster
 
 
-def _check_cluster(read: Read, cluster: Linear) -> None:
+def _check_cluster(read: LayoutParameters, cluster: LinearLayout) -> None:
     """Reject the CTA mode of other releases, and a pair whose first basis does not lead to the other CTA."""
     mode = read.params.get("ctaMode")
     if mode not in (None, "DEFAULT", "default"):
-        raise bad(f"{read.kind}: ctaMode is {mode}.", "Triton 3.9 has no such parameter: leave it out.")
+        raise make_error(f"{read.kind}: ctaMode is {mode}.", "Triton 3.9 has no such parameter: leave it out.")
     if read.params.get("twoCTAs") and cluster.bases["block"][:1] != ((1, 0),):
-        raise bad(
+        raise make_error(
             f"{read.kind}: twoCTAs with the CGALayout {[list(b) for b in cluster.bases['block']]}.",
             "The first basis of a pair is [1, 0]: CGALayout = [[1, 0]].",
         )
 
 
-def _move_last_columns(tile: Linear) -> Linear:
+def _move_last_columns(tile: LinearLayout) -> LinearLayout:
     """Move the last columns to lanes 64 to 127: PTX's layout B."""
     found = tile.bases
-    return Linear({"row": (*found["row"], found["col"][-1]), "col": found["col"][:-1]}, tile.sizes, ORDER)
+    return LinearLayout({"row": (*found["row"], found["col"][-1]), "col": found["col"][:-1]}, tile.sizes, ORDER)
 
 
-def _check_block(read: Read, tile: Linear, block: tuple[int, int]) -> None:
+def _check_block(read: LayoutParameters, tile: LinearLayout, block: tuple[int, int]) -> None:
     """Reject a block whose rows or columns are not a multiple of the tile's."""
     for axis, name, have in ((0, "blockM", block[0]), (1, "blockN", block[1])):
         if have % tile.sizes[axis]:
-            raise bad(
+            raise make_error(
                 f"{read.kind}: {name} needs {tile.sizes[axis]} {('rows', 'columns')[axis]}; a block has {have}.",
                 "Give a larger shape or a smaller block.",
                 "shape",
             )
 
 
-def _columns(read: Read, element_bits: int) -> int:
+def _get_column_stride(read: LayoutParameters, element_bits: int) -> int:
     """Return colStride: the distance of neighbouring columns of elements; older Triton has unpacked instead."""
     if "colStride" not in read.params and isinstance(unpacked := read.params.get("unpacked"), bool):
         return max(1, COLUMN_BITS // element_bits) if unpacked else 1
-    found = read.number("colStride", 1, 4)
+    found = read.read_number("colStride", 1, 4)
     if found not in (1, 2, 4):
-        raise bad(f"{read.kind}: colStride is {found}.", "1, 2 or 4.")
+        raise make_error(f"{read.kind}: colStride is {found}.", "1, 2 or 4.")
     if read.params.get("fp4Padded") and found != 1:
-        raise bad(f"{read.kind}: fp4Padded with colStride {found}.", "fp4Padded needs colStride = 1.")
+        raise make_error(f"{read.kind}: fp4Padded with colStride {found}.", "fp4Padded needs colStride = 1.")
     return found
 
 
-def _scales(read: Read, shape: tuple[int, ...], _: int) -> Linear:
+def _make_scales(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     """Return 32 lanes, repeated in each warp; four scale factors of K in a 32-bit column (PTX: scale factor
     layouts).
     """
-    cluster, (rows, cols) = _part(read, shape)
+    cluster, (rows, cols) = _make_cluster_part(read, shape)
     words = read.params.get("blockRepOrder", "mnThenK")
     if words not in ("mnThenK", "kThenMn"):
-        raise bad(f"{read.kind}: blockRepOrder is {words}.", "mnThenK or kThenMn.")
-    tile = _along("row", 32, 0) * copies("row", 4, 2, ORDER) * _along("col", 4, 1) * _along("col", 2, 0)
+        raise make_error(f"{read.kind}: blockRepOrder is {words}.", "mnThenK or kThenMn.")
+    tile = (
+        _make_axis_identity("row", 32, 0)
+        * make_copies("row", 4, 2, ORDER)
+        * _make_axis_identity("col", 4, 1)
+        * _make_axis_identity("col", 2, 0)
+    )
     along, deep = -(-rows // 64), -(-cols // 4)
     if along > 1:
-        tile, along = tile * _along("col", 2, 0), along // 2
-    reps = (_along("col", along, 0), _along("col", deep, 1))
+        tile, along = tile * _make_axis_identity("col", 2, 0), along // 2
+    reps = (_make_axis_identity("col", along, 0), _make_axis_identity("col", deep, 1))
     tile = tile * reps[words == "kThenMn"] * reps[words != "kThenMn"]
-    tile = Linear({"row": tile.bases["row"], "col": tile.bases["col"]}, tile.sizes, ORDER)
-    return tile.cut((rows, cols)) * cluster
+    tile = LinearLayout({"row": tile.bases["row"], "col": tile.bases["col"]}, tile.sizes, ORDER)
+    return tile.cut_to((rows, cols)) * cluster
 
 
-def held(made: Linear) -> NDArray[np.bool_]:
+def mask_occupied(made: LinearLayout) -> NDArray[np.bool_]:
     """Return [lane][column of elements]: whether the place holds an element. Zeros in lanes 32 and 64 are copies."""
     lane = made.bases["row"]
-    return _full((*lane[:5], *[(1, 0)] * (len(lane) - 5)))[:, None] & _full(made.bases["col"])
+    return _mask_full((*lane[:5], *[(1, 0)] * (len(lane) - 5)))[:, None] & _mask_full(made.bases["col"])
 
 
-def _full(bases: Sequence[Basis]) -> NDArray[np.bool_]:
+def _mask_full(bases: Sequence[Basis]) -> NDArray[np.bool_]:
     """Return [index]: whether none of its set bits has a basis of zeros."""
     out = np.ones(1, dtype=np.bool_)
     for basis in bases:
@@ -130,4 +141,4 @@ def _full(bases: Sequence[Basis]) -> NDArray[np.bool_]:
     return out
 
 
-TENSORS: dict[str, Maker] = {"tensor_memory_encoding": _matrix, "tensor_memory_scales_encoding": _scales}
+TENSORS: dict[str, Maker] = {"tensor_memory_encoding": _make_matrix, "tensor_memory_scales_encoding": _make_scales}

@@ -1,6 +1,7 @@
 """The start address of a descriptor as an expression of the text's names, and words for values of them.
 
-Everything that asks where a descriptor begins calls `address` or `names`; `judge.py` and `operands.py` put values in.
+Everything that asks where a descriptor begins calls `address` or `names`; `verification.py` and `operands.py` put
+values in.
 """
 
 from __future__ import annotations
@@ -9,19 +10,19 @@ import re
 from collections.abc import Mapping
 
 from lanescope.ptx.table.descriptors import START
-from lanescope.reader.code.word import Int, Linear
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 
 _BUFFER = re.compile(r"smem|shared|ptr|addr|buf|tile|(?<![a-z])s[A-Z]", re.I)
 _DESC = re.compile(r"desc", re.I)
 
 
-def address(value: Int) -> tuple[Linear | None, bool]:
+def get_start_address(value: SymbolicInt) -> tuple[LinearExpression | None, bool]:
     """(the byte address that a descriptor's start was made of, whether it was shifted right by 4); None where the start
     field is no one expression.
     """
     inside = [p for p in value.pieces if p.low < START.width]
     if not inside:
-        return Linear(START.get(value.const) * START.unit), True
+        return LinearExpression(START.get(value.const) * START.unit), True
     one = inside[0]
     if len(inside) > 1 or one.low or START.get(value.const):
         return None, True
@@ -30,29 +31,29 @@ def address(value: Int) -> tuple[Linear | None, bool]:
     if one.shift:
         return None, True
     encoded = any("(" in name.replace("sizeof(", "") or _DESC.search(name) for name, _ in one.source.terms)
-    return (one.source.scaled(16), True) if encoded else (one.source, False)
+    return (one.source.scale(16), True) if encoded else (one.source, False)
 
 
-def start_names(value: Int) -> tuple[str, ...]:
+def start_names(value: SymbolicInt) -> tuple[str, ...]:
     """What the start address of a descriptor is made of, what is called like a buffer first."""
-    line, _ = address(value)
+    line, _ = get_start_address(value)
     terms = line.terms if line is not None else ()
     ordered = sorted(terms, key=lambda term: (term[1] != 1, not _BUFFER.search(term[0])))
     return tuple(name for name, _ in ordered) or ("",)
 
 
-def word_of(value: Int, symbols: Mapping[str, int]) -> int | None:
+def word_of(value: SymbolicInt, symbols: Mapping[str, int]) -> int | None:
     """The word for values of its symbols; None where one is missing."""
     word = value.const
     for piece in value.pieces:
-        at = evaluated(piece.source, symbols)
+        at = evaluate_linear(piece.source, symbols)
         if at is None:
             return None
         word |= (at >> piece.shift & (1 << piece.width) - 1) << piece.low
     return word & (1 << 64) - 1
 
 
-def evaluated(line: Linear, symbols: Mapping[str, int]) -> int | None:
+def evaluate_linear(line: LinearExpression, symbols: Mapping[str, int]) -> int | None:
     """A linear expression for values of its symbols; None where one is missing."""
     total = line.const
     for name, factor in line.terms:

@@ -1,19 +1,19 @@
 """Where a wrong read is reported: the line that has to be changed, as far as the cause says which that is.
 
-`whole.py` asks for each operand's first wrong step, `check.py` for every place that is wrong.
+`bench_builder.py` asks for each operand's first wrong step, `check.py` for every place that is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 
-from lanescope.reader.code.builders import Builder
-from lanescope.workbench.found import Bench, Operand, Step
+from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
 Span = tuple[int, int]
 
 
-class Blame:
+class BlameFinder:
     """The places of one text's wrong reads.
 
     A cause that one field mends, or LBO and SBO together, stands where the code gives the first of them, if everything
@@ -21,12 +21,12 @@ class Blame:
     of the step.
     """
 
-    def __init__(self, text: str, made: Bench, built: Iterable[Builder]) -> None:
+    def __init__(self, text: str, made: Bench, built: Iterable[DescriptorBuilder]) -> None:
         self.text = text
         self.made = made
         self.built = {one.span: one for one in reversed(list(built))}
 
-    def of(self, one: Operand, wrong: Step) -> Span:
+    def find_blamed_span(self, one: VerifiedOperand, wrong: OperandStep) -> Span:
         cause = wrong.causes[0] if wrong.causes else None
         if cause is None:
             return wrong.span
@@ -35,16 +35,18 @@ class Blame:
             return next(spans, (wrong.span,))[0]
         origins = self._origins(one, wrong, cause.changes)
         places = {span for origin in origins.values() for span in origin}
-        if not places or not self._all_wrong(cause.code, origins.keys(), places):
+        if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
             return wrong.span
-        return min(self._giving(origin, cause.changes, field) for field, origin in origins.items())
+        return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
-    def _origins(self, one: Operand, wrong: Step, changed: Collection[str]) -> Mapping[str, tuple[Span, ...]]:
+    def _origins(
+        self, one: VerifiedOperand, wrong: OperandStep, changed: Collection[str]
+    ) -> Mapping[str, tuple[Span, ...]]:
         """Field → where the code gives it, of the field or of LBO and SBO that have to change; nothing where others
         have to, or where the text does not show it outside of the step's own expression.
         """
         fields = set(changed)
-        builder = self._builder(one, wrong)
+        builder = self._find_builder(one, wrong)
         if builder is None or "start_address" in fields or not (len(fields) == 1 or fields == {"lbo", "sbo"}):
             return {}
         origins = {field: builder.origins.get(field, ()) for field in fields}
@@ -52,10 +54,10 @@ class Blame:
         inside = any(first <= span[0] < past for origin in origins.values() for span in origin)
         return {} if inside or not all(origins.values()) else origins
 
-    def _builder(self, one: Operand, step: Step) -> Builder | None:
+    def _find_builder(self, one: VerifiedOperand, step: OperandStep) -> DescriptorBuilder | None:
         return self.built.get(step.span) or self.built.get(self.made.pieces[one.descriptor].spans[0])
 
-    def _giving(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
+    def _find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
         """Of the places of a field the number that is wrong, else what puts it there."""
         encoded = changes[field][0]
         for span in origin:
@@ -68,18 +70,22 @@ class Blame:
                 return span
         return max(origin, key=lambda span: span[1] - span[0])
 
-    def _all_wrong(self, code: str, fields: Collection[str], places: Set[Span]) -> bool:
+    def _are_all_wrong(self, code: str, fields: Collection[str], places: Set[Span]) -> bool:
         """Whether every operand whose fields come from these places is wrong from its first step on, and for this
         cause; so is one of which that is not known.
         """
-        seen = [one for one in self.made.operands if one.verdict != "unknown" and self._shares(one, fields, places)]
+        seen = [
+            one
+            for one in self.made.operands
+            if one.verdict != "unknown" and self._has_shared_fields(one, fields, places)
+        ]
         first = [one.first_wrong for one in seen]
         return bool(seen) and all(
             wrong is not None and wrong == one.steps[0] and bool(wrong.causes) and wrong.causes[0].code == code
             for one, wrong in zip(seen, first, strict=True)
         )
 
-    def _shares(self, one: Operand, fields: Collection[str], places: Set[Span]) -> bool:
+    def _has_shared_fields(self, one: VerifiedOperand, fields: Collection[str], places: Set[Span]) -> bool:
         """Whether the fields of an operand's descriptors may come from some places of the text."""
-        builder = self._builder(one, one.steps[0]) if one.steps else None
+        builder = self._find_builder(one, one.steps[0]) if one.steps else None
         return builder is None or any(not places.isdisjoint(builder.origins.get(field, ())) for field in fields)

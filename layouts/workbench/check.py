@@ -12,21 +12,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lanescope.descriptor import causes
-from lanescope.errors import refusing_depth
+from lanescope.errors import refuse_deep_recursion
+from lanescope.inputs import join_words
 from lanescope.reader import statements
 from lanescope.reader.code import builders, tensor_maps
-from lanescope.reader.code.builders import Builder
-from lanescope.reader.code.evaluate import Evaluation, evaluate
-from lanescope.reader.code.finding import Pitfall
-from lanescope.reader.excerpt import code_of
-from lanescope.reading import listed
-from lanescope.workbench import Bench, Operand, Step, bench
-from lanescope.workbench.blame import Blame
-from lanescope.workbench.found import Piece
+from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.reader.code.evaluation import Evaluation, evaluate_text
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.excerpt import extract_code
+from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
+from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
+from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.guesses import PATIENCE, Guesses
-from lanescope.workbench.whole import LONGEST as LONGEST_PASTE
+from lanescope.workbench.results import TextPiece
 
-__all__ = ["LONGEST", "Checked", "Finding", "Open", "check", "title"]
+__all__ = ["LONGEST", "CheckFinding", "CheckReport", "OpenPoint", "check_text", "get_finding_title"]
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
@@ -69,7 +69,7 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One mistake: its code, a sentence, its place (first, past last character), the word that would be right. reads:
     how many wrong reads follow from it; assumed: what it rests on and the text does not say, name → value.
     """
@@ -87,7 +87,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenPoint:
     """Something that the text leaves undecided: a sentence, and its place."""
 
     message: str
@@ -95,57 +95,57 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckReport:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
     many reads take every element from where the text stores it; unverified: reason → how many could not be compared.
     """
 
-    findings: tuple[Finding, ...]
-    open: tuple[Open, ...]
-    doubts: tuple[Finding, ...]
+    findings: tuple[CheckFinding, ...]
+    open: tuple[OpenPoint, ...]
+    doubts: tuple[CheckFinding, ...]
     descriptors: int
     maps: int
     steps: int
     unverified: tuple[tuple[str, int], ...] = ()
 
 
-def title(code: str) -> str:
+def get_finding_title(code: str) -> str:
     """What a finding's code is called."""
     return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
 
 
-@refusing_depth()
-def check(text: str) -> Checked:
+@refuse_deep_recursion()
+def check_text(text: str) -> CheckReport:
     """What a source text does wrong. LayoutError `bad_text` where it is longer than LONGEST characters, `too_deep`
     where it is nested too deeply.
 
-    >>> check("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
+    >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    made = bench(text, patience=PATIENCE, copied=False)
-    code = evaluate(code_of(text, text), PATIENCE)
-    built = builders.of_evaluation(code) if code else ()
-    maps = tensor_maps.of_evaluation(code) if code else ()
-    found = [*_pitfalls(text, built), *(_of_pitfall(p) for one in maps for p in one.problems)]
-    refused = [Finding("ptxas_refuses", one.message, one.span) for one in statements.refused(text)]
-    told, open_ = _operands(text, made, {one.code for one in found}, Blame(text, made, built))
+    made = build_bench(text, patience=PATIENCE, copied=False)
+    code = evaluate_text(extract_code(text, text), PATIENCE)
+    built = builders.find_evaluation_builders(code) if code else ()
+    maps = tensor_maps.find_evaluation_maps(code) if code else ()
+    found = [*_find_pitfalls(text, built), *(_make_pitfall_finding(p) for one in maps for p in one.problems)]
+    refused = [CheckFinding("ptxas_refuses", one.message, one.span) for one in statements.find_refused_lines(text)]
+    told, open_ = _check_operands(text, made, {one.code for one in found}, BlameFinder(text, made, built))
     found += [*told, *refused]
-    open_ += _unread(made, built)
-    open_ += _unfinished(code)
+    open_ += _find_unread(made, built)
+    open_ += _find_unfinished(code)
     doubted = {message for piece in made.pieces for message in piece.doubts}
-    doubts = (_of_pitfall(one) for builder in built for one in builder.doubts if one.message in doubted)
+    doubts = (_make_pitfall_finding(one) for builder in built for one in builder.doubts if one.message in doubted)
     unique = {(one.code, one.span): one for one in reversed(found)}
-    return Checked(
+    return CheckReport(
         tuple(sorted(unique.values(), key=lambda one: (one.span, one.code))),
         tuple(dict.fromkeys(open_)),
         tuple(dict.fromkeys(doubts)),
-        _descriptors(made),
+        _count_descriptors(made),
         len(maps),
-        *_verified(made.operands),
+        *_count_verified(made.operands),
     )
 
 
-def _verified(operands: Iterable[Operand]) -> tuple[int, tuple[tuple[str, int], ...]]:
+def _count_verified(operands: Iterable[VerifiedOperand]) -> tuple[int, tuple[tuple[str, int], ...]]:
     """(reads that match, reason → how many could not be compared): against a storage that is a guess nothing is."""
     verified, rest = 0, Counter[str]()
     for one in operands:
@@ -162,7 +162,7 @@ def _verified(operands: Iterable[Operand]) -> tuple[int, tuple[tuple[str, int], 
     return verified, tuple(rest.items())
 
 
-def _descriptors(made: Bench) -> int:
+def _count_descriptors(made: Bench) -> int:
     """The descriptors of a text; 64-bit constants without that name that nothing reads are masks and keys."""
     read = {n for one in made.operands for n in (one.descriptor, *one.others)}
     return sum(
@@ -172,37 +172,39 @@ def _descriptors(made: Bench) -> int:
     )
 
 
-def _unfinished(code: Evaluation | None) -> Iterator[Open]:
+def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
     """What the steps of a file did not suffice for."""
     for name, at in code.unfinished if code else ():
         what = f"{name} is" if name else "The lines outside all functions are"
-        yield Open(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
+        yield OpenPoint(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
     for one in code.unread if code else ():
-        yield Open(one.message, one.span)
+        yield OpenPoint(one.message, one.span)
 
 
 # mistakes of the code itself ------------------------------------------------------------------------------------------
 
 
-def _of_pitfall(one: Pitfall) -> Finding:
-    return Finding(one.code, one.message, one.span)
+def _make_pitfall_finding(one: Pitfall) -> CheckFinding:
+    return CheckFinding(one.code, one.message, one.span)
 
 
-def _pitfalls(text: str, built: Iterable[Builder]) -> Iterator[Finding]:
+def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[CheckFinding]:
     """C's pitfalls in what a descriptor is made of: one in another line of the file is no business of ours."""
     for one in built:
-        lines = [_lines(text, span) for span in (one.span, *(s for spans in one.origins.values() for s in spans))]
+        lines = [
+            _extend_to_lines(text, span) for span in (one.span, *(s for spans in one.origins.values() for s in spans))
+        ]
         start = one.origins.get("start_address", ())
         for pitfall in one.warnings:
             first, past = pitfall.span
             if pitfall.span in start:  # of several places that make the start, the one that says most
                 told = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
-                yield Finding(pitfall.code, pitfall.message, max(told, key=lambda span: span[1] - span[0]))
+                yield CheckFinding(pitfall.code, pitfall.message, max(told, key=lambda span: span[1] - span[0]))
             elif any(low < past and first < high for low, high in lines):
-                yield _of_pitfall(pitfall)
+                yield _make_pitfall_finding(pitfall)
 
 
-def _lines(text: str, span: Span) -> Span:
+def _extend_to_lines(text: str, span: Span) -> Span:
     """A span, out to the ends of its lines."""
     end = text.find("\n", span[1])
     return text.rfind("\n", 0, span[0]) + 1, end if end >= 0 else len(text)
@@ -211,40 +213,42 @@ def _lines(text: str, span: Span) -> Span:
 # reads that are verified ----------------------------------------------------------------------------------------------
 
 
-def _operands(text: str, made: Bench, known: set[str], blame: Blame) -> tuple[list[Finding], list[Open]]:
+def _check_operands(
+    text: str, made: Bench, known: set[str], blame: BlameFinder
+) -> tuple[list[CheckFinding], list[OpenPoint]]:
     """Findings of wrong reads, and what is open. known: codes of what the code itself does wrong."""
-    places: dict[tuple[str, Span], list[tuple[Operand, Step]]] = {}
-    open_: list[Open] = []
+    places: dict[tuple[str, Span], list[tuple[VerifiedOperand, OperandStep]]] = {}
+    open_: list[OpenPoint] = []
     guesses = Guesses(text, made)
     for one in made.operands:
         if one.verdict == "unknown":
             open_.append(_not_verified(made, one))
-        for step in _each_place(one):
+        for step in _list_first_wrong_steps(one):
             code = step.causes[0].code if step.causes else ""
             if code == "not_canonical" and _refused_map(made, one):
                 continue  # the map is at fault, and is found
             if why := _why_open(guesses, one, step):
-                open_.append(Open(why, step.span))
+                open_.append(OpenPoint(why, step.span))
             elif _SAME.get(code, code) not in known:
-                places.setdefault((code, blame.of(one, step)), []).append((one, step))
-    return [_mismatch(made, alike, span) for (_, span), alike in places.items()], open_
+                places.setdefault((code, blame.find_blamed_span(one, step)), []).append((one, step))
+    return [_make_mismatch_finding(made, alike, span) for (_, span), alike in places.items()], open_
 
 
-def _not_verified(made: Bench, one: Operand) -> Open:
+def _not_verified(made: Bench, one: VerifiedOperand) -> OpenPoint:
     """That an operand has no verdict, and why."""
     why = one.missing[0] if one.missing else "the file does not say enough."
     if one.storage is None:
         why = "nothing in the file says how it is stored."
     at = made.pieces[one.descriptor].spans[0]
-    return Open(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at)
+    return OpenPoint(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at)
 
 
-def _refused_map(made: Bench, one: Operand) -> bool:
+def _refused_map(made: Bench, one: VerifiedOperand) -> bool:
     """Whether a tensor map stores an operand that breaks a rule of TMA."""
     return one.storage is not None and bool(made.pieces[one.storage].notices)
 
 
-def _why_open(guesses: Guesses, one: Operand, step: Step) -> str:
+def _why_open(guesses: Guesses, one: VerifiedOperand, step: OperandStep) -> str:
     """Why a wrong step is no finding; "" where it is one."""
     crossed = next((cause.message for cause in step.causes if cause.code == "operands_exchanged"), "")
     if crossed:
@@ -254,15 +258,15 @@ def _why_open(guesses: Guesses, one: Operand, step: Step) -> str:
     return f"{where}, but {doubt}" if doubt else ""
 
 
-def _each_place(one: Operand) -> list[Step]:
+def _list_first_wrong_steps(one: VerifiedOperand) -> list[OperandStep]:
     """The first wrong step of each place of the text that is at fault."""
-    out: dict[Span, Step] = {}
+    out: dict[Span, OperandStep] = {}
     for step in one.wrong:
         out.setdefault(step.span, step)
     return list(out.values())[:MOST_PLACES]
 
 
-def _mismatch(made: Bench, alike: list[tuple[Operand, Step]], span: Span) -> Finding:
+def _make_mismatch_finding(made: Bench, alike: list[tuple[VerifiedOperand, OperandStep]], span: Span) -> CheckFinding:
     """What is wrong with operands that one place makes wrong for one cause; the first of them is told in full."""
     wrong = alike[0][1]
     names = {other.name for other, _ in alike}
@@ -270,14 +274,14 @@ def _mismatch(made: Bench, alike: list[tuple[Operand, Step]], span: Span) -> Fin
     reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
     head = _lost(alike)
     if not wrong.causes:
-        return Finding("other_bytes", head, span, "", reads, assumed)
+        return CheckFinding("other_bytes", head, span, "", reads, assumed)
     cause = wrong.causes[0]
     moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
     fix = str(cause.fix) if cause.fix and not moved else ""
-    return Finding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed)
+    return CheckFinding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed)
 
 
-def _lost(alike: list[tuple[Operand, Step]]) -> str:
+def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
     """How many elements the first of some operands reads from the wrong place, and which others do so."""
     one, wrong = alike[0]
     turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
@@ -287,15 +291,15 @@ def _lost(alike: list[tuple[Operand, Step]]) -> str:
         return f"{where}."
     head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place."
     others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != one.name)
-    return f"{head} So are those of {listed(list(others))}." if others else head
+    return f"{head} So are those of {join_words(list(others))}." if others else head
 
 
-def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
+def _find_unread(made: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:
     """Descriptors that no instruction of the text reads, as far as it says."""
     read = {n for one in made.operands for n in (one.descriptor, *one.others)}
-    same = [_built_so(made.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
+    same = [_make_build_key(made.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
     without = [
-        Open(f"{piece.title}: what it builds is not checked.", span)
+        OpenPoint(f"{piece.title}: what it builds is not checked.", span)
         for piece in made.pieces
         if piece.kind == "descriptor" and not {"fields", "words"} & piece.facts.keys()
         for span in piece.spans
@@ -303,16 +307,16 @@ def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
     if without or not any(True for _ in built):
         return without
     return [
-        Open(
+        OpenPoint(
             f"{piece.title}: no instruction of the file is known to read it; its fields alone were checked.",
             piece.spans[0],
         )
         for n, piece in enumerate(made.pieces)
-        if piece.kind == "descriptor" and n not in read and _built_so(piece) not in same
+        if piece.kind == "descriptor" and n not in read and _make_build_key(piece) not in same
     ]
 
 
-def _built_so(piece: Piece) -> tuple[object, ...]:
+def _make_build_key(piece: TextPiece) -> tuple[object, ...]:
     """What a piece's descriptor is made of; of one that is no code its title."""
     facts = piece.facts
     return (facts["format"], dict(facts["fields"]), facts["start"]) if "fields" in facts else (piece.title,)

@@ -1,6 +1,6 @@
 """What a text holds: its pieces (maps, layouts, descriptors, instructions), and every use of a descriptor.
 
-`whole.py` builds on Contents; it evaluates the code once, and keeps what was assumed and what is missing.
+`bench_builder.py` builds on Contents; it evaluates the code once, and keeps what was assumed and what is missing.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lanescope.bits import hex_word
+from lanescope.bits import format_word
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import printed_map
+from lanescope.reader import printed_maps
 from lanescope.reader.code import builders, tensor_maps
-from lanescope.reader.code.builders import Builder
-from lanescope.reader.code.evaluate import Evaluation, evaluate
-from lanescope.reader.code.finding import Pitfall
-from lanescope.workbench import helpers, judge, named, pieces, placed, scan, sizes
-from lanescope.workbench.addresses import address, start_names
-from lanescope.workbench.found import Assumed, Piece
-from lanescope.workbench.stores import Store
-from lanescope.workbench.tensors import named_layouts, shared_tensors
-from lanescope.workbench.uses import Use, of_code
+from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.reader.code.evaluation import Evaluation, evaluate_text
+from lanescope.reader.code.findings import Pitfall
+from lanescope.workbench import alignment, helpers, named_wgmma, pieces, scan, sizes, verification
+from lanescope.workbench.addresses import get_start_address, start_names
+from lanescope.workbench.descriptor_arguments import DescriptorArgument
+from lanescope.workbench.results import Assumption, TextPiece
+from lanescope.workbench.stores import TileStore
+from lanescope.workbench.tensors import find_named_layouts, find_shared_tensors
+from lanescope.workbench.uses import DescriptorUse, find_code_uses
 from lanescope.workbench.words import of_words
-from lanescope.workbench.written import Given
 
 Pairs = tuple[tuple[str, str], ...]
 LONGEST_MACRO = 200  # characters of what is given for one
@@ -33,23 +33,23 @@ _MACRO = "macro."  # keys of macros that a text does not define
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
 
-def _macros(given: Mapping[str, str]) -> Pairs:
+def _parse_macros(given: Mapping[str, str]) -> Pairs:
     """Macros that are given for those that a text does not define, and their values."""
     found = ((key.removeprefix(_MACRO), value) for key, value in given.items() if key.startswith(_MACRO))
     return tuple(sorted((name, value) for name, value in found if name.isidentifier() and len(value) <= LONGEST_MACRO))
 
 
 def _evaluate(source: str, patience: int, standard: Pairs, macros: Pairs) -> Evaluation | None:
-    """Evaluate a text. Empty arguments at the end are left out: `evaluate` keeps its last answers by its arguments, and
-    the reader and `check` ask with the text and the patience alone.
+    """Evaluate a text. Empty arguments at the end are left out: `evaluate_text` keeps its last answers by its
+    arguments, and the reader and `check` ask with the text and the patience alone.
     """
     more = [standard, macros]
     while more and not more[-1]:
         more.pop()
-    return evaluate(source, patience, *more)
+    return evaluate_text(source, patience, *more)
 
 
-class Contents:
+class TextContents:
     """One text, its code evaluated with what is given: pieces, storages, assumptions, and what is missing. source: the
     text's code, as excerpt.code_of has it; `find_uses` fills the pieces.
     """
@@ -58,70 +58,70 @@ class Contents:
         self.text = text
         self.source = source
         self.given = given
-        self.pieces: list[Piece] = []
-        self.stores: list[Store] = []
-        self.assumed: dict[str, Assumed] = {}
+        self.pieces: list[TextPiece] = []
+        self.stores: list[TileStore] = []
+        self.assumed: dict[str, Assumption] = {}
         self.missing: list[str] = []
         self.symbols: dict[str, int] = {}  # values that were taken for names in the code
-        self.built: list[tuple[int, Builder]] = []  # what builds descriptors, and which piece it is
+        self.built: list[tuple[int, DescriptorBuilder]] = []  # what builds descriptors, and which piece it is
         self.printed_pieces: dict[str, int] = {}  # label of printed words → their piece
         self.doubtful: dict[int, list[Pitfall]] = {}
-        self.aligned = placed.declared(text)
-        self.mentions = tuple(scan.mentions(text))
+        self.aligned = alignment.find_declared_alignments(text)
+        self.mentions = tuple(scan.find_mentions(text))
         self.code = self._evaluated(patience)
         self._assume_instruction()
-        self.sizes: list[Assumed] = []
+        self.sizes: list[Assumption] = []
         self.size_values: dict[str, int] = {}
         if self.code:
-            taken = sizes.taken(self.code, self._reads(), self.given)
+            taken = sizes.assume_sizes(self.code, self._find_reader(), self.given)
             self.sizes = [one for _, one in taken]
             self.size_values = {size: int(one.value) for size, one in taken}
-            self.code = sizes.put(self.code, self.size_values)
+            self.code = sizes.substitute_sizes(self.code, self.size_values)
 
     def _evaluated(self, patience: int) -> Evaluation | None:
         """Evaluate the code; functions and macros without a definition are what was given, or taken, for them."""
-        macros = _macros(self.given)
+        macros = _parse_macros(self.given)
         code = _evaluate(self.source, patience, (), macros)
-        self.helpers = helpers.called(code, self.mentions)
-        asked = helpers.asked(self.helpers, self.given)
-        for one in (*asked, *helpers.encoders(code), *helpers.foreign(code)):
+        self.helpers = helpers.find_missing_calls(code, self.mentions)
+        asked = helpers.assume_helpers(self.helpers, self.given)
+        for one in (*asked, *helpers.assume_encoders(code), *helpers.assume_foreign_types(code)):
             self.assumed[one.key] = one
         chosen = tuple((head, one.value) for head in self.helpers if not (one := self._builder(head)).missing)
         if chosen:
             code = _evaluate(self.source, patience, chosen, macros)
         for name, value in macros:
-            self.assumed[_MACRO + name] = Assumed(_MACRO + name, f"Macro {name}", value, "as given")
+            self.assumed[_MACRO + name] = Assumption(_MACRO + name, f"Macro {name}", value, "as given")
         for macro in code.presumed if code else ():
             key = _MACRO + macro.name
-            self.assumed[key] = Assumed(key, f"Macro {macro.name}", macro.value, macro.why)
+            self.assumed[key] = Assumption(key, f"Macro {macro.name}", macro.value, macro.why)
         return code
 
-    def _builder(self, head: str) -> Assumed:
+    def _builder(self, head: str) -> Assumption:
         """What a function that builds descriptors and has no code is taken to give."""
         return self.assumed[f"builder.{head}"]
 
     def _assume_instruction(self) -> None:
         """Take the instruction that a call names where the text has none."""
         if self.code and not any(m.instruction.family.by_descriptor for m in self.mentions):
-            maps = tensor_maps.named_maps(self.code)
-            if (called := named.called(self.code, (one.data_type for one in maps))) is not None:
+            maps = tensor_maps.find_named_maps(self.code)
+            if (called := named_wgmma.find_named_wgmma(self.code, (one.data_type for one in maps))) is not None:
                 self.mentions = (*self.mentions, called[0])
                 self.assumed["instruction"] = called[1]
 
-    def _reads(self) -> Instruction | None:
+    def _find_reader(self) -> Instruction | None:
         """The first instruction of the text that reads a descriptor, or the one that was given."""
         if "instruction" in self.given:
-            return catalog.named(self.given["instruction"], "instruction")
+            return catalog.parse_instruction(self.given["instruction"], "instruction")
         return next((m.instruction for m in self.mentions if m.instruction.family.by_descriptor), None)
 
     # pieces -----------------------------------------------------------------------------------------------------------
 
-    def find_uses(self) -> list[Use]:
+    def find_uses(self) -> list[DescriptorUse]:
         """Fill the pieces and the stores; return every use of a descriptor."""
         self._add_maps()
-        reads = self._reads()
+        reads = self._find_reader()
         open_bits = reads.operand("a").element.bits if reads else None
-        taken = of_code(self.code, self.mentions) if self.code else []
+        taken = find_code_uses(self.code, self.mentions) if self.code else []
         self._add_layouts(taken, open_bits)
         self._add_builders()
         self._add_unknown_builders()
@@ -130,90 +130,94 @@ class Contents:
         return of_words(printed, self.mentions) if printed and not taken else taken
 
     def _add_maps(self) -> None:
-        made = tensor_maps.named_maps(self.code) if self.code else ()
-        for one in (*made, *printed_map.maps(self.text)):
-            self.stores.append(Store(len(self.pieces), map=one))
-            self.pieces.append(pieces.of_map(one))
+        made = tensor_maps.find_named_maps(self.code) if self.code else ()
+        for one in (*made, *printed_maps.find_printed_maps(self.text)):
+            self.stores.append(TileStore(len(self.pieces), map=one))
+            self.pieces.append(pieces.piece_from_map(one))
 
-    def _add_layouts(self, taken: list[Use], open_bits: int | None) -> None:
+    def _add_layouts(self, taken: list[DescriptorUse], open_bits: int | None) -> None:
         """Add the tensors of shared memory, then the layouts that are none of theirs. open_bits: of an element whose
         type is open.
         """
         inside = [piece.spans[0] for piece in self.pieces]
         spelled = [
             layout
-            for layout in (*scan.layouts(self.text), *scan.tiled(self.source, open_bits))
+            for layout in (*scan.find_layouts(self.text), *scan.find_tiled_layouts(self.source, open_bits))
             if not _within(layout.span, inside)
         ]
         known = {layout.span[0] for layout in spelled}
-        for name, span, laid in named_layouts(self.code, open_bits) if self.code else ():
-            layout = None if span[0] in known else scan.of_cute(laid, name, span)
+        for name, span, laid in find_named_layouts(self.code, open_bits) if self.code else ():
+            layout = None if span[0] in known else scan.layout_from_cute(laid, name, span)
             if layout is not None and len(spelled) < scan.MOST:
                 spelled.append(layout)
                 known.add(span[0])
         for layout in self._add_tensors(taken, open_bits, spelled):
-            self.stores.append(Store(len(self.pieces), layout=layout, name=layout.label))
-            self.pieces.append(pieces.of_layout(layout, (layout.span,)))
+            self.stores.append(TileStore(len(self.pieces), layout=layout, name=layout.label))
+            self.pieces.append(pieces.piece_from_layout(layout, (layout.span,)))
 
-    def _add_tensors(self, taken: list[Use], bits: int | None, spelled: list[scan.Layout]) -> list[scan.Layout]:
+    def _add_tensors(
+        self, taken: list[DescriptorUse], bits: int | None, spelled: list[scan.PrintedLayout]
+    ) -> list[scan.PrintedLayout]:
         """Add the tensors that code makes of shared memory; return the layouts that are none of theirs."""
-        starts = [line for use in taken for g in use.given.values() if (line := address(g.value)[0]) is not None]
-        for one in shared_tensors(self.code, bits, starts) if self.code else ():
-            layout = scan.of_cute(one.layout, one.names[-1], one.span) if one.layout is not None else None
+        starts = [
+            line for use in taken for g in use.given.values() if (line := get_start_address(g.value)[0]) is not None
+        ]
+        for one in find_shared_tensors(self.code, bits, starts) if self.code else ():
+            layout = scan.layout_from_cute(one.layout, one.names[-1], one.span) if one.layout is not None else None
             alike = [s for s in spelled if s.span == one.span or (layout and s.whole == layout.whole)]
             spelled = [s for s in spelled if s not in alike]
             names = tuple(dict.fromkeys((*one.names[1:], *(s.label for s in alike if s.label))))
-            store = Store(
+            store = TileStore(
                 len(self.pieces),
                 layout=layout,
                 name=one.names[0],
                 others=names,
-                begins=sizes.put_line(one.begins, self.size_values),
+                begins=sizes.substitute_in_line(one.begins, self.size_values),
                 bits=one.bits,
                 open=one.open or ("" if layout else "has not two modes, or three with the stages"),
                 of=one.of,
             )
             self.stores.append(store)
             spans = tuple(dict.fromkeys((*(s.span for s in alike), one.span)))
-            self.pieces.append(pieces.of_layout(layout, spans, self.text))
+            self.pieces.append(pieces.piece_from_layout(layout, spans, self.text))
         return spelled
 
     def _add_builders(self) -> None:
         """Add the code that builds descriptors, one piece for all that only begin at other places of one tile."""
-        alike: dict[tuple[Any, ...], list[Builder]] = {}
-        for builder in builders.of_evaluation(self.code) if self.code else ():
-            alike.setdefault(pieces.alike(builder), []).append(builder)
+        alike: dict[tuple[Any, ...], list[DescriptorBuilder]] = {}
+        for builder in builders.find_evaluation_builders(self.code) if self.code else ():
+            alike.setdefault(pieces.make_tile_key(builder), []).append(builder)
         for same in alike.values():
             self.built += [(len(self.pieces), builder) for builder in same]
             self.doubtful[len(self.pieces)] = [doubt for builder in same for doubt in builder.doubts]
-            self.pieces.append(pieces.of_builders(same))
+            self.pieces.append(pieces.piece_from_builders(same))
 
     def _add_unknown_builders(self) -> None:
         """Add the calls of functions that build descriptors and have no code here, and were not chosen."""
         for head, calls in self.helpers.items():
             if self._builder(head).missing:
-                self.pieces.append(helpers.piece(head, calls))
-                self.missing.append(helpers.missing(head))
+                self.pieces.append(helpers.make_helper_piece(head, calls))
+                self.missing.append(helpers.describe_missing_code(head))
 
-    def _add_words(self) -> list[scan.Word]:
+    def _add_words(self) -> list[scan.PrintedWord]:
         """Add the printed words that are not in the code of a builder; return them."""
         covered = [span for _, one in self.built for span in (one.span, *(s for o in one.origins.values() for s in o))]
-        printed = [word for word in scan.words(self.text) if not _within(word.span, covered)]
-        labels: dict[str, list[scan.Word]] = {}
+        printed = [word for word in scan.find_words(self.text) if not _within(word.span, covered)]
+        labels: dict[str, list[scan.PrintedWord]] = {}
         for word in printed:
-            labels.setdefault(scan.plain_label(word.label), []).append(word)
+            labels.setdefault(scan.strip_label_number(word.label), []).append(word)
         for label, words in labels.items():
             self.printed_pieces[label] = len(self.pieces)
-            self.pieces.append(pieces.of_words(label, words))
+            self.pieces.append(pieces.piece_from_words(label, words))
         return printed
 
     def _add_instructions(self) -> None:
-        first: dict[str, scan.Mention] = {}
+        first: dict[str, scan.InstructionMention] = {}
         for mention in self.mentions:
             first.setdefault(mention.instruction.ptx, mention)
         for mention in first.values():
             spans = tuple(m.span for m in self.mentions if m.instruction is mention.instruction)
-            self.pieces.append(pieces.of_mention(mention, spans))
+            self.pieces.append(pieces.piece_from_mention(mention, spans))
 
     def name_missing(self) -> None:
         """Say what is missing where nothing could be verified."""
@@ -227,11 +231,11 @@ class Contents:
                 "The text does not say which wgmma reads the descriptor: paste its PTX line or its CUTLASS atom."
             )
 
-    def piece_of(self, found: list[judge.Turn]) -> int:
+    def piece_of(self, found: list[verification.OperandTurn]) -> int:
         """The piece of the descriptor that a turn has."""
         given = found[0].given
         if found[0].use.site[0] == "word":
-            return self.printed_pieces[scan.plain_label(given.name)]
+            return self.printed_pieces[scan.strip_label_number(given.name)]
         if given.value.known is not None and (piece := self._piece_of_number(given, given.value.known)) is not None:
             return piece
         if self.built:
@@ -241,38 +245,38 @@ class Contents:
         if spelled is not None:
             return spelled
         title = " ".join(self.text[slice(*given.span)].split())
-        self.pieces.append(Piece("descriptor", title, (given.span,), {"name": given.name}))
+        self.pieces.append(TextPiece("descriptor", title, (given.span,), {"name": given.name}))
         return len(self.pieces) - 1
 
-    def _piece_of_number(self, given: Given, value: int) -> int | None:
+    def _piece_of_number(self, given: DescriptorArgument, value: int) -> int | None:
         """The piece of a number that the code spells out; None where a builder may have made it."""
-        number = hex_word(value % (1 << 64))
+        number = format_word(value % (1 << 64))
         spelled = next((n for n, piece in enumerate(self.pieces) if number in piece.facts.get("words", ())), None)
         if spelled is not None or any(one.known >> 16 == value >> 16 for _, one in self.built):
             return spelled
-        self.pieces.append(Piece("descriptor", number, (given.span,), {"words": [number], "name": given.name}))
+        self.pieces.append(TextPiece("descriptor", number, (given.span,), {"words": [number], "name": given.name}))
         return len(self.pieces) - 1
 
-    def _likeliest_builder(self, given: Given) -> int:
+    def _likeliest_builder(self, given: DescriptorArgument) -> int:
         """The piece of the builder that is most like a descriptor: in its fields, its start, its buffer, its name."""
         upper = given.value.const >> 16
         names = set(start_names(given.value))
-        line, _ = address(given.value)
+        line, _ = get_start_address(given.value)
         start = "" if line is None else str(line) if line.terms else str(line.const)
 
-        def unlike(judged: tuple[int, Builder]) -> tuple[bool, bool, bool, bool]:
+        def unlike(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool, bool]:
             one = judged[1]
             begins = {str(step.start) for step in one.steps} or {str(one.start)}
             return (
                 one.known >> 16 != upper,
                 start not in begins,
-                names.isdisjoint(pieces.base(one)),
+                names.isdisjoint(pieces.get_start_terms(one)),
                 one.name != given.name,
             )
 
         return min(self.built, key=unlike)[0]
 
-    def assume(self, one: Assumed, operand: str = "") -> None:
+    def assume(self, one: Assumption, operand: str = "") -> None:
         """Keep what was taken; operand: the only one, so far, that it can change."""
         old = self.assumed.get(one.key)
         if old is None:

@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 
 from lanescope.descriptor.matrix import WINDOW_MASK
-from lanescope.reader.code.evaluate import Evaluation
-from lanescope.reader.code.known import STANDARD
-from lanescope.reading import choice
-from lanescope.workbench.found import Assumed, Piece
-from lanescope.workbench.scan import Mention
+from lanescope.inputs import parse_choice
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.header_names import STANDARD
+from lanescope.workbench.results import Assumption, TextPiece
+from lanescope.workbench.scan import InstructionMention
 
 MOST = 4  # functions of one text that are asked for
 ENCODED = f"(x & 0x{WINDOW_MASK:X}) >> 4"
@@ -27,7 +27,9 @@ _OTHER = re.compile(
 _SURE = re.compile(r"(?:smem|shared|gmma|wgmma|matrix|mat)_?\w*desc|make_desc", re.I)
 
 
-def called(code: Evaluation | None, mentions: tuple[Mention, ...]) -> dict[str, list[tuple[int, int]]]:
+def find_missing_calls(
+    code: Evaluation | None, mentions: tuple[InstructionMention, ...]
+) -> dict[str, list[tuple[int, int]]]:
     """Function → its calls, of those that build descriptors by their names and have no code in the text."""
     reads = any(m.instruction.family.by_descriptor for m in mentions)
     out: dict[str, list[tuple[int, int]]] = {}
@@ -42,7 +44,7 @@ def called(code: Evaluation | None, mentions: tuple[Mention, ...]) -> dict[str, 
     return {head: spans for head, spans in list(out.items())[:MOST] if spans}
 
 
-def asked(heads: Mapping[str, object], given: Mapping[str, str]) -> list[Assumed]:
+def assume_helpers(heads: Mapping[str, object], given: Mapping[str, str]) -> list[Assumption]:
     """What each of them is taken to give, where that was chosen; else a choice that is missing. LayoutError for another
     value.
     """
@@ -51,44 +53,51 @@ def asked(heads: Mapping[str, object], given: Mapping[str, str]) -> list[Assumed
         key = f"builder.{head}"
         value = given.get(key, "")
         if value:
-            value = choice(value, key, STANDARD)
+            value = parse_choice(value, key, STANDARD)
         why = (
             "its code is not in the text: taken as a K-major tile’s descriptor of that swizzle"
             if value
             else "its code is not in the text; K-major tiles of that swizzle have one and the same LBO and SBO"
         )
-        out.append(Assumed(key, f"Swizzle of what {head} builds", value, why, tuple(STANDARD)))
+        out.append(Assumption(key, f"Swizzle of what {head} builds", value, why, tuple(STANDARD)))
     return out
 
 
-def encoders(code: Evaluation | None) -> list[Assumed]:
+def assume_encoders(code: Evaluation | None) -> list[Assumption]:
     """PTX's encode functions that the text calls and does not have."""
     why = "its code is not in the text: taken as PTX’s matrix-descriptor-encode"
     return (
-        [Assumed(f"encode.{name}", f"What {name} gives", ENCODED, why, (ENCODED,)) for name in code.taken]
+        [Assumption(f"encode.{name}", f"What {name} gives", ENCODED, why, (ENCODED,)) for name in code.taken]
         if code
         else []
     )
 
 
-def foreign(code: Evaluation | None) -> list[Assumed]:
+def assume_foreign_types(code: Evaluation | None) -> list[Assumption]:
     """What is taken for the types that the text uses as CUTLASS's descriptors and does not have."""
     why = "its code is not in the text, and its members have those names"
     return [
-        Assumed(f"type.{name}", f"Type of {name}", union, why, (union,))
+        Assumption(f"type.{name}", f"Type of {name}", union, why, (union,))
         for name, union in (code.foreign if code else ())
     ]
 
 
-def piece(head: str, spans: list[tuple[int, int]]) -> Piece:
+def make_helper_piece(head: str, spans: list[tuple[int, int]]) -> TextPiece:
     """The calls of a function that is not there."""
-    return Piece("descriptor", f"{head}(…): its code is not in the text", tuple(spans), {"name": head})
+    return TextPiece("descriptor", f"{head}(…): its code is not in the text", tuple(spans), {"name": head})
 
 
-def missing(head: str) -> str:
+def describe_missing_code(head: str) -> str:
     return (
         f"The text calls {head} and has no code of it: paste it, or choose the swizzle of the tiles that it describes."
     )
 
 
-__all__ = ["asked", "called", "encoders", "foreign", "missing", "piece"]
+__all__ = [
+    "assume_encoders",
+    "assume_foreign_types",
+    "assume_helpers",
+    "describe_missing_code",
+    "find_missing_calls",
+    "make_helper_piece",
+]

@@ -1,6 +1,6 @@
 """Which parts of a tile the TMA loads of a text fill: a box lies where a call of the text puts it, and nowhere else.
 
-`whole.py` asks for each operand; `stores.py` takes the map that is loaded from, `tiles.py` where its boxes lie.
+`bench_builder.py` asks for each operand; `stores.py` takes the map that is loaded from, `tiles.py` where its boxes lie.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lanescope.reader.code.evaluate import Evaluation
-from lanescope.reader.code.finding import Assembled, Made
-from lanescope.reader.code.values import Address, Cell, Pointer, Term, number
-from lanescope.reader.code.word import Int, Linear, Span
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import AsmRun, BodilessCall
+from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
+from lanescope.reader.code.values import Address, Cell, OpaqueValue, Pointer, get_integer
 
 _CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
 _OTHER = re.compile(r"store|prefetch|reduce|s2g|shared_?(?:to|2)_?global|make|create|encode|desc|partition|print", re.I)
@@ -21,12 +21,12 @@ _ASM = re.compile(r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class BoxLoad:
     """One run of a call that loads a box. to: byte address of its destination; maps: what its map may be called; span:
     the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others.
     """
 
-    to: Linear
+    to: LinearExpression
     maps: frozenset[str]
     span: Span
     loops: tuple[tuple[str, int | None], ...] = ()
@@ -34,7 +34,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledTile:
     """What the loads fill of one tile. offsets: where boxes begin, in bytes from the tile's first one; maps: the names
     of what they load; open: whether they may fill more than is known.
     """
@@ -43,23 +43,23 @@ class Filled:
     maps: frozenset[str]
     open: bool
 
-    def covers(self, needed: Collection[int]) -> bool:
+    def has_all(self, needed: Collection[int]) -> bool:
         return self.offsets.issuperset(needed)
 
-    def apart(self, count: int) -> int:
+    def find_distance(self, count: int) -> int:
         """The one distance between so many boxes; 0 where they have none, or are more or fewer."""
         first = sorted(self.offsets)
         steps = {later - one for one, later in pairwise(first)}
         return steps.pop() if len(first) == count and first[0] == 0 and len(steps) == 1 else 0
 
 
-class Loads:
+class TextLoads:
     """The TMA loads of a text."""
 
     def __init__(self, code: Evaluation | None) -> None:
-        self.all = list(_loads(code)) if code else []
+        self.all = list(_list_loads(code)) if code else []
 
-    def of(self, base: Linear | None, others: Iterable[Linear]) -> Filled | None:
+    def find_filled(self, base: LinearExpression | None, others: Iterable[LinearExpression]) -> FilledTile | None:
         """What they fill of the tile that begins at `base`; None where no call is seen to fill it. others: where other
         tiles and stages begin.
         """
@@ -72,21 +72,21 @@ class Loads:
         first = frozenset(name for off, load in found if not off for name in load.maps)
         own_map = [(off, load) for off, load in found if not first or not load.maps or first & load.maps]
         unclear = any(_is_part(load.to, base) for load in self.all) or _moves(own_map)
-        return Filled(frozenset(off for off, _ in own_map), first, unclear)
+        return FilledTile(frozenset(off for off, _ in own_map), first, unclear)
 
-    def _into(self, base: Linear, end: int) -> list[tuple[int, Load]]:
+    def _into(self, base: LinearExpression, end: int) -> list[tuple[int, BoxLoad]]:
         """(offset, load) of those into the tile of so many bytes that begins at `base`."""
         into = [(load.to.const - base.const, load) for load in self.all if load.to.terms == base.terms]
         return [(off, load) for off, load in into if 0 <= off < end]
 
 
-def _is_part(to: Linear, base: Linear) -> bool:
+def _is_part(to: LinearExpression, base: LinearExpression) -> bool:
     """Whether an address has more terms than a tile's first byte: each warp or block fills a part of its own."""
     own, terms = dict(to.terms), dict(base.terms)
     return own != terms and own.items() >= terms.items()
 
 
-def _moves(found: Iterable[tuple[int, Load]]) -> bool:
+def _moves(found: Iterable[tuple[int, BoxLoad]]) -> bool:
     """Whether a loop without a known end moves where one call loads to."""
     of_call: dict[object, set[int]] = {}
     for off, load in found:
@@ -95,25 +95,25 @@ def _moves(found: Iterable[tuple[int, Load]]) -> bool:
     return any(len(offsets) > 1 for offsets in of_call.values())
 
 
-def _loads(code: Evaluation) -> Iterator[Load]:
+def _list_loads(code: Evaluation) -> Iterator[BoxLoad]:
     for made in code.made:
         if _CALL.search(made.term.head) and not _OTHER.search(made.term.head):
-            yield from _of_call(made, code.endless)
+            yield from _list_call_loads(made, code.endless)
     for ran in code.assembled:
-        if (load := _of_assembly(ran, code.endless)) is not None:
+        if (load := _find_assembly_load(ran, code.endless)) is not None:
             yield load
 
 
-def _of_call(made: Made, endless: Collection[str]) -> Iterator[Load]:
+def _list_call_loads(made: BodilessCall, endless: Collection[str]) -> Iterator[BoxLoad]:
     """A call without a body: each of its addresses may be the destination, and only one is in a tile."""
-    maps = {name for value in made.term.arguments for name in _names(value)}
+    maps = {name for value in made.term.arguments for name in _list_map_names(value)}
     for value in made.term.arguments:
-        own = number(value) if isinstance(value, Pointer | Int) else None
+        own = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
         if own is not None and own.plain is not None and own.plain.terms:
-            yield _load(own.plain, maps, made.term.span, made.loops, endless)
+            yield _make_load(own.plain, maps, made.term.span, made.loops, endless)
 
 
-def _of_assembly(ran: Assembled, endless: Collection[str]) -> Load | None:
+def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None:
     """PTX's cp.async.bulk.tensor into shared memory: its first operand is the destination."""
     found = _ASM.search(ran.text)
     if found is None or int(found[1]) >= len(ran.given):
@@ -124,22 +124,26 @@ def _of_assembly(ran: Assembled, endless: Collection[str]) -> Load | None:
         return None
     words = (own.plain for kind, own, _ in ran.given if "l" in kind and own is not None)
     maps = {name for own in words if own is not None for name, _ in own.terms}
-    return _load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
+    return _make_load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
 
 
-def _load(
-    to: Linear, maps: Iterable[str], span: Span, loops: Iterable[tuple[str, Int]], endless: Collection[str]
-) -> Load:
+def _make_load(
+    to: LinearExpression,
+    maps: Iterable[str],
+    span: Span,
+    loops: Iterable[tuple[str, SymbolicInt]],
+    endless: Collection[str],
+) -> BoxLoad:
     known = tuple((name, value.known) for name, value in loops if name not in endless)
     own = frozenset(maps) - {name for name, _ in to.terms}
-    return Load(to, own, span, known, any(name in endless for name, _ in loops))
+    return BoxLoad(to, own, span, known, any(name in endless for name, _ in loops))
 
 
-def _names(value: object) -> Iterator[str]:
+def _list_map_names(value: object) -> Iterator[str]:
     """What an argument that may be a tensor map is called."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         yield value.place.name
-        if isinstance(value.place.value, Term):
+        if isinstance(value.place.value, OpaqueValue):
             yield value.place.value.text
     elif isinstance(value, Pointer):
         yield from (name for name, _ in value.base.terms)

@@ -1,6 +1,6 @@
 """What names say: the words of a name, and the operand that it names.
 
-`stores.py`, `uses.py`, `exchanged.py` and `tiles.py` tell by them whose buffer, tensor map or descriptor it is.
+`stores.py`, `uses.py`, `exchanged_buffers.py` and `tiles.py` tell by them whose buffer, tensor map or descriptor it is.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ def split_name(name: str) -> list[str]:
     return _WORD.findall(name)
 
 
-def letter(*names: str) -> str | None:
+def find_operand_letter(*names: str) -> str | None:
     """Return a or b where names say which operand something belongs to: sA, desc_b, tma_map_A, smem.B; None where they
     do not, or say both.
 
-    >>> letter("tma_map_A"), letter("smem_b"), letter("sA", "sB"), letter("barrier")
+    >>> (find_operand_letter("tma_map_A"), find_operand_letter("smem_b"), find_operand_letter("sA", "sB"),
+    ... find_operand_letter("barrier"))
     ('a', 'b', None, None)
-    >>> letter("(shared + 4096·lane…82b855a1)") is None
+    >>> find_operand_letter("(shared + 4096·lane…82b855a1)") is None
     True
     """
     words = (word.lower() for name in names for word in split_name(CUT.sub("", name)))

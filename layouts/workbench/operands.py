@@ -1,6 +1,6 @@
 """One operand of one instruction on its way to a verdict: its tile laid, its steps verified, what is missing named.
 
-`whole.py` makes one OperandCase for each operand of a group of uses and keeps the Operand that it answers.
+`bench_builder.py` makes one OperandCase for each operand of a group of uses and keeps the Operand that it answers.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lanescope import reading
+from lanescope import inputs
 from lanescope.descriptor.matrix import WINDOW_BYTES, View, view
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader.code.finding import Pitfall
+from lanescope.reader.code.findings import Pitfall
 from lanescope.shared.swizzle import Mode
-from lanescope.workbench import judge, placed
-from lanescope.workbench.addresses import address, evaluated, start_names
-from lanescope.workbench.contents import Contents
-from lanescope.workbench.found import Assumed, Operand, Step
-from lanescope.workbench.judge import Turn
-from lanescope.workbench.loads import Filled
-from lanescope.workbench.stores import BY_ORDER, Store
+from lanescope.workbench import alignment, verification
+from lanescope.workbench.addresses import evaluate_linear, get_start_address, start_names
+from lanescope.workbench.contents import TextContents
+from lanescope.workbench.loads import FilledTile
+from lanescope.workbench.results import Assumption, OperandStep, VerifiedOperand
+from lanescope.workbench.stores import BY_ORDER, TileStore
 from lanescope.workbench.symbols import names_of, take_symbols
-from lanescope.workbench.tiles import Tile, TileRequest, lay_tile
+from lanescope.workbench.tiles import StoredTile, TileRequest, lay_tile
+from lanescope.workbench.verification import OperandTurn
 
 
 @dataclass(slots=True)
@@ -32,19 +32,19 @@ class OperandCase:
     text's TMA loads fill of its tile; causes: whether the causes of a mismatch are looked for.
     """
 
-    contents: Contents
+    contents: TextContents
     instruction: Instruction
     name: str
-    turns: list[Turn]
-    store: Store | None
+    turns: list[OperandTurn]
+    store: TileStore | None
     why: str
-    filled: Filled | None
+    filled: FilledTile | None
     causes: bool
-    tile: Tile | None = None
+    tile: StoredTile | None = None
     missing: list[str] = field(default_factory=list)
     uneven: str = ""  # why it is open what other threads read
 
-    def judged(self) -> Operand:
+    def judged(self) -> VerifiedOperand:
         """Return the operand with every step verified. LayoutError where a given value is wrong, or the word's slice
         does not lie in the tile.
         """
@@ -70,9 +70,9 @@ class OperandCase:
             return "MN" if 2 * told.count("MN") > len(told) else "K"
         value = given.get(key, "K").upper()
         if value not in ("K", "MN"):
-            raise LayoutError("bad_major", f"{key} is '{reading.shown(value)}'.", "Allowed: K, MN.", key)
+            raise LayoutError("bad_major", f"{key} is '{inputs.shorten_value(value)}'.", "Allowed: K, MN.", key)
         why = "as given" if key in given else "the text has no imm-trans-" + self.name
-        self.contents.assume(Assumed(key, f"Major of {self.name.upper()}", value, why, ("K", "MN")))
+        self.contents.assume(Assumption(key, f"Major of {self.name.upper()}", value, why, ("K", "MN")))
         return value
 
     def _assume_sizes(self) -> None:
@@ -97,12 +97,12 @@ class OperandCase:
         store = self.store
         if store is None or self.tile is None or self.why not in BY_ORDER:
             return
-        others = [one for one in self.contents.stores if one.piece != store.piece and not one.alike(store)]
+        others = [one for one in self.contents.stores if one.piece != store.piece and not one.is_same_layout(store)]
         if others:
             label = f"Storage of {self.name.upper()}, by its number,"
             says = f"{self.why}; nothing in the text names it"
             choices = tuple(str(one.piece) for one in (store, *others))
-            self.contents.assume(Assumed(f"storage.{self.name}", label, str(store.piece), says, choices))
+            self.contents.assume(Assumption(f"storage.{self.name}", label, str(store.piece), says, choices))
 
     def _address_names(self) -> set[str]:
         """Return what the start addresses of the descriptors are made of."""
@@ -111,7 +111,7 @@ class OperandCase:
     # where the tile lies ----------------------------------------------------------------------------------------------
 
     def _request(self, seen: View) -> TileRequest:
-        rows, depth = judge.extents(self.turns, seen)
+        rows, depth = verification.get_extents(self.turns, seen)
         return TileRequest(self.name, seen, rows, depth, self.contents.given)
 
     def _lay(self, seen: View) -> None:
@@ -126,14 +126,14 @@ class OperandCase:
             self.store = None
             return
         made = lay_tile(self.store, replace(self._request(seen), filled=self.filled))
-        if isinstance(made, Tile):
+        if isinstance(made, StoredTile):
             self.tile = made
             for one in made.assumed:
                 self.contents.assume(one)
         else:
             self._ask_for(made, self.store)
 
-    def _ask_for(self, open_values: Iterable[Assumed], store: Store) -> None:
+    def _ask_for(self, open_values: Iterable[Assumption], store: TileStore) -> None:
         """Say which values of a tensor map or a layout have to be given, and of which map where there are several."""
         several = sum(other.map is not None for other in self.contents.stores) > 1
         for one in open_values:
@@ -146,44 +146,44 @@ class OperandCase:
 
     def _first_address(self) -> int:
         """Return where the first step begins."""
-        return judge.bases(self.turns, self.contents.symbols, False).get((0, 0), 0)
+        return verification.find_bases(self.turns, self.contents.symbols, False).get((0, 0), 0)
 
-    def _tile_start(self, seen: View, tile: Tile | None) -> judge.Start:
+    def _tile_start(self, seen: View, tile: StoredTile | None) -> verification.Start:
         """Return where the tile begins, and the K of the first step."""
         key = f"base.{self.name}"
         given = self.contents.given
-        base = reading.number(given[key], key, 0, WINDOW_BYTES) if key in given else None
+        base = inputs.parse_integer(given[key], key, 0, WINDOW_BYTES) if key in given else None
         if self.turns[0].use.computed or tile is None:
             return self._start_of_code(tile, base)
         return self._start_of_word(seen, tile, base)
 
-    def _start_of_code(self, tile: Tile | None, given: int | None) -> judge.Start:
+    def _start_of_code(self, tile: StoredTile | None, given: int | None) -> verification.Start:
         """Return where a tile begins whose descriptors code builds: where it was given, where a tensor says it, or at
         the first step.
         """
         key, label = f"base.{self.name}", f"{self.name.upper()}’s tile begins at"
         if given is not None:
-            self.contents.assume(Assumed(key, label, self.contents.given[key], "as given"))
-            return judge.Start(given)
-        line, _ = address(self.turns[0].given.value)
+            self.contents.assume(Assumption(key, label, self.contents.given[key], "as given"))
+            return verification.Start(given)
+        line, _ = get_start_address(self.turns[0].given.value)
         begins = self.store.begins if self.store is not None else None
         if line is None:
-            return judge.Start()
+            return verification.Start()
         if begins is not None and begins.terms == line.terms and begins != line:
-            return judge.Start(evaluated(begins, self.contents.symbols))
+            return verification.Start(evaluate_linear(begins, self.contents.symbols))
         if tile is not None and begins is None and not line.terms:
             why = "the code spells the start out as a number"
-            self.contents.assume(Assumed(key, label, hex(self._first_address()), why))
-        return judge.Start()
+            self.contents.assume(Assumption(key, label, hex(self._first_address()), why))
+        return verification.Start()
 
-    def _start_of_word(self, seen: View, tile: Tile, given: int | None) -> judge.Start:
+    def _start_of_word(self, seen: View, tile: StoredTile, given: int | None) -> verification.Start:
         """Return where a printed word's tile begins. The word may be of any step: what its start lies past the
         pattern's boundary is taken for K.
         """
-        start, mode = self._first_address(), tile.at(0, seen).mode
+        start, mode = self._first_address(), tile.make_storage(0, seen).mode
         pattern = mode.pattern_bytes if mode.chunks > 1 else 16
         base = start // pattern * pattern if given is None else given
-        found = judge.Start(base, _first_k(start - base, seen, mode))
+        found = verification.Start(base, _first_k(start - base, seen, mode))
         why = "as given"
         if given is None:
             why = f"the first start, {start:#x}, taken back to {pattern} bytes"
@@ -193,7 +193,7 @@ class OperandCase:
                     return found
                 why += f"; the layout says {tile.start:#x}"
         label = f"{self.name.upper()}’s tile begins at"
-        self.contents.assume(Assumed(f"base.{self.name}", label, hex(base), why))
+        self.contents.assume(Assumption(f"base.{self.name}", label, hex(base), why))
         return found
 
     # its steps --------------------------------------------------------------------------------------------------------
@@ -202,12 +202,12 @@ class OperandCase:
     def _by_tma(self) -> bool:
         return self.store is not None and self.store.map is not None
 
-    def _steps(self, seen: View, start: judge.Start) -> list[Step]:
+    def _steps(self, seen: View, start: verification.Start) -> list[OperandStep]:
         code = self.contents.code
-        ground = judge.Ground(
+        ground = verification.Ground(
             seen=seen, tile=self.tile, symbols=self.contents.symbols, start=start, by_tma=self._by_tma
         )
-        return judge.steps(
+        return verification.verify_steps(
             self.turns,
             ground,
             pitfalls=code.warnings if code else (),
@@ -215,7 +215,7 @@ class OperandCase:
             why=self.causes,
         )
 
-    def _verified(self, seen: View, start: judge.Start) -> list[Step]:
+    def _verified(self, seen: View, start: verification.Start) -> list[OperandStep]:
         """Return every turn as a step; the tile is read in the other major where that alone makes all of them right."""
         steps = self._steps(seen, start)
         if self.tile is not None and self.store is not None and any(step.verdict == "mismatch" for step in steps):
@@ -225,9 +225,9 @@ class OperandCase:
                 steps = self._steps(seen, start)
         warnings = (one for turn in self.turns for one in self._warnings(turn))
         pitfall = next((one for one in warnings if one.code == "generic_pointer"), None)
-        return steps if self.tile is None or pitfall is None else judge.spoilt(steps, pitfall)
+        return steps if self.tile is None or pitfall is None else verification.mark_spoilt_steps(steps, pitfall)
 
-    def _turned(self, store: Store, seen: View) -> Tile | None:
+    def _turned(self, store: TileStore, seen: View) -> StoredTile | None:
         """Return the tile as the other major has it, where that alone makes every step right: then the transpose
         immediate, or the atom's major, is what is wrong.
         """
@@ -237,16 +237,16 @@ class OperandCase:
         other = view(self.instruction, self.name, "MN" if seen.major == "K" else "K")
         try:
             made = lay_tile(store, self._request(other))
-            if not isinstance(made, Tile):
+            if not isinstance(made, StoredTile):
                 return None
             start = self._tile_start(other, made)
-            ground = judge.Ground(seen=other, tile=made, symbols=self.contents.symbols, start=start)
-            steps = judge.steps(self.turns, ground, pitfalls=(), why=False)
+            ground = verification.Ground(seen=other, tile=made, symbols=self.contents.symbols, start=start)
+            steps = verification.verify_steps(self.turns, ground, pitfalls=(), why=False)
         except LayoutError:
             return None
         return made if steps and all(step.verdict == "match" for step in steps) else None
 
-    def _take_turned(self, before: Tile, turned: Tile) -> None:
+    def _take_turned(self, before: StoredTile, turned: StoredTile) -> None:
         """Put the other major's tile, and what it assumes, in place of the one before."""
         self.contents.assumed = {key: one for key, one in self.contents.assumed.items() if one not in before.assumed}
         self.tile = turned
@@ -255,36 +255,36 @@ class OperandCase:
         for one in turned.assumed:
             self.contents.assume(replace(one, why=self.why) if one.key.startswith("inner.") else one)
 
-    def _warnings(self, turn: Turn) -> list[Pitfall]:
+    def _warnings(self, turn: OperandTurn) -> list[Pitfall]:
         """Return C's pitfalls in what a turn's descriptor is made of."""
         piece = self.contents.piece_of([turn])
         return [one for n, builder in self.contents.built if n == piece for one in builder.warnings]
 
     # what is told -----------------------------------------------------------------------------------------------------
 
-    def _name_gaps(self, seen: View, steps: list[Step]) -> None:
+    def _name_gaps(self, seen: View, steps: list[OperandStep]) -> None:
         """Say which steps have no verdict though their tile is known, and which threads were not followed."""
         tile = self.tile
         if tile is None:
             return
         if any(step.verdict == "unknown" for step in steps):
-            rows, depth = judge.extents(self.turns, seen)
-            lies, side = tile.at(0, seen), "m" if self.name == "a" else "n"
+            rows, depth = verification.get_extents(self.turns, seen)
+            lies, side = tile.make_storage(0, seen), "m" if self.name == "a" else "n"
             self.missing.append(
                 f"The steps of {self.name.upper()} take {rows} × {depth} elements ({side} × k); {tile.why} has"
                 f" {lies.mn or 'any'} × {lies.k or 'any'}."
             )
-        starts = [address(turn.given.value)[0] for turn in self.turns]
-        self.uneven = placed.uneven(self.name, starts, seen, tile)
+        starts = [get_start_address(turn.given.value)[0] for turn in self.turns]
+        self.uneven = alignment.explain_uneven_start(self.name, starts, seen, tile)
         if self.uneven:
             self.missing.append(self.uneven)
 
-    def _operand(self, seen: View, start: judge.Start, steps: list[Step]) -> Operand:
+    def _operand(self, seen: View, start: verification.Start, steps: list[OperandStep]) -> VerifiedOperand:
         contents, first = self.contents, self.turns[0]
-        taken = self.turns[: judge.MOST_STEPS]
+        taken = self.turns[: verification.MOST_STEPS]
         stages = 1 + max(turn.place.stage for turn in self.turns)
         stored, stored_why = self._stored(start)
-        return Operand(
+        return VerifiedOperand(
             name=self.name,
             instruction=self.instruction.ptx,
             major=seen.major,
@@ -294,10 +294,10 @@ class OperandCase:
             stored=stored,
             stored_why=stored_why,
             steps=tuple(steps),
-            fits=judge.fitting(first, seen, contents.symbols) if self.tile is None else (),
+            fits=verification.list_fitting_tiles(first, seen, contents.symbols) if self.tile is None else (),
             missing=tuple(dict.fromkeys(self.missing)),
             notices=self._notices(seen, steps, stages > 1),
-            k_steps=judge.extents(self.turns, seen)[1] // seen.k,
+            k_steps=verification.get_extents(self.turns, seen)[1] // seen.k,
             stages=stages,
             left=max(len(taken) - len(steps), int(bool(self.uneven))),
             symbols=tuple(dict.fromkeys(names_of(self.turns))),
@@ -305,12 +305,12 @@ class OperandCase:
             assumed=self._storage_rests_on(),
         )
 
-    def _notices(self, seen: View, steps: list[Step], several_stages: bool) -> tuple[str, ...]:
+    def _notices(self, seen: View, steps: list[OperandStep], several_stages: bool) -> tuple[str, ...]:
         if self.tile is None:
             return ()
         names = sorted(self._address_names())
         by_tma, aligned = self._by_tma, self.contents.aligned
-        return placed.notices(
+        return alignment.list_placement_notices(
             self.name,
             steps,
             self.tile,
@@ -321,14 +321,14 @@ class OperandCase:
             by_tma=by_tma,
         )
 
-    def _stored(self, start: judge.Start) -> tuple[Mapping[str, Any] | None, str]:
+    def _stored(self, start: verification.Start) -> tuple[Mapping[str, Any] | None, str]:
         """Return the storage that was verified against, and where it comes from."""
         if self.tile is None:
             return None, ""
         base = self._first_address() if start.base is None else start.base
         return {**self.tile.spec, "base": base}, f"{self.tile.why} ({self.why})" if self.why else self.tile.why
 
-    def _storage_rests_on(self) -> tuple[Assumed, ...]:
+    def _storage_rests_on(self) -> tuple[Assumption, ...]:
         """Return what the operand's storage rests on and the text does not say."""
         base = self.contents.assumed.get(f"base.{self.name}")
         own = [*(self.tile.assumed if self.tile is not None else ()), *([base] if base else [])]

@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lanescope.bits import hex_word
-from lanescope.reader.code.builders import Builder
+from lanescope.bits import format_word
+from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench import scan
-from lanescope.workbench.found import Piece
-from lanescope.workbench.scan import Mention
+from lanescope.workbench.results import TextPiece
+from lanescope.workbench.scan import InstructionMention
 
 
-def of_map(one: TensorMap) -> Piece:
+def piece_from_map(one: TensorMap) -> TextPiece:
     sizes = " × ".join("?" if size is None else str(size) for size in one.box) or "unknown"
     kind = (one.data_type or "").lower().replace("bfloat16", "bf16").replace("float", "f")
     mode = "no" if one.swizzle == "none" else one.swizzle or "unknown"
@@ -28,34 +28,34 @@ def of_map(one: TensorMap) -> Piece:
         "swizzle": one.swizzle,
         "undetermined": list(one.undetermined),
     }
-    return Piece("tensor_map", title, (one.span,), facts, tuple(p.message for p in one.problems))
+    return TextPiece("tensor_map", title, (one.span,), facts, tuple(p.message for p in one.problems))
 
 
-def of_layout(one: scan.Layout | None, spans: tuple[tuple[int, int], ...], text: str = "") -> Piece:
+def piece_from_layout(one: scan.PrintedLayout | None, spans: tuple[tuple[int, int], ...], text: str = "") -> TextPiece:
     """A CuTe layout; one that the text leaves open is called as it is written."""
     if one is None:
-        return Piece("layout", _short(" ".join(text[slice(*spans[0])].split())), spans)
+        return TextPiece("layout", _shorten_title(" ".join(text[slice(*spans[0])].split())), spans)
     facts = {"cute": one.whole, "label": one.label}
-    return Piece("layout", _short(one.whole), spans, facts, (one.overlap,) if one.overlap else ())
+    return TextPiece("layout", _shorten_title(one.whole), spans, facts, (one.overlap,) if one.overlap else ())
 
 
-def _short(title: str) -> str:
+def _shorten_title(title: str) -> str:
     return title if len(title) <= 80 else title[:79] + "…"
 
 
-def base(one: Builder) -> tuple[str, ...]:
+def get_start_terms(one: DescriptorBuilder) -> tuple[str, ...]:
     """What the start of a descriptor is made of, but for the loops."""
     loops = one.steps[0].loops if one.steps else {}
     parts = re.split(r" [+-] |·", one.start) if isinstance(one.start, str) else []
     return tuple(part for part in parts if not part.isdecimal() and part not in loops)
 
 
-def alike(one: Builder) -> tuple[Any, ...]:
+def make_tile_key(one: DescriptorBuilder) -> tuple[Any, ...]:
     """What descriptors that only begin at other places of one tile have in common."""
-    return one.format, tuple(one.fields.items()), tuple(one.free.items()), base(one) or one.name, one.operand
+    return one.format, tuple(one.fields.items()), tuple(one.free.items()), get_start_terms(one) or one.name, one.operand
 
 
-def of_builders(same: list[Builder]) -> Piece:
+def piece_from_builders(same: list[DescriptorBuilder]) -> TextPiece:
     """Descriptors that only begin at other places of one tile."""
     one = same[0]
     swizzle = one.swizzle or one.free.get("swizzle", "?")
@@ -70,19 +70,19 @@ def of_builders(same: list[Builder]) -> Piece:
         "start": one.start,
         "format": one.format,
         "name": one.name,
-        "word": None if one.word is None else hex_word(one.word),
+        "word": None if one.word is None else format_word(one.word),
     }
     title = f"SBO {sbo}, LBO {lbo}, {'no' if swizzle == 'none' else swizzle} swizzle, start {start}"
-    return Piece("descriptor", title, tuple(spans), facts, tuple(w.message for w in one.warnings))
+    return TextPiece("descriptor", title, tuple(spans), facts, tuple(w.message for w in one.warnings))
 
 
-def of_words(label: str, words: list[scan.Word]) -> Piece:
-    told = ", ".join(hex_word(word.word) for word in words[:2]) + (", …" if len(words) > 2 else "")
-    facts = {"words": [hex_word(word.word) for word in words], "name": label}
-    return Piece("descriptor", f"{label}: {told}" if label else told, tuple(word.span for word in words), facts)
+def piece_from_words(label: str, words: list[scan.PrintedWord]) -> TextPiece:
+    told = ", ".join(format_word(word.word) for word in words[:2]) + (", …" if len(words) > 2 else "")
+    facts = {"words": [format_word(word.word) for word in words], "name": label}
+    return TextPiece("descriptor", f"{label}: {told}" if label else told, tuple(word.span for word in words), facts)
 
 
-def of_mention(mention: Mention, spans: tuple[tuple[int, int], ...]) -> Piece:
+def piece_from_mention(mention: InstructionMention, spans: tuple[tuple[int, int], ...]) -> TextPiece:
     one = mention.instruction
     facts = {"ptx": one.ptx, "majors": dict(mention.majors), "a_in_registers": mention.registers}
-    return Piece("instruction", one.ptx, spans, facts)
+    return TextPiece("instruction", one.ptx, spans, facts)

@@ -16,9 +16,9 @@ from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import cutlass, printed, ptx, sass, smem
-from lanescope.reader.layout import overlap
-from lanescope.workbench.found import Span
+from lanescope.reader import cutlass, printed_words, ptx, sass, smem_layouts
+from lanescope.reader.cute_layout import describe_stage_overlap
+from lanescope.workbench.results import Span
 
 MOST = 32  # instructions, words or layouts of one text
 MOST_WRONG = 16  # atoms that are none: each is compared with all there are
@@ -36,7 +36,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*(?=\W{0,4}$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class InstructionMention:
     """An instruction where it is written. arguments: its operands as text; majors: operand → K or MN, as far as the
     text fixes them; registers: whether A comes from registers, None where the text does not say."""
 
@@ -48,7 +48,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class PrintedWord:
     """A printed descriptor: its label and its value."""
 
     label: str
@@ -57,7 +57,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PrintedLayout:
     """A CuTe layout of a printout: its label, and its first two modes as a storage has them.
 
     stages: of a third mode; stage_stride: their distance in the layout's unit, None where it is no single one; start:
@@ -75,36 +75,36 @@ class Layout:
     overlap: str = ""
 
 
-def mentions(text: str) -> Iterator[Mention]:
+def find_mentions(text: str) -> Iterator[InstructionMention]:
     """The instructions of a text, in its order of writing; only those that multiply."""
-    return islice(chain(_of_ptx(text), _of_sass(text), _of_atoms(text)), MOST)
+    return islice(chain(_of_ptx(text), _find_sass_mentions(text), _of_atoms(text)), MOST)
 
 
-def _of_ptx(text: str) -> Iterator[Mention]:
+def _of_ptx(text: str) -> Iterator[InstructionMention]:
     """The instructions that are spelled as PTX."""
-    joined, places = _joined(text)
+    joined, places = _join_strings(text)
     known: dict[str, Instruction | None] = {}
     for match in catalog.OPCODE.finditer(joined):
         if not match[2]:
             continue
         spelled = match[0]
         if spelled not in known:
-            known[spelled] = ptx.known(spelled)
+            known[spelled] = ptx.find_instruction(spelled)
         found = known[spelled]
         if found is not None and found.family.multiplies:
-            given = operands(joined[match.end() : match.end() + MOST_OPERANDS])
+            given = split_operands(joined[match.end() : match.end() + MOST_OPERANDS])
             span = (places(match.start()), places(match.end() - 1) + 1)
-            yield Mention(found, span, given, *_sides(found, given))
+            yield InstructionMention(found, span, given, *_find_majors(found, given))
 
 
-def _of_atoms(text: str) -> Iterator[Mention]:
+def _of_atoms(text: str) -> Iterator[InstructionMention]:
     """The instructions of CUTLASS's atoms: with the majors of their arguments and whether A is in registers."""
     wrong = 0
     for match in _ATOM.finditer(text):
         if wrong > MOST_WRONG:
             return
         try:
-            named = cutlass.read(match[0])
+            named = cutlass.recognise_cutlass_atoms(match[0])
         except LayoutError:
             wrong += 1
             continue
@@ -113,10 +113,10 @@ def _of_atoms(text: str) -> Iterator[Mention]:
             described = found.family.by_descriptor
             majors = dict(zip("ab", _MAJOR.findall(match[0]), strict=False)) if described else {}
             registers = bool(re.search(r"_RS\b|_RS_", match[0])) if described else None
-            yield Mention(found, match.span(), (), majors, registers)
+            yield InstructionMention(found, match.span(), (), majors, registers)
 
 
-def _of_sass(text: str) -> Iterator[Mention]:
+def _find_sass_mentions(text: str) -> Iterator[InstructionMention]:
     """The warpgroup instructions of a disassembly that one PTX instruction alone becomes; `.tnspA` and `.tnspB` of the
     descriptor are the majors.
     """
@@ -124,16 +124,16 @@ def _of_sass(text: str) -> Iterator[Mention]:
         if count >= MOST:
             return
         try:
-            (read,) = sass.read(match[0])
+            (read,) = sass.recognise_sass(match[0])
         except (LayoutError, ValueError):
             continue
         if len(read.facts["candidates"]) == 1:
             found = catalog.find(read.facts["candidates"][0])
             majors = read.facts.get("majors") or {}
-            yield Mention(found, match.span("name"), (), majors, "a" not in majors if majors else None)
+            yield InstructionMention(found, match.span("name"), (), majors, "a" not in majors if majors else None)
 
 
-def operands(behind: str) -> tuple[str, ...]:
+def split_operands(behind: str) -> tuple[str, ...]:
     """The operands of an instruction whose opcode ends here: up to the semicolon, {…} and (…) kept whole."""
     out, deep, last = [], 0, 0
     for at, letter in enumerate(behind):
@@ -144,7 +144,7 @@ def operands(behind: str) -> tuple[str, ...]:
             if deep < 0:
                 return ()
         elif deep == 0 and letter in ",;":
-            out.append(_plain(behind[last:at]))
+            out.append(_clean_operand(behind[last:at]))
             last = at + 1
             if letter == ";":
                 return tuple(out)
@@ -153,11 +153,11 @@ def operands(behind: str) -> tuple[str, ...]:
     return tuple(out) if len(out) > 2 else ()
 
 
-def _plain(operand: str) -> str:
+def _clean_operand(operand: str) -> str:
     return " ".join(operand.replace("//", " ").split())
 
 
-def trans_at(instruction: Instruction, given: tuple[str, ...], registers: bool) -> dict[str, str]:
+def find_transposes(instruction: Instruction, given: tuple[str, ...], registers: bool) -> dict[str, str]:
     """Operand → the text of its transpose immediate. PTX ISA 9.1, wgmma.mma_async: d, a, b (sparse: metadata and
     selector), scale-d, imm-scale-a, imm-scale-b, then imm-trans-a and imm-trans-b of .f16 and .bf16, no imm-trans-a
     where A is in registers.
@@ -170,29 +170,29 @@ def trans_at(instruction: Instruction, given: tuple[str, ...], registers: bool) 
     return dict(zip(names, rest, strict=False)) if len(rest) == len(names) else {}
 
 
-def _sides(found: Instruction, given: tuple[str, ...]) -> tuple[dict[str, str], bool | None]:
+def _find_majors(found: Instruction, given: tuple[str, ...]) -> tuple[dict[str, str], bool | None]:
     if not found.family.by_descriptor:
         return {}, None
     registers = given[1].startswith("{") if len(given) > 1 else None
-    told = trans_at(found, given, bool(registers))
+    told = find_transposes(found, given, bool(registers))
     return {n: "MN" if t == "1" else "K" for n, t in told.items() if t in ("0", "1")}, registers
 
 
-def words(text: str) -> Iterator[Word]:
+def find_words(text: str) -> Iterator[PrintedWord]:
     """Descriptor words of a printout, in its order."""
-    for one in printed.words(text):
-        yield Word(one.label, one.word, one.span)
+    for one in printed_words.find_descriptor_words(text):
+        yield PrintedWord(one.label, one.word, one.span)
 
 
-def layouts(text: str) -> Iterator[Layout]:
+def find_layouts(text: str) -> Iterator[PrintedLayout]:
     """CuTe layouts of a text that have two modes, or two and stages."""
     found = 0
     for match in _CUTE.finditer(text):
-        spelled = _balanced(match[0])
+        spelled = _balance_parentheses(match[0])
         if found >= MOST:
             return
         try:
-            one = cute.parse(spelled)
+            one = cute.parse_layout(spelled)
         except LayoutError:
             continue
         if not isinstance(one.shape, tuple) or len(one.shape) not in (2, 3):
@@ -200,46 +200,50 @@ def layouts(text: str) -> Iterator[Layout]:
         found += 1
         line = text.rfind("\n", 0, match.start()) + 1
         label = _NAME.search(text[max(line, match.start() - 80) : match.start()])
-        yield _layout(one, spelled, label[0] if label else "", (match.start(), match.start() + len(spelled)))
+        yield _make_layout(one, spelled, label[0] if label else "", (match.start(), match.start() + len(spelled)))
 
 
-def tiled(text: str, bits: int | None) -> Iterator[Layout]:
+def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
     """The layouts that tile_to_shape makes, and those that a text defines under a name of A's or B's tile, as a print
     of them says. bits: of an element whose type is open.
     """
-    for count, (label, span, spelled) in enumerate((*smem.made(text, bits), *smem.named(text, bits))):
+    for count, (label, span, spelled) in enumerate(
+        (*smem_layouts.find_tiled_layouts(text, bits), *smem_layouts.find_named_layouts(text, bits))
+    ):
         try:
-            one = cute.parse(spelled)
+            one = cute.parse_layout(spelled)
         except LayoutError:  # a tile without elements
             continue
         if count < MOST and isinstance(one.shape, tuple) and len(one.shape) in (2, 3):
-            yield _layout(one, spelled, label, span)
+            yield _make_layout(one, spelled, label, span)
 
 
-def of_cute(one: cute.CuteLayout, label: str, span: Span) -> Layout | None:
+def layout_from_cute(one: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
     """A layout that code makes; None for one that has not two modes, or two and stages."""
     if not isinstance(one.shape, tuple) or len(one.shape) not in (2, 3):
         return None
-    return _layout(one, str(one), label, span)
+    return _make_layout(one, str(one), label, span)
 
 
-def _layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> Layout:
+def _make_layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> PrintedLayout:
     assert isinstance(one.shape, tuple) and isinstance(one.stride, tuple)
     head = spelled[: spelled.rindex(" o ") + 3] if " o " in spelled else ""
-    shape, stride = (f"({','.join(cute.spelled(part) for part in parts[:2])})" for parts in (one.shape, one.stride))
+    shape, stride = (
+        f"({','.join(cute.format_tuple(part) for part in parts[:2])})" for parts in (one.shape, one.stride)
+    )
     address = re.search(r"smem_ptr\[\d+b\]\(\s*(0x[0-9a-fA-F]+)\s*\)", spelled)
     start = int(address[1], 16) if address else None
     if start is not None and start >= WINDOW_BYTES:
         start = None  # a generic address, or an index into shared memory as the host sees it
     stages, steps = 1, []
     if len(one.shape) == 3:
-        third = zip(cute.leaves(one.shape[2]), cute.leaves(one.stride[2]), strict=True)
+        third = zip(cute.list_leaves(one.shape[2]), cute.list_leaves(one.stride[2]), strict=True)
         steps = [(size, step) for size, step in third if size > 1]
         for size, _ in steps:
             stages *= size
     apart = steps[0][1] if len(steps) == 1 else None
-    over = overlap(one, apart) if stages > 1 else ""
-    return Layout(
+    over = describe_stage_overlap(one, apart) if stages > 1 else ""
+    return PrintedLayout(
         label,
         head + shape + ":" + stride,
         span,
@@ -252,14 +256,14 @@ def _layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> Layou
     )
 
 
-def _balanced(spelled: str) -> str:
+def _balance_parentheses(spelled: str) -> str:
     """Without closing parentheses that opened before it."""
     while spelled.count(")") > spelled.count("("):
         spelled = spelled[: spelled.rindex(")")].rstrip(" ,")
     return spelled
 
 
-def _joined(text: str) -> tuple[str, Callable[[int], int]]:
+def _join_strings(text: str) -> tuple[str, Callable[[int], int]]:
     """The text with string literals joined and \\n as blanks, and what place of the text each of its characters is."""
     out: list[str] = []
     starts: list[int] = [0]
@@ -284,6 +288,6 @@ def _joined(text: str) -> tuple[str, Callable[[int], int]]:
     return "".join(out), place
 
 
-def plain_label(label: str) -> str:
+def strip_label_number(label: str) -> str:
     """A label without its number: desc_a[3] and desc_a3 are desc_a."""
     return label if ":" in label else re.sub(r"[\[(]\d+[\])]|\d+$", "", label)

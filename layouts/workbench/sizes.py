@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from lanescope.inputs import parse_integer as read
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader.code.evaluate import Evaluation
-from lanescope.reader.code.finding import Found
-from lanescope.reader.code.values import number
-from lanescope.reader.code.word import Int, Linear, Piece, symbol
-from lanescope.reading import number as read
-from lanescope.workbench.found import Assumed
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import FoundDescriptor
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolBits, SymbolicInt, make_symbol
+from lanescope.reader.code.values import get_integer
+from lanescope.workbench.results import Assumption
 
 CHOICES = ("1", "2", "4", "8", "16")
 MOST = 16  # sizes of one text that are assumed
@@ -37,114 +37,118 @@ _OTHER = re.compile(
 _OTHER_POINTER = re.compile(r"map|barrier|(?:^|_)m?bars?$|param|stream|storage|workspace|semaphore", re.I)
 
 
-def open_sizes(made: Evaluation) -> dict[str, str]:
+def find_open_sizes(made: Evaluation) -> dict[str, str]:
     """symbol → the pointer (*sA) or type (T) that it is the size of, in the order of the text's values."""
     out: dict[str, str] = {}
-    for value in _values(made):
+    for value in _list_values(made):
         for piece in value.pieces:
             for name, _ in piece.source.terms:
                 found = _SIZE.fullmatch(name) or _PRODUCT.fullmatch(name)
                 if found:
                     of = found[1] if found.re is _SIZE else found[3]
-                    if _of_elements(of):
+                    if _names_elements(of):
                         out.setdefault(f"sizeof({of})", of)
     return dict(list(out.items())[:MOST])
 
 
-def _of_elements(of: str) -> bool:
+def _names_elements(of: str) -> bool:
     """Whether a pointer (*sA) or a type (T) may be that of an operand's elements, by its name."""
     if of.startswith("*"):
         return _OTHER_POINTER.search(of) is None
     return _ELEMENT.search(of) is not None and _OTHER.search(of) is None
 
 
-def taken(made: Evaluation, instruction: Instruction | None, given: Mapping[str, str]) -> list[tuple[str, Assumed]]:
+def assume_sizes(
+    made: Evaluation, instruction: Instruction | None, given: Mapping[str, str]
+) -> list[tuple[str, Assumption]]:
     """(symbol, what it is taken for) of every open size; one that nothing speaks for stays open.
 
     An element of the operand is what a pointer into its tile points to; memory whose pointer is cast to another type is
     taken in bytes.
     """
-    out: list[tuple[str, Assumed]] = []
-    for size, of in open_sizes(made).items():
+    out: list[tuple[str, Assumption]] = []
+    for size, of in find_open_sizes(made).items():
         name = of.removeprefix("*")
         key = f"size.{name}"
         label = f"Bytes that {name} counts in" if of.startswith("*") else f"Bytes of {of}"
         known = "is not declared" if of.startswith("*") else "is not defined"
         if key in given:
-            out.append((size, Assumed(key, label, str(read(given[key], key, 1, 256)), "as given", CHOICES)))
+            out.append((size, Assumption(key, label, str(read(given[key], key, 1, 256)), "as given", CHOICES)))
         elif name in made.recast:
             why = f"{name} {known} and is cast to another pointer: taken as bytes"
-            out.append((size, Assumed(key, label, "1", why, CHOICES)))
+            out.append((size, Assumption(key, label, "1", why, CHOICES)))
         elif name in made.widened and not _POINTER.search(name):
             why = f"{name} is not declared, and its cast to 64 bits suits an address and a pointer: taken in bytes"
-            out.append((size, Assumed(key, label, "1", why, CHOICES)))
+            out.append((size, Assumption(key, label, "1", why, CHOICES)))
         elif name in made.widened and instruction is not None:
             one = instruction.operand("a").element
             why = f"{name} is not declared; the name is a pointer’s, and the instruction reads {one.name}"
-            out.append((size, Assumed(key, label, str(max(one.bits // 8, 1)), why, CHOICES)))
+            out.append((size, Assumption(key, label, str(max(one.bits // 8, 1)), why, CHOICES)))
         elif instruction is not None:
             one = instruction.operand("a").element
             why = f"{name} {known}; the instruction reads {one.name}"
-            out.append((size, Assumed(key, label, str(max(one.bits // 8, 1)), why, CHOICES)))
+            out.append((size, Assumption(key, label, str(max(one.bits // 8, 1)), why, CHOICES)))
     return out
 
 
-def put(made: Evaluation, sizes: Mapping[str, int]) -> Evaluation:
+def substitute_sizes(made: Evaluation, sizes: Mapping[str, int]) -> Evaluation:
     """The evaluation with sizes put in for their symbols."""
     if not sizes:
         return made
-    found = tuple(_found(one, sizes) for one in made.found)
+    found = tuple(_substitute_in_found(one, sizes) for one in made.found)
     calls = tuple(
-        replace(one, term=replace(one.term, arguments=tuple(_argument(v, sizes) for v in one.term.arguments)))
+        replace(
+            one, term=replace(one.term, arguments=tuple(_substitute_in_argument(v, sizes) for v in one.term.arguments))
+        )
         for one in made.made
     )
     ran = tuple(
-        replace(one, given=tuple((kind, _whole(v, sizes), span) for kind, v, span in one.given))
+        replace(one, given=tuple((kind, _substitute_in_integer(v, sizes), span) for kind, v, span in one.given))
         for one in made.assembled
     )
     return replace(made, found=found, made=calls, assembled=ran)
 
 
-def _values(made: Evaluation) -> Iterator[Int]:
+def _list_values(made: Evaluation) -> Iterator[SymbolicInt]:
     yield from (one.value for one in made.found)
     yield from (value for one in made.assembled for _, value, _ in one.given if value is not None)
     for call in made.made:
         for argument in call.term.arguments:
-            value = number(argument) if not isinstance(argument, str) else None
+            value = get_integer(argument) if not isinstance(argument, str) else None
             if value is not None:
                 yield value
 
 
-def _found(one: Found, sizes: Mapping[str, int]) -> Found:
-    value = _whole(one.value, sizes)
+def _substitute_in_found(one: FoundDescriptor, sizes: Mapping[str, int]) -> FoundDescriptor:
+    value = _substitute_in_integer(one.value, sizes)
     return one if value is one.value or value is None else replace(one, value=value)
 
 
-def _argument(value: Any, sizes: Mapping[str, int]) -> Any:
-    own = number(value) if not isinstance(value, str) else None
-    made = _whole(own, sizes)
+def _substitute_in_argument(value: Any, sizes: Mapping[str, int]) -> Any:
+    own = get_integer(value) if not isinstance(value, str) else None
+    made = _substitute_in_integer(own, sizes)
     return value if made is own else made
 
 
-def _whole(value: Int | None, sizes: Mapping[str, int]) -> Int | None:
+def _substitute_in_integer(value: SymbolicInt | None, sizes: Mapping[str, int]) -> SymbolicInt | None:
     if value is None or not any(n for p in value.pieces for n, _ in p.source.terms if "sizeof(" in n):
         return value
-    return replace(value, pieces=tuple(_piece(p, sizes) for p in value.pieces))
+    return replace(value, pieces=tuple(_substitute_in_piece(p, sizes) for p in value.pieces))
 
 
-def _piece(piece: Piece, sizes: Mapping[str, int]) -> Piece:
-    return replace(piece, source=put_line(piece.source, sizes))
+def _substitute_in_piece(piece: SymbolBits, sizes: Mapping[str, int]) -> SymbolBits:
+    return replace(piece, source=substitute_in_line(piece.source, sizes))
 
 
-def put_line(source: Linear, sizes: Mapping[str, int]) -> Linear:
+def substitute_in_line(source: LinearExpression, sizes: Mapping[str, int]) -> LinearExpression:
     """A linear expression with sizes put in for their symbols."""
-    line = Linear(source.const)
+    line = LinearExpression(source.const)
     for name, factor in source.terms:
         product = _PRODUCT.fullmatch(name)
         if name in sizes:
-            line += Linear(sizes[name] * factor)
+            line += LinearExpression(sizes[name] * factor)
         elif product and product["size"] in sizes and (product["one"] or product["other"]):
-            line += symbol(product["one"] or product["other"]).scaled(sizes[product["size"]] * factor)
+            line += make_symbol(product["one"] or product["other"]).scale(sizes[product["size"]] * factor)
         else:
-            line += Linear(0, ((name, factor),))
+            line += LinearExpression(0, ((name, factor),))
     return line

@@ -1,6 +1,6 @@
 """Stages of a pipeline that share bytes: what one stage reads is written over while the next is filled.
 
-`judge.py` calls `apart` when all steps of an operand have a verdict.
+`verification.py` calls `mark_shared_stages` when all steps of an operand have a verdict.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import numpy as np
 
 from lanescope.descriptor.case import Diagnosis
 from lanescope.descriptor.matrix import Descriptor, View, reads
-from lanescope.workbench.found import Step
-from lanescope.workbench.order import staged
-from lanescope.workbench.uses import Use
+from lanescope.workbench.results import OperandStep
+from lanescope.workbench.slice_order import is_staged
+from lanescope.workbench.uses import DescriptorUse
 
 
-def apart(operand: str, steps: Sequence[Step], used: Sequence[Use], seen: View, endless: Collection[str]) -> list[Step]:
+def mark_shared_stages(
+    operand: str, steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
+) -> list[OperandStep]:
     """The steps, those of a stage wrong that shares some of an earlier one's bytes, but not all: a stage that begins
     where an earlier one did is that one again. used: the use of each step; endless: variables of loops without an end
     that the text knows; in other loops, if no name says stage, a part of one tile may follow another.
@@ -35,11 +37,13 @@ def apart(operand: str, steps: Sequence[Step], used: Sequence[Use], seen: View, 
     return out
 
 
-def _chunks(steps: Sequence[Step], used: Sequence[Use], seen: View, endless: Collection[str]) -> dict[int, set[int]]:
+def _chunks(
+    steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
+) -> dict[int, set[int]]:
     """Stage → the chunks of 16 bytes that its steps read."""
     out: dict[int, set[int]] = {}
     for step, use in zip(steps, used, strict=True):
-        if staged(use) or any(name.rstrip("'") in endless for name, _ in use.loops):
+        if is_staged(use) or any(name.rstrip("'") in endless for name, _ in use.loops):
             out.setdefault(step.stage, set()).update(np.unique(reads(Descriptor(step.word), seen) // 16).tolist())
     return out
 

@@ -1,6 +1,6 @@
 """Calls that are written one after the other: one call is one K step of both operands.
 
-`order.py` asks `k_steps` before it places the uses of an instruction by their loops and addresses.
+`slice_order.py` asks `find_k_runs` before it places the uses of an instruction by their loops and addresses.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from lanescope.workbench.addresses import start_names
-from lanescope.workbench.uses import Use
+from lanescope.workbench.uses import DescriptorUse
 
 Span = tuple[int, int]
 Run = tuple[object, ...]  # which calls belong together: the loops' turn, the calls around, and the first of them
@@ -24,24 +24,24 @@ _SUM = re.compile(r'"\+[frd]"\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)')
 _NO_SUM = re.compile(r"desc|smem|shared|&|^[\d\s+*/().'uUlL]*$|^(?:true|false)$", re.I)
 
 
-def k_steps(uses: Sequence[Use], text: str) -> dict[int, tuple[Run, int]]:
+def find_k_runs(uses: Sequence[DescriptorUse], text: str) -> dict[int, tuple[Run, int]]:
     """number of a use → (its run, its place there), of calls that are a K step each though an address of theirs is that
     of an earlier one: what else would make it the next tile of M or N, or the same step again.
     """
     out: dict[int, tuple[Run, int]] = {}
-    for run in _runs(uses, text):
+    for run in _find_runs(uses, text):
         own = [uses[n] for n in run]
-        if _one_sum(own, text):
+        if _has_one_accumulator(own, text):
             key: Run = (own[0].loops, own[0].site)
             out.update({n: (key, at) for at, n in enumerate(run)})
     return out
 
 
-def _runs(uses: Sequence[Use], text: str) -> Iterator[list[int]]:
+def _find_runs(uses: Sequence[DescriptorUse], text: str) -> Iterator[list[int]]:
     """The numbers of uses that follow one another in one block, without anything between them but statements."""
     run: list[int] = []
     for n, use in enumerate(uses):
-        if run and _follows(uses[run[-1]], use, text):
+        if run and _is_next(uses[run[-1]], use, text):
             run.append(n)
             continue
         if len(run) > 1:
@@ -51,17 +51,17 @@ def _runs(uses: Sequence[Use], text: str) -> Iterator[list[int]]:
         yield run
 
 
-def _follows(one: Use, two: Use, text: str) -> bool:
+def _is_next(one: DescriptorUse, two: DescriptorUse, text: str) -> bool:
     if one.loops != two.loops or not one.computed or not two.computed or set(one.given) != set(two.given):
         return False
-    apart = _apart(one, two)
+    apart = _find_parting_statements(one, two)
     if apart is None:
         return False
     (_, end), (first, _) = apart
     return end <= first and not _BREAKS.search(_COMMENT.sub(" ", text[end:first]))
 
 
-def _apart(one: Use, two: Use) -> tuple[Span, Span] | None:
+def _find_parting_statements(one: DescriptorUse, two: DescriptorUse) -> tuple[Span, Span] | None:
     """The statements in which the ways to two uses part, None where they do not, or are of another depth."""
     if len(one.site) != len(two.site):
         return None
@@ -72,7 +72,7 @@ def _apart(one: Use, two: Use) -> tuple[Span, Span] | None:
     return None
 
 
-def _one_sum(run: Sequence[Use], text: str) -> bool:
+def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
     """Whether the calls add to one accumulator, a K step each: they are given the same one or, where the text does not
     show it, repeat addresses as no tiles of M and N would.
     """
@@ -81,7 +81,7 @@ def _one_sum(run: Sequence[Use], text: str) -> bool:
     often = [set(counts.values()) for counts in each]
     if _repeated(addresses) or (len(set(addresses)) == len(addresses) and _crossed(often)):
         return False
-    same = _same_sums(run, text)
+    same = _is_given_same_accumulator(run, text)
     if same is not None:
         return same
     # every address of A with every one of B: tiles of M or N, unless each occurs once
@@ -102,36 +102,36 @@ def _crossed(often: Sequence[set[int]]) -> bool:
     return len(often) > 1 and all(len(own) == 1 and own != {1} for own in often)
 
 
-def _same_sums(run: Sequence[Use], text: str) -> bool | None:
+def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool | None:
     """Whether the calls are given one accumulator, as their text shows; None where it does not."""
     first, *rest = run
-    spans = [apart for use in rest if (apart := _apart(first, use)) is not None]
+    spans = [apart for use in rest if (apart := _find_parting_statements(first, use)) is not None]
     if len(spans) < len(rest):
         return None
     said = [text[slice(*span)] for span in (spans[0][0], *(two for _, two in spans))]
     sums = [tuple(" ".join(one.split()) for one in _SUM.findall(one)) for one in said]
     if all(sums):
         return len(set(sums)) == 1
-    given = [_arguments(one) for one in said]
+    given = [_split_arguments(one) for one in said]
     if len({len(one) for one in given}) != 1:
         return None
     kept = [texts for texts in zip(*given, strict=True) if not _no_sums(texts, run, text)]
     return all(len(set(texts)) == 1 for texts in kept) if kept else None
 
 
-def _no_sums(texts: Iterable[str], run: Sequence[Use], text: str) -> bool:
+def _no_sums(texts: Iterable[str], run: Sequence[DescriptorUse], text: str) -> bool:
     """Whether an argument of the calls cannot be their accumulator: it is a number, a buffer or a descriptor."""
     given = [own for use in run for own in use.given.values()]
     buffers = {name for own in given for name in start_names(own.value)}
     written = {text[slice(*own.span)] for own in given}
-    return any(_NO_SUM.search(one) or one in written or _names_in(one) & buffers for one in texts)
+    return any(_NO_SUM.search(one) or one in written or _list_names(one) & buffers for one in texts)
 
 
-def _names_in(text: str) -> set[str]:
+def _list_names(text: str) -> set[str]:
     return set(re.findall(r"[A-Za-z_]\w*", text))
 
 
-def _arguments(call: str) -> list[str]:
+def _split_arguments(call: str) -> list[str]:
     """The arguments of a call as they are written."""
     found = _CALL.match(call.lstrip())
     if found is None:

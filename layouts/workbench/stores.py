@@ -1,7 +1,7 @@
 """Which tensor map or CuTe layout of a text holds which operand's tile, and what says so.
 
-`contents.py` collects the stores, `whole.py` calls `pair` once for each instruction; `tiles.py` makes a storage of what
-was chosen.
+`contents.py` collects the stores, `bench_builder.py` calls `pair_stores` once for each instruction; `tiles.py` makes a
+storage of what was chosen.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.code.tma_rules import TensorMap
-from lanescope.reader.code.word import Linear
-from lanescope.workbench.names import CUT, letter, split_name
-from lanescope.workbench.scan import Layout
+from lanescope.workbench.names import CUT, find_operand_letter, split_name
+from lanescope.workbench.scan import PrintedLayout
 
 _COMMON = frozenset(
     "a b as bs sa sb lhs rhs"
@@ -26,7 +26,7 @@ BY_ORDER = (FIRST, SECOND, NO_OTHER)
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class TileStore:
     """A tensor map or a CuTe layout; piece: which piece of the text it is; operand: a or b where a name says so.
 
     A tensor of shared memory has more names, its first byte in the names of descriptors' starts (`begins`), what its
@@ -36,10 +36,10 @@ class Store:
 
     piece: int
     map: TensorMap | None = None
-    layout: Layout | None = None
+    layout: PrintedLayout | None = None
     name: str = ""
     others: tuple[str, ...] = ()
-    begins: Linear | None = None
+    begins: LinearExpression | None = None
     bits: int | None = None
     open: str = ""
     of: str = ""
@@ -48,7 +48,7 @@ class Store:
     def names(self) -> tuple[str, ...]:
         return self.map.names if self.map is not None else (self.name, *self.others)
 
-    def alike(self, other: Store) -> bool:
+    def is_same_layout(self, other: TileStore) -> bool:
         """Whether a tile lies in the same way in both."""
         if self.map is not None and other.map is not None:
             one, two = self.map, other.map
@@ -70,8 +70,12 @@ class Store:
     def operand(self) -> str | None:
         if self.map is not None:
             calls = [name for name, _ in self.map.calls]
-            return letter(*self.map.names) or (letter(self.map.names[0]) if self.map.names else None) or letter(*calls)
-        return next(filter(None, map(letter, self.names)), None)
+            return (
+                find_operand_letter(*self.map.names)
+                or (find_operand_letter(self.map.names[0]) if self.map.names else None)
+                or find_operand_letter(*calls)
+            )
+        return next(filter(None, map(find_operand_letter, self.names)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +91,20 @@ class Clues:
     buffer: str
     chosen: str | None = None
     addresses: tuple[str, ...] = ()
-    start: Linear | None = None
+    start: LinearExpression | None = None
     function: str = ""
     loaded: frozenset[str] = frozenset()
 
 
-Choice = tuple[Store | None, str]  # an operand's store, and why that is its
+Choice = tuple[TileStore | None, str]  # an operand's store, and why that is its
 
 
-def pair(stores: Sequence[Store], clues: Sequence[Clues], used: Collection[int] = ()) -> dict[str, Choice]:
+def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Collection[int] = ()) -> dict[str, Choice]:
     """Operand → (its store, why). A tensor over the operand's buffer decides, then names: what the operand's addresses
     are called, then its letter; without them the order in which a text has the stores, A before B. used: pieces of the
     stores that other tiles lie in, which are taken last.
     """
-    inputs = [store for store in stores if not _is_output(store)]
+    inputs = [store for store in stores if not _is_output_store(store)]
     out: dict[str, Choice] = {}
     free = []
     for one in clues:
@@ -114,42 +118,45 @@ def pair(stores: Sequence[Store], clues: Sequence[Clues], used: Collection[int] 
     return {**out, **_in_order(rest, free, used)}
 
 
-def _chosen(stores: Iterable[Store], clues: Clues) -> Choice | None:
+def _chosen(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
     """The store that was given by its number."""
     if clues.chosen is None:
         return None
     return next((store for store in stores if str(store.piece) == clues.chosen), None), "chosen"
 
 
-def _laid_over(stores: Iterable[Store], clues: Clues) -> Choice | None:
+def _laid_over(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
     """The tensor over the operand's buffer."""
-    tensors = over(stores, clues.start, clues.operand, clues.function)
+    tensors = find_tensors_over(stores, clues.start, clues.operand, clues.function)
     if not tensors:
         return None
-    return (tensors[0], f"it is named {tensors[0].name}") if len(tensors) == 1 else (None, _several(tensors))
+    return (tensors[0], f"it is named {tensors[0].name}") if len(tensors) == 1 else (None, _describe_several(tensors))
 
 
-def _named(stores: Sequence[Store], clues: Clues, used: Collection[int]) -> Choice | None:
+def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
     """The store that TMA's loads, the names of the addresses or the operand's letter say."""
     own = [store for store in stores if store.operand == clues.buffer]
     loaded = [store for store in stores if store.map is not None and store.named(clues.loaded)]
     if len(loaded) == 1 and not own:
         return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
-    words = {word for address in clues.addresses for word in _words(address)}
+    words = {word for address in clues.addresses for word in _split_name(address)}
     alike = {
-        store.piece: (store, name) for store in stores for name in reversed(store.names) if words & set(_words(name))
+        store.piece: (store, name)
+        for store in stores
+        for name in reversed(store.names)
+        if words & set(_split_name(name))
     }
     if len(alike) == 1:
         store, name = next(iter(alike.values()))
         return store, f"it is named {name}"
     if not own:
         return None
-    if own[0].piece in used and all(letter(address) != clues.buffer for address in clues.addresses):
+    if own[0].piece in used and all(find_operand_letter(address) != clues.buffer for address in clues.addresses):
         return own[0], NO_OTHER
-    return own[0], f"it is named {_called(own[0], clues.buffer)}"
+    return own[0], f"it is named {_format_store_name(own[0], clues.buffer)}"
 
 
-def _in_order(rest: Sequence[Store], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:
+def _in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:
     """Stores that no name gives to an operand, for operands without one: A's comes first, B's second."""
     unused = [store for store in rest if store.piece not in used]
     if len(unused) < min(len(rest), len(free)):
@@ -164,7 +171,9 @@ def _in_order(rest: Sequence[Store], free: Sequence[str], used: Collection[int])
     return out
 
 
-def over(stores: Iterable[Store], start: Linear | None, operand: str, of: str = "") -> list[Store]:
+def find_tensors_over(
+    stores: Iterable[TileStore], start: LinearExpression | None, operand: str, of: str = ""
+) -> list[TileStore]:
     """The tensors whose buffer a descriptor begins in: of several the last that begins before it; of several that begin
     there those of the function that takes the descriptor (`of`), and those that the operand's letter names. One of each
     layout.
@@ -175,27 +184,27 @@ def over(stores: Iterable[Store], start: Linear | None, operand: str, of: str = 
     last = max((at for at, _ in begins if at <= start.const), default=None)
     here = [store for at, store in begins if at == last]
     here = [store for store in here if store.of == of] or here
-    here = [store for store in here if any(letter(name) == operand for name in store.others)] or here
+    here = [store for store in here if any(find_operand_letter(name) == operand for name in store.others)] or here
     return list({s.layout.whole if s.layout else "": s for s in reversed(here)}.values())[::-1]
 
 
-def _is_output(store: Store) -> bool:
+def _is_output_store(store: TileStore) -> bool:
     """Whether a tensor is called after C or D: the epilogue writes over the tiles of A and B."""
     words = {word.lower() for one in store.others[:1] for word in split_name(one)}
     return store.begins is not None and not words.isdisjoint(_OUTPUTS)
 
 
-def _several(tensors: Iterable[Store]) -> str:
+def _describe_several(tensors: Iterable[TileStore]) -> str:
     told = " and ".join(one.layout.whole if one.layout else f"one that {one.open}" for one in tensors)
     return f"the text lays several tensors over its buffer: {told}"
 
 
-def _words(name: str) -> list[str]:
+def _split_name(name: str) -> list[str]:
     """What tells one name from others but an operand's letter: sK, smem_k and tma_map_K are k."""
     found = (word.lower() for word in split_name(CUT.sub("", name.lstrip("&"))))
     return [word for word in found if word not in _COMMON]
 
 
-def _called(store: Store, name: str) -> str:
+def _format_store_name(store: TileStore, name: str) -> str:
     names = store.names
-    return next((one for one in names if letter(one) == name), names[0] if names else "")
+    return next((one for one in names if find_operand_letter(one) == name), names[0] if names else "")

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from lanescope import reading
+from lanescope import inputs
 from lanescope.descriptor.matrix import View
-from lanescope.workbench import placed
-from lanescope.workbench.addresses import address
-from lanescope.workbench.found import K_OF_INSTRUCTION, Assumed
-from lanescope.workbench.judge import Turn
+from lanescope.workbench import alignment
+from lanescope.workbench.addresses import get_start_address
+from lanescope.workbench.results import K_OF_INSTRUCTION, Assumption
+from lanescope.workbench.verification import OperandTurn
 
 FIRST_ADDRESS, NEXT_ADDRESS, PAST_ADDRESSES = 0x400, 0x8000, 0x38000  # where the tiles of a text are taken to begin
 # what programs call the elements of K that one instruction takes: WGMMA_K, WGMMA::K, kWgmmaK, INST_K
@@ -22,14 +22,18 @@ _BRANCH = re.compile(r"\(.* \? (\d+) : (\d+)\)")
 _ADDRESS = ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s")  # in what addresses are called
 
 
-def names_of(found: Sequence[Turn]) -> Iterator[str]:
+def names_of(found: Sequence[OperandTurn]) -> Iterator[str]:
     """Yield every symbol of the turns' descriptors, each as often as it stands there."""
     return (name for turn in found for piece in turn.given.value.pieces for name, _ in piece.source.terms)
 
 
 def take_symbols(
-    found: Sequence[Turn], given: Mapping[str, str], known: dict[str, int], seen: View, aligned: Mapping[str, int]
-) -> list[Assumed]:
+    found: Sequence[OperandTurn],
+    given: Mapping[str, str],
+    known: dict[str, int],
+    seen: View,
+    aligned: Mapping[str, int],
+) -> list[Assumption]:
     """Return what was taken for the symbols of the turns' descriptors, or is missing; the values are put into `known`.
 
     A symbol that every turn's start has in the same way only moves the whole tile: an address is taken where its
@@ -47,10 +51,10 @@ class _Symbols:
     least constant of a start.
     """
 
-    def __init__(self, found: Sequence[Turn], known: dict[str, int], aligned: Mapping[str, int]) -> None:
+    def __init__(self, found: Sequence[OperandTurn], known: dict[str, int], aligned: Mapping[str, int]) -> None:
         self.known = known
         self.aligned = aligned
-        lines = [address(turn.given.value)[0] for turn in found]
+        lines = [get_start_address(turn.given.value)[0] for turn in found]
         terms = [dict(line.terms) if line is not None else {} for line in lines]
         first = terms[0] if terms else {}
         self.shared = {name: factor for name, factor in first.items() if all(t.get(name) == factor for t in terms)}
@@ -65,36 +69,38 @@ class _Symbols:
         }
         self.least = min((line.const for line in lines if line is not None), default=0)
 
-    def take(self, name: str, given: Mapping[str, str], seen: View) -> Assumed | None:
+    def take(self, name: str, given: Mapping[str, str], seen: View) -> Assumption | None:
         """Return what a symbol is taken for, with the value "" where it has to be given; None where it is known."""
         key = f"at.{name}"
         if key in given:
-            self.known[name] = reading.number(given[key], key, 0, 1 << 40)
-            return Assumed(key, name, given[key], "as given")
+            self.known[name] = inputs.parse_integer(given[key], key, 0, 1 << 40)
+            return Assumption(key, name, given[key], "as given")
         if name in self.known:
             return None
         if name in self.shared and name not in self.in_fields:
             return self._take_address(key, name) if name == self.address else self._take_move(key, name)
         if _INSTRUCTION_K.search(name):
             self.known[name] = seen.k
-            return Assumed(key, name, str(seen.k), K_OF_INSTRUCTION)
+            return Assumption(key, name, str(seen.k), K_OF_INSTRUCTION)
         either = _BRANCH.fullmatch(name)
-        return Assumed(key, name, "", "descriptors depend on it", (either[1], either[2]) if either else ())
+        return Assumption(key, name, "", "descriptors depend on it", (either[1], either[2]) if either else ())
 
-    def _take_address(self, key: str, name: str) -> Assumed:
+    def _take_address(self, key: str, name: str) -> Assumption:
         """Take an address behind those that are taken."""
         at = FIRST_ADDRESS + NEXT_ADDRESS * sum(value >= FIRST_ADDRESS for value in self.known.values())
-        self.known[name], why = placed.begin(name, at if at < PAST_ADDRESSES else FIRST_ADDRESS, self.aligned)
-        return Assumed(key, name, hex(self.known[name]), why)
+        self.known[name], why = alignment.choose_address(
+            name, at if at < PAST_ADDRESSES else FIRST_ADDRESS, self.aligned
+        )
+        return Assumption(key, name, hex(self.known[name]), why)
 
-    def _take_move(self, key: str, name: str) -> Assumed:
+    def _take_move(self, key: str, name: str) -> Assumption:
         """Take 0 for what moves the whole tile, or the least number that leaves no start below 0."""
         at, factor = 0, self.shared[name]
         if self.least < 0 < factor:  # (threadIdx.x / 128 - 1) * 8192 of the second group
             at = -(self.least // factor)
             self.least += at * factor
         self.known[name] = at if at < PAST_ADDRESSES else FIRST_ADDRESS
-        return Assumed(key, name, str(at), "moves the whole tile only")
+        return Assumption(key, name, str(at), "moves the whole tile only")
 
 
 def _is_address(name: str) -> bool:

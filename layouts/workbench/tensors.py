@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute_values import OpenValueError, call_layout, tensor_layout
-from lanescope.reader.code.evaluate import Evaluation
-from lanescope.reader.code.finding import Made
-from lanescope.reader.code.values import Pointer, Term, holds_elements, number
-from lanescope.reader.code.word import Linear, Span, symbol
-from lanescope.reading import shown
+from lanescope.inputs import shorten_value
+from lanescope.reader.code.cute_values import OpenLayoutValueError, make_call_layout, make_tensor_layout
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import BodilessCall
+from lanescope.reader.code.symbolic_integers import LinearExpression, Span, make_symbol
+from lanescope.reader.code.values import OpaqueValue, Pointer, can_be_element, get_integer
 
 MOST = 32  # tensors of one text
 LONGEST_NAME = 80
@@ -32,7 +32,7 @@ class SharedTensor:
     layout: None where the text leaves it open, and then `open` says what it depends on or why CuTe refuses it.
     """
 
-    begins: Linear
+    begins: LinearExpression
     names: tuple[str, ...]
     span: Span
     layout: CuteLayout | None
@@ -41,7 +41,7 @@ class SharedTensor:
     of: str = ""  # the function that makes it
 
 
-def named_layouts(made: Evaluation, bits: int | None) -> Iterator[tuple[str, Span, CuteLayout]]:
+def find_named_layouts(made: Evaluation, bits: int | None) -> Iterator[tuple[str, Span, CuteLayout]]:
     """(name, place, layout) of every tile_to_shape whose result has a name and whose sizes the evaluation knows; bits:
     of an element whose type is open.
     """
@@ -51,12 +51,14 @@ def named_layouts(made: Evaluation, bits: int | None) -> Iterator[tuple[str, Spa
         named = _NAMED.search(made.text[max(0, one.term.span[0] - 120) : one.term.span[0]])
         try:
             if named:
-                yield named[1], one.term.span, call_layout(one.term, made.text, bits)
-        except (OpenValueError, LayoutError):
+                yield named[1], one.term.span, make_call_layout(one.term, made.text, bits)
+        except (OpenLayoutValueError, LayoutError):
             continue
 
 
-def shared_tensors(made: Evaluation, element_bits: int | None, starts: Iterable[Linear]) -> list[SharedTensor]:
+def find_shared_tensors(
+    made: Evaluation, element_bits: int | None, starts: Iterable[LinearExpression]
+) -> list[SharedTensor]:
     """The tensors of a text over memory that a descriptor begins in (`starts`) or that make_smem_ptr names, each once;
     element_bits: of an element whose type is open.
     """
@@ -65,7 +67,7 @@ def shared_tensors(made: Evaluation, element_bits: int | None, starts: Iterable[
     for one in made.made:
         if one.term.head.split("::")[-1].split(".")[-1] != "make_tensor" or len(one.term.arguments) < 2:
             continue
-        found = _tensor(one, made.text, element_bits)
+        found = _make_tensor(one, made.text, element_bits)
         if found is None:
             continue
         said = made.text[slice(*found.span)]
@@ -76,9 +78,9 @@ def shared_tensors(made: Evaluation, element_bits: int | None, starts: Iterable[
     return list(out.values())
 
 
-def _tensor(one: Made, text: str, element_bits: int | None) -> SharedTensor | None:
+def _make_tensor(one: BodilessCall, text: str, element_bits: int | None) -> SharedTensor | None:
     pointer, *laid = one.term.arguments
-    begins, bits = _begins(pointer)
+    begins, bits = _find_begin(pointer)
     if begins is None:
         return None
     names = [name for name, _ in begins.terms]
@@ -87,12 +89,12 @@ def _tensor(one: Made, text: str, element_bits: int | None) -> SharedTensor | No
         names.append(called[1])
     if called := _WORD.search(text[max(one.term.span[0], one.term.span[1] - LONGEST_NAME) : one.term.span[1]]):
         names.append(called[0].split("::")[-1])
-    span = next((v.span for v in laid if isinstance(v, Term) and v.head and v.span != (0, 0)), one.term.span)
+    span = next((v.span for v in laid if isinstance(v, OpaqueValue) and v.head and v.span != (0, 0)), one.term.span)
     layout, open_ = None, ""
     try:
-        layout = tensor_layout(one.term, text, element_bits)
-    except OpenValueError as error:
-        open_ = f"depends on {shown(error.words, 60)}, which the text does not give"
+        layout = make_tensor_layout(one.term, text, element_bits)
+    except OpenLayoutValueError as error:
+        open_ = f"depends on {shorten_value(error.words, 60)}, which the text does not give"
     except LayoutError as error:
         open_ = f"is none that CuTe makes: {error.message}"
     of = one.calls[0][0] if one.calls else ""
@@ -101,12 +103,16 @@ def _tensor(one: Made, text: str, element_bits: int | None) -> SharedTensor | No
     )
 
 
-def _begins(pointer: object) -> tuple[Linear | None, int | None]:
+def _find_begin(pointer: object) -> tuple[LinearExpression | None, int | None]:
     """(the address of a pointer as descriptors have it, bits of what it points to)."""
     if isinstance(pointer, Pointer):
         element = pointer.element
-        return pointer.base, element.bits if element is not None and holds_elements(element) else None
-    if isinstance(pointer, Term):
-        return (None, None) if "gmem" in pointer.text or pointer.head == "make_tensor" else (symbol(pointer.text), None)
-    read = number(pointer) if not isinstance(pointer, str) else None
+        return pointer.base, element.bits if element is not None and can_be_element(element) else None
+    if isinstance(pointer, OpaqueValue):
+        return (
+            (None, None)
+            if "gmem" in pointer.text or pointer.head == "make_tensor"
+            else (make_symbol(pointer.text), None)
+        )
+    read = get_integer(pointer) if not isinstance(pointer, str) else None
     return (read.plain if read is not None else None), None

@@ -10,32 +10,32 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from lanescope import reading
+from lanescope import inputs
 from lanescope.descriptor.matrix import WGMMA, View
 from lanescope.errors import LayoutError
-from lanescope.reader.code.tensor_maps import TRITON, default_swizzle
+from lanescope.reader.code.tensor_maps import TRITON, get_default_swizzle
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.shared.storage import Storage, storage
-from lanescope.shared.tma import WIDTHS, panels, pitch_bytes
-from lanescope.workbench.found import Assumed
-from lanescope.workbench.loads import Filled
+from lanescope.shared.tma import WIDTHS, get_pitch_bytes, make_panel_storage
+from lanescope.workbench.loads import FilledTile
 from lanescope.workbench.names import split_name
-from lanescope.workbench.scan import Layout
-from lanescope.workbench.stores import Store
+from lanescope.workbench.results import Assumption
+from lanescope.workbench.scan import PrintedLayout
+from lanescope.workbench.stores import TileStore
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
-    """A storage that an operand's steps can be verified against: its first byte is put in by `at`."""
+class StoredTile:
+    """A storage that an operand's steps can be verified against: its first byte is put in by `make_storage`."""
 
     spec: Mapping[str, Any]
-    assumed: tuple[Assumed, ...]
+    assumed: tuple[Assumption, ...]
     why: str
     mn: int | None = None  # rows that one box or layout holds
     stage_bytes: int = 0  # from one stage to the next, 0 where the text does not say
     start: int | None = None  # its first byte, where the text says it
 
-    def at(self, base: int, seen: View) -> Storage:
+    def make_storage(self, base: int, seen: View) -> Storage:
         return storage({**self.spec, "base": base}, seen.bits, seen.major)
 
 
@@ -50,7 +50,7 @@ class TileRequest:
     rows: int
     depth: int
     given: Mapping[str, str]
-    filled: Filled | None = None
+    filled: FilledTile | None = None
 
     @property
     def name(self) -> str:
@@ -62,10 +62,10 @@ class TileRequest:
         return "M" if self.operand == "a" else "N"
 
 
-OpenValues = tuple[Assumed, ...]  # what has to be given first
+OpenValues = tuple[Assumption, ...]  # what has to be given first
 
 
-def lay_tile(store: Store, request: TileRequest) -> Tile | OpenValues:
+def lay_tile(store: TileStore, request: TileRequest) -> StoredTile | OpenValues:
     """Return the storage that holds rows × depth elements of an operand, or what has to be given first. LayoutError
     where a given value is wrong.
     """
@@ -75,25 +75,25 @@ def lay_tile(store: Store, request: TileRequest) -> Tile | OpenValues:
     return _lay_layout(store, store.layout, request.seen)
 
 
-def _lay_layout(store: Store, one: Layout, seen: View) -> Tile | OpenValues:
+def _lay_layout(store: TileStore, one: PrintedLayout, seen: View) -> StoredTile | OpenValues:
     counted = {None: "elements", seen.bits: "elements", 8: "bytes", 128: "chunks"}
     unit = {} if one.unit_bits else {"unit": counted.get(store.bits, "")}
     if not one.unit_bits and not unit["unit"]:
         why = f"its pointer counts {store.bits} bits, the instruction reads elements of {seen.bits}"
-        return (Assumed(f"unit.{store.piece}", f"What {store.name} counts", "", why),)
+        return (Assumption(f"unit.{store.piece}", f"What {store.name} counts", "", why),)
     spec = {"kind": "cute", "layout": one.text, **unit}
     made = storage(spec, seen.bits, seen.major)
     apart = (one.stage_stride or 0) * (one.unit_bits or seen.bits) // 8
-    return Tile(spec, (), f"the CuTe layout {one.whole}", made.mn, apart, one.start)
+    return StoredTile(spec, (), f"the CuTe layout {one.whole}", made.mn, apart, one.start)
 
 
 # tensor maps ----------------------------------------------------------------------------------------------------------
 
 
-def _lay_map(piece: int, one: TensorMap, request: TileRequest) -> Tile | OpenValues:
+def _lay_map(piece: int, one: TensorMap, request: TileRequest) -> StoredTile | OpenValues:
     sizes, open_values = _box(piece, one, request.given)
     if not sizes:
-        return (Assumed(f"box.{piece}.0", "boxDim[0] of the tensor map", "", "the text does not give it"),)
+        return (Assumption(f"box.{piece}.0", "boxDim[0] of the tensor map", "", "the text does not give it"),)
     swizzle, told = _swizzle(piece, one, sizes, request)
     if swizzle is None:
         open_values += told
@@ -103,26 +103,26 @@ def _lay_map(piece: int, one: TensorMap, request: TileRequest) -> Tile | OpenVal
         allowed = f"Allowed: {', '.join(WIDTHS)}."
         raise LayoutError("unknown_swizzle", f"{swizzle} is not read by wgmma.", allowed, f"swizzle.{piece}")
     made = _lay_boxes(one, [size or 1 for size in sizes], swizzle, request)
-    return replace(made, assumed=(*told, *made.assumed)) if isinstance(made, Tile) else made
+    return replace(made, assumed=(*told, *made.assumed)) if isinstance(made, StoredTile) else made
 
 
-def _box(piece: int, one: TensorMap, given: Mapping[str, str]) -> tuple[list[int | None], list[Assumed]]:
+def _box(piece: int, one: TensorMap, given: Mapping[str, str]) -> tuple[list[int | None], list[Assumption]]:
     """Return the sizes of a box, and those that have to be given."""
     sizes, missing = list(one.box), []
     for n, size in enumerate(one.box):
         key = f"box.{piece}.{n}"
         if key in given:
-            sizes[n] = _number(given[key], key)
+            sizes[n] = _parse_number(given[key], key)
         elif size is None:
             said = one.symbols.get(f"box[{n}]", "")
             why = f"the text gives it as {said}" if said else "the text does not give it"
-            missing.append(Assumed(key, f"boxDim[{n}] of the tensor map", "", why))
+            missing.append(Assumption(key, f"boxDim[{n}] of the tensor map", "", why))
     return sizes, missing
 
 
 def _swizzle(
     piece: int, one: TensorMap, sizes: list[int | None], request: TileRequest
-) -> tuple[str | None, list[Assumed]]:
+) -> tuple[str | None, list[Assumption]]:
     """Return the swizzle of a tensor map, None where it has to be given; and what was assumed or has to be given."""
     key, label = f"swizzle.{piece}", "Swizzle of the tensor map"
     known = request.given.get(key) or one.swizzle
@@ -130,16 +130,16 @@ def _swizzle(
         return known, []
     bits = request.seen.bits
     if one.element_bits is None and one.source in TRITON and sizes[0]:
-        chosen = default_swizzle(sizes[0] * bits // 8, prod(size or 8 for size in sizes[1:]))
+        chosen = get_default_swizzle(sizes[0] * bits // 8, prod(size or 8 for size in sizes[1:]))
         why = f"Triton’s default for {sizes[0]} elements of {bits} bits; the text does not give the type"
-        return chosen, [Assumed(key, label, chosen, why, tuple(WIDTHS))]
-    return None, [Assumed(key, label, "", one.symbols.get("swizzle", "the text does not give it"), tuple(WIDTHS))]
+        return chosen, [Assumption(key, label, chosen, why, tuple(WIDTHS))]
+    return None, [Assumption(key, label, "", one.symbols.get("swizzle", "the text does not give it"), tuple(WIDTHS))]
 
 
 @dataclass(frozen=True, slots=True)
 class _Cover:
-    """How boxes of a tensor map cover a tile: `boxes` one after the other along the lines make a panel, `panels` one
-    after the other along the inner dimension the tile.
+    """How boxes of a tensor map cover a tile: `boxes` one after the other along the lines make a panel,
+    `make_panel_storage` one after the other along the inner dimension the tile.
 
     width: bytes of a box's line; pitch: bytes from one line to the next; lines: of one box; total: of one panel; along:
     elements that the steps reach along the inner dimension; reached: lines that have to lie in one panel.
@@ -166,7 +166,7 @@ class _Cover:
         return [n * self.stride + at * box for n in range(self.panels) for at in range(self.boxes)]
 
 
-def _lay_boxes(one: TensorMap, sizes: list[int], swizzle: str, request: TileRequest) -> Tile | OpenValues:
+def _lay_boxes(one: TensorMap, sizes: list[int], swizzle: str, request: TileRequest) -> StoredTile | OpenValues:
     """Return boxes where the text's loads put them; where none is seen, one after the other: along the lines first,
     then along the inner dimension. That is K where wgmma reads elements of this size K-major only.
     """
@@ -179,22 +179,24 @@ def _lay_boxes(one: TensorMap, sizes: list[int], swizzle: str, request: TileRequ
         assumed.append(_assume_boxes(cover, inner, lost, request))
     if cover.panels > 1 and not sure and not any(value.missing for value in assumed):
         if panel_key in request.given:
-            stride = _number(request.given[panel_key], panel_key)
+            stride = _parse_number(request.given[panel_key], panel_key)
         assumed.append(_assume_panel(cover, inner, lost, sizes[0], stride, request))
     if open_values := tuple(value for value in assumed if value.missing):
         return open_values
-    spec = {**panels(cover.width, cover.total, swizzle, inner=inner), "inner_stride": stride}
+    spec = {**make_panel_storage(cover.width, cover.total, swizzle, inner=inner), "inner_stride": stride}
     del spec["base"]
     box = " × ".join(str(size) for size in sizes)
     name = f"tensor map ‘{one.names[0].lstrip('&')}’" if one.names else "the tensor map"
-    return Tile(spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}", cover.lines if inner == "K" else None)
+    return StoredTile(
+        spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}", cover.lines if inner == "K" else None
+    )
 
 
 def _cover(one: TensorMap, sizes: list[int], swizzle: str, inner: str, request: TileRequest) -> _Cover:
     seen, base = request.seen, one.storage or {}
     cut = base.get("kind") == "atoms"  # by the map itself, into panels
     width = int(base["width_bytes"]) if cut else sizes[0] * (one.element_bits or seen.bits) // 8
-    pitch = pitch_bytes(width, swizzle)
+    pitch = get_pitch_bytes(width, swizzle)
     along, across = (request.depth, request.rows) if inner == "K" else (request.rows, request.depth)
     reached = seen.rows if inner == "K" else across
     if cut:
@@ -213,10 +215,10 @@ def _cover(one: TensorMap, sizes: list[int], swizzle: str, inner: str, request: 
     )
 
 
-def _inner(one: TensorMap, request: TileRequest) -> tuple[str, list[Assumed]]:
+def _inner(one: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
     """Return the dimension along a box's inner side, K or MN, and what was assumed for it."""
     key, seen, given = f"inner.{request.operand}", request.seen, request.given
-    named = inner_of(one, request.operand) or (None if WGMMA.allows(seen.bits, "MN") else "K")
+    named = find_inner_dimension(one, request.operand) or (None if WGMMA.allows_elements(seen.bits, "MN") else "K")
     if named is not None and key not in given:
         return named, []
     chosen = given.get(key, "").upper() or seen.major
@@ -224,27 +226,27 @@ def _inner(one: TensorMap, request: TileRequest) -> tuple[str, list[Assumed]]:
         raise LayoutError("bad_major", f"{key} is '{given[key]}'.", "Allowed: K, MN.", key)
     why = f"{request.name} is read {seen.major}-major, and the text does not name the map’s dimensions"
     why = "as given" if key in given else why
-    return chosen, [Assumed(key, f"Inner dimension of {request.name}’s tensor map", chosen, why, ("K", "MN"))]
+    return chosen, [Assumption(key, f"Inner dimension of {request.name}’s tensor map", chosen, why, ("K", "MN"))]
 
 
-def _placed_by_loads(cover: _Cover, filled: Filled | None) -> tuple[int, bool, str]:
+def _placed_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool, str]:
     """Return the bytes from one panel to the next, whether the text's loads say where every box lies and, where they
     fill too few, how many.
     """
     if filled is None:
         return cover.stride, False, ""
-    if filled.covers(cover.offsets):
+    if filled.has_all(cover.offsets):
         return cover.stride, True, ""
     if filled.open:
         return cover.stride, False, ""
-    apart = filled.apart(cover.panels)
+    apart = filled.find_distance(cover.panels)
     if cover.boxes == 1 and apart >= cover.pitch * cover.lines:
         return apart, True, ""
     there = len(filled.offsets.intersection(cover.offsets))
     return cover.stride, False, f"the TMA calls of the text fill {there} of the tile’s {len(cover.offsets)} boxes"
 
 
-def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) -> Assumed:
+def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) -> Assumption:
     """Return that the boxes of a panel lie one after the other, without a value where that has to be given."""
     key, boxes, given = f"boxes.{request.operand}", str(cover.boxes), request.given
     side = request.mn if inner == "K" else "K"
@@ -258,23 +260,23 @@ def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) ->
         why = "as given"
     else:
         why += f": {boxes} boxes, one after the other"
-    return Assumed(key, f"Boxes of {request.name}’s tensor map along {side}", value, why, (boxes, "1"))
+    return Assumption(key, f"Boxes of {request.name}’s tensor map along {side}", value, why, (boxes, "1"))
 
 
-def _assume_panel(cover: _Cover, inner: str, lost: str, width: int, stride: int, request: TileRequest) -> Assumed:
+def _assume_panel(cover: _Cover, inner: str, lost: str, width: int, stride: int, request: TileRequest) -> Assumption:
     """Return the bytes from one panel to the next, without a value where they have to be given."""
     key, way = f"panel.{request.operand}", "K" if inner == "K" else request.mn
     label = f"Bytes from one panel of {request.name} along {way} to the next"
     why = f"the box is {width} elements wide, and the steps reach {cover.along}"
     if lost:
-        return Assumed(key, label, "", f"{why}; {lost}")
+        return Assumption(key, label, "", f"{why}; {lost}")
     if key in request.given:
-        return Assumed(key, label, str(stride), "as given")
+        return Assumption(key, label, str(stride), "as given")
     why += f": {cover.panels} panels of {width} along {way}, {cover.total} lines each"
-    return Assumed(key, label, str(stride), why)
+    return Assumption(key, label, str(stride), why)
 
 
-def inner_of(one: TensorMap, operand: str) -> str | None:
+def find_inner_dimension(one: TensorMap, operand: str) -> str | None:
     """Return the dimension along a box's inner side, K or MN, where the names of the tensor's dimensions say so."""
     first, second = (set(map(str.lower, split_name(one.symbols.get(f"dims[{n}]", "")))) for n in range(2))
     mn = {"a": "m", "b": "n"}[operand]
@@ -289,5 +291,5 @@ def _only_in(names: Collection[str], others: Collection[str], name: str) -> bool
     return name in names and name not in others
 
 
-def _number(text: str, key: str) -> int:
-    return reading.number(text, key, 1, 1 << 20)
+def _parse_number(text: str, key: str) -> int:
+    return inputs.parse_integer(text, key, 1, 1 << 20)

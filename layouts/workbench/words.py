@@ -9,29 +9,29 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from lanescope.ptx.table.descriptors import START
-from lanescope.reader.code.word import Int
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.shared.swizzle import WIDEST_PATTERN
-from lanescope.workbench.names import letter
-from lanescope.workbench.scan import Mention, Word
-from lanescope.workbench.uses import Use, in_registers
-from lanescope.workbench.written import Given
+from lanescope.workbench.descriptor_arguments import DescriptorArgument
+from lanescope.workbench.names import find_operand_letter
+from lanescope.workbench.scan import InstructionMention, PrintedWord
+from lanescope.workbench.uses import DescriptorUse, in_registers
 
 
-def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
+def of_words(printed: Iterable[PrintedWord], told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
     """Printed words: those of one operand are its steps, in their order."""
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
     words = list(printed)
-    named = [letter(word.label) for word in words]
-    two = not registers and len(words) == 2 and named == [None, None] and _far(*words)
+    named = [find_operand_letter(word.label) for word in words]
+    two = not registers and len(words) == 2 and named == [None, None] and _are_far_apart(*words)
     again = _repeated(words, named)
     out = []
     for n, (word, name) in enumerate(zip(words, named, strict=True)):
         own, why = _operand_of_word(word, name, registers, n if two else None)
         out.append(
-            Use(
+            DescriptorUse(
                 mention=mention,
-                given={own: Given(Int(word.word), word.span, word.label)},
+                given={own: DescriptorArgument(SymbolicInt(word.word), word.span, word.label)},
                 why={own: why},
                 site=("word", n),
                 loops=(),
@@ -47,7 +47,7 @@ def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
     return out
 
 
-def _operand_of_word(word: Word, named: str | None, registers: bool, of_two: int | None) -> tuple[str, str]:
+def _operand_of_word(word: PrintedWord, named: str | None, registers: bool, of_two: int | None) -> tuple[str, str]:
     """(the operand of a printed word, what says so). of_two: which it is of two words that are A's and B's."""
     if named:
         return named, f"its label is {word.label}"
@@ -58,7 +58,7 @@ def _operand_of_word(word: Word, named: str | None, registers: bool, of_two: int
     return "a", "its label does not say" if word.label else "the text does not say"
 
 
-def _repeated(words: Sequence[Word], named: Sequence[str | None]) -> set[int]:
+def _repeated(words: Sequence[PrintedWord], named: Sequence[str | None]) -> set[int]:
     """The words that are the one before them of the same operand once more and stand in for a step: a later word is
     as far from the first as its place says. Several threads that print the same words repeat them, too.
     """
@@ -73,7 +73,7 @@ def _repeated(words: Sequence[Word], named: Sequence[str | None]) -> set[int]:
     return out
 
 
-def _far(one: Word, two: Word) -> bool:
+def _are_far_apart(one: PrintedWord, two: PrintedWord) -> bool:
     """Whether two words are of two tiles: of one label, and further apart than a step along K goes."""
     apart = abs(START.get(one.word) - START.get(two.word)) * START.unit
     return one.label == two.label == "" and (apart >= WIDEST_PATTERN or one.word >> 16 != two.word >> 16)

@@ -87,7 +87,7 @@ export function shownThreads() {
 
 /**
  * [first, last] of every range in a list such as 0-3,9; a single number has no last. The server's reader of the same is
- * layouts/reading.py's ranges(): it cannot be asked here, because exported pages have no server and a list of lanes is
+ * layouts/inputs.py's ranges(): it cannot be asked here, because exported pages have no server and a list of lanes is
  * painted as it is typed. tests/browser/test_pure.py holds both equal.
  */
 export const spans = (text) => text.split(",").map((span) => span.split("-").map(Number));

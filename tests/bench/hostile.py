@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from lanescope.app.kit.examples import BODIES
-from tests.hostile import requests
+from tests.hostile import generate_requests
 
 COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
 
 
 @dataclass
-class Seen:
+class HostileResult:
     name: str
     status: int
     seconds: float
@@ -37,7 +37,7 @@ class Seen:
 
 
 @contextlib.contextmanager
-def server(*options: str) -> Iterator[tuple[int, int]]:
+def run_server(*options: str) -> Iterator[tuple[int, int]]:
     """(port, process id) of a server of its own."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -48,7 +48,7 @@ def server(*options: str) -> Iterator[tuple[int, int]]:
     try:
         for _ in range(1000):
             with contextlib.suppress(OSError):
-                if ask(port, "GET", "/readyz")[0] == 200:
+                if send_request(port, "GET", "/readyz")[0] == 200:
                     break
             time.sleep(0.02)
         yield port, process.pid
@@ -57,7 +57,7 @@ def server(*options: str) -> Iterator[tuple[int, int]]:
         process.wait(20)
 
 
-def ask(
+def send_request(
     port: int, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
 ) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -69,7 +69,7 @@ def ask(
         connection.close()
 
 
-def rss_mb(pid: int) -> float:
+def measure_rss_mb(pid: int) -> float:
     """Resident megabytes of a process and its children."""
     total = 0
     for status in Path("/proc").glob("[0-9]*/status"):
@@ -80,7 +80,7 @@ def rss_mb(pid: int) -> float:
     return total / 1024
 
 
-def one(port: int, pid: int, name: str, method: str, path: str, body: Any) -> Seen:
+def measure_request(port: int, pid: int, name: str, method: str, path: str, body: Any) -> HostileResult:
     waits: list[float] = []
     done = threading.Event()
 
@@ -99,29 +99,35 @@ def one(port: int, pid: int, name: str, method: str, path: str, body: Any) -> Se
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     begun = time.perf_counter()
     try:
-        status, answer = ask(port, method, path, raw, {"Content-Type": "application/json", "Accept-Encoding": "br"})
+        status, answer = send_request(
+            port, method, path, raw, {"Content-Type": "application/json", "Accept-Encoding": "br"}
+        )
     except OSError:
         status, answer = 0, b""
     taken = time.perf_counter() - begun
     done.set()
     watcher.join()
-    return Seen(name, status, taken, len(answer) / 1e6, max(waits) * 1000, rss_mb(pid))
+    return HostileResult(name, status, taken, len(answer) / 1e6, max(waits) * 1000, measure_rss_mb(pid))
 
 
 TRIES = 4
 
 
-def main() -> list[Seen]:
+def main() -> list[HostileResult]:
     """Every request once; one that /healthz waited for longer than 100 ms again, on a server that keeps nothing, and
     the least wait counts: on a machine with other work a wait proves nothing until it comes again."""
-    worst: list[Seen] = []
-    with server() as (port, pid), server("--cache-bytes", "0") as (again, other):
+    worst: list[HostileResult] = []
+    with run_server() as (port, pid), run_server("--cache-bytes", "0") as (again, other):
         print(f"{'request':60} status  seconds  answer MB  healthz ms  RSS MB")
-        for name, method, path, body in requests(json.loads(ask(port, "GET", "/openapi.json")[1]), BODIES):
-            seen = one(port, pid, name, method, path, body)
+        for name, method, path, body in generate_requests(
+            json.loads(send_request(port, "GET", "/openapi.json")[1]), BODIES
+        ):
+            seen = measure_request(port, pid, name, method, path, body)
             for _ in range(TRIES - 1):
                 if seen.health_ms > 100:
-                    seen.health_ms = min(seen.health_ms, one(again, other, name, method, path, body).health_ms)
+                    seen.health_ms = min(
+                        seen.health_ms, measure_request(again, other, name, method, path, body).health_ms
+                    )
             worst.append(seen)
             print(
                 f"{seen.name:60} {seen.status:6} {seen.seconds:8.2f} {seen.megabytes:10.2f} {seen.health_ms:11.0f}"

@@ -22,7 +22,7 @@ from typing import Any
 import uvloop
 
 from tests.bench import hostile
-from tests.bench.hostile import rss_mb, server
+from tests.bench.hostile import measure_rss_mb, run_server
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -32,7 +32,7 @@ OPERAND = f"/api/v1/instructions/{M16}/operands/a"
 CONNECTIONS, WARM, SECONDS = 50, 30_000, 60.0
 
 
-def _request(path: str) -> bytes:
+def _build_request(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: br\r\n\r\n".encode()
 
 
@@ -91,7 +91,7 @@ class Client(asyncio.Protocol):
 
 
 @dataclass
-class Seen:
+class FloodResult:
     """What a flood saw: requests a second, and the waits of 50 and 99 of 100 requests in ms."""
 
     rate: float
@@ -100,8 +100,8 @@ class Seen:
     wrong: int
 
 
-async def flood(port: int, paths: list[str], count: int, connections: int = CONNECTIONS) -> Seen:
-    shared = Flood([_request(path) for path in paths], count)
+async def run_flood(port: int, paths: list[str], count: int, connections: int = CONNECTIONS) -> FloodResult:
+    shared = Flood([_build_request(path) for path in paths], count)
     loop = asyncio.get_running_loop()
     begun = time.perf_counter()
     made = [await loop.create_connection(lambda: Client(shared), "127.0.0.1", port) for _ in range(connections)]
@@ -110,11 +110,11 @@ async def flood(port: int, paths: list[str], count: int, connections: int = CONN
     seconds = time.perf_counter() - begun
     taken = sorted(shared.taken)
     at = lambda part: taken[int(part * (len(taken) - 1))] * 1000  # noqa: E731
-    return Seen(len(taken) / seconds, at(0.5), at(0.99), shared.wrong + count - len(taken))
+    return FloodResult(len(taken) / seconds, at(0.5), at(0.99), shared.wrong + count - len(taken))
 
 
 @contextlib.asynccontextmanager
-async def crowd(port: int, idle: int, slow: int):  # type: ignore[no-untyped-def]
+async def open_crowd(port: int, idle: int, slow: int):  # type: ignore[no-untyped-def]
     """Connections that send nothing, and clients that send a body a byte at a time and read as slowly."""
     writers = []
     for _ in range(idle + slow):
@@ -140,7 +140,7 @@ async def crowd(port: int, idle: int, slow: int):  # type: ignore[no-untyped-def
             writer.close()
 
 
-def catalogue(port: int) -> list[str]:
+def list_addresses(port: int) -> list[str]:
     """Addresses of every instruction's answers: cold ones to fill the cache with."""
     import json
 
@@ -153,55 +153,57 @@ def catalogue(port: int) -> list[str]:
     ]
 
 
-async def measured() -> list[str]:
+async def measure_load() -> list[str]:
     rows = ["| figure | seen | wanted |", "|---|---:|---:|"]
 
     def row(what: str, seen: str, wanted: str = "") -> None:
         rows.append(f"| {what} | {seen} | {wanted} |")
         print(f"{what:90} {seen:34} {wanted}", flush=True)
 
-    with server() as (port, pid):
-        await flood(port, [OPERAND], 2000)
-        told = max([await flood(port, [OPERAND], WARM) for _ in range(3)], key=lambda seen: seen.rate)
+    with run_server() as (port, pid):
+        await run_flood(port, [OPERAND], 2000)
+        told = max([await run_flood(port, [OPERAND], WARM) for _ in range(3)], key=lambda seen: seen.rate)
         row(
             f"warm operand JSON, {CONNECTIONS} connections, best of 3",
             f"{told.rate:.0f} requests/s, p99 {told.p99:.0f} ms",
             "3,000 requests/s, p99 < 30 ms",
         )
-        home = await flood(port, ["/"], 10_000)
+        home = await run_flood(port, ["/"], 10_000)
         row(
             f"home page, {CONNECTIONS} connections",
             f"{home.rate:.0f} requests/s, p99 {home.p99:.0f} ms",
             "1,000 requests/s",
         )
-        page = await flood(port, [f"/i/{M16}"], 10_000)
+        page = await run_flood(port, [f"/i/{M16}"], 10_000)
         row(f"warm instruction page, {CONNECTIONS} connections", f"{page.rate:.0f} requests/s, p99 {page.p99:.0f} ms")
-        async with crowd(port, idle=1000, slow=50):
-            crowded = await flood(port, [OPERAND], 10_000)
+        async with open_crowd(port, idle=1000, slow=50):
+            crowded = await run_flood(port, [OPERAND], 10_000)
             row(
                 "the same with 1,000 idle and 50 slow clients",
                 f"{crowded.rate:.0f} requests/s, p99 {crowded.p99:.0f} ms, {crowded.wrong} failed",
                 "0 failed",
             )
-        cold = catalogue(port)
-        filling = await flood(port, cold, len(cold), 20)
+        cold = list_addresses(port)
+        filling = await run_flood(port, cold, len(cold), 20)
         row(
             f"every instruction and an operand of each, {len(cold):,} cold addresses, 20 connections",
             f"{filling.rate:.0f} requests/s, p99 {filling.p99:.0f} ms, {filling.wrong} failed",
             "0 failed",
         )
-        before, wrong = rss_mb(pid), 0
+        before, wrong = measure_rss_mb(pid), 0
         for _ in range(4):
-            wrong += (await flood(port, [OPERAND, *cold[::50]], 25_000)).wrong
+            wrong += (await run_flood(port, [OPERAND, *cold[::50]], 25_000)).wrong
         row(
-            "memory before and after 100,000 requests", f"{before:.0f} MB, {rss_mb(pid):.0f} MB, {wrong} failed", "flat"
+            "memory before and after 100,000 requests",
+            f"{before:.0f} MB, {measure_rss_mb(pid):.0f} MB, {wrong} failed",
+            "flat",
         )
     return rows
 
 
 def main() -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        rows = runner.run(measured())
+        rows = runner.run(measure_load())
     told = hostile.main()
     rows.append(
         f"| {len(told):,} requests that mean harm, one at a time (tests/hostile.py): the slowest; the longest /healthz"
@@ -215,17 +217,17 @@ def main() -> None:
         f" machine with {len(os.sched_getaffinity(0))} cores, Python {platform.python_version()}; load average at the"
         f" end {load:.1f}. Other programs ran on the machine where it is above 2: the figures are worse for it."
     )
-    write([HEADING, "", head, "", *rows])
+    write_section([HEADING, "", head, "", *rows])
 
 
-async def one_and_two() -> list[str]:
+async def compare_processes() -> list[str]:
     """The same floods against one process and against two, in turns, so that other load meets both."""
-    seen: dict[int, list[Seen]] = {1: [], 2: []}
+    seen: dict[int, list[FloodResult]] = {1: [], 2: []}
     for _ in range(3):
         for count, rates in seen.items():
-            with server("--workers", str(count)) as (port, _):
-                await flood(port, [OPERAND, f"/i/{M16}"], 2000)
-                rates.append(await flood(port, [OPERAND, f"/i/{M16}"], 10_000))
+            with run_server("--workers", str(count)) as (port, _):
+                await run_flood(port, [OPERAND, f"/i/{M16}"], 2000)
+                rates.append(await run_flood(port, [OPERAND, f"/i/{M16}"], 10_000))
     rows = ["| processes | requests/s, best of 3 | p99 | failed |", "|---:|---:|---:|---:|"]
     for count, rates in seen.items():
         best = max(rates, key=lambda told: told.rate)
@@ -234,20 +236,20 @@ async def one_and_two() -> list[str]:
     return rows
 
 
-def sizing() -> None:
+def measure_sizing() -> None:
     """`python -m tests.bench.load workers`: the section that docs/sizing.md rests on."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        rows = runner.run(one_and_two())
+        rows = runner.run(compare_processes())
     head = (
         f"Written by `python -m tests.bench.load workers` on {datetime.date.today().isoformat()}: half warm operand"
         f" JSON, half warm instruction pages, {CONNECTIONS} connections; servers and client share"
         f" {len(os.sched_getaffinity(0))} cores, so the client takes what the second process could; load average at the"
         f" end {os.getloadavg()[0]:.1f}."
     )
-    write(["## One process and two", "", head, "", *rows], "## One process and two")
+    write_section(["## One process and two", "", head, "", *rows], "## One process and two")
 
 
-def write(section: list[str], heading: str = HEADING) -> None:
+def write_section(section: list[str], heading: str = HEADING) -> None:
     """Replace a section in docs/benchmarks.md, or add it."""
     text = PAGE.read_text()
     before, found, rest = text.partition(heading + "\n")
@@ -255,11 +257,11 @@ def write(section: list[str], heading: str = HEADING) -> None:
     PAGE.write_text(before.rstrip() + "\n\n" + "\n".join(section) + "\n" + (f"\n{after}" if after else ""))
 
 
-def kept() -> str:
+def read_section() -> str:
     """This section and those behind it as they stand, for a program that rewrites the rest of the page."""
     _, found, rest = PAGE.read_text().partition(HEADING + "\n")
     return HEADING + "\n" + rest.rstrip() if found else ""
 
 
 if __name__ == "__main__":
-    sizing() if sys.argv[1:] == ["workers"] else main()
+    measure_sizing() if sys.argv[1:] == ["workers"] else main()

@@ -18,8 +18,8 @@ from lanescope import find
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.guide.benchmarks import LEAD
 from tests.bench import load
-from tests.bench.processes import COMMAND, seconds
-from tests.browser.conftest import FLAGS, chromium_path
+from tests.bench.processes import COMMAND, measure_command
+from tests.browser.conftest import FLAGS, find_chromium
 
 ROOT = Path(__file__).parents[2]
 VENV = ROOT / ".venv-peers"
@@ -57,7 +57,7 @@ print(json.dumps({"seconds": sorted(taken)[len(taken) // 2], "bytes": os.path.ge
 """
 
 
-def peer_python(*more: str) -> Path:
+def find_peer_python(*more: str) -> Path:
     """The peers' interpreter, installed when missing; more: further packages."""
     python = VENV / "bin" / "python"
     if not python.exists():
@@ -70,25 +70,25 @@ def peer_python(*more: str) -> Path:
     return python
 
 
-def ours(ptx: str, letter: str, options: dict[str, str], file: Path) -> dict[str, Any]:
+def measure_lanescope(ptx: str, letter: str, options: dict[str, str], file: Path) -> dict[str, Any]:
     """Median of seven drawings after one that fills the caches a server has filled."""
     found = find(ptx)
     taken = []
     for _ in range(8):
         began = time.perf_counter()
-        made = pictures.instruction("svg", found, found.operand(letter), options)[0]
+        made = pictures.render_instruction("svg", found, found.operand(letter), options)[0]
         taken.append(time.perf_counter() - began)
     file.write_bytes(made)
     return {"first": taken[0], "seconds": statistics.median(taken[1:]), "bytes": len(made)}
 
 
-def opened(files: list[Path]) -> list[float]:
+def measure_opening(files: list[Path]) -> list[float]:
     """Seconds until Chromium has loaded and painted each file: the median of three visits, of one where the file is
     large.
     """
     out = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         browser.new_page().goto("data:text/html,")  # a browser that is already running
         for file in files:
             visits = []
@@ -105,12 +105,12 @@ def opened(files: list[Path]) -> list[float]:
 
 
 def main() -> None:
-    python = peer_python()
+    python = find_peer_python()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for title, ptx, letter, atom, (high, wide), options, runs in CASES:
             mine, theirs = Path(folder) / "ours.svg", Path(folder) / "peer.svg"
-            told = ours(ptx, letter, options, mine)
+            told = measure_lanescope(ptx, letter, options, mine)
             done = subprocess.run(
                 [python, "-c", PEER_PROGRAM, atom, str(high), str(wide), str(theirs), str(runs)],
                 capture_output=True,
@@ -118,11 +118,11 @@ def main() -> None:
                 check=True,
             )
             peer = json.loads(done.stdout)
-            shown = opened([mine, theirs])
+            shown = measure_opening([mine, theirs])
             rows.append((title, told, peer, shown))
             print(title, told, peer, shown, flush=True)
-        whole = ours("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "a", {}, Path(folder) / "x.svg")
-        show = seconds([*COMMAND, "show", CASES[0][1], "d", "--at", "3,2"])
+        whole = measure_lanescope("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "a", {}, Path(folder) / "x.svg")
+        show = measure_command([*COMMAND, "show", CASES[0][1], "d", "--at", "3,2"])
         site = subprocess.run(
             [*COMMAND, "export", str(Path(folder) / "site"), "--json"], capture_output=True, text=True, check=True
         )
@@ -165,7 +165,7 @@ def main() -> None:
         "grids exactly, need no system library and are MIT (cairosvg needs libcairo, kaleido a Chrome; skia, "
         "svglib and pymupdf misplaced text).",
     ]
-    under_load = load.kept()
+    under_load = load.read_section()
     (ROOT / "docs" / "benchmarks.md").write_text("\n".join(lines) + "\n" + (f"\n{under_load}" if under_load else ""))
 
 

@@ -18,7 +18,7 @@ import urllib.request
 from playwright.sync_api import Page, sync_playwright
 
 from tests.bench import load
-from tests.browser.conftest import FLAGS, chromium_path
+from tests.browser.conftest import FLAGS, find_chromium
 
 WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
@@ -36,13 +36,13 @@ RATES = (
 rows: list[tuple[str, str, str]] = []
 
 
-def seen(name: str, figure: str, promised: str = "") -> None:
+def record_figure(name: str, figure: str, promised: str = "") -> None:
     """Prints a figure and keeps it for the page."""
     rows.append((name, figure, promised))
     print(f"{name:44} {figure:>24}   {promised and f'(promised: {promised})'}")
 
 
-def written() -> None:
+def render_section() -> None:
     """The section of docs/benchmarks.md, from what was seen."""
     average, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     head = (
@@ -51,10 +51,10 @@ def written() -> None:
         " those of headless Chromium, which draws without a graphics card."
     )
     lines = [HEADING, "", head, "", "| figure | seen | promised |", "|---|---:|---:|"]
-    load.write([*lines, *(f"| {' | '.join(row)} |" for row in rows)], HEADING)
+    load.write_section([*lines, *(f"| {' | '.join(row)} |" for row in rows)], HEADING)
 
 
-def seconds(command: list[str], runs: int = 7) -> float:
+def measure_command(command: list[str], runs: int = 7) -> float:
     """Median of several runs, the first left out: it may compile the sources to bytecode, which this lets it keep."""
     taken = []
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -67,10 +67,12 @@ def seconds(command: list[str], runs: int = 7) -> float:
 
 
 def main() -> None:
-    seen("`lanescope --help`", f"{seconds([*COMMAND, '--help']) * 1000:.0f} ms", "under 300 ms")
-    shown = seconds([*COMMAND, "show", WIDE, "d", "--at", "3,2"])
-    seen("`lanescope show … --at`", f"{shown * 1000:.0f} ms", "under 300 ms")
-    seen("`python -c pass`, for comparison", f"{seconds([sys.executable, '-c', 'pass']) * 1000:.0f} ms")
+    record_figure("`lanescope --help`", f"{measure_command([*COMMAND, '--help']) * 1000:.0f} ms", "under 300 ms")
+    shown = measure_command([*COMMAND, "show", WIDE, "d", "--at", "3,2"])
+    record_figure("`lanescope show … --at`", f"{shown * 1000:.0f} ms", "under 300 ms")
+    record_figure(
+        "`python -c pass`, for comparison", f"{measure_command([sys.executable, '-c', 'pass']) * 1000:.0f} ms"
+    )
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -85,15 +87,15 @@ def main() -> None:
                 break
             except OSError:
                 time.sleep(0.02)
-        seen("server ready", f"{(time.perf_counter() - began) * 1000:.0f} ms", "under 1500 ms")
-        requests(port)
-        rates(port)
-        pages(f"http://127.0.0.1:{port}")
+        record_figure("server ready", f"{(time.perf_counter() - began) * 1000:.0f} ms", "under 1500 ms")
+        measure_requests(port)
+        measure_rates(port)
+        measure_painting(f"http://127.0.0.1:{port}")
     finally:
         server.terminate()
         server.wait(10)
-    hanging()
-    written()
+    measure_hanging_job()
+    render_section()
 
 
 FRAMES = """([kind, count]) => new Promise((done) => {
@@ -113,27 +115,27 @@ FRAMES = """([kind, count]) => new Promise((done) => {
 })"""
 
 
-def frames(page: Page, kind: str, count: int = 180) -> tuple[float, float]:
+def measure_frames(page: Page, kind: str, count: int = 180) -> tuple[float, float]:
     """Median and 95th percentile of the milliseconds between frames while a wheel zooms or a pointer passes."""
     taken = sorted(page.evaluate(FRAMES, [kind, count]))
     return statistics.median(taken), taken[int(len(taken) * 0.95)]
 
 
-def hanging() -> None:
+def measure_hanging_job() -> None:
     """p99 of another route before and while a GPU job hangs: a real server in front of a fake device."""
     import threading
 
     import uvicorn
 
-    from lanescope.app.hardware.pool import Pool
+    from lanescope.app.hardware.pool import WorkerPool
     from lanescope.app.main import create_app
-    from lanescope.app.runs.hardware import Hardware
+    from lanescope.app.runs.hardware import ServerHardware
 
-    pool = Pool(lambda device: [sys.executable, "tests/fake_worker.py"], job_seconds=20.0)
+    pool = WorkerPool(lambda device: [sys.executable, "tests/fake_worker.py"], job_seconds=20.0)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(create_app(Hardware(pool, why_not="")), port=port, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(create_app(ServerHardware(pool, why_not="")), port=port, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -152,16 +154,16 @@ def hanging() -> None:
     p99()
     before = p99()
     pool.submit({"kind": "mma", "backend": "cuda", "device": 0, "instruction": WIDE, "seed": 1})
-    while not pool.lane(0).asked:
+    while not pool.get_queue(0).asked:
         time.sleep(0.02)
     during = p99()
     pool.close()
     server.should_exit = True
     thread.join()
-    seen("p99 of a route, before and while a GPU job hangs", f"{before:.2f} ms, {during:.2f} ms")
+    record_figure("p99 of a route, before and while a GPU job hangs", f"{before:.2f} ms, {during:.2f} ms")
 
 
-def requests(port: int) -> None:
+def measure_requests(port: int) -> None:
     """p50 of warm API calls over one kept connection, as a client on this machine sees them."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     for name, path, promised in (
@@ -176,18 +178,18 @@ def requests(port: int) -> None:
             size = len(connection.getresponse().read())
             taken.append(time.perf_counter() - began)
         figure = f"{statistics.median(taken) * 1000:.2f} ms, {size:,} bytes"
-        seen(f"API, warm: {name}", figure, f"under {promised} ms")
+        record_figure(f"API, warm: {name}", figure, f"under {promised} ms")
 
 
-def rates(port: int) -> None:
+def measure_rates(port: int) -> None:
     """Answers a second of warm pages at 50 connections, the best of three floods of about a second."""
     for name, path, promised in RATES:
-        asyncio.run(load.flood(port, [path], 50))
-        best = max(asyncio.run(load.flood(port, [path], count)).rate for count in (300, 1000, 2000))
-        seen(f"page, 50 connections: {name}", f"{best:,.0f} requests/s", f"{promised:,}" if promised else "")
+        asyncio.run(load.run_flood(port, [path], 50))
+        best = max(asyncio.run(load.run_flood(port, [path], count)).rate for count in (300, 1000, 2000))
+        record_figure(f"page, 50 connections: {name}", f"{best:,.0f} requests/s", f"{promised:,}" if promised else "")
 
 
-def wire(page: Page, site: str) -> None:
+def measure_transfer(page: Page, site: str) -> None:
     """Bytes that a first visit fetches, and the first paint of a later one."""
     for name, path in (("home", "/"), ("an instruction", f"/i/{WIDE}"), ("a descriptor", RATES[3][1])):
         context = page.context.browser.new_context(viewport=page.viewport_size)  # type: ignore[union-attr]
@@ -200,13 +202,13 @@ def wire(page: Page, site: str) -> None:
         for _ in range(6):
             fresh.goto(site + path, wait_until="networkidle")
             if not paints:
-                seen(f"bytes of a first visit: {name}", f"{sum(sizes) / 1000:,.0f} kB", "under 150 kB")
+                record_figure(f"bytes of a first visit: {name}", f"{sum(sizes) / 1000:,.0f} kB", "under 150 kB")
             paints.append(fresh.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
-        seen(f"first paint, warm: {name}", f"{statistics.median(paints[1:]):.0f} ms")
+        record_figure(f"first paint, warm: {name}", f"{statistics.median(paints[1:]):.0f} ms")
         context.close()
 
 
-def whole(page: Page, site: str) -> None:
+def measure_tiled_mma(page: Page, site: str) -> None:
     """The bench of a 256×128×64 TiledMMA, of mma.sync and of wgmma."""
     for atom, layout in (("SM80_16x8x16_F32F16F16F32_TN", "(4,2,1)"), ("SM90_64x128x16_F32F16F16_SS", "(2,1,1)")):
         painted = []
@@ -215,7 +217,7 @@ def whole(page: Page, site: str) -> None:
             page.wait_for_selector("html[data-zoom=ready]")
             painted.append(float(page.get_attribute("html", "data-painted") or 0))
         name = f"TiledMMA 256×128×64, {atom.partition('_')[0]}"
-        seen(f"{name}: painted, warm", f"{statistics.median(painted[1:]):.0f} ms", "under 500 ms")
+        record_figure(f"{name}: painted, warm", f"{statistics.median(painted[1:]):.0f} ms", "under 500 ms")
         box = page.locator(".mat[data-panel=c] .slot").bounding_box()
         assert box
         lights = []
@@ -223,21 +225,21 @@ def whole(page: Page, site: str) -> None:
             page.mouse.move(box["x"] + box["width"] * (step + 1) / 42, box["y"] + 4 * step)
             lights.append(float(page.get_attribute("#stage", "data-light-ms") or 0))
         figure = f"{statistics.median(lights):.2f} ms, worst {max(lights):.2f} ms"
-        seen(f"{name}: a hover lights its thread", figure, "under 16 ms")
+        record_figure(f"{name}: a hover lights its thread", figure, "under 16 ms")
 
 
-def pages(site: str) -> None:
+def measure_painting(site: str) -> None:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         page = browser.new_page(viewport={"width": 1440, "height": 1000})
-        wire(page, site)
+        measure_transfer(page, site)
         painted = []
         for _ in range(6):
             page.goto(f"{site}/i/{WIDE}")
             page.wait_for_selector("html[data-zoom=ready]")
             painted.append(float(page.get_attribute("html", "data-painted") or 0))
-        seen("m64n256 painted, first visit", f"{painted[0]:.0f} ms", "under 1500 ms")
-        seen("m64n256 painted, warm", f"{statistics.median(painted[1:]):.0f} ms", "under 500 ms")
+        record_figure("m64n256 painted, first visit", f"{painted[0]:.0f} ms", "under 1500 ms")
+        record_figure("m64n256 painted, warm", f"{statistics.median(painted[1:]):.0f} ms", "under 500 ms")
         box = page.locator("#stage canvas.base").bounding_box()
         assert box
         lights = []
@@ -245,22 +247,22 @@ def pages(site: str) -> None:
             page.mouse.move(box["x"] + 200 + 15 * step, box["y"] + box["height"] * 0.6 + step)
             lights.append(float(page.get_attribute("#stage", "data-light-ms") or 0))
         figure = f"{statistics.median(lights):.2f} ms, worst {max(lights):.2f} ms"
-        seen("m64n256: a hover lights its cells", figure, "under 16 ms")
-        whole(page, site)
+        record_figure("m64n256: a hover lights its cells", figure, "under 16 ms")
+        measure_tiled_mma(page, site)
         page.goto(f"{site}/i/{WIDE}")
         nodes = page.evaluate("document.querySelectorAll(`*`).length")
-        seen("m64n256: DOM nodes", f"{nodes:,}", "under 3,000")
+        record_figure("m64n256: DOM nodes", f"{nodes:,}", "under 3,000")
         for view in ("", "?view=all"):
             page.goto(f"{site}/i/{WIDE}{view}")
             page.wait_for_selector("html[data-zoom=ready]")
             for kind in ("wheel", "hover"):
-                median, worst = frames(page, kind)
+                median, worst = measure_frames(page, kind)
                 where = "all of it" if view else "warp 0"
                 figure = f"{median:.1f} ms, p95 {worst:.1f} ms"
-                seen(f"m64n256, frames while {kind}, {where}", figure, "17 ms, p95 34 ms")
+                record_figure(f"m64n256, frames while {kind}, {where}", figure, "17 ms, p95 34 ms")
         page.goto(f"{site}/smem?mn=256&k=128")
         drawn = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
-        seen("tile of 256×128 drawn", f"{drawn:.0f} ms", "under 500 ms")
+        record_figure("tile of 256×128 drawn", f"{drawn:.0f} ms", "under 500 ms")
         browser.close()
 
 

@@ -8,29 +8,29 @@ import pytest
 
 from lanescope import find, tiled_mma, triton_layout
 from lanescope.ptx import catalog
-from lanescope.ptx.pattern import Pattern, _evaluate, _inverse
-from lanescope.render.svg import svg
-from lanescope.render.view import operand_figure, product_figure
+from lanescope.ptx.pattern import Pattern, _evaluate_pattern, _invert_pattern
+from lanescope.render.svg import render_svg
+from lanescope.render.view import make_operand_figure, make_product_figure
 
 pytestmark = pytest.mark.bench
 WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-def every_pattern() -> set[Pattern]:
+def list_patterns() -> set[Pattern]:
     return {op.pattern for i in catalog.instructions() for op in i.operands.values()}
 
 
 @pytest.mark.benchmark(group="map of m64n256k16 D (promised: under 1 ms)")
 def test_map_evaluate(benchmark: Any) -> None:
     pattern = find(WIDE).operand("d").pattern
-    benchmark(_evaluate.__wrapped__, pattern)
+    benchmark(_evaluate_pattern.__wrapped__, pattern)
 
 
 @pytest.mark.benchmark(group="map of m64n256k16 D (promised: under 1 ms)")
 def test_map_inverse(benchmark: Any) -> None:
     pattern = find(WIDE).operand("d").pattern
-    benchmark(_inverse.__wrapped__, pattern)
+    benchmark(_invert_pattern.__wrapped__, pattern)
 
 
 @pytest.mark.benchmark(group="TiledMMA of 256×128×64, 8 warps, maps of A, B and C (promised: under 20 ms)")
@@ -50,16 +50,16 @@ def test_triton_layout(benchmark: Any) -> None:
 
 @pytest.mark.benchmark(group="every distinct map once (promised: under 1 s)")
 def test_every_map(benchmark: Any) -> None:
-    patterns = every_pattern()
-    benchmark(lambda: [_evaluate.__wrapped__(pattern) for pattern in patterns])
+    patterns = list_patterns()
+    benchmark(lambda: [_evaluate_pattern.__wrapped__(pattern) for pattern in patterns])
 
 
 @pytest.mark.benchmark(group="SVG (promised: m64n256 D under 100 ms and 1.5 MB, m16n8k16 under 10 ms)")
 @pytest.mark.parametrize("what", ["m64n256 D with every label", "m16n8k16 figure"])
 def test_svg(benchmark: Any, what: str) -> None:
     wide = what.startswith("m64")
-    figure = operand_figure(find(WIDE).operand("d")) if wide else product_figure(find(M16))
-    text = benchmark(lambda: svg(figure, title=what, labels_up_to=20000))
+    figure = make_operand_figure(find(WIDE).operand("d")) if wide else make_product_figure(find(M16))
+    text = benchmark(lambda: render_svg(figure, title=what, labels_up_to=20000))
     print(f"\n{what}: {len(text.encode())} bytes")
 
 
@@ -70,7 +70,7 @@ def test_svg(benchmark: Any, what: str) -> None:
 def test_descriptors(benchmark: Any, what: str) -> None:
     import numpy as np
 
-    from lanescope.descriptor.matrix import Descriptor, View, reads, reads_many
+    from lanescope.descriptor.matrix import Descriptor, View, compute_many_addresses, reads
     from lanescope.descriptor.verify import verify
     from lanescope.shared.storage import storage
 
@@ -79,6 +79,6 @@ def test_descriptors(benchmark: Any, what: str) -> None:
     run = {
         "reads of one": lambda: reads(Descriptor(0x4000004000010100), View(64, 16, 16, "K")),
         "verify 128×64 with repair": lambda: verify(Descriptor(0x8000002000010101), View(128, 16, 16, "K"), stored),
-        "16,000 reads": lambda: reads_many(words, View(64, 16, 16, "K")),
+        "16,000 reads": lambda: compute_many_addresses(words, View(64, 16, 16, "K")),
     }[what]
     benchmark(run)

@@ -16,7 +16,7 @@ from typing import Any
 
 from lanescope.tiles.tiled_mma import tiled_mma
 from tests.bench import load
-from tests.bench.peers import PEER, peer_python
+from tests.bench.peers import PEER, find_peer_python
 from tests.oracle import cutlass, tiled
 
 HEADING = "## Whole tiles"
@@ -64,7 +64,7 @@ print(json.dumps(taken))
 """
 
 
-def median(act: Any, times: int) -> float:
+def measure_median(act: Any, times: int) -> float:
     taken = []
     for _ in range(times):
         began = time.process_time()
@@ -73,13 +73,13 @@ def median(act: Any, times: int) -> float:
     return statistics.median(taken)
 
 
-def ours(atom: str, atoms: tuple[int, int, int]) -> int:
+def measure_lanescope(atom: str, atoms: tuple[int, int, int]) -> int:
     """Places of all three maps."""
     made = tiled_mma(atom, str(atoms), None, TILE)
     return int(sum(op.rows.size for op in (made.a, made.b, made.c)))
 
 
-def pycutes() -> int:
+def measure_pycute() -> int:
     """The same by pycute: its layouts evaluated at every thread and value."""
     strides = (1, 2, 8)
     found = [
@@ -89,19 +89,21 @@ def pycutes() -> int:
     return int(sum(rows.size for _, rows, _ in found))
 
 
-def section() -> list[str]:
+def render_section() -> list[str]:
     """The figures as a section of the page."""
-    assert ours(ATOM, ATOMS) == pycutes()
-    mine, other = median(lambda: ours(ATOM, ATOMS), 20), median(pycutes, 3)
-    done = subprocess.run([peer_python(), "-c", PEER_PROGRAM], capture_output=True, text=True, check=True)
+    assert measure_lanescope(ATOM, ATOMS) == measure_pycute()
+    mine, other = measure_median(lambda: measure_lanescope(ATOM, ATOMS), 20), measure_median(measure_pycute, 3)
+    done = subprocess.run([find_peer_python(), "-c", PEER_PROGRAM], capture_output=True, text=True, check=True)
     peer = json.loads(done.stdout)["seconds"]
     environment = {**os.environ, "CUTE_DSL_ARCH": "sm_80"}  # without a GPU
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program.py"  # the DSL reads the source of what it traces
         program.write_text(DSL_PROGRAM)
-        done = subprocess.run([peer_python(DSL), program], capture_output=True, text=True, check=True, env=environment)
+        done = subprocess.run(
+            [find_peer_python(DSL), program], capture_output=True, text=True, check=True, env=environment
+        )
     dsl = json.loads(done.stdout.splitlines()[-1])
-    wgmma = median(lambda: ours("SM90_64x128x16_F32F16F16_SS", (2, 1, 1)), 20)
+    wgmma = measure_median(lambda: measure_lanescope("SM90_64x128x16_F32F16F16_SS", (2, 1, 1)), 20)
     rows = [
         (f"{ATOM}, 8 warps: A, B and C", "Lanescope", mine),
         ("", "pycute, every thread and value", other),
@@ -127,4 +129,4 @@ def section() -> list[str]:
 
 
 if __name__ == "__main__":
-    load.write(section(), HEADING)
+    load.write_section(render_section(), HEADING)

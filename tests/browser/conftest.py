@@ -28,14 +28,14 @@ FLAGS = (
 expect.set_options(timeout=1000 * PATIENCE)
 
 
-def chromium_path() -> str | None:
+def find_chromium() -> str | None:
     """The headless shell opens a page in half the time of a whole Chromium, which makes a window for each."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
 @contextlib.contextmanager
-def served(*options: str) -> Iterator[str]:
+def run_server(*options: str) -> Iterator[str]:
     """The address of a server of its own process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -75,13 +75,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
-    with served() as address:
+    with run_server() as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = chromium_path()
+    path = find_chromium()
     if path is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium-headless-shell, or run make test as root")
     with sync_playwright() as playwright:
@@ -98,18 +98,18 @@ EXPECTED = (
 )  # refusals that tests ask for; the tests themselves read the canvas back
 
 
-def styled_by_plotly(said: ConsoleMessage) -> bool:
+def is_plotly_style(said: ConsoleMessage) -> bool:
     """The policy refuses a style attribute that plotly.js sets on colour bars; they look the same without it."""
     return "inline style" in said.text and "/vendor/plotly" in said.location.get("url", "")
 
 
-def complaining(page: Page, complaints: list[str]) -> None:
+def record_complaints(page: Page, complaints: list[str]) -> None:
     """Note what a page writes to the console as an error or a warning."""
     page.on(
         "console",
         lambda m: (
             complaints.append(m.text)
-            if m.type in ("error", "warning") and not any(e in m.text for e in EXPECTED) and not styled_by_plotly(m)
+            if m.type in ("error", "warning") and not any(e in m.text for e in EXPECTED) and not is_plotly_style(m)
             else None
         ),
     )
@@ -126,7 +126,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
-class Tab:
+class BrowserTab:
     """A page in a context of its own, which one test after another may open: a context costs as much as a page. Where
     a test that passed left one page of the site, nothing of the test stays but what the browser cached: the next page
     takes its place.
@@ -135,7 +135,7 @@ class Tab:
     def __init__(self, browser: Browser, **options: Any) -> None:
         self.page = browser.new_context(**options).new_page()
         self.complaints: list[str] = []
-        complaining(self.page, self.complaints)
+        record_complaints(self.page, self.complaints)
 
     def cleared(self, site: str) -> bool:
         """Whether another test may open it."""
@@ -165,15 +165,15 @@ class Tab:
 
 
 @pytest.fixture(scope="session")
-def tabs() -> list[Tab]:
+def tabs() -> list[BrowserTab]:
     """Those that wait for the next test."""
     return []
 
 
 @pytest.fixture
-def open_page(site: str, browser: Browser, tabs: list[Tab], request: pytest.FixtureRequest) -> Iterator[Open]:
+def open_page(site: str, browser: Browser, tabs: list[BrowserTab], request: pytest.FixtureRequest) -> Iterator[Open]:
     """Open a path; the test fails at its end if the page wrote an error to the console or a request failed."""
-    opened: list[tuple[Tab, bool]] = []
+    opened: list[tuple[BrowserTab, bool]] = []
 
     def open_(
         path: str, width: int = 1440, height: int = 1000, scheme: Any = "light", scripts: bool = True, wait: bool = True
@@ -183,7 +183,7 @@ def open_page(site: str, browser: Browser, tabs: list[Tab], request: pytest.Fixt
             tab.page.set_viewport_size({"width": width, "height": height})
             tab.page.emulate_media(media="null", color_scheme=scheme)
         else:
-            tab = Tab(
+            tab = BrowserTab(
                 browser,
                 viewport={"width": width, "height": height},
                 color_scheme=scheme,

@@ -11,25 +11,25 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lanescope import find
-from lanescope.render.view import LABEL_TEMPLATES, Grid
-from tests.browser.test_instruction import M16, WIDE, centre, held_by, hover, lit_thread
-from tests.browser.waiting import PATIENCE, rested, until
+from lanescope.render.view import LABEL_TEMPLATES, OperandGrid
+from tests.browser.test_instruction import M16, WIDE, find_centre, hover_cell, list_thread_cells, read_lit_thread
+from tests.browser.waiting import PATIENCE, wait_for_rest, wait_until
 
 pytestmark = pytest.mark.browser
 
 
-def windows(page: Page) -> dict[str, dict[str, float]]:
+def read_windows(page: Page) -> dict[str, dict[str, float]]:
     return page.evaluate("Object.fromEntries(lanescope.stage.panels.map((p) => [p.name, p.window]))")
 
 
 def test_the_wheel_zooms_at_the_pointer_and_the_address_restores_it(open_page: Any) -> None:
     page = open_page(f"/i/{M16}")
-    at = centre(page, "d", 12, 6)
-    hover(page, "d", 12, 6)
+    at = find_centre(page, "d", 12, 6)
+    hover_cell(page, "d", 12, 6)
     page.mouse.wheel(0, -300)
     expect(page).to_have_url(re.compile(r"view=m:[\d.]+-[\d.]+,n:[\d.]+-[\d.]+"))
-    assert centre(page, "d", 12, 6) == pytest.approx(at, abs=0.5)
-    seen = windows(page)
+    assert find_centre(page, "d", 12, 6) == pytest.approx(at, abs=0.5)
+    seen = read_windows(page)
     d, a, b = seen["d"], seen["a"], seen["b"]
     assert (
         d["y1"] - d["y0"] < 11
@@ -41,7 +41,7 @@ def test_the_wheel_zooms_at_the_pointer_and_the_address_restores_it(open_page: A
         )
     )
     assert (a["x0"], a["x1"]) == (0, 16), "k is not zoomed"
-    again = windows(open_page(page.url.split("/", 3)[3].join(("/", ""))))
+    again = read_windows(open_page(page.url.split("/", 3)[3].join(("/", ""))))
     assert again["d"] == pytest.approx(d, abs=0.01)
     page.mouse.wheel(0, 3000)
     expect(page).not_to_have_url(re.compile("view"))
@@ -49,35 +49,35 @@ def test_the_wheel_zooms_at_the_pointer_and_the_address_restores_it(open_page: A
 
 def test_the_wheel_scrolls_the_page_where_there_is_nothing_to_zoom_out(open_page: Any) -> None:
     page = open_page(f"/i/{M16}", height=600)
-    hover(page, "a", 1, 1)
-    rested(page)
+    hover_cell(page, "a", 1, 1)
+    wait_for_rest(page)
     before = page.evaluate("scrollY")
     page.mouse.wheel(0, 200)
-    until(page, f"scrollY > {before}")
+    wait_until(page, f"scrollY > {before}")
 
 
 def test_a_drag_pans_and_pins_nothing(open_page: Any) -> None:
     page = open_page(f"/i/{WIDE}")
-    x, y = centre(page, "d", 8, 16)
-    before = windows(page)["d"]
+    x, y = find_centre(page, "d", 8, 16)
+    before = read_windows(page)["d"]
     cell = page.evaluate("lanescope.stage.panels.find((p) => p.name === 'd').cellWidth")
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x - 60, y)
     page.mouse.move(x - 10 * cell, y)
     page.mouse.up()
-    until(page, lambda: windows(page)["d"]["x0"], pytest.approx(before["x0"] + 10, abs=0.1))
+    wait_until(page, lambda: read_windows(page)["d"]["x0"], pytest.approx(before["x0"] + 10, abs=0.1))
     expect(page).to_have_url(re.compile("view="))
     assert "pin" not in page.url
     page.mouse.wheel(3 * cell, 0)
-    until(page, lambda: windows(page)["d"]["x0"], pytest.approx(before["x0"] + 13, abs=0.1))
+    wait_until(page, lambda: read_windows(page)["d"]["x0"], pytest.approx(before["x0"] + 13, abs=0.1))
 
 
 def test_a_double_click_fits_and_leaves_the_pin_as_it_was(open_page: Any) -> None:
     for pin in ("", "&pin=d:0,0"):
         page = open_page(f"/i/{M16}?view=m:0-8,n:0-4{pin}")
-        page.mouse.dblclick(*centre(page, "d", 2, 2))
-        until(page, lambda page=page: windows(page)["d"], {"x0": 0, "x1": 8, "y0": 0, "y1": 16})
+        page.mouse.dblclick(*find_centre(page, "d", 2, 2))
+        wait_until(page, lambda page=page: read_windows(page)["d"], {"x0": 0, "x1": 8, "y0": 0, "y1": 16})
         expect(page).to_have_url(re.compile(f"{pin[-5:]}$" if pin else f"{re.escape(M16)}$"))
         assert page.evaluate("lanescope.state.pin") == pin[5:]
 
@@ -87,17 +87,17 @@ def test_a_tap_pins_and_two_fingers_zoom(site: str, browser: Any) -> None:
     page = context.new_page()
     page.goto(f"{site}/i/{M16}")
     page.wait_for_selector("html[data-zoom=ready]")
-    page.touchscreen.tap(*centre(page, "d", 3, 2))
+    page.touchscreen.tap(*find_centre(page, "d", 3, 2))
     expect(page).to_have_url(re.compile("pin=d:3,2"))
     assert page.evaluate("getComputedStyle(document.querySelector('.slot')).touchAction") == "pan-x pan-y"
-    x, y = centre(page, "d", 3, 4)
+    x, y = find_centre(page, "d", 3, 4)
     touches = context.new_cdp_session(page)
     for kind, apart in (("touchStart", 30), ("touchMove", 60), ("touchMove", 90)):
         points = [{"x": x - apart, "y": y}, {"x": x + apart, "y": y}]
         touches.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     touches.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     expect(page).to_have_url(re.compile("view="))
-    assert windows(page)["d"]["y1"] - windows(page)["d"]["y0"] == pytest.approx(16 / 3, abs=0.1)
+    assert read_windows(page)["d"]["y1"] - read_windows(page)["d"]["y0"] == pytest.approx(16 / 3, abs=0.1)
     assert "pin=d:3,2" in page.url
     assert page.evaluate("getComputedStyle(document.querySelector('.slot')).touchAction") == "none"
     context.close()
@@ -107,9 +107,9 @@ def test_the_keys_work_from_the_page_s_load(open_page: Any) -> None:
     page, found = open_page(f"/i/{M16}"), find(M16)
     page.keyboard.press("d")
     page.keyboard.press("ArrowDown")
-    expect(page.locator("#spoken")).to_have_text(Grid(found.operand("d")).spoken(1, 0))
+    expect(page.locator("#spoken")).to_have_text(OperandGrid(found.operand("d")).format_spoken(1, 0))
     page.keyboard.press("m")
-    expect(page.locator("#spoken")).to_have_text(Grid(found.operand("a")).spoken(0, 0))
+    expect(page.locator("#spoken")).to_have_text(OperandGrid(found.operand("a")).format_spoken(0, 0))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("pin=a:0,0"))
     page.keyboard.press("Escape")
@@ -124,7 +124,7 @@ def test_the_keys_work_from_the_page_s_load(open_page: Any) -> None:
     expect(page.locator("details[data-table=b] tbody tr").nth(31)).to_be_visible()
     page.fill("input[name=lanes]", "")
     page.type("input[name=lanes]", "0-3")
-    rested(page)
+    wait_for_rest(page)
     assert "view" not in page.url, "digits typed into a field zoom nothing"
 
 
@@ -140,8 +140,8 @@ def test_the_keyboard_takes_the_view_along(open_page: Any) -> None:
     page = open_page(f"/i/{WIDE}?pin=d:15,31")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
-    until(page, lambda: windows(page)["d"], {"y0": 1, "y1": 17, "x0": 1, "x1": 33})
-    until(page, lambda: lit_thread(page), find(WIDE).operand("d").owner(16, 32)[0][0])
+    wait_until(page, lambda: read_windows(page)["d"], {"y0": 1, "y1": 17, "x0": 1, "x1": 33})
+    wait_until(page, lambda: read_lit_thread(page), find(WIDE).operand("d").owner(16, 32)[0][0])
 
 
 def test_one_tab_stop_a_grid_and_one_for_the_patterns(open_page: Any) -> None:
@@ -151,9 +151,9 @@ def test_one_tab_stop_a_grid_and_one_for_the_patterns(open_page: Any) -> None:
     page.evaluate("document.querySelectorAll('.tab[hidden]').forEach((tab) => { tab.hidden = false; })")
     page.locator(".name[tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
-    until(page, "document.activeElement.dataset.name", "t")
+    wait_until(page, "document.activeElement.dataset.name", "t")
     page.keyboard.press("ArrowLeft")
-    until(page, "document.activeElement.dataset.name", "g")
+    wait_until(page, "document.activeElement.dataset.name", "g")
     assert page.locator(".name[tabindex='0']").count() == 1
 
 
@@ -166,28 +166,28 @@ def test_the_buttons_and_the_minimap_move_what_is_shown(open_page: Any) -> None:
     page.select_option("select[name=label]", "lane:value")
     expect(legend).to_contain_text("Colour = lane group (lane / 4)")  # one warp's rows
     page.click("#zoom [aria-label='Warp 2']")
-    until(page, lambda: (windows(page)["a"]["y0"], windows(page)["d"]["y1"]), (32, 48))
+    wait_until(page, lambda: (read_windows(page)["a"]["y0"], read_windows(page)["d"]["y1"]), (32, 48))
     expect(page.locator("#zoom [aria-current=true]")).to_have_text("2")
     expect(legend).to_contain_text("Colour = lane group (lane / 4)")
     stored = page.inner_html(".mat[data-panel=b] .slot")
     page.click("#zoom [data-view=all]")
-    until(page, lambda: page.inner_html(".mat[data-panel=b] .slot") != stored)
-    until(page, lambda: windows(page)["d"], {"x0": 0, "x1": 256, "y0": 0, "y1": 64})
+    wait_until(page, lambda: page.inner_html(".mat[data-panel=b] .slot") != stored)
+    wait_until(page, lambda: read_windows(page)["d"], {"x0": 0, "x1": 256, "y0": 0, "y1": 64})
     expect(legend).to_contain_text("Colour = warp (thread / 32)")
     expect(svg).to_have_attribute("href", re.compile(r"\.svg\?colour=w$"))
     page.click("#zoom [data-zoom=one]")
-    until(page, "(({ cellWidth, cellHeight }) => cellWidth >= 43 && cellHeight >= 20)(lanescope.stage.panels[2])")
+    wait_until(page, "(({ cellWidth, cellHeight }) => cellWidth >= 43 && cellHeight >= 20)(lanescope.stage.panels[2])")
     expect(page).to_have_url(re.compile("view="))
-    box, shown = page.locator(".minimap").bounding_box(), windows(page)
+    box, shown = page.locator(".minimap").bounding_box(), read_windows(page)
     page.mouse.move(box["x"] + box["width"] - 9, box["y"] + box["height"] - 9)
-    rested(page)
-    assert windows(page) == shown, "no button is down"
+    wait_for_rest(page)
+    assert read_windows(page) == shown, "no button is down"
     for down, edges in (
         (box["height"] - 1, (256, 64)),
-        (1, (256, windows(page)["d"]["y1"] - windows(page)["d"]["y0"])),
+        (1, (256, read_windows(page)["d"]["y1"] - read_windows(page)["d"]["y0"])),
     ):
         page.mouse.click(box["x"] + box["width"] - 1, box["y"] + down)
-        until(page, lambda: (windows(page)["d"]["x1"], windows(page)["d"]["y1"]), pytest.approx(edges))
+        wait_until(page, lambda: (read_windows(page)["d"]["x1"], read_windows(page)["d"]["y1"]), pytest.approx(edges))
 
 
 LABELLED = (
@@ -224,8 +224,8 @@ def test_plotly_comes_when_it_is_asked_for_and_stands_on_the_screen(site: str, b
     assert page.evaluate(loaded) == 1
     bar = page.locator(".chart .modebar").bounding_box()
     assert bar["x"] >= 0 and bar["x"] + bar["width"] <= 1440 and bar["y"] >= 0
-    drawn, grid = page.evaluate("document.querySelector('.chart').data[0].z"), Grid(find(M16).operand("d"))
-    assert drawn == grid.category("g").tolist()
+    drawn, grid = page.evaluate("document.querySelector('.chart').data[0].z"), OperandGrid(find(M16).operand("d"))
+    assert drawn == grid.number_cells("g").tolist()
     said = page.evaluate("document.querySelector('.chart').data[0].customdata[3][2]")
     (lane, value), *_ = find(M16).operand("d").owner(3, 2)
     assert said.startswith(f"lane {lane}<br>D[3,2] = d{value}")
@@ -251,9 +251,9 @@ def test_nothing_moves_after_the_first_paint(open_page: Any, path: str) -> None:
 
 def test_a_warpgroup_s_cell_is_spoken_of_as_warp_and_lane(open_page: Any) -> None:
     page, found = open_page(f"/i/{WIDE}?view=all"), find(WIDE)
-    hover(page, "d", 24, 9)
+    hover_cell(page, "d", 24, 9)
     (thread, _), *_ = found.operand("d").owner(24, 9)
     expect(page.locator("#panel h2")).to_contain_text(f"Warp {thread // 32}, lane {thread % 32}")
-    assert (24, 9) in held_by(found, "d", thread)
+    assert (24, 9) in list_thread_cells(found, "d", thread)
     page.keyboard.press("d")
     expect(page.locator("#spoken")).to_contain_text("warp 0, lane 0, value d0, register 0")

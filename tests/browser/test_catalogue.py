@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.waiting import rested, until
+from tests.browser.waiting import wait_for_rest, wait_until
 
 pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -30,7 +30,7 @@ def test_enter_sends_the_paste_box_and_shift_enter_breaks_its_line(open_page: An
     for _ in range(4):
         page.keyboard.press("Shift+Enter")
     page.keyboard.type(f'"{M16} " {{%0}}')
-    until(page, lambda: page.locator("#text").bounding_box()["height"] > low + 40)
+    wait_until(page, lambda: page.locator("#text").bounding_box()["height"] > low + 40)
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/i/{M16}")
 
@@ -66,7 +66,7 @@ def test_a_pasted_line_leads_to_its_page(open_page: Any) -> None:
     page.fill("input[name=q]", "bf16")
     expect(page.locator("#guess")).to_have_count(0)
     page.press("input[name=q]", "Enter")
-    rested(page)
+    wait_for_rest(page)
     expect(page).to_have_url(re.compile(r"/instructions\?q=bf16$"))
     page.fill("input[name=q]", f'    "{M16} " {{%0,%1,%2,%3}}, {{%4}}')
     expect(page.locator("#guess")).to_have_text(M16)
@@ -116,7 +116,7 @@ def test_metadata_editor_by_click(open_page: Any) -> None:
     expect(page.locator("textarea")).to_have_value(pairs[0])
     for _ in range(5):  # the six legal index pairs of a group
         cell.click()
-        until(page, lambda: page.input_value("textarea") not in pairs)
+        wait_until(page, lambda: page.input_value("textarea") not in pairs)
         pairs.append(page.input_value("textarea"))
     cell.click()
     expect(page.locator("textarea")).to_have_value(pairs[0])
@@ -132,7 +132,7 @@ def test_metadata_editor_by_click(open_page: Any) -> None:
     expect(page.locator("#dense tbody tr").nth(1).locator("td").nth(6)).to_have_class(re.compile("kept"))
     page.fill("textarea", "0x44444444")  # one word for all lanes
     cell.click()
-    until(page, lambda: (words := page.input_value("textarea").split()) and (len(words), len(set(words))), (32, 2))
+    wait_until(page, lambda: (words := page.input_value("textarea").split()) and (len(words), len(set(words))), (32, 2))
     page.fill("textarea", "0x4444444F")
     page.click("#words-form button")
     expect(page.locator(".notice")).to_contain_text("nibble 0xF")
@@ -144,7 +144,7 @@ def test_words_typed_while_the_server_answers_are_kept(open_page: Any) -> None:
     held: list[Any] = []
     page.route("**/*part=editor*", lambda route: held.append(route))
     page.locator("#dense tbody tr").nth(1).locator("td").nth(5).click()
-    until(page, lambda: len(held), 1)
+    wait_until(page, lambda: len(held), 1)
     page.fill("textarea", "0x4444")
     page.keyboard.press("ArrowLeft")
     with page.expect_response("**/*part=editor*") as answered:

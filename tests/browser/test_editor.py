@@ -10,32 +10,32 @@ from playwright.sync_api import Page, expect
 
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx.table.descriptors import WGMMA
-from tests.browser.waiting import analysed, until
+from tests.browser.waiting import wait_for_analysis, wait_until
 
 pytestmark = pytest.mark.browser
 START = "0x4000004000010100"
 
 
-def word_of(page: Page) -> str:
+def read_word(page: Page) -> str:
     return page.input_value("#word")
 
 
-def bits_of(page: Page) -> int:
+def read_bits(page: Page) -> int:
     texts = page.eval_on_selector_all("#bits .bit span", "all => all.map((b) => b.textContent).join('')")
     return int(texts, 2)
 
 
-def said(page: Page, word: str) -> None:
+def expect_word(page: Page, word: str) -> None:
     expect(page.locator("#word")).to_have_value(word)
 
 
 def test_every_view_follows_a_bit(open_page: Any) -> None:
     page = open_page(f"/descriptor/wgmma/{START}")
-    analysed(page, START)
+    wait_for_analysis(page, START)
     page.click("#bits [data-bit='38']")
     expected = f"0x{int(START, 16) ^ (1 << 38):016x}"
-    analysed(page, expected)
-    assert word_of(page) == expected and bits_of(page) == int(expected, 16)
+    wait_for_analysis(page, expected)
+    assert read_word(page) == expected and read_bits(page) == int(expected, 16)
     assert page.input_value("[name=sbo_bytes]") == "0" and expected in page.url
     expect(page.locator("#bits [data-bit='38']")).to_have_attribute("aria-pressed", "false")
     expect(page.locator("#bits [data-bit='62']")).to_have_attribute("aria-pressed", "true")
@@ -46,10 +46,10 @@ def test_every_view_follows_a_bit(open_page: Any) -> None:
     ):
         expect(page.locator(link).first).to_have_attribute(name, path)
     page.click("#undo")
-    analysed(page, START)
-    assert word_of(page) == START and page.input_value("[name=sbo_bytes]") == "1024"
+    wait_for_analysis(page, START)
+    assert read_word(page) == START and page.input_value("[name=sbo_bytes]") == "1024"
     page.click("#redo")
-    analysed(page, expected)
+    wait_for_analysis(page, expected)
 
 
 def test_an_edit_after_undo_clears_redo(open_page: Any) -> None:
@@ -63,15 +63,15 @@ def test_an_edit_after_undo_clears_redo(open_page: Any) -> None:
     ):
         page.click("#bits [data-bit='45']")
         page.click("#undo")
-        said(page, before)
+        expect_word(page, before)
         expect(redo).to_be_enabled()
         edit()
-        said(page, after)
+        expect_word(page, after)
         expect(redo).to_be_disabled()
         page.click("#undo")
-        said(page, before)
+        expect_word(page, before)
         page.click("#redo")
-        said(page, after)
+        expect_word(page, after)
         expect(redo).to_be_disabled()
         before = after
 
@@ -97,8 +97,8 @@ def test_dragging_paints_the_first_bits_new_value(open_page: Any) -> None:
     page.mouse.down()
     page.mouse.move(last["x"] + 5, last["y"] + 5, steps=12)
     page.mouse.up()
-    analysed(page, "0x0000000000003c00")
-    assert bits_of(page) == 0x3C00 and page.input_value("[name=start_address]") == str(0x3C000)
+    wait_for_analysis(page, "0x0000000000003c00")
+    assert read_bits(page) == 0x3C00 and page.input_value("[name=start_address]") == str(0x3C000)
 
 
 def test_bits_by_keyboard(open_page: Any) -> None:
@@ -106,18 +106,18 @@ def test_bits_by_keyboard(open_page: Any) -> None:
     page.focus("#bits [data-bit='63']")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
-    analysed(page, "0x4000000000000000")
+    wait_for_analysis(page, "0x4000000000000000")
     assert page.input_value("[name=swizzle]") == "128B"
     for _ in range(32):
         page.keyboard.press("ArrowRight")
     page.set_viewport_size({"width": 390, "height": 900})  # the bits in several lines
-    until(page, "getComputedStyle(bits).gridTemplateColumns.split(' ').length < 32")
+    wait_until(page, "getComputedStyle(bits).gridTemplateColumns.split(' ').length < 32")
     across = page.evaluate("getComputedStyle(bits).gridTemplateColumns.split(' ').length")
     for key, at in (("ArrowUp", 30 + across), ("ArrowDown", 30)):
         page.keyboard.press(key)
         expect(page.locator(".bit:focus")).to_have_attribute("data-bit", str(at))
     page.keyboard.press("Enter")
-    analysed(page, "0x4000000040000000")
+    wait_for_analysis(page, "0x4000000040000000")
     expect(page.locator("#analysis .notice").first).to_contain_text("Reserved bits are set")
 
 
@@ -125,13 +125,13 @@ def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
     page = open_page(f"/descriptor/wgmma/{START}")
     box = page.locator("[name=sbo_bytes]")
     box.fill("0x800")
-    analysed(page, "0x4000008000010100")
+    wait_for_analysis(page, "0x4000008000010100")
     assert box.input_value() == "0x800"
     box.press("Tab")
     expect(box).to_have_value("2048")
     box.fill("100")
     expect(page.locator("#field-note")).to_contain_text("a multiple of 16, e.g. 96")
-    assert word_of(page) == "0x4000008000010100" and box.input_value() == "100"
+    assert read_word(page) == "0x4000008000010100" and box.input_value() == "100"
     box.press("Escape")
     expect(box).to_have_value("2048")
     box.press("ArrowUp")
@@ -158,8 +158,8 @@ def test_reserved_bits_survive_every_edit(open_page: Any) -> None:
     page.fill("[name=start_address]", "8192")
     page.select_option("[name=swizzle]", "64B")
     page.locator("[name=lbo_bytes]").press("ArrowUp")
-    until(page, lambda: Descriptor(bits_of(page)).lbo_bytes, Descriptor(int(word, 16)).lbo_bytes + 16)
-    now = Descriptor(bits_of(page))
+    wait_until(page, lambda: Descriptor(read_bits(page)).lbo_bytes, Descriptor(int(word, 16)).lbo_bytes + 16)
+    now = Descriptor(read_bits(page))
     assert now.reserved == before and (now.start_address, now.mode.name) == (8192, "64B")
 
 
@@ -167,25 +167,25 @@ def test_a_field_reads_the_numbers_the_server_reads(open_page: Any) -> None:
     page = open_page(f"/descriptor/wgmma/{START}")
     for text, amount in (("0x40", 64), ("0080", 80), ("1_6u", 16), ("0b100000", 32), ("4'8ULL", 48)):
         page.fill("[name=lbo_bytes]", text)
-        until(page, lambda: Descriptor(bits_of(page)).lbo_bytes, amount)
+        wait_until(page, lambda: Descriptor(read_bits(page)).lbo_bytes, amount)
     for text in ("", "0o20", "1e2", "-16", "0x", "1__6", "１６", "sixteen"):
         page.fill("[name=lbo_bytes]", text)
         expect(page.locator("#field-note")).to_contain_text(f"LBO, bytes [29:16] is '{text}': a whole number")
-        assert Descriptor(bits_of(page)).lbo_bytes == 48
+        assert Descriptor(read_bits(page)).lbo_bytes == 48
 
 
 def test_a_pasted_expression_and_a_wrong_one(open_page: Any) -> None:
     page = open_page(f"/descriptor/wgmma/{START}")
     page.fill("#word", "((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (0x1000 >> 4)")
     page.press("#word", "Enter")
-    analysed(page, "0x4000004000000100")
+    wait_for_analysis(page, "0x4000004000000100")
     page.fill("#word", "1 | x")
     page.press("#word", "Enter")
     expect(page.locator("#word-error")).to_contain_text("not a constant expression")
-    assert page.input_value("#word") == "1 | x" and bits_of(page) == 0x4000004000000100
+    assert page.input_value("#word") == "1 | x" and read_bits(page) == 0x4000004000000100
     page.click("summary:has-text('Copy')")
     page.click("#copy-word")
-    until(page, "navigator.clipboard.readText()", "0x4000004000000100")
+    wait_until(page, "navigator.clipboard.readText()", "0x4000004000000100")
 
 
 def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:
@@ -198,7 +198,7 @@ def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:
         page.fill("#word", text)
         page.press("#word", "Enter")
         expect(page.locator("#word")).to_have_value("0x4000004000010100")
-        assert bits_of(page) == 0x4000004000010100 and page.locator("#word-error").is_hidden()
+        assert read_bits(page) == 0x4000004000010100 and page.locator("#word-error").is_hidden()
         assert page.locator("#word-notes").is_visible() == ("make_desc" in text)
 
 

@@ -17,9 +17,9 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.benches import CASES
-from tests.browser.conftest import complaining
-from tests.browser.slowly import slowly
+from tests.browser.conftest import record_complaints
+from tests.browser.slow_site import serve_slowly
+from tests.workbench_cases import CASES
 
 pytestmark = pytest.mark.browser
 
@@ -113,13 +113,13 @@ PAGES = (  # of pages that share a template the fullest first: on it axe sees bo
 )
 
 
-def kind(path: str) -> str:
+def get_page_kind(path: str) -> str:
     """The page's template, about: the first word of its address, or two where each page of a group has its own."""
     words = path.partition("?")[0].split("/")[1:]
     return "/".join(words[: 2 if words[0] in ("tiles", "layouts", "smem") else 1])
 
 
-FIRST = {kind(path): path for path in reversed(PAGES)}
+FIRST = {get_page_kind(path): path for path in reversed(PAGES)}
 SCREENS = {"phone": (390, "dark", (320, 390, 768)), "desktop": (1440, "light", (1024, 1366, 1440, 1920, 2560))}
 ENDS = (320, 2560)
 # axe takes half a minute on all of them. The page where many are.
@@ -223,21 +223,21 @@ WATCH = """() => {
 TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
-def cut_off(page: Page, width: int) -> list[str]:
+def find_cut_off(page: Page, width: int) -> list[str]:
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate(TWO_FRAMES)
     found: list[str] = page.evaluate(CUT_OFF)
     return found
 
 
-def moved(page: Page) -> list[Any]:
+def find_shifts(page: Page) -> list[Any]:
     page.wait_for_load_state("networkidle")
     page.evaluate(TWO_FRAMES)
     shifts: list[Any] = page.evaluate("() => shifts()")
     return shifts if sum(shift[0] for shift in shifts) >= 0.01 else []
 
 
-def violations(page: Page, screen: str, rules: tuple[str, ...] = ()) -> list[str]:
+def find_violations(page: Page, screen: str, rules: tuple[str, ...] = ()) -> list[str]:
     """What axe finds, by all rules or by some, on a page that is thinned first: of parts that are alike a few are
     left, and nothing inside pictures, whose colours are the palette's (tests/test_palette.py). Leaving out costs axe as
     much as judging.
@@ -273,7 +273,7 @@ def screens(browser: Browser) -> Iterator[tuple[dict[str, Page], list[str]]]:
         )
         context.add_init_script(f"({WATCH})()")
         pages[screen] = context.new_page()
-        complaining(pages[screen], complaints)
+        record_complaints(pages[screen], complaints)
     yield pages, complaints
     for page in pages.values():
         page.context.close()
@@ -281,7 +281,7 @@ def screens(browser: Browser) -> Iterator[tuple[dict[str, Page], list[str]]]:
 
 @pytest.fixture(scope="module")
 def slow_site(site: str) -> Iterator[str]:
-    with slowly(site) as address:
+    with serve_slowly(site) as address:
         yield address
 
 
@@ -307,18 +307,18 @@ def loaded(site: str, screens: tuple[dict[str, Page], list[str]]) -> Iterator[An
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path[:60])
 def test_a_page_holds_still_fits_every_width_and_pleases_axe(loaded: Any, path: str) -> None:
     found: dict[str, Any] = {}
-    first = path == FIRST[kind(path)]
+    first = path == FIRST[get_page_kind(path)]
     pages = loaded(path) if first else loaded(path, "phone")
     for screen, page in pages.items():
-        found[f"moves on a {screen}"] = moved(page)
+        found[f"moves on a {screen}"] = find_shifts(page)
         for width in SCREENS[screen][2] if first else ENDS:
-            found[f"cut off at {width}"] = cut_off(page, width)
+            found[f"cut off at {width}"] = find_cut_off(page, width)
     for alike in (alike for alike, page in ALIKE.items() if page == path):  # a selector that fits nothing thins nothing
         of_them, all_of_them = (pages["phone"].locator(f"main {s}").count() for s in (alike, alike.partition(":")[0]))
         assert 0 < of_them < all_of_them
-    found["axe on a phone"] = violations(pages["phone"], "phone")
+    found["axe on a phone"] = find_violations(pages["phone"], "phone")
     if first:
-        found["axe on a desktop"] = violations(pages["phone"], "desktop", OF_A_SCREEN)
+        found["axe on a desktop"] = find_violations(pages["phone"], "desktop", OF_A_SCREEN)
     assert {what: wrong for what, wrong in found.items() if wrong} == {}
 
 
@@ -332,7 +332,7 @@ def test_over_a_slow_line_a_phone_sees_nothing_move(screens: Any, slow_site: str
     page = screens[0]["phone"]
     page.set_viewport_size({"width": 390, "height": 900})
     page.goto(slow_site + path, wait_until="commit")
-    assert moved(page) == []
+    assert find_shifts(page) == []
     form = page.locator("main form").first
     assert form.evaluate("(e) => getComputedStyle(e).visibility") == "visible"
 
@@ -340,14 +340,14 @@ def test_over_a_slow_line_a_phone_sees_nothing_move(screens: Any, slow_site: str
 @pytest.mark.parametrize(("screen", "colour"), [("desktop", "#ccc"), ("phone", "#444")])
 def test_axe_would_find_something(loaded: Any, screen: str, colour: str) -> None:
     page = loaded("/help")["phone"]
-    moved(page)
+    find_shifts(page)
     page.evaluate("(colour) => { document.querySelector('main p').style.color = colour; }", colour)
-    assert any("color-contrast" in found for found in violations(page, screen))
+    assert any("color-contrast" in found for found in find_violations(page, screen))
 
 
 def test_a_page_that_is_too_wide_or_moves_is_noticed(loaded: Any) -> None:
     page = loaded("/help")["desktop"]
-    assert moved(page) == [] and cut_off(page, 1440) == []
+    assert find_shifts(page) == [] and find_cut_off(page, 1440) == []
     page.evaluate("""() => {
       const added = document.createElement("div");
       added.style.height = "300px";
@@ -356,15 +356,15 @@ def test_a_page_that_is_too_wide_or_moves_is_noticed(loaded: Any) -> None:
       document.querySelector("main table").style.width = "2000px";
     }""")
     page.evaluate(TWO_FRAMES)
-    assert moved(page) and len(cut_off(page, 390)) > 1
+    assert find_shifts(page) and len(find_cut_off(page, 390)) > 1
 
 
 def test_a_choice_that_does_not_fit_its_select_is_noticed(loaded: Any) -> None:
     page = loaded("/chain")["desktop"]
-    assert moved(page) == [] and cut_off(page, 1440) == []
+    assert find_shifts(page) == [] and find_cut_off(page, 1440) == []
     page.evaluate("""() => {
       const select = document.querySelector("main select");
       select.style.maxWidth = "8rem";
       select.selectedOptions[0].label = "a text that is much longer than the select in which it stands";
     }""")
-    assert any("a text that is much longer" in found for found in cut_off(page, 1440))
+    assert any("a text that is much longer" in found for found in find_cut_off(page, 1440))

@@ -10,20 +10,20 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lanescope import find
-from lanescope.app.instruction import words
+from lanescope.app.instruction import wording
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.render.view import Grid, figure_of
-from lanescope.shared.swizzle import mode
+from lanescope.render.view import OperandGrid, make_figure
+from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
-from tests.browser.waiting import rested, until
+from tests.browser.waiting import wait_for_rest, wait_until
 
 pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 
 
-def centre(page: Page, operand: str, row: int, col: int) -> tuple[float, float]:
+def find_centre(page: Page, operand: str, row: int, col: int) -> tuple[float, float]:
     """The viewport point of a cell's centre."""
     return tuple(
         page.evaluate(
@@ -35,12 +35,12 @@ def centre(page: Page, operand: str, row: int, col: int) -> tuple[float, float]:
     )
 
 
-def hover(page: Page, operand: str, row: int, col: int) -> None:
+def hover_cell(page: Page, operand: str, row: int, col: int) -> None:
     page.locator(f".mat[data-panel='{operand}'] .slot").scroll_into_view_if_needed()
-    page.mouse.move(*centre(page, operand, row, col))
+    page.mouse.move(*find_centre(page, operand, row, col))
 
 
-def lit_cells(page: Page, operand: str) -> set[tuple[int, int]]:
+def list_lit_cells(page: Page, operand: str) -> set[tuple[int, int]]:
     """Cells that the highlight canvas leaves undimmed at their centre."""
     cells: list[Any] = page.evaluate(
         """(name) => { const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
@@ -56,11 +56,11 @@ def lit_cells(page: Page, operand: str) -> set[tuple[int, int]]:
     return {(r, c) for r, c in cells}
 
 
-def lit_thread(page: Page) -> int:
+def read_lit_thread(page: Page) -> int:
     return json.loads(page.get_attribute("#stage", "data-lit") or "{}").get("thread", -1)
 
 
-def held_by(instruction: Instruction, operand: str, thread: int) -> set[tuple[int, int]]:
+def list_thread_cells(instruction: Instruction, operand: str, thread: int) -> set[tuple[int, int]]:
     op = instruction.operands[operand]
     return set(zip(op.rows[thread].tolist(), op.cols[thread].tolist(), strict=True))
 
@@ -68,10 +68,10 @@ def held_by(instruction: Instruction, operand: str, thread: int) -> set[tuple[in
 def test_hover_lights_the_lane_in_all_three_matrices(open_page: Any) -> None:
     page, found = open_page(f"/i/{M16}"), find(M16)
     for operand, row, col in (("a", 11, 2), ("b", 5, 6), ("d", 0, 7)):
-        hover(page, operand, row, col)
+        hover_cell(page, operand, row, col)
         (thread, _), *_ = found.operand(operand).owner(row, col)
         for name in "abd":
-            until(page, lambda name=name: lit_cells(page, name), held_by(found, name, thread))
+            wait_until(page, lambda name=name: list_lit_cells(page, name), list_thread_cells(found, name, thread))
         expect(page.locator("#panel h2")).to_contain_text(f"Lane {thread}")
     page.mouse.move(5, 5)
     expect(page.locator("#stage")).not_to_have_attribute("data-lit", re.compile(""))
@@ -80,11 +80,11 @@ def test_hover_lights_the_lane_in_all_three_matrices(open_page: Any) -> None:
 
 def test_click_pins_traces_and_escape_frees(open_page: Any) -> None:
     page, found = open_page(f"/i/{M16}"), find(M16)
-    hover(page, "d", 3, 2)
+    hover_cell(page, "d", 3, 2)
     page.mouse.down()
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"\?pin=d:3,2$"))
-    hover(page, "a", 12, 12)
+    hover_cell(page, "a", 12, 12)
     (thread, _), *_ = found.operand("d").owner(3, 2)
     expect(page.locator("#panel h2")).to_contain_text(f"Lane {thread} pinned")
     trace = page.inner_text("#trace").splitlines()
@@ -92,8 +92,12 @@ def test_click_pins_traces_and_escape_frees(open_page: Any) -> None:
     for k, line in enumerate(trace[1:]):
         (ta, va), (tb, vb) = found.operand("a").owner(3, k)[0], found.operand("b").owner(k, 2)[0]
         assert re.findall(r"T\d+ [ab]\d+", line) == [f"T{ta} a{va}", f"T{tb} b{vb}"]
-    until(page, lambda: lit_cells(page, "a"), held_by(found, "a", thread) | {(3, k) for k in range(16)})
-    until(page, lambda: lit_cells(page, "b"), held_by(found, "b", thread) | {(k, 2) for k in range(16)})
+    wait_until(
+        page, lambda: list_lit_cells(page, "a"), list_thread_cells(found, "a", thread) | {(3, k) for k in range(16)}
+    )
+    wait_until(
+        page, lambda: list_lit_cells(page, "b"), list_thread_cells(found, "b", thread) | {(k, 2) for k in range(16)}
+    )
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("pin"))
     expect(page.locator("#spoken")).to_have_text("freed")
@@ -128,7 +132,7 @@ def test_url_restores_everything(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"colour=register&label=row,col&lanes=0-3,9&pin=d:8,3$"))
 
 
-def pixel(page: Page, operand: str, row: int, col: int) -> list[int]:
+def read_pixel(page: Page, operand: str, row: int, col: int) -> list[int]:
     return page.evaluate(
         """([name, row, col]) => {
         const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
@@ -139,17 +143,17 @@ def pixel(page: Page, operand: str, row: int, col: int) -> list[int]:
 
 
 def test_colour_by_paints_one_colour_a_digit(open_page: Any) -> None:
-    page, grid = open_page(f"/i/{M16}?label=none"), Grid(find(M16).operand("a"))
+    page, grid = open_page(f"/i/{M16}?label=none"), OperandGrid(find(M16).operand("a"))
     for name in ("g", "t", "j", "register"):
         page.select_option("select[name=colour]", name)
-        category = grid.category(name)
-        expect(page.locator("#legend")).to_contain_text(f"Colour = {words.names(find(M16))[name]}")
-        rested(page)
+        category = grid.number_cells(name)
+        expect(page.locator("#legend")).to_contain_text(f"Colour = {wording.describe_names(find(M16))[name]}")
+        wait_for_rest(page)
         legend = page.locator("#legend i").evaluate_all("all => all.map((one) => one.style.background)")
         seen: dict[int, set[tuple[int, ...]]] = {}
         for row in range(16):
             for col in range(16):
-                seen.setdefault(int(category[row, col]), set()).add(tuple(pixel(page, "a", row, col)))
+                seen.setdefault(int(category[row, col]), set()).add(tuple(read_pixel(page, "a", row, col)))
         for number, colours in seen.items():
             assert [f"rgb({r}, {g}, {b})" for r, g, b, _ in colours] == [legend[number]], (name, number)
         assert len(set.union(*seen.values())) == len(seen), name
@@ -157,11 +161,11 @@ def test_colour_by_paints_one_colour_a_digit(open_page: Any) -> None:
 
 def test_pointing_at_a_name_shows_its_digits(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?label=none")
-    before = pixel(page, "a", 0, 2)
+    before = read_pixel(page, "a", 0, 2)
     page.click("#tabs a[href='#layouts']")
     page.locator("[data-operand=a] .name[data-name=t]").first.hover()
     expect(page.locator("#legend")).to_contain_text("Colour = thread in group")
-    until(page, lambda: pixel(page, "a", 0, 2) != before)
+    wait_until(page, lambda: read_pixel(page, "a", 0, 2) != before)
     page.mouse.move(5, 5)
     expect(page.locator("#legend")).to_contain_text("Colour = lane group")
 
@@ -172,27 +176,27 @@ def test_keyboard_alone(open_page: Any) -> None:
     for key in ("d", "ArrowDown", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
     (thread, _), *_ = found.operand("d").owner(1, 2)
-    expect(page.locator("#spoken")).to_have_text(Grid(found.operand("d")).spoken(1, 2))
-    until(page, lambda: lit_cells(page, "d"), held_by(found, "d", thread))
+    expect(page.locator("#spoken")).to_have_text(OperandGrid(found.operand("d")).format_spoken(1, 2))
+    wait_until(page, lambda: list_lit_cells(page, "d"), list_thread_cells(found, "d", thread))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"\?pin=d:1,2$"))
     expect(page.locator("#spoken")).to_have_text(re.compile("^D row 1 column 2: .*, pinned$"))
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("pin"))
     page.keyboard.press("/")
-    until(page, "document.activeElement.type", "search")
+    wait_until(page, "document.activeElement.type", "search")
 
 
 def test_lanes_filter_fades_the_others_and_refuses_nonsense(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?lanes=4-5&label=none&colour=e")
-    held = held_by(find(M16), "d", 4) | held_by(find(M16), "d", 5)
-    shown = {tuple(pixel(page, "d", r, c)) for r, c in held}
-    faded = {tuple(pixel(page, "d", r, c)) for r in range(16) for c in range(8) if (r, c) not in held}
+    held = list_thread_cells(find(M16), "d", 4) | list_thread_cells(find(M16), "d", 5)
+    shown = {tuple(read_pixel(page, "d", r, c)) for r, c in held}
+    faded = {tuple(read_pixel(page, "d", r, c)) for r in range(16) for c in range(8) if (r, c) not in held}
     assert len(faded) == 1 and not shown & faded
     for wrong in ("32", "9-7"):
         page.fill("input[name=lanes]", wrong)
         page.press("input[name=lanes]", "Tab")
-        rested(page)
+        wait_for_rest(page)
         assert page.input_value("input[name=lanes]") == wrong and "lanes=4-5" in page.url
 
 
@@ -207,11 +211,11 @@ def test_pickers_lead_to_legal_instructions(open_page: Any) -> None:
 def test_wgmma_is_quick_small_and_links_warps(open_page: Any) -> None:
     page, found = open_page(f"/i/{WIDE}"), find(WIDE)
     assert page.evaluate("document.querySelectorAll('*').length") < 3000
-    hover(page, "d", 9, 20)
+    hover_cell(page, "d", 9, 20)
     (thread, _), *_ = found.operand("d").owner(9, 20)
-    until(page, lambda: lit_thread(page), thread)
+    wait_until(page, lambda: read_lit_thread(page), thread)
     assert json.loads(page.get_attribute("#stage", "data-lit"))["cells"] == {"a": 8, "d": 128}
-    until(page, lambda: lit_cells(page, "a"), held_by(found, "a", thread))
+    wait_until(page, lambda: list_lit_cells(page, "a"), list_thread_cells(found, "a", thread))
     warp, lane = divmod(thread, 32)
     expect(page.locator("#panel h2")).to_have_text(f"Warp {warp}, lane {lane} thread {thread}")
     page.mouse.down()
@@ -223,25 +227,25 @@ def test_zoom_keeps_cells_under_the_pointer(open_page: Any) -> None:
     page, found = open_page(f"/i/{WIDE}?view=m:8-24,n:32-64"), find(WIDE)
     panels = page.evaluate("Object.fromEntries(lanescope.stage.panels.map((p) => [p.name, p.window]))")
     assert panels["d"] == {"x0": 32, "x1": 64, "y0": 8, "y1": 24} and (panels["a"]["y0"], panels["a"]["y1"]) == (8, 24)
-    hover(page, "d", 10, 40)
-    until(page, lambda: lit_thread(page), found.operand("d").owner(10, 40)[0][0])
-    hover(page, "a", 10, 3)
-    until(page, lambda: lit_thread(page), found.operand("a").owner(10, 3)[0][0])
+    hover_cell(page, "d", 10, 40)
+    wait_until(page, lambda: read_lit_thread(page), found.operand("d").owner(10, 40)[0][0])
+    hover_cell(page, "a", 10, 3)
+    wait_until(page, lambda: read_lit_thread(page), found.operand("a").owner(10, 3)[0][0])
 
 
 def test_quad_pair_shows_one_product(open_page: Any) -> None:
     text = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
     page, found = open_page(f"/i/{text}?product=2"), find(text)
-    hover(page, "d", 5, 1)
+    hover_cell(page, "d", 5, 1)
     (thread, _), *_ = found.operand("d").owner(5, 1, 2)
-    until(page, lambda: lit_thread(page), thread)
+    wait_until(page, lambda: read_lit_thread(page), thread)
     op = found.operand("a")
     held = {
         (int(r), int(c))
         for r, c, q in zip(op.rows[thread], op.cols[thread], op.coords["product"][thread], strict=True)
         if q == 2
     }
-    until(page, lambda: lit_cells(page, "a"), held)
+    wait_until(page, lambda: list_lit_cells(page, "a"), held)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -260,13 +264,13 @@ def test_no_scripts_no_loss(open_page: Any, scheme: str) -> None:
 
 def test_theme_button_flips_cells_and_page(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?label=none")
-    light = pixel(page, "a", 0, 0)
+    light = read_pixel(page, "a", 0, 0)
     for system, changed in (("dark", True), ("light", False)):
         page.emulate_media(color_scheme=system)
-        until(page, lambda: pixel(page, "a", 0, 0) != light, changed)
+        wait_until(page, lambda: read_pixel(page, "a", 0, 0) != light, changed)
     page.click("#theme")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    until(page, lambda: pixel(page, "a", 0, 0) != light)
+    wait_until(page, lambda: read_pixel(page, "a", 0, 0) != light)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(17, 20, 24)"
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
@@ -307,10 +311,10 @@ def test_the_panel_prints_before_pointing_what_it_prints_when_pointing(open_page
         return [" ".join(text.split()) for text in page.locator("#panel table.registers").all_inner_texts()]
 
     served, lane = tables(), page.inner_text("#panel h2").strip()
-    figure = figure_of(find(ptx), int(query.removeprefix("product=") or 0))
+    figure = make_figure(find(ptx), int(query.removeprefix("product=") or 0))
     panel = next(p for p in figure.panels if p.grid and (p.grid.thread == int(lane.split()[1])).any())
     row, col, _ = (int(n[0]) for n in (panel.grid.thread == int(lane.split()[1])).nonzero())
-    hover(page, panel.name, row, col)
+    hover_cell(page, panel.name, row, col)
     expect(page.locator("#panel .told pre").first).to_contain_text(f"{row}")
     assert page.inner_text("#panel h2").strip() == lane and tables() == served and served
 
@@ -348,10 +352,10 @@ def test_a_tab_shows_one_section_and_stays_in_the_address(open_page: Any) -> Non
     shown = "[...document.querySelectorAll('.tab')].filter((one) => !one.hidden).map((one) => one.id)"
     assert page.evaluate(shown) == ["code"]
     page.click("#tabs a[href='#evidence']")
-    until(page, shown, ["evidence"])
+    wait_until(page, shown, ["evidence"])
     expect(page).to_have_url(re.compile(r"\?pin=d:3,2#evidence$"))
     page.click(".head .end a[href='#run']")
-    until(page, shown, ["run"])
+    wait_until(page, shown, ["run"])
     page.select_option("select[name=colour]", "t")
     expect(page).to_have_url(re.compile("colour=t&pin=d:3,2#run$"))
     plain = open_page(f"/i/{M16}", scripts=False)
@@ -362,7 +366,7 @@ def test_b_of_wgmma_is_its_tile_and_opens_its_descriptor(open_page: Any) -> None
     page = open_page(f"/i/{WIDE}")
     texts = page.locator(".mat[data-panel=b] svg .labels text").all_text_contents()
     assert len(texts) == 16
-    tile = Tile(16, "K", mode("128B"), 256, 64)
+    tile = Tile(16, "K", get_mode("128B"), 256, 64)
     offsets = page.locator(".mat[data-panel=b] svg .labels text").nth(9).locator("tspan").all_text_contents()
     assert [int(at) for at in offsets] == [int(tile.address(n, 9)) for n in range(32)]
     page.click(".mat[data-panel=b] figcaption > a")

@@ -9,14 +9,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lanescope import find
-from lanescope.shared.swizzle import mode
+from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
-from tests.browser.test_instruction import M16, WIDE, hover
+from tests.browser.test_instruction import M16, WIDE, hover_cell
 
 pytestmark = pytest.mark.browser
 
 
-def labelled(page: Page) -> dict[str, float]:
+def read_labels(page: Page) -> dict[str, float]:
     sizes: dict[str, float] = page.evaluate(
         "Object.fromEntries(lanescope.stage.panels.filter((p) => p.operand).map((p) => [p.name, p.labelled]))"
     )
@@ -26,7 +26,7 @@ def labelled(page: Page) -> dict[str, float]:
 @pytest.mark.parametrize("width", [320, 390, 1440])
 def test_a_wgmma_opens_with_labels(open_page: Any, width: int) -> None:
     page = open_page(f"/i/{WIDE}", width=width, height=844)
-    assert min(labelled(page).values()) >= 6.5
+    assert min(read_labels(page).values()) >= 6.5
     shown = page.evaluate("lanescope.stage.panels.find((p) => p.name === 'd').window")
     texts = page.locator(".mat[data-panel=b] svg .labels text").first.locator("tspan")
     expect(texts).to_have_count(shown["x1"] - shown["x0"])
@@ -38,7 +38,7 @@ def test_32_rows_of_b_leave_room_for_d(open_page: Any, types: str) -> None:
     page = open_page(f"/i/mma.sync.aligned.{types}", height=900)
     bottoms = [page.locator(css).bounding_box() for css in (".mat[data-panel=d] .slot", "#panel")]
     assert all(box["y"] + box["height"] <= 900 for box in bottoms)
-    assert min(labelled(page).values()) >= 6.5
+    assert min(read_labels(page).values()) >= 6.5
     assert page.evaluate("Math.min(...lanescope.stage.panels.map((p) => p.cellHeight))") >= 11
 
 
@@ -72,7 +72,7 @@ def test_from_home_to_a_lanes_registers_is_a_paste_and_a_hover(open_page: Any) -
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/i/{M16}*")
     page.wait_for_selector("html[data-zoom=ready]")
-    hover(page, "a", 11, 2)
+    hover_cell(page, "a", 11, 2)
     (thread, _), *_ = found.operand("a").owner(11, 2)
     expect(page.locator("#panel h2")).to_contain_text(f"Lane {thread}")
     expect(page.locator("#panel table.registers").first).to_contain_text("A[11,2]")
@@ -80,7 +80,7 @@ def test_from_home_to_a_lanes_registers_is_a_paste_and_a_hover(open_page: Any) -
 
 def test_from_a_wgmma_to_a_figure_of_its_tile_in_three_clicks(open_page: Any) -> None:
     page = open_page("/i/wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16")
-    tile = Tile(16, "K", mode("128B"), 128, 64)
+    tile = Tile(16, "K", get_mode("128B"), 128, 64)
     page.locator(".next a", has_text="B's descriptor").click()
     page.wait_for_url(f"**/descriptor/wgmma/{tile.descriptor()}?**operand=b**")
     page.click(".next a:has-text('tile')")
@@ -96,7 +96,7 @@ def test_the_figure_page_gets_the_pin(open_page: Any) -> None:
     page = open_page(f"/i/{M16}")
     page.fill("[name=lanes]", "0-3")
     page.press("[name=lanes]", "Tab")
-    hover(page, "d", 3, 2)
+    hover_cell(page, "d", 3, 2)
     page.mouse.down()
     page.mouse.up()
     expect(page.locator("a[data-figure]")).to_have_attribute("href", re.compile("lanes=0-3&.*pin=d"))

@@ -9,7 +9,7 @@ from playwright.sync_api import Error, Page
 
 from lanescope.app.guide.words import KEYS
 from tests.browser.test_instruction import M16
-from tests.browser.waiting import left, until
+from tests.browser.waiting import is_page_gone, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ SNAPSHOT = """() => [location.href, document.activeElement?.id, document.getElem
 ELSEWHERE = {what for _, what in KEYS if what.startswith("in sparsity metadata")}
 
 
-def changed(page: Page, key: str) -> bool:
+def has_changed(page: Page, key: str) -> bool:
     before = page.evaluate(SNAPSHOT)
     page.keyboard.press(key)
     for _ in range(20):
@@ -39,7 +39,7 @@ def changed(page: Page, key: str) -> bool:
             if "/help" in page.url or page.evaluate(SNAPSHOT) != before:
                 return True
         except Error as error:
-            if not left(error):
+            if not is_page_gone(error):
                 raise
     return False
 
@@ -54,13 +54,13 @@ def test_every_listed_key_does_something(open_page: Any, named: str, what: str) 
         for press in [*BEFORE.get(named, []), *first]:
             page.keyboard.press(press)
             page.wait_for_timeout(100)
-        assert changed(page, key), (key, what)
+        assert has_changed(page, key), (key, what)
         if key == "f":
             assert page.evaluate("document.fullscreenElement?.id") == "bench"
             page.keyboard.press("f")
-            until(page, "!document.fullscreenElement")
+            wait_until(page, "!document.fullscreenElement")
 
 
 def test_a_key_that_is_not_listed_does_nothing(open_page: Any) -> None:
     page = open_page(f"/i/{M16}")
-    assert not changed(page, "q")
+    assert not has_changed(page, "q")

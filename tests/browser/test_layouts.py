@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_instruction import centre, hover
-from tests.browser.waiting import until
+from tests.browser.test_instruction import find_centre, hover_cell
+from tests.browser.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 
 
-def point(page: Page, number: int, row: int, col: int) -> dict[str, float]:
+def find_point(page: Page, number: int, row: int, col: int) -> dict[str, float]:
     """Where a cell of the n-th picture lies on the screen."""
     at: dict[str, float] = page.evaluate(
         """([number, row, col]) => {
@@ -31,15 +31,17 @@ def point(page: Page, number: int, row: int, col: int) -> dict[str, float]:
     return at
 
 
-def lit(page: Page) -> Any:
+def list_lit_cells(page: Page) -> Any:
     return json.loads(page.locator("#stage").get_attribute("data-lit") or "null")
 
 
 def test_an_element_lights_its_thread_everywhere_and_its_bits(open_page: Any) -> None:
     page = open_page("/layouts/tv")
-    hover(page, "tile", 9, 3)
+    hover_cell(page, "tile", 9, 3)
     expect(page.locator("#panel")).to_contain_text("Tile (9,3): value V3, bank 9.")
-    assert lit(page) == {"thread": 5, "cells": {"tile": 8, "table": 8}}, "all values of the thread, in both directions"
+    assert list_lit_cells(page) == {"thread": 5, "cells": {"tile": 8, "table": 8}}, (
+        "all values of the thread, in both directions"
+    )
     assert page.locator("td.lit, th.lit").evaluate_all("(all) => [...new Set(all.map((e) => e.dataset.bit))]") == [
         "register-0",
         "register-1",
@@ -47,7 +49,7 @@ def test_an_element_lights_its_thread_everywhere_and_its_bits(open_page: Any) ->
         "lane-2",
     ]
     expect(page.locator("#panel tbody tr").first).to_have_text("V0(1,2)")
-    page.mouse.click(*centre(page, "table", 6, 0))
+    page.mouse.click(*find_centre(page, "table", 6, 0))
     expect(page).to_have_url(re.compile("pin=table:6,0"))
     expect(page.locator("#panel h2")).to_contain_text("Thread 6")
 
@@ -76,9 +78,9 @@ def test_bits_of_a_lane_are_those_within_its_warp(open_page: Any) -> None:
       const cell = thread.findIndex((one) => one > 32 && one % 4 !== (one >> 5) % 4) / copies | 0;
       return [thread[cell * copies], Math.floor(cell / cols), cell % cols];
     })(lanescope.stage.panels[0])""")
-    hover(page, "tile", row, col)
+    hover_cell(page, "tile", row, col)
     lit_bits = "[...new Set([...document.querySelectorAll('[data-bit].lit')].map((one) => one.dataset.bit))]"
-    until(page, f"{lit_bits}.length > 0")
+    wait_until(page, f"{lit_bits}.length > 0")
     held = {bit for bit in page.evaluate(lit_bits) if not bit.startswith("register")}
     wanted = {f"lane-{bit}" for bit in range(5) if thread % 32 >> bit & 1}
     assert held == wanted | {f"warp-{bit}" for bit in range(3) if thread // 32 >> bit & 1}
@@ -100,7 +102,7 @@ def test_a_drag_over_shared_memory_names_its_banks(open_page: Any) -> None:
         "/layouts/triton?shape=16x32&element_bits=16&text=%23ttg.swizzled_shared"
         "<{vec=8,perPhase=1,maxPhase=4,order=[1,0]}>"
     )
-    start, end = centre(page, "tile", 0, 0), centre(page, "tile", 1, 1)
+    start, end = find_centre(page, "tile", 0, 0), find_centre(page, "tile", 1, 1)
     page.mouse.move(*start)
     page.mouse.down()
     page.mouse.move(*end, steps=3)
@@ -112,14 +114,14 @@ def test_a_drag_over_shared_memory_names_its_banks(open_page: Any) -> None:
 
 def test_a_comparison_lights_a_thread_before_and_after(open_page: Any) -> None:
     page = open_page("/layouts/tv?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x8&to=((8,4),(2,2)):((1,32),(8,16))")
-    hover(page, "before", 9, 3)
-    until(page, lambda: lit(page), {"thread": 5, "cells": {"before": 4, "after": 4}})
+    hover_cell(page, "before", 9, 3)
+    wait_until(page, lambda: list_lit_cells(page), {"thread": 5, "cells": {"before": 4, "after": 4}})
     expect(page.locator("#legend")).to_contain_text("from another lane of the warp")
 
 
 def test_an_index_is_shown_in_every_picture_of_its_step(open_page: Any) -> None:
     page = open_page("/cute?expression=zipped_divide((8,16):(16,1),(4,8))")
-    at = point(page, 0, 5, 9)
+    at = find_point(page, 0, 5, 9)
     page.mouse.move(at["x"], at["y"])
     expect(page.locator("#said")).to_have_text("Coordinate (5,9): index 89")
     at_marks = """() => [...document.querySelectorAll("[data-sheet]")].map((figure) => {

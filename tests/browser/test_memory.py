@@ -15,13 +15,13 @@ pytestmark = pytest.mark.browser
 START = "0x4000004000010100"
 
 
-def of_drawing(page: Page, name: str) -> Any:
+def read_drawing(page: Page, name: str) -> Any:
     """What the tile page's script knows of one drawing."""
     data = page.evaluate("JSON.parse(document.getElementById('data').textContent)")
     return next(one for one in data["drawings"] if one["name"] == name)
 
 
-def point(page: Page, drawing: str, panel: Any, row: int, col: int) -> None:
+def point_at(page: Page, drawing: str, panel: Any, row: int, col: int) -> None:
     """Move the pointer to a cell of a tile's picture."""
     picture = page.locator(f"[data-drawing={drawing}] [data-panel={panel['name']}] > svg")
     picture.scroll_into_view_if_needed()
@@ -36,14 +36,14 @@ def point(page: Page, drawing: str, panel: Any, row: int, col: int) -> None:
 @pytest.mark.parametrize("plain", ["0", "1"])
 def test_tile_explorer_links_both_pictures(open_page: Any, plain: str) -> None:
     page = open_page(f"/smem?plain={plain}", wait=False)
-    tile, _ = memory.tile_of({})
+    tile, _ = memory.parse_tile({})
     cells = TileMap(tile)
-    views = {name: cells.memory(name == "before").ravel() for name in ("before", "after")}
-    panels = {p["name"]: p for p in of_drawing(page, "whole")["panels"]}
+    views = {name: cells.list_cell_offsets(name == "before").ravel() for name in ("before", "after")}
+    panels = {p["name"]: p for p in read_drawing(page, "whole")["panels"]}
     row, col = 11, 4
     chunk = row * cells.cols + col
     m = panels["memory"]
-    point(page, "whole", panels["logical"], row, col)
+    point_at(page, "whole", panels["logical"], row, col)
     place = int((views["before"] if plain == "1" else views["after"])[chunk])
     mark = page.locator("[data-drawing=whole] [data-mark=memory]")
     expect(page.locator("html")).to_have_attribute("data-chunk", str(chunk))
@@ -51,10 +51,10 @@ def test_tile_explorer_links_both_pictures(open_page: Any, plain: str) -> None:
     assert float(mark.get_attribute("y")) == pytest.approx(m["y"] + place // 8 * m["cell_height"])
     expect(page.locator("#chunk")).to_contain_text("row 11, k 32 to 39")
     expect(page.locator("#chunk")).to_contain_text(f" = {int(views['after'][chunk]) * 16}\n")
-    point(page, "whole", m, 0, 0)
+    point_at(page, "whole", m, 0, 0)
     first = list(views["before" if plain == "1" else "after"]).index(0)
     expect(page.locator("html")).to_have_attribute("data-chunk", str(first))
-    point(page, "whole", m, place // 8, place % 8)
+    point_at(page, "whole", m, place // 8, place % 8)
     expect(page.locator("html")).to_have_attribute("data-chunk", str(chunk))
 
 
@@ -90,15 +90,15 @@ def test_cells_of_every_kind_are_linked_to_memory(open_page: Any, query: str) ->
     """
     page = open_page(f"/smem?{query}", wait=False)
     given = dict(part.split("=") for part in query.split("&"))
-    tile, _ = memory.tile_of(given)
+    tile, _ = memory.parse_tile(given)
     cells = TileMap(tile, given.get("down", ""), given.get("unit", "chunk"))
-    panels = {p["name"]: p for p in of_drawing(page, "whole")["panels"]}
+    panels = {p["name"]: p for p in read_drawing(page, "whole")["panels"]}
     row, col = 5, 3
     first = tile.base // 128 * 128
-    at = int(cells.memory()[row, col]) * cells.bits // 8 + tile.base
+    at = int(cells.list_cell_offsets()[row, col]) * cells.bits // 8 + tile.base
     place = (at - first) * 8 // cells.bits
     panel, cell = (panels["logical"], row * cells.cols + col) if "logical" in panels else (panels["memory"], place)
-    point(page, "whole", panel, cell // panel["cols"], cell % panel["cols"])
+    point_at(page, "whole", panel, cell // panel["cols"], cell % panel["cols"])
     expect(page.locator("#chunk")).to_contain_text(f" = {at}\n")
     mn, k = int(cells.mn[row, col]), int(cells.k[row, col])
     expect(page.locator("#chunk")).to_contain_text(f"row {mn}, k {k}" if tile.major == "K" else f"k {k}, mn {mn}")
@@ -119,7 +119,7 @@ def test_a_cell_says_its_place_its_xor_and_its_banks(open_page: Any, query: str)
     changes them.
     """
     page = open_page(f"/smem?{query}", wait=False)
-    tile, _ = memory.tile_of(dict(pair.split("=") for pair in query.split("&") if pair and "unit" not in pair))
+    tile, _ = memory.parse_tile(dict(pair.split("=") for pair in query.split("&") if pair and "unit" not in pair))
     cells = TileMap(tile, unit="element" if "unit" in query else "chunk")
     size, swizzle = cells.bits // 8, tile.mode.swizzle()
     row, col = min(5, cells.rows - 1), min(6, cells.cols - 1)
@@ -129,7 +129,7 @@ def test_a_cell_says_its_place_its_xor_and_its_banks(open_page: Any, query: str)
             page.keyboard.press(key)
     expect(page.locator("html")).to_have_attribute("data-chunk", str(row * cells.cols + col))
     mn, k = int(cells.mn[row, col]), int(cells.k[row, col])
-    before, after = (tile.base + int(cells.memory(plain)[row, col]) * size for plain in (True, False))
+    before, after = (tile.base + int(cells.list_cell_offsets(plain)[row, col]) * size for plain in (True, False))
     assert after == swizzle(before)
     first, *rest = page.inner_text("#chunk").split("\n")
     place, banks = first.split(" · ")
@@ -158,9 +158,9 @@ def test_a_cell_says_its_place_its_xor_and_its_banks(open_page: Any, query: str)
 def test_a_dense_tile_has_its_atom_close_up(open_page: Any) -> None:
     """The atom's cells are as large as their numbers need, and answer like those of the whole."""
     page = open_page("/smem?mn=256&k=64", wait=False)
-    atom, whole = (of_drawing(page, name)["panels"][0] for name in ("atom", "whole"))
+    atom, whole = (read_drawing(page, name)["panels"][0] for name in ("atom", "whole"))
     assert (atom["rows"], atom["cols"]) == (8, 8) and atom["cell_height"] >= 14 > whole["cell_height"]
-    point(page, "atom", atom, 3, 2)
+    point_at(page, "atom", atom, 3, 2)
     expect(page.locator("#chunk")).to_contain_text("row 3, k 16 to 23")
     expect(page.locator("[data-drawing=atom] [data-mark=memory]")).to_have_attribute("visibility", "visible")
     expect(page.locator("[data-drawing=whole] [data-mark=memory]")).to_have_attribute("visibility", "hidden")

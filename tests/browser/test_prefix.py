@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import served
-from tests.browser.waiting import until
+from tests.browser.conftest import run_server
+from tests.browser.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 ROOT = "/tools/lanescope"
@@ -20,7 +20,7 @@ M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 @pytest.fixture(scope="module")
 def prefixed() -> Iterator[str]:
-    with served("--root-path", ROOT) as address:
+    with run_server("--root-path", ROOT) as address:
         yield address + ROOT
 
 
@@ -66,7 +66,9 @@ def test_catalogue_and_instruction(page: Page, prefixed: str) -> None:
     page.wait_for_url(f"{prefixed}/instructions")
     page.fill("#filters input[name=q]", "bf16 m16n8k16")
     page.wait_for_url(f"{prefixed}/instructions?q=bf16*")
-    until(page, "document.querySelector('#results a[href*=\"/i/\"]').href.includes('bf16')")  # no longer the whole list
+    wait_until(
+        page, "document.querySelector('#results a[href*=\"/i/\"]').href.includes('bf16')"
+    )  # no longer the whole list
     page.locator("#results a[href*='/i/']").first.click()
     page.wait_for_selector("html[data-zoom=ready]")
     assert page.url.startswith(f"{prefixed}/i/mma")

@@ -12,11 +12,11 @@ from playwright.sync_api import Page
 
 from lanescope import find
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_ranges
 from lanescope.ptx.table.descriptors import WGMMA as FORMAT
-from lanescope.reading import ranges
 from lanescope.render import window as view_of
-from tests.browser.test_instruction import M16, WIDE, centre
-from tests.browser.waiting import rested, until
+from tests.browser.test_instruction import M16, WIDE, find_centre
+from tests.browser.waiting import wait_for_rest, wait_until
 
 pytestmark = pytest.mark.browser
 LEAST = 4  # cells of a dimension that zooming in leaves
@@ -38,23 +38,23 @@ WALK = """async (steps) => {
 }"""
 
 
-def placed(start: float, size: float, count: int) -> Range:
+def place_range(start: float, size: float, count: int) -> Range:
     start = max(0.0, min(count - size, start))
     return start, start + size
 
 
-def scaled(span: Range, at: float, size: float, count: int) -> Range:
+def scale_range(span: Range, at: float, size: float, count: int) -> Range:
     kept = max(min(LEAST, count), min(count, size))
-    return placed(at - (at - span[0]) * kept / (span[1] - span[0]), kept, count)
+    return place_range(at - (at - span[0]) * kept / (span[1] - span[0]), kept, count)
 
 
-class View:
+class ExpectedView:
     """What the walk must show: a range a dimension."""
 
     def __init__(self, ptx: str) -> None:
         self.found = find(ptx)
-        self.count = view_of.extents(self.found)
-        self.opening = {dim: (float(a), float(b)) for dim, (a, b) in view_of.opening(self.found).items()}
+        self.count = view_of.count_cells(self.found)
+        self.opening = {dim: (float(a), float(b)) for dim, (a, b) in view_of.make_opening_window(self.found).items()}
         self.whole = {dim: (0.0, float(count)) for dim, count in self.count.items()}
         self.now = dict(self.opening)
 
@@ -65,30 +65,32 @@ class View:
             case "zoom":
                 for dim, at in zip(dims, given, strict=False):
                     first, last = now[dim]
-                    now[dim] = scaled(now[dim], at, (last - first) * given[2], self.count[dim])
+                    now[dim] = scale_range(now[dim], at, (last - first) * given[2], self.count[dim])
             case "all":
                 for dim, (first, last) in now.items():
-                    now[dim] = scaled((first, last), (first + last) / 2, (last - first) * given[0], self.count[dim])
+                    now[dim] = scale_range(
+                        (first, last), (first + last) / 2, (last - first) * given[0], self.count[dim]
+                    )
             case "pan":
                 for dim, cells in zip(dims, given, strict=True):
                     first, last = now[dim]
-                    now[dim] = placed(first + cells, last - first, self.count[dim])
+                    now[dim] = place_range(first + cells, last - first, self.count[dim])
             case "reveal":
                 for dim, at in zip(dims, given, strict=True):
                     first, last = now[dim]
-                    now[dim] = placed(min(at, max(first, at + 1 - (last - first))), last - first, self.count[dim])
+                    now[dim] = place_range(min(at, max(first, at + 1 - (last - first))), last - first, self.count[dim])
             case "fit":
                 now = self.whole
             case "open":
                 now = self.opening
             case "look":
-                now = {dim: (float(a), float(b)) for dim, (a, b) in view_of.read(given[0], self.found).items()}
+                now = {dim: (float(a), float(b)) for dim, (a, b) in view_of.parse_window(given[0], self.found).items()}
         return now
 
 
 @pytest.mark.parametrize("ptx", [M16, WIDE])
 def test_a_walk_through_the_view(open_page: Any, ptx: str) -> None:
-    dice, view = random.Random(ptx), View(ptx)
+    dice, view = random.Random(ptx), ExpectedView(ptx)
     names = ["a", "d"] if "wgmma" in ptx else ["a", "b", "d"]
 
     def step() -> list[Any]:
@@ -115,14 +117,14 @@ def test_a_walk_through_the_view(open_page: Any, ptx: str) -> None:
         assert told["moved"] is moved, given
         for dim, span in view.now.items():
             assert told["shown"][dim] == pytest.approx(list(span)), (given, dim)
-        assert told["whole"] is close(view.now, view.whole) and told["opening"] is close(view.now, view.opening)
-        said = view_of.read(told["said"], view.found)
+        assert told["whole"] is is_close(view.now, view.whole) and told["opening"] is is_close(view.now, view.opening)
+        said = view_of.parse_window(told["said"], view.found)
         assert all(tuple(said[dim]) == pytest.approx(view.now[dim], abs=0.006) for dim in said), told["said"]
         if told["whole"]:
             assert told["said"] == "all"
 
 
-def close(one: dict[str, Range], other: dict[str, Range]) -> bool:
+def is_close(one: dict[str, Range], other: dict[str, Range]) -> bool:
     return all(abs(a - b) < 0.005 for dim in one for a, b in zip(one[dim], other[dim], strict=True))
 
 
@@ -226,7 +228,7 @@ PRESS = """([key, options, into]) => {
 }"""
 
 
-def pressed(page: Page, key: str, into: str = "", **options: bool) -> tuple[bool, str, str, str]:
+def press_key(page: Page, key: str, into: str = "", **options: bool) -> tuple[bool, str, str, str]:
     return tuple(page.evaluate(PRESS, [key, options, into]))  # type: ignore[return-value]
 
 
@@ -234,14 +236,14 @@ def test_keys_are_taken_only_where_they_are_meant(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?pin=d:3,2")
     for held in ("ctrlKey", "metaKey", "altKey"):
         for key in ("a", "+", "0", "l", "/", "t", "ArrowDown"):
-            assert pressed(page, key, **{held: True})[:2] == (False, "?pin=d:3,2"), (held, key)
+            assert press_key(page, key, **{held: True})[:2] == (False, "?pin=d:3,2"), (held, key)
     for into in ("#paste", "select[data-picker]"):
         for key in ("a", "+", "/", "t", "Enter"):
-            assert pressed(page, key, into)[:2] == (False, "?pin=d:3,2"), (into, key)
+            assert press_key(page, key, into)[:2] == (False, "?pin=d:3,2"), (into, key)
     for key in ("Enter", " ", "ArrowDown"):
-        assert pressed(page, key, "#tabs a")[0] is False, "a link's own key"
-    assert pressed(page, "x") == (False, "?pin=d:3,2", "BODY", "")
-    assert pressed(page, "ArrowRight")[:2] == (True, "")
+        assert press_key(page, key, "#tabs a")[0] is False, "a link's own key"
+    assert press_key(page, "x") == (False, "?pin=d:3,2", "BODY", "")
+    assert press_key(page, "ArrowRight")[:2] == (True, "")
     assert page.inner_text("#spoken").startswith("D row 3 column 3:")
     for key, heard in (
         ("b", "B row 0 column 0"),
@@ -251,31 +253,31 @@ def test_keys_are_taken_only_where_they_are_meant(open_page: Any) -> None:
         ("ArrowLeft", "A row 0 column 0"),
         ("ArrowDown", "A row 1 column 0"),
     ):
-        assert pressed(page, key)[0] is True
+        assert press_key(page, key)[0] is True
         assert page.inner_text("#spoken").split(":")[0] == heard
-    assert pressed(page, " ")[:2] == (True, "?pin=a:1,0") and pressed(page, "Escape")[1] == ""
-    assert pressed(page, "/") == (True, "", "text", "")
+    assert press_key(page, " ")[:2] == (True, "?pin=a:1,0") and press_key(page, "Escape")[1] == ""
+    assert press_key(page, "/") == (True, "", "text", "")
     page.evaluate("document.activeElement.blur()")
-    assert [pressed(page, "t")[3] for _ in range(2)] == ["dark", "light"]
+    assert [press_key(page, "t")[3] for _ in range(2)] == ["dark", "light"]
     page.locator("details.menu").first.evaluate("(menu) => { menu.open = true; }")
-    pressed(page, "Escape", "details.menu[open] summary")
+    press_key(page, "Escape", "details.menu[open] summary")
     assert page.locator("details.menu[open]").count() == 0
 
 
 def test_a_click_moves_no_more_than_four_pixels(open_page: Any) -> None:
     page = open_page(f"/i/{M16}")
-    x, y = centre(page, "a", 4, 4)
+    x, y = find_centre(page, "a", 4, 4)
     for across, down, pins in ((4, 0, True), (5, 0, False), (0, -4, True), (3, 3, False), (-2, 3, True)):
         page.keyboard.press("Escape")
         page.mouse.move(x, y)
         page.mouse.down()
         page.mouse.move(x + across, y + down)
         page.mouse.up()
-        rested(page)
-        until(page, "location.search.includes('pin=a:')", pins)
+        wait_for_rest(page)
+        wait_until(page, "location.search.includes('pin=a:')", pins)
         page.keyboard.press("Escape")
         page.keyboard.press("0")
-        until(page, "location.search.includes('pin=')", False)
+        wait_until(page, "location.search.includes('pin=')", False)
         page.evaluate("import('/static/instruction/window.js').then((view) => { view.showView(''); })")
 
 
@@ -321,7 +323,7 @@ def test_a_list_of_lanes_means_what_the_address_means(open_page: Any) -> None:
             continue
         fits = all(first <= last < 32 for first, last in given)
         try:
-            wanted = [list(pair) for pair in ranges(text, "lanes", 32)]
+            wanted = [list(pair) for pair in parse_ranges(text, "lanes", 32)]
         except LayoutError:
             assert not fits, (text, given)
             continue

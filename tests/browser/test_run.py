@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from lanescope.app.runs.hardware import Hardware
+from lanescope.app.runs.hardware import ServerHardware
 from tests.browser.conftest import Open
-from tests.browser.waiting import until
+from tests.browser.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-@pytest.mark.skipif(not Hardware().why_not, reason="CuPy is installed here")
+@pytest.mark.skipif(not ServerHardware().why_not, reason="CuPy is installed here")
 def test_simulate_from_the_instruction_page(open_page: Open) -> None:
     page = open_page(f"/i/{MMA}")
     page.locator("#tabs").get_by_role("link", name="Run").click()
@@ -72,10 +72,10 @@ def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     assert len(page.url) < 7500
     (tmp_path / "bad.npy").write_bytes(b"no")
     page.set_input_files("[data-fills=a]", tmp_path / "bad.npy")
-    until(page, "document.querySelector('[name=a]').validationMessage.includes('no .npy file')")
+    wait_until(page, "document.querySelector('[name=a]').validationMessage.includes('no .npy file')")
     expect(page.locator("[name=a]")).to_have_value("i")
     page.fill("[name=a]", "i")
-    until(page, "document.querySelector('[name=a]').validationMessage", "")
+    wait_until(page, "document.querySelector('[name=a]').validationMessage", "")
     page.fill("[name=a]", " ".join(str(n % 100 + 0.25) for n in range(256)) * 8)
     page.click("button[value=numpy]")
     expect(page.locator("[role=alert]")).to_contain_text("A has 12040 characters. At most 500")

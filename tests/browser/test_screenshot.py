@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.browser.waiting import rested
+from tests.browser.waiting import wait_for_rest
 
 pytestmark = pytest.mark.browser
 MATRICES = [f".mat[data-panel={name}] .slot" for name in "abd"]
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
 
-def take(page: Any, name: str, tmp_path: Path) -> None:
+def take_screenshot(page: Any, name: str, tmp_path: Path) -> None:
     """Into docs/images when golden pictures are written, else beside the test; either way it must be a full picture."""
     target = IMAGES / name if os.environ.get("LANESCOPE_GOLDEN") == "write" else tmp_path / name
     page.screenshot(path=target)
@@ -25,8 +25,8 @@ def take(page: Any, name: str, tmp_path: Path) -> None:
 def test_instruction(open_page: Any, tmp_path: Path) -> None:
     page = open_page("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32?pin=d:3,2", width=1440, height=1060)
     page.mouse.move(700, 5)
-    rested(page)
-    take(page, "instruction.png", tmp_path)
+    wait_for_rest(page)
+    take_screenshot(page, "instruction.png", tmp_path)
     panel, *matrices = (page.locator(f"#stage {part}").bounding_box() for part in ("#panel", *MATRICES))
     assert panel and all(matrices)
     for matrix in matrices:
@@ -38,7 +38,7 @@ def test_instruction(open_page: Any, tmp_path: Path) -> None:
 def test_descriptor(open_page: Any, tmp_path: Path) -> None:
     page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B", width=1440, height=1060)
     page.wait_for_selector("html[data-analysed]")
-    take(page, "descriptor.png", tmp_path)
+    take_screenshot(page, "descriptor.png", tmp_path)
     boxes = [page.locator(f"#bits [data-bit='{bit}']").bounding_box() for bit in (63, 32, 31, 0)]
     assert len({box["y"] for box in boxes}) == 1, "one row of 64"
 
@@ -46,7 +46,7 @@ def test_descriptor(open_page: Any, tmp_path: Path) -> None:
 def test_tiles(open_page: Any, tmp_path: Path) -> None:
     page = open_page("/tiles/mma", width=1440, height=900)
     page.mouse.move(700, 5)
-    rested(page)
-    take(page, "tiles.png", tmp_path)
+    wait_for_rest(page)
+    take_screenshot(page, "tiles.png", tmp_path)
     c = page.locator(".mat[data-panel=c] .slot").bounding_box()
     assert c and c["width"] > 400 and c["y"] + c["height"] <= 900

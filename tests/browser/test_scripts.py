@@ -10,9 +10,9 @@ from playwright.sync_api import Page, expect
 
 from lanescope import find
 from lanescope.render import palette
-from lanescope.render.view import LABELS, figure_of
-from tests.browser.test_instruction import M16, WIDE, centre, hover
-from tests.browser.waiting import rested
+from lanescope.render.view import LABELS, make_figure
+from tests.browser.test_instruction import M16, WIDE, find_centre, hover_cell
+from tests.browser.waiting import wait_for_rest
 
 pytestmark = pytest.mark.browser
 WMMA = "wmma.load.a.sync.aligned.row.m8n32k16.f16"
@@ -55,17 +55,19 @@ SAID = """async () => {
 def test_the_page_says_of_every_cell_what_the_engine_says(open_page: Any, path: str) -> None:
     ptx, _, query = path.partition("?product=")
     said = open_page(f"/i/{path}").evaluate(SAID)
-    panels = [p for p in figure_of(find(ptx), int(query or 0)).panels if p.grid]
+    panels = [p for p in make_figure(find(ptx), int(query or 0)).panels if p.grid]
     assert set(said) == {p.name for p in panels}
     for panel in panels:
         grid, told = panel.grid, said[panel.name]
         assert grid is not None
-        assert told["labels"] == {kind: grid.labels(kind) for kind in LABELS}
-        assert told["colours"] == {name: grid.category(name).tolist() for name in grid.colour_names}
+        assert told["labels"] == {kind: grid.format_labels(kind) for kind in LABELS}
+        assert told["colours"] == {name: grid.number_cells(name).tolist() for name in grid.colour_names}
         assert told["warps"] == panel.warp_edges
-        assert told["wheels"] == {name: list(palette.wheel(c.count)) for name, c in grid.categories.items()}
+        assert told["wheels"] == {
+            name: list(palette.list_fill_variables(c.count)) for name, c in grid.categories.items()
+        }
         title = panel.name.upper() if len(panel.name) == 1 else panel.name
-        assert told["heard"] == [[grid.spoken(r, c, title) for c in range(grid.cols)] for r in range(grid.rows)]
+        assert told["heard"] == [[grid.format_spoken(r, c, title) for c in range(grid.cols)] for r in range(grid.rows)]
         held: dict[str, list[list[int]]] = {}
         for row, col, copy in sorted(zip(*(grid.thread >= 0).nonzero(), strict=True), key=lambda at: grid.value[at]):
             held.setdefault(str(grid.thread[row, col, copy]), []).append(
@@ -74,7 +76,7 @@ def test_the_page_says_of_every_cell_what_the_engine_says(open_page: Any, path: 
         assert told["held"] == held
 
 
-def ink(page: Page, operand: str, row: int, col: float) -> int:
+def count_line_pixels(page: Page, operand: str, row: int, col: float) -> int:
     """How many pixels across the upper edge of a row have the colour of lines."""
     return page.evaluate(
         """([name, row, col]) => {
@@ -88,10 +90,10 @@ def ink(page: Page, operand: str, row: int, col: float) -> int:
 
 
 def test_lines_between_warps_are_heavy_and_the_legend_is_the_palettes(open_page: Any) -> None:
-    edges = next(p for p in figure_of(find(WIDE)).panels if p.name == "d").warp_edges
+    edges = next(p for p in make_figure(find(WIDE)).panels if p.name == "d").warp_edges
     assert edges == [16, 32, 48]
     page = open_page(f"/i/{WIDE}?colour=register&label=none&view=all")
-    assert all((ink(page, "d", row, 100) > 0) == (row in edges) for row in range(8, 64, 8))
+    assert all((count_line_pixels(page, "d", row, 100) > 0) == (row in edges) for row in range(8, 64, 8))
     assert "Colour = register mod 8 (128 in 8 colours)" in page.inner_text("#legend")
     fills = page.locator("#legend i").evaluate_all("all => all.map((box) => box.style.background)")
     expected = [f"rgb({', '.join(str(int(fill[n : n + 2], 16)) for n in (1, 3, 5))})" for fill in palette.LIGHT.fills]
@@ -107,15 +109,15 @@ def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?colour=t&label=row,col&lanes=0-3")
     links = page.locator("a[data-form]")
     assert links.first.get_attribute("href") == f"/i/{M16}.svg?colour=t&label=row,col&lanes=0-3"
-    hover(page, "a", 3, 3)
+    hover_cell(page, "a", 3, 3)
     page.mouse.down()
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"colour=t&label=row,col&lanes=0-3&pin=a:3,3$"))
     for form in ("svg", "png", "pdf", "tex"):
         assert page.get_attribute(f"a[data-form={form}]", "href") == f"/i/{M16}.{form}?colour=t&label=row,col&lanes=0-3"
-    hover(page, "a", 9, 9)
+    hover_cell(page, "a", 9, 9)
     expect(page.locator("#panel h2")).to_contain_text("Lane 13 pinned")
-    hover(page, "a", 3, 3)
+    hover_cell(page, "a", 3, 3)
     page.mouse.down()
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"lanes=0-3$"))
@@ -133,14 +135,14 @@ def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
     page.keyboard.press("ArrowUp")
     expect(page).to_have_url(re.compile(r"lanes=0-3$"))
     before = page.inner_text("#spoken")
-    hover(page, "d", 0, 0)
+    hover_cell(page, "d", 0, 0)
     expect(page.locator("#panel h2")).to_have_text("Lane 0")
     assert page.inner_text("#spoken") == before, "no word of what a pointer passes"
-    x, y = centre(page, "d", 0, 0)
+    x, y = find_centre(page, "d", 0, 0)
     page.mouse.down()
     page.mouse.move(x + 30, y + 30)
     page.mouse.up()
-    rested(page)
+    wait_for_rest(page)
     assert page.url.endswith("lanes=0-3"), "a drag is the zoom's"
 
 

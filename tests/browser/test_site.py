@@ -10,11 +10,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.app.catalogue import search, topics
-from lanescope.app.export import Site
-from lanescope.app.kit import names
+from lanescope.app.export import SiteExport
+from lanescope.app.kit import enumerations
 from lanescope.ptx import catalog
-from tests.browser.waiting import rested, until
-from tests.command import lanescope
+from tests.browser.waiting import wait_for_rest, wait_until
+from tests.command import run_lanescope
 
 TEXTS = (
     "mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, [%r1];",
@@ -62,7 +62,7 @@ ASK = """(asked) => asked.map((given) => {
 })"""
 
 
-def found(page: Page, asked: list[dict[str, str]]) -> list[list[str]]:
+def search_export(page: Page, asked: list[dict[str, str]]) -> list[list[str]]:
     """The instructions that an exported catalogue shows for each question."""
     told: list[list[str]] = page.evaluate(ASK, asked)
     return told
@@ -70,17 +70,17 @@ def found(page: Page, asked: list[dict[str, str]]) -> list[list[str]]:
 
 @pytest.mark.browser
 def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser) -> None:
-    Site(tmp_path, catalog.instructions()).index()
+    SiteExport(tmp_path, catalog.instructions()).write_index()
     page: Page = browser.new_context().new_page()
     page.goto(f"file://{tmp_path}/instructions.html")
     values = {
         "family": catalog.FAMILY_NAMES,
-        "type": names.known_types(),
+        "type": enumerations.list_element_types(),
         "target": catalog.TARGETS,
         "shape": sorted(
             {
                 key.removeprefix("shape=")
-                for keys in search.index().values()
+                for keys in search.index_instructions().values()
                 for key in keys.whole
                 if key.startswith("shape=")
             }
@@ -92,8 +92,8 @@ def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser
     asked += [
         {"family": family, "target": "sm_90a", "q": text} for family in ("mma", "wgmma") for text in ("f16", TEXTS[0])
     ]
-    for given, shown in zip(asked, found(page, asked), strict=True):
-        assert sorted(shown) == sorted(row.ptx for row in catalogue.listing(**given).instructions), given
+    for given, shown in zip(asked, search_export(page, asked), strict=True):
+        assert sorted(shown) == sorted(row.ptx for row in catalogue.list_instructions(**given).instructions), given
 
 
 SHOWN = "[...document.querySelectorAll('.topics a')].map((link) => link.getAttribute('href'))"
@@ -122,28 +122,28 @@ TOPICS = (
 
 @pytest.mark.browser
 def test_its_search_finds_the_topics_that_the_server_finds(tmp_path: Path, browser: Browser) -> None:
-    Site(tmp_path, catalog.instructions()[:1]).index()
+    SiteExport(tmp_path, catalog.instructions()[:1]).write_index()
     page: Page = browser.new_context().new_page()
     page.goto(f"file://{tmp_path}/instructions.html")
     for text in TOPICS:
         page.locator("input[name=q]").fill(text)
-        until(page, SHOWN, [f"{topic.page[1:]}.html" for topic in topics.find(text)])
+        wait_until(page, SHOWN, [f"{topic.page[1:]}.html" for topic in topics.find_topics(text)])
 
 
 @pytest.mark.browser
 def test_a_full_text_that_was_not_exported_finds_nothing(tmp_path: Path, browser: Browser) -> None:
     chosen = tuple(i for i in catalog.instructions() if i.family.name == "mma_sp")
-    Site(tmp_path, chosen).index()
+    SiteExport(tmp_path, chosen).write_index()
     page: Page = browser.new_context().new_page()
     page.goto(f"file://{tmp_path}/instructions.html")
     dense, sparse = "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.sp.m16n8k16.row.col.f32.f16.f16.f32"
     whole = catalog.find(sparse).ptx
-    assert found(page, [{"q": dense}, {"q": sparse}, {"family": "mma"}]) == [[], [whole], []]
+    assert search_export(page, [{"q": dense}, {"q": sparse}, {"family": "mma"}]) == [[], [whole], []]
 
 
 @pytest.mark.browser
 def test_it_works_from_a_file(tmp_path: Path, browser: Browser) -> None:
-    assert lanescope("export", str(tmp_path), "--family", "ldmatrix", "--family", "stmatrix").returncode == 0
+    assert run_lanescope("export", str(tmp_path), "--family", "ldmatrix", "--family", "stmatrix").returncode == 0
     complaints: list[str] = []
     page: Page = browser.new_context(viewport={"width": 1300, "height": 900}).new_page()
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -157,7 +157,7 @@ def test_it_works_from_a_file(tmp_path: Path, browser: Browser) -> None:
     assert page.locator("#results .family:visible").count() == 1
     page.keyboard.press("Enter")
     page.locator("input[name=q]").press("Enter")
-    rested(page)
+    wait_for_rest(page)
     assert "instructions.html" in page.url, "several are left"
     page.locator("input[name=q]").fill("stmatrix x2 trans b16")
     expect(page.locator(".count")).to_contain_text("1 of")

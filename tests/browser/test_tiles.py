@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lanescope.app.tiles import bench, forms, presets
-from lanescope.app.tiles.facts import mma_of
+from lanescope.app.tiles.facts import parse_mma
 from lanescope.tiles.mma import TiledMMA
-from tests.browser.test_instruction import centre, hover
-from tests.browser.waiting import until
+from tests.browser.test_instruction import find_centre, hover_cell
+from tests.browser.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -25,11 +25,11 @@ OWNERS = """async () => {
 }"""
 
 
-def made_of(fields: dict[str, str]) -> TiledMMA:
-    return mma_of(forms.mma_body(forms.given(fields, forms.MMA)))
+def build_tiled_mma(fields: dict[str, str]) -> TiledMMA:
+    return parse_mma(forms.build_mma_body(forms.parse_fields(fields, forms.MMA)))
 
 
-def lit(page: Page) -> Any:
+def list_lit_cells(page: Page) -> Any:
     return json.loads(page.locator("#stage").get_attribute("data-lit") or "null")
 
 
@@ -45,8 +45,8 @@ def test_a_step_of_m_is_that_of_every_step_of_k(open_page: Any) -> None:
     cells = []
     for step in ("", "&m=0", "&m=1"):
         page = open_page(f"/tiles/mma?tile=64x32x32{step}&pin=c:3,2")
-        until(page, lambda page=page: bool(lit(page)))
-        cells.append(lit(page)["cells"]["a"])
+        wait_until(page, lambda page=page: bool(list_lit_cells(page)))
+        cells.append(list_lit_cells(page)["cells"]["a"])
     assert cells[1] == cells[2] == cells[0] // 2 > 0
 
 
@@ -54,7 +54,7 @@ def test_a_step_of_m_is_that_of_every_step_of_k(open_page: Any) -> None:
 def test_the_page_says_of_every_element_who_holds_it(open_page: Any, name: str) -> None:
     fields = next((one.fields for one in presets.PRESETS if one.name == name), {})
     fields = fields | ({"tile": "128x128x16"} if name == "fa3_pv" else {})
-    made = made_of(fields)
+    made = build_tiled_mma(fields)
     page = open_page("/tiles/mma?" + "&".join(f"{k}={v}" for k, v in fields.items()))
     said = page.evaluate(OWNERS)
     for letter in "abc":
@@ -66,12 +66,12 @@ def test_the_page_says_of_every_element_who_holds_it(open_page: Any, name: str) 
 
 def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: Any) -> None:
     page = open_page("/tiles/mma")
-    hover(page, "c", 19, 2)
-    until(page, lambda: lit(page), {"thread": 45, "cells": {"a": 32, "b": 32, "c": 32}})
+    hover_cell(page, "c", 19, 2)
+    wait_until(page, lambda: list_lit_cells(page), {"thread": 45, "cells": {"a": 32, "b": 32, "c": 32}})
     panel = page.locator("#panel")
     expect(panel).to_contain_text("Thread 45")
     expect(panel.locator("tr").first).to_have_text("R0(19,2) (19,3)")
-    page.mouse.click(*centre(page, "a", 19, 2))
+    page.mouse.click(*find_centre(page, "a", 19, 2))
     expect(page).to_have_url(re.compile(r"pin=a:19,2"))
     expect(panel).to_contain_text("A (19,2): register R0. Also in thread 109 (warp 3) as value 0.")
     page.keyboard.press("l")
@@ -83,23 +83,23 @@ def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: An
     full = page.evaluate(tints)
     page.locator("[name=k]").fill("1")
     expect(page.locator("label:has([name=k]) output")).to_have_text("1 of 0–1")
-    until(page, lambda: lit(page)["cells"], {"a": 16, "b": 16, "c": 32})
+    wait_until(page, lambda: list_lit_cells(page)["cells"], {"a": 16, "b": 16, "c": 32})
     expect(page).to_have_url(re.compile(r"k=1.*pin=a:19,2|pin=a:19,2.*k=1"))
     assert page.evaluate(tints) > full, "the other step is drawn lighter"
     page.reload()
-    assert lit(page)["cells"] == {"a": 16, "b": 16, "c": 32}
+    assert list_lit_cells(page)["cells"] == {"a": 16, "b": 16, "c": 32}
 
 
 def test_a_drag_lights_the_threads_of_a_region(open_page: Any) -> None:
     page = open_page("/tiles/mma")
-    end, start = centre(page, "c", 8, 8), centre(page, "c", 15, 11)
+    end, start = find_centre(page, "c", 8, 8), find_centre(page, "c", 15, 11)
     page.mouse.move(*start)
     page.mouse.down()
     page.mouse.move(*end, steps=3)
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"sel=c:8-15,8-11"))
-    found = {t for row in range(8, 16) for col in range(8, 12) for t, _ in made_of({}).c.owner(row, col)}
-    assert lit(page)["threads"] == len(found) == 16
+    found = {t for row in range(8, 16) for col in range(8, 12) for t, _ in build_tiled_mma({}).c.owner(row, col)}
+    assert list_lit_cells(page)["threads"] == len(found) == 16
     expect(page.locator("#panel h2")).to_contain_text("16 threads")
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("sel="))
@@ -115,7 +115,7 @@ def test_warps_colours_and_another_tile(open_page: Any) -> None:
     label = """import("/static/instruction/picture.js").then(({ labelOf }) =>
       labelOf({ panel: lanescope.stage.panels[0], row: 19, col: 2 }))"""
     page.select_option("[name=label]", "thread:value")
-    until(page, label, "T45+:0")
+    wait_until(page, label, "T45+:0")
     page.locator("[name=warps]").fill("4")
     page.locator("[name=warps]").press("Tab")
     expect(page).to_have_url(re.compile(r"warps=2-3"))

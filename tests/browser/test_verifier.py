@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.waiting import analysed
+from tests.browser.waiting import wait_for_analysis
 
 pytestmark = pytest.mark.browser
 START = "0x4000004000010100"
@@ -20,7 +20,7 @@ def test_verify_explain_and_apply(open_page: Any) -> None:
     expect(page.locator("#lbo")).to_have_class(re.compile("unread"))
     assert page.evaluate("getComputedStyle(document.querySelector('#lbo input')).textDecorationLine") == "line-through"
     page.click("#apply")
-    analysed(page, "0x4000004004000100")
+    wait_for_analysis(page, "0x4000004004000100")
     expect(page.locator("#verdict")).to_contain_text("All 1,024 elements are read from where they are stored")
     page.select_option("[name=s_swizzle]", "64B")
     expect(page.locator("#verdict")).to_have_attribute("data-verdict", "mismatch")
@@ -59,20 +59,20 @@ def test_editor_without_scripts(open_page: Any) -> None:
     expect(page).to_have_url(re.compile("/descriptor/wgmma/0x4000004004000100"))
 
 
-def verdict(page: Page, said: str) -> None:
+def expect_verdict(page: Page, said: str) -> None:
     expect(page.locator("#verdict")).to_have_attribute("data-verdict", said)
 
 
 def test_a_tma_tile_is_verified_by_word_and_preset(open_page: Any) -> None:
     page = open_page("/descriptor")
-    verdict(page, "unknown")
+    expect_verdict(page, "unknown")
     page.fill("#word", "0x40000040000100C2")  # the second K step of a tile at 0xc00
     page.click("[data-preset=box]")
-    verdict(page, "match")
+    expect_verdict(page, "match")
     expect(page.locator("[name=s_base]")).to_have_value("0xc00")
     expect(page.locator("[name=slice_k]")).to_have_value("16")
     page.reload()
-    verdict(page, "match")
+    expect_verdict(page, "match")
 
 
 def test_a_preset_clicked_before_the_word_was_answered_is_the_words_own(open_page: Any) -> None:
@@ -81,7 +81,7 @@ def test_a_preset_clicked_before_the_word_was_answered_is_the_words_own(open_pag
     page.fill("#word", "0x40000040000100C2")
     page.click("[data-preset=box]")
     expect(page.locator("[name=s_base]")).to_have_value("0xc00")
-    verdict(page, "match")
+    expect_verdict(page, "match")
 
 
 def test_an_mn_major_operand_is_verified_in_three(open_page: Any) -> None:
@@ -89,7 +89,7 @@ def test_an_mn_major_operand_is_verified_in_three(open_page: Any) -> None:
     page.fill("#word", "0x4000004002000100")
     page.select_option("[name=operand]", "b")
     page.click("[data-preset=panels]")
-    verdict(page, "match")
+    expect_verdict(page, "match")
     expect(page.locator("select[name=major]")).to_have_value("MN")
 
 
@@ -98,15 +98,15 @@ def test_core_matrices_by_hand_are_verified_in_three(open_page: Any) -> None:
     page.fill("#word", "0x0000001000080100")  # K first: LBO 128, SBO 256
     page.click("[data-preset=cores]")
     page.select_option("[name=s_order]", "k")
-    verdict(page, "match")
+    expect_verdict(page, "match")
 
 
 def test_a_mismatch_is_repaired_in_one_and_undone(open_page: Any) -> None:
     page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
     page.click("#apply")
-    verdict(page, "match")
+    expect_verdict(page, "match")
     page.click("#undo")
-    verdict(page, "mismatch")
+    expect_verdict(page, "mismatch")
 
 
 def test_an_element_is_paired_with_the_byte_it_is_read_from(open_page: Any) -> None:
@@ -118,7 +118,7 @@ def test_an_element_is_paired_with_the_byte_it_is_read_from(open_page: Any) -> N
     expect(page.locator("#paired")).to_contain_text("read as A[")
     expect(page.locator("#paired")).to_contain_text("holds no element")
     page.click("#apply")
-    verdict(page, "match")
+    expect_verdict(page, "match")
     page.hover("#picture-operand [data-state=right] >> nth=1")
     expect(page.locator("#paired")).to_have_text("A[0, 8 to 15] is read from 0x1010, where it is stored")
     page.evaluate("""import("/static/memory/pairs.js").then(({ pairing }) => {
@@ -147,7 +147,7 @@ def test_a_larger_operand_grows_the_tile(open_page: Any) -> None:
     page.select_option("[name=operand]", "b")
     expect(page.locator(".grew")).to_contain_text("64 → 128")
     expect(page.locator("[name=s_mn]")).to_have_value("128")
-    verdict(page, "match")
+    expect_verdict(page, "match")
 
 
 def test_an_error_stands_beside_its_field_and_keeps_the_picture(open_page: Any) -> None:

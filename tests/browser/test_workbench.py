@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.benches import CASES
 from tests.browser.conftest import Open
+from tests.workbench_cases import CASES
 
 pytestmark = pytest.mark.browser
 

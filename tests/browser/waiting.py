@@ -13,12 +13,12 @@ from playwright.sync_api import Error, Page
 PATIENCE = float(os.environ.get("LANESCOPE_PATIENCE", "30"))
 
 
-def left(error: Error) -> bool:
+def is_page_gone(error: Error) -> bool:
     """Whether a page could not be read because it went to another one meanwhile."""
     return "navigat" in str(error) or "context was destroyed" in str(error)
 
 
-def until(page: Page, read: str | Callable[[], Any], wanted: Any = True) -> None:
+def wait_until(page: Page, read: str | Callable[[], Any], wanted: Any = True) -> None:
     """Read (a JavaScript expression, or a function of the test) again and again until it equals what is wanted.
 
     AssertionError: it did not in PATIENCE, with both values. Not wait_for_function: that polls with eval, which the
@@ -29,7 +29,7 @@ def until(page: Page, read: str | Callable[[], Any], wanted: Any = True) -> None
         try:
             seen = page.evaluate(read) if isinstance(read, str) else read()
         except Error as error:  # the page was left while it was read
-            if not left(error):
+            if not is_page_gone(error):
                 raise
             seen = error
         if seen == wanted:
@@ -39,13 +39,13 @@ def until(page: Page, read: str | Callable[[], Any], wanted: Any = True) -> None
         page.wait_for_timeout(20)
 
 
-def rested(page: Page) -> None:
+def wait_for_rest(page: Page) -> None:
     """Let handlers, frames and the timers of the page (150 ms) run: for what must not change, or was drawn."""
     page.evaluate(
         "() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 200))"
     )
 
 
-def analysed(page: Page, word: str) -> None:
+def wait_for_analysis(page: Page, word: str) -> None:
     """Until the page of a descriptor has the server's answer to this word."""
     page.wait_for_selector(f"html[data-analysed='{word}']")

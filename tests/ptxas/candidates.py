@@ -32,7 +32,7 @@ MULTIPLICANDS = ("f16", "bf16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1", "e4
 ACCUMULATORS = ("f16", "f32", "f64", "s32")
 
 
-class Pool:
+class RegisterPool:
     """Hands out fresh register names, so that no operand overlaps another."""
 
     def __init__(self) -> None:
@@ -45,17 +45,17 @@ class Pool:
         return [f"{letter}{n}" for n in range(first, first + count)]
 
 
-def _count(elements: int, bits: int, threads: int = 32) -> int:
+def _count_registers(elements: int, bits: int, threads: int = 32) -> int:
     """Registers a thread needs, 0 where they do not come out whole."""
     total, width = elements * bits, (64 if bits == 64 else 32) * threads
     return total // width if total % width == 0 else 0
 
 
-def braces(names: list[str]) -> str:
+def format_braces(names: list[str]) -> str:
     return "{" + ",".join(names) + "}"
 
 
-def mma_line(
+def format_mma_line(
     ptx: str,
     m: int,
     n: int,
@@ -75,14 +75,14 @@ def mma_line(
         (b, k * n, max(container, BITS[b])),
         (c, m * n, BITS[c]),
     )
-    pool = Pool()
+    pool = RegisterPool()
     vectors = []
     for kind, elements, bits in sizes:
-        count = _count(elements * products, bits)
+        count = _count_registers(elements * products, bits)
         if not count:
             return None
         vectors.append(pool.vector(count, bits, kind))
-    operands = ", ".join(braces(v) for v in vectors) + tail
+    operands = ", ".join(format_braces(v) for v in vectors) + tail
     reads = (
         tuple(r for v in vectors[1:] for r in v)
         + (("r500",) if "r500" in tail else ())
@@ -94,7 +94,7 @@ def mma_line(
 MMA_SHAPES = [(8, 8, k) for k in (4, 8, 16, 32, 64, 128)] + [(16, 8, k) for k in (4, 8, 16, 32, 64, 128, 256)]
 
 
-def mma() -> Iterator[Line]:
+def generate_mma() -> Iterator[Line]:
     """Every shape, type and kind of dense mma with row.col; then the layouts, rounding, saturation and bit
     operations.
     """
@@ -110,12 +110,12 @@ def mma() -> Iterator[Line]:
             forms += [(f"{name}.row.col.{tail}.{op}.popc", 0) for op in ("xor", "and", "or")]
         forms += [(f"{name}.{layout}.{tail}", 0) for layout in ("row.row", "col.col", "col.row")]
         for ptx, container in forms:
-            line = mma_line(ptx, m, n, k, types=types, container=container)
+            line = format_mma_line(ptx, m, n, k, types=types, container=container)
             if line:
                 yield line
 
 
-def wgmma(sparse: bool = False) -> Iterator[Line]:
+def generate_wgmma(sparse: bool = False) -> Iterator[Line]:
     """wgmma.mma_async for every N to 256 in steps of 8, every k, types that could multiply, A by descriptor and
     register.
     """
@@ -128,10 +128,12 @@ def wgmma(sparse: bool = False) -> Iterator[Line]:
                 continue
             for from_registers in (False, True):
                 for modifier in ("", ".satfinite", ".and.popc", ".xor.popc"):
-                    yield wgmma_line(n, k, (d, a, b), from_registers=from_registers, modifier=modifier, sparse=sparse)
+                    yield format_wgmma_line(
+                        n, k, (d, a, b), from_registers=from_registers, modifier=modifier, sparse=sparse
+                    )
 
 
-def wgmma_line(
+def format_wgmma_line(
     n: int,
     k: int,
     types: tuple[str, str, str],
@@ -142,12 +144,12 @@ def wgmma_line(
     selector: int = 0,
 ) -> Line:
     d, a, b = types
-    pool = Pool()
-    out = pool.vector(_count(64 * n, BITS[d], 128), BITS[d], d)
+    pool = RegisterPool()
+    out = pool.vector(_count_registers(64 * n, BITS[d], 128), BITS[d], d)
     left = pool.vector(4, 32, "b32") if from_registers else ["q0"]
     sp = ".sp" if sparse else ""
     ptx = f"wgmma.mma_async{sp}.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}{modifier}"
-    operands = [braces(out), braces(left) if from_registers else "q0", "q1"]
+    operands = [format_braces(out), format_braces(left) if from_registers else "q0", "q1"]
     operands += ["r500", str(selector)] if sparse else []
     operands += ["1"]
     if d != "s32":
@@ -157,7 +159,7 @@ def wgmma_line(
     return Line(ptx, ", ".join(operands), (*left, "q1", *out, *(("r500",) if sparse else ())), tuple(out))
 
 
-def mma_sp() -> Iterator[Line]:
+def generate_mma_sp() -> Iterator[Line]:
     """Every shape and type of mma.sp, plain and ordered, with and without .satfinite and kind::f8f6f4; selector 0."""
     for m, n, k in [(16, 8, k) for k in (4, 8, 16, 32, 64, 128, 256)]:
         for d, a, b, c in product(ACCUMULATORS, MULTIPLICANDS, MULTIPLICANDS, ACCUMULATORS):
@@ -169,12 +171,14 @@ def mma_sp() -> Iterator[Line]:
                 if d == c:
                     forms += [(f"{name}.satfinite.{d}.{a}.{b}.{c}", 0), (f"{name}.kind::f8f6f4.{d}.{a}.{b}.{c}", 8)]
                 for ptx, container in forms:
-                    line = mma_line(ptx, m, n, k, types=(d, a, b, c), container=container, tail=", r500, 0", halve=2)
+                    line = format_mma_line(
+                        ptx, m, n, k, types=(d, a, b, c), container=container, tail=", r500, 0", halve=2
+                    )
                     if line:
                         yield line
 
 
-def mma_scaled() -> Iterator[Line]:
+def generate_mma_scaled() -> Iterator[Line]:
     """Block scaling: every kind, vector size, scale type and narrow type, dense and sparse."""
     narrow = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
     for k, kind, size, d, a, b, scale in product(
@@ -190,89 +194,97 @@ def mma_scaled() -> Iterator[Line]:
             ptx = f"{opcode}.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale{size}.{d}.{a}.{b}.{d}.{scale}"
             metadata = ", r500, 0" if halve == 2 else ""
             tail = metadata + ", r501, {0, 0}, r502, {0, 0}"
-            line = mma_line(
+            line = format_mma_line(
                 ptx, 16, 8, k, types=(d, a, b, d), container=8 if kind == "mxf8f6f4" else 0, tail=tail, halve=halve
             )
             if line:
                 yield line
 
 
-def wgmma_sp() -> Iterator[Line]:
-    return wgmma(sparse=True)
+def generate_wgmma_sp() -> Iterator[Line]:
+    return generate_wgmma(sparse=True)
 
 
 WMMA_SHAPES = ((16, 16, 16), (8, 32, 16), (32, 8, 16), (16, 16, 8), (8, 8, 4), (8, 8, 32), (8, 8, 128))
 
 
-def _wmma_count(elements: int, kind: str) -> int:
-    return 8 if kind == "f16" else _count(elements, BITS[kind])
+def _count_wmma_registers(elements: int, kind: str) -> int:
+    return 8 if kind == "f16" else _count_registers(elements, BITS[kind])
 
 
-def wmma() -> Iterator[Line]:
+def generate_wmma() -> Iterator[Line]:
     """load, store and mma of every wmma shape and type; a brace's size is PTX's: f16 a and b always eight registers."""
     for m, n, k in WMMA_SHAPES:
         shape = f"m{m}n{n}k{k}"
         for kind, layout in product(BITS, ("row", "col")):
             for letter, elements in (("a", m * k), ("b", k * n), ("c", m * n), ("d", m * n)):
-                count = _wmma_count(elements, kind) if letter in "ab" else _count(elements, BITS[kind])
+                count = (
+                    _count_wmma_registers(elements, kind) if letter in "ab" else _count_registers(elements, BITS[kind])
+                )
                 if count:
-                    vector = Pool().vector(count, BITS[kind], kind)
+                    vector = RegisterPool().vector(count, BITS[kind], kind)
                     if letter == "d":
                         yield Line(
                             f"wmma.store.d.sync.aligned.{layout}.{shape}.{kind}",
-                            f"[q0], {braces(vector)}, r500",
+                            f"[q0], {format_braces(vector)}, r500",
                             ("q0", "r500", *vector),
                         )
                     else:
                         yield Line(
                             f"wmma.load.{letter}.sync.aligned.{layout}.{shape}.{kind}",
-                            f"{braces(vector)}, [q0], r500",
+                            f"{format_braces(vector)}, [q0], r500",
                             ("q0", "r500"),
                             tuple(vector),
                         )
         for la, lb in product(("row", "col"), repeat=2):
             head = f"sync.aligned.{la}.{lb}.{shape}"
             for d, c in product(("f16", "f32"), repeat=2):
-                yield from _wmma_mma(f"wmma.mma.{head}.{d}.{c}", (m, n, k), (d, "f16", "f16", c))
+                yield from _format_wmma_mma(f"wmma.mma.{head}.{d}.{c}", (m, n, k), (d, "f16", "f16", c))
             for a, b in product(("bf16", "tf32", "f16"), repeat=2):
-                yield from _wmma_mma(f"wmma.mma.{head}.f32.{a}.{b}.f32", (m, n, k), ("f32", a, b, "f32"))
+                yield from _format_wmma_mma(f"wmma.mma.{head}.f32.{a}.{b}.f32", (m, n, k), ("f32", a, b, "f32"))
             for rounding in ("", ".rn", ".rz", ".rm", ".rp"):
-                yield from _wmma_mma(
+                yield from _format_wmma_mma(
                     f"wmma.mma.{head}{rounding}.f64.f64.f64.f64", (m, n, k), ("f64", "f64", "f64", "f64")
                 )
             for a, b in product(("s8", "u8", "s4", "u4"), repeat=2):
                 for sat in ("", ".satfinite"):
-                    yield from _wmma_mma(f"wmma.mma.{head}.s32.{a}.{b}.s32{sat}", (m, n, k), ("s32", a, b, "s32"))
+                    yield from _format_wmma_mma(
+                        f"wmma.mma.{head}.s32.{a}.{b}.s32{sat}", (m, n, k), ("s32", a, b, "s32")
+                    )
             for op in ("xor", "and", "or"):
-                yield from _wmma_mma(f"wmma.mma.{op}.popc.{head}.s32.b1.b1.s32", (m, n, k), ("s32", "b1", "b1", "s32"))
+                yield from _format_wmma_mma(
+                    f"wmma.mma.{op}.popc.{head}.s32.b1.b1.s32", (m, n, k), ("s32", "b1", "b1", "s32")
+                )
 
 
-def _wmma_mma(ptx: str, shape: tuple[int, int, int], types: tuple[str, str, str, str]) -> Iterator[Line]:
+def _format_wmma_mma(ptx: str, shape: tuple[int, int, int], types: tuple[str, str, str, str]) -> Iterator[Line]:
     (m, n, k), (d, a, b, c) = shape, types
-    pool, vectors = Pool(), []
+    pool, vectors = RegisterPool(), []
     for kind, count in (
-        (d, _count(m * n, BITS[d])),
-        (a, _wmma_count(m * k, a)),
-        (b, _wmma_count(k * n, b)),
-        (c, _count(m * n, BITS[c])),
+        (d, _count_registers(m * n, BITS[d])),
+        (a, _count_wmma_registers(m * k, a)),
+        (b, _count_wmma_registers(k * n, b)),
+        (c, _count_registers(m * n, BITS[c])),
     ):
         if not count:
             return
         vectors.append(pool.vector(count, BITS[kind], kind))
-    yield Line(ptx, ", ".join(braces(v) for v in vectors), tuple(r for v in vectors[1:] for r in v), tuple(vectors[0]))
+    yield Line(
+        ptx, ", ".join(format_braces(v) for v in vectors), tuple(r for v in vectors[1:] for r in v), tuple(vectors[0])
+    )
 
 
-def movement() -> Iterator[Line]:
+def generate_movement() -> Iterator[Line]:
     """ldmatrix, stmatrix, movmatrix: every shape, count, .trans and format, through .shared."""
     for shape, (x, registers), trans in product(
         ("m8n8", "m16n16", "m8n16", "m16n8"), (("x1", 1), ("x2", 2), ("x4", 4)), ("", ".trans")
     ):
         for ending in ("b16", "b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64"):
             for count in (registers, 2 * registers):
-                vector = Pool().vector(count, 32, "b32")
+                vector = RegisterPool().vector(count, 32, "b32")
                 ptx = f"ldmatrix.sync.aligned.{shape}.{x}{trans}.shared.{ending}"
-                yield Line(ptx, f"{braces(vector)}, [r500]", ("r500",), tuple(vector))
-                yield Line(ptx.replace("ldmatrix", "stmatrix"), f"[r500], {braces(vector)}", ("r500", *vector))
+                yield Line(ptx, f"{format_braces(vector)}, [r500]", ("r500",), tuple(vector))
+                yield Line(ptx.replace("ldmatrix", "stmatrix"), f"[r500], {format_braces(vector)}", ("r500", *vector))
     for shape, trans, kind in product(("m8n8", "m16n16"), ("", ".trans"), ("b16", "b8")):
         yield Line(f"movmatrix.sync.aligned.{shape}{trans}.{kind}", "r0, r1", ("r1",), ("r0",))
 
@@ -286,7 +298,7 @@ MOVED = {
 }  # registers a repetition, Tables 49 and 50
 
 
-def tcgen05_moves() -> Iterator[Line]:
+def generate_tcgen05_moves() -> Iterator[Line]:
     """tcgen05.ld, .ld.red, .st, .cp and .shift: every shape, count, packing, reduction, multicast and format."""
     for (shape, each), x, packed in product(MOVED.items(), (1, 2, 3, 4, 8, 16, 32, 64, 128, 256), (False, True)):
         registers = [f"r{n}" for n in range(each * x)]
@@ -294,7 +306,7 @@ def tcgen05_moves() -> Iterator[Line]:
             continue
         half = ", 16" if shape.endswith("x2") else ""
         pack, unpack = (".pack::16b", ".unpack::16b") if packed else ("", "")
-        held, taddr = braces(registers), "[r599]"
+        held, taddr = format_braces(registers), "[r599]"
         yield Line(
             f"tcgen05.ld.sync.aligned.{shape}.x{x}{pack}.b32", f"{held}, {taddr}{half}", ("r599",), (*registers,)
         )
@@ -306,7 +318,7 @@ def tcgen05_moves() -> Iterator[Line]:
             values = [f"f{n}" for n in range(each * x)] if kind == "f32" else registers
             yield Line(
                 f"tcgen05.ld.red.sync.aligned.{shape}.x{x}.{op}{abs_}{nan}.{kind}",
-                f"{braces(values)}, {result}, {taddr}{half}",
+                f"{format_braces(values)}, {result}, {taddr}{half}",
                 ("r599",),
                 (*values, result),
             )
@@ -319,7 +331,7 @@ def tcgen05_moves() -> Iterator[Line]:
         yield Line(f"tcgen05.shift.cta_group::{group}.{way}", "[r599]", ("r599",))
 
 
-def tcgen05_mma() -> Iterator[Line]:
+def generate_tcgen05_mma() -> Iterator[Line]:
     """tcgen05.mma, .sp, .ws and .ws.sp: every kind, group, scale vector and collector, A by descriptor and in tensor
     memory, with and without .ashift.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @lru_cache(maxsize=1)
-def library() -> ctypes.CDLL | None:
+def find_library() -> ctypes.CDLL | None:
     """libnvrtc, or None where it is not installed."""
     found = sorted(Path(sysconfig.get_paths()["purelib"]).glob("nvidia/cu*/lib/libnvrtc.so.*"))
     if not found:
@@ -20,7 +20,7 @@ def library() -> ctypes.CDLL | None:
 
 
 @lru_cache(maxsize=1)
-def headers() -> Path | None:
+def find_headers() -> Path | None:
     """CUDA's headers (PyPI's nvidia-cuda-runtime, -crt and -cccl), or None where one of them is not installed."""
     folders = [
         folder
@@ -36,7 +36,7 @@ def compile_ptx(source: str, target: str, include: Path | None = None, optimized
     """(PTX, "") or ("", NVRTC's log). `target` is e.g. sm_90a; `include`: a folder of headers. Not optimized, it takes
     a fifth of the time, and says of a program what it says of one that is.
     """
-    nvrtc = library()
+    nvrtc = find_library()
     assert nvrtc is not None
     program = ctypes.c_void_p()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"snippet.cu", 0, None, None)

@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 
-from tests.ptxas.assembler import Line, accepted, assemble, version
+from tests.ptxas.assembler import Line, assemble, find_accepted, get_version
 from tests.ptxas.sweep import NEWEST, SWEEPS
 
 TABLE = Path(__file__).parents[2] / "layouts" / "ptx" / "table"
@@ -31,20 +31,20 @@ MNEMONIC = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?((?:[A-Z]*MMA|LDS
 
 
 @lru_cache(maxsize=1)
-def nvdisasm() -> Path | None:
+def find_nvdisasm() -> Path | None:
     """The disassembler, or None where there is none."""
     packaged = sorted(Path(sysconfig.get_paths()["purelib"]).glob("nvidia/cu*/bin/nvdisasm"))
     found = packaged[-1] if packaged else shutil.which("nvdisasm")
     return Path(found) if found else None
 
 
-def disassembler() -> str:
+def get_disassembler_version() -> str:
     """e.g. 'V13.0.85'."""
-    text = subprocess.run([str(nvdisasm()), "--version"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([str(find_nvdisasm()), "--version"], capture_output=True, text=True, check=True).stdout
     return re.findall(r"V[\d.]+", text)[-1]
 
 
-def forms(known: set[str]) -> Iterator[Line]:
+def list_forms(known: set[str]) -> Iterator[Line]:
     """Every operand form of the catalogue's variants; a wmma load and store also through shared memory."""
     for lines in SWEEPS.values():
         for line in lines():
@@ -58,12 +58,12 @@ def forms(known: set[str]) -> Iterator[Line]:
                 yield Line(f"{head}.shared.{kind}", operands, reads, line.writes)
 
 
-def listed(ptx: str) -> str:
+def find_variant(ptx: str) -> str:
     """The variant that a form belongs to."""
     return ptx.replace(".shared.", ".") if ptx.startswith("wmma.") else ptx
 
 
-def disassembled(lines: list[Line], target: str) -> list[tuple[str, ...]]:
+def disassemble_lines(lines: list[Line], target: str) -> list[tuple[str, ...]]:
     """The tensor-core mnemonics of each line, in order, in an entry of its own."""
     out: list[tuple[str, ...]] = [()] * len(lines)
     for start in range(0, len(lines), CHUNK):
@@ -71,14 +71,14 @@ def disassembled(lines: list[Line], target: str) -> list[tuple[str, ...]]:
         with tempfile.TemporaryDirectory() as folder:
             cubin = Path(folder) / "out.cubin"
             assemble([(f"k{i}", lines[i]) for i in part], target, NEWEST, cubin)
-            told = subprocess.run([str(nvdisasm()), "-c", str(cubin)], capture_output=True, text=True, check=True)
+            told = subprocess.run([str(find_nvdisasm()), "-c", str(cubin)], capture_output=True, text=True, check=True)
         pieces = _KERNEL.split(told.stdout)
         for number, body in zip(pieces[1::2], pieces[2::2], strict=True):
             out[int(number)] = tuple(match[1] for match in MNEMONIC.finditer(body))
     return out
 
 
-def runs(names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+def count_runs(names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     """Mnemonics in order with how many of each stand in a row."""
     return tuple((name, len(list(same))) for name, same in groupby(names))
 
@@ -87,16 +87,16 @@ def main() -> None:
     targets = json.loads((TABLE / "targets.json").read_text())
     sets = targets["target_sets"]
     takes = {ptx: sets[which] for ptx, (which, _) in targets["variants"].items()}
-    lines = list(forms(set(takes)))
+    lines = list(list_forms(set(takes)))
     made: dict[str, dict[tuple[tuple[str, int], ...], list[str]]] = {}
     for target in targets["meta"]["targets"]:
         began = time.monotonic()
-        asked = [line for line in lines if target in takes[listed(line.ptx)]]
-        part = [asked[n] for n in sorted(accepted(asked, target, NEWEST))]
-        for line, names in zip(part, disassembled(part, target), strict=True):
-            held = made.setdefault(listed(line.ptx), {})
-            if names and target not in held.setdefault(runs(names), []):
-                held[runs(names)].append(target)
+        asked = [line for line in lines if target in takes[find_variant(line.ptx)]]
+        part = [asked[n] for n in sorted(find_accepted(asked, target, NEWEST))]
+        for line, names in zip(part, disassemble_lines(part, target), strict=True):
+            held = made.setdefault(find_variant(line.ptx), {})
+            if names and target not in held.setdefault(count_runs(names), []):
+                held[count_runs(names)].append(target)
         print(f"{target}: {len(part)} forms, {time.monotonic() - began:.0f} s", flush=True)
     groups = sorted({tuple(t) for held in made.values() for t in held.values()}, key=lambda s: (len(s), s))
     rows = [
@@ -104,7 +104,7 @@ def main() -> None:
         for ptx, held in sorted(made.items())
         if held
     ]
-    meta = {"assembler": f"ptxas {version()}", "disassembler": f"nvdisasm {disassembler()}"}
+    meta = {"assembler": f"ptxas {get_version()}", "disassembler": f"nvdisasm {get_disassembler_version()}"}
     meta["date"] = datetime.date.today().isoformat()
     OUTPUT.write_text(
         '{"meta": '

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.ptxas import candidates
-from tests.ptxas.assembler import Line, accepted, emits_code, version
+from tests.ptxas.assembler import Line, find_accepted, find_emitting, get_version
 
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a")
 VERSIONS = ("6.0 6.1 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0 8.1 8.2 8.3 8.4 8.5 8.6 8.7 8.8 9.0").split()
@@ -23,7 +23,7 @@ NEWEST = VERSIONS[-1]
 OUTPUT = Path(__file__).parents[2] / "layouts" / "ptx" / "table" / "targets.json"
 
 
-def undocumented(ptx: str) -> str:
+def explain_undocumented(ptx: str) -> str:
     """Why PTX ISA 9.1 does not have a line that ptxas 13.0 takes, "" where it has it."""
     if "m16n8k16" in ptx and "kind::f8f6f4" in ptx:
         return "the ISA has kind::f8f6f4 at m16n8k32 only"
@@ -51,25 +51,25 @@ def undocumented(ptx: str) -> str:
 
 
 SWEEPS: dict[str, Callable[[], Iterable[Line]]] = {
-    name: getattr(candidates, name)
+    name: getattr(candidates, f"generate_{name}")
     for name in ("mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "wmma", "movement", "tcgen05_moves", "tcgen05_mma")
 }
 
 
-def sweep(name: str, lines: list[Line]) -> tuple[dict[str, tuple[tuple[str, ...], str]], dict[str, str]]:
+def sweep_lines(name: str, lines: list[Line]) -> tuple[dict[str, tuple[tuple[str, ...], str]], dict[str, str]]:
     """({ptx: (targets, least version)}, {ptx: why it is left out})."""
     began = time.monotonic()
-    takes = {target: accepted(lines, target, NEWEST) for target in TARGETS}
+    takes = {target: find_accepted(lines, target, NEWEST) for target in TARGETS}
     alive = sorted(set().union(*takes.values()))
     real: set[int] = set()
     for target in reversed(TARGETS):  # one target that takes it is enough to see the code
         part = [i for i in alive if i in takes[target] and i not in real]
-        emitted = emits_code([lines[i] for i in part], target, NEWEST)
+        emitted = find_emitting([lines[i] for i in part], target, NEWEST)
         real |= {part[n] for n in emitted}
     excluded = {lines[i].ptx: "ptxas takes it but makes no code" for i in alive if i not in real}
-    excluded |= {lines[i].ptx: why for i in sorted(real) if (why := undocumented(lines[i].ptx))}
+    excluded |= {lines[i].ptx: why for i in sorted(real) if (why := explain_undocumented(lines[i].ptx))}
     kept = [i for i in sorted(real) if lines[i].ptx not in excluded]
-    least = _least_versions(lines, kept, takes)
+    least = _find_least_versions(lines, kept, takes)
     out: dict[str, tuple[tuple[str, ...], str]] = {}
     for i in kept:
         targets = tuple(t for t in TARGETS if i in takes[t])
@@ -84,13 +84,13 @@ def sweep(name: str, lines: list[Line]) -> tuple[dict[str, tuple[tuple[str, ...]
     return out, excluded
 
 
-def _least_versions(lines: list[Line], kept: list[int], takes: dict[str, set[int]]) -> dict[int, str]:
+def _find_least_versions(lines: list[Line], kept: list[int], takes: dict[str, set[int]]) -> dict[int, str]:
     """The least PTX version, over the targets that take the line at all (old versions do not know new targets)."""
     least = dict.fromkeys(kept, NEWEST)
     for target in TARGETS:
         part = [i for i in kept if i in takes[target]]
         for ptx_version in reversed(VERSIONS[:-1]):
-            good = accepted([lines[i] for i in part], target, ptx_version)
+            good = find_accepted([lines[i] for i in part], target, ptx_version)
             part = [part[n] for n in sorted(good)]
             for i in part:
                 least[i] = min(least[i], ptx_version, key=VERSIONS.index)
@@ -107,11 +107,11 @@ def main(names: list[str]) -> None:
         variants = {ptx: (tuple(old["target_sets"][which]), least) for ptx, (which, least) in old["variants"].items()}
         excluded = old["left_out"]
     for name in names or SWEEPS:
-        found, left_out = sweep(name, list(SWEEPS[name]()))
+        found, left_out = sweep_lines(name, list(SWEEPS[name]()))
         variants |= found
         excluded |= left_out
     sets = sorted({targets for targets, _ in variants.values()}, key=lambda s: (len(s), s))
-    meta = {"assembler": f"ptxas {version()}", "date": datetime.date.today().isoformat(), "targets": TARGETS}
+    meta = {"assembler": f"ptxas {get_version()}", "date": datetime.date.today().isoformat(), "targets": TARGETS}
     rows = [
         f"  {json.dumps(ptx)}: {json.dumps([sets.index(targets), least])}"
         for ptx, (targets, least) in sorted(variants.items())

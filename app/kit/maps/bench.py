@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.tiles.shades import Shade
+from lanescope.tiles.shades import TileShade
 
 Longs = NDArray[np.int64]
 LANES = 32
@@ -17,7 +17,7 @@ MOST_LISTED = 256  # lines of one holder that a page lists
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class CellHolders:
     """Who holds each element of an operand: thread and value of its first copy, int64 [rows, cols]; copies: how many
     threads hold it.
     """
@@ -28,7 +28,7 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OfCells:
+class CellColouring:
     """A colour that belongs to the element, not to who holds it: a number for each cell, -1 for none, and a name for
     each number.
     """
@@ -37,15 +37,15 @@ class OfCells:
     names: tuple[str, ...]
 
 
-def banked(byte: Longs) -> OfCells:
+def colour_by_chunk(byte: Longs) -> CellColouring:
     """Four neighbouring banks, the 16 bytes of a chunk, as one colour."""
     firsts = range(0, BANKS, BANKS_A_COLOUR)
     number = np.where(byte < 0, -1, byte // (BANK_BYTES * BANKS_A_COLOUR) % len(firsts))
-    return OfCells(number, tuple(f"{first}–{first + BANKS_A_COLOUR - 1}" for first in firsts))
+    return CellColouring(number, tuple(f"{first}–{first + BANKS_A_COLOUR - 1}" for first in firsts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class HolderMap:
     """A map on the stage. cell: int64 [holders, values], the number of each one's cell, -1 for one that is not shown.
 
     group: [value], what values a list puts in one line; told: further numbers of each cell that its label may name;
@@ -61,8 +61,8 @@ class Held:
     cols: int
     cell: Longs
     element_bits: int
-    shades: Mapping[str, Shade]
-    of_cells: Mapping[str, OfCells] = field(default_factory=dict)
+    shades: Mapping[str, TileShade]
+    of_cells: Mapping[str, CellColouring] = field(default_factory=dict)
     group: tuple[int, ...] = ()
     told: Mapping[str, Longs] = field(default_factory=dict)
     folded: bool = False
@@ -70,7 +70,7 @@ class Held:
     text: str = ""
     listed: bool = True
 
-    def cells(self) -> Cells:
+    def find_first_holders(self) -> CellHolders:
         """The first holder of every cell."""
         values = self.cell.shape[1]
         flat = np.where(self.cell < 0, self.rows * self.cols, self.cell).reshape(-1)
@@ -78,32 +78,32 @@ class Held:
         first[flat[::-1]] = np.arange(flat.size)[::-1]  # of several the first stays
         held = first[:-1].reshape(self.rows, self.cols)
         most = int(np.bincount(flat, minlength=first.size)[:-1].max(initial=1))
-        return Cells(np.where(held < 0, -1, held // values), np.where(held < 0, -1, held % values), max(1, most))
+        return CellHolders(np.where(held < 0, -1, held // values), np.where(held < 0, -1, held % values), max(1, most))
 
-    def numbers(self, colour: str, held: Cells) -> tuple[Longs, tuple[str, ...]]:
+    def colour_numbers(self, colour: str, held: CellHolders) -> tuple[Longs, tuple[str, ...]]:
         """(the number of every cell, -1 for none; the name of each number) of a colour."""
         if colour in self.of_cells:
             own = self.of_cells[colour]
             return own.numbers, own.names
         shade = self.shades[colour]
-        made = np.where(held.thread < 0, -1, shade.of_cells(held.thread, held.value))
+        made = np.where(held.thread < 0, -1, shade.number_cells(held.thread, held.value))
         return made, tuple(map(str, range(shade.count)))
 
-    def place(self, cell: int) -> str:
+    def format_cell(self, cell: int) -> str:
         """A cell as lists call it."""
         return str(cell) if self.folded else f"({cell // self.cols},{cell % self.cols})"
 
-    def lines(self, holder: int, letter: str) -> list[tuple[str, str]]:
+    def list_registers(self, holder: int, letter: str) -> list[tuple[str, str]]:
         """(R0, (0,0) (0,1)) of what a holder has."""
         out: dict[int, list[str]] = {}
         for group, cell in zip(self.group, self.cell[holder].tolist(), strict=True):
             if cell >= 0:
-                out.setdefault(group, []).append(self.place(cell))
+                out.setdefault(group, []).append(self.format_cell(cell))
         return [(f"{letter}{number}", " ".join(said)) for number, said in list(out.items())[:MOST_LISTED]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bench:
+class MapBench:
     """Maps side by side whose holders are the same. colours, labels: what may be chosen, and its words; texts: the
     template of each label; unit: what a holder is; letter: what stands before the number of a group; owner: a holder
     read out, in the words of lanescope.render.view.OWNER.
@@ -111,7 +111,7 @@ class Bench:
 
     path: str
     says: str
-    maps: tuple[Held, ...]
+    maps: tuple[HolderMap, ...]
     colours: Mapping[str, str]
     labels: Mapping[str, str]
     texts: Mapping[str, str]
@@ -128,7 +128,7 @@ class Bench:
     def warps(self) -> int:
         return -(-self.holders // LANES) if self.unit == "thread" else 0
 
-    def dims_of(self, one: Held) -> tuple[str, str]:
+    def get_dims(self, one: HolderMap) -> tuple[str, str]:
         """The dimensions that its rows and columns follow: maps with the same ones move together."""
         return self.dims.get(one.name, ("r", "c"))
 
@@ -136,6 +136,6 @@ class Bench:
     def extents(self) -> dict[str, int]:
         out: dict[str, int] = {}
         for one in self.maps:
-            for dim, count in zip(self.dims_of(one), (one.rows, one.cols), strict=True):
+            for dim, count in zip(self.get_dims(one), (one.rows, one.cols), strict=True):
                 out[dim] = max(count, out.get(dim, 0))
         return out

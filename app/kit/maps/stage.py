@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.kit.maps.bench import LANES, Bench, Cells, Held
+from lanescope.app.kit.maps.bench import LANES, CellHolders, HolderMap, MapBench
 from lanescope.errors import LayoutError
-from lanescope.reading import choice, number, pair, ranges, shown
+from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, shorten_value
 from lanescope.render import palette, window
-from lanescope.render.matrix import MOST_LABELS, matrix
-from lanescope.render.view import Panel
+from lanescope.render.matrix import MOST_LABELS, render_matrix
+from lanescope.render.view import FigurePanel
 from lanescope.render.window import Range
 
 LOOK = ("colour", "label", "warps", "lanes", "pin", "sel", "view")
@@ -25,29 +25,31 @@ MOST_WARPS = 1024
 MOST_SERVED, WIDEST = 1 << 16, 512  # cells and columns of a matrix before any script runs
 
 
-def read(bench: Bench, query: Mapping[str, str], usual: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def parse_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """(the look that a query asks for over `usual`, a notice for each value that is not legal)."""
     look, notices = dict(usual), []
     for name in LOOK:
         if not (given := query.get(name, "").strip()):
             continue
         try:
-            look[name] = _legal(bench, name, given)
+            look[name] = _parse_option(bench, name, given)
         except LayoutError as error:
-            notices.append(f"{name} ‘{shown(given, 60)}’ is not used: {error.hint} Shown with the default instead.")
+            notices.append(
+                f"{name} ‘{shorten_value(given, 60)}’ is not used: {error.hint} Shown with the default instead."
+            )
     thread = query.get("thread", "").strip()
     if thread and not look["pin"]:
-        look["pin"] = _pin_of(bench, thread)
+        look["pin"] = _find_pin(bench, thread)
         if not look["pin"]:
             notices.append(
-                f"thread ‘{shown(thread, 60)}’ is not used: {bench.unit}s run from 0 to {bench.holders - 1}."
+                f"thread ‘{shorten_value(thread, 60)}’ is not used: {bench.unit}s run from 0 to {bench.holders - 1}."
             )
     return look, notices
 
 
-def strictly(bench: Bench, query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
+def require_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
     """The look that a query asks for over `usual`; LayoutError for the first value that is not legal."""
-    look, notices = read(bench, query, usual)
+    look, notices = parse_look(bench, query, usual)
     if notices:
         raise LayoutError(
             "bad_option",
@@ -58,42 +60,44 @@ def strictly(bench: Bench, query: Mapping[str, str], usual: Mapping[str, str]) -
     return look
 
 
-def _legal(bench: Bench, name: str, given: str) -> str:
+def _parse_option(bench: MapBench, name: str, given: str) -> str:
     if name in ("colour", "label"):
-        return choice(given, name, list(bench.colours if name == "colour" else bench.labels))
+        return parse_choice(given, name, list(bench.colours if name == "colour" else bench.labels))
     if name in ("warps", "lanes"):
-        spans = ranges(given, name, bench.warps or 1 if name == "warps" else LANES)
+        spans = parse_ranges(given, name, bench.warps or 1 if name == "warps" else LANES)
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
     if name == "view":
-        return given if given == window.WHOLE else window.written(window.parts(given, bench.extents))
+        return given if given == window.WHOLE else window.format_ranges(window.parse_ranges(given, bench.extents))
     sizes = {one.name: (one.rows, one.cols) for one in bench.maps}
-    return place(name, given, sizes, f"{bench.maps[0].name}:3,2")
+    return parse_place(name, given, sizes, f"{bench.maps[0].name}:3,2")
 
 
-def place(name: str, given: str, sizes: Mapping[str, tuple[int, int]], example: str = "c:3,2") -> str:
+def parse_place(name: str, given: str, sizes: Mapping[str, tuple[int, int]], example: str = "c:3,2") -> str:
     """A cell of a matrix (pin), or a region of it (sel), as an address writes it. sizes: rows and columns of each
     matrix."""
     matrix, _, where = given.partition(":")
     if matrix not in sizes:
-        raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", f"Write matrix:row,column, as in {example}.", name)
+        raise LayoutError(
+            "bad_pin", f"{name} is '{shorten_value(given)}'.", f"Write matrix:row,column, as in {example}.", name
+        )
     counts = sizes[matrix]
     try:
         if name == "pin":
-            row, col = pair(where, name, (counts[0] - 1, counts[1] - 1))
+            row, col = parse_pair(where, name, (counts[0] - 1, counts[1] - 1))
             return PIN.format(panel=matrix, row=row, col=col)
-        spans = [ranges(part, name, count) for part, count in zip(where.split(","), counts, strict=True)]
+        spans = [parse_ranges(part, name, count) for part, count in zip(where.split(","), counts, strict=True)]
     except (LayoutError, ValueError):
         title = matrix.upper() if len(matrix) == 1 else matrix.capitalize()
         hint = f"{title} has {counts[0]} rows and {counts[1]} columns, from 0."
-        raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", hint, name) from None
+        raise LayoutError("bad_pin", f"{name} is '{shorten_value(given)}'.", hint, name) from None
     return f"{matrix}:" + ",".join(f"{span[0][0]}-{span[0][1]}" for span in spans)
 
 
-def _pin_of(bench: Bench, thread: str) -> str:
+def _find_pin(bench: MapBench, thread: str) -> str:
     """The first cell of a thread, as older addresses and a form name it; "" where there is none."""
     one = bench.maps[0]
     try:
-        cells = one.cell[number(thread, "thread", 0, len(one.cell) - 1)]
+        cells = one.cell[parse_integer(thread, "thread", 0, len(one.cell) - 1)]
     except LayoutError:
         return ""
     held = cells[cells >= 0]
@@ -102,7 +106,7 @@ def _pin_of(bench: Bench, thread: str) -> str:
     return PIN.format(panel=one.name, row=held[0] // one.cols, col=held[0] % one.cols)
 
 
-def holders_of(bench: Bench, look: Mapping[str, str]) -> NDArray[np.bool_] | None:
+def select_holders(bench: MapBench, look: Mapping[str, str]) -> NDArray[np.bool_] | None:
     """[holder]: whether warps and lanes leave it; None for all."""
     if not look["warps"] and not look["lanes"]:
         return None
@@ -110,24 +114,26 @@ def holders_of(bench: Bench, look: Mapping[str, str]) -> NDArray[np.bool_] | Non
     keep = np.ones(bench.holders, dtype=np.bool_)
     for name, own in (("warps", ids // LANES), ("lanes", ids % LANES)):
         if look[name]:
-            spans = ranges(look[name], name, MOST_WARPS)
+            spans = parse_ranges(look[name], name, MOST_WARPS)
             keep &= np.logical_or.reduce([(own >= first) & (own <= last) for first, last in spans])
     return keep
 
 
-def panel(bench: Bench, one: Held, look: Mapping[str, str], spans: tuple[range, range], labelled: bool) -> Panel:
+def build_panel(
+    bench: MapBench, one: HolderMap, look: Mapping[str, str], spans: tuple[range, range], labelled: bool
+) -> FigurePanel:
     """A map as a panel of one unit a cell: its colours, the texts of the window's cells, the other holders without
     colour.
     """
-    held = one.cells()
-    number, names = one.numbers(colour_of(one, look["colour"]), held)
-    keep = holders_of(bench, look)
+    held = one.find_first_holders()
+    number, names = one.colour_numbers(select_colour(one, look["colour"]), held)
+    keep = select_holders(bench, look)
     if keep is not None:
         mask = np.zeros(one.rows * one.cols + 1, dtype=np.bool_)
         mask[one.cell[keep[: one.cell.shape[0]]]] = True
         number = np.where(mask[:-1].reshape(one.rows, one.cols), number, -1)
-    texts = _texts(bench, one, held, look["label"], spans) if labelled else None
-    return Panel(
+    texts = _format_cells(bench, one, held, look["label"], spans) if labelled else None
+    return FigurePanel(
         one.name,
         one.title,
         rows=one.rows,
@@ -143,13 +149,15 @@ def panel(bench: Bench, one: Held, look: Mapping[str, str], spans: tuple[range, 
     )
 
 
-def colour_of(one: Held, wanted: str) -> str:
+def select_colour(one: HolderMap, wanted: str) -> str:
     """The colour of a map: the wanted one where it has it, else its first."""
     known = [*one.of_cells, *one.shades]
     return wanted if wanted in known else next(iter(one.shades))
 
 
-def _texts(bench: Bench, one: Held, held: Cells, label: str, spans: tuple[range, range]) -> list[list[str]]:
+def _format_cells(
+    bench: MapBench, one: HolderMap, held: CellHolders, label: str, spans: tuple[range, range]
+) -> list[list[str]]:
     said = one.text or bench.texts[label]
     copies = np.bincount(one.cell[one.cell >= 0].reshape(-1), minlength=one.rows * one.cols)
     out = [[""] * one.cols for _ in range(one.rows)]
@@ -172,22 +180,22 @@ def _texts(bench: Bench, one: Held, held: Cells, label: str, spans: tuple[range,
     return out
 
 
-def spans_of(bench: Bench, one: Held, view: str) -> tuple[range, range]:
+def find_view_spans(bench: MapBench, one: HolderMap, view: str) -> tuple[range, range]:
     """The rows and columns of a map that a view shows."""
-    shown_ = window.parts(view, bench.extents)
+    shown_ = window.parse_ranges(view, bench.extents)
     rows, cols = (
         range(int(first), min(size, -int(-last // 1)))
-        for (first, last), size in zip((shown_[dim] for dim in bench.dims_of(one)), (one.rows, one.cols), strict=True)
+        for (first, last), size in zip((shown_[dim] for dim in bench.get_dims(one)), (one.rows, one.cols), strict=True)
     )
     return rows, cols
 
 
-def served(bench: Bench, look: Mapping[str, str]) -> dict[str, Any]:
+def build_stage(bench: MapBench, look: Mapping[str, str]) -> dict[str, Any]:
     """What a template shows of the stage before any script runs."""
     return {
-        "panels": [_svg(bench, one, look) for one in bench.maps],
-        "legend": legend(bench, look),
-        "thread": thread(bench, look),
+        "panels": [_draw_map(bench, one, look) for one in bench.maps],
+        "legend": build_legend(bench, look),
+        "thread": build_thread(bench, look),
         "seen": dict(look),
         "colours": bench.colours,
         "labels": bench.labels,
@@ -196,14 +204,14 @@ def served(bench: Bench, look: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _svg(bench: Bench, one: Held, look: Mapping[str, str]) -> dict[str, Any]:
-    rows, cols = spans_of(bench, one, look["view"])
+def _draw_map(bench: MapBench, one: HolderMap, look: Mapping[str, str]) -> dict[str, Any]:
+    rows, cols = find_view_spans(bench, one, look["view"])
     if len(rows) * len(cols) > MOST_SERVED:  # scripts draw the rest
         rows, cols = rows[: MOST_SERVED // min(len(cols), WIDEST)], cols[:WIDEST]
     spans = rows, cols
     few = len(spans[0]) * len(spans[1]) <= MOST_LABELS and look["label"] != "none"
-    drawn = panel(bench, one, look, spans, few)
-    pinned = _pinned(bench, look)
+    drawn = build_panel(bench, one, look, spans, few)
+    pinned = _find_pinned_holder(bench, look)
     faint = None
     if pinned is not None and bench.unit == "thread":
         mask = np.zeros(one.rows * one.cols + 1, dtype=np.bool_)
@@ -211,7 +219,7 @@ def _svg(bench: Bench, one: Held, look: Mapping[str, str]) -> dict[str, Any]:
         faint = ~mask[:-1].reshape(one.rows, one.cols)
     areas: list[Range] = [(float(span.start), float(span.stop)) for span in spans]
     title = f"{one.title}, coloured by {bench.colours[look['colour']]}"
-    svg = matrix(drawn, areas[0], areas[1], colour="", label="all" if few else "none", title=title, faint=faint)
+    svg = render_matrix(drawn, areas[0], areas[1], colour="", label="all" if few else "none", title=title, faint=faint)
     high, wide = (1 << max(2, (len(span) - 1).bit_length()) for span in spans)
     return {
         "name": one.name,
@@ -224,20 +232,20 @@ def _svg(bench: Bench, one: Held, look: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _pinned(bench: Bench, look: Mapping[str, str]) -> int | None:
+def _find_pinned_holder(bench: MapBench, look: Mapping[str, str]) -> int | None:
     """The holder of the pinned cell."""
     name, colon, place = look["pin"].partition(":")
     if not colon:
         return None
     one = next(each for each in bench.maps if each.name == name)
-    row, col = pair(place, "pin")
+    row, col = parse_pair(place, "pin")
     found = np.argwhere(one.cell == row * one.cols + col)
     return int(found[0][0]) if found.size else None
 
 
-def thread(bench: Bench, look: Mapping[str, str]) -> dict[str, Any]:
+def build_thread(bench: MapBench, look: Mapping[str, str]) -> dict[str, Any]:
     """One holder and what it has in every map: the pinned cell's, else the first."""
-    own = _pinned(bench, look) or 0
+    own = _find_pinned_holder(bench, look) or 0
     out = []
     for one in (each for each in bench.maps if each.listed):
         at = min(own, one.cell.shape[0] - 1)
@@ -246,23 +254,23 @@ def thread(bench: Bench, look: Mapping[str, str]) -> dict[str, Any]:
             {
                 "title": one.title,
                 "count": f"{count} value{'s' * (count != 1)}",
-                "rows": one.lines(at, bench.letter),
+                "rows": one.list_registers(at, bench.letter),
             }
         )
     small = f"warp {own // LANES}, lane {own % LANES}" if bench.unit == "thread" else ""
     return {"who": f"{bench.unit.capitalize()} {own}", "small": small, "pinned": bool(look["pin"]), "operands": out}
 
 
-def legend(bench: Bench, look: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:
+def build_legend(bench: MapBench, look: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:
     """(what a colour is, [(fill, the name of its number)]) of every colouring in use."""
     found: dict[str, tuple[str, ...]] = {}
     for one in bench.maps:
-        name = colour_of(one, look["colour"])
+        name = select_colour(one, look["colour"])
         names = one.of_cells[name].names if name in one.of_cells else tuple(map(str, range(one.shades[name].count)))
         found[name] = max(found.get(name, ()), names, key=len)
     out = []
     for name, names in found.items():
-        wheel = palette.wheel(len(names))
+        wheel = palette.list_fill_variables(len(names))
         repeat = f" mod {len(wheel)} ({len(names)} in {len(wheel)} colours)" if len(names) > len(wheel) else ""
         out.append(
             (
@@ -273,7 +281,9 @@ def legend(bench: Bench, look: Mapping[str, str]) -> list[tuple[str, list[tuple[
     return out
 
 
-def moved(one: Panel, place: tuple[float, float], cell: tuple[float, float], spans: tuple[range, range]) -> Panel:
+def place_panel(
+    one: FigurePanel, place: tuple[float, float], cell: tuple[float, float], spans: tuple[range, range]
+) -> FigurePanel:
     """A panel at its place of a picture: the window of it that is drawn."""
     rows, cols = spans
     return replace(

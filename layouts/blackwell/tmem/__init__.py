@@ -4,16 +4,33 @@ is wrong with a placement.
 PTX ISA 9.1, 9.7.16.1. Documented, and equal to CUTLASS's maps as each layout says; nothing here has run on hardware.
 """
 
-from lanescope.blackwell.tmem.access import EXAMPLE, Access, Mask, access, is_access, shifted, split_columns, touched
-from lanescope.blackwell.tmem.operands import FACTORS, OPERANDS, Layout, Mma, columns_of, form_called, layout
+from lanescope.blackwell.tmem.access import (
+    EXAMPLE,
+    Mask,
+    TensorAccess,
+    is_access,
+    map_shifted_lanes,
+    mask_touched,
+    parse_access,
+    place_columns,
+)
+from lanescope.blackwell.tmem.operands import (
+    FACTORS,
+    OPERANDS,
+    TmemMma,
+    TmemOperandLayout,
+    count_columns,
+    format_form,
+    make_tmem_layout,
+)
 from lanescope.blackwell.tmem.placement import (
     Allocation,
-    Fault,
-    Placed,
-    access_faults,
-    allocation_faults,
-    faults,
-    idesc_faults,
+    PlacedOperand,
+    PlacementFault,
+    find_access_faults,
+    find_allocation_faults,
+    find_idesc_faults,
+    find_placement_faults,
 )
 from lanescope.ptx.table.tmem import COLUMNS, LANES, LEAST_ALLOCATION, QUARTER
 
@@ -25,23 +42,23 @@ __all__ = [
     "LEAST_ALLOCATION",
     "OPERANDS",
     "QUARTER",
-    "Access",
     "Allocation",
-    "Fault",
-    "Layout",
     "Mask",
-    "Mma",
-    "Placed",
-    "access",
-    "access_faults",
-    "allocation_faults",
-    "columns_of",
-    "faults",
-    "form_called",
-    "idesc_faults",
+    "PlacedOperand",
+    "PlacementFault",
+    "TensorAccess",
+    "TmemMma",
+    "TmemOperandLayout",
+    "count_columns",
+    "find_access_faults",
+    "find_allocation_faults",
+    "find_idesc_faults",
+    "find_placement_faults",
+    "format_form",
     "is_access",
-    "layout",
-    "shifted",
-    "split_columns",
-    "touched",
+    "make_tmem_layout",
+    "map_shifted_lanes",
+    "mask_touched",
+    "parse_access",
+    "place_columns",
 ]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx.pattern import IntArray, Pattern
 from lanescope.ptx.table.tmem import (
     COLUMNS,
@@ -25,15 +26,14 @@ from lanescope.ptx.table.tmem import (
     SHIFTED,
     SHIFTED_BY,
     WIDENED,
-    Move,
+    TmemMove,
 )
-from lanescope.reading import shown
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class TensorAccess:
     """A tcgen05.ld, .st, .cp or .shift. pattern: its map, to `axes`; columns: that it touches, from its address on;
     registers: of a thread, 0 for cp and shift. packed: with .pack::16b or .unpack::16b. split: columns from the first
     half to the second, where its text says so. move: the row of a load or store. widened: bytes that 16 packed
@@ -48,7 +48,7 @@ class Access:
     registers: int
     packed: bool = False
     split: int = 0
-    move: Move | None = None
+    move: TmemMove | None = None
     widened: int = 0
 
     @property
@@ -96,7 +96,7 @@ def is_access(text: str) -> bool:
     return bool(_ACCESS.match(text.strip()))
 
 
-def access(text: str, split: int = 0, field: str = "access") -> Access:
+def parse_access(text: str, split: int = 0, field: str = "access") -> TensorAccess:
     """Parse an access from its PTX text.
 
     split: the constant of 16x32bx2 between its halves; 0 for x, or 2x packed.
@@ -104,36 +104,47 @@ def access(text: str, split: int = 0, field: str = "access") -> Access:
     found = _ACCESS.search(text)
     if not found:
         raise LayoutError(
-            "bad_access", f"'{shown(text, 80)}' is not an access to tensor memory.", f"Write e.g. {EXAMPLE}.", field
+            "bad_access",
+            f"'{shorten_value(text, 80)}' is not an access to tensor memory.",
+            f"Write e.g. {EXAMPLE}.",
+            field,
         )
     verb, words = found[1].lower(), re.findall(r"[\w:]+", found[2].lower())
     if verb == "shift":
-        return Access("tcgen05.shift.cta_group::1.down", verb, Pattern.parse(SHIFTED), ("lane", "column"), 8, 0)
+        return TensorAccess("tcgen05.shift.cta_group::1.down", verb, Pattern.parse(SHIFTED), ("lane", "column"), 8, 0)
     if verb == "cp":
         name = next((n for n in COPIES if set(n.split(".")) <= set(words)), None)
         if name is None:
             raise LayoutError(
-                "bad_access", f"'{shown(text, 80)}' has no shape of cp.", f"Allowed: {', '.join(COPIES)}.", field
+                "bad_access",
+                f"'{shorten_value(text, 80)}' has no shape of cp.",
+                f"Allowed: {', '.join(COPIES)}.",
+                field,
             )
         pattern = Pattern.parse(COPIES[name])
         group = next((word for word in words if word.startswith("cta_group::")), "cta_group::1")
         wide = next((form for form in WIDENED if set(form.split(".")) <= set(words)), "")
         ptx = ".".join(filter(None, ("tcgen05.cp", group, name, wide)))
         columns, bytes_ = pattern.value_count, WIDENED.get(wide, 0)
-        return Access(ptx, verb, pattern, ("row", "word"), columns, 0, widened=bytes_)
-    return _move(text, verb, words, split, field)
+        return TensorAccess(ptx, verb, pattern, ("row", "word"), columns, 0, widened=bytes_)
+    return _parse_move(text, verb, words, split, field)
 
 
-def _move(text: str, verb: str, words: list[str], split: int, field: str) -> Access:
+def _parse_move(text: str, verb: str, words: list[str], split: int, field: str) -> TensorAccess:
     row = next((move for move in MOVES if move.shape in words), None)
     if row is None:
         shapes = ", ".join(move.shape for move in MOVES)
-        raise LayoutError("bad_access", f"'{shown(text, 80)}' has no shape of {verb}.", f"Allowed: {shapes}.", field)
+        raise LayoutError(
+            "bad_access", f"'{shorten_value(text, 80)}' has no shape of {verb}.", f"Allowed: {shapes}.", field
+        )
     times = next((word for word in words if re.fullmatch(r"x\d+", word)), "x1")
     count = int(times[1:6])  # more digits are more than any shape has
     if count > row.most or count & (count - 1) or not count:
         raise LayoutError(
-            "bad_access", f"{row.shape} has no .{shown(times)}.", f"Powers of two from .x1 to .x{row.most}.", field
+            "bad_access",
+            f"{row.shape} has no .{shorten_value(times)}.",
+            f"Powers of two from .x1 to .x{row.most}.",
+            field,
         )
     packed = any(word in ("pack::16b", "unpack::16b") for word in words)
     pattern = Pattern.parse(row.packed if packed else row.pattern, x=count)
@@ -141,7 +152,7 @@ def _move(text: str, verb: str, words: list[str], split: int, field: str) -> Acc
     pack = {"ld": ".pack::16b", "st": ".unpack::16b"}[verb] if packed else ""
     ptx = f"tcgen05.{verb}.sync.aligned.{row.shape}.x{count}{pack}.b32"
     columns = row.columns * count * (2 if packed else 1)
-    return Access(
+    return TensorAccess(
         ptx,
         verb,
         pattern,
@@ -154,14 +165,14 @@ def _move(text: str, verb: str, words: list[str], split: int, field: str) -> Acc
     )
 
 
-def shifted() -> IntArray:
+def map_shifted_lanes() -> IntArray:
     """Return, by lane, the lane whose row it holds after a tcgen05.shift; the last lane of a quarter keeps its own."""
     quarter, inside = np.divmod(np.arange(LANES), QUARTER)
     out: IntArray = (quarter * QUARTER + np.minimum(inside + SHIFTED_BY, QUARTER - 1)).astype(np.int32)
     return out
 
 
-def split_columns(found: Access, columns: Any) -> Any:
+def place_columns(found: TensorAccess, columns: Any) -> Any:
     """Return the columns of an access, with the second half moved by its own offset where it has one."""
     if not found.split or not found.halves:
         return columns
@@ -169,7 +180,7 @@ def split_columns(found: Access, columns: Any) -> Any:
     return np.where(columns >= half, columns - half + found.split, columns)
 
 
-def touched(found: Access, lane: int, column: int) -> Mask:
+def mask_touched(found: TensorAccess, lane: int, column: int) -> Mask:
     """Return the lanes and columns that an access at an address touches: bool [lanes][columns], cut off at the memory's
     end.
     """
@@ -178,7 +189,7 @@ def touched(found: Access, lane: int, column: int) -> Mask:
     columns: Any
     if found.by_warp:
         lanes, columns = found.pattern.evaluate()[:2]
-        columns = split_columns(found, columns)
+        columns = place_columns(found, columns)
     elif found.of_quarters:
         lanes, columns = np.meshgrid(np.arange(found.tall) * QUARTER, np.arange(found.columns), indexing="ij")
     else:

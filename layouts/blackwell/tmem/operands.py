@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanescope.blackwell.idesc import CALLED
-from lanescope.blackwell.kind import Kind
+from lanescope.blackwell.kind import MmaKind
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words, shorten_value
 from lanescope.ptx.instruction import Operand
 from lanescope.ptx.pattern import IntArray, Pattern
 from lanescope.ptx.table.kinds import PAIR
@@ -23,19 +24,18 @@ from lanescope.ptx.table.tmem import (
     SCALE_PAIR_MAPS,
     SCALES,
     SCALES_PAIR_B,
-    Place,
+    DataPathLayout,
 )
-from lanescope.reading import listed, shown
 
 OPERANDS = ("d", "a", "metadata", "scale_a", "scale_b")
 FACTORS = {"1X": 1, "2X": 2, "4X": 4}
 
 
 @dataclass(frozen=True, slots=True)
-class Mma:
+class TmemMma:
     """One tcgen05.mma as tensor memory sees it. k: of one instruction; bits: of an element of A in its container."""
 
-    kind: Kind
+    kind: MmaKind
     form: str
     sparse: bool
     m: int
@@ -47,7 +47,7 @@ class Mma:
     def __post_init__(self) -> None:
         self._check_sizes()
         whole = self.kind.k * (2 if self.sparse else 1)
-        longer = self.k == 96 and self.kind.has("k") and not self.sparse
+        longer = self.k == 96 and self.kind.has_field("k") and not self.sparse
         if self.k not in (0, whole) and not longer:
             raise LayoutError("bad_k", f"k is {self.k}.", f"kind::{self.kind.name} takes {whole} here.", "k")
         usual = self.kind.element_bits
@@ -64,7 +64,7 @@ class Mma:
             says = f"kind::{self.kind.name} has no {CALLED[self.form]} with a {'sparse' if self.sparse else 'dense'} A."
             raise LayoutError("no_form", says, "Block scaling is issued without .ws.", "ws")
         for name, size, legal, words in (
-            ("m", self.m, sizes.m, listed([str(m) for m in sizes.m], "or")),
+            ("m", self.m, sizes.m, join_words([str(m) for m in sizes.m], "or")),
             ("n", self.n, sizes.n, sizes.n_words),
         ):
             if size not in legal:
@@ -76,13 +76,13 @@ class Mma:
         legal = list(self.kind.scaled)
         vector = self.scale_vec or (legal[0] if legal else "")
         if vector and vector not in legal:
-            allowed = listed(legal, "or") or "nothing: it is not block-scaled"
-            says = f"scale_vec is {shown(vector)}."
+            allowed = join_words(legal, "or") or "nothing: it is not block-scaled"
+            says = f"scale_vec is {shorten_value(vector)}."
             raise LayoutError("bad_scale_vec", says, f"kind::{self.kind.name} takes {allowed}.", "scale_vec")
         return vector
 
     @property
-    def place(self) -> Place:
+    def place(self) -> DataPathLayout:
         """The data-path layout."""
         return next(p for p in PLACES if (p.m, p.form) == (self.m, self.form) and self.sparse in p.sparse)
 
@@ -102,7 +102,7 @@ class Mma:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TmemOperandLayout:
     """One operand in tensor memory.
 
     bits: per unit; maps: the number of CUTLASS's maps that equal the pattern, 0: inferred.
@@ -132,32 +132,36 @@ class Layout:
         """Axis → int array [lane][unit]."""
         return dict(zip(self.axes, self.pattern.evaluate(), strict=True))
 
-    def owners(self, row: int, col: int, half: int = 0) -> list[tuple[int, int]]:
+    def find_owners(self, row: int, col: int, half: int = 0) -> list[tuple[int, int]]:
         """Return every (lane, unit) that holds an element."""
         return self.pattern.owners(row, col, *((half,) if len(self.axes) == 3 else ()))
 
 
-def layout(mma: Mma, operand: str) -> Layout:
+def make_tmem_layout(mma: TmemMma, operand: str) -> TmemOperandLayout:
     """Return where an operand of an MMA lies; LayoutError for one outside tensor memory, and for what is open."""
     if operand not in OPERANDS:
         raise LayoutError("bad_operand", f"No operand '{operand}'.", f"Allowed: {', '.join(OPERANDS)}.", "operand")
     if operand not in mma.operands:
         why = "A is dense" if operand == "metadata" else f"kind::{mma.kind.name} is not block-scaled"
-        raise LayoutError("bad_operand", f"There is no {operand}: {why}.", f"It has {listed(mma.operands)}.", "operand")
+        raise LayoutError(
+            "bad_operand", f"There is no {operand}: {why}.", f"It has {join_words(mma.operands)}.", "operand"
+        )
     place = mma.place
     if operand == "d":
         pattern = Pattern.parse(place.d, N=mma.n)
-        return _made(mma, "d", pattern, ("row", "col"), 32, place.maps[0])
+        return _build_layout(mma, "d", pattern, ("row", "col"), 32, place.maps[0])
     if operand == "a":
         stored = mma.k // 2 if mma.sparse else mma.k
         pattern = Pattern.parse(place.a, K=stored, v=32 // mma.bits)
-        return _made(mma, "a", pattern, ("row", "k"), mma.bits, place.maps[1])
-    return _metadata(mma) if operand == "metadata" else _scales(mma, operand)
+        return _build_layout(mma, "a", pattern, ("row", "k"), mma.bits, place.maps[1])
+    return _make_metadata_layout(mma) if operand == "metadata" else _make_scale_layout(mma, operand)
 
 
-def _made(mma: Mma, operand: str, pattern: Pattern, axes: tuple[str, ...], bits: int, maps: int) -> Layout:
+def _build_layout(
+    mma: TmemMma, operand: str, pattern: Pattern, axes: tuple[str, ...], bits: int, maps: int
+) -> TmemOperandLayout:
     whole = (*axes, "half") if len(pattern.coords) == 3 else axes
-    return Layout(
+    return TmemOperandLayout(
         operand=operand,
         letter=mma.place.letter,
         pattern=pattern,
@@ -168,20 +172,20 @@ def _made(mma: Mma, operand: str, pattern: Pattern, axes: tuple[str, ...], bits:
     )
 
 
-def _metadata(mma: Mma) -> Layout:
+def _make_metadata_layout(mma: TmemMma) -> TmemOperandLayout:
     wide = mma.bits >= 16  # half as many indices a row
     axes = ("row", "group")
     if len(mma.place.aligned) > 1:  # layouts C and F: 64 rows in 16 lanes of each quarter
         if not wide:
             says = f"Where the metadata of kind::{mma.kind.name} lies in layout {mma.place.letter} is open."
             raise LayoutError("open_layout", says, "M = 128, or .ws, has a known layout.", "m")
-        return _made(mma, "metadata", Pattern.parse(METADATA_SPLIT), axes, 4, 0)
+        return _build_layout(mma, "metadata", Pattern.parse(METADATA_SPLIT), axes, 4, 0)
     rows = mma.place.rows
     text, maps = METADATA[rows, wide]
-    return _made(mma, "metadata", Pattern.parse(text, M=rows), axes, 4, maps)
+    return _build_layout(mma, "metadata", Pattern.parse(text, M=rows), axes, 4, maps)
 
 
-def _scales(mma: Mma, operand: str) -> Layout:
+def _make_scale_layout(mma: TmemMma, operand: str) -> TmemOperandLayout:
     if mma.k == 96:
         says = "Where the factors of K = 96 lie, 3 or 6 a row, is open."
         raise LayoutError("open_layout", says, "k: 64 has a known layout.", "k")
@@ -193,16 +197,16 @@ def _scales(mma: Mma, operand: str) -> Layout:
     text, maps = (SCALES_PAIR_B, SCALE_PAIR_MAPS) if paired else (SCALES, SCALE_MAPS)
     whole = 64 if operand == "scale_b" else QUARTER  # the access checks of ptxas count 2 columns for every 64 of N
     pattern = Pattern.parse(text, R=-(-rows // whole) * whole, S=factors)
-    return _made(mma, operand, pattern, (name, "scale"), 8, maps)
+    return _build_layout(mma, operand, pattern, (name, "scale"), 8, maps)
 
 
-def columns_of(operand: Operand) -> int:
+def count_columns(operand: Operand) -> int:
     """Return the 32-bit columns of an operand: those it lies in, or those its registers are loaded from or stored
     to.
     """
     return operand.extents.get("column", operand.registers)
 
 
-def form_called(form: str) -> str:
+def format_form(form: str) -> str:
     """Return how a form is written: `.cta_group::2`, `.ws`."""
     return CALLED[form]

@@ -8,26 +8,26 @@ from math import gcd
 
 from lanescope.cute.algebra.functions import (
     ONE,
-    body,
     composition,
-    layout,
-    refused,
+    make_layout,
+    make_refusal,
+    strip_swizzle,
 )
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import (
     Nested,
+    coordinate_to_index,
     depth,
-    index,
-    leaves,
+    format_tuple,
+    list_leaves,
     rank,
     size,
-    spelled,
 )
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import Swizzle
 
 
-def _each(one: CuteLayout, act: Callable[[int, int], tuple[int, int]]) -> CuteLayout:
+def _map_modes(one: CuteLayout, act: Callable[[int, int], tuple[int, int]]) -> CuteLayout:
     """Apply a function to every (size, stride)."""
 
     def walk(shape: Nested, stride: Nested) -> tuple[Nested, Nested]:
@@ -46,33 +46,35 @@ def upcast(one: CuteLayout, count: int) -> CuteLayout:
         if d == 0:
             return n, d
         if d % count and count % d:
-            raise refused(
+            raise make_refusal(
                 f"upcast<{count}> of {one}: neither of {d} and {count} divides the other (CuTe:"
                 " Divisibility condition).",
                 f"Give strides that divide {count} or are multiples of it.",
             )
         return -(-n // -(-count // d)), -(-d // count)
 
-    made = _each(body(one), cast)
+    made = _map_modes(strip_swizzle(one), cast)
     if one.offset % count:
-        raise refused(f"upcast<{count}> of {one}: {count} does not divide the offset.", "Give a multiple as offset.")
-    return replace(made, swizzle=_shifted(one.swizzle, count, -1), offset=one.offset // count)
+        raise make_refusal(
+            f"upcast<{count}> of {one}: {count} does not divide the offset.", "Give a multiple as offset."
+        )
+    return replace(made, swizzle=_rescale_swizzle(one.swizzle, count, -1), offset=one.offset // count)
 
 
 def downcast(one: CuteLayout, count: int) -> CuteLayout:
     """Return the layout of `count` times as many elements, each as much narrower."""
-    if 1 not in leaves(one.stride) and count > 1:
-        raise refused(f"downcast<{count}> of {one}: no mode has stride 1.", "Downcast requires adjacent elements.")
-    made = _each(body(one), lambda n, d: (n * count, d) if d == 1 else (n, d * count))
-    return replace(made, swizzle=_shifted(one.swizzle, count, 1), offset=one.offset * count)
+    if 1 not in list_leaves(one.stride) and count > 1:
+        raise make_refusal(f"downcast<{count}> of {one}: no mode has stride 1.", "Downcast requires adjacent elements.")
+    made = _map_modes(strip_swizzle(one), lambda n, d: (n * count, d) if d == 1 else (n, d * count))
+    return replace(made, swizzle=_rescale_swizzle(one.swizzle, count, 1), offset=one.offset * count)
 
 
-def _shifted(swizzle: Swizzle | None, count: int, way: int) -> Swizzle | None:
+def _rescale_swizzle(swizzle: Swizzle | None, count: int, way: int) -> Swizzle | None:
     """Return a swizzle for units `count` times as large (way −1) or small (1)."""
     if swizzle is None or count == 1:
         return swizzle
     if count & (count - 1):
-        raise refused(f"{swizzle} cannot count in units of {count}.", "A power of two.")
+        raise make_refusal(f"{swizzle} cannot count in units of {count}.", "A power of two.")
     base = swizzle.base + way * (count.bit_length() - 1)
     return Swizzle(max(swizzle.bits + min(base, 0), 0), max(base, 0), swizzle.shift)
 
@@ -87,10 +89,10 @@ def recast(one: CuteLayout, old_bits: int, new_bits: int) -> CuteLayout:
 
 def with_shape(one: CuteLayout, shape: Nested) -> CuteLayout:
     """Return the same indices under another shape: one ∘ (shape)."""
-    return composition(one, layout(shape))
+    return composition(one, make_layout(shape))
 
 
-def sliced(one: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
+def slice_and_offset(one: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
     """Return (layout of the modes at underscores, index of the rest) for a coordinate with None at the underscores.
 
     Behind a swizzle the index stays the layout's offset, and the second is 0.
@@ -101,35 +103,38 @@ def sliced(one: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
             return (nested,)
         if isinstance(c, tuple):
             if rank(nested) != len(c) or isinstance(nested, int):
-                raise refused(
-                    f"The coordinate {said(coord)} does not fit {one}: {said(c)} stands for {spelled(nested)}.",
-                    f"Give a coordinate nested as {spelled(one.shape)}, or an int for a whole mode.",
+                raise make_refusal(
+                    (
+                        f"The coordinate {format_coordinate(coord)} does not fit {one}: {format_coordinate(c)}"
+                        f" stands for {format_tuple(nested)}."
+                    ),
+                    f"Give a coordinate nested as {format_tuple(one.shape)}, or an int for a whole mode.",
                 )
             return tuple(kept for part, item in zip(c, nested, strict=True) for kept in pick(part, item))
         return ()
 
     shape, stride = pick(coord, one.shape), pick(coord, one.stride)
-    at = index(_zeroed(coord), one.shape, one.stride)
+    at = coordinate_to_index(_zero_underscores(coord), one.shape, one.stride)
     rest = CuteLayout(shape, stride) if shape else ONE
     if coord is None:
-        rest = body(one)
+        rest = strip_swizzle(one)
     if one.swizzle:
         return replace(rest, swizzle=one.swizzle, offset=one.offset + at, unit_bits=one.unit_bits), 0
     return rest, one.offset + at
 
 
-def inside(coord: Nested, shape: Nested) -> None:
+def require_inside(coord: Nested, shape: Nested) -> None:
     """Raise LayoutError for a coordinate outside the shape: CuTe itself would go on past the end."""
     if isinstance(coord, tuple):
         if isinstance(shape, int) or len(coord) != len(shape):
             raise LayoutError(
                 "bad_coordinate",
-                f"{said(coord)} is not a coordinate of the shape {spelled(shape)}.",
-                f"One nested as {spelled(shape)}, an int for a whole mode, _ for a mode that stays.",
+                f"{format_coordinate(coord)} is not a coordinate of the shape {format_tuple(shape)}.",
+                f"One nested as {format_tuple(shape)}, an int for a whole mode, _ for a mode that stays.",
                 "coord",
             )
         for part, mode in zip(coord, shape, strict=True):
-            inside(part, mode)
+            require_inside(part, mode)
     elif coord is not None and coord >= size(shape):
         raise LayoutError(
             "bad_coordinate",
@@ -139,17 +144,23 @@ def inside(coord: Nested, shape: Nested) -> None:
         )
 
 
-def _zeroed(coord: Nested) -> Nested:
-    return tuple(map(_zeroed, coord)) if isinstance(coord, tuple) else coord or 0
+def _zero_underscores(coord: Nested) -> Nested:
+    return tuple(map(_zero_underscores, coord)) if isinstance(coord, tuple) else coord or 0
 
 
-def said(coord: Nested) -> str:
+def format_coordinate(coord: Nested) -> str:
     """Return a coordinate as CuTe prints it: `(3,_)`."""
-    return f"({','.join(map(said, coord))})" if isinstance(coord, tuple) else "_" if coord is None else str(coord)
+    return (
+        f"({','.join(map(format_coordinate, coord))})"
+        if isinstance(coord, tuple)
+        else "_"
+        if coord is None
+        else str(coord)
+    )
 
 
-def flattened(one: CuteLayout) -> CuteLayout:
+def flatten(one: CuteLayout) -> CuteLayout:
     """Return the layout without nesting."""
     if depth(one.shape) < 2:
         return one
-    return replace(one, shape=tuple(leaves(one.shape)), stride=tuple(leaves(one.stride)))
+    return replace(one, shape=tuple(list_leaves(one.shape)), stride=tuple(list_leaves(one.stride)))

@@ -14,14 +14,14 @@ from lanescope.cute import tuples
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import (
     Nested,
-    compact,
-    compact_right,
-    coordinate,
-    leaves,
-    modes,
+    format_tuple,
+    index_to_coordinate,
+    list_leaves,
+    list_modes,
+    make_compact_strides,
+    make_row_major_strides,
     size,
-    spelled,
-    unwrapped,
+    unwrap_single,
 )
 from lanescope.errors import LayoutError
 
@@ -30,78 +30,78 @@ ONE = CuteLayout(1, 0)
 MOST_CHECKED = 1 << 12  # indices of a layout whose inverse is tried out
 
 
-def layout(shape: Nested, stride: Nested = None) -> CuteLayout:
+def make_layout(shape: Nested, stride: Nested = None) -> CuteLayout:
     """Return shape:stride; without a stride compact column-major, as make_layout(shape)."""
-    return CuteLayout(shape, compact(shape) if stride is None else stride)
+    return CuteLayout(shape, make_compact_strides(shape) if stride is None else stride)
 
 
-def row_major(shape: Nested) -> CuteLayout:
+def make_row_major(shape: Nested) -> CuteLayout:
     """Return make_layout(shape, LayoutRight{})."""
-    return CuteLayout(shape, compact_right(shape))
+    return CuteLayout(shape, make_row_major_strides(shape))
 
 
-def joined(*parts: CuteLayout) -> CuteLayout:
+def concatenate(*parts: CuteLayout) -> CuteLayout:
     """Return make_layout(a, b, …): each plain layout is a mode of the result."""
     for part in parts:
-        plain(part, "make_layout")
+        require_plain(part, "make_layout")
     return CuteLayout(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
 
 
-def body(one: CuteLayout) -> CuteLayout:
+def strip_swizzle(one: CuteLayout) -> CuteLayout:
     """Return the layout behind a swizzle and an offset."""
     return CuteLayout(one.shape, one.stride)
 
 
-def spelled_tiler(tiler: Tiler) -> str:
+def format_tiler(tiler: Tiler) -> str:
     """Return a tiler as CuTe prints it: `(32:1,_,(4,2):(1,8))`."""
     if isinstance(tiler, tuple):
-        return f"({','.join(map(spelled_tiler, tiler))})"
+        return f"({','.join(map(format_tiler, tiler))})"
     return "_" if tiler is None else str(tiler)
 
 
-def tiler_size(tiler: Tiler) -> Nested:
+def get_tiler_size(tiler: Tiler) -> Nested:
     """Return the sizes of a tiler's modes; None where a mode is the underscore."""
     if isinstance(tiler, tuple):
-        return tuple(map(tiler_size, tiler))
+        return tuple(map(get_tiler_size, tiler))
     return tiler if tiler is None or isinstance(tiler, int) else tiler.size
 
 
-def refused(message: str, hint: str) -> LayoutError:
+def make_refusal(message: str, hint: str) -> LayoutError:
     return LayoutError("not_admissible", message, hint, "layout")
 
 
-def plain(one: CuteLayout, what: str) -> CuteLayout:
+def require_plain(one: CuteLayout, what: str) -> CuteLayout:
     if one.swizzle or one.offset or one.unit_bits:
-        raise refused(
+        raise make_refusal(
             f"{what} of {one}: it is a ComposedLayout, not a layout.",
             "Give the layout behind the swizzle and the offset; a swizzle may stand in front of the left operand only.",
         )
     return one
 
 
-def behind(one: CuteLayout, act: Callable[[CuteLayout], CuteLayout]) -> CuteLayout:
+def apply_behind_swizzle(one: CuteLayout, act: Callable[[CuteLayout], CuteLayout]) -> CuteLayout:
     """Apply an operation to the layout behind a swizzle and an offset, which stay in front of the result."""
-    made = act(body(one))
+    made = act(strip_swizzle(one))
     return replace(made, swizzle=one.swizzle, offset=one.offset, unit_bits=one.unit_bits)
 
 
-def by_mode(
+def apply_by_mode(
     one: CuteLayout, tiler: tuple[Tiler, ...], act: Callable[[CuteLayout, Tiler], CuteLayout], what: str, rest: bool
 ) -> CuteLayout:
     """Apply an operation to each mode with its part of the tiler; rest: whether the modes after them stay."""
     if len(tiler) > one.rank:
-        raise refused(
-            f"{what}: the tiler {spelled_tiler(tiler)} has {len(tiler)} modes, {one} has {one.rank}.",
+        raise make_refusal(
+            f"{what}: the tiler {format_tiler(tiler)} has {len(tiler)} modes, {one} has {one.rank}.",
             "Give a tiler with at most as many modes as the layout.",
         )
     parts = [act(mode, part) for mode, part in zip(one.modes, tiler, strict=False)]
-    return joined(*parts, *(one.modes[len(tiler) :] if rest else ()))
+    return concatenate(*parts, *(one.modes[len(tiler) :] if rest else ()))
 
 
 # coalesce and filter --------------------------------------------------------------------------------------------------
 
 
-def _merged(pairs: list[tuple[int, int]], endless: bool = False) -> CuteLayout:
+def _merge_modes(pairs: list[tuple[int, int]], endless: bool = False) -> CuteLayout:
     """Merge neighbours that continue one another, and drop modes of size 1.
 
     endless: keep the function past the size, too (CuTe's coalesce_x): the last mode is kept even where its size is 1.
@@ -118,11 +118,11 @@ def _merged(pairs: list[tuple[int, int]], endless: bool = False) -> CuteLayout:
             out.append((count, step))
     if not out:
         return ONE
-    return CuteLayout(unwrapped(n for n, _ in out), unwrapped(d for _, d in out))
+    return CuteLayout(unwrap_single(n for n, _ in out), unwrap_single(d for _, d in out))
 
 
-def _pairs(one: CuteLayout) -> list[tuple[int, int]]:
-    return list(zip(leaves(one.shape), leaves(one.stride), strict=True))
+def _list_modes(one: CuteLayout) -> list[tuple[int, int]]:
+    return list(zip(list_leaves(one.shape), list_leaves(one.stride), strict=True))
 
 
 def coalesce(one: CuteLayout, profile: Nested = None) -> CuteLayout:
@@ -131,13 +131,13 @@ def coalesce(one: CuteLayout, profile: Nested = None) -> CuteLayout:
     profile: a tuple whose ints say which modes are coalesced separately.
     """
     if isinstance(profile, tuple):
-        return behind(one, lambda it: by_mode(it, profile, coalesce, "coalesce", True))
-    return behind(one, lambda it: _merged(_pairs(it)))
+        return apply_behind_swizzle(one, lambda it: apply_by_mode(it, profile, coalesce, "coalesce", True))
+    return apply_behind_swizzle(one, lambda it: _merge_modes(_list_modes(it)))
 
 
-def filtered(one: CuteLayout) -> CuteLayout:
+def filter_layout(one: CuteLayout) -> CuteLayout:
     """Return the layout without the modes of stride 0 and size 1 (CuTe's filter)."""
-    return behind(one, lambda it: _merged([(n, d) for n, d in _pairs(it) if d]))
+    return apply_behind_swizzle(one, lambda it: _merge_modes([(n, d) for n, d in _list_modes(it) if d]))
 
 
 # composition ----------------------------------------------------------------------------------------------------------
@@ -151,40 +151,43 @@ def composition(a: CuteLayout, b: Tiler) -> CuteLayout:
     if b is None:
         return a
     if isinstance(b, tuple):
-        return behind(a, lambda it: by_mode(it, b, composition, "composition", False))
-    right = layout(b) if isinstance(b, int) else plain(b, "composition with a right operand")
-    return behind(a, lambda it: _composed(it, right))
+        return apply_behind_swizzle(a, lambda it: apply_by_mode(it, b, composition, "composition", False))
+    right = make_layout(b) if isinstance(b, int) else require_plain(b, "composition with a right operand")
+    return apply_behind_swizzle(a, lambda it: _compose(it, right))
 
 
-def _composed(a: CuteLayout, b: CuteLayout) -> CuteLayout:
-    flat = _merged(_pairs(a), endless=True)
-    left = list(zip(modes(flat.shape), modes(flat.stride), strict=True))
+def _compose(a: CuteLayout, b: CuteLayout) -> CuteLayout:
+    flat = _merge_modes(_list_modes(a), endless=True)
+    left = list(zip(list_modes(flat.shape), list_modes(flat.stride), strict=True))
 
     def each(shape: Nested, stride: Nested) -> tuple[Nested, Nested]:
         if isinstance(shape, tuple):
             found = [each(s, d) for s, d in zip(shape, stride, strict=True)]
             return tuple(s for s, _ in found), tuple(d for _, d in found)
-        return _one(left, shape, stride, a, b)
+        return _compose_mode(left, shape, stride, a, b)
 
     made = CuteLayout(*each(b.shape, b.stride))
-    if any(n % d for n, _ in left for d in leaves(b.stride) if d) and b.size <= MOST_CHECKED:
-        _checked(a, b, made)
+    if any(n % d for n, _ in left for d in list_leaves(b.stride) if d) and b.size <= MOST_CHECKED:
+        _check_carry(a, b, made)
     return made
 
 
-def _checked(a: CuteLayout, b: CuteLayout, made: CuteLayout) -> None:
+def _check_carry(a: CuteLayout, b: CuteLayout, made: CuteLayout) -> None:
     """Reject modes of B that each compose with A, but carry into each other when added: CuTe does not check that."""
-    want = tuples.indices(b.indices(), a.shape, a.stride)
-    for at in np.flatnonzero(want != made.indices())[:1].tolist():
-        coord = coordinate(at, b.shape)
-        raise refused(
-            f"{a} ∘ {b} is not admissible: CuTe gives {made}, which at {spelled(coord)} is {made(at)}, but A(B(c)) ="
+    want = tuples.compute_indices(b.list_indices(), a.shape, a.stride)
+    for at in np.flatnonzero(want != made.list_indices())[:1].tolist():
+        coord = index_to_coordinate(at, b.shape)
+        raise make_refusal(
+            f"{a} ∘ {b} is not admissible: CuTe gives {made}, which at {format_tuple(coord)} is {made(at)}, but"
+            f" A(B(c)) ="
             f" A({b(at)}) = {want[at]}. Modes of B that are admissible one by one carry into the next mode of A.",
             "Give B strides that divide the sizes of A's modes.",
         )
 
 
-def _one(left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: CuteLayout) -> tuple[Nested, Nested]:
+def _compose_mode(
+    left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: CuteLayout
+) -> tuple[Nested, Nested]:
     """Return the coalesced modes of A that one mode count:step of B walks through."""
     if step == 0:
         return count, 0
@@ -192,7 +195,7 @@ def _one(left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: C
         return count, step * left[0][1]
 
     def refuse(why: str, hint: str) -> LayoutError:
-        return refused(f"{a} ∘ {b} is not admissible: the mode {count}:{step} {why}.", hint)
+        return make_refusal(f"{a} ∘ {b} is not admissible: the mode {count}:{step} {why}.", hint)
 
     rest, stride, out = count, step, []
     for size_, step_ in left[:-1]:
@@ -221,31 +224,31 @@ def _one(left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: C
         stride = -(-stride // size_)
     if rest > 1 or not out:
         out.append((rest, stride * left[-1][1]))
-    return unwrapped(n for n, _ in out), unwrapped(d for _, d in out)
+    return unwrap_single(n for n, _ in out), unwrap_single(d for _, d in out)
 
 
 # complement and inverses ----------------------------------------------------------------------------------------------
 
 
-def _sorted(one: CuteLayout) -> list[tuple[int, int, int]]:
+def _sort_modes(one: CuteLayout) -> list[tuple[int, int, int]]:
     """Return (stride, size, first coordinate it steps over) of the coalesced modes, smallest stride first."""
-    pairs = _pairs(_merged(_pairs(one)))
+    pairs = _list_modes(_merge_modes(_list_modes(one)))
     below = [1, *accumulate((n for n, _ in pairs), lambda x, y: x * y)]
     return sorted((step, count, start) for (count, step), start in zip(pairs, below, strict=False))
 
 
 def complement(one: CuteLayout, target: Nested = None) -> CuteLayout:
     """Return the layout of what `one` leaves out of `target` indices (default: its cosize), in ascending order."""
-    plain(one, "complement")
-    own = filtered(one)
+    require_plain(one, "complement")
+    own = filter_layout(one)
     if target is None:
         target = own.cosize
     if own.stride == 0:
-        return _merged([(size(target), 1)])
+        return _merge_modes([(size(target), 1)])
     out, reached = [], 1
-    for step, count, _ in _sorted(own):
+    for step, count, _ in _sort_modes(own):
         if step < reached:
-            raise refused(
+            raise make_refusal(
                 f"complement of {one}: the mode {count}:{step} begins at {step}, inside the {reached} indices that the"
                 " modes below it span (CuTe: Non-injective Layout detected in complement).",
                 "Give a layout in which every stride is at least the span of the modes below it.",
@@ -253,16 +256,16 @@ def complement(one: CuteLayout, target: Nested = None) -> CuteLayout:
         out.append((step // reached, reached))
         reached = step * count
     out.append((size(_ceil_div(target, reached)), reached))
-    return _merged(out)
+    return _merge_modes(out)
 
 
-def covered(one: CuteLayout) -> int:
+def get_covered_size(one: CuteLayout) -> int:
     """Return the smallest size that a layout and its complement map onto itself: what one tiler of a mode needs with
     its gaps.
 
     CuTe's size of a tiler leaves its gaps out.
 
-    >>> covered(CuteLayout((4, 2, 4), (1, 32, 8))), covered(CuteLayout((4, 4, 2), (1, 8, 4)))
+    >>> get_covered_size(CuteLayout((4, 2, 4), (1, 32, 8))), get_covered_size(CuteLayout((4, 4, 2), (1, 8, 4)))
     (64, 32)
     """
     return int(one.size * complement(one, one.cosize).size)
@@ -281,59 +284,61 @@ def _ceil_div(a: Nested, b: int) -> Nested:
 
 def right_inverse(one: CuteLayout) -> CuteLayout:
     """Return R with one(R(i)) = i, for indices i that follow from 0 without a gap."""
-    plain(one, "right_inverse")
+    require_plain(one, "right_inverse")
     out, reached = [(1, 0)], 1
-    for step, count, start in _sorted(one):
+    for step, count, start in _sort_modes(one):
         if step == reached:
             out.append((count, start))
             reached = step * count
-    return _merged(out)
+    return _merge_modes(out)
 
 
 def left_inverse(one: CuteLayout) -> CuteLayout:
     """Return L with L(one(i)) = i for an injective layout; where indices repeat, one(L(one(i))) = one(i)."""
-    plain(one, "left_inverse")
-    found = [row for row in _sorted(one) if row[0]]
+    require_plain(one, "left_inverse")
+    found = [row for row in _sort_modes(one) if row[0]]
     shapes: list[int] = []
     for step, count, _ in found:
         if step % prod(shapes):
-            raise refused(
+            raise make_refusal(
                 f"left_inverse of {one}: stride {step} of the mode {count}:{step} is not a multiple of {prod(shapes)}"
                 " (CuTe's Left inverse divisibility condition).",
                 "Give a layout in which every stride is a multiple of the next smaller one.",
             )
         shapes.append(step // prod(shapes))
-    last = found[-1][1] if found else _sorted(one)[-1][1]
-    made = _merged(list(zip([*shapes, last], [0, *(start for *_, start in found)], strict=True)))
-    if size(one.shape) <= MOST_CHECKED and not _leads_back(one, made):
-        raise refused(
+    last = found[-1][1] if found else _sort_modes(one)[-1][1]
+    made = _merge_modes(list(zip([*shapes, last], [0, *(start for *_, start in found)], strict=True)))
+    if size(one.shape) <= MOST_CHECKED and not _inverts(one, made):
+        raise make_refusal(
             f"{one} has no left inverse: CuTe gives {made}, which does not lead back, as modes of {one} overlap.",
             "Give an injective layout: every stride at least the span of the modes below it.",
         )
     return made
 
 
-def _leads_back(one: CuteLayout, made: CuteLayout) -> bool:
+def _inverts(one: CuteLayout, made: CuteLayout) -> bool:
     """Return whether one(made(i)) = i for every index of `one`."""
-    held = one.indices()
-    return np.array_equal(tuples.indices(tuples.indices(held, made.shape, made.stride), one.shape, one.stride), held)
+    held = one.list_indices()
+    return np.array_equal(
+        tuples.compute_indices(tuples.compute_indices(held, made.shape, made.stride), one.shape, one.stride), held
+    )
 
 
-def distinct(one: CuteLayout) -> int:
+def count_distinct(one: CuteLayout) -> int:
     """Return how many different indices a layout has.
 
-    >>> distinct(CuteLayout((4, 8), (1, 2))), distinct(CuteLayout((4, 8), (8, 0)))
+    >>> count_distinct(CuteLayout((4, 8), (1, 2))), count_distinct(CuteLayout((4, 8), (8, 0)))
     (18, 4)
     """
-    own = filtered(body(one))  # a swizzle is one to one
+    own = filter_layout(strip_swizzle(one))  # a swizzle is one to one
     reached = 1
-    for step, count in sorted(zip(leaves(own.stride), leaves(own.shape), strict=True)):
+    for step, count in sorted(zip(list_leaves(own.stride), list_leaves(own.shape), strict=True)):
         if step < reached:
             break
         reached += (count - 1) * step
     else:
         return own.size
-    index = own.indices()
+    index = own.list_indices()
     if own.cosize > 16 * own.size:
         return int(np.unique(index).size)
     met = np.zeros(own.cosize, dtype=np.bool_)
@@ -343,9 +348,9 @@ def distinct(one: CuteLayout) -> int:
 
 def nullspace(one: CuteLayout) -> CuteLayout:
     """Return the layout of the coordinates that all give index 0: the modes of stride 0."""
-    starts = compact(tuple(leaves(one.shape)))
-    found = [(n, start) for (n, d), start in zip(_pairs(one), starts, strict=True) if d == 0]
-    return CuteLayout(unwrapped(n for n, _ in found), unwrapped(d for _, d in found)) if found else ONE
+    starts = make_compact_strides(tuple(list_leaves(one.shape)))
+    found = [(n, start) for (n, d), start in zip(_list_modes(one), starts, strict=True) if d == 0]
+    return CuteLayout(unwrap_single(n for n, _ in found), unwrap_single(d for _, d in found)) if found else ONE
 
 
 def max_common_layout(a: CuteLayout, b: CuteLayout) -> CuteLayout:

@@ -13,35 +13,35 @@ from lanescope.errors import LayoutError
 FITTED = {"composition", "logical_divide", "zipped_divide", "tiled_divide", "flat_divide"}
 
 
-def with_fit(op: str, given: Sequence[Value], act: Callable[..., Value], error: LayoutError) -> LayoutError:
+def add_nearest_fits(op: str, given: Sequence[Value], act: Callable[..., Value], error: LayoutError) -> LayoutError:
     """Return the error of a refused composition or divide with the nearest right operands that are admissible."""
     if op not in FITTED or error.code != "not_admissible":
         return error
-    fits = nearest_fits(given[0], given[1], act)
+    fits = find_nearest_fits(given[0], given[1], act)
     if not fits:
         return error
     told = f"{error.hint} With {given[0]} these would do: {', '.join(map(str, fits))}."
     return LayoutError(error.code, error.message, told, "expression")
 
 
-def nearest_fits(a: CuteLayout, b: Value, act: Callable[[CuteLayout, Value], Value]) -> list[CuteLayout]:
+def find_nearest_fits(a: CuteLayout, b: Value, act: Callable[[CuteLayout, Value], Value]) -> list[CuteLayout]:
     """Return at most three admissible right operands that differ from b in one size or stride, the nearest first."""
     if (
         not isinstance(a, CuteLayout)
         or not isinstance(b, CuteLayout)
         or b.swizzle
         or b.offset
-        or len(tuples.leaves(b.shape)) > 6
+        or len(tuples.list_leaves(b.shape)) > 6
     ):
         return []
-    sizes, strides = tuples.leaves(b.shape), tuples.leaves(b.stride)
+    sizes, strides = tuples.list_leaves(b.shape), tuples.list_leaves(b.stride)
     tried: list[tuple[int, CuteLayout]] = []
     for at in range(len(sizes)):
         for which, numbers in ((0, sizes), (1, strides)):
             for change in (*range(-min(numbers[at] - 1, 16), 0), *range(1, 17)):
                 new = [*numbers]
                 new[at] += change
-                made = (_like(b.shape, new), b.stride) if which == 0 else (b.shape, _like(b.stride, new))
+                made = (_nest_like(b.shape, new), b.stride) if which == 0 else (b.shape, _nest_like(b.stride, new))
                 tried.append((abs(change), CuteLayout(*made)))
     out: list[CuteLayout] = []
     for _, one in sorted(tried, key=lambda item: item[0]):
@@ -57,7 +57,7 @@ def nearest_fits(a: CuteLayout, b: Value, act: Callable[[CuteLayout, Value], Val
     return out
 
 
-def _like(nested: Any, flat: Sequence[int]) -> Any:
+def _nest_like(nested: Any, flat: Sequence[int]) -> Any:
     """Nest numbers as another tuple is nested."""
     left = list(flat)
 

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 from lanescope.cute import algebra, tuples
 from lanescope.cute.calls import sentences
-from lanescope.cute.calls.fits import with_fit
-from lanescope.cute.calls.sentences import Value, written
+from lanescope.cute.calls.fits import add_nearest_fits
+from lanescope.cute.calls.sentences import Value, format_value
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.reading import shown
+from lanescope.inputs import shorten_value
 
 MOST_SIZE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AlgebraStep:
     """One operation. text: as it is called, arguments written out; result: None where it is refused, with error; parts:
     the steps that CuTe makes of it; name: what it is assigned to.
     """
@@ -29,12 +29,12 @@ class Step:
     result: Value
     says: str
     error: LayoutError | None = None
-    parts: tuple[Step, ...] = ()
+    parts: tuple[AlgebraStep, ...] = ()
     name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Op:
+class Operation:
     """An operation: how many arguments it takes, the function that computes it, and the one that describes it in a
     sentence.
     """
@@ -47,72 +47,87 @@ class Op:
     signature: str = ""
 
 
-def _logical_divide_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Value, ...]]]:
+def _list_divide_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Value, ...]]]:
     if isinstance(tiler, tuple) or tiler is None:
         return []
-    tile = algebra.layout(tiler) if isinstance(tiler, int) else tiler
-    rest = algebra.complement(tile, algebra.coalesce(algebra.body(a)).shape)
+    tile = algebra.make_layout(tiler) if isinstance(tiler, int) else tiler
+    rest = algebra.complement(tile, algebra.coalesce(algebra.strip_swizzle(a)).shape)
     return [
-        ("complement", (tile, algebra.coalesce(algebra.body(a)).shape)),
-        ("composition", (a, algebra.joined(tile, rest))),
+        ("complement", (tile, algebra.coalesce(algebra.strip_swizzle(a)).shape)),
+        ("composition", (a, algebra.concatenate(tile, rest))),
     ]
 
 
-def _logical_product_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Value, ...]]]:
+def _list_product_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Value, ...]]]:
     if isinstance(tiler, tuple) or tiler is None or a.swizzle or a.offset:
         return []
-    tile = algebra.layout(tiler) if isinstance(tiler, int) else tiler
+    tile = algebra.make_layout(tiler) if isinstance(tiler, int) else tiler
     free = algebra.complement(a, a.size * tile.cosize)
     return [("complement", (a, a.size * tile.cosize)), ("composition", (free, tile))]
 
 
-def _first(name: str) -> Callable[..., Sequence[tuple[str, tuple[Value, ...]]]]:
+def _make_single_part(name: str) -> Callable[..., Sequence[tuple[str, tuple[Value, ...]]]]:
     return lambda a, tiler: [(name, (a, tiler))]
 
 
-def _grouped(word: str, of: str) -> Op:
+def _make_grouped_op(word: str, of: str) -> Operation:
     act = getattr(algebra, f"{word}_{of}")
-    return Op(2, 2, act, sentences.of_regrouped(word, of), _first(f"logical_{of}"), "(layout, tiler)")
+    return Operation(
+        2,
+        2,
+        act,
+        sentences.make_regrouping_description(word, of),
+        _make_single_part(f"logical_{of}"),
+        "(layout, tiler)",
+    )
 
 
-OPS: dict[str, Op] = {
-    "composition": Op(2, 2, algebra.composition, sentences.of_composition, None, "(layout, layout or tiler)"),
-    "complement": Op(
+OPS: dict[str, Operation] = {
+    "composition": Operation(
+        2, 2, algebra.composition, sentences.describe_composition, None, "(layout, layout or tiler)"
+    ),
+    "complement": Operation(
         1,
         2,
         lambda a, target=None: algebra.complement(a, target.shape if isinstance(target, CuteLayout) else target),
-        lambda a, *rest: sentences.of_complement(a, rest[0] if len(rest) > 1 else None, rest[-1]),
+        lambda a, *rest: sentences.describe_complement(a, rest[0] if len(rest) > 1 else None, rest[-1]),
         None,
         "(layout, size or shape)",
     ),
-    "coalesce": Op(
+    "coalesce": Operation(
         1,
         2,
         algebra.coalesce,
-        lambda a, *rest: sentences.of_coalesce(a, rest[0] if len(rest) > 1 else None, rest[-1]),
+        lambda a, *rest: sentences.describe_coalesce(a, rest[0] if len(rest) > 1 else None, rest[-1]),
         None,
         "(layout, profile)",
     ),
-    "filter": Op(1, 1, algebra.filtered, lambda *_: "Modes of stride 0 and of size 1 go.", None, "(layout)"),
-    "flatten": Op(1, 1, algebra.flattened, lambda *_: "The same modes without nesting.", None, "(layout)"),
-    "logical_divide": Op(2, 2, algebra.logical_divide, sentences.of_divide, _logical_divide_parts, "(layout, tiler)"),
-    "logical_product": Op(
-        2, 2, algebra.logical_product, sentences.of_product, _logical_product_parts, "(layout, tiler)"
+    "filter": Operation(
+        1, 1, algebra.filter_layout, lambda *_: "Modes of stride 0 and of size 1 go.", None, "(layout)"
     ),
-    "blocked_product": Op(2, 2, algebra.blocked_product, sentences.of_blocked, None, "(block, tiler)"),
-    "raked_product": Op(2, 2, algebra.raked_product, sentences.of_raked, None, "(block, tiler)"),
-    "right_inverse": Op(1, 1, algebra.right_inverse, sentences.of_right_inverse, None, "(layout)"),
-    "left_inverse": Op(1, 1, algebra.left_inverse, sentences.of_left_inverse, None, "(layout)"),
-    "nullspace": Op(1, 1, algebra.nullspace, lambda *_: "The coordinates that all give index 0.", None, "(layout)"),
-    "max_common_layout": Op(
+    "flatten": Operation(1, 1, algebra.flatten, lambda *_: "The same modes without nesting.", None, "(layout)"),
+    "logical_divide": Operation(
+        2, 2, algebra.logical_divide, sentences.describe_divide, _list_divide_parts, "(layout, tiler)"
+    ),
+    "logical_product": Operation(
+        2, 2, algebra.logical_product, sentences.describe_product, _list_product_parts, "(layout, tiler)"
+    ),
+    "blocked_product": Operation(2, 2, algebra.blocked_product, sentences.describe_blocked, None, "(block, tiler)"),
+    "raked_product": Operation(2, 2, algebra.raked_product, sentences.describe_raked, None, "(block, tiler)"),
+    "right_inverse": Operation(1, 1, algebra.right_inverse, sentences.describe_right_inverse, None, "(layout)"),
+    "left_inverse": Operation(1, 1, algebra.left_inverse, sentences.describe_left_inverse, None, "(layout)"),
+    "nullspace": Operation(
+        1, 1, algebra.nullspace, lambda *_: "The coordinates that all give index 0.", None, "(layout)"
+    ),
+    "max_common_layout": Operation(
         2, 2, algebra.max_common_layout, lambda *_: "The most elements contiguous from 0 in both.", None, "(a, b)"
     ),
-    "max_common_vector": Op(
+    "max_common_vector": Operation(
         2, 2, algebra.max_common_vector, lambda *_: "How many elements are contiguous from 0 in both.", None, "(a, b)"
     ),
-    "upcast": Op(2, 2, algebra.upcast, lambda a, n, _: f"Elements {n} times as wide.", None, "<n>(layout)"),
-    "downcast": Op(2, 2, algebra.downcast, lambda a, n, _: f"Elements a {n}th as wide.", None, "<n>(layout)"),
-    "with_shape": Op(
+    "upcast": Operation(2, 2, algebra.upcast, lambda a, n, _: f"Elements {n} times as wide.", None, "<n>(layout)"),
+    "downcast": Operation(2, 2, algebra.downcast, lambda a, n, _: f"Elements a {n}th as wide.", None, "<n>(layout)"),
+    "with_shape": Operation(
         2,
         2,
         algebra.with_shape,
@@ -120,7 +135,7 @@ OPS: dict[str, Op] = {
         None,
         "(layout, shape)",
     ),
-    "tile_to_shape": Op(
+    "tile_to_shape": Operation(
         2,
         3,
         algebra.tile_to_shape,
@@ -128,14 +143,18 @@ OPS: dict[str, Op] = {
         None,
         "(block, shape, order)",
     ),
-    "size": Op(1, 1, lambda a: a.size, lambda *_: "The number of coordinates.", None, "(layout)"),
-    "cosize": Op(1, 1, lambda a: a.cosize, lambda *_: "One more than the greatest index.", None, "(layout)"),
-    "rank": Op(1, 1, lambda a: a.rank, lambda *_: "The number of modes.", None, "(layout)"),
-    "depth": Op(1, 1, lambda a: tuples.depth(a.shape), lambda *_: "How deep the modes are nested.", None, "(layout)"),
-    "shape": Op(1, 1, lambda a: a.shape, lambda *_: "Its sizes.", None, "(layout)"),
-    "stride": Op(1, 1, lambda a: a.stride, lambda *_: "Its steps.", None, "(layout)"),
+    "size": Operation(1, 1, lambda a: a.size, lambda *_: "The number of coordinates.", None, "(layout)"),
+    "cosize": Operation(1, 1, lambda a: a.cosize, lambda *_: "One more than the greatest index.", None, "(layout)"),
+    "rank": Operation(1, 1, lambda a: a.rank, lambda *_: "The number of modes.", None, "(layout)"),
+    "depth": Operation(
+        1, 1, lambda a: tuples.depth(a.shape), lambda *_: "How deep the modes are nested.", None, "(layout)"
+    ),
+    "shape": Operation(1, 1, lambda a: a.shape, lambda *_: "Its sizes.", None, "(layout)"),
+    "stride": Operation(1, 1, lambda a: a.stride, lambda *_: "Its steps.", None, "(layout)"),
 }
-OPS |= {f"{word}_{of}": _grouped(word, of) for of in ("divide", "product") for word in ("zipped", "tiled", "flat")}
+OPS |= {
+    f"{word}_{of}": _make_grouped_op(word, of) for of in ("divide", "product") for word in ("zipped", "tiled", "flat")
+}
 ALIASES = {"inverse": "right_inverse", "compose": "composition", "divide": "logical_divide"}
 NUMBERS = {"upcast", "downcast"}  # whose second argument is a number
 ORDERED = ("tile_to_shape", 2)  # the argument that orders modes, as Step<_0,_1> and Step<_2,_1> do
@@ -143,20 +162,22 @@ SHAPES = {"complement", "coalesce", "with_shape", "tile_to_shape"}  # whose furt
 PAIRS = {"blocked_product", "raked_product", "max_common_layout", "max_common_vector"}  # of two layouts
 
 
-def called(op: str, given: Sequence[Value]) -> Step:
+def apply_operation(op: str, given: Sequence[Value]) -> AlgebraStep:
     """Run one operation on values; a refusal is a step with its error."""
     row = OPS[op]
-    text = f"{op}({', '.join(map(written, given))})"
+    text = f"{op}({', '.join(map(format_value, given))})"
     try:
-        values = _checked(op, row, given)
+        values = _check_arguments(op, row, given)
         made = row.act(*values)
     except LayoutError as error:
-        return Step(op, text, tuple(given), None, "", with_fit(op, given, row.act, error.at("expression")))
-    parts = tuple(called(name, args) for name, args in (row.parts(*values) if row.parts else ()))
-    return Step(op, text, tuple(values), result=made, says=row.says(*values, made), error=None, parts=parts)
+        return AlgebraStep(
+            op, text, tuple(given), None, "", add_nearest_fits(op, given, row.act, error.at("expression"))
+        )
+    parts = tuple(apply_operation(name, args) for name, args in (row.parts(*values) if row.parts else ()))
+    return AlgebraStep(op, text, tuple(values), result=made, says=row.says(*values, made), error=None, parts=parts)
 
 
-def _checked(op: str, row: Op, given: Sequence[Value]) -> list[Value]:
+def _check_arguments(op: str, row: Operation, given: Sequence[Value]) -> list[Value]:
     """Return arguments of the right kinds and of a size that is worked out; a shape becomes a compact layout."""
     takes = f"{op}{row.signature}"
     if not row.least <= len(given) <= row.most:
@@ -165,11 +186,11 @@ def _checked(op: str, row: Op, given: Sequence[Value]) -> list[Value]:
     for at, value in enumerate(values):
         kind = _find_kind(op, at)
         if kind is _LAYOUT and isinstance(value, int | tuple) and is_shape(value):
-            values[at] = value = algebra.layout(value)
+            values[at] = value = algebra.make_layout(value)
         if not kind.fits(value):
             raise LayoutError(
                 "bad_cute",
-                f"Argument {at + 1} of {op} is {shown(written(value), 60)}, not {kind.name}.",
+                f"Argument {at + 1} of {op} is {shorten_value(format_value(value), 60)}, not {kind.name}.",
                 f"{takes}.",
                 "expression",
             )
@@ -179,15 +200,15 @@ def _checked(op: str, row: Op, given: Sequence[Value]) -> list[Value]:
 
 def _check_size(value: Value) -> None:
     """Reject a value with a layout that is too large to work out."""
-    for one in _layouts(value):
+    for one in _collect_layouts(value):
         if one.size > MOST_SIZE:
-            why = f"{shown(str(one), 60)} has {one.size} elements."
+            why = f"{shorten_value(str(one), 60)} has {one.size} elements."
             raise LayoutError("too_large", why, f"At most {MOST_SIZE}.", "expression")
 
 
-def _layouts(value: Value) -> list[CuteLayout]:
+def _collect_layouts(value: Value) -> list[CuteLayout]:
     if isinstance(value, tuple):
-        return [one for item in value for one in _layouts(item)]
+        return [one for item in value for one in _collect_layouts(item)]
     return [value] if isinstance(value, CuteLayout) else []
 
 

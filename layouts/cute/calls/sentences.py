@@ -12,43 +12,43 @@ from lanescope.cute.tuples import size
 Value = Any  # a CuteLayout, an int, a tuple, None
 
 
-def written(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Return a value as CuTe prints it; a layout of one int as 4:2."""
     if isinstance(value, CuteLayout):
         return str(value)
     if isinstance(value, tuple):
-        return f"({','.join(map(written, value))})"
+        return f"({','.join(map(format_value, value))})"
     return "_" if value is None else str(value)
 
 
-def _of(a: CuteLayout) -> str:
+def _format_size(a: CuteLayout) -> str:
     return f"{a.size} element{'s' * (a.size != 1)}"
 
 
-def of_composition(a: CuteLayout, b: Any, made: CuteLayout) -> str:
+def describe_composition(a: CuteLayout, b: Any, made: CuteLayout) -> str:
     if isinstance(b, tuple):
-        return f"Each mode of {a} is composed with its part of {written(b)}."
-    right = algebra.layout(b) if isinstance(b, int) else b
+        return f"Each mode of {a} is composed with its part of {format_value(b)}."
+    right = algebra.make_layout(b) if isinstance(b, int) else b
     if right is None:
         return "The underscore keeps every mode."
     at = min(1, right.size - 1)
     return (
-        f"R(c) = A(B(c)), with the shape of B: it selects {_of(right)} of A."
+        f"R(c) = A(B(c)), with the shape of B: it selects {_format_size(right)} of A."
         f" R({at}) = A(B({at})) = A({right(at)}) = {made(at)}."
     )
 
 
-def of_complement(a: CuteLayout, target: Any, made: CuteLayout) -> str:
-    whole = size(target) if target is not None else algebra.filtered(a).cosize
+def describe_complement(a: CuteLayout, target: Any, made: CuteLayout) -> str:
+    whole = size(target) if target is not None else algebra.filter_layout(a).cosize
     times = f"{made.size} repetition{'s' * (made.size != 1)} of A"
-    if algebra.filtered(a).size * made.size == whole:
+    if algebra.filter_layout(a).size * made.size == whole:
         return f"What A leaves out, in ascending order: (A, R) reaches each of the {whole} indices once, with {times}."
-    last = algebra.joined(algebra.body(a), made).cosize - 1
+    last = algebra.concatenate(algebra.strip_swizzle(a), made).cosize - 1
     return f"What A leaves out, in ascending order: (A, R) reaches up to index {last}, with {times}."
 
 
-def of_divide(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
-    return f"Mode 0 is the tile that {written(tiler)} selects, mode 1 the repetitions that reach the rest of A."
+def describe_divide(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
+    return f"Mode 0 is the tile that {format_value(tiler)} selects, mode 1 the repetitions that reach the rest of A."
 
 
 _LAYOUT_OF = {
@@ -58,44 +58,44 @@ _LAYOUT_OF = {
 }
 
 
-def of_regrouped(word: str, of: str) -> Callable[..., str]:
+def make_regrouping_description(word: str, of: str) -> Callable[..., str]:
     return lambda *_: f"logical_{of} with its modes gathered as {_LAYOUT_OF[word]}"
 
 
-def of_product(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
-    return f"Mode 0 is the block {a}, mode 1 the places of its copies: {written(tiler)} counted in whole blocks."
+def describe_product(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
+    return f"Mode 0 is the block {a}, mode 1 the places of its copies: {format_value(tiler)} counted in whole blocks."
 
 
-def of_blocked(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
+def describe_blocked(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
     return "Mode by mode (block, copies): each block stays together, the copies lie side by side."
 
 
-def of_raked(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
+def describe_raked(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
     return "Mode by mode (copies, block): the copies are interleaved, neighbours belong to different blocks."
 
 
-def of_right_inverse(a: CuteLayout, made: CuteLayout) -> str:
+def describe_right_inverse(a: CuteLayout, made: CuteLayout) -> str:
     return f"A(R(i)) = i for the first {made.size} of {a.cosize} indices: as long as A leaves no gap from 0 on."
 
 
-def of_left_inverse(a: CuteLayout, made: CuteLayout) -> str:
-    if algebra.distinct(a) < a.size:
+def describe_left_inverse(a: CuteLayout, made: CuteLayout) -> str:
+    if algebra.count_distinct(a) < a.size:
         return "Indices of A repeat: A(L(A(i))) = A(i)."
     return "L(A(i)) = i for every coordinate i of A."
 
 
-def of_coalesce(a: CuteLayout, profile: Any, made: CuteLayout) -> str:
-    had, has = len(tuples.leaves(a.shape)), len(tuples.leaves(made.shape))
+def describe_coalesce(a: CuteLayout, profile: Any, made: CuteLayout) -> str:
+    had, has = len(tuples.list_leaves(a.shape)), len(tuples.list_leaves(made.shape))
     each = " in each mode of the profile" if profile is not None else ""
     if had == has:
         return f"No two neighbouring modes continue one another{each}: nothing changes but the nesting."
     return f"{had} modes become {has}{each}: sizes of 1 go, and a mode that continues the one before joins it."
 
 
-def of_layout(one: CuteLayout) -> str:
+def describe_layout(one: CuteLayout) -> str:
     if not one.size:
         return f"{one.rank} mode{'s' * (one.rank != 1)} without an element."
-    count, last = algebra.distinct(one), int(one.indices().max())
+    count, last = algebra.count_distinct(one), int(one.list_indices().max())
     repeats = "each index once" if count == one.size else f"{count} different indices"
     gaps = "without gaps" if count == last + 1 else f"up to {last}"
-    return f"{one.rank} mode{'s' * (one.rank != 1)}, {_of(one)}: {repeats}, {gaps}."
+    return f"{one.rank} mode{'s' * (one.rank != 1)}, {_format_size(one)}: {repeats}, {gaps}."

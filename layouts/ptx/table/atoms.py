@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lanescope.ptx.instruction import Instruction, Opcode
+from lanescope.ptx.instruction import Instruction, OpcodeWords
 from lanescope.ptx.table import mma, movement, wgmma
 
 _TYPES = {"s32": "S32", "s8": "S8", "u8": "U8", "s4": "S4", "u4": "U4", "b1": "U1"}
@@ -18,18 +18,18 @@ _PREFIXES = {
 }
 
 
-def atom(instruction: Instruction) -> str:
+def get_atom_name(instruction: Instruction) -> str:
     """Return the atom's name as CUTLASS spells it, "" where it has none."""
     spell = _SPELLED.get(instruction.family.opcode)
     return spell(instruction, set(instruction.modifiers)) if spell else ""
 
 
-def _types(instruction: Instruction) -> dict[str, str]:
+def _spell_types(instruction: Instruction) -> dict[str, str]:
     return {name: _TYPES.get(t, t.upper()) for name, t in instruction.types.items()}
 
 
-def _group(instruction: Instruction, mods: set[str]) -> str:
-    s, types, a = instruction.sizes, _types(instruction), instruction.types["a"]
+def _name_group_atom(instruction: Instruction, mods: set[str]) -> str:
+    s, types, a = instruction.sizes, _spell_types(instruction), instruction.types["a"]
     if a == "b1":
         return ""
     ending = "_SATURATE" if "satfinite" in mods else ""
@@ -40,7 +40,7 @@ def _group(instruction: Instruction, mods: set[str]) -> str:
     )
 
 
-def _matrices(instruction: Instruction, mods: set[str]) -> str:
+def _name_matrix_atom(instruction: Instruction, mods: set[str]) -> str:
     if instruction.types["data"] != "b16":
         return ""
     x = instruction.counts["x"]
@@ -48,10 +48,10 @@ def _matrices(instruction: Instruction, mods: set[str]) -> str:
     return f"{sm}_U16x{2 * x}_{name}_T" if "trans" in mods else f"{sm}_U32x{x}_{name}_N"
 
 
-def _warp(instruction: Instruction, mods: set[str]) -> str:
+def _name_warp_atom(instruction: Instruction, mods: set[str]) -> str:
     if not mods.isdisjoint(_ROUNDINGS) or any(m.startswith("kind::") for m in mods):
         return ""
-    s, a, types = instruction.sizes, instruction.types["a"], _types(instruction)
+    s, a, types = instruction.sizes, instruction.types["a"], _spell_types(instruction)
     name = f"{s['m']}x{s['n']}x{s['k']}_{''.join(types[operand] for operand in 'dabc')}"
     if a == "f16" and s["k"] == 4:
         same = instruction.types["d"] == instruction.types["c"]
@@ -68,9 +68,9 @@ def _name_ending(a: str, mods: set[str]) -> str:
     return "_SATURATE" if "satfinite" in mods else ""
 
 
-_SPELLED: dict[Opcode, Callable[[Instruction, set[str]], str]] = {
-    mma.OPCODE: _warp,
-    wgmma.DENSE_OPCODE: _group,
-    movement.LOAD: _matrices,
-    movement.STORE: _matrices,
+_SPELLED: dict[OpcodeWords, Callable[[Instruction, set[str]], str]] = {
+    mma.OPCODE: _name_warp_atom,
+    wgmma.DENSE_OPCODE: _name_group_atom,
+    movement.LOAD: _name_matrix_atom,
+    movement.STORE: _name_matrix_atom,
 }

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lanescope.ptx.role import Opcode
+from lanescope.ptx.role import OpcodeWords
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
+class IsaChapter:
     """A section of chapter 9.7 with all that is numbered below it."""
 
     section: str
     title: str
 
-    def holds(self, opcode: Opcode) -> bool:
+    def describes_opcode(self, opcode: OpcodeWords) -> bool:
         """Return whether the syntax of an opcode is described in it."""
         return f"{opcode.source.section}.".startswith(f"{self.section}.")
 
 
 CHAPTERS = (
-    Chapter("9.7.14", "Warp-level matrix multiply-accumulate"),
-    Chapter("9.7.15", "Asynchronous warpgroup-level matrix multiply-accumulate"),
-    Chapter("9.7.16", "TensorCore 5th generation family"),
+    IsaChapter("9.7.14", "Warp-level matrix multiply-accumulate"),
+    IsaChapter("9.7.15", "Asynchronous warpgroup-level matrix multiply-accumulate"),
+    IsaChapter("9.7.16", "TensorCore 5th generation family"),
 )
-OTHER = Chapter("", "Other instructions")
+OTHER = IsaChapter("", "Other instructions")
 
 
-def chapter_of(opcode: Opcode) -> Chapter:
+def get_chapter(opcode: OpcodeWords) -> IsaChapter:
     """Return the chapter that describes an opcode, OTHER where none does."""
-    return next((chapter for chapter in CHAPTERS if chapter.holds(opcode)), OTHER)
+    return next((chapter for chapter in CHAPTERS if chapter.describes_opcode(opcode)), OTHER)

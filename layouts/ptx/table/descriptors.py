@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lanescope.bits import Field
-from lanescope.descriptor.format import Format
-from lanescope.reading import choice
-from lanescope.shared.swizzle import MODES, Mode, Swizzle, mode
+from lanescope.bits import BitField
+from lanescope.descriptor.format import DescriptorFormat
+from lanescope.inputs import parse_choice
+from lanescope.shared.swizzle import MODES, Mode, Swizzle, get_mode
 
-START = Field(
+START = BitField(
     "start_address",
     0,
     13,
@@ -20,13 +20,13 @@ START = Field(
     said="the start",
     columns=9,
 )
-LBO = Field(
+LBO = BitField(
     "lbo", 16, 29, 16, "leading dimension byte offset", "lbo_bytes", title="LBO", short="LBO", said="LBO", columns=8
 )
-SBO = Field(
+SBO = BitField(
     "sbo", 32, 45, 16, "stride dimension byte offset", "sbo_bytes", title="SBO", short="SBO", said="SBO", columns=8
 )
-BASE_OFFSET = Field(
+BASE_OFFSET = BitField(
     "base_offset",
     49,
     51,
@@ -35,14 +35,14 @@ BASE_OFFSET = Field(
     short="base",
     said="the base offset",
 )
-SWIZZLE = Field("swizzle", 62, 63, meaning="0 none, 1 128B, 2 64B, 3 32B", short="swz", said="the swizzle mode")
+SWIZZLE = BitField("swizzle", 62, 63, meaning="0 none, 1 128B, 2 64B, 3 32B", short="swz", said="the swizzle mode")
 _MASK = f"mask %s with 0x{START.mask:X}"
 _LOW = ((14, 15, _MASK % "the address"), (30, 31, _MASK % "LBO"))  # an address or a stride above 18 bits runs into them
 
-WGMMA = Format(
+WGMMA = DescriptorFormat(
     "wgmma",
     (START, LBO, SBO, BASE_OFFSET, SWIZZLE),
-    {mode("none"): 0, mode("128B"): 1, mode("64B"): 2, mode("32B"): 3},
+    {get_mode("none"): 0, get_mode("128B"): 1, get_mode("64B"): 2, get_mode("32B"): 3},
     "PTX ISA 9.1, 9.7.15.5.1.2.2; addresses measured on an H100, 2026-11-21",
     element_bits=(1, 8, 16, 32),  # b1; fp8 and integers; f16, bf16; tf32
     narrow={
@@ -71,10 +71,10 @@ WGMMA = Format(
         (61, 61, "the swizzle mode begins at bit 62"),
     ),
 )
-VERSION = Field(
+VERSION = BitField(
     "version", 46, 48, meaning="1 in every descriptor of tcgen05; wgmma's has 0 there", said="the version", short="ver"
 )
-LBO_MODE = Field(
+LBO_MODE = BitField(
     "lbo_mode",
     52,
     52,
@@ -86,7 +86,7 @@ LBO_MODE = Field(
 # the XOR moves 32-byte chunks, and an atom has 4 values of K: 32-bit elements, MN-major
 BASE32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2), 4)
 _AGREES = "agrees with CUTLASS (912 layouts)"
-TCGEN05 = Format(
+TCGEN05 = DescriptorFormat(
     "tcgen05",
     (
         START,
@@ -97,7 +97,7 @@ TCGEN05 = Format(
         LBO_MODE,
         replace(SWIZZLE, low=61, meaning="0 none, 1 128B_base32B, 2 128B, 4 64B, 6 32B", columns=12),
     ),
-    {mode("none"): 0, BASE32B: 1, mode("128B"): 2, mode("64B"): 4, mode("32B"): 6},
+    {get_mode("none"): 0, BASE32B: 1, get_mode("128B"): 2, get_mode("64B"): 4, get_mode("32B"): 6},
     f"PTX ISA 9.1, 9.7.16.4.1; wgmma's model of addresses, which {_AGREES}; not run on hardware",
     constants={"version": 1},
     reader="tcgen05.mma",
@@ -120,12 +120,12 @@ FORMATS = (WGMMA, TCGEN05)
 USUAL = next(row for row in FORMATS if row.usual)
 
 
-def of_word(word: int) -> Format:
+def get_format_of_word(word: int) -> DescriptorFormat:
     """Return the format of a word without a name: the one whose constants it holds, else the usual one."""
-    return next((row for row in FORMATS if row.constants and row.holds(word)), USUAL)
+    return next((row for row in FORMATS if row.constants and row.matches_word(word)), USUAL)
 
 
-def format_of(name: object) -> Format:
+def get_format(name: object) -> DescriptorFormat:
     """Return a format by its name; LayoutError lists them."""
     known = {row.name: row for row in FORMATS}
-    return known[choice(name, "format", tuple(known), "unknown_format")]
+    return known[parse_choice(name, "format", tuple(known), "unknown_format")]

@@ -5,8 +5,8 @@ factors: Tables 56 and 57. Sparsity selectors: 9.7.16.10.8.4; what is kept of a 
 
 from __future__ import annotations
 
-from lanescope.bits import Field
-from lanescope.blackwell.kind import FORMS, Kind, Part, Sizes
+from lanescope.bits import BitField
+from lanescope.blackwell.kind import FORMS, KindField, LegalSizes, MmaKind
 
 F8F6F4 = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
 NO_YES = {"no": 0, "yes": 1}
@@ -17,70 +17,84 @@ SHIFTS = {"0": 0, "8": 1, "16": 2, "32": 3}
 IDS = {"0": 0, "1": 1, "2": 2, "3": 3}
 EVEN_IDS = {"0": 0, "2": 2}
 
-SELECTOR = Part(Field("sparsity_selector", 0, 1, title="sparsity selector", meaning="which metadata columns are read"))
-SPARSE = Part(Field("sparse", 2, 2, title="sparsity", meaning="whether A is stored compressed, with metadata"), NO_YES)
-N = Part(Field("n", 17, 22, 8, title="N", meaning="columns of B and D, in steps of 8", of="columns"))
-M = Part(Field("m", 24, 28, 16, title="M", meaning="rows of A and D, in steps of 16", of="rows"))
-M_SCALED = Part(Field("m", 27, 28, 128, title="M", meaning="rows of A and D, in steps of 128", of="rows"))
-MAX_SHIFT = Part(
-    Field("max_shift", 30, 31, title="maximum shift", meaning="columns that .ws may shift B by to reuse it"),
+SELECTOR = KindField(
+    BitField("sparsity_selector", 0, 1, title="sparsity selector", meaning="which metadata columns are read")
+)
+SPARSE = KindField(
+    BitField("sparse", 2, 2, title="sparsity", meaning="whether A is stored compressed, with metadata"), NO_YES
+)
+N = KindField(BitField("n", 17, 22, 8, title="N", meaning="columns of B and D, in steps of 8", of="columns"))
+M = KindField(BitField("m", 24, 28, 16, title="M", meaning="rows of A and D, in steps of 16", of="rows"))
+M_SCALED = KindField(BitField("m", 27, 28, 128, title="M", meaning="rows of A and D, in steps of 128", of="rows"))
+MAX_SHIFT = KindField(
+    BitField("max_shift", 30, 31, title="maximum shift", meaning="columns that .ws may shift B by to reuse it"),
     SHIFTS,
     True,
 )
-SFB_ID = Field("sfb_id", 4, 5, title="scale B id", meaning="byte of the TMEM columns where B's factors begin")
-SFA_ID = Field("sfa_id", 29, 30, title="scale A id", meaning="byte of the TMEM columns where A's factors begin")
-SCALE = Field("scale_type", 23, 23, title="scale type", meaning="element type of both scale matrices")
-K_SIZE = Part(
-    Field("k", 31, 31, title="K", meaning="K of a dense product; a sparse one has 128"), {"64": 0, "96": 1}, True
+SFB_ID = BitField("sfb_id", 4, 5, title="scale B id", meaning="byte of the TMEM columns where B's factors begin")
+SFA_ID = BitField("sfa_id", 29, 30, title="scale A id", meaning="byte of the TMEM columns where A's factors begin")
+SCALE = BitField("scale_type", 23, 23, title="scale type", meaning="element type of both scale matrices")
+K_SIZE = KindField(
+    BitField("k", 31, 31, title="K", meaning="K of a dense product; a sparse one has 128"), {"64": 0, "96": 1}, True
 )
 
 
-def _types(codes: dict[str, int], high_b: int = 12) -> tuple[Part, Part]:
+def _make_type_fields(codes: dict[str, int], high_b: int = 12) -> tuple[KindField, KindField]:
     return (
-        Part(Field("a", 7, 9, title="A type", meaning="element type of A"), codes, True),
-        Part(Field("b", 10, high_b, title="B type", meaning="element type of B"), codes, True),
+        KindField(BitField("a", 7, 9, title="A type", meaning="element type of A"), codes, True),
+        KindField(BitField("b", 10, high_b, title="B type", meaning="element type of B"), codes, True),
     )
 
 
-def _signs(negate: dict[str, int] = NO_YES, majors: dict[str, int] = MAJORS) -> tuple[Part, ...]:
+def _make_sign_fields(negate: dict[str, int] = NO_YES, majors: dict[str, int] = MAJORS) -> tuple[KindField, ...]:
     return (
-        Part(Field("negate_a", 13, 13, title="negate A", meaning="whether A enters with the other sign"), negate),
-        Part(Field("negate_b", 14, 14, title="negate B", meaning="whether B enters with the other sign"), negate),
-        Part(
-            Field("transpose_a", 15, 15, title="transpose A", meaning="whether A in shared memory is MN-major"), majors
+        KindField(
+            BitField("negate_a", 13, 13, title="negate A", meaning="whether A enters with the other sign"), negate
         ),
-        Part(
-            Field("transpose_b", 16, 16, title="transpose B", meaning="whether B in shared memory is MN-major"), majors
+        KindField(
+            BitField("negate_b", 14, 14, title="negate B", meaning="whether B enters with the other sign"), negate
+        ),
+        KindField(
+            BitField("transpose_a", 15, 15, title="transpose A", meaning="whether A in shared memory is MN-major"),
+            majors,
+        ),
+        KindField(
+            BitField("transpose_b", 16, 16, title="transpose B", meaning="whether B in shared memory is MN-major"),
+            majors,
         ),
     )
 
 
-def _plain(d: dict[str, int], ab: dict[str, int], negate: dict[str, int], saturate: dict[str, int]) -> tuple[Part, ...]:
+def _make_plain_fields(
+    d: dict[str, int], ab: dict[str, int], negate: dict[str, int], saturate: dict[str, int]
+) -> tuple[KindField, ...]:
     """Return the parts of Table 42."""
     return (
         SELECTOR,
         SPARSE,
-        Part(Field("saturate", 3, 3, meaning="whether integer sums saturate instead of wrapping"), saturate),
-        Part(Field("d", 4, 5, title="D type", meaning="element type of D"), d, True),
-        *_types(ab),
-        *_signs(negate),
+        KindField(BitField("saturate", 3, 3, meaning="whether integer sums saturate instead of wrapping"), saturate),
+        KindField(BitField("d", 4, 5, title="D type", meaning="element type of D"), d, True),
+        *_make_type_fields(ab),
+        *_make_sign_fields(negate),
         N,
         M,
         MAX_SHIFT,
     )
 
 
-def _scaled(ab: dict[str, int], scale: dict[str, int], ids: dict[str, int], four: bool) -> tuple[Part, ...]:
+def _make_scaled_fields(
+    ab: dict[str, int], scale: dict[str, int], ids: dict[str, int], four: bool
+) -> tuple[KindField, ...]:
     """Return the parts of Tables 43 and 44; four: one of the 4-bit kinds, which are K-major and have a K field."""
     return (
         SPARSE,
-        Part(SFB_ID, ids),
-        *_types(ab, 11 if four else 12),
-        *_signs(NO_YES, ONLY_K if four else MAJORS),
+        KindField(SFB_ID, ids),
+        *_make_type_fields(ab, 11 if four else 12),
+        *_make_sign_fields(NO_YES, ONLY_K if four else MAJORS),
         N,
-        Part(SCALE, scale, True),
+        KindField(SCALE, scale, True),
         M_SCALED,
-        Part(SFA_ID, ids),
+        KindField(SFA_ID, ids),
         *((K_SIZE,) if four else ()),
     )
 
@@ -91,23 +105,23 @@ BY_16 = (tuple(range(16, 257, 16)), "16 to 256 in steps of 16")
 BY_32 = (tuple(range(32, 257, 32)), "32 to 256 in steps of 32")
 INTEGER = ((8, 16, 24, *range(32, 257, 16)), "8, 16, 24, and 32 to 256 in steps of 16")
 STATIONARY = {
-    (WS, False): Sizes((32, 64, 128), (64, 128, 256), "64, 128 or 256"),
-    (WS, True): Sizes((32, 64, 128), (64, 128), "64 or 128"),
+    (WS, False): LegalSizes((32, 64, 128), (64, 128, 256), "64, 128 or 256"),
+    (WS, True): LegalSizes((32, 64, 128), (64, 128), "64 or 128"),
 }
 FLOAT = {
-    **{(ALONE, sparse): Sizes((64, 128), *BY_8) for sparse in (False, True)},
-    **{(PAIR, sparse): Sizes((128, 256), *BY_16) for sparse in (False, True)},
+    **{(ALONE, sparse): LegalSizes((64, 128), *BY_8) for sparse in (False, True)},
+    **{(PAIR, sparse): LegalSizes((128, 256), *BY_16) for sparse in (False, True)},
     **STATIONARY,
 }
 WHOLE = {
-    **{(ALONE, sparse): Sizes((64, 128), *INTEGER) for sparse in (False, True)},
-    **{(PAIR, sparse): Sizes((128, 256), *BY_32) for sparse in (False, True)},
+    **{(ALONE, sparse): LegalSizes((64, 128), *INTEGER) for sparse in (False, True)},
+    **{(PAIR, sparse): LegalSizes((128, 256), *BY_32) for sparse in (False, True)},
     **STATIONARY,
 }
 BLOCKS = {
-    **{(ALONE, sparse): Sizes((128,), *BY_8) for sparse in (False, True)},
-    (PAIR, False): Sizes((128, 256), *BY_16),
-    (PAIR, True): Sizes((256,), *BY_16),
+    **{(ALONE, sparse): LegalSizes((128,), *BY_8) for sparse in (False, True)},
+    (PAIR, False): LegalSizes((128, 256), *BY_16),
+    (PAIR, True): LegalSizes((256,), *BY_16),
 }
 PLAIN_SOURCE, MX8_SOURCE, MX4_SOURCE = (f"PTX ISA 9.1, 9.7.16.4.2, Table {n}" for n in (42, 43, 44))
 FAMILY = "sm_100a, sm_103a, sm_110a and their families"
@@ -116,9 +130,9 @@ ALL_IDS, TWO_IDS = (0, 1, 2, 3), (0, 2)
 IN_PAIRS = (4, 8)  # of a group of 8 elements of 4 bits two pairs are stored
 
 KINDS = (
-    Kind(
+    MmaKind(
         "f16",
-        _plain({"f32": 1, "f16": 0}, {"f16": 0, "bf16": 1}, NO_YES, ZERO),
+        _make_plain_fields({"f32": 1, "f16": 0}, {"f16": 0, "bf16": 1}, NO_YES, ZERO),
         16,
         FLOAT,
         PLAIN_SOURCE,
@@ -128,9 +142,9 @@ KINDS = (
         selectors=4,
         alike=True,
     ),
-    Kind(
+    MmaKind(
         "tf32",
-        _plain({"f32": 1}, {"tf32": 2}, NO_YES, ZERO),
+        _make_plain_fields({"f32": 1}, {"tf32": 2}, NO_YES, ZERO),
         8,
         FLOAT,
         PLAIN_SOURCE,
@@ -139,18 +153,18 @@ KINDS = (
         selectors=4,
         kept=(1, 2),
     ),
-    Kind(
+    MmaKind(
         "f8f6f4",
-        _plain({"f32": 1, "f16": 0}, F8F6F4, NO_YES, ZERO),
+        _make_plain_fields({"f32": 1, "f16": 0}, F8F6F4, NO_YES, ZERO),
         32,
         FLOAT,
         PLAIN_SOURCE,
         FAMILY,
         turned=tuple(F8F6F4),
     ),
-    Kind(
+    MmaKind(
         "i8",
-        _plain({"s32": 2}, {"u8": 0, "s8": 1}, ZERO, NO_YES),
+        _make_plain_fields({"s32": 2}, {"u8": 0, "s8": 1}, ZERO, NO_YES),
         32,
         WHOLE,
         PLAIN_SOURCE,
@@ -158,9 +172,9 @@ KINDS = (
         turned=("u8", "s8"),
         lacking="sm_103a",
     ),
-    Kind(
+    MmaKind(
         "mxf8f6f4",
-        _scaled(F8F6F4, UE8M0, IDS, False),
+        _make_scaled_fields(F8F6F4, UE8M0, IDS, False),
         32,
         BLOCKS,
         source=MX8_SOURCE,
@@ -168,9 +182,9 @@ KINDS = (
         scaled={"1X": ALL_IDS},
         turned=tuple(F8F6F4),
     ),
-    Kind(
+    MmaKind(
         "mxf4",
-        _scaled({"e2m1": 1}, UE8M0, EVEN_IDS, True),
+        _make_scaled_fields({"e2m1": 1}, UE8M0, EVEN_IDS, True),
         64,
         BLOCKS,
         source=MX4_SOURCE,
@@ -178,9 +192,9 @@ KINDS = (
         scaled={"2X": TWO_IDS},
         kept=IN_PAIRS,
     ),
-    Kind(
+    MmaKind(
         "mxf4nvf4",
-        _scaled({"e2m1": 1}, NVF4, EVEN_IDS, True),
+        _make_scaled_fields({"e2m1": 1}, NVF4, EVEN_IDS, True),
         64,
         BLOCKS,
         source=MX4_SOURCE,

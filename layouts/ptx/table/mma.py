@@ -5,14 +5,14 @@ v is the number of elements in one register (f64: one in a 64-bit register), so 
 
 from __future__ import annotations
 
-from lanescope.ptx.instruction import PTX, Family, Opcode, cross
+from lanescope.ptx.instruction import Family, OpcodeWords, cite_ptx, cross_types
 
 A = "(g:8 t:4) (j:k/4/v i:m/8 e:v) -> (i g) (j t e)"
 B = "(g:8 t:4) (j:k/4/v e:v) -> (j t e) (g)"
 D = "(g:8 t:4) (i:m/8 e:2) -> (i g) (t e)"
 ABCD = {"a": A, "b": B, "c": D, "d": D}
 
-OPCODE = Opcode("mma", "multiply and accumulate, D = A·B + C, by one warp", PTX("9.7.14.5.14"))
+OPCODE = OpcodeWords("mma", "multiply and accumulate, D = A·B + C, by one warp", cite_ptx("9.7.14.5.14"))
 ROUNDING = {"rnd": ("", ".rn", ".rz", ".rm", ".rp")}
 SATFINITE = {"sat": ("", ".satfinite")}
 INTEGERS = "mma.sync.aligned.{shape}.row.col{sat}.{d}.{a}.{b}.{c}"
@@ -36,7 +36,7 @@ QUAD_PAIR = [
         ("m8n8k4",),
         (f"{d} f16 f16 {c}",),
         {"a": _QUAD_A[la], "b": _QUAD_B[lb], "c": _QUAD_D[c], "d": _QUAD_D[d]},
-        source=PTX("9.7.14.5.1"),
+        source=cite_ptx("9.7.14.5.1"),
         axes=dict.fromkeys("abcd", ("row", "col", "product")),
         note="Four 8×8×4 products per warp, one per quad pair. Optimized for sm_70: HMMA up to sm_75, emulated from"
         " sm_80 on.",
@@ -55,10 +55,14 @@ FAMILIES = [
         ("m16n8k8", "m16n8k16"),
         ("f16 f16 f16 f16", "f32 f16 f16 f32"),
         ABCD,
-        source=PTX("9.7.14.5.7-8"),
+        source=cite_ptx("9.7.14.5.7-8"),
     ),
-    Family("mma", OPCODE, FLOATS, ("m16n8k8", "m16n8k16"), ("f32 bf16 bf16 f32",), ABCD, source=PTX("9.7.14.5.7-8")),
-    Family("mma", OPCODE, FLOATS, ("m16n8k4", "m16n8k8"), ("f32 tf32 tf32 f32",), ABCD, source=PTX("9.7.14.5.6-7")),
+    Family(
+        "mma", OPCODE, FLOATS, ("m16n8k8", "m16n8k16"), ("f32 bf16 bf16 f32",), ABCD, source=cite_ptx("9.7.14.5.7-8")
+    ),
+    Family(
+        "mma", OPCODE, FLOATS, ("m16n8k4", "m16n8k8"), ("f32 tf32 tf32 f32",), ABCD, source=cite_ptx("9.7.14.5.6-7")
+    ),
     Family(
         "mma",
         OPCODE,
@@ -66,7 +70,7 @@ FAMILIES = [
         ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"),
         ("f64 f64 f64 f64",),
         ABCD,
-        source=PTX("9.7.14.5.2, .6-8"),
+        source=cite_ptx("9.7.14.5.2, .6-8"),
         options=ROUNDING,
     ),
     Family(
@@ -74,9 +78,9 @@ FAMILIES = [
         OPCODE,
         INTEGERS,
         ("m8n8k16", "m16n8k16", "m16n8k32"),
-        cross("s32 {a} {b} s32", a="s8 u8", b="s8 u8"),
+        cross_types("s32 {a} {b} s32", a="s8 u8", b="s8 u8"),
         ABCD,
-        source=PTX("9.7.14.5.3, .9-10"),
+        source=cite_ptx("9.7.14.5.3, .9-10"),
         options=SATFINITE,
     ),
     Family(
@@ -84,9 +88,9 @@ FAMILIES = [
         OPCODE,
         INTEGERS,
         ("m8n8k32", "m16n8k32", "m16n8k64"),
-        cross("s32 {a} {b} s32", a="s4 u4", b="s4 u4"),
+        cross_types("s32 {a} {b} s32", a="s4 u4", b="s4 u4"),
         ABCD,
-        source=PTX("9.7.14.5.4, .10-11"),
+        source=cite_ptx("9.7.14.5.4, .10-11"),
         options=SATFINITE,
         note="4-bit integers run in the tensor core up to sm_89; from sm_90 on they are emulated.",
     ),
@@ -97,7 +101,7 @@ FAMILIES = [
         ("m8n8k128", "m16n8k128", "m16n8k256"),
         ("s32 b1 b1 s32",),
         ABCD,
-        source=PTX("9.7.14.5.5, .12-13"),
+        source=cite_ptx("9.7.14.5.5, .12-13"),
         options={"op": (".xor", ".and")},
         note="Single-bit .xor runs in the tensor core up to sm_89 and .and up to sm_90; later they are emulated.",
     ),
@@ -106,18 +110,18 @@ FAMILIES = [
         OPCODE,
         FLOATS,
         ("m16n8k16", "m16n8k32"),
-        cross("{d} {a} {b} {d}", d="f16 f32", a=F8, b=F8),
+        cross_types("{d} {a} {b} {d}", d="f16 f32", a=F8, b=F8),
         ABCD,
-        source=PTX("9.7.14.5.9-10"),
+        source=cite_ptx("9.7.14.5.9-10"),
     ),
     Family(
         "mma",
         OPCODE,
         "mma.sync.aligned.{shape}.row.col.kind::f8f6f4.{d}.{a}.{b}.{c}",
         ("m16n8k32",),
-        cross("{d} {a} {b} {d}", d="f16 f32", a=F8F6F4, b=F8F6F4),
+        cross_types("{d} {a} {b} {d}", d="f16 f32", a=F8F6F4, b=F8F6F4),
         ABCD,
-        source=PTX("9.7.14.5.10"),
+        source=cite_ptx("9.7.14.5.10"),
         container=8,
         note="Each element occupies an 8-bit container, so a register holds four, whatever the type.",
     ),

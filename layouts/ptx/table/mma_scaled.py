@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.ptx.instruction import PTX, Family, cross
+from lanescope.ptx.instruction import Family, cite_ptx, cross_types
 from lanescope.ptx.metadata import SparseRow
 from lanescope.ptx.table.mma import ABCD, F8F6F4, OPCODE
 from lanescope.ptx.table.mma_sparse import ABCD as SPARSE_ABCD
@@ -12,7 +12,7 @@ DOCUMENTED = "Documented by PTX and CUTLASS; it needs sm_120a, which nobody here
 _FP4_4X = " scale_vec::4X with ue8m0 is documented from PTX 9.1 on; ptxas 13.0 (PTX 9.0) refuses it."
 
 
-def _rows(
+def _make_family(
     kind: str,
     types: tuple[str, ...],
     size: str,
@@ -31,7 +31,7 @@ def _rows(
         (shape,),
         types,
         SPARSE_ABCD if sparse else ABCD,
-        source=PTX("9.7.14.5.14"),
+        source=cite_ptx("9.7.14.5.14"),
         slots="d a b c s",
         container=container,
         sparsity=sparse,
@@ -40,24 +40,24 @@ def _rows(
     )
 
 
-def _family(k8: str, k4: str, byte: SparseRow | None, nibble: SparseRow | None) -> list[Family]:
-    mxf8 = cross("f32 {a} {b} f32 ue8m0", a=F8F6F4, b=F8F6F4)
+def _make_size_families(k8: str, k4: str, byte: SparseRow | None, nibble: SparseRow | None) -> list[Family]:
+    mxf8 = cross_types("f32 {a} {b} f32 ue8m0", a=F8F6F4, b=F8F6F4)
     fp4 = ("f32 e2m1 e2m1 f32 ue8m0",)
     rows = [
-        _rows("mxf8f6f4", mxf8, size, blocks=1, shape=k8, sparse=byte, container=8, note=DOCUMENTED)
+        _make_family("mxf8f6f4", mxf8, size, blocks=1, shape=k8, sparse=byte, container=8, note=DOCUMENTED)
         for size in ("", ".scale_vec::1X")
     ]
     rows += [
-        _rows("mxf4", fp4, size, blocks=2, shape=k4, sparse=nibble, container=0, note=DOCUMENTED)
+        _make_family("mxf4", fp4, size, blocks=2, shape=k4, sparse=nibble, container=0, note=DOCUMENTED)
         for size in ("", ".scale_vec::2X")
     ]
     rows += [
-        _rows(
+        _make_family(
             "mxf4nvf4", fp4, ".scale_vec::2X", blocks=2, shape=k4, sparse=nibble, container=0, note=DOCUMENTED + _FP4_4X
         )
     ]
     rows += [
-        _rows(
+        _make_family(
             "mxf4nvf4",
             ("f32 e2m1 e2m1 f32 ue4m3",),
             ".scale_vec::4X",
@@ -71,4 +71,7 @@ def _family(k8: str, k4: str, byte: SparseRow | None, nibble: SparseRow | None) 
     return rows
 
 
-FAMILIES = [*_family("m16n8k32", "m16n8k64", None, None), *_family("m16n8k64", "m16n8k128", BYTE_64, NIBBLE_128)]
+FAMILIES = [
+    *_make_size_families("m16n8k32", "m16n8k64", None, None),
+    *_make_size_families("m16n8k64", "m16n8k128", BYTE_64, NIBBLE_128),
+]

@@ -7,18 +7,22 @@ by 60 variants measured on an H100 (tests/golden/hardware/mma_sp.json.gz).
 
 from __future__ import annotations
 
-from lanescope.ptx.instruction import PTX, Family, Opcode, cross
+from lanescope.ptx.instruction import Family, OpcodeWords, cite_ptx, cross_types
 from lanescope.ptx.metadata import SparseRow
 from lanescope.ptx.table.mma import F8, F8F6F4, SATFINITE, B, D
 
 A = "(g:8 t:4) (j:k/8/v i:2 e:v) -> (i g) (j t e)"
 ABCD = {"a": A, "b": B, "c": D, "d": D}
-SOURCE = PTX("9.7.14.6.2")
+SOURCE = cite_ptx("9.7.14.6.2")
 
-PLAIN_OPCODE = Opcode(
-    "mma.sp", "multiply and accumulate by one warp, A stored without the zeros its metadata names", PTX("9.7.14.6.3")
+PLAIN_OPCODE = OpcodeWords(
+    "mma.sp",
+    "multiply and accumulate by one warp, A stored without the zeros its metadata names",
+    cite_ptx("9.7.14.6.3"),
 )
-ORDERED = Opcode("mma.sp::ordered_metadata", "as mma.sp; the indices of the metadata must ascend", PTX("9.7.14.6.3"))
+ORDERED = OpcodeWords(
+    "mma.sp::ordered_metadata", "as mma.sp; the indices of the metadata must ascend", cite_ptx("9.7.14.6.3")
+)
 _LANE = "(g:8 t:4) "
 HALF_16 = SparseRow(2, 4, _LANE + "(s:S i:2 e:2) -> (g s) (i t e)", 4)
 HALF_32 = SparseRow(2, 4, _LANE + "(s:S j:2 i:2 e:2) -> (g s j) (i t e)", 2)
@@ -34,7 +38,7 @@ _TEXT = ".sync.aligned.{shape}.row.col"
 _FULL = ".{d}.{a}.{b}.{c}"
 
 
-def _rows(shape: str, types: tuple[str, ...], sparsity: SparseRow, sat: bool = False) -> list[Family]:
+def _make_families(shape: str, types: tuple[str, ...], sparsity: SparseRow, sat: bool = False) -> list[Family]:
     return [
         Family(
             "mma_sp",
@@ -54,25 +58,25 @@ def _rows(shape: str, types: tuple[str, ...], sparsity: SparseRow, sat: bool = F
 
 
 _HALVES = ("f16 f16 f16 f16", "f32 f16 f16 f32", "f32 bf16 bf16 f32")
-_BYTES = cross("s32 {a} {b} s32", a="s8 u8", b="s8 u8")
-_NIBBLES = cross("s32 {a} {b} s32", a="s4 u4", b="s4 u4")
+_BYTES = cross_types("s32 {a} {b} s32", a="s8 u8", b="s8 u8")
+_NIBBLES = cross_types("s32 {a} {b} s32", a="s4 u4", b="s4 u4")
 
 FAMILIES = [
-    *_rows("m16n8k16", _HALVES, HALF_16),
-    *_rows("m16n8k32", _HALVES, HALF_32),
-    *_rows("m16n8k8", ("f32 tf32 tf32 f32",), WORD_8),
-    *_rows("m16n8k16", ("f32 tf32 tf32 f32",), WORD_16),
-    *_rows("m16n8k32", _BYTES, BYTE_32, sat=True),
-    *_rows("m16n8k64", _BYTES, BYTE_64, sat=True),
-    *_rows("m16n8k64", cross("f32 {a} {b} f32", a=F8, b=F8), BYTE_64),
-    *_rows("m16n8k64", _NIBBLES, NIBBLE_64, sat=True),
-    *_rows("m16n8k128", _NIBBLES, NIBBLE_128, sat=True),
+    *_make_families("m16n8k16", _HALVES, HALF_16),
+    *_make_families("m16n8k32", _HALVES, HALF_32),
+    *_make_families("m16n8k8", ("f32 tf32 tf32 f32",), WORD_8),
+    *_make_families("m16n8k16", ("f32 tf32 tf32 f32",), WORD_16),
+    *_make_families("m16n8k32", _BYTES, BYTE_32, sat=True),
+    *_make_families("m16n8k64", _BYTES, BYTE_64, sat=True),
+    *_make_families("m16n8k64", cross_types("f32 {a} {b} f32", a=F8, b=F8), BYTE_64),
+    *_make_families("m16n8k64", _NIBBLES, NIBBLE_64, sat=True),
+    *_make_families("m16n8k128", _NIBBLES, NIBBLE_128, sat=True),
     Family(
         "mma_sp",
         ORDERED,
         "mma.sp::ordered_metadata.sync.aligned.{shape}.row.col.kind::f8f6f4.{d}.{a}.{b}.{c}",
         ("m16n8k64",),
-        cross("{d} {a} {b} {d}", d="f16 f32", a=F8F6F4, b=F8F6F4),
+        cross_types("{d} {a} {b} {d}", d="f16 f32", a=F8F6F4, b=F8F6F4),
         ABCD,
         source=SOURCE,
         container=8,

@@ -6,7 +6,7 @@ forms are stated from CUTLASS (include/cute/atom/copy_traits_sm100.hpp) and PTX'
 
 from __future__ import annotations
 
-from lanescope.ptx.instruction import PTX, Family, Opcode, Place, Verb
+from lanescope.ptx.instruction import Family, InstructionVerb, OpcodeWords, OperandPlace, cite_ptx
 
 AXES = {"data": ("matrix", "row", "col")}
 SPACES = ("", "shared", "shared::cta")
@@ -17,13 +17,17 @@ TRANSPOSED = "(g:8 t:4) (x:x e:2) -> (x) (t e) (g)"
 NOT_RUN = "From PTX and CUTLASS; it needs sm_100a or sm_120a, which nobody here has run."
 _COUNTS = (".x1", ".x2", ".x4")
 
-LOAD = Opcode("ldmatrix", "load matrices from shared memory into fragments, a row an address", PTX("9.7.14.5.15"))
-STORE = Opcode("stmatrix", "store fragments to shared memory as matrices, a row an address", PTX("9.7.14.5.16"))
-MOVE = Opcode("movmatrix", "transpose an 8×8 matrix that lies in registers", PTX("9.7.14.5.17"))
+LOAD = OpcodeWords(
+    "ldmatrix", "load matrices from shared memory into fragments, a row an address", cite_ptx("9.7.14.5.15")
+)
+STORE = OpcodeWords(
+    "stmatrix", "store fragments to shared memory as matrices, a row an address", cite_ptx("9.7.14.5.16")
+)
+MOVE = OpcodeWords("movmatrix", "transpose an 8×8 matrix that lies in registers", cite_ptx("9.7.14.5.17"))
 
 
-def _row(
-    opcode: Opcode,
+def _make_family(
+    opcode: OpcodeWords,
     text: str,
     shape: str,
     *,
@@ -42,8 +46,8 @@ def _row(
         (element,),
         {"data": data},
         source=opcode.source,
-        verb=Verb.LOAD if opcode is LOAD else Verb.STORE,
-        memory=Place.ROWS,
+        verb=InstructionVerb.LOAD if opcode is LOAD else InstructionVerb.STORE,
+        memory=OperandPlace.ROWS,
         slots="data",
         options={"x": counts},
         axes=AXES,
@@ -63,10 +67,12 @@ _PACKED_NOTE = (
 )
 
 FAMILIES = [
-    _row(LOAD, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", data=STRAIGHT, address=ROWS_8, element="b16"),
-    _row(LOAD, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", data=TRANSPOSED, address=ROWS_8, element="b16"),
+    _make_family(LOAD, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", data=STRAIGHT, address=ROWS_8, element="b16"),
+    _make_family(
+        LOAD, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", data=TRANSPOSED, address=ROWS_8, element="b16"
+    ),
     *(
-        _row(
+        _make_family(
             LOAD,
             ".sync.aligned.{shape}{x}.trans.shared." + (f"b8x16.{packed}" if packed else "b8"),
             "m16n16",
@@ -80,7 +86,7 @@ FAMILIES = [
         for packed in ("", *_PACKED)
     ),
     *(
-        _row(
+        _make_family(
             LOAD,
             f".sync.aligned.{{shape}}{{x}}.shared.b8x16.{packed}",
             "m8n16",
@@ -92,9 +98,11 @@ FAMILIES = [
         )
         for packed in _PACKED
     ),
-    _row(STORE, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", data=STRAIGHT, address=ROWS_8, element="b16"),
-    _row(STORE, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", data=TRANSPOSED, address=ROWS_8, element="b16"),
-    _row(
+    _make_family(STORE, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", data=STRAIGHT, address=ROWS_8, element="b16"),
+    _make_family(
+        STORE, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", data=TRANSPOSED, address=ROWS_8, element="b16"
+    ),
+    _make_family(
         STORE,
         ".sync.aligned.{shape}{x}.trans.shared.{data}",
         "m16n8",
@@ -111,7 +119,7 @@ FAMILIES = [
         ("b16 b16",),
         {"a": "(g:8 t:4) (e:2) -> (g) (t e)", "d": "(g:8 t:4) (e:2) -> (t e) (g)"},
         source=MOVE.source,
-        verb=Verb.MOVE,
+        verb=InstructionVerb.MOVE,
         exits=False,
         slots="d a",
         note="d holds the transpose: both maps show the rows and columns of the source matrix.",

@@ -6,35 +6,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lanescope.ptx.instruction import PTX, Family, Opcode, Place, Verb
+from lanescope.ptx.instruction import Family, InstructionVerb, OpcodeWords, OperandPlace, cite_ptx
 from lanescope.ptx.role import QUARTERS, TENSOR
-from lanescope.ptx.table.tmem import COPIES, COPY_MAPS, MOVE_MAPS, MOVES, REDUCED, SHIFTED, SHIFTED_BY, Move
+from lanescope.ptx.table.tmem import COPIES, COPY_MAPS, MOVE_MAPS, MOVES, REDUCED, SHIFTED, SHIFTED_BY, TmemMove
 
-LOAD = Opcode(
-    "tcgen05.ld", "load tensor memory into registers, by one warp; complete after tcgen05.wait::ld", PTX("9.7.16.8.3")
+LOAD = OpcodeWords(
+    "tcgen05.ld",
+    "load tensor memory into registers, by one warp; complete after tcgen05.wait::ld",
+    cite_ptx("9.7.16.8.3"),
 )
-REDUCE = Opcode(
+REDUCE = OpcodeWords(
     "tcgen05.ld.red",
     "load tensor memory into registers, and the minimum or maximum of each thread's columns into one more",
-    PTX("9.7.16.8.3"),
+    cite_ptx("9.7.16.8.3"),
 )
-STORE = Opcode(
-    "tcgen05.st", "store registers to tensor memory, by one warp; complete after tcgen05.wait::st", PTX("9.7.16.8.4")
+STORE = OpcodeWords(
+    "tcgen05.st",
+    "store registers to tensor memory, by one warp; complete after tcgen05.wait::st",
+    cite_ptx("9.7.16.8.4"),
 )
-COPY = Opcode(
+COPY = OpcodeWords(
     "tcgen05.cp",
     "copy shared memory to tensor memory; one thread starts it, and it runs asynchronously",
-    PTX("9.7.16.9.2"),
+    cite_ptx("9.7.16.9.2"),
 )
-SHIFT = Opcode(
+SHIFT = OpcodeWords(
     "tcgen05.shift",
     "move rows of tensor memory by one lane; one thread starts it, and it runs asynchronously",
-    PTX("9.7.16.9.3"),
+    cite_ptx("9.7.16.9.3"),
 )
 
 GROUPS = (".cta_group::1", ".cta_group::2")
 PACKED = {LOAD: ".pack::16b", STORE: ".unpack::16b"}
-SHAPES = PTX("9.7.16.2.3")
+SHAPES = cite_ptx("9.7.16.2.3")
 _QUARTER = "Warp w of its warpgroup reaches lanes 32w to 32w + 31 alone."
 _LANES = {
     32: "Lanes and columns are counted from the address, whose lane begins the warp's quarter.",
@@ -51,17 +55,17 @@ _OPEN_RED = (
 BESIDE = tuple(f"tcgen05.{word}" for word in ("alloc", "dealloc", "relinquish_alloc_permit", "wait", "fence", "commit"))
 
 
-def _counts(least: int, most: int) -> tuple[str, ...]:
+def _list_counts(least: int, most: int) -> tuple[str, ...]:
     """Return .x1, .x2, … up to the largest of a shape."""
     return tuple(f".x{1 << n}" for n in range(8) if least <= 1 << n <= most)
 
 
-def _notes(move: Move, more: str = "") -> str:
+def _format_notes(move: TmemMove, more: str = "") -> str:
     halves = _HALVES if move.halves else ""
     return f"{_LANES[move.lanes]} {_QUARTER}{halves}{more}"
 
 
-def _moves(opcode: Opcode) -> Iterator[Family]:
+def _make_move_families(opcode: OpcodeWords) -> Iterator[Family]:
     """Yield loads or stores: every shape, as it is and with two 16-bit elements a register."""
     for move in MOVES:
         for packing in ("", PACKED[opcode]):
@@ -73,17 +77,17 @@ def _moves(opcode: Opcode) -> Iterator[Family]:
                 ("b16" if packing else "b32",),
                 {"data": move.packed if packing else move.pattern},
                 source=SHAPES,
-                verb=Verb.LOAD if opcode is LOAD else Verb.STORE,
-                memory=Place.TENSOR,
+                verb=InstructionVerb.LOAD if opcode is LOAD else InstructionVerb.STORE,
+                memory=OperandPlace.TENSOR,
                 slots="data",
-                options={"x": _counts(1, move.most)},
+                options={"x": _list_counts(1, move.most)},
                 axes={"data": ("lane", "column")},
-                note=_notes(move),
+                note=_format_notes(move),
                 agrees=f"CUTLASS ({MOVE_MAPS} maps of all shapes)",
             )
 
 
-def _reductions() -> Iterator[Family]:
+def _make_reduction_families() -> Iterator[Family]:
     for move in MOVES:
         if move.shape not in REDUCED:
             continue
@@ -100,12 +104,12 @@ def _reductions() -> Iterator[Family]:
                 types,
                 {"data": move.pattern, "red": pattern},
                 source=REDUCE.source,
-                verb=Verb.LOAD,
-                memory=Place.TENSOR,
+                verb=InstructionVerb.LOAD,
+                memory=OperandPlace.TENSOR,
                 slots="data red",
-                options={"x": _counts(2, move.most), "op": (".min", ".max"), **more},
+                options={"x": _list_counts(2, move.most), "op": (".min", ".max"), **more},
                 axes={"data": ("lane", "column"), "red": axes},
-                note=_notes(
+                note=_format_notes(
                     move, " red is the reduction of the thread's own columns." + (_OPEN_RED if move.halves else "")
                 ),
             )
@@ -119,11 +123,11 @@ _WORDS = {
 }
 
 
-def _behind(word: str) -> str:
+def _format_qualifier(word: str) -> str:
     return f".{word}" if word else ""
 
 
-def _copies() -> Iterator[Family]:
+def _make_copy_families() -> Iterator[Family]:
     for name, text in COPIES.items():
         shape, _, multicast = name.partition(".")
         scope = QUARTERS if text.startswith("(w:4) ") else TENSOR
@@ -138,12 +142,15 @@ def _copies() -> Iterator[Family]:
             yield Family(
                 "tcgen05_cp",
                 COPY,
-                f"{COPY.text}{{group}}.{{shape}}{_behind(multicast)}{_behind(packed and f'b8x16.{packed}')}",
+                (
+                    f"{COPY.text}{{group}}"
+                    f".{{shape}}{_format_qualifier(multicast)}{_format_qualifier(packed and f'b8x16.{packed}')}"
+                ),
                 (shape,),
                 ("b32",),
                 {"data": text},
                 source=COPY.source,
-                verb=Verb.COPY,
+                verb=InstructionVerb.COPY,
                 scope=scope,
                 slots="data",
                 options={"group": GROUPS},
@@ -159,10 +166,10 @@ def _copies() -> Iterator[Family]:
 
 
 FAMILIES = [
-    *_moves(LOAD),
-    *_reductions(),
-    *_moves(STORE),
-    *_copies(),
+    *_make_move_families(LOAD),
+    *_make_reduction_families(),
+    *_make_move_families(STORE),
+    *_make_copy_families(),
     Family(
         "tcgen05_shift",
         SHIFT,
@@ -171,7 +178,7 @@ FAMILIES = [
         ("b32",),
         {"data": SHIFTED},
         source=SHIFT.source,
-        verb=Verb.SHIFT,
+        verb=InstructionVerb.SHIFT,
         scope=TENSOR,
         slots="data",
         options={"group": GROUPS},

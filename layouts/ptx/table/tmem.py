@@ -16,7 +16,7 @@ LEAST_ALLOCATION = 32  # columns: tcgen05.alloc gives a power of two from here o
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DataPathLayout:
     """One data-path layout: PTX's letter, what it is for, and the pattern of each operand that lies in it.
 
     rows: of one CTA. maps: operand → how many maps of CUTLASS equal its pattern; 0: inferred. aligned: the lanes that
@@ -42,14 +42,14 @@ ACROSS, FOUR = "(q:4 l:32) (n:N/4) -> (l) (q n)", "(d:4 l:32) (c:K/v e:v) -> (l)
 BOTH = (False, True)
 
 PLACES = (
-    Place("A", 256, PAIR, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
-    Place("B", 128, PAIR, sparse=(False,), rows=64, d=HALVES, a=TWICE, maps=(8, 2)),
-    Place("C", 128, PAIR, sparse=(True,), rows=64, d=SPLIT, a=SPLIT_A, maps=(0, 0), aligned=(0, 16)),
-    Place("D", 128, ALONE, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
-    Place("D", 128, WS, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
-    Place("E", 64, WS, sparse=BOTH, rows=64, d=HALVES, a=TWICE, maps=(8, 0)),
-    Place("F", 64, ALONE, sparse=BOTH, rows=64, d=SPLIT, a=SPLIT_A, maps=(8, 3), aligned=(0, 16)),
-    Place("G", 32, WS, sparse=BOTH, rows=32, d=ACROSS, a=FOUR, maps=(8, 0)),
+    DataPathLayout("A", 256, PAIR, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
+    DataPathLayout("B", 128, PAIR, sparse=(False,), rows=64, d=HALVES, a=TWICE, maps=(8, 2)),
+    DataPathLayout("C", 128, PAIR, sparse=(True,), rows=64, d=SPLIT, a=SPLIT_A, maps=(0, 0), aligned=(0, 16)),
+    DataPathLayout("D", 128, ALONE, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
+    DataPathLayout("D", 128, WS, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
+    DataPathLayout("E", 64, WS, sparse=BOTH, rows=64, d=HALVES, a=TWICE, maps=(8, 0)),
+    DataPathLayout("F", 64, ALONE, sparse=BOTH, rows=64, d=SPLIT, a=SPLIT_A, maps=(8, 3), aligned=(0, 16)),
+    DataPathLayout("G", 32, WS, sparse=BOTH, rows=32, d=ACROSS, a=FOUR, maps=(8, 0)),
 )
 
 # Sparsity metadata, a unit an index of 4 bits: (whole layout or copies) of kinds with 2 and with 1 byte or less.
@@ -70,7 +70,7 @@ SCALE_MAPS, SCALE_PAIR_MAPS = 7, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class TmemMove:
     """A load or store of one warp: (thread) (register) → (lane) (column), counted from the address. packed: the same
     with .pack::16b or .unpack::16b, where a register holds two columns. most: the largest x; columns, lanes: that x1
     spans. halves: whether its second half begins at an immediate offset.
@@ -86,10 +86,10 @@ class Move:
 
 
 MOVES = (
-    Move("32x32b", "(l:32) (r:x) -> (l) (r)", "(l:32) (r:x p:2) -> (l) (r p)", 128, 1, 32),
-    Move("16x64b", "(g:8 c:2 h:2) (r:x) -> (h g) (r c)", "(g:8 c:2 h:2) (r:x p:2) -> (h g) (r c p)", 128, 2, 16),
-    Move("16x128b", "(g:8 t:4) (r:x h:2) -> (h g) (r t)", "(g:8 t:4) (r:x h:2 p:2) -> (h g) (r t p)", 64, 4, 16),
-    Move(
+    TmemMove("32x32b", "(l:32) (r:x) -> (l) (r)", "(l:32) (r:x p:2) -> (l) (r p)", 128, 1, 32),
+    TmemMove("16x64b", "(g:8 c:2 h:2) (r:x) -> (h g) (r c)", "(g:8 c:2 h:2) (r:x p:2) -> (h g) (r c p)", 128, 2, 16),
+    TmemMove("16x128b", "(g:8 t:4) (r:x h:2) -> (h g) (r t)", "(g:8 t:4) (r:x h:2 p:2) -> (h g) (r t p)", 64, 4, 16),
+    TmemMove(
         "16x256b",
         "(g:8 t:4) (r:x h:2 e:2) -> (h g) (r t e)",
         "(g:8 t:4) (r:x h:2 e:2 p:2) -> (h g) (r t e p)",
@@ -97,7 +97,7 @@ MOVES = (
         8,
         16,
     ),
-    Move(
+    TmemMove(
         "16x32bx2",
         "(s:2 l:16) (r:x) -> (l) (s r)",
         "(s:2 l:16) (r:x p:2) -> (l) (s r p)",

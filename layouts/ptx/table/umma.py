@@ -6,16 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lanescope.ptx.instruction import PTX, Family, Opcode, Place, Verb
-from lanescope.ptx.role import TENSOR, Issue
+from lanescope.ptx.instruction import Family, InstructionVerb, OpcodeWords, OperandPlace, cite_ptx
+from lanescope.ptx.role import TENSOR, TmemIssue
 from lanescope.ptx.table.kinds import KINDS
 
 _DOES = "start D = A·B + D with D in tensor memory; one thread starts it, and it runs asynchronously"
-MMA = Opcode("tcgen05.mma", _DOES, PTX("9.7.16.10.9.1"))
-SPARSE = Opcode("tcgen05.mma.sp", f"{_DOES}; A stored without the zeros its metadata names", PTX("9.7.16.10.9.2"))
-STATIONARY = Opcode("tcgen05.mma.ws", f"{_DOES}; B may stay in collector buffers", PTX("9.7.16.10.9.3"))
-STATIONARY_SPARSE = Opcode(
-    "tcgen05.mma.ws.sp", f"{_DOES}; A stored without its zeros, B may stay in collector buffers", PTX("9.7.16.10.9.4")
+MMA = OpcodeWords("tcgen05.mma", _DOES, cite_ptx("9.7.16.10.9.1"))
+SPARSE = OpcodeWords(
+    "tcgen05.mma.sp", f"{_DOES}; A stored without the zeros its metadata names", cite_ptx("9.7.16.10.9.2")
+)
+STATIONARY = OpcodeWords("tcgen05.mma.ws", f"{_DOES}; B may stay in collector buffers", cite_ptx("9.7.16.10.9.3"))
+STATIONARY_SPARSE = OpcodeWords(
+    "tcgen05.mma.ws.sp",
+    f"{_DOES}; A stored without its zeros, B may stay in collector buffers",
+    cite_ptx("9.7.16.10.9.4"),
 )
 OPCODES = {(False, False): MMA, (False, True): SPARSE, (True, False): STATIONARY, (True, True): STATIONARY_SPARSE}
 
@@ -35,11 +39,13 @@ VECTOR_WORDS = frozenset(
     word for named in VECTORS.values() for text in named for word in text.split(".") if word
 )  # of texts: scale_vec::1X, block32, …
 SCALED = "block_scale"
-EITHER, INSIDE = (Place.DESCRIPTOR, Place.TENSOR), (Place.TENSOR,)
+EITHER, INSIDE = (OperandPlace.DESCRIPTOR, OperandPlace.TENSOR), (OperandPlace.TENSOR,)
 ELSEWHERE = {"b": "B always lies in shared memory: ask /api/v1/descriptors/reads, with its idesc, for the bytes."}
 
 
-def _row(opcode: Opcode, issue: Issue, vector: str, collectors: tuple[str, ...], shift: str = "") -> Family:
+def _make_family(
+    opcode: OpcodeWords, issue: TmemIssue, vector: str, collectors: tuple[str, ...], shift: str = ""
+) -> Family:
     scaled = f".{SCALED}{vector}" if issue.factors else ""
     return Family(
         opcode.text.replace(".", "_"),
@@ -49,9 +55,9 @@ def _row(opcode: Opcode, issue: Issue, vector: str, collectors: tuple[str, ...],
         ("",),
         {},
         source=opcode.source,
-        verb=Verb.ISSUE,
+        verb=InstructionVerb.ISSUE,
         scope=TENSOR,
-        reads={"a": INSIDE if shift else EITHER, "b": (Place.DESCRIPTOR,)},
+        reads={"a": INSIDE if shift else EITHER, "b": (OperandPlace.DESCRIPTOR,)},
         slots="",
         options={"group": GROUPS[:1] if issue.stationary else GROUPS, "collector": collectors},
         elsewhere=ELSEWHERE,
@@ -59,16 +65,16 @@ def _row(opcode: Opcode, issue: Issue, vector: str, collectors: tuple[str, ...],
     )
 
 
-def _rows() -> Iterator[Family]:
+def _make_families() -> Iterator[Family]:
     for (stationary, sparse), opcode in OPCODES.items():
         for kind in KINDS:
             if stationary and kind.scaled:
                 continue
             for vector, factors in VECTORS.get(kind.name, {"": ""}).items():
-                issue = Issue(kind.name, sparse, stationary, factors)
-                yield _row(opcode, issue, vector, OF_B if stationary else OF_A)
+                issue = TmemIssue(kind.name, sparse, stationary, factors)
+                yield _make_family(opcode, issue, vector, OF_B if stationary else OF_A)
                 if not (stationary or kind.scaled):
-                    yield _row(opcode, issue, vector, OF_SHIFTED, ".ashift")
+                    yield _make_family(opcode, issue, vector, OF_SHIFTED, ".ashift")
 
 
-FAMILIES = list(_rows())
+FAMILIES = list(_make_families())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.ptx.instruction import PTX, WARPGROUP, Family, Opcode, Place, cross
+from lanescope.ptx.instruction import WARPGROUP, Family, OpcodeWords, OperandPlace, cite_ptx, cross_types
 from lanescope.ptx.metadata import SparseRow
 from lanescope.ptx.table.mma_sparse import BYTE_64, HALF_32, WORD_16
 from lanescope.ptx.table.wgmma_order import ORDER
@@ -18,35 +18,35 @@ SHARED = {
     "b": "B of wgmma always lies in shared memory: ask /api/v1/descriptors/reads for the bytes a descriptor reads.",
     "c": "wgmma accumulates in place: D is both C and D.",
 }
-READS = {"a": (Place.REGISTERS, Place.DESCRIPTOR), "b": (Place.DESCRIPTOR,)}
-DENSE_OPCODE = Opcode(
+READS = {"a": (OperandPlace.REGISTERS, OperandPlace.DESCRIPTOR), "b": (OperandPlace.DESCRIPTOR,)}
+DENSE_OPCODE = OpcodeWords(
     "wgmma.mma_async",
     "multiply and accumulate, D = A·B + D or A·B, by four warps; returns before D is written",
-    PTX("9.7.15.5.2"),
+    cite_ptx("9.7.15.5.2"),
     "wgmma",
 )
-SPARSE_OPCODE = Opcode(
+SPARSE_OPCODE = OpcodeWords(
     "wgmma.mma_async.sp",
     "as wgmma.mma_async, A stored without the zeros its metadata names",
-    PTX("9.7.15.6.3"),
+    cite_ptx("9.7.15.6.3"),
     "wgmma.sp",
 )
 SPARSE = "wgmma.mma_async.sp.sync.aligned.{shape}.{d}.{a}.{b}"
 DENSE = "wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b}"
 
 
-def _by_warp(row: SparseRow) -> SparseRow:
+def _make_warp_sparsity(row: SparseRow) -> SparseRow:
     """Return mma.sp's metadata row for a warpgroup: the supplier is a lane of the same warp."""
     index = row.index.replace("(g:8", "(w:4 g:8").replace("-> (g", "-> (w g")
     return SparseRow(row.kept, row.group, index, row.selectors, row.index_bits)
 
 
-def shapes(k: int, ns: tuple[int, ...]) -> tuple[str, ...]:
+def list_shapes(k: int, ns: tuple[int, ...]) -> tuple[str, ...]:
     """Return m64nNkK for every legal N."""
     return tuple(f"m64n{n}k{k}" for n in ns)
 
 
-def _row(
+def _make_family(
     k: int,
     ns: tuple[int, ...],
     types: tuple[str, ...],
@@ -58,10 +58,10 @@ def _row(
         "wgmma_sp" if sparsity else "wgmma",
         SPARSE_OPCODE if sparsity else DENSE_OPCODE,
         ptx,
-        shapes(k, ns),
+        list_shapes(k, ns),
         types,
         {"a": A, "d": D},
-        source=PTX("9.7.15.5.1.1"),
+        source=cite_ptx("9.7.15.5.1.1"),
         scope=WARPGROUP,
         reads=READS,
         slots="d a b",
@@ -74,22 +74,30 @@ def _row(
 
 
 FAMILIES = [
-    _row(16, N_FLOAT, ("f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16")),
-    _row(8, N_FLOAT, ("f32 tf32 tf32",)),
-    _row(32, N_FLOAT, cross("{d} {a} {b}", d="f16 f32", a=F8, b=F8)),
-    _row(
-        32, N_INTEGER, cross("s32 {a} {b}", a="s8 u8", b="s8 u8"), DENSE + "{sat}", options={"sat": ("", ".satfinite")}
+    _make_family(16, N_FLOAT, ("f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16")),
+    _make_family(8, N_FLOAT, ("f32 tf32 tf32",)),
+    _make_family(32, N_FLOAT, cross_types("{d} {a} {b}", d="f16 f32", a=F8, b=F8)),
+    _make_family(
+        32,
+        N_INTEGER,
+        cross_types("s32 {a} {b}", a="s8 u8", b="s8 u8"),
+        DENSE + "{sat}",
+        options={"sat": ("", ".satfinite")},
     ),
-    _row(256, N_INTEGER, ("s32 b1 b1",), DENSE + ".and.popc"),
-    _row(32, N_FLOAT, ("f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16"), SPARSE, sparsity=_by_warp(HALF_32)),
-    _row(16, N_FLOAT, ("f32 tf32 tf32",), SPARSE, sparsity=_by_warp(WORD_16)),
-    _row(64, N_FLOAT, cross("{d} {a} {b}", d="f16 f32", a=F8, b=F8), SPARSE, sparsity=_by_warp(BYTE_64)),
-    _row(
+    _make_family(256, N_INTEGER, ("s32 b1 b1",), DENSE + ".and.popc"),
+    _make_family(
+        32, N_FLOAT, ("f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16"), SPARSE, sparsity=_make_warp_sparsity(HALF_32)
+    ),
+    _make_family(16, N_FLOAT, ("f32 tf32 tf32",), SPARSE, sparsity=_make_warp_sparsity(WORD_16)),
+    _make_family(
+        64, N_FLOAT, cross_types("{d} {a} {b}", d="f16 f32", a=F8, b=F8), SPARSE, sparsity=_make_warp_sparsity(BYTE_64)
+    ),
+    _make_family(
         64,
         N_INTEGER,
-        cross("s32 {a} {b}", a="s8 u8", b="s8 u8"),
+        cross_types("s32 {a} {b}", a="s8 u8", b="s8 u8"),
         SPARSE + "{sat}",
         options={"sat": ("", ".satfinite")},
-        sparsity=_by_warp(BYTE_64),
+        sparsity=_make_warp_sparsity(BYTE_64),
     ),
 ]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lanescope.ptx.role import Source
+from lanescope.ptx.role import SourceReference
 
 
 @dataclass(frozen=True, slots=True)
-class Ordering:
+class OrderingRow:
     """One instruction: its syntax, what it orders, where it must stand, and what happens without it."""
 
     name: str
@@ -24,15 +24,15 @@ class Ordering:
     scope: str  # whose threads must execute it
     ptx_version: str
     target: str
-    source: Source
+    source: SourceReference
 
 
-def _ptx(section: str) -> Source:
-    return Source("PTX ISA 9.1", section)
+def _cite_ptx(section: str) -> SourceReference:
+    return SourceReference("PTX ISA 9.1", section)
 
 
 ORDER = (
-    Ordering(
+    OrderingRow(
         "fence.proxy.async",
         ("fence.proxy.async;", "fence.proxy.async.shared::cta;"),
         "accesses to memory through the generic proxy (ld, st) and through the async proxy (wgmma, TMA), in both"
@@ -45,9 +45,9 @@ ORDER = (
         "each thread that stored",
         "8.0",
         "sm_90",
-        _ptx("9.7.13.4 and 9.7.15.4"),
+        _cite_ptx("9.7.13.4 and 9.7.15.4"),
     ),
-    Ordering(
+    OrderingRow(
         "wgmma.fence",
         ("wgmma.fence.sync.aligned;",),
         "accesses to registers, before a wgmma that uses the same registers as accumulator or as A",
@@ -59,9 +59,9 @@ ORDER = (
         "all 128 threads of the warpgroup",
         "8.0",
         "sm_90a",
-        _ptx("9.7.15.7.1"),
+        _cite_ptx("9.7.15.7.1"),
     ),
-    Ordering(
+    OrderingRow(
         "wgmma.commit_group",
         ("wgmma.commit_group.sync.aligned;",),
         "commits all wgmmas that are not yet in a group to a new group; if there are none, the group is empty",
@@ -72,9 +72,9 @@ ORDER = (
         "all 128 threads of the warpgroup",
         "8.0",
         "sm_90a",
-        _ptx("9.7.15.7.2"),
+        _cite_ptx("9.7.15.7.2"),
     ),
-    Ordering(
+    OrderingRow(
         "wgmma.wait_group",
         ("wgmma.wait_group.sync.aligned N;",),
         "waits until at most the N latest groups are pending; all earlier ones are complete",
@@ -85,7 +85,7 @@ ORDER = (
         "all 128 threads of the warpgroup",
         "8.0",
         "sm_90a",
-        _ptx("9.7.15.7.3"),
+        _cite_ptx("9.7.15.7.3"),
     ),
 )
 BY_NAME = {row.name: row for row in ORDER}

@@ -5,9 +5,17 @@ The measured fragments are in tests/golden/hardware; other architectures are unk
 
 from __future__ import annotations
 
-from lanescope.ptx.instruction import PTX, Family, Opcode, Place, Source, Verb, cross
+from lanescope.ptx.instruction import (
+    Family,
+    InstructionVerb,
+    OpcodeWords,
+    OperandPlace,
+    SourceReference,
+    cite_ptx,
+    cross_types,
+)
 
-SOURCE = Source(
+SOURCE = SourceReference(
     "measured on an NVIDIA H100 80GB HBM3 (sm_90), CUDA 13.0, 2026-11-21", "wmma.load of matrices of element indices"
 )
 UNSPECIFIED = (
@@ -23,13 +31,13 @@ SUB_BYTE = (
 MENU = -1  # the oldest way to program tensor cores, which menus begin with
 
 OPCODES = {
-    "a": Opcode("wmma.load.a", "load A's fragment from memory", PTX("9.7.14.4.3")),
-    "b": Opcode("wmma.load.b", "load B's fragment from memory", PTX("9.7.14.4.3")),
-    "c": Opcode("wmma.load.c", "load an accumulator's fragment from memory", PTX("9.7.14.4.3")),
-    "d": Opcode("wmma.store.d", "store an accumulator's fragment to memory", PTX("9.7.14.4.4")),
+    "a": OpcodeWords("wmma.load.a", "load A's fragment from memory", cite_ptx("9.7.14.4.3")),
+    "b": OpcodeWords("wmma.load.b", "load B's fragment from memory", cite_ptx("9.7.14.4.3")),
+    "c": OpcodeWords("wmma.load.c", "load an accumulator's fragment from memory", cite_ptx("9.7.14.4.3")),
+    "d": OpcodeWords("wmma.store.d", "store an accumulator's fragment to memory", cite_ptx("9.7.14.4.4")),
 }
-PRODUCT = Opcode(
-    "wmma.mma", "multiply and accumulate fragments that wmma.load made, by one warp", PTX("9.7.14.4.5"), "wmma"
+PRODUCT = OpcodeWords(
+    "wmma.mma", "multiply and accumulate fragments that wmma.load made, by one warp", cite_ptx("9.7.14.4.5"), "wmma"
 )
 
 SHAPES_16 = ("m16n16k16", "m8n32k16", "m32n8k16")
@@ -49,14 +57,14 @@ _C = {
 }
 
 
-def _sides(shape: str) -> tuple[int, int]:
+def _parse_sides(shape: str) -> tuple[int, int]:
     m, _, n = shape.split("k")[0][1:].partition("n")
     return int(m), int(n)
 
 
-def _fragments(shape: str, kind: str) -> dict[str, str]:
+def _make_fragment_patterns(shape: str, kind: str) -> dict[str, str]:
     """Return the patterns of a, b, c and d for one shape and multiplicand type."""
-    m, n = _sides(shape)
+    m, n = _parse_sides(shape)
     c = _C[shape.split("k")[0]]
 
     def half(copies: int, values: str) -> str:
@@ -91,7 +99,7 @@ _KINDS = (
 _SMALL = ("s4", "u4", "b1")
 
 
-def _load(letter: str, kind: str, shape: str, layouts: tuple[str, ...], fragment: str) -> Family:
+def _make_load_family(letter: str, kind: str, shape: str, layouts: tuple[str, ...], fragment: str) -> Family:
     return Family(
         "wmma",
         OPCODES[letter],
@@ -100,8 +108,8 @@ def _load(letter: str, kind: str, shape: str, layouts: tuple[str, ...], fragment
         (kind,),
         {letter: fragment},
         source=SOURCE,
-        verb=Verb.STORE if letter == "d" else Verb.LOAD,
-        memory=Place.MATRIX,
+        verb=InstructionVerb.STORE if letter == "d" else InstructionVerb.LOAD,
+        memory=OperandPlace.MATRIX,
         specified=False,
         menu=MENU,
         slots=letter,
@@ -113,27 +121,31 @@ def _load(letter: str, kind: str, shape: str, layouts: tuple[str, ...], fragment
     )
 
 
-def _loads() -> list[Family]:
+def _make_load_families() -> list[Family]:
     out: dict[tuple[str, ...], Family] = {}
     for kind, shapes, accumulators in _KINDS:
         for shape in shapes:
-            parts = _fragments(shape, kind)
-            out["a", kind, shape] = _load("a", kind, shape, ("row",) if kind in _SMALL else LAYOUTS, parts["a"])
-            out["b", kind, shape] = _load("b", kind, shape, ("col",) if kind in _SMALL else LAYOUTS, parts["b"])
+            parts = _make_fragment_patterns(shape, kind)
+            out["a", kind, shape] = _make_load_family(
+                "a", kind, shape, ("row",) if kind in _SMALL else LAYOUTS, parts["a"]
+            )
+            out["b", kind, shape] = _make_load_family(
+                "b", kind, shape, ("col",) if kind in _SMALL else LAYOUTS, parts["b"]
+            )
             for accumulator in {c for pair in accumulators for c in pair.split()}:
-                out["c", accumulator, shape] = _load("c", accumulator, shape, LAYOUTS, parts["c"])
-                out["d", accumulator, shape] = _load("d", accumulator, shape, LAYOUTS, parts["d"])
+                out["c", accumulator, shape] = _make_load_family("c", accumulator, shape, LAYOUTS, parts["c"])
+                out["d", accumulator, shape] = _make_load_family("d", accumulator, shape, LAYOUTS, parts["d"])
     return [out[key] for key in sorted(out)]
 
 
-def _mma(ptx: str, shape: str, kind: str, types: tuple[str, ...], **options: tuple[str, ...]) -> Family:
+def _make_mma_family(ptx: str, shape: str, kind: str, types: tuple[str, ...], **options: tuple[str, ...]) -> Family:
     return Family(
         "wmma",
         PRODUCT,
         ptx,
         (shape,),
         types,
-        _fragments(shape, kind),
+        _make_fragment_patterns(shape, kind),
         source=SOURCE,
         specified=False,
         menu=MENU,
@@ -144,31 +156,36 @@ def _mma(ptx: str, shape: str, kind: str, types: tuple[str, ...], **options: tup
     )
 
 
-def _products() -> list[Family]:
+def _make_mma_families() -> list[Family]:
     head = "wmma.mma.sync.aligned.{la}.{lb}.{shape}"
     both = {"la": LAYOUTS, "lb": LAYOUTS}
     sat = {"sat": ("", ".satfinite")}
     full = ".{d}.{a}.{b}.{c}"
     out = [
-        _mma(head + ".{d}.{c}", shape, "f16", cross("{d} f16 f16 {c}", d="f16 f32", c="f16 f32"), **both)
+        _make_mma_family(
+            head + ".{d}.{c}", shape, "f16", cross_types("{d} f16 f16 {c}", d="f16 f32", c="f16 f32"), **both
+        )
         for shape in SHAPES_16
     ]
-    out += [_mma(head + full, shape, "bf16", ("f32 bf16 bf16 f32",), **both) for shape in SHAPES_16]
-    out += [_mma(head + full, "m16n16k8", "tf32", ("f32 tf32 tf32 f32",), **both)]
+    out += [_make_mma_family(head + full, shape, "bf16", ("f32 bf16 bf16 f32",), **both) for shape in SHAPES_16]
+    out += [_make_mma_family(head + full, "m16n16k8", "tf32", ("f32 tf32 tf32 f32",), **both)]
     out += [
-        _mma(head + "{rnd}" + full, "m8n8k4", "f64", ("f64 f64 f64 f64",), **both, rnd=("", ".rn", ".rz", ".rm", ".rp"))
+        _make_mma_family(
+            head + "{rnd}" + full, "m8n8k4", "f64", ("f64 f64 f64 f64",), **both, rnd=("", ".rn", ".rz", ".rm", ".rp")
+        )
     ]
     out += [
-        _mma(head + full + "{sat}", shape, kind, (f"s32 {kind} {kind} s32",), **both, **sat)
+        _make_mma_family(head + full + "{sat}", shape, kind, (f"s32 {kind} {kind} s32",), **both, **sat)
         for shape in SHAPES_16
         for kind in ("s8", "u8")
     ]
     row_col = "wmma.mma.sync.aligned.row.col.{shape}"
     out += [
-        _mma(row_col + full + "{sat}", "m8n8k32", kind, (f"s32 {kind} {kind} s32",), **sat) for kind in ("s4", "u4")
+        _make_mma_family(row_col + full + "{sat}", "m8n8k32", kind, (f"s32 {kind} {kind} s32",), **sat)
+        for kind in ("s4", "u4")
     ]
     out += [
-        _mma(
+        _make_mma_family(
             "wmma.mma{op}.popc.sync.aligned.row.col.{shape}" + full,
             "m8n8k128",
             "b1",
@@ -179,4 +196,4 @@ def _products() -> list[Family]:
     return out
 
 
-FAMILIES = [*_loads(), *_products()]
+FAMILIES = [*_make_load_families(), *_make_mma_families()]

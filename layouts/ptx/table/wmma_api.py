@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class WmmaFunction:
     """One name of the API.
 
     signatures as the header spells them, templates left open; becomes: the PTX opcode it is compiled to, "" where there
@@ -44,12 +44,12 @@ class BitOperation:
 
 
 FUNCTIONS = (
-    Function(
+    WmmaFunction(
         "fragment",
         ("template <typename Use, int m, int n, int k, typename T, typename Layout = void> class fragment;",),
         "A warp's share of one matrix: each lane holds num_elements of its elements in x[].",
     ),
-    Function(
+    WmmaFunction(
         "load_matrix_sync",
         (
             "void load_matrix_sync(fragment<matrix_a or matrix_b, …>& a, const T* mptr, unsigned ldm);",
@@ -59,19 +59,19 @@ FUNCTIONS = (
         "wmma.load",
         True,
     ),
-    Function(
+    WmmaFunction(
         "store_matrix_sync",
         ("void store_matrix_sync(T* mptr, const fragment<accumulator, …>& a, unsigned ldm, layout_t layout);",),
         "Stores an accumulator to memory. Fragments of A and B cannot be stored.",
         "wmma.store",
         True,
     ),
-    Function(
+    WmmaFunction(
         "fill_fragment",
         ("void fill_fragment(fragment<…>& a, const T& v);",),
         "Sets every element of a fragment to one value.",
     ),
-    Function(
+    WmmaFunction(
         "mma_sync",
         (
             (
@@ -87,7 +87,7 @@ FUNCTIONS = (
         "wmma.mma",
         True,
     ),
-    Function(
+    WmmaFunction(
         "bmma_sync",
         (
             (
@@ -103,7 +103,7 @@ FUNCTIONS = (
         since="sm_75",
         modifier="popc",
     ),
-    Function(
+    WmmaFunction(
         "__float_to_tf32",
         ("float __float_to_tf32(float in);",),
         "Rounds a float to tf32. The elements of A and B must be rounded before mma_sync.",

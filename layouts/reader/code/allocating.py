@@ -7,25 +7,35 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name
-from lanescope.reader.code.values import Address, Array, Cell, Kind, Object, Overlay, Pointer, Record, Scope
-from lanescope.reader.code.word import symbol
+from lanescope.reader.code.symbolic_integers import make_symbol
+from lanescope.reader.code.values import (
+    Address,
+    ArrayValue,
+    Cell,
+    NameScope,
+    ObjectValue,
+    OverlayPlace,
+    Pointer,
+    RecordType,
+    ResolvedType,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def evaluate_new(ev: Evaluator, one: tree.New, scope: Scope) -> Any:
+def evaluate_new(ev: Evaluator, one: tree.New, scope: NameScope) -> Any:
     """Return the pointer that `new T(arguments)` gives."""
-    kind = ev.kind(one.type, scope)
-    places = [ev.pointee_of(ev.value(where, scope), one) for where in one.placement]
+    kind = ev.resolve_type(one.type, scope)
+    places = [ev.get_pointee(ev.evaluate_expression(where, scope), one) for where in one.placement]
     for place in places:  # what stood there is no more
-        ev.forget(place)
-    if ev.allocates("new", kind.record):
+        ev.forget_place(place)
+    if ev.has_own_allocation("new", kind.record):
         ev.forget_all(scope)
     if kind.dims:
-        return _new_array(ev, one, kind, scope)
+        return _evaluate_new_array(ev, one, kind, scope)
     value = _new_value(ev, one, kind, scope)
-    if isinstance(value, Object):
+    if isinstance(value, ObjectValue):
         value.held = True
         for place in places:
             if _put_object(ev, place, value):
@@ -33,45 +43,45 @@ def evaluate_new(ev: Evaluator, one: tree.New, scope: Scope) -> Any:
     return Address(Cell(value, kind, "new", one.span, born=0))
 
 
-def _new_value(ev: Evaluator, one: tree.New, kind: Kind, scope: Scope) -> Any:
+def _new_value(ev: Evaluator, one: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
     """Return what a new object or number begins with."""
     if one.braced:
-        return ev.initial(tree.Items(tuple(("", a) for a in one.arguments)), kind, scope, "")
+        return ev.evaluate_initializer(tree.ItemList(tuple(("", a) for a in one.arguments)), kind, scope, "")
     if one.bare:
-        return ev.default(kind, ev.fresh("new"))
-    given = ev.arguments(tree.Call(tree.Other(""), one.arguments), scope)
+        return ev.make_default(kind, ev.make_fresh_name("new"))
+    given = ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), one.arguments), scope)
     if kind.record is not None and not kind.pointers:
-        return ev.constructed(ev.instance(kind.record, ""), given)
-    return ev.construct(kind, [argument.value for argument in given], one, scope)
+        return ev.construct_object(ev.make_instance(kind.record, ""), given)
+    return ev.construct_value(kind, [argument.value for argument in given], one, scope)
 
 
-def _put_object(ev: Evaluator, place: Any, value: Object) -> bool:
+def _put_object(ev: Evaluator, place: Any, value: ObjectValue) -> bool:
     """Put a new object where one of its class stood; return whether that was so."""
-    inner = place.place if isinstance(place, Overlay) else place
+    inner = place.place if isinstance(place, OverlayPlace) else place
     old = inner.value if isinstance(inner, Cell) else None
-    if not isinstance(inner, Cell) or not isinstance(old, Object) or old.record is not value.record:
+    if not isinstance(inner, Cell) or not isinstance(old, ObjectValue) or old.record is not value.record:
         return False
-    ev.put(inner, value)
+    ev.write_cell(inner, value)
     return True
 
 
-def allocates(ev: Evaluator, word: str, record: Record | None) -> bool:
+def has_own_allocation(ev: Evaluator, word: str, record: RecordType | None) -> bool:
     """Whether the text has an operator new or delete of its own for a class."""
     own = record.methods if record is not None else {}
     return f"operator{word}" in own or find_name(ev.globals, f"operator{word}")[0] is not None
 
 
-def _new_array(ev: Evaluator, one: tree.New, kind: Kind, scope: Scope) -> Any:
+def _evaluate_new_array(ev: Evaluator, one: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
     """Return the pointer that new T[n] gives."""
-    name = ev.fresh("new")
+    name = ev.make_fresh_name("new")
     if one.bare:
-        value = ev.default(kind, name)
+        value = ev.make_default(kind, name)
     else:
-        value = ev.initial(tree.Items(tuple(("", a) for a in one.arguments)), kind, scope, name)
+        value = ev.evaluate_initializer(tree.ItemList(tuple(("", a) for a in one.arguments)), kind, scope, name)
     element = replace(kind, dims=kind.dims[1:])
-    if isinstance(value, Array):
+    if isinstance(value, ArrayValue):
         value.name = name
-        return ev.decayed(value)
+        return ev.decay_array(value)
     if element.record is not None and element.record.begins:
         ev.forget_all(scope)  # so many constructors
-    return Pointer(symbol(name), element)
+    return Pointer(make_symbol(name), element)

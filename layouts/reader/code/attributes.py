@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from lanescope.reader.code.lexing import Token
+from lanescope.reader.code.lexing import PreprocessingToken
 
 # A quote without its pair is kept up to the end of its line: it would else be looked for from each quote anew.
 _KEPT = r"//[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\\n])'|\"(?:\\.|[^\"\\\n])*+\"?"
@@ -35,16 +35,16 @@ _WORDS = frozenset(
 _WITH_BRACKETS = frozenset("__attribute__ _Pragma __pragma __declspec __launch_bounds__".split())
 
 
-def blank(text: str, macros: Iterable[str] = ()) -> str:
+def blank_attributes(text: str, macros: Iterable[str] = ()) -> str:
     """The text with attributes as blanks; macros: names that stand for nothing else wherever they stand.
 
-    >>> blank("MY_DEVICE __forceinline__ int f() noexcept;").split()
+    >>> blank_attributes("MY_DEVICE __forceinline__ int f() noexcept;").split()
     ['int', 'f()', ';']
     """
     named = {one or two for one, two in _NAMED.findall(text)}
     own = sorted(macros)
     if own:
-        text = re.sub(rf"{_KEPT}|\b(?:{'|'.join(map(re.escape, own))})\b", _blanked_macro, text, flags=re.S)
+        text = re.sub(rf"{_KEPT}|\b(?:{'|'.join(map(re.escape, own))})\b", _blank_macro, text, flags=re.S)
 
     def blanked(found: re.Match[str]) -> str:
         if found["kept"] or (found["spelled"] and found[0] in named):
@@ -54,14 +54,15 @@ def blank(text: str, macros: Iterable[str] = ()) -> str:
     return _ATTRIBUTE.sub(blanked, text)
 
 
-def _blanked_macro(found: re.Match[str]) -> str:
+def _blank_macro(found: re.Match[str]) -> str:
     return found[0] if found[0][0] in "/\"'" else " " * len(found[0])
 
 
-def says_nothing(body: Iterable[Token]) -> bool:
+def is_attributes_only(body: Iterable[PreprocessingToken]) -> bool:
     """Whether a macro's replacement is made of attributes alone.
 
-    >>> says_nothing([Token("inline", "name"), Token("__attribute__", "name"), Token("(", "op"), Token(")", "op")])
+    >>> is_attributes_only([PreprocessingToken("inline", "name"), PreprocessingToken("__attribute__", "name"),
+    ... PreprocessingToken("(", "op"), PreprocessingToken(")", "op")])
     True
     """
     depth, before = 0, ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from lanescope.cxx.integers import type_named
+from lanescope.cxx.integers import find_integer_type
 from lanescope.cxx.sizes import ELEMENT_BITS
 
 _LONE = re.compile(r"\([ \t]{0,8}([A-Za-z_]\w{0,60})[ \t]{0,8}\)(?=\s{0,40}[-+*&](?![-+=&]))")
@@ -18,10 +18,10 @@ _TYPED = re.compile(
 )
 
 
-def bare(text: str) -> str:
+def blank_brackets(text: str) -> str:
     """The text with the brackets around such names as blanks.
 
-    >>> bare("make((half*)(buf) + k * 16, (buf) - 8, (size_t)-1, f<T>(buf) + 1)")
+    >>> blank_brackets("make((half*)(buf) + k * 16, (buf) - 8, (size_t)-1, f<T>(buf) + 1)")
     'make((half*) buf  + k * 16,  buf  - 8, (size_t)-1, f<T>(buf) + 1)'
     """
     own = {one or two for one, two in _TYPED.findall(text)}
@@ -29,23 +29,23 @@ def bare(text: str) -> str:
     def blanked(found: re.Match[str]) -> str:
         name = found[1]
         before = text[max(found.start() - _BEHIND, 0) : found.start()].rstrip()
-        if _type(name, own) or not _begins(before, own):
+        if _is_type_name(name, own) or not _can_begin_operand(before, own):
             return found[0]
         return f" {found[0][1:-1]} "
 
     return _LONE.sub(blanked, text)
 
 
-def _type(name: str, own: set[str]) -> bool:
+def _is_type_name(name: str, own: set[str]) -> bool:
     """Whether a name is a type's: C's, an element's, one that the text defines, or spelled as one."""
-    if name in own or type_named(name) is not None or name in ELEMENT_BITS or name.endswith("_t"):
+    if name in own or find_integer_type(name) is not None or name in ELEMENT_BITS or name.endswith("_t"):
         return True
     if name in ("void", "auto", "decltype", "sizeof", "alignof", "double", "float"):
         return True
     return name[0].isupper() and (len(name) == 1 or any(letter.islower() for letter in name))
 
 
-def _begins(before: str, own: set[str]) -> bool:
+def _can_begin_operand(before: str, own: set[str]) -> bool:
     """Whether an operand can begin behind this text: an operator, an opening bracket, return, a cast."""
     if not before or before[-1] in "([{,;=+-*/%&|^!~<?:":
         return True
@@ -53,5 +53,5 @@ def _begins(before: str, own: set[str]) -> bool:
         cast = _CAST.search(before)
         if cast is None:
             return False
-        return bool(cast[2]) or _type(cast[1].split("::")[-1].split("<")[0], own)
+        return bool(cast[2]) or _is_type_name(cast[1].split("::")[-1].split("<")[0], own)
     return bool(_WORDS.search(before))

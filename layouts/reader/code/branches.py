@@ -6,35 +6,35 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, INT, arms
-from lanescope.reader.code import tree, word
-from lanescope.reader.code.paths import Escape, Journal, Left, Target
-from lanescope.reader.code.static_types import type_of
+from lanescope.cxx.integers import BOOL, INT, find_arms_type
+from lanescope.reader.code import symbolic_integers, tree
+from lanescope.reader.code.paths import EarlyExit, EscapedPath, Journal, JumpTarget
+from lanescope.reader.code.static_types import find_integer_type
+from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, convert_int, make_free, merge_ints
 from lanescope.reader.code.values import (
     Address,
-    Array,
+    ArrayValue,
     Cell,
-    Closure,
-    Either,
-    Kind,
-    Object,
+    EitherFunction,
+    FunctionSet,
+    NameScope,
+    ObjectValue,
+    OpaqueValue,
     Pointer,
-    Referred,
-    Scope,
-    Split,
-    Term,
-    number,
+    ReferredPlace,
+    ResolvedType,
+    SplitPlace,
+    get_integer,
 )
-from lanescope.reader.code.word import UNKNOWN, Int, convert, free, merged
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def run_unscoped(ev: Evaluator, body: Sequence[tree.Statement], scope: Scope) -> Left | None:
+def run_unscoped(ev: Evaluator, body: Sequence[tree.Statement], scope: NameScope) -> EarlyExit | None:
     """Execute statements in a scope that others share; return what ended them early, or None."""
     for statement in body:
-        left = ev.execute(statement, scope)
+        left = ev.execute_statement(statement, scope)
         if left is not None:
             return left
     return None
@@ -43,112 +43,118 @@ def run_unscoped(ev: Evaluator, body: Sequence[tree.Statement], scope: Scope) ->
 # if --------------------------------------------------------------------------------------------------------------
 
 
-def execute_if(ev: Evaluator, one: tree.If, scope: Scope) -> Left | None:
+def execute_if(ev: Evaluator, one: tree.If, scope: NameScope) -> EarlyExit | None:
     """Run the branch that a condition chooses, both where the text leaves it open."""
-    inner = Scope(scope)
+    inner = NameScope(scope)
     if one.start is not None:
-        ev.execute(one.start, inner)
-    asked, condition = ev.decided(one.condition, inner)
+        ev.execute_statement(one.start, inner)
+    asked, condition = ev.decide_condition(one.condition, inner)
     if condition is not None:
         chosen = one.yes if condition else one.no
-        left = ev.execute(chosen, inner) if chosen is not None else None
+        left = ev.execute_statement(chosen, inner) if chosen is not None else None
     else:
-        text = ev.condition_text(asked, one.condition)
+        text = ev.format_condition(asked, one.condition)
         branches = [(text, branch(ev, one.yes, inner)), (f"!({text})", branch(ev, one.no, inner))]
-        left = ev.alternatives(branches)
+        left = ev.follow_alternatives(branches)
     ev.leave_block(inner, left)
     return left
 
 
-def decided(ev: Evaluator, one: tree.Expression, scope: Scope) -> tuple[Any, bool | None]:
+def decide_condition(ev: Evaluator, one: tree.Expression, scope: NameScope) -> tuple[Any, bool | None]:
     """The value of a condition, and whether it holds."""
 
     def run() -> tuple[Any, bool | None]:
-        asked = ev.value(one, scope)
-        return asked, ev.truth(asked)
+        asked = ev.evaluate_expression(one, scope)
+        return asked, ev.get_truth(asked)
 
-    result: tuple[Any, bool | None] = ev.whole_expression(run, one.span)
+    result: tuple[Any, bool | None] = ev.evaluate_full_expression(run, one.span)
     return result
 
 
-def branch(ev: Evaluator, body: tree.Statement | None, scope: Scope) -> Callable[[], Left | None]:
+def branch(ev: Evaluator, body: tree.Statement | None, scope: NameScope) -> Callable[[], EarlyExit | None]:
     """Return what runs a branch in a scope of its own."""
-    return lambda: ev.execute(body, Scope(scope)) if body is not None else None
+    return lambda: ev.execute_statement(body, NameScope(scope)) if body is not None else None
 
 
 # c ? a : b ------------------------------------------------------------------------------------------------------
 
 
-def evaluate_choice(ev: Evaluator, one: tree.Choice, scope: Scope) -> Any:
+def evaluate_choice(ev: Evaluator, one: tree.ConditionalExpression, scope: NameScope) -> Any:
     """Return the value of `condition ? yes : no`."""
-    asked = ev.value(one.condition, scope)
-    condition = ev.truth(asked)
+    asked = ev.evaluate_expression(one.condition, scope)
+    condition = ev.get_truth(asked)
     if condition is None:
-        text = ev.condition_text(asked, one.condition)
+        text = ev.format_condition(asked, one.condition)
         if ev.python:
-            return ev.merge(text, ev.value(one.yes, scope), ev.value(one.no, scope))
+            return ev.merge(text, ev.evaluate_expression(one.yes, scope), ev.evaluate_expression(one.no, scope))
         return ev.evaluate_both_arms(one, text, scope)
-    return ev.chosen_arm(one, condition, ev.value(one.yes if condition else one.no, scope), scope)
+    return ev.evaluate_chosen_arm(
+        one, condition, ev.evaluate_expression(one.yes if condition else one.no, scope), scope
+    )
 
 
-def chosen_arm(ev: Evaluator, one: tree.Choice, condition: bool, chosen: Any, scope: Scope) -> Any:
+def evaluate_chosen_arm(
+    ev: Evaluator, one: tree.ConditionalExpression, condition: bool, chosen: Any, scope: NameScope
+) -> Any:
     """The value of the arm that a condition chooses, in the type that both arms have in common."""
-    if not isinstance(chosen, Int) or ev.python:
+    if not isinstance(chosen, SymbolicInt) or ev.python:
         return chosen
-    other = type_of(ev, one.no if condition else one.yes, scope)
+    other = find_integer_type(ev, one.no if condition else one.yes, scope)
     if other is None:
         return chosen
-    kind = arms(chosen.type, other)
+    kind = find_arms_type(chosen.type, other)
     if kind == UNKNOWN and chosen.known is not None and chosen.known < 0:  # -1 of how many bits?
-        return word.opaque(f"{chosen.known} of an unknown type", kind)
-    return word.convert(chosen, kind)
+        return symbolic_integers.make_opaque(f"{chosen.known} of an unknown type", kind)
+    return symbolic_integers.convert_int(chosen, kind)
 
 
-def evaluate_both_arms(ev: Evaluator, one: tree.Choice, text: str, scope: Scope) -> Any:
+def evaluate_both_arms(ev: Evaluator, one: tree.ConditionalExpression, text: str, scope: NameScope) -> Any:
     """Both arms of a choice that the text leaves open."""
     values: list[Any] = []
-    ev.alternatives(
+    ev.follow_alternatives(
         [
-            (text, lambda: values.append(ev.value(one.yes, scope))),
-            (f"!({text})", lambda: values.append(ev.value(one.no, scope))),
+            (text, lambda: values.append(ev.evaluate_expression(one.yes, scope))),
+            (f"!({text})", lambda: values.append(ev.evaluate_expression(one.no, scope))),
         ]
     )
     if len(values) < 2:  # the other throws
-        return values[0] if values else Term(ev.words(one))
+        return values[0] if values else OpaqueValue(ev.format_expression(one))
     return ev.merge(text, *values)
 
 
-def condition_text(ev: Evaluator, asked: Any, at: tree.Expression) -> str:
+def format_condition(ev: Evaluator, asked: Any, at: tree.Expression) -> str:
     """A condition's name: of its value where it is a number, else as it is written."""
-    own = number(asked) if not isinstance(asked, Term) else None
-    text = word.name(own) if own is not None else ev.words(at)
-    return text[1:-1] if word.bracketed(text) else text
+    own = get_integer(asked) if not isinstance(asked, OpaqueValue) else None
+    text = symbolic_integers.format_name(own) if own is not None else ev.format_expression(at)
+    return text[1:-1] if symbolic_integers.is_bracketed(text) else text
 
 
 # truth -----------------------------------------------------------------------------------------------------------
 
-_PRESENT = (Pointer, Address, Array, Closure, Either)  # what is true as it is there
+_PRESENT = (Pointer, Address, ArrayValue, FunctionSet, EitherFunction)  # what is true as it is there
 
 
-def truth(ev: Evaluator, value: Any) -> bool | None:
+def get_truth(ev: Evaluator, value: Any) -> bool | None:
     """Whether a value is true; None where the text leaves it open."""
     if isinstance(value, str | dict):
         return bool(value)
     if ev.python:
         if is_none(value):
             return False
-        if isinstance(value, Array):
+        if isinstance(value, ArrayValue):
             return bool(value.cells)
     else:
-        if isinstance(value, Object):
-            value = ev.decay(value, Kind("bool", BOOL, 1)) if value.record.methods else value
-            if isinstance(value, Object):
+        if isinstance(value, ObjectValue):
+            value = (
+                ev.convert_object_to_integer(value, ResolvedType("bool", BOOL, 1)) if value.record.methods else value
+            )
+            if isinstance(value, ObjectValue):
                 return None
         if isinstance(value, Pointer) and value.array is None:
             return _points_somewhere(value)
     if isinstance(value, _PRESENT):
         return True
-    return _truth_of_number(None if is_real(value) else number(value))
+    return _truth_of_number(None if is_real(value) else get_integer(value))
 
 
 def _points_somewhere(pointer: Pointer) -> bool | None:
@@ -158,7 +164,7 @@ def _points_somewhere(pointer: Pointer) -> bool | None:
     return None if pointer.base.terms else bool(pointer.base.const)
 
 
-def _truth_of_number(value: Int | None) -> bool | None:
+def _truth_of_number(value: SymbolicInt | None) -> bool | None:
     """Return whether a number is not 0; None where it may be."""
     if value is None:
         return None
@@ -169,12 +175,12 @@ def _truth_of_number(value: Int | None) -> bool | None:
 
 def is_none(value: Any) -> bool:
     """Return whether a value is Python's None."""
-    return value is None or (isinstance(value, Term) and value.text == "None")
+    return value is None or (isinstance(value, OpaqueValue) and value.text == "None")
 
 
 def is_real(value: Any) -> bool:
     """Return whether a value is a floating-point number."""
-    return isinstance(value, Term) and value.kind is not None and value.kind.name in ("float", "double")
+    return isinstance(value, OpaqueValue) and value.kind is not None and value.kind.name in ("float", "double")
 
 
 # values of both branches -----------------------------------------------------------------------------------------
@@ -190,52 +196,52 @@ def merge(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
         made = rule(ev, condition, yes, no)
         if made is not None:
             return made
-    one, two = number(yes), number(no)
+    one, two = get_integer(yes), get_integer(no)
     if one is not None and two is not None:
-        return merged(condition, one, two)
+        return merge_ints(condition, one, two)
     return _either_text(condition, yes, no)
 
 
-def _either_text(condition: str, yes: Any, no: Any) -> Term:
+def _either_text(condition: str, yes: Any, no: Any) -> OpaqueValue:
     """Return an unknown value that is called what a choice between two is written like."""
-    return Term(f"({condition} ? {yes} : {no})")
+    return OpaqueValue(f"({condition} ? {yes} : {no})")
 
 
 def _merge_absent(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Take the other value where one is no object yet or has not been set."""
     if ev.python:
         return None
-    if ev.absent(yes) or ev.absent(no):
-        return no if ev.absent(yes) else yes
+    if ev.is_absent(yes) or ev.is_absent(no):
+        return no if ev.is_absent(yes) else yes
     return None
 
 
 def _merge_functions(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Keep both of two functions."""
-    both = isinstance(yes, Closure | Either) and isinstance(no, Closure | Either)
-    return Either(condition, yes, no) if both else None
+    both = isinstance(yes, FunctionSet | EitherFunction) and isinstance(no, FunctionSet | EitherFunction)
+    return EitherFunction(condition, yes, no) if both else None
 
 
 def _merge_uninitialised(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Take the other value where a variable has none yet."""
     if ev.python:
         return None
-    if isinstance(yes, Term) and yes.head == "uninitialised":
+    if isinstance(yes, OpaqueValue) and yes.head == "uninitialised":
         return no
-    return yes if isinstance(no, Term) and no.head == "uninitialised" else None
+    return yes if isinstance(no, OpaqueValue) and no.head == "uninitialised" else None
 
 
 def _merge_references(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Refer to one of two places."""
-    both = isinstance(yes, Referred) and isinstance(no, Referred)
-    return Referred(Split(condition, yes.place, no.place)) if both else None
+    both = isinstance(yes, ReferredPlace) and isinstance(no, ReferredPlace)
+    return ReferredPlace(SplitPlace(condition, yes.place, no.place)) if both else None
 
 
 def _merge_pointers(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Merge two pointers into one array, or into none that is known."""
     if not (isinstance(yes, Pointer) and isinstance(no, Pointer)):
         return None
-    made = Pointer(merged(condition, ev.whole(yes), ev.whole(no)).linear(), yes.element)
+    made = Pointer(merge_ints(condition, ev.require_integer(yes), ev.require_integer(no)).make_linear(), yes.element)
     if yes.array is None and no.array is None:
         return made
     return replace(made, array=yes.array) if yes.array is no.array else _either_text(condition, yes, no)
@@ -244,21 +250,21 @@ def _merge_pointers(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
 def _merge_addresses(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Point to one of two variables."""
     both = isinstance(yes, Address) and isinstance(no, Address)
-    return Address(Split(condition, ev.target(yes), ev.target(no))) if both else None
+    return Address(SplitPlace(condition, ev.find_target_place(yes), ev.find_target_place(no))) if both else None
 
 
 def _merge_objects(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Merge two objects of a class member by member; other objects and arrays are not known."""
-    if not isinstance(yes, Object) or not isinstance(no, Object) or yes.record is not no.record:
-        aggregate = isinstance(yes, Object | Array) or isinstance(no, Object | Array)
+    if not isinstance(yes, ObjectValue) or not isinstance(no, ObjectValue) or yes.record is not no.record:
+        aggregate = isinstance(yes, ObjectValue | ArrayValue) or isinstance(no, ObjectValue | ArrayValue)
         return _either_text(condition, yes, no) if aggregate else None
     members = {
         name: Cell(ev.merge(condition, cell.value, no.members[name].value), cell.kind, cell.name)
         for name, cell in yes.members.items()
         if name in no.members
     }
-    store = merged(condition, yes.store.value, no.store.value) if yes.record.fields is not None else yes.store.value
-    return Object(yes.record, Cell(store, yes.store.kind, yes.store.name), members)
+    store = merge_ints(condition, yes.store.value, no.store.value) if yes.record.fields is not None else yes.store.value
+    return ObjectValue(yes.record, Cell(store, yes.store.kind, yes.store.name), members)
 
 
 # tried in order; each gives None where it says nothing
@@ -273,54 +279,54 @@ _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
 )
 
 
-def whole(ev: Evaluator, value: Any) -> Int:
+def require_integer(ev: Evaluator, value: Any) -> SymbolicInt:
     """Return a value as an integer, a symbol of its name where it is none."""
-    found = number(value)
-    return found if found is not None else free(str(value), BOOL)
+    found = get_integer(value)
+    return found if found is not None else make_free(str(value), BOOL)
 
 
 # switch ----------------------------------------------------------------------------------------------------------
 
 
-def execute_switch(ev: Evaluator, one: tree.Switch, scope: Scope) -> Left | None:
+def execute_switch(ev: Evaluator, one: tree.Switch, scope: NameScope) -> EarlyExit | None:
     """Run a switch from the label of its value on; from every label where the text leaves the value open."""
-    outer = Scope(scope)
+    outer = NameScope(scope)
     if one.start is not None:
-        ev.execute(one.start, outer)
-    left = _switched(ev, one, outer)
+        ev.execute_statement(one.start, outer)
+    left = _execute_switch_body(ev, one, outer)
     ev.leave_block(outer, left)
     return left
 
 
-def _switched(ev: Evaluator, one: tree.Switch, outer: Scope) -> Left | None:
+def _execute_switch_body(ev: Evaluator, one: tree.Switch, outer: NameScope) -> EarlyExit | None:
     """Run a switch in the scope of its value."""
-    asked = ev.whole_expression(lambda: ev.value(one.value, outer), one.value.span)
-    value = number(ev.number_of_object(asked) if not ev.python else asked)
-    tests = [None if test is None else number(ev.value(test, outer)) for test, _ in one.cases]
+    asked = ev.evaluate_full_expression(lambda: ev.evaluate_expression(one.value, outer), one.value.span)
+    value = get_integer(ev.convert_object_to_number(asked) if not ev.python else asked)
+    tests = [None if test is None else get_integer(ev.evaluate_expression(test, outer)) for test, _ in one.cases]
     default = next((n for n, (test, _) in enumerate(one.cases) if test is None), None)
     known = value.known if value is not None else None
     if known is not None and all(t is None or t.known is not None for t in tests):
         kind = value.type if value is not None else INT
-        start = next((n for n, t in enumerate(tests) if t is not None and convert(t, kind).known == known), default)
-        return _cases(ev, one, start, outer)
-    text = ev.words(one.value)
+        start = next((n for n, t in enumerate(tests) if t is not None and convert_int(t, kind).known == known), default)
+        return _execute_cases(ev, one, start, outer)
+    text = ev.format_expression(one.value)
     starts = [n for n, t in enumerate(tests) if t is not None]
-    runs = [(f"{text} == {ev.words(one.cases[n][0])}", ev.enter_case(one, n, outer)) for n in starts]
-    return ev.alternatives([*runs, ("default", ev.enter_case(one, default, outer))])
+    runs = [(f"{text} == {ev.format_expression(one.cases[n][0])}", ev.enter_case(one, n, outer)) for n in starts]
+    return ev.follow_alternatives([*runs, ("default", ev.enter_case(one, default, outer))])
 
 
-def enter_case(ev: Evaluator, one: tree.Switch, start: int | None, scope: Scope) -> Callable[[], Left | None]:
+def enter_case(ev: Evaluator, one: tree.Switch, start: int | None, scope: NameScope) -> Callable[[], EarlyExit | None]:
     """Return what runs a switch from one of its labels on."""
-    return lambda: _cases(ev, one, start, scope)
+    return lambda: _execute_cases(ev, one, start, scope)
 
 
-def _cases(ev: Evaluator, one: tree.Switch, start: int | None, scope: Scope) -> Left | None:
+def _execute_cases(ev: Evaluator, one: tree.Switch, start: int | None, scope: NameScope) -> EarlyExit | None:
     """A switch from one of its labels on, up to a break."""
     if start is None:
         return None
-    inner, target = Scope(scope), Target(False, len(ev.branches))
+    inner, target = NameScope(scope), JumpTarget(False, len(ev.branches))
     ev.targets.append(target)
-    left: Left | None = None
+    left: EarlyExit | None = None
     try:
         for _, body in one.cases[start:]:
             left = run_unscoped(ev, body, inner)
@@ -329,10 +335,10 @@ def _cases(ev: Evaluator, one: tree.Switch, start: int | None, scope: Scope) -> 
     finally:
         ev.targets.pop()
         ev.destroy_variables(inner)
-    return ev.after_breaks(target.breaks, left, True)
+    return ev.join_breaks(target.breaks, left, True)
 
 
-def after_breaks(ev: Evaluator, breaks: list[Escape], left: Left | None, ends: bool) -> Left | None:
+def join_breaks(ev: Evaluator, breaks: list[EscapedPath], left: EarlyExit | None, ends: bool) -> EarlyExit | None:
     """What follows a loop or switch that some paths may have left by break, when another came to `left`."""
     if left is not None and left.word == "break":
         left = None
@@ -340,10 +346,10 @@ def after_breaks(ev: Evaluator, breaks: list[Escape], left: Left | None, ends: b
         here: Journal = {
             key: (cell, cell.value)
             for one in breaks
-            for key, (cell, _) in {**ev.writes_since(one.start), **one.changes}.items()
+            for key, (cell, _) in {**ev.list_writes_since(one.start), **one.changes}.items()
         }
-        ev.return_to(breaks)
-        ev.escape("?", left, here)
+        ev.restore_last_path(breaks)
+        ev.keep_escape("?", left, here)
         left = None
-    ev.rejoin(breaks)
+    ev.rejoin_paths(breaks)
     return left

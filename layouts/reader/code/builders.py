@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lanescope.bits import hex_word
-from lanescope.descriptor.format import Format
+from lanescope.bits import format_word
+from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA
-from lanescope.reader.code.doubts import doubts
-from lanescope.reader.code.evaluate import Evaluation, evaluate
-from lanescope.reader.code.finding import Found, Pitfall, field_of, origin_of
-from lanescope.reader.code.word import Int, Linear, Span, symbol
+from lanescope.reader.code.doubts import find_doubts
+from lanescope.reader.code.evaluation import Evaluation, evaluate_text
+from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
+from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_symbol
 
 MOST_BUILDERS = 24
 _OPERAND = re.compile(
@@ -28,7 +28,7 @@ _HALF = re.compile(r"(?:^|_|(?<=[a-z]))(?:[Ll]o|[Hh]i|[Ll]ow|[Hh]igh)(?:$|_|\d)"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BuilderTurn:
     """One turn of the loops around a descriptor: their variables' values, and its start."""
 
     loops: Mapping[str, int]
@@ -37,7 +37,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Builder:
+class DescriptorBuilder:
     """A descriptor that code builds. Amounts in bytes; None where the text leaves them open, and then `free` has the
     expression that decides them.
 
@@ -58,7 +58,7 @@ class Builder:
     free: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Pitfall, ...] = ()
     origins: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
-    steps: tuple[Step, ...] = ()
+    steps: tuple[BuilderTurn, ...] = ()
     known: int = 0  # the bits that the text decides, the start's included
     doubts: tuple[Pitfall, ...] = ()  # what is unusual, and may be right
 
@@ -76,18 +76,18 @@ class Builder:
         }
 
 
-def builders(text: str) -> tuple[Builder, ...]:
+def find_builders(text: str) -> tuple[DescriptorBuilder, ...]:
     """Every descriptor that a text's code builds, in the order of the text; () for a text without one."""
-    made = evaluate(text)
-    return of_evaluation(made) if made is not None else ()
+    made = evaluate_text(text)
+    return find_evaluation_builders(made) if made is not None else ()
 
 
-def of_evaluation(made: Evaluation) -> tuple[Builder, ...]:
+def find_evaluation_builders(made: Evaluation) -> tuple[DescriptorBuilder, ...]:
     """The descriptors of an evaluated text."""
-    out: list[Builder] = []
+    out: list[DescriptorBuilder] = []
     said: dict[object, set[str | None]] = {}  # what is built → the operands that it is built for
-    for group in groups(made):
-        built = _built(group, made.warnings, made.text)
+    for group in group_values(made):
+        built = _make_builder(group, made.warnings, made.text)
         alike = (*built.fields.values(), built.start, frozenset(built.free.items()), built.format)
         operands = said.setdefault(alike, set())
         if not operands or (built.operand is not None and built.operand not in operands):
@@ -97,15 +97,19 @@ def of_evaluation(made: Evaluation) -> tuple[Builder, ...]:
     return tuple(out[:MOST_BUILDERS])
 
 
-def groups(made: Evaluation) -> list[list[Found]]:
+def group_values(made: Evaluation) -> list[list[FoundDescriptor]]:
     """The values of every descriptor of an evaluated text, those of its loops' turns together."""
-    found: dict[tuple[str, Span, tuple[Span, ...]], list[Found]] = {}
+    found: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]] = {}
     for one in made.found:
         found.setdefault((one.name, one.span, one.calls), []).append(one)
-    return _superseded({key: group for key, group in found.items() if not all(_passed_on(one.value) for one in group)})
+    return _drop_superseded(
+        {key: group for key, group in found.items() if not all(_is_passed_on(one.value) for one in group)}
+    )
 
 
-def _superseded(groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]]) -> list[list[Found]]:
+def _drop_superseded(
+    groups: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]],
+) -> list[list[FoundDescriptor]]:
     """The groups without a variable's values before a loop that moves it on, or beside the uses of it in that loop."""
     firsts = [group[0] for group in groups.values()]
     used = {one.name for one in firsts if one.cell is None and one.loops}
@@ -120,23 +124,23 @@ def _superseded(groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]]) -
     return _without_begun(_without_halves(left))
 
 
-def _without_halves(groups: list[list[Found]]) -> list[list[Found]]:
+def _without_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
     """The groups without those of halves, where a word of 64 bits is among them."""
     if all(group[0].value.type.bits != 64 for group in groups):
         return groups
     return [group for group in groups if group[0].value.type.bits != 32 or not _HALF.search(group[0].name)]
 
 
-def _without_begun(groups: list[list[Found]]) -> list[list[Found]]:
+def _without_begun(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
     """The groups without objects that have no start yet."""
     started: dict[tuple[str, str], list[tuple[int, int]]] = {}  # what has a start: where it stands, its other bits
     for n, group in enumerate(groups):
         if (one := group[0]).value.pieces:
             started.setdefault((one.name, one.kind), []).append((n, one.value.const))
-    return [group for n, group in enumerate(groups) if not _begun(group[-1], n, started)]
+    return [group for n, group in enumerate(groups) if not _is_unstarted(group[-1], n, started)]
 
 
-def _is_superseded(group: list[Found], moved: Mapping[int, int], after: Mapping[int, int]) -> bool:
+def _is_superseded(group: list[FoundDescriptor], moved: Mapping[int, int], after: Mapping[int, int]) -> bool:
     """Whether a variable's values are those before a loop that moves it on, or in one that it is written behind."""
     cell = id(group[0].cell)
     if group[0].loops:
@@ -144,7 +148,7 @@ def _is_superseded(group: list[Found], moved: Mapping[int, int], after: Mapping[
     return moved.get(cell, 0) > group[-1].order
 
 
-def _begun(one: Found, at: int, started: Mapping[tuple[str, str], list[tuple[int, int]]]) -> bool:
+def _is_unstarted(one: FoundDescriptor, at: int, started: Mapping[tuple[str, str], list[tuple[int, int]]]) -> bool:
     """Whether a member's value has no start yet, which a later one of the same object has beside all its bits."""
     if one.cell is None or one.value.pieces:
         return False
@@ -152,24 +156,24 @@ def _begun(one: Found, at: int, started: Mapping[tuple[str, str], list[tuple[int
     return any(n > at and bits & const == bits for n, const in started.get((one.name, one.kind), ())[-64:])
 
 
-def _passed_on(value: Int) -> bool:
+def _is_passed_on(value: SymbolicInt) -> bool:
     """Whether the upper half is some other descriptor's: the text only moves its start."""
     return any(p.low >= 32 and p.shift >= 32 for p in value.pieces)
 
 
-def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Builder:
+def _make_builder(group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], text: str) -> DescriptorBuilder:
     first = group[0]
-    form = _format(first.value)
+    form = _find_format(first.value)
     own: list[Pitfall] = list(warnings)
-    origins = {f.name: origin_of(first.value, f.low, f.high) for f in form.fields}
-    address = form.field("start_address")
-    start = _start(group, address.low, address.high, own, origins[address.name])
+    origins = {f.name: find_origins(first.value, f.low, f.high) for f in form.fields}
+    address = form.get_field("start_address")
+    start = _find_start(group, address.low, address.high, own, origins[address.name])
     amounts, free = _amounts(group, form)
-    swizzle = _mode(form, amounts.get(form.coded), own, origins.get(form.coded, ()), first.span)
-    _reserved(form, first, own)
+    swizzle = _find_mode(form, amounts.get(form.coded), own, origins.get(form.coded, ()), first.span)
+    _check_reserved_bits(form, first, own)
     complete = first.value.known
     mask = (1 << 64) - 1
-    return Builder(
+    return DescriptorBuilder(
         name=first.name,
         span=first.span,
         format=form.name,
@@ -179,13 +183,13 @@ def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Buil
         swizzle=swizzle,
         start=start,
         word=complete & mask if complete is not None and len(group) == 1 else None,
-        operand=operand_of(first.name),
+        operand=find_operand_name(first.name),
         free={("swizzle" if name == form.coded else name): said for name, said in free.items()},
         warnings=tuple(dict.fromkeys(own)),
         origins=origins,
-        steps=tuple(_step(one, form) for one in group) if first.loops else (),
+        steps=tuple(_make_turn(one, form) for one in group) if first.loops else (),
         known=first.value.const & mask,
-        doubts=doubts(
+        doubts=find_doubts(
             text,
             first.value,
             amounts=amounts,
@@ -197,66 +201,72 @@ def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Buil
     )
 
 
-def _amounts(group: list[Found], form: Format) -> tuple[dict[str, int | None], dict[str, str]]:
+def _amounts(group: list[FoundDescriptor], form: DescriptorFormat) -> tuple[dict[str, int | None], dict[str, str]]:
     """The fields of a descriptor but the start: (amount by name, what those are made of that are not known)."""
     amounts: dict[str, int | None] = {}
     free: dict[str, str] = {}
     for f in form.fields:
         if f.name == "start_address":
             continue
-        values = [field_of(one.value, f.low, f.high) for one in group]
+        values = [get_field(one.value, f.low, f.high) for one in group]
         known = values[0][0] if all(v == values[0] for v in values) else None
         amounts[f.name] = known * f.unit if known is not None else None
         if known is None:
             _, source, shift = values[0]
-            free[f.amount] = _said(source, shift, f.unit) if source is not None else "several values"
+            free[f.amount] = _format_free_amount(source, shift, f.unit) if source is not None else "several values"
     return amounts, free
 
 
-def _format(value: Int) -> Format:
+def _find_format(value: SymbolicInt) -> DescriptorFormat:
     return TCGEN05 if VERSION.get(value.const) == 1 else WGMMA
 
 
-def _mode(form: Format, code: int | None, own: list[Pitfall], spans: tuple[Span, ...], span: Span) -> str | None:
+def _find_mode(
+    form: DescriptorFormat, code: int | None, own: list[Pitfall], spans: tuple[Span, ...], span: Span
+) -> str | None:
     if code is None:
         return None
     try:
-        return form.mode(code).name
+        return form.get_mode(code).name
     except LayoutError as error:
         own.append(Pitfall(error.code, error.message, spans[0] if spans else span))
         return None
 
 
-def _said(source: Linear, shift: int, unit: int) -> str:
+def _format_free_amount(source: LinearExpression, shift: int, unit: int) -> str:
     """A free field's amount: bits `shift` and up of an expression, counted in `unit` bytes."""
     if unit == 1 << shift:
         return str(source)
     if not shift:
-        return str(source.scaled(unit))
+        return str(source.scale(unit))
     return f"{unit}·(({source}) >> {shift})" if unit > 1 else f"({source}) >> {shift}"
 
 
-def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: tuple[Span, ...]) -> int | str:
-    lines = [_start_of(one.value, low, high) for one in group]
+def _find_start(
+    group: list[FoundDescriptor], low: int, high: int, own: list[Pitfall], spans: tuple[Span, ...]
+) -> int | str:
+    lines = [_find_field_start(one.value, low, high) for one in group]
     first = lines[0]
     if isinstance(first, str):
         return first
     own += _start_mistakes(group[0].value, low, spans[0] if spans else group[0].span)
-    fitted = _affine([(one.loops, line) for one, line in zip(group, lines, strict=True) if isinstance(line, Linear)])
+    fitted = _fit_affine_start(
+        [(one.loops, line) for one, line in zip(group, lines, strict=True) if isinstance(line, LinearExpression)]
+    )
     line = fitted or first
     return str(line) if line.terms else line.const
 
 
-def _names_address(line: Linear) -> bool:
+def _names_address(line: LinearExpression) -> bool:
     return any(_ADDRESS.search(name) for name, _ in line.terms)
 
 
-def _start_mistakes(value: Int, low: int, span: Span) -> Iterator[Pitfall]:
+def _start_mistakes(value: SymbolicInt, low: int, span: Span) -> Iterator[Pitfall]:
     """What is wrong with the address of a start field that begins at bit `low`."""
-    raw, shift = _raw(value, low)
+    raw, shift = _get_raw_start(value, low)
     if raw is None or any("(" in name.replace("sizeof(", "") for name, _ in raw.terms):
         return  # what a call gives may be shifted
-    if (value.plain is not None and value.width > 40) or _halves(value):
+    if (value.plain is not None and value.width > 40) or _is_joined_halves(value):
         return  # nothing of the word is known, or it is made elsewhere
     cut = all(p.width < 32 for p in value.pieces if p.low == low)  # masked, as an address is
     if shift == 0 and (cut or _names_address(raw)):
@@ -270,7 +280,7 @@ def _start_mistakes(value: Int, low: int, span: Span) -> Iterator[Pitfall]:
         )
 
 
-def _raw(value: Int, low: int) -> tuple[Linear | None, int]:
+def _get_raw_start(value: SymbolicInt, low: int) -> tuple[LinearExpression | None, int]:
     piece = next((p for p in value.pieces if p.low == low), None)
     return (piece.source, piece.shift) if piece else (None, 0)
 
@@ -280,7 +290,7 @@ _ADDRESS = re.compile(r"addr|ptr|smem|shared|shm|base|buf|tile|mem|data|&|(?<![a
 _PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
 
 
-def _halves(value: Int) -> bool:
+def _is_joined_halves(value: SymbolicInt) -> bool:
     """Whether a word is two words that were read side by side, `v[i] | v[i + 1] << 32` or `lo | hi << 32`: what they
     are made of stands elsewhere.
     """
@@ -291,25 +301,27 @@ def _halves(value: Int) -> bool:
     return bool(whose) and all("?" in name or _PART.sub("", name) == _PART.sub("", whose) for name in others)
 
 
-def _start_of(value: Int, low: int, high: int) -> Linear | str:
-    known, source, shift = field_of(value, low, high)
+def _find_field_start(value: SymbolicInt, low: int, high: int) -> LinearExpression | str:
+    known, source, shift = get_field(value, low, high)
     if known is not None:
-        return Linear(known * 16)
+        return LinearExpression(known * 16)
     if source is None:
         inside = [p for p in value.pieces if low <= p.low <= high]
         names = " | ".join(dict.fromkeys(str(p.source) for p in inside))
         return f"({names})" if names else "?"
     if shift == 4:
         return source
-    return source.scaled(16) if not shift else _said(source, shift, 16)
+    return source.scale(16) if not shift else _format_free_amount(source, shift, 16)
 
 
-def _affine(steps: list[tuple[tuple[tuple[str, Int], ...], Linear]]) -> Linear | None:
+def _fit_affine_start(
+    steps: list[tuple[tuple[tuple[str, SymbolicInt], ...], LinearExpression]],
+) -> LinearExpression | None:
     """The starts of a loop's turns as one expression of its variables; None where there is none."""
     if len(steps) < 2 or not steps[0][0]:
         return None
     names = [name for name, _ in steps[0][0]]
-    turns: list[tuple[tuple[int, ...], Linear]] = []
+    turns: list[tuple[tuple[int, ...], LinearExpression]] = []
     for loops, line in steps:
         values = tuple(v.known for _, v in loops if v.known is not None)
         if len(loops) != len(names) or len(values) < len(loops):
@@ -317,59 +329,65 @@ def _affine(steps: list[tuple[tuple[tuple[str, Int], ...], Linear]]) -> Linear |
         turns.append((values, line))
     at, base = turns[0]
     out = base
-    slopes: dict[int, Linear] = {}
+    slopes: dict[int, LinearExpression] = {}
     for n, name in enumerate(names):
         other = _turn_apart(turns, n)
         if other is None:
             continue
-        slope = (other[1] + base.scaled(-1)).divided(other[0][n] - at[n])
+        slope = (other[1] + base.scale(-1)).divide_exactly(other[0][n] - at[n])
         if slope is None:
             return None
         slopes[n] = slope
-        out = out + _times(name, slope) + slope.scaled(-at[n])
+        out = out + _multiply_variable(name, slope) + slope.scale(-at[n])
     return out if all(_predicted(base, slopes, at, values) == line for values, line in turns) else None
 
 
-def _turn_apart(turns: list[tuple[tuple[int, ...], Linear]], n: int) -> tuple[tuple[int, ...], Linear] | None:
+def _turn_apart(
+    turns: list[tuple[tuple[int, ...], LinearExpression]], n: int
+) -> tuple[tuple[int, ...], LinearExpression] | None:
     """A turn that differs from the first one in variable no. n alone."""
     at = turns[0][0]
     return next((t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None)
 
 
-def _predicted(base: Linear, slopes: Mapping[int, Linear], at: Sequence[int], values: Sequence[int]) -> Linear:
+def _predicted(
+    base: LinearExpression, slopes: Mapping[int, LinearExpression], at: Sequence[int], values: Sequence[int]
+) -> LinearExpression:
     """The start of a turn, where each variable moves it by as much as it says."""
     out = base
     for n, slope in slopes.items():
-        out += slope.scaled(values[n] - at[n])
+        out += slope.scale(values[n] - at[n])
     return out
 
 
-def _times(name: str, slope: Linear) -> Linear:
+def _multiply_variable(name: str, slope: LinearExpression) -> LinearExpression:
     """A loop's variable times what it moves by: 32·k, 16·k·sizeof(*sA)."""
-    out = symbol(name).scaled(slope.const)
+    out = make_symbol(name).scale(slope.const)
     for term, factor in slope.terms:
-        out += symbol(f"{name}·{term}").scaled(factor)
+        out += make_symbol(f"{name}·{term}").scale(factor)
     return out
 
 
-def _reserved(form: Format, one: Found, own: list[Pitfall]) -> None:
+def _check_reserved_bits(form: DescriptorFormat, one: FoundDescriptor, own: list[Pitfall]) -> None:
     bits = one.value.const & form.reserved_mask & ((1 << 64) - 1)
     if bits:
         own.append(
-            Pitfall("reserved_bits", f"Bits that no field of {form.name} covers are set: {hex_word(bits)}.", one.span)
+            Pitfall(
+                "reserved_bits", f"Bits that no field of {form.name} covers are set: {format_word(bits)}.", one.span
+            )
         )
 
 
-def _step(one: Found, form: Format) -> Step:
-    start = form.field("start_address")
-    line = _start_of(one.value, start.low, start.high)
+def _make_turn(one: FoundDescriptor, form: DescriptorFormat) -> BuilderTurn:
+    start = form.get_field("start_address")
+    line = _find_field_start(one.value, start.low, start.high)
     told: int | str = line if isinstance(line, str) else str(line) if line.terms else line.const
     known = one.value.known
     loops = {name: v.known for name, v in one.loops if v.known is not None}
-    return Step(loops, told, known & ((1 << 64) - 1) if known is not None else None)
+    return BuilderTurn(loops, told, known & ((1 << 64) - 1) if known is not None else None)
 
 
-def operand_of(name: str) -> str | None:
+def find_operand_name(name: str) -> str | None:
     """a or b, where a descriptor's name says so."""
     found = _OPERAND.search(name)
     return next((g.lower() for g in found.groups() if g), None) if found else None

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import CHAR, ULONG
 from lanescope.reader.code import tree
-from lanescope.reader.code.constness import const_of
-from lanescope.reader.code.lifetimes import has_name
-from lanescope.reader.code.overloads import Argument
+from lanescope.reader.code.constness import find_constness
+from lanescope.reader.code.lifetimes import is_named_object
+from lanescope.reader.code.overloads import CallArgument
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import (
     PLACES,
     Address,
-    Array,
+    ArrayValue,
     Cell,
-    Closure,
-    Kind,
-    Object,
-    Part,
-    Referred,
-    Scope,
-    Term,
+    FunctionSet,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
+    OpaqueValue,
+    ReferredPlace,
+    ResolvedType,
 )
-from lanescope.reader.code.word import Int
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -42,157 +42,163 @@ class Invocation:
     name: str
     templates: tuple[Any, ...]
     named: dict[str, Any]
-    scope: Scope
-    arguments: list[Argument] = field(default_factory=list)
+    scope: NameScope
+    arguments: list[CallArgument] = field(default_factory=list)
     given: list[Any] = field(default_factory=list)
 
     @property
     def owner(self) -> Any:
         """Return the object whose member is called; None where it is not known."""
-        return self.target.arguments[0] if isinstance(self.target, Term) and self.target.arguments else None
+        return self.target.arguments[0] if isinstance(self.target, OpaqueValue) and self.target.arguments else None
 
 
 @dataclass(frozen=True, slots=True)
-class Braced:
+class BracedArgument:
     """An argument in braces, whose type its parameter decides."""
 
-    items: tree.Items
-    scope: Scope
+    items: tree.ItemList
+    scope: NameScope
 
 
-def arguments(ev: Evaluator, one: tree.Call, scope: Scope) -> list[Argument]:
+def evaluate_typed_arguments(ev: Evaluator, one: tree.Call, scope: NameScope) -> list[CallArgument]:
     """Return the arguments of a call, evaluated from left to right, with their types."""
-    out: list[Argument] = []
+    out: list[CallArgument] = []
     for argument in one.arguments[:64]:
         if isinstance(argument, tree.Unary) and argument.op == "...":
             inner = argument.value
-            for each in ev.pack_scopes(inner, scope):
+            for each in ev.make_pack_scopes(inner, scope):
                 out.append(ev.evaluate_argument(inner, each))
         else:
             out.append(ev.evaluate_argument(argument, scope))
     return out
 
 
-def evaluate_argument(ev: Evaluator, one: Any, scope: Scope) -> Argument:
+def evaluate_argument(ev: Evaluator, one: Any, scope: NameScope) -> CallArgument:
     """Evaluate one argument of a call, with its type and the place that it names."""
-    if isinstance(one, tree.Items) and one.type is None:
-        return Argument(Braced(one, scope), None, braced=len(one.items) + 1)
-    if isinstance(one, tree.Items) and one.type is not None:
-        return Argument(ev.value(one, scope), ev.kind(one.type, scope))
-    forwarded: Argument | None = _forwarded(ev, one, scope)
+    if isinstance(one, tree.ItemList) and one.type is None:
+        return CallArgument(BracedArgument(one, scope), None, braced=len(one.items) + 1)
+    if isinstance(one, tree.ItemList) and one.type is not None:
+        return CallArgument(ev.evaluate_expression(one, scope), ev.resolve_type(one.type, scope))
+    forwarded: CallArgument | None = _evaluate_forward(ev, one, scope)
     if forwarded is not None:
         return forwarded
-    if is_move(one) and not isinstance(ev.resolve(one.function.path, scope), Closure):
-        place = ev.place(one.arguments[0], scope)
+    if is_move_call(one) and not isinstance(ev.resolve_name(one.function.path, scope), FunctionSet):
+        place = ev.find_place(one.arguments[0], scope)
         if isinstance(place, PLACES):
-            value = ev.load(place, one)
-            const = is_const(ev, place, scope, one.arguments[0])
-            return Argument(value, ev.declared_kind(place, value), False, const, where=place)
-    place = ev.place(one, scope)
-    if isinstance(place, Referred):
+            value = ev.load_place(place, one)
+            const = is_const_place(ev, place, scope, one.arguments[0])
+            return CallArgument(value, ev.find_declared_type(place, value), False, const, where=place)
+    place = ev.find_place(one, scope)
+    if isinstance(place, ReferredPlace):
         place = place.place
     if isinstance(place, PLACES):
-        value = ev.load(place, one)
-        kind = ev.declared_kind(place, value)
-        return Argument(value, kind, True, is_const(ev, place, scope, one), where=place)
-    made: Argument = ev.argument_of(place)
-    text = ev.words(one) if isinstance(one, tree.Num) else ""
-    return replace(made, zero=isinstance(one, tree.Num) and one.value == 0, null=text == "nullptr")
+        value = ev.load_place(place, one)
+        kind = ev.find_declared_type(place, value)
+        return CallArgument(value, kind, True, is_const_place(ev, place, scope, one), where=place)
+    made: CallArgument = ev.make_argument(place)
+    text = ev.format_expression(one) if isinstance(one, tree.NumberLiteral) else ""
+    return replace(made, zero=isinstance(one, tree.NumberLiteral) and one.value == 0, null=text == "nullptr")
 
 
-def _forwarded(ev: Evaluator, one: tree.Expression, scope: Scope) -> Argument | None:
+def _evaluate_forward(ev: Evaluator, one: tree.Expression, scope: NameScope) -> CallArgument | None:
     """Evaluate std::forward<T>(name): an lvalue where T is a reference, else an rvalue."""
     if not isinstance(one, tree.Call) or not isinstance(one.function, tree.Name) or one.function.last != "forward":
         return None
     given = one.function.path[-1][1]
     if not given or len(one.arguments) != 1:
         return None
-    kind, place = ev.template_argument(given[0], scope), ev.place(one.arguments[0], scope)
-    if not isinstance(place, PLACES) or not isinstance(kind, Kind):
+    kind, place = ev.evaluate_template_argument(given[0], scope), ev.find_place(one.arguments[0], scope)
+    if not isinstance(place, PLACES) or not isinstance(kind, ResolvedType):
         return None
-    value = ev.load(place, one)
-    own = ev.declared_kind(place, value)
-    return Argument(value, own, kind.reference == "&", is_const(ev, place, scope, one.arguments[0]), where=place)
+    value = ev.load_place(place, one)
+    own = ev.find_declared_type(place, value)
+    return CallArgument(
+        value, own, kind.reference == "&", is_const_place(ev, place, scope, one.arguments[0]), where=place
+    )
 
 
-def argument_of(ev: Evaluator, value: Any) -> Argument:
+def make_argument(ev: Evaluator, value: Any) -> CallArgument:
     """Return a value that no variable holds, as an argument."""
-    if isinstance(value, Argument):
+    if isinstance(value, CallArgument):
         return value
     if isinstance(value, Address):
-        inner = ev.load(value.place, tree.Other(""))
-        pointed = value.element or ev.declared_kind(value.place, inner)
+        inner = ev.load_place(value.place, tree.OpaqueExpression(""))
+        pointed = value.element or ev.find_declared_type(value.place, inner)
         kind = replace(pointed, pointers=pointed.pointers + 1, reference="") if pointed is not None else None
-        return Argument(value, kind)
-    if isinstance(value, Term) and value.kind is None:
-        return Argument(value, None)
+        return CallArgument(value, kind)
+    if isinstance(value, OpaqueValue) and value.kind is None:
+        return CallArgument(value, None)
     if isinstance(value, str):
-        array = (Int(len(value) + 1, ULONG),) if "\\" not in value else ()
-        return Argument(value, Kind("char", CHAR, 8, pointers=not array, dims=array, const=True), True, True)
-    return Argument(value, ev.kind_of(value) if not isinstance(value, Closure) else None)
+        array = (SymbolicInt(len(value) + 1, ULONG),) if "\\" not in value else ()
+        return CallArgument(
+            value, ResolvedType("char", CHAR, 8, pointers=not array, dims=array, const=True), True, True
+        )
+    return CallArgument(value, ev.get_value_type(value) if not isinstance(value, FunctionSet) else None)
 
 
-def declared_kind(ev: Evaluator, place: Any, value: Any) -> Kind | None:
+def find_declared_type(ev: Evaluator, place: Any, value: Any) -> ResolvedType | None:
     """Return the type of what a place holds: as it was declared, else that of its value."""
     if isinstance(place, Cell) and place.kind is not None and place.kind.name not in ("auto", ""):
         return replace(place.kind, reference="", const=place.const or place.kind.const)
-    if isinstance(place, Part) and place.field.inner is not None:
-        return Kind(place.field.inner.name, record=place.field.inner)
-    if isinstance(place, Part) and place.field.whole is not None:
-        return Kind(place.field.whole.name, place.field.whole, place.field.whole.bits)
+    if isinstance(place, ObjectPart) and place.field.inner is not None:
+        return ResolvedType(place.field.inner.name, record=place.field.inner)
+    if isinstance(place, ObjectPart) and place.field.whole is not None:
+        return ResolvedType(place.field.whole.name, place.field.whole, place.field.whole.bits)
     return _kind_of_held(ev, value)
 
 
-def _kind_of_held(ev: Evaluator, value: Any) -> Kind | None:
+def _kind_of_held(ev: Evaluator, value: Any) -> ResolvedType | None:
     """Return the type of what a place of an unknown type holds."""
-    if isinstance(value, Term):
+    if isinstance(value, OpaqueValue):
         return value.kind
-    if isinstance(value, Array) and value.typed is None:
+    if isinstance(value, ArrayValue) and value.typed is None:
         e = value.element
-        return None if e is None else replace(e, dims=(Int(len(value.cells)), *e.dims))
-    if isinstance(value, Array):
-        return value.typed if isinstance(value.typed, Kind) else None
-    if isinstance(value, Closure):
+        return None if e is None else replace(e, dims=(SymbolicInt(len(value.cells)), *e.dims))
+    if isinstance(value, ArrayValue):
+        return value.typed if isinstance(value.typed, ResolvedType) else None
+    if isinstance(value, FunctionSet):
         return None
-    found: Kind | None = ev.argument_of(value).kind if isinstance(value, Address) else ev.kind_of(value)
+    found: ResolvedType | None = (
+        ev.make_argument(value).kind if isinstance(value, Address) else ev.get_value_type(value)
+    )
     return found
 
 
-def is_const(ev: Evaluator, place: Any, scope: Scope, one: tree.Expression) -> bool | None:
+def is_const_place(ev: Evaluator, place: Any, scope: NameScope, one: tree.Expression) -> bool | None:
     """Return whether a place cannot be written; None where that is not known."""
     if isinstance(place, Cell) and (
         place.const or (place.kind is not None and place.kind.const and not place.kind.pointers)
     ):
         return True
-    return const_of(ev, one, scope)
+    return find_constness(ev, one, scope)
 
 
-def argument_value(ev: Evaluator, argument: Argument) -> Any:
+def get_argument_value(ev: Evaluator, argument: CallArgument) -> Any:
     """Return the value of an argument, of one in braces as a list."""
     value = argument.value
-    return ev.initial(value.items, None, value.scope, "") if isinstance(value, Braced) else value
+    return ev.evaluate_initializer(value.items, None, value.scope, "") if isinstance(value, BracedArgument) else value
 
 
-def is_move(one: tree.Expression) -> bool:
+def is_move_call(one: tree.Expression) -> bool:
     """Return whether an expression is std::move(name)."""
     if not isinstance(one, tree.Call) or len(one.arguments) != 1 or not isinstance(one.function, tree.Name):
         return False
     return one.function.last == "move"
 
 
-def argument_in(ev: Evaluator, one: tree.Expression, scope: Scope, value: Object) -> Argument:
+def make_copy_argument(ev: Evaluator, one: tree.Expression, scope: NameScope, value: ObjectValue) -> CallArgument:
     """Return an object that has a name, as the argument of a copy constructor."""
-    moved = isinstance(one, tree.Call) and has_name(one)
-    const = const_of(ev, one.arguments[0] if moved and isinstance(one, tree.Call) else one, scope)
-    made: Argument = ev.argument_of_place(value)
-    return replace(made, place=not moved, const=const, loose=not has_name(one))
+    moved = isinstance(one, tree.Call) and is_named_object(one)
+    const = find_constness(ev, one.arguments[0] if moved and isinstance(one, tree.Call) else one, scope)
+    made: CallArgument = ev.make_place_argument(value)
+    return replace(made, place=not moved, const=const, loose=not is_named_object(one))
 
 
-def argument_like(ev: Evaluator, given: Any) -> Argument:
+def make_constructor_argument(ev: Evaluator, given: Any) -> CallArgument:
     """Return what a constructor is given, as an argument: of an object whose value category is not known."""
-    if isinstance(given, Argument):
+    if isinstance(given, CallArgument):
         return given
-    made: Argument = ev.argument_of(given)
-    if isinstance(given, Object) and given.held:
+    made: CallArgument = ev.make_argument(given)
+    if isinstance(given, ObjectValue) and given.held:
         return replace(made, place=True, const=None, loose=True, where=Cell(given, made.kind))
     return made

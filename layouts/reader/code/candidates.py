@@ -10,63 +10,75 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.overloads import Argument, Candidate, accepts_count, choose, rank_of
+from lanescope.reader.code.overloads import (
+    CallArgument,
+    OverloadCandidate,
+    accepts_count,
+    choose_candidate,
+    rank_conversion,
+)
 from lanescope.reader.code.templates import (
     Evaluate,
-    Match,
-    match_one,
-    matcher,
-    mentions,
-    same_argument,
-    same_type,
-    text_of,
+    TemplateMatch,
+    format_placeless,
+    has_names,
+    is_same_argument,
+    is_same_type,
+    make_match,
+    match_argument,
 )
 from lanescope.reader.code.values import (
-    Closure,
-    Kind,
-    Pack,
-    Scope,
-    Template,
-    Term,
+    FunctionSet,
+    NameScope,
+    OpaqueValue,
+    ParameterPack,
+    ResolvedType,
+    TemplateEntity,
 )
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def chosen(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> Candidate | None:
+def choose_function(ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]) -> OverloadCandidate | None:
     """Return the function of a name that some arguments choose; None where that is not known."""
     functions = [f for f in closure.functions if f.specialized is None]
     if any(f.qualifier for f in functions) and len(functions) > 1:
         return None  # by the value category of the object
     if closure.constant is None and len({f.const for f in functions if not f.static}) > 1:
         return _choose_for_any_constness(ev, closure, arguments)
-    made = [_candidate(ev, closure, f, arguments) for f in _select_fitting(closure, functions, len(arguments))]
+    made = [_make_candidate(ev, closure, f, arguments) for f in _select_fitting(closure, functions, len(arguments))]
     candidates = _select_enabled(ev, closure, [one for one in made if one is not None])
     if candidates is None:
         return None
-    best = candidates[0] if len(candidates) == 1 else choose(candidates, arguments)
+    best = candidates[0] if len(candidates) == 1 else choose_candidate(candidates, arguments)
     if best is None or not best.function.templates:
         return best
-    return _specialized(ev, closure, best)
+    return _choose_specialization(ev, closure, best)
 
 
-def _choose_for_any_constness(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> Candidate | None:
+def _choose_for_any_constness(
+    ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]
+) -> OverloadCandidate | None:
     """Return the function that is chosen whether or not the object is const; None where it depends on that."""
-    variable, constant = (ev.chosen(replace(closure, constant=constant), arguments) for constant in (False, True))
+    variable, constant = (
+        ev.choose_function(replace(closure, constant=constant), arguments) for constant in (False, True)
+    )
     same = variable is not None and constant is not None and variable.function is constant.function
     return variable if same else None
 
 
-def _select_fitting(closure: Closure, functions: list[tree.Function], count: int) -> list[tree.Function]:
+def _select_fitting(closure: FunctionSet, functions: list[tree.Function], count: int) -> list[tree.Function]:
     """Return the functions that the object's constness, template arguments and the count of arguments allow."""
-    functions = _of_constness(functions, closure.constant)
+    functions = _filter_by_constness(functions, closure.constant)
     if closure.templates is not None:
         functions = [f for f in functions if f.templates] or functions
     return [f for f in functions if accepts_count(f, count)] or functions
 
 
-def _select_enabled(ev: Evaluator, closure: Closure, candidates: list[Candidate]) -> list[Candidate] | None:
+def _select_enabled(
+    ev: Evaluator, closure: FunctionSet, candidates: list[OverloadCandidate]
+) -> list[OverloadCandidate] | None:
     """Return the candidates whose constraints hold; None where it is not known which of several."""
     if len(candidates) < 2:
         return candidates
@@ -76,49 +88,53 @@ def _select_enabled(ev: Evaluator, closure: Closure, candidates: list[Candidate]
     return None if unsure and len(kept) > 1 else kept
 
 
-def _candidate(ev: Evaluator, closure: Closure, function: tree.Function, arguments: list[Argument]) -> Candidate | None:
+def _make_candidate(
+    ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
+) -> OverloadCandidate | None:
     """Return a function with its parameters' types for some arguments; None where no template arguments follow."""
-    scope = Scope(closure.home(function))
+    scope = NameScope(closure.get_home(function))
     deduced: dict[str, Any] = {}
     if function.templates:
-        found = _deduced(ev, closure, function, arguments)
+        found = _deduce_arguments(ev, closure, function, arguments)
         if found is None:
             return None
         deduced = found
         enter_template(ev, function, deduced, scope)
-    kinds: list[Kind | None] = []
+    kinds: list[ResolvedType | None] = []
     for parameter in function.parameters:
         count = max(len(arguments) - len(function.parameters) + 1, 0) if parameter.pack else 1
-        kind = ev.kind(parameter.type, scope) if parameter.type is not None and not parameter.pack else None
+        kind = ev.resolve_type(parameter.type, scope) if parameter.type is not None and not parameter.pack else None
         ellipsis = parameter.type is not None and parameter.type.name == "..."
-        kinds += [Kind("..." if ellipsis else "auto")] * count if parameter.pack else [kind]
-    return Candidate(function, tuple(kinds), deduced)
+        kinds += [ResolvedType("..." if ellipsis else "auto")] * count if parameter.pack else [kind]
+    return OverloadCandidate(function, tuple(kinds), deduced)
 
 
-def enter_template(ev: Evaluator, function: tree.Function, deduced: dict[str, Any], scope: Scope) -> None:
+def enter_template(ev: Evaluator, function: tree.Function, deduced: dict[str, Any], scope: NameScope) -> None:
     """Bind the parameters of a function template in a scope; those that were not deduced to symbols."""
     for parameter in function.templates:
         value = deduced.get(parameter.name)
-        if isinstance(value, Pack):
-            scope.names[parameter.name] = Pack(ev.template_argument_value(parameter, v, scope) for v in value)
+        if isinstance(value, ParameterPack):
+            scope.names[parameter.name] = ParameterPack(
+                ev.make_template_argument_value(parameter, v, scope) for v in value
+            )
         elif parameter.pack:
-            scope.names[parameter.name] = Pack()
+            scope.names[parameter.name] = ParameterPack()
         elif parameter.name or parameter.default is not None:
-            scope.names[parameter.name] = ev.template_argument_value(parameter, value, scope)
+            scope.names[parameter.name] = ev.make_template_argument_value(parameter, value, scope)
 
 
-def _deduced(
-    ev: Evaluator, closure: Closure, function: tree.Function, arguments: list[Argument]
+def _deduce_arguments(
+    ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
 ) -> dict[str, Any] | None:
     """Deduce template arguments, as given and as they follow from a call's; None where they contradict."""
-    match = matcher(function.templates)
+    match = make_match(function.templates)
     if not _bind_given(match, function, list(closure.templates or ())):
         return None
     open_ = match.names - frozenset(match.bound)
-    evaluate = ev.pattern_evaluator(closure.home(function))
+    evaluate = ev.make_pattern_evaluator(closure.get_home(function))
     for n, parameter in enumerate(function.parameters[: len(arguments)]):
         pattern = parameter.type
-        if pattern is None or not mentions(pattern, open_):
+        if pattern is None or not has_names(pattern, open_):
             continue
         if parameter.pack:
             _deduce_pack(match, pattern, arguments[n:])
@@ -127,92 +143,92 @@ def _deduced(
     return match.bound
 
 
-def _bind_given(match: Match, function: tree.Function, given: list[Any]) -> bool:
+def _bind_given(match: TemplateMatch, function: tree.Function, given: list[Any]) -> bool:
     """Bind a template's parameters to the arguments that are written; False where one is no such argument."""
     for n, parameter in enumerate(function.templates[: len(given)]):
         if parameter.pack:
-            match.bound[parameter.name] = Pack(given[n:])
+            match.bound[parameter.name] = ParameterPack(given[n:])
             break
-        if parameter.is_type and not isinstance(given[n], Kind | Template | Term):
+        if parameter.is_type and not isinstance(given[n], ResolvedType | TemplateEntity | OpaqueValue):
             return False
-        if not parameter.is_type and isinstance(given[n], Kind):
+        if not parameter.is_type and isinstance(given[n], ResolvedType):
             return False
         match.bound[parameter.name] = given[n]
     return True
 
 
-def _deduce_parameter(match: Match, pattern: tree.Type, argument: Argument, evaluate: Evaluate) -> bool:
+def _deduce_parameter(match: TemplateMatch, pattern: tree.Type, argument: CallArgument, evaluate: Evaluate) -> bool:
     """Match a parameter's type with an argument's; False where they cannot be the same."""
-    kind = _adjusted(pattern, argument)
+    kind = _adjust_argument_type(pattern, argument)
     if kind is None:  # whatever type it has, it keeps
         names = [name for name, given in pattern.path if given is None and name in match.names]
         if len(pattern.path) == 1 and names:
-            match.bound.setdefault(names[0], Kind(names[0]))
+            match.bound.setdefault(names[0], ResolvedType(names[0]))
         return True
     bare = tree.Type(pattern.path, pattern.pointers, "", pattern.dims, None, False, span=pattern.span)
     if pattern.pointers and pattern.const:
         kind = replace(kind, const=False)
-    return match_one(match, bare, kind, evaluate)
+    return match_argument(match, bare, kind, evaluate)
 
 
-def _deduce_pack(match: Match, pattern: tree.Type, arguments: list[Argument]) -> None:
+def _deduce_pack(match: TemplateMatch, pattern: tree.Type, arguments: list[CallArgument]) -> None:
     """Bind a pack to the types of all arguments that are left."""
     names = [name for name, _ in pattern.path if name in match.packs]
     if len(pattern.path) == 1 and names and not pattern.pointers and names[0] not in match.bound:
-        kinds = [_adjusted(pattern, a) or Kind("?") for a in arguments]
-        match.bound[names[0]] = Pack(kinds)
+        kinds = [_adjust_argument_type(pattern, a) or ResolvedType("?") for a in arguments]
+        match.bound[names[0]] = ParameterPack(kinds)
 
 
-def _enabled(ev: Evaluator, closure: Closure, one: Candidate) -> bool | None:
+def _enabled(ev: Evaluator, closure: FunctionSet, one: OverloadCandidate) -> bool | None:
     """Return whether a candidate's constraints hold (enable_if in its types, its requires clause); None: not known."""
     function = one.function
-    conditions = list(_conditions(function))
+    conditions = list(_list_constraints(function))
     if function.deleted:
         return False
     if not conditions:
-        return None if _opaque_constraint(function) else True
-    scope = Scope(closure.home(function))
+        return None if _has_opaque_constraint(function) else True
+    scope = NameScope(closure.get_home(function))
     enter_template(ev, function, one.deduced, scope)
-    answers = [ev.truth(ev.value(condition, scope)) for condition in conditions]
+    answers = [ev.get_truth(ev.evaluate_expression(condition, scope)) for condition in conditions]
     return False if False in answers else None if None in answers else True
 
 
-def _specialized(ev: Evaluator, closure: Closure, one: Candidate) -> Candidate | None:
+def _choose_specialization(ev: Evaluator, closure: FunctionSet, one: OverloadCandidate) -> OverloadCandidate | None:
     """Return the explicit specialization of a function template for the arguments it was chosen with, or itself."""
     specials = [f for f in closure.functions if f.specialized is not None]
     if not specials:
         return one
-    scope = Scope(closure.home(one.function))
+    scope = NameScope(closure.get_home(one.function))
     enter_template(ev, one.function, one.deduced, scope)
     mine = [scope.names.get(p.name) for p in one.function.templates]
     kinds = _list_parameter_kinds(ev, one.function, scope)
     unsure = False
     for special in specials:
-        home = Scope(closure.home(special))
-        given = ev.template_arguments(special.specialized or (), home)
+        home = NameScope(closure.get_home(special))
+        given = ev.evaluate_template_arguments(special.specialized or (), home)
         types = _list_parameter_kinds(ev, special, home)
         if len(types) != len(kinds):
             continue
-        alike = [same_argument(a, b) for a, b in zip(mine, given, strict=False)]
-        alike += [same_type(a, b) if a and b else None for a, b in zip(kinds, types, strict=True)]
+        alike = [is_same_argument(a, b) for a, b in zip(mine, given, strict=False)]
+        alike += [is_same_type(a, b) if a and b else None for a, b in zip(kinds, types, strict=True)]
         if all(alike):
-            return Candidate(special, tuple(types), {})
+            return OverloadCandidate(special, tuple(types), {})
         unsure = unsure or False not in alike
     return None if unsure else one
 
 
-def _list_parameter_kinds(ev: Evaluator, function: tree.Function, scope: Scope) -> list[Kind | None]:
+def _list_parameter_kinds(ev: Evaluator, function: tree.Function, scope: NameScope) -> list[ResolvedType | None]:
     """Return the types of a function's parameters."""
-    return [ev.kind(p.type, scope) if p.type is not None else None for p in function.parameters]
+    return [ev.resolve_type(p.type, scope) if p.type is not None else None for p in function.parameters]
 
 
-def may_fit(ev: Evaluator, closure: Closure, function: tree.Function, operands: list[Argument]) -> bool:
+def may_fit(ev: Evaluator, closure: FunctionSet, function: tree.Function, operands: list[CallArgument]) -> bool:
     """Return whether a function could take operands."""
-    one = _candidate(ev, closure, function, operands)
-    return one is not None and all(_could(a, k) for a, k in zip(operands, one.kinds, strict=False))
+    one = _make_candidate(ev, closure, function, operands)
+    return one is not None and all(_can_convert(a, k) for a, k in zip(operands, one.kinds, strict=False))
 
 
-def declared_before(closure: Closure, at: int) -> Closure:
+def filter_declared_before(closure: FunctionSet, at: int) -> FunctionSet:
     """Return the functions of a namespace that are declared before a place; all where none is.
 
     Explicit specializations are not looked up: one below the place is that of a template above it ([temp.expl.spec]).
@@ -220,7 +236,7 @@ def declared_before(closure: Closure, at: int) -> Closure:
     """
     if len(closure.functions) < 2 or not at:
         return closure
-    late = {id(f) for f in closure.functions if f.first > at and closure.home(f).owner == "namespace"}
+    late = {id(f) for f in closure.functions if f.first > at and closure.get_home(f).owner == "namespace"}
     plain = [f for f in closure.functions if f.specialized is None]
     hidden = [f for f in plain if id(f) in late]
     if len(hidden) in (0, len(plain)):
@@ -228,25 +244,25 @@ def declared_before(closure: Closure, at: int) -> Closure:
     unsure = any(f.templates for f in hidden)
     kept = [f for f in closure.functions if f.specialized is not None or id(f) not in late]
     functions = tuple(replace(f, body=None) if unsure and id(f) in late else f for f in kept)
-    return replace(closure, functions=functions, homes=tuple(closure.home(f) for f in kept))
+    return replace(closure, functions=functions, homes=tuple(closure.get_home(f) for f in kept))
 
 
-def _of_constness(functions: list[tree.Function], constant: bool | None) -> list[tree.Function]:
+def _filter_by_constness(functions: list[tree.Function], constant: bool | None) -> list[tree.Function]:
     """Return the member functions that a const object, or another, may be called with; of two alike its own."""
     if constant:
         return [f for f in functions if f.const or f.static] or functions
     if constant is None:
         return functions
-    mine = [[_kinds_text(p) for p in f.parameters] for f in functions if not f.const]
-    return [f for f in functions if not (f.const and [_kinds_text(p) for p in f.parameters] in mine)]
+    mine = [[_format_parameter_type(p) for p in f.parameters] for f in functions if not f.const]
+    return [f for f in functions if not (f.const and [_format_parameter_type(p) for p in f.parameters] in mine)]
 
 
-def _kinds_text(parameter: tree.Parameter) -> str:
+def _format_parameter_type(parameter: tree.Parameter) -> str:
     """Return a parameter's type as text."""
-    return text_of(parameter.type)
+    return format_placeless(parameter.type)
 
 
-def _adjusted(pattern: tree.Type, argument: Argument) -> Kind | None:
+def _adjust_argument_type(pattern: tree.Type, argument: CallArgument) -> ResolvedType | None:
     """Return the type that a parameter's pattern is matched with: [temp.deduct.call]."""
     kind = argument.kind
     if kind is None:
@@ -260,12 +276,12 @@ def _adjusted(pattern: tree.Type, argument: Argument) -> Kind | None:
     return replace(kind, reference="", const=kind.const and bool(kind.pointers))
 
 
-def _could(argument: Argument, kind: Kind | None) -> bool:
+def _can_convert(argument: CallArgument, kind: ResolvedType | None) -> bool:
     """Return whether an argument may be converted to a type."""
-    return rank_of(argument, kind) is not None
+    return rank_conversion(argument, kind) is not None
 
 
-def _conditions(function: tree.Function) -> Iterator[tree.Expression]:
+def _list_constraints(function: tree.Function) -> Iterator[tree.Expression]:
     """Return the conditions under which a function template takes part: of enable_if in its types, of requires."""
     if function.constraint is not None:
         yield function.constraint
@@ -279,7 +295,7 @@ def _conditions(function: tree.Function) -> Iterator[tree.Expression]:
                     yield condition
 
 
-def _opaque_constraint(function: tree.Function) -> bool:
+def _has_opaque_constraint(function: tree.Function) -> bool:
     """Return whether a template may be left out for a reason that is not looked into: void_t, decltype of a call."""
     types: list[Any] = [function.returns, *(part for p in function.templates for part in (p.type, p.default))]
     names = {name for one in types if isinstance(one, tree.Type | tree.Name) for name, _ in one.path}

@@ -8,8 +8,17 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lanescope.cxx.integers import LONG, ULONG, IntegerType, Outcome, binary, character, literal, unary
-from lanescope.reader.code.lexing import Token
+from lanescope.cxx.integers import (
+    LONG,
+    ULONG,
+    IntegerType,
+    OperatorResult,
+    compute_binary,
+    compute_unary,
+    parse_character,
+    parse_literal,
+)
+from lanescope.reader.code.lexing import PreprocessingToken
 
 MOST_DEPTH = 60  # brackets and signs inside one another
 MOST_TOKENS = 2000
@@ -47,7 +56,7 @@ _ASKING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ConditionValue:
     """An integer of 64 bits."""
 
     bits: int
@@ -64,104 +73,104 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ConditionNode:
     """A part of a condition. op: `name`, `number`, `defined`, `asked` or an operator of C; text: its spelling."""
 
     op: str
-    parts: tuple[Node, ...] = ()
+    parts: tuple[ConditionNode, ...] = ()
     text: str = ""
-    value: Value | None = None
+    value: ConditionValue | None = None
 
 
-class BadError(Exception):
+class BadConditionError(Exception):
     """What is no condition."""
 
 
 # A name, or `defined(name)` → its value, None where that is unknown.
-Named = Callable[[str], Value | None]
+Named = Callable[[str], ConditionValue | None]
 # A part that is unknown, and the names in it → whether it holds.
-Asked = Callable[[Node], bool]
+Asked = Callable[[ConditionNode], bool]
 
 
-def of_int(value: int, unsigned: bool = False) -> Value:
-    return Value(value & _MASK, unsigned)
+def make_value(value: int, unsigned: bool = False) -> ConditionValue:
+    return ConditionValue(value & _MASK, unsigned)
 
 
-class _Parser:
-    def __init__(self, given: list[Token]) -> None:
+class _ConditionParser:
+    def __init__(self, given: list[PreprocessingToken]) -> None:
         self.given = given
         self.at = 0
         self.depth = 0
 
-    def peek(self) -> str:
+    def peek_token(self) -> str:
         word = self.given[self.at].text if self.at < len(self.given) else ""
         return _WORDS.get(word, word)
 
-    def take(self, word: str) -> None:
-        if self.peek() != word:
-            raise BadError
+    def take_token(self, word: str) -> None:
+        if self.peek_token() != word:
+            raise BadConditionError
         self.at += 1
 
-    def choice(self) -> Node:
+    def parse_choice(self) -> ConditionNode:
         self.depth += 1
         if self.depth > MOST_DEPTH:
-            raise BadError
-        made = self.level(0)
-        if self.peek() == "?":
+            raise BadConditionError
+        made = self.parse_level(0)
+        if self.peek_token() == "?":
             self.at += 1
-            yes = self.choice()
-            self.take(":")
-            no = self.choice()
-            made = Node("?", (made, yes, no), f"{made.text} ? {yes.text} : {no.text}")
+            yes = self.parse_choice()
+            self.take_token(":")
+            no = self.parse_choice()
+            made = ConditionNode("?", (made, yes, no), f"{made.text} ? {yes.text} : {no.text}")
         self.depth -= 1
         return made
 
-    def level(self, n: int) -> Node:
+    def parse_level(self, n: int) -> ConditionNode:
         if n == len(_LEVELS):
-            return self.unary()
-        left = self.level(n + 1)
-        while (op := self.peek()) in _LEVELS[n]:
+            return self.parse_unary()
+        left = self.parse_level(n + 1)
+        while (op := self.peek_token()) in _LEVELS[n]:
             self.at += 1
-            right = self.level(n + 1)
-            left = Node(op, (left, right), f"{left.text} {op} {right.text}")
+            right = self.parse_level(n + 1)
+            left = ConditionNode(op, (left, right), f"{left.text} {op} {right.text}")
         return left
 
-    def unary(self) -> Node:
-        op = self.peek()
+    def parse_unary(self) -> ConditionNode:
+        op = self.peek_token()
         if op in ("!", "~", "-", "+"):
             self.at += 1
             self.depth += 1
             if self.depth > MOST_DEPTH:
-                raise BadError
-            inner = self.unary()
+                raise BadConditionError
+            inner = self.parse_unary()
             self.depth -= 1
-            return Node(f"{op}1", (inner,), f"{op}{inner.text}")
-        return self.primary()
+            return ConditionNode(f"{op}1", (inner,), f"{op}{inner.text}")
+        return self.parse_primary()
 
-    def primary(self) -> Node:
+    def parse_primary(self) -> ConditionNode:
         if self.at >= len(self.given):
-            raise BadError
+            raise BadConditionError
         token = self.given[self.at]
         self.at += 1
         if token.text == "(":
-            inner = self.choice()
-            self.take(")")
-            return Node(inner.op, inner.parts, f"({inner.text})", inner.value) if inner.parts else inner
+            inner = self.parse_choice()
+            self.take_token(")")
+            return ConditionNode(inner.op, inner.parts, f"({inner.text})", inner.value) if inner.parts else inner
         if token.kind == "number":
-            return Node("number", (), token.text, _number(token.text))
+            return ConditionNode("number", (), token.text, _parse_number(token.text))
         if token.kind == "text" and token.text.endswith("'"):
-            return Node("number", (), token.text, _character(token.text))
+            return ConditionNode("number", (), token.text, _parse_character(token.text))
         if token.kind in ("asked", "defined"):
-            return Node(token.kind, (), token.text)
+            return ConditionNode(token.kind, (), token.text)
         if token.kind != "name":
-            raise BadError
+            raise BadConditionError
         if token.text in ("true", "false"):
-            return Node("number", (), token.text, Value(int(token.text == "true")))
-        if self.peek() == "(":
-            return Node("asked", (), token.text + self._called())
-        return Node("name", (), token.text)
+            return ConditionNode("number", (), token.text, ConditionValue(int(token.text == "true")))
+        if self.peek_token() == "(":
+            return ConditionNode("asked", (), token.text + self._parse_call_text())
+        return ConditionNode("name", (), token.text)
 
-    def _called(self) -> str:
+    def _parse_call_text(self) -> str:
         """The brackets behind a name that is no macro, and what stands in them."""
         depth, out = 0, ""
         while self.at < len(self.given):
@@ -171,81 +180,81 @@ class _Parser:
             depth += (token.text == "(") - (token.text == ")")
             if not depth:
                 return out
-        raise BadError
+        raise BadConditionError
 
 
-def _number(text: str) -> Value:
-    found = literal(text)
+def _parse_number(text: str) -> ConditionValue:
+    found = parse_literal(text)
     if found is None:
-        raise BadError
+        raise BadConditionError
     value, kind = found
-    return of_int(value, not kind.signed and (kind.bits == 64 or "u" in text.lower()))
+    return make_value(value, not kind.signed and (kind.bits == 64 or "u" in text.lower()))
 
 
-def _character(text: str) -> Value:
-    found = character(text)
+def _parse_character(text: str) -> ConditionValue:
+    found = parse_character(text)
     if found is None:
-        raise BadError
-    return of_int(found[0], not found[1].signed)
+        raise BadConditionError
+    return make_value(found[0], not found[1].signed)
 
 
-def parse(given: list[Token]) -> Node:
+def parse_condition(given: list[PreprocessingToken]) -> ConditionNode:
     """The condition that tokens say, whose macros are expanded and whose `defined` are one token of kind asked each;
     BadError where they say none.
     """
     if len(given) > MOST_TOKENS:
-        raise BadError
-    parser = _Parser(given)
-    made = parser.choice()
+        raise BadConditionError
+    parser = _ConditionParser(given)
+    made = parser.parse_choice()
     if parser.at != len(given):
-        raise BadError
+        raise BadConditionError
     return made
 
 
-def holds(node: Node, named: Named, asked: Asked) -> bool:
+def is_true(node: ConditionNode, named: Named, asked: Asked) -> bool:
     """Whether a condition holds; asked is put each part of it that decides and is not known."""
-    decided = known(node, named)
+    decided = decide_condition(node, named)
     if decided is not None:
         return decided
     if node.op == "!1":
-        return not holds(node.parts[0], named, asked)
+        return not is_true(node.parts[0], named, asked)
     if node.op == "&&":
-        return all(holds(part, named, asked) for part in node.parts)
+        return all(is_true(part, named, asked) for part in node.parts)
     if node.op == "||":
-        return any(holds(part, named, asked) for part in node.parts)
+        return any(is_true(part, named, asked) for part in node.parts)
     if node.op == "?":
-        return holds(node.parts[1 if holds(node.parts[0], named, asked) else 2], named, asked)
+        return is_true(node.parts[1 if is_true(node.parts[0], named, asked) else 2], named, asked)
     if node.op in ("==", "!=") and all(part.op in _TRUTHS for part in node.parts):
-        return (len({holds(part, named, asked) for part in node.parts}) == 1) == (node.op == "==")
+        return (len({is_true(part, named, asked) for part in node.parts}) == 1) == (node.op == "==")
     if node.op in _OPPOSITE:
         left, right = node.parts
         op = _OPPOSITE[node.op]
-        return not asked(Node(op, (left, right), f"{left.text} {op} {right.text}"))
+        return not asked(ConditionNode(op, (left, right), f"{left.text} {op} {right.text}"))
     return asked(node)
 
 
-def known(node: Node, named: Named) -> bool | None:
+def decide_condition(node: ConditionNode, named: Named) -> bool | None:
     """Whether a condition holds; None where that is unknown. BadError where C++ refuses it."""
     if node.op == "!1":
-        inner = known(node.parts[0], named)
+        inner = decide_condition(node.parts[0], named)
         return None if inner is None else not inner
     if node.op in ("&&", "||"):
         ends = node.op == "||"
-        left = known(node.parts[0], named)
+        left = decide_condition(node.parts[0], named)
         if left is ends:
             return ends
         try:
-            right = known(node.parts[1], named)
-        except BadError:
+            right = decide_condition(node.parts[1], named)
+        except BadConditionError:
             if left is None:
                 return None
             raise
         return ends if right is ends else None if left is None else right
-    value = value_of(node, named)
+    value = evaluate_node(node, named)
     return None if value is None else value.bits != 0
 
 
-def value_of(node: Node, named: Named) -> Value | None:
+def evaluate_node(node: ConditionNode, named: Named) -> ConditionValue | None:
     """The value of a part; None where it is unknown. BadError where C++ refuses it."""
     if node.op == "number":
         return node.value
@@ -254,52 +263,52 @@ def value_of(node: Node, named: Named) -> Value | None:
     if node.op == "asked":
         return None
     if node.op in ("&&", "||", "!1"):
-        truth = known(node, named)
-        return None if truth is None else Value(int(truth))
+        truth = decide_condition(node, named)
+        return None if truth is None else ConditionValue(int(truth))
     if node.op == "?":
         return _value_of_choice(node, named)
-    parts = [value_of(part, named) for part in node.parts]
+    parts = [evaluate_node(part, named) for part in node.parts]
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return None
-    return _one(node.op[0], found[0]) if len(found) == 1 else _two(node.op, *found)
+    return _evaluate_unary(node.op[0], found[0]) if len(found) == 1 else _evaluate_binary(node.op, *found)
 
 
-def _value_of_choice(node: Node, named: Named) -> Value | None:
+def _value_of_choice(node: ConditionNode, named: Named) -> ConditionValue | None:
     """The value of c ? a : b; unsigned where either is."""
-    first = known(node.parts[0], named)
+    first = decide_condition(node.parts[0], named)
     if first is None:
         return None
-    chosen, other = (value_of(part, named) for part in (node.parts[1:] if first else node.parts[:0:-1]))
-    return chosen and Value(chosen.bits, chosen.unsigned or (other is not None and other.unsigned))
+    chosen, other = (evaluate_node(part, named) for part in (node.parts[1:] if first else node.parts[:0:-1]))
+    return chosen and ConditionValue(chosen.bits, chosen.unsigned or (other is not None and other.unsigned))
 
 
-def _one(op: str, value: Value) -> Value:
-    return _of(unary(op, value.number, value.type))
+def _evaluate_unary(op: str, value: ConditionValue) -> ConditionValue:
+    return _check_value(compute_unary(op, value.number, value.type))
 
 
-def _two(op: str, left: Value, right: Value) -> Value:
-    made = binary(op, left.number, left.type, right.number, right.type)
+def _evaluate_binary(op: str, left: ConditionValue, right: ConditionValue) -> ConditionValue:
+    made = compute_binary(op, left.number, left.type, right.number, right.type)
     if op in ("<<", ">>") and made.undefined:
-        raise BadError
-    return _of(made)
+        raise BadConditionError
+    return _check_value(made)
 
 
-def _of(made: Outcome) -> Value:
+def _check_value(made: OperatorResult) -> ConditionValue:
     if made.value is None:
-        raise BadError
-    return of_int(made.value, made.type == ULONG)
+        raise BadConditionError
+    return make_value(made.value, made.type == ULONG)
 
 
-def spelling(node: Node) -> str:
+def format_node(node: ConditionNode) -> str:
     """A part as it is asked for: without brackets around it, and no longer than a name."""
     text = node.text
-    while 1 < len(text) <= MOST_SPELLED and text[0] == "(" and _closes(text) == len(text) - 1:
+    while 1 < len(text) <= MOST_SPELLED and text[0] == "(" and _find_closing(text) == len(text) - 1:
         text = text[1:-1].strip()
     return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 9]}…{zlib.crc32(text.encode()):08x}"
 
 
-def _closes(text: str) -> int:
+def _find_closing(text: str) -> int:
     """Where the bracket at the start of a text closes."""
     depth = 0
     for n, letter in enumerate(text):
@@ -309,13 +318,13 @@ def _closes(text: str) -> int:
     return -1
 
 
-def names(node: Node) -> set[str]:
+def list_names(node: ConditionNode) -> set[str]:
     """The names that a part is made of."""
     if node.op in ("name", "asked", "defined"):
         return {node.text}
-    return set().union(*(names(part) for part in node.parts)) if node.parts else set()
+    return set().union(*(list_names(part) for part in node.parts)) if node.parts else set()
 
 
-def asks(token: Token) -> bool:
+def is_compiler_query(token: PreprocessingToken) -> bool:
     """Whether a name asks the compiler for what it has: __has_include(…)."""
     return token.text in _ASKING

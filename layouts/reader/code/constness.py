@@ -4,78 +4,94 @@ member functions. ISO C++17: [over.match.funcs], [expr.ref].
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name
-from lanescope.reader.code.values import PLACES, Address, Cell, Closure, Kind, Object, Record, Scope
+from lanescope.reader.code.values import (
+    PLACES,
+    Address,
+    Cell,
+    FunctionSet,
+    NameScope,
+    ObjectValue,
+    RecordType,
+    ResolvedType,
+)
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
 
 
-def const_of(machine: Any, one: tree.Expression, scope: Scope) -> bool | None:
+def find_constness(machine: Evaluator, one: tree.Expression, scope: NameScope) -> bool | None:
     """Whether what an expression gives is const; None where that is not known."""
     match one:
         case tree.Name():
-            return _of_name(machine, one, scope)
+            return _find_name_constness(machine, one, scope)
         case tree.Member(value=inner, name=name):
-            around = pointee_const(machine, inner, scope) if one.arrow else const_of(machine, inner, scope)
-            return _of_member(machine, _record_of(machine, inner, scope, one.arrow), name, around)
+            around = (
+                find_pointee_constness(machine, inner, scope) if one.arrow else find_constness(machine, inner, scope)
+            )
+            return _find_member_constness(machine, _find_record(machine, inner, scope, one.arrow), name, around)
         case tree.Index(value=inner):
             return _of_item(machine, inner, scope)
         case tree.Unary(op="*", value=inner):
-            return pointee_const(machine, inner, scope)
+            return find_pointee_constness(machine, inner, scope)
         case tree.Cast(type=kind):
             return kind.const if not kind.pointers and kind.path and kind.path[-1][0] != "auto" else None
-        case tree.Items(type=kind) if kind is not None:
+        case tree.ItemList(type=kind) if kind is not None:
             return kind.const
         case tree.Call(function=function) if isinstance(function, tree.Name | tree.Type):
-            return _of_call(machine, function, scope)
+            return _find_return_constness(machine, function, scope)
     return None
 
 
-def _of_item(machine: Any, array: tree.Expression, scope: Scope) -> bool | None:
+def _of_item(machine: Evaluator, array: tree.Expression, scope: NameScope) -> bool | None:
     """Whether an item of an array, or of what a pointer points to, is const."""
-    kind = _kind_of(array, scope)
+    kind = _find_declared_type(array, scope)
     if kind is not None and kind.dims:
-        return const_of(machine, array, scope)
-    return pointee_const(machine, array, scope) if kind is not None and kind.pointers else None
+        return find_constness(machine, array, scope)
+    return find_pointee_constness(machine, array, scope) if kind is not None and kind.pointers else None
 
 
-def pointee_const(machine: Any, one: tree.Expression, scope: Scope) -> bool | None:
+def find_pointee_constness(machine: Evaluator, one: tree.Expression, scope: NameScope) -> bool | None:
     """Whether what a pointer points to is const."""
     if isinstance(one, tree.Name) and one.last == "this":
-        return _of_this(scope)
+        return _find_this_constness(scope)
     if isinstance(one, tree.Unary) and one.op == "&":
-        return const_of(machine, one.value, scope)
-    kind = _kind_of(one, scope)
+        return find_constness(machine, one.value, scope)
+    kind = _find_declared_type(one, scope)
     if kind is None or kind.pointers != 1 or kind.name in ("auto", "") or kind.unbound:
         return None
     return kind.const
 
 
-def _of_this(scope: Scope) -> bool | None:
+def _find_this_constness(scope: NameScope) -> bool | None:
     found, home = find_name(scope, "this")
-    if found is None or any(inner.owner == "lambda" for inner in _below(scope, home)):
+    if found is None or any(inner.owner == "lambda" for inner in _list_inner_scopes(scope, home)):
         return None if found is None else "this" in home.consts
     return "this" in home.consts
 
 
-def _below(scope: Scope, home: Scope) -> list[Scope]:
+def _list_inner_scopes(scope: NameScope, home: NameScope) -> list[NameScope]:
     out = []
-    for one in scope.chain():
+    for one in scope.iterate_outward():
         if one is home:
             break
         out.append(one)
     return out
 
 
-def _of_name(machine: Any, one: tree.Name, scope: Scope) -> bool | None:
+def _find_name_constness(machine: Evaluator, one: tree.Name, scope: NameScope) -> bool | None:
     found, home = find_name(scope, one.last) if len(one.path) == 1 else (None, scope)
     if found is None or f"?{one.last}" in home.consts:
         return None
     if one.last in home.consts or (isinstance(found, Cell) and found.const):
         return True
     if "this" in home.names:  # a member of the object that a function is called for
-        return _of_member(machine, _record_pointed_to(home.names["this"]), one.last, _of_this(scope))
+        return _find_member_constness(
+            machine, _record_pointed_to(home.names["this"]), one.last, _find_this_constness(scope)
+        )
     if home.owner == "lambda" or not isinstance(found, Cell):
         return None  # a copy: const unless the lambda is mutable
     kind = found.kind
@@ -84,20 +100,22 @@ def _of_name(machine: Any, one: tree.Name, scope: Scope) -> bool | None:
     return kind.const and not kind.pointers
 
 
-def _record_pointed_to(pointer: Any) -> Record | None:
+def _record_pointed_to(pointer: Any) -> RecordType | None:
     """The class of the object in a variable that a pointer, itself in a variable, points to."""
     inner = pointer.value.place if isinstance(pointer, Cell) and isinstance(pointer.value, Address) else None
     held = inner.value if isinstance(inner, Cell) else None
-    return held.record if isinstance(held, Object) else None
+    return held.record if isinstance(held, ObjectValue) else None
 
 
-def _of_member(machine: Any, record: Record | None, name: str, around: bool | None) -> bool | None:
+def _find_member_constness(
+    machine: Evaluator, record: RecordType | None, name: str, around: bool | None
+) -> bool | None:
     """Whether a member is const in an object that is, is not, or may be."""
     declared = record.members.get(name) if record is not None else None
     if declared is None or declared.type is None:
         return None
     assert record is not None
-    kind = machine.kind(declared.type, record.homes.get(name, record.scope))
+    kind = machine.resolve_type(declared.type, record.homes.get(name, record.scope))
     if kind.reference:
         return kind.const if not kind.pointers and not kind.unbound else None
     if declared.const or (kind.const and not kind.pointers):
@@ -107,18 +125,18 @@ def _of_member(machine: Any, record: Record | None, name: str, around: bool | No
     return around
 
 
-def _record_of(machine: Any, one: tree.Expression, scope: Scope, arrow: bool) -> Record | None:
+def _find_record(machine: Evaluator, one: tree.Expression, scope: NameScope, arrow: bool) -> RecordType | None:
     if isinstance(one, tree.Name) and one.last == "this":
         return _record_pointed_to(find_name(scope, "this")[0])
-    kind = _kind_of(one, scope)
+    kind = _find_declared_type(one, scope)
     if kind is None and not arrow and isinstance(one, tree.Name) and len(one.path) == 1:
         found = find_name(scope, one.last)[0]
         held = found.value if isinstance(found, Cell) else None
-        return held.record if isinstance(held, Object) else None
+        return held.record if isinstance(held, ObjectValue) else None
     return kind.record if kind is not None and bool(kind.pointers) == arrow else None
 
 
-def _kind_of(one: tree.Expression, scope: Scope) -> Kind | None:
+def _find_declared_type(one: tree.Expression, scope: NameScope) -> ResolvedType | None:
     """The type that a variable is declared with."""
     if not isinstance(one, tree.Name) or len(one.path) != 1:
         return None
@@ -126,20 +144,20 @@ def _kind_of(one: tree.Expression, scope: Scope) -> Kind | None:
     return found.kind if isinstance(found, Cell) else None
 
 
-def _of_call(machine: Any, function: tree.Name | tree.Type, scope: Scope) -> bool | None:
+def _find_return_constness(machine: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> bool | None:
     """Whether what a function returns is const, where all of its overloads say the same."""
-    found = machine.resolve(function.path, scope, function.span[0])
-    if isinstance(found, Closure):
+    found = machine.resolve_name(function.path, scope, function.span[0])
+    if isinstance(found, FunctionSet):
         types = [f.returns for f in found.functions]
         if any(t is None or t.pointers or t.name in ("auto", "decltype", "decltype(auto)") for t in types):
             return None
         consts = {t.const for t in types if t is not None}
         named = all(
-            t is not None and machine.kind(t, found.home(f)).record is not None
+            t is not None and machine.resolve_type(t, found.get_home(f)).record is not None
             for t, f in zip(types, found.functions, strict=True)
         )
         return consts.pop() if len(consts) == 1 and named else None
     return False if not isinstance(found, PLACES) and found is not None else None
 
 
-__all__ = ["const_of", "pointee_const"]
+__all__ = ["find_constness", "find_pointee_constness"]

@@ -8,27 +8,35 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, LONG, ULONG
-from lanescope.reader.code import calls, tree, word
-from lanescope.reader.code.making import constructed_by
-from lanescope.reader.code.templates import same_type
+from lanescope.reader.code import builtin_calls, symbolic_integers, tree
+from lanescope.reader.code.construction import construct_by
+from lanescope.reader.code.symbolic_integers import (
+    UNKNOWN,
+    LinearExpression,
+    Span,
+    SymbolicInt,
+    make_free,
+    make_symbol,
+    multiply_ints,
+)
+from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
     VOID,
     Address,
-    Array,
+    ArrayValue,
     Cell,
-    Closure,
-    Kind,
-    Object,
-    Part,
+    FunctionSet,
+    ObjectPart,
+    ObjectValue,
+    OpaqueValue,
     Pointer,
-    Record,
-    Referred,
-    Term,
-    number,
-    size_bytes,
-    unsized,
+    RecordType,
+    ReferredPlace,
+    ResolvedType,
+    get_integer,
+    make_size,
+    make_unsized_type,
 )
-from lanescope.reader.code.word import UNKNOWN, Int, Linear, Span, free, symbol, times
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -37,104 +45,104 @@ _NAMED = re.compile(r"smem|shared|ptr|buf|tile|^s?[AB]\b|^[ab]s?\b|(?<![a-z])s[A
 _CONSTANT = re.compile(r"::|^[A-Z][A-Z0-9_]{2,}$|^k[A-Z]\w+$|\(")  # and what a constant or a call
 
 
-def whole_number(ev: Evaluator, value: Any) -> Int:
+def make_whole_number(ev: Evaluator, value: Any) -> SymbolicInt:
     """Return a value as an integer, a symbol where it is none."""
-    found = number(value)
-    return found if found is not None else free(str(value), UNKNOWN)
+    found = get_integer(value)
+    return found if found is not None else make_free(str(value), UNKNOWN)
 
 
-def sliced_to(ev: Evaluator, value: Object, kind: Kind | None) -> Object:
+def slice_to_base(ev: Evaluator, value: ObjectValue, kind: ResolvedType | None) -> ObjectValue:
     """Return an object as the base that a variable of a type gets a copy of."""
     record = kind.record if kind is not None and not kind.pointers else None
-    if record is None or record is value.record or not record.copies or not value.record.descends(record):
+    if record is None or record is value.record or not record.copies or not value.record.is_derived_from(record):
         return value
-    made = ev.upcast(value, record)
-    return made if isinstance(made, Object) else value
+    made = ev.upcast_object(value, record)
+    return made if isinstance(made, ObjectValue) else value
 
 
-def converted(ev: Evaluator, value: Any, kind: Kind, span: Span, name: str = "") -> Any:
+def convert_to_kind(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name: str = "") -> Any:
     """Return a value put into a type."""
     if kind.dims:
         return value
     if kind.pointers:
-        return _to_pointer(ev, value, kind)
+        return _convert_to_pointer(ev, value, kind)
     if kind.whole is not None:
         return _to_integer(ev, value, kind, span, name)
-    if kind.record is not None and not isinstance(value, Object):
-        return _to_record(ev, value, kind.record, name)
+    if kind.record is not None and not isinstance(value, ObjectValue):
+        return _convert_to_record(ev, value, kind.record, name)
     if kind.record is not None and value.record is not kind.record and not kind.reference:
-        return _sliced(ev, value, kind.record, name)
-    return _to_other(ev, value, kind) if isinstance(value, Int) else value
+        return _convert_to_base(ev, value, kind.record, name)
+    return _to_other(ev, value, kind) if isinstance(value, SymbolicInt) else value
 
 
-def _to_integer(ev: Evaluator, value: Any, kind: Kind, span: Span, name: str) -> Any:
+def _to_integer(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name: str) -> Any:
     """Return a value as an integer, of a class by its conversion."""
     assert kind.whole is not None
-    if isinstance(value, Object) and (value.record.fields is None or _converts(value.record)):
-        value = ev.decay(value, kind)
-    if isinstance(value, Part) and value.field.inner is not None and _converts(value.field.inner):
-        value = ev.decay(ev.part_object(value), kind)
-    given = number(value)
-    if given is None or (isinstance(value, Array) and value.typed is None):
+    if isinstance(value, ObjectValue) and (value.record.fields is None or _converts(value.record)):
+        value = ev.convert_object_to_integer(value, kind)
+    if isinstance(value, ObjectPart) and value.field.inner is not None and _converts(value.field.inner):
+        value = ev.convert_object_to_integer(ev.make_part_object(value), kind)
+    given = get_integer(value)
+    if given is None or (isinstance(value, ArrayValue) and value.typed is None):
         return value
-    if isinstance(value, Term) and value.kind is not None and value.kind.name in ("float", "double"):
-        return free(f"({kind.whole.name}){value.text}", kind.whole)
-    return ev.narrowed(given, kind.whole, span, name)
+    if isinstance(value, OpaqueValue) and value.kind is not None and value.kind.name in ("float", "double"):
+        return make_free(f"({kind.whole.name}){value.text}", kind.whole)
+    return ev.narrow_value(given, kind.whole, span, name)
 
 
-def _to_other(ev: Evaluator, value: Int, kind: Kind) -> Any:
+def _to_other(ev: Evaluator, value: SymbolicInt, kind: ResolvedType) -> Any:
     """Return an integer as a floating-point number or an unknown type; a small number stays one."""
     if kind.bits and kind.name in ("float", "double", "half", "__half"):
-        return Term(f"({kind.name}){value}", kind)
+        return OpaqueValue(f"({kind.name}){value}", kind)
     small = value.known is not None and 0 <= value.known < 128
     if not small and (kind.unbound or (value.known is not None and _is_foreign(ev, kind))):
-        return Term(f"({kind}){value}"[:100], kind)
+        return OpaqueValue(f"({kind}){value}"[:100], kind)
     return value
 
 
-def _is_foreign(ev: Evaluator, kind: Kind) -> bool:
+def _is_foreign(ev: Evaluator, kind: ResolvedType) -> bool:
     """Return whether a type is one that the text does not define, and its name says nothing of a descriptor."""
     unknown = kind.open and not kind.arguments and not ev.python and kind.name not in ("auto", "", "decltype")
     return unknown and not re.search(r"desc|64|word", kind.name, re.I)
 
 
-def _to_record(ev: Evaluator, value: Any, record: Record, name: str) -> Any:
+def _convert_to_record(ev: Evaluator, value: Any, record: RecordType, name: str) -> Any:
     """Return an object of a class for a value, by a constructor that takes it."""
-    given = number(value)
+    given = get_integer(value)
     ctors = record.methods.get(record.name)
-    if ctors is not None and any(f.explicit for f in ctors.functions) and not isinstance(value, Term):
+    if ctors is not None and any(f.explicit for f in ctors.functions) and not isinstance(value, OpaqueValue):
         kept = tuple(f for f in ctors.functions if not f.explicit)
         if not kept:
-            return Term(f"{record.name}({value})"[:80], Kind(record.name, record=record))
-        ctors = replace(ctors, functions=kept, homes=tuple(ctors.home(f) for f in kept))
-        return constructed_by(ev, ev.instance(record, name), ctors, [value])
-    if ctors is not None and any(f.body is not None for f in ctors.functions) and not isinstance(value, Term):
-        return ev.constructed(ev.instance(record, name), [value])
-    if given is not None and record.fields is not None and not isinstance(value, Term):
-        made = ev.instance(record, name)
-        made.store.value = word.convert(given, made.store.value.type)
+            return OpaqueValue(f"{record.name}({value})"[:80], ResolvedType(record.name, record=record))
+        ctors = replace(ctors, functions=kept, homes=tuple(ctors.get_home(f) for f in kept))
+        return construct_by(ev, ev.make_instance(record, name), ctors, [value])
+    if ctors is not None and any(f.body is not None for f in ctors.functions) and not isinstance(value, OpaqueValue):
+        return ev.construct_object(ev.make_instance(record, name), [value])
+    if given is not None and record.fields is not None and not isinstance(value, OpaqueValue):
+        made = ev.make_instance(record, name)
+        made.store.value = symbolic_integers.convert_int(given, made.store.value.type)
         return made
     return value
 
 
-def _sliced(ev: Evaluator, value: Object, record: Record, name: str) -> Any:
+def _convert_to_base(ev: Evaluator, value: ObjectValue, record: RecordType, name: str) -> Any:
     """Return an object where one of another class is needed: its base's part, or what a constructor makes of it."""
-    made = ev.instance(record, name)
-    if value.record.descends(record) and record.copies and not value.record.hidden:
-        ev.copy_into(made, record, replace(ev.argument_of_place(value), const=None, loose=True))
+    made = ev.make_instance(record, name)
+    if value.record.is_derived_from(record) and record.copies and not value.record.hidden:
+        ev.copy_into(made, record, replace(ev.make_place_argument(value), const=None, loose=True))
         return made
-    if value.record.descends(record) and record.fields is None and not value.record.hidden:
+    if value.record.is_derived_from(record) and record.fields is None and not value.record.hidden:
         for member, cell in made.members.items():
             if member in value.members:
-                ev.put(cell, ev.copied(value.members[member].value))
+                ev.write_cell(cell, ev.copy_assigned(value.members[member].value))
         return made
     ctors = record.methods.get(record.name)
-    if ctors is not None and not value.record.descends(record):
-        return ev.constructed(made, [value])
-    return ev.forgotten(made)
+    if ctors is not None and not value.record.is_derived_from(record):
+        return ev.construct_object(made, [value])
+    return ev.forget_members(made)
 
 
-def _to_pointer(ev: Evaluator, value: Any, kind: Kind) -> Any:
+def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:
     """Return a pointer of a type for a value."""
     element = replace(kind, pointers=kind.pointers - 1, reference="", dims=())
     if kind.pointers == 1 and kind.name == "void":
@@ -144,58 +152,60 @@ def _to_pointer(ev: Evaluator, value: Any, kind: Kind) -> Any:
         return _recast_address(ev, value, element) if not ev.python else value
     if isinstance(value, Pointer):
         return _recast_pointer(value, value.element if kept else element, kept)
-    if isinstance(value, Int):
-        return ev.pointed(value, element) or Pointer(value.linear(), element)
-    if isinstance(value, Term):
+    if isinstance(value, SymbolicInt):
+        return ev.make_name_pointer(value, element) or Pointer(value.make_linear(), element)
+    if isinstance(value, OpaqueValue):
         return _make_pointer(ev, value, element)
-    if isinstance(value, Array) and (value.name or value.typed is None):
-        made = ev.decayed(value)
+    if isinstance(value, ArrayValue) and (value.name or value.typed is None):
+        made = ev.decay_array(value)
         return made if kept else replace(made, element=element)
     return value
 
 
-def _make_pointer(ev: Evaluator, value: Term, element: Kind) -> Pointer:
+def _make_pointer(ev: Evaluator, value: OpaqueValue, element: ResolvedType) -> Pointer:
     """Return a pointer of which only its name is known; to what, neither type may say."""
     unsure = element.open and (not value.kind or value.kind.open) and not ev.python
-    return Pointer(symbol(value.text), unsized(value.text) if unsure else element)
+    return Pointer(make_symbol(value.text), make_unsized_type(value.text) if unsure else element)
 
 
-def _recast_pointer(value: Pointer, element: Kind | None, kept: bool) -> Pointer:
+def _recast_pointer(value: Pointer, element: ResolvedType | None, kept: bool) -> Pointer:
     """Return a pointer to another type. kept: whether it is to have its own, whatever that is."""
-    at = value.at if kept or element == value.element else _recast(value.at, value.element, element)
+    at = value.at if kept or element == value.element else _recount_elements(value.at, value.element, element)
     return Pointer(value.base, element, value.dims if kept else (), value.shared, value.array, at)
 
 
-def _recast_address(ev: Evaluator, value: Address, element: Kind) -> Any:
+def _recast_address(ev: Evaluator, value: Address, element: ResolvedType) -> Any:
     """Return &variable as a pointer to another type."""
     if element.name in ("void", "auto", "") and not element.pointers:
         return value
-    inner = ev.load(value.place, tree.Other(""))
-    if isinstance(inner, Object) and element.record is not None:
+    inner = ev.load_place(value.place, tree.OpaqueExpression(""))
+    if isinstance(inner, ObjectValue) and element.record is not None:
         made = _recast_object(ev, value, inner, element, element.record)
         if made is not None:
             return made
-    own = value.element or ev.declared_kind(value.place, inner)
+    own = value.element or ev.find_declared_type(value.place, inner)
     bare = replace(element, const=False)
-    if own is None or same_type(replace(own, const=False, reference=""), bare) is not False:
+    if own is None or is_same_type(replace(own, const=False, reference=""), bare) is not False:
         return value
-    at = _recast(value.at, own, bare)
-    return Address(value.place, bare, at if at is not None else free("?", LONG))
+    at = _recount_elements(value.at, own, bare)
+    return Address(value.place, bare, at if at is not None else make_free("?", LONG))
 
 
-def _recast_object(ev: Evaluator, value: Address, inner: Object, element: Kind, record: Record) -> Address | None:
+def _recast_object(
+    ev: Evaluator, value: Address, inner: ObjectValue, element: ResolvedType, record: RecordType
+) -> Address | None:
     """Return a pointer to an object as one to its base, or to the derived object that it is a part of; else None."""
     if inner.record is record:
         return replace(value, element=None) if value.at.known == 0 else value
-    if inner.record.descends(record):
-        return Address(Cell(ev.upcast(inner, record), element))
+    if inner.record.is_derived_from(record):
+        return Address(Cell(ev.upcast_object(inner, record), element))
     whole = inner.whole if ev.casting else None
-    if whole is None or not whole.record.descends(record):
+    if whole is None or not whole.record.is_derived_from(record):
         return None
-    return Address(Cell(whole if whole.record is record else ev.upcast(whole, record), element))
+    return Address(Cell(whole if whole.record is record else ev.upcast_object(whole, record), element))
 
 
-def decay(ev: Evaluator, value: Object, kind: Kind) -> Any:
+def convert_object_to_integer(ev: Evaluator, value: ObjectValue, kind: ResolvedType) -> Any:
     """Return an object's conversion to an integer, where it has an operator for it: that of the very type, or the only
     one.
     """
@@ -204,27 +214,31 @@ def decay(ev: Evaluator, value: Object, kind: Kind) -> Any:
     whole = [closure for closure, target in found if target.whole is not None and not target.pointers]
     chosen = exact if len(exact) == 1 else whole if len(whole) == 1 else []
     if not chosen:
-        return Term(f"({kind}){value}") if found else value
-    made = ev.call(replace(chosen[0], this=value), [], {}, (0, 0))
-    return ev.load(made.place, tree.Other("")) if isinstance(made, Referred) else made
+        return OpaqueValue(f"({kind}){value}") if found else value
+    made = ev.call_function(replace(chosen[0], this=value), [], {}, (0, 0))
+    return ev.load_place(made.place, tree.OpaqueExpression("")) if isinstance(made, ReferredPlace) else made
 
 
-def _find_conversions(ev: Evaluator, record: Record, kind: Kind) -> Iterator[tuple[Closure, Kind]]:
+def _find_conversions(
+    ev: Evaluator, record: RecordType, kind: ResolvedType
+) -> Iterator[tuple[FunctionSet, ResolvedType]]:
     """Return the conversion functions of a class that may give a type, each with the type it gives."""
     for name, closure in record.methods.items():
         function = closure.functions[0]
         if not name.startswith("operator ") or function.returns is None:
             continue
         if ev.casting or kind.whole is BOOL or not any(f.explicit for f in closure.functions):
-            yield closure, ev.kind(function.returns, closure.home(function))
+            yield closure, ev.resolve_type(function.returns, closure.get_home(function))
 
 
-def part_object(ev: Evaluator, part: Part) -> Object:
+def make_part_object(ev: Evaluator, part: ObjectPart) -> ObjectValue:
     """Return a member that is a struct, as an object of its own."""
     inner = part.field.inner
     assert inner is not None
-    made = ev.instance(inner, inner.name)
-    made.store.value = word.extracted(part.of.store.value, part.field.low, part.field.width, made.store.value.type)
+    made = ev.make_instance(inner, inner.name)
+    made.store.value = symbolic_integers.extract_bits(
+        part.of.store.value, part.field.low, part.field.width, made.store.value.type
+    )
     return made
 
 
@@ -232,10 +246,12 @@ def shared_address(ev: Evaluator, value: Any) -> Any:
     """Evaluate __cvta_generic_to_shared: it takes a pointer, so what it is given is one."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         ev.lent[f"&{value.place.name}"] = value.place
-    return calls.shared_address(ev.pointed(value, VOID) or value if isinstance(value, Int) else value)
+    return builtin_calls.make_shared_address(
+        ev.make_name_pointer(value, VOID) or value if isinstance(value, SymbolicInt) else value
+    )
 
 
-def pointed(ev: Evaluator, value: Int, element: Kind, cast: bool = False) -> Pointer | None:
+def make_name_pointer(ev: Evaluator, value: SymbolicInt, element: ResolvedType, cast: bool = False) -> Pointer | None:
     """Read name + n as a pointer where one is needed, and the text does not declare the name; None for anything else.
 
     C++ converts no other pointer and no integer to T*, so for a T* the name is a T* and n counts its elements. What
@@ -248,36 +264,36 @@ def pointed(ev: Evaluator, value: Int, element: Kind, cast: bool = False) -> Poi
     if not name:
         return None
     sized = bool(element.bits) and element.name != "void"
-    size = size_bytes(element if sized and not element.pointers and not cast else unsized(name))
+    size = make_size(element if sized and not element.pointers and not cast else make_unsized_type(name))
     if sized and cast:
         ev.recast.add(name)
-    base = symbol(name)
+    base = make_symbol(name)
     for other, factor in line.terms:
         if other != name:
-            base += times(free(other, ULONG), size).linear().scaled(factor)
-    base += size.linear().scaled(line.const)
-    return Pointer(base, unsized(name) if element.open else element)
+            base += multiply_ints(make_free(other, ULONG), size).make_linear().scale(factor)
+    base += size.make_linear().scale(line.const)
+    return Pointer(base, make_unsized_type(name) if element.open else element)
 
 
-def _find_pointer_name(ev: Evaluator, line: Linear) -> str:
+def _find_pointer_name(ev: Evaluator, line: LinearExpression) -> str:
     """Return the name in a sum that is the pointer's, by how pointers and constants are called; "" for none."""
     loose = [name for name, factor in line.terms if factor == 1 and name in ev.loose]
     names = [one for one in loose if not _CONSTANT.search(one)] or loose
     return next((one for one in names if _NAMED.search(one)), names[0] if names else "")
 
 
-def _recast(at: Int | None, old: Kind | None, new: Kind | None) -> Int | None:
+def _recount_elements(at: SymbolicInt | None, old: ResolvedType | None, new: ResolvedType | None) -> SymbolicInt | None:
     """Return a count of elements of one type, counted in another; None where it is no whole number."""
     if at is None or at.known is None:
         return None
     if at.known == 0:
         return at
-    sizes = [size_bytes(kind).known if kind is not None else None for kind in (old, new)]
+    sizes = [make_size(kind).known if kind is not None else None for kind in (old, new)]
     if not sizes[0] or not sizes[1] or at.known * sizes[0] % sizes[1]:
         return None
-    return Int(at.known * sizes[0] // sizes[1], LONG)
+    return SymbolicInt(at.known * sizes[0] // sizes[1], LONG)
 
 
-def _converts(record: Record) -> bool:
+def _converts(record: RecordType) -> bool:
     """Return whether a class has a conversion function."""
     return any(name.startswith("operator ") for name in record.methods)

@@ -14,13 +14,13 @@ from typing import Any
 
 from lanescope.cute import algebra
 from lanescope.cute import layout as cute
-from lanescope.cute.calls.operations import ALIASES, OPS, called
+from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
-from lanescope.cute.tuples import congruent, leaves
+from lanescope.cute.tuples import is_congruent, list_leaves
 from lanescope.errors import LayoutError
-from lanescope.reader import smem, terms
-from lanescope.reader.code.values import Array, Kind, Term, number, short
-from lanescope.shared.swizzle import Swizzle, mode
+from lanescope.reader import smem_layouts, terms
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, get_integer, shorten_name
+from lanescope.shared.swizzle import Swizzle, get_mode
 
 _NUMBER = re.compile(r"_(\d{1,10})")
 _ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_(?:Sp)?Atom(_Bits)?")
@@ -42,7 +42,7 @@ _UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as
 Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, a Flag, "left" or "right"
 
 
-class OpenValueError(Exception):
+class OpenLayoutValueError(Exception):
     """What a layout depends on and the text does not say, as it is written."""
 
     def __init__(self, words: str) -> None:
@@ -51,181 +51,185 @@ class OpenValueError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class PointerFlag:
     """smem_ptr_flag_bits<N>."""
 
     bits: int
 
 
-def tensor_layout(call: Term, text: str, bits: int | None = None) -> CuteLayout:
+def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
     """Return the layout that make_tensor is given behind its pointer: one layout, or a shape and a stride.
 
     text: that the call stands in; bits: of an element whose type is open. OpenValueError for what the text leaves open,
     LayoutError for what CuTe would not compile.
     """
-    given = Values(text, bits).arguments(call, 0, skipped=1)
+    given = CuteEvaluator(text, bits).evaluate_arguments(call, 0, skipped=1)
     if not given:
-        raise OpenValueError("a layout")
-    return _made(given)
+        raise OpenLayoutValueError("a layout")
+    return _make_layout(given)
 
 
-def call_layout(call: Term, text: str, bits: int | None = None) -> CuteLayout:
+def make_call_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
     """Return the layout that a call of CuTe's makes. Errors as tensor_layout."""
-    return _made([Values(text, bits).of(call)])
+    return _make_layout([CuteEvaluator(text, bits).evaluate_value(call)])
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class CuteEvaluator:
     """CuTe's values in one text. bits: of an element whose type is open."""
 
     text: str
     bits: int | None
 
-    def of(self, value: Any, deep: int = 0) -> Value:
+    def evaluate_value(self, value: Any, deep: int = 0) -> Value:
         """A number, a tuple, a layout, a swizzle. Errors as tensor_layout."""
         if deep > DEEPEST:
-            raise OpenValueError(short(value))
+            raise OpenLayoutValueError(shorten_name(value))
         if isinstance(value, tuple):
-            return tuple(self.of(one, deep + 1) for one in value)
-        if isinstance(value, Kind):
-            return self._of_kind(value, deep)
-        if isinstance(value, Array):
-            return self._of_array(value, deep)
-        if isinstance(value, Term):
-            return self._of_call(value, deep)
+            return tuple(self.evaluate_value(one, deep + 1) for one in value)
+        if isinstance(value, ResolvedType):
+            return self._evaluate_type(value, deep)
+        if isinstance(value, ArrayValue):
+            return self._evaluate_braces(value, deep)
+        if isinstance(value, OpaqueValue):
+            return self._evaluate_call(value, deep)
         if value is None or isinstance(value, str):
-            raise OpenValueError(str(value))
-        read = number(value)
+            raise OpenLayoutValueError(str(value))
+        read = get_integer(value)
         if read is None or read.known is None:
-            raise OpenValueError(short(value) if read is None else str(read))
-        return _sized(read.known)
+            raise OpenLayoutValueError(shorten_name(value) if read is None else str(read))
+        return _require_size(read.known)
 
-    def arguments(self, call: Term, deep: int, skipped: int = 0) -> list[Value]:
+    def evaluate_arguments(self, call: OpaqueValue, deep: int, skipped: int = 0) -> list[Value]:
         """The values of a call's arguments, but for the first ones. Those before the last that the parser took for
         comparisons (`A<B<_8, _64>>{}`) are read as they are spelled.
         """
-        given = [one for one in call.arguments if not (isinstance(one, Term) and one.text in _UNSAID)]
-        split = 1 + max((n for n, one in enumerate(given) if _misread(one)), default=-1)
+        given = [one for one in call.arguments if not (isinstance(one, OpaqueValue) and one.text in _UNSAID)]
+        split = 1 + max((n for n, one in enumerate(given) if _is_misread(one)), default=-1)
         if not split:
-            return [self.of(one, deep + 1) for one in given[skipped:]]
-        behind = [one for one in given[split:] if not (isinstance(one, Array) and one.typed is None and not one.cells)]
-        return self._spelled(call, skipped, len(behind)) + [self.of(one, deep + 1) for one in behind]
+            return [self.evaluate_value(one, deep + 1) for one in given[skipped:]]
+        behind = [
+            one for one in given[split:] if not (isinstance(one, ArrayValue) and one.typed is None and not one.cells)
+        ]
+        return self._spelled(call, skipped, len(behind)) + [self.evaluate_value(one, deep + 1) for one in behind]
 
-    def _spelled(self, call: Term, skipped: int, behind: int) -> list[Value]:
+    def _spelled(self, call: OpaqueValue, skipped: int, behind: int) -> list[Value]:
         """The arguments of a call as its text spells them, without the first and the last ones."""
-        home = terms.of(self.text)
-        found = home.term(call.span[0], alone=True)
-        spelled = list(found.args or ()) if isinstance(found, terms.Term) and found.span[1] <= call.span[1] else []
+        home = terms.make_term_text(self.text)
+        found = home.parse_term(call.span[0], alone=True)
+        spelled = (
+            list(found.args or ()) if isinstance(found, terms.SyntaxTerm) and found.span[1] <= call.span[1] else []
+        )
         if len(spelled) - behind < skipped:
-            raise OpenValueError(call.text)
+            raise OpenLayoutValueError(call.text)
         out: list[Value] = []
         for one in spelled[skipped : len(spelled) - behind]:
-            block = smem.block_at(home, one, self.bits)
+            block = smem_layouts.parse_layout_text(home, one, self.bits)
             if block is None:
-                raise OpenValueError(home.words(one))
-            out.append(cute.parse(block))
+                raise OpenLayoutValueError(home.format_words(one))
+            out.append(cute.parse_layout(block))
         return out
 
-    def _of_kind(self, kind: Kind, deep: int) -> Value:
+    def _evaluate_type(self, kind: ResolvedType, deep: int) -> Value:
         """A type, as T{} would be."""
         name = kind.name.split("::")[-1]
         if found := _NUMBER.fullmatch(name):
-            return _sized(int(found[1]))
+            return _require_size(int(found[1]))
         if name in ("Underscore", "X", "_"):
             return None
         if name in _LEFT or name in _RIGHT:
             return "left" if name in _LEFT else "right"
         if found := _ATOM.fullmatch(name):
-            of = 1 if found[3] else _element_bits(kind.arguments[:1], self.bits)
-            return canonical_atom(found[1], found[2], of)
+            of = 1 if found[3] else _get_element_bits(kind.arguments[:1], self.bits)
+            return make_canonical_atom(found[1], found[2], of)
         if name == "decltype" and kind.arguments:
-            return self.of(kind.arguments[0], deep + 1)
+            return self.evaluate_value(kind.arguments[0], deep + 1)
         if name in _INTEGERS and kind.arguments:
-            return self.of(kind.arguments[-1], deep + 1)
+            return self.evaluate_value(kind.arguments[-1], deep + 1)
         if _FLAG.fullmatch(name):
-            return Flag(self._flag_bits(kind, deep))
-        given = [self.of(one, deep + 1) for one in kind.arguments] if _is_cute(name) else []
-        return _called(name, given, {}, str(kind))
+            return PointerFlag(self._get_flag_bits(kind, deep))
+        given = [self.evaluate_value(one, deep + 1) for one in kind.arguments] if _is_cute_name(name) else []
+        return _call_cute(name, given, {}, str(kind))
 
-    def _flag_bits(self, kind: Kind, deep: int) -> int:
+    def _get_flag_bits(self, kind: ResolvedType, deep: int) -> int:
         """Of what a flagged pointer points to: bits; those of an open type are the instruction's."""
         try:
-            return int(self.of(kind.arguments[0], deep + 1)) if kind.arguments else 1
-        except OpenValueError:
+            return int(self.evaluate_value(kind.arguments[0], deep + 1)) if kind.arguments else 1
+        except OpenLayoutValueError:
             if self.bits is None or not kind.arguments or "sizeof" not in str(kind.arguments[0]):
                 raise
             return self.bits
 
-    def _of_array(self, value: Array, deep: int) -> Value:
+    def _evaluate_braces(self, value: ArrayValue, deep: int) -> Value:
         """T{…}, make_shape(…), and Python's tuples."""
         cells = [cell.value for cell in value.cells]
         typed = value.typed
-        if not isinstance(typed, Kind):
+        if not isinstance(typed, ResolvedType):
             if not cells:
-                raise OpenValueError(str(value))
-            return tuple(self.of(one, deep + 1) for one in cells)
+                raise OpenLayoutValueError(str(value))
+            return tuple(self.evaluate_value(one, deep + 1) for one in cells)
         name = typed.name.split("::")[-1]
         if not cells and not name.startswith("make_"):
-            return self.of(typed, deep + 1)
+            return self.evaluate_value(typed, deep + 1)
         if name in _INTEGERS or _NUMBER.fullmatch(name):
-            return self.of(typed, deep + 1)
-        return _called(name, [self.of(one, deep + 1) for one in cells], {}, str(typed))
+            return self.evaluate_value(typed, deep + 1)
+        return _call_cute(name, [self.evaluate_value(one, deep + 1) for one in cells], {}, str(typed))
 
-    def _of_call(self, term: Term, deep: int) -> Value:
+    def _evaluate_call(self, term: OpaqueValue, deep: int) -> Value:
         """A call of CuTe's; a name that stands for itself is open."""
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
             said = _KIND.search(str(term.arguments[0]))
             if said is None:
-                raise OpenValueError(str(term.arguments[0]))
-            return canonical_atom(said[1], said[2], _element_bits(term.arguments[1:2], self.bits))
+                raise OpenLayoutValueError(str(term.arguments[0]))
+            return make_canonical_atom(said[1], said[2], _get_element_bits(term.arguments[1:2], self.bits))
         name = _last_word(term.head)
         if not name:
             return self._of_text(term, deep)
-        if not _is_cute(name):
-            raise OpenValueError(term.text)
-        given = self.arguments(term, deep)
+        if not _is_cute_name(name):
+            raise OpenLayoutValueError(term.text)
+        given = self.evaluate_arguments(term, deep)
         named = dict(term.named)
         templates = named.pop("<>", ())
         named.pop("self", None)
         if templates and name in ("upcast", "downcast"):
-            given += [self.of(one, deep + 1) for one in templates[:1]]
-        words = {word: self.of(one, deep + 1) for word, one in named.items()}
-        return _called(name, given, words, term.text)
+            given += [self.evaluate_value(one, deep + 1) for one in templates[:1]]
+        words = {word: self.evaluate_value(one, deep + 1) for word, one in named.items()}
+        return _call_cute(name, given, words, term.text)
 
-    def _of_text(self, term: Term, deep: int) -> Value:
+    def _of_text(self, term: OpaqueValue, deep: int) -> Value:
         """What is no call, but a name or a word: an atom, None, a number."""
         word = _last_word(term.text)
         if found := _ATOM.fullmatch(word):
-            return canonical_atom(found[1], found[2], _element_bits((), self.bits))
+            return make_canonical_atom(found[1], found[2], _get_element_bits((), self.bits))
         if term.kind is not None and not term.kind.open:
-            return self.of(term.kind, deep + 1)
+            return self.evaluate_value(term.kind, deep + 1)
         if term.text.split(".")[-1] == "None" or word in ("_", "Underscore"):
             return None
         if found := _NUMBER.fullmatch(word):
-            return _sized(int(found[1]))
-        raise OpenValueError(term.text)
+            return _require_size(int(found[1]))
+        raise OpenLayoutValueError(term.text)
 
 
-def _misread(value: Any) -> bool:
+def _is_misread(value: Any) -> bool:
     """Whether a parser took a template's brackets for comparisons in a value, or decltype for a function; not in the
     calls that the value is made of.
     """
-    if isinstance(value, Array) and not value.cells:
-        return _misread(value.typed)
-    if isinstance(value, Kind):
-        return any(map(_misread, value.arguments))
-    return isinstance(value, Term) and (
+    if isinstance(value, ArrayValue) and not value.cells:
+        return _is_misread(value.typed)
+    if isinstance(value, ResolvedType):
+        return any(map(_is_misread, value.arguments))
+    return isinstance(value, OpaqueValue) and (
         value.head == "misread" or (not value.head and value.text.startswith(_DECLTYPE))
     )
 
 
-def _sized(found: int) -> int:
+def _require_size(found: int) -> int:
     if not 0 <= found <= MOST:
-        raise OpenValueError(str(found))
+        raise OpenLayoutValueError(str(found))
     return found
 
 
-def _is_cute(name: str) -> bool:
+def _is_cute_name(name: str) -> bool:
     return name in _TUPLES or name in _CALLS or ALIASES.get(name, name) in OPS
 
 
@@ -235,22 +239,22 @@ _CALLS = frozenset(
 )
 
 
-def _called(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
+def _call_cute(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
     """What a type or a function of CuTe makes of its arguments."""
     if name in _TUPLES:
         return tuple(given)
     if name == "make_composed_layout" and words:
         given = [words.get("inner"), words.get("offset", 0), words.get("outer")]
     if name in ("ComposedLayout", "make_composed_layout", "composition") and given and isinstance(given[0], Swizzle):
-        return _composed(given, text)
+        return _compose_layout(given, text)
     make = _MAKERS.get(name)
     if make is not None:
         return make(given, words, text)
     op = ALIASES.get(name, name)
     if op not in OPS:
-        raise OpenValueError(text)
+        raise OpenLayoutValueError(text)
     order = words.get("order", words.get("trg_order"))
-    step = called(op, [*given, *([order] if order is not None else [])])
+    step = apply_operation(op, [*given, *([order] if order is not None else [])])
     if step.error:
         raise step.error
     return step.result
@@ -258,20 +262,20 @@ def _called(name: str, given: list[Value], words: dict[str, Value], text: str) -
 
 def _swizzle(given: list[Value], words: dict[str, Value], text: str) -> Swizzle:
     if len(given) != 3 or not all(isinstance(one, int) for one in given):
-        raise OpenValueError(text)
+        raise OpenLayoutValueError(text)
     return Swizzle(*given)
 
 
 def _ordered_layout(given: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
     shape, order = [*given, *words.values(), None, None][:2]
     if not isinstance(order, tuple) or not all(isinstance(one, int) for one in order):
-        raise OpenValueError(text)
-    return algebra.ordered(_ints(shape, text), order)
+        raise OpenLayoutValueError(text)
+    return algebra.make_ordered_layout(_require_integers(shape, text), order)
 
 
 def _layout(given: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
     shape = given or [words.get("shape")]
-    return _made([*shape, words["stride"]] if "stride" in words else shape, text)
+    return _make_layout([*shape, words["stride"]] if "stride" in words else shape, text)
 
 
 _MAKERS: dict[str, Callable[[list[Value], dict[str, Value], str], Value]] = {
@@ -286,64 +290,64 @@ def _last_word(text: str) -> str:
     return re.split(r"::|\.", text)[-1] if text else ""
 
 
-def _composed(given: list[Value], text: str) -> CuteLayout:
+def _compose_layout(given: list[Value], text: str) -> CuteLayout:
     """Swizzle ∘ offset ∘ layout: with a flagged pointer in the middle the XOR is on the byte address."""
     found = given[-1]
-    made = found if isinstance(found, CuteLayout) else _made([found], text)
+    made = found if isinstance(found, CuteLayout) else _make_layout([found], text)
     offset, unit = 0, None
     for one in given[1:-1]:
-        if isinstance(one, Flag):
+        if isinstance(one, PointerFlag):
             unit = one.bits
         elif isinstance(one, int):
             offset = one
         else:
-            raise OpenValueError(text)
+            raise OpenLayoutValueError(text)
     if made.swizzle is not None or made.offset or made.unit_bits or (unit and offset):
-        raise OpenValueError(text)
+        raise OpenLayoutValueError(text)
     return replace(made, swizzle=given[0] if given[0].bits else None, offset=offset, unit_bits=unit)
 
 
-def _made(given: list[Value], text: str = "a layout") -> CuteLayout:
+def _make_layout(given: list[Value], text: str = "a layout") -> CuteLayout:
     """make_layout of layouts, or of a shape and a stride."""
     if all(isinstance(one, CuteLayout) for one in given):
-        return given[0] if len(given) == 1 else algebra.joined(*given)
-    shape = _ints(given[0], text)
+        return given[0] if len(given) == 1 else algebra.concatenate(*given)
+    shape = _require_integers(given[0], text)
     if len(given) > 2:
-        raise OpenValueError(text)
+        raise OpenLayoutValueError(text)
     stride = given[1] if len(given) == 2 else "left"
     if stride in ("left", "right"):
-        return algebra.layout(shape) if stride == "left" else algebra.row_major(shape)
-    stride = _ints(stride, text)
-    if not congruent(shape, stride) or 0 in leaves(shape):
+        return algebra.make_layout(shape) if stride == "left" else algebra.make_row_major(shape)
+    stride = _require_integers(stride, text)
+    if not is_congruent(shape, stride) or 0 in list_leaves(shape):
         raise LayoutError("bad_cute", f"Shape and stride of {text} are not nested alike.", "Give one stride a size.")
     return CuteLayout(shape, stride)
 
 
-def _ints(value: Value, text: str) -> Any:
+def _require_integers(value: Value, text: str) -> Any:
     if isinstance(value, tuple) and value:
-        return tuple(_ints(one, text) for one in value)
+        return tuple(_require_integers(one, text) for one in value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise OpenValueError(text)
+        raise OpenLayoutValueError(text)
     return value
 
 
-def _element_bits(given: Sequence[Any], bits: int | None) -> int:
+def _get_element_bits(given: Sequence[Any], bits: int | None) -> int:
     """Of an atom's element type; `bits` where that is open."""
     for one in given:
-        own = one.bits if isinstance(one, Kind) else None
-        word = _DSL_BITS.fullmatch(re.split(r"[.:]", str(one))[-1]) if isinstance(one, Term) else None
+        own = one.bits if isinstance(one, ResolvedType) else None
+        word = _DSL_BITS.fullmatch(re.split(r"[.:]", str(one))[-1]) if isinstance(one, OpaqueValue) else None
         if own or word:
             return own or int((word or "0")[1])
     if bits is None:
-        raise OpenValueError(short(given[0]) if given else "the element type")
+        raise OpenLayoutValueError(shorten_name(given[0]) if given else "the element type")
     return bits
 
 
-def canonical_atom(major: str, width: str, bits: int) -> CuteLayout:
+def make_canonical_atom(major: str, width: str, bits: int) -> CuteLayout:
     """GMMA::Layout_K_SW128_Atom and its like, in elements of so many bits."""
-    swizzle = mode("none" if width == "INTER" else width.removeprefix("SW") + "B")
+    swizzle = get_mode("none" if width == "INTER" else width.removeprefix("SW") + "B")
     if bits not in (1, 2, 4, 8, 16, 32, 64):
-        raise OpenValueError(f"elements of {bits} bits")
+        raise OpenLayoutValueError(f"elements of {bits} bits")
     run = swizzle.width_bytes * 8 // bits
     shape, stride = ((8, run), (run, 1)) if major == "K" else ((run, 8), (1, run))
     return CuteLayout(
@@ -351,4 +355,4 @@ def canonical_atom(major: str, width: str, bits: int) -> CuteLayout:
     )
 
 
-__all__ = ["OpenValueError", "call_layout", "canonical_atom", "tensor_layout"]
+__all__ = ["OpenLayoutValueError", "make_call_layout", "make_canonical_atom", "make_tensor_layout"]

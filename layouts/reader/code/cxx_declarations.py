@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.cxx_expressions import Expressions
+from lanescope.reader.code.cxx_expressions import ExpressionLowering
 from lanescope.reader.code.cxx_types import RECORDS
 
 if TYPE_CHECKING:
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 Heads = tuple[tuple[tree.Parameter, ...], ...]  # the parameters of each `template <…>` in front, outermost first
 
 
-class Declarations(Expressions):
+class Declarations(ExpressionLowering):
     """Declarations of one text; Lowering adds the statements of functions."""
 
     @abstractmethod
-    def statement(self, node: tree_sitter.Node, heads: Heads = ()) -> Iterator[tree.Statement]:
+    def lower_statement(self, node: tree_sitter.Node, heads: Heads = ()) -> Iterator[tree.Statement]:
         """Yield what a node declares or does."""
 
     @abstractmethod
-    def statements(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+    def lower_statements(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         """Yield what the nodes inside a node declare or do."""
 
     @abstractmethod
-    def _later(self, node: tree_sitter.Node) -> tree.Statement:
+    def _defer_block(self, node: tree_sitter.Node) -> tree.Statement:
         """Return the block of a function, made when it is run."""
 
     # templates and namespaces ----------------------------------------------------------------------------------------
@@ -40,37 +40,39 @@ class Declarations(Expressions):
         self.constraint = self._required(constraint) if constraint else None
         for child in node.named_children:
             if child.type not in ("template_parameter_list", "requires_clause"):
-                yield from self.statement(child, (*heads, given))
+                yield from self.lower_statement(child, (*heads, given))
         self.constraint = None
 
     def _required(self, node: tree_sitter.Node) -> tree.Expression:
         inner = node.child_by_field_name("constraint")
-        return self.expression(inner) if inner else tree.Other(self.text(node))
+        return self.lower_expression(inner) if inner else tree.OpaqueExpression(self.get_text(node))
 
     def _namespace(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         named, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        names = tuple(re.findall(r"\w+", self.text(named))) if named else ()
+        names = tuple(re.findall(r"\w+", self.get_text(named))) if named else ()
         inline = any(c.type == "inline" for c in node.children)
-        yield tree.Namespace(names, tuple(self.statements(body)) if body else (), inline, span=self.span(node))
+        yield tree.Namespace(
+            names, tuple(self.lower_statements(body)) if body else (), inline, span=self.get_span(node)
+        )
 
     def _namespace_alias(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         named = node.child_by_field_name("name")
-        path = tuple((name, None) for name in re.findall(r"\w+", self.text(node).partition("=")[2]))
-        yield tree.NamespaceAlias(self.text(named), path, span=self.span(node))
+        path = tuple((name, None) for name in re.findall(r"\w+", self.get_text(node).partition("=")[2]))
+        yield tree.NamespaceAlias(self.get_text(named), path, span=self.get_span(node))
 
     def _using(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         whole = any(c.type == "namespace" for c in node.children)
         named = next((c for c in node.named_children if c.type != "comment"), None)
         if named is not None:
-            yield tree.Using(self._path(named), whole, span=self.span(node))
+            yield tree.UsingDeclaration(self._path(named), whole, span=self.get_span(node))
 
     def _friend(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         """A function that a class defines as its friend: the class's namespace has it."""
         for child in node.named_children:
             if child.type == "function_definition":
-                for made in self.statement(child, heads):
+                for made in self.lower_statement(child, heads):
                     if isinstance(made, tree.Function):
-                        yield tree.Friend(made, span=made.span)
+                        yield tree.FriendFunction(made, span=made.span)
 
     # types -----------------------------------------------------------------------------------------------------------
 
@@ -83,17 +85,17 @@ class Declarations(Expressions):
         if type_node.type in RECORDS and type_node.child_by_field_name("body"):
             made = self._struct(type_node, ())
             if made:
-                name = self.text(named)
-                yield tree.Struct(name, made.members, made.union, bases=made.bases, span=made.span)
+                name = self.get_text(named)
+                yield tree.StructDefinition(name, made.members, made.union, bases=made.bases, span=made.span)
                 if made.name and made.name != name:
                     yield tree.Alias(made.name, tree.Type(((name, None),)), span=made.span)
             return
         if type_node.type == "enum_specifier" and type_node.child_by_field_name("body"):
             made_enum = self._enumeration(type_node)
-            yield tree.Enum(self.text(named), made_enum.members, made_enum.base, span=made_enum.span)
+            yield tree.Enum(self.get_text(named), made_enum.members, made_enum.base, span=made_enum.span)
             return
         made_type, inner = self._declared(self.typed(node, type_node), named)
-        yield tree.Alias(self.text(inner), made_type, templates, span=self.span(node))
+        yield tree.Alias(self.get_text(inner), made_type, templates, span=self.get_span(node))
 
     def _enum(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         yield self._enumeration(node)
@@ -104,15 +106,15 @@ class Declarations(Expressions):
         for child in body.named_children if body else ():
             if child.type == "enumerator":
                 value = child.child_by_field_name("value")
-                name = self.text(child.child_by_field_name("name"))
-                members.append((name, self.expression(value) if value else None, self.span(child)))
+                name = self.get_text(child.child_by_field_name("name"))
+                members.append((name, self.lower_expression(value) if value else None, self.get_span(child)))
         scoped = any(c.type in ("class", "struct") for c in node.children)
         return tree.Enum(
-            self.text(node.child_by_field_name("name")),
+            self.get_text(node.child_by_field_name("name")),
             tuple(members),
             self.type(base) if base else None,
             scoped,
-            span=self.span(node),
+            span=self.get_span(node),
         )
 
     def _record(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
@@ -120,29 +122,33 @@ class Declarations(Expressions):
         if made:
             yield made
 
-    def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.Struct | None:
+    def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.StructDefinition | None:
         body, named = node.child_by_field_name("body"), node.child_by_field_name("name")
         if body is None:
-            return tree.Struct(self.text(named), (), False, templates, complete=False) if templates and named else None
+            return (
+                tree.StructDefinition(self.get_text(named), (), False, templates, complete=False)
+                if templates and named
+                else None
+            )
         specialized = None
         if named is not None and named.type == "template_type":
             specialized = self._path(named)[-1][1]
             named = named.child_by_field_name("name")
         bases = [
-            tree.Type((("a virtual base", None),)) if _is_virtual(clause) else self.type(child)
+            tree.Type((("a virtual base", None),)) if _is_virtual_clause(clause) else self.type(child)
             for clause in node.named_children
             if clause.type == "base_class_clause"
             for child in clause.named_children
             if child.type in ("type_identifier", "template_type", "qualified_identifier", "dependent_type")
         ]
-        return tree.Struct(
-            self.text(named),
-            tuple(self.statements(body)),
+        return tree.StructDefinition(
+            self.get_text(named),
+            tuple(self.lower_statements(body)),
             node.type == "union_specifier",
             templates,
             tuple(bases),
             specialized,
-            span=self.span(node),
+            span=self.get_span(node),
         )
 
     # declarations ----------------------------------------------------------------------------------------------------
@@ -152,7 +158,7 @@ class Declarations(Expressions):
         if type_node is None:
             yield from self._prototypes(node, heads)
             return
-        body: tree.Struct | tree.Enum | None = None
+        body: tree.StructDefinition | tree.Enum | None = None
         if type_node.type in RECORDS:
             made_struct = body = self._struct(type_node, heads[-1] if heads else ())
             if made_struct and made_struct.name:
@@ -163,9 +169,11 @@ class Declarations(Expressions):
         if body is None:
             base = self.typed(node, type_node)
         else:  # not read a second time: of nested ones each would double the work
-            const = any(c.type == "type_qualifier" and self.text(c) in ("const", "constexpr") for c in node.children)
-            name = self.text(type_node.child_by_field_name("name"))
-            base = tree.Type(((name, None),), body=body, const=const, span=self.span(type_node))
+            const = any(
+                c.type == "type_qualifier" and self.get_text(c) in ("const", "constexpr") for c in node.children
+            )
+            name = self.get_text(type_node.child_by_field_name("name"))
+            base = tree.Type(((name, None),), body=body, const=const, span=self.get_span(type_node))
         yield from self._declarators(node, base, body, heads)
 
     def _prototypes(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
@@ -184,11 +192,11 @@ class Declarations(Expressions):
             yield from self._declarator(node, at, base, heads)
         if places:
             return
-        if isinstance(body, tree.Struct) and not body.name:
-            yield tree.Declare(base, "", span=self.span(node))
+        if isinstance(body, tree.StructDefinition) and not body.name:
+            yield tree.Declaration(base, "", span=self.get_span(node))
         width = self._width(children)
         if width is not None:
-            yield tree.Declare(base, "", bits=width, span=self.span(node))
+            yield tree.Declaration(base, "", bits=width, span=self.get_span(node))
 
     def _declarator(self, node: tree_sitter.Node, at: int, base: tree.Type, heads: Heads) -> Iterator[tree.Statement]:
         """What the declarator that is a declaration's child no. `at` declares."""
@@ -211,10 +219,10 @@ class Declarations(Expressions):
         if given is not None and given.type == "argument_list":
             arguments = self._given(given)
         elif given is not None:
-            value = self.expression(given)
+            value = self.lower_expression(given)
         path = self._path(last)
         words = self._specifiers(node)
-        yield tree.Declare(
+        yield tree.Declaration(
             made,
             path[-1][0],
             value,
@@ -227,7 +235,7 @@ class Declarations(Expressions):
             specialized=path[-1][1],
             owner=path[:-1],
             external="extern" in words and value is None,
-            span=self.span(node.children[at]),
+            span=self.get_span(node.children[at]),
         )
 
     def _bindings(
@@ -235,17 +243,19 @@ class Declarations(Expressions):
     ) -> Iterator[tree.Statement]:
         """auto [a, b] = value."""
         if given:
-            names = tuple(self.text(c) for c in declarator.named_children)
-            yield tree.Unpack(names, self.expression(given), bool(made.reference), span=self.span(node))
+            names = tuple(self.get_text(c) for c in declarator.named_children)
+            yield tree.UnpackDeclaration(
+                names, self.lower_expression(given), bool(made.reference), span=self.get_span(node)
+            )
 
     def _specifiers(self, node: tree_sitter.Node) -> set[str]:
         """The words in front of a declaration: static, const, …"""
-        return {self.text(c) for c in node.children if c.type in ("storage_class_specifier", "type_qualifier")}
+        return {self.get_text(c) for c in node.children if c.type in ("storage_class_specifier", "type_qualifier")}
 
     def _width(self, children: Sequence[tree_sitter.Node]) -> tree.Expression | None:
         """The width of the bit field that one of some nodes says; None where none does."""
         clause = next((c for c in children if c.type == "bitfield_clause"), None)
-        return self.expression(clause.named_children[0]) if clause and clause.named_children else None
+        return self.lower_expression(clause.named_children[0]) if clause and clause.named_children else None
 
     def _called_like(self, node: tree_sitter.Node) -> tuple[tree.Expression, ...] | None:
         """`T x(a, b)` reads as a function of types a and b: its arguments where they can be values, else None."""
@@ -257,7 +267,7 @@ class Declarations(Expressions):
             if not plain or type_node is None or type_node.type == "primitive_type" or child.named_child_count != 1:
                 return None
             path = self._path(type_node)
-            out.append(tree.Name(path, span=self.span(child)))
+            out.append(tree.Name(path, span=self.get_span(child)))
         return tuple(out) or None
 
     # functions -------------------------------------------------------------------------------------------------------
@@ -277,13 +287,13 @@ class Declarations(Expressions):
         if inner is None or inner.type not in ("operator_cast", "function_declarator"):
             return
         path, converted, qualifiers = self._function_name(inner)
-        words = {"virtual" if c.type == "virtual" else self.text(c) for c in node.children if c != body}
+        words = {"virtual" if c.type == "virtual" else self.get_text(c) for c in node.children if c != body}
         outer, own = _split_heads(path, heads)
         clauses = [c.type for c in node.named_children]
         yield tree.Function(
             path[-1][0],
             self._parameters(inner.child_by_field_name("parameters")),
-            self._later(body) if body else None,
+            self._defer_block(body) if body else None,
             own[-1] if own else (),
             tuple(self._initializers(node)),
             self.returned(inner) or converted or base,
@@ -297,14 +307,14 @@ class Declarations(Expressions):
             deleted="delete_method_clause" in clauses,
             explicit="explicit_function_specifier" in clauses,
             defaulted="default_method_clause" in clauses,
-            qualifier=self.text(_child_of_type(inner, "ref_qualifier")),
-            span=self.span(node),
+            qualifier=self.get_text(_child_of_type(inner, "ref_qualifier")),
+            span=self.get_span(node),
         )
 
     def _function_name(self, node: tree_sitter.Node) -> tuple[tree.Path, tree.Type | None, tree_sitter.Node | None]:
         """A function's name, the type that a conversion function gives, and the node that has const behind it."""
         if node.type == "operator_cast":
-            path = (("operator " + self.text(node.child_by_field_name("type")), None),)
+            path = (("operator " + self.get_text(node.child_by_field_name("type")), None),)
             return path, self._converted_to(node), node.child_by_field_name("declarator")
         named = node.child_by_field_name("declarator")
         if named is None:
@@ -335,7 +345,7 @@ class Declarations(Expressions):
         return self._required(clause) if clause else self.constraint
 
     def _is_const(self, qualifiers: tree_sitter.Node | None) -> bool:
-        return qualifiers is not None and any(self.text(c) == "const" for c in qualifiers.named_children)
+        return qualifiers is not None and any(self.get_text(c) == "const" for c in qualifiers.named_children)
 
     def _initializers(self, node: tree_sitter.Node) -> Iterator[tuple[str, tuple[tree.Expression, ...]]]:
         """The members and bases that a constructor initializes, as they are written."""
@@ -345,10 +355,10 @@ class Declarations(Expressions):
                 if child.type == "field_initializer" and parts:
                     name = self._path(parts[0])[-1][0]
                     given = parts[1].named_children if len(parts) > 1 else ()
-                    yield name, tuple(self.expression(c) for c in given if c.type != "comment")
+                    yield name, tuple(self.lower_expression(c) for c in given if c.type != "comment")
 
 
-def _is_virtual(clause: tree_sitter.Node) -> bool:
+def _is_virtual_clause(clause: tree_sitter.Node) -> bool:
     return any(child.type == "virtual" for child in clause.children)
 
 

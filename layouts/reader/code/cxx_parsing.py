@@ -8,9 +8,9 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from lanescope.deadline import check_deadline, reading_at
-from lanescope.reader.code.nodes import parser_installed
-from lanescope.reader.code.source import Source
+from lanescope.deadline import check_deadline, note_reading_place
+from lanescope.reader.code.nodes import require_parser
+from lanescope.reader.code.source import ParsedSource
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -22,7 +22,7 @@ PROGRESS_PER_KB = 40  # … and of each 1,000 characters: CUTLASS's headers take
 
 @cache
 def cuda_language() -> tree_sitter.Language:
-    with parser_installed():
+    with require_parser():
         import tree_sitter
         import tree_sitter_cuda
 
@@ -30,7 +30,7 @@ def cuda_language() -> tree_sitter.Language:
 
 
 def parse_bounded(
-    language: tree_sitter.Language, source: Source, ranges: Sequence[tree_sitter.Range] = ()
+    language: tree_sitter.Language, source: ParsedSource, ranges: Sequence[tree_sitter.Range] = ()
 ) -> tree_sitter.Node | None:
     """Parse ASCII text, or only some ranges of it; None if that takes more work than any kernel does.
 
@@ -44,14 +44,14 @@ def parse_bounded(
         parser.included_ranges = list(ranges)
     length = sum(one.end_byte - one.start_byte for one in ranges) or len(source.text)
     data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
-    if _deepest(data) > MOST_OPEN:
+    if _measure_depth(data) > MOST_OPEN:
         return None
     calls = 0
     most = MOST_PROGRESS + PROGRESS_PER_KB * length // 1000
 
     def stop(offset: int, error: bool) -> bool:
         nonlocal calls
-        with reading_at(lambda: source.original(offset, offset + 1)[0]):
+        with note_reading_place(lambda: source.get_original(offset, offset + 1)[0]):
             check_deadline()
         calls += 1
         return calls > most
@@ -62,7 +62,7 @@ def parse_bounded(
         return None
 
 
-def _deepest(data: bytes) -> int:
+def _measure_depth(data: bytes) -> int:
     """How many braces are open in one another at most."""
     if data.count(b"{") <= MOST_OPEN:
         return 0

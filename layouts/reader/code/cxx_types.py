@@ -6,9 +6,9 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.nodes import Nodes
-from lanescope.reader.code.source import Source
-from lanescope.reader.code.word import Span
+from lanescope.reader.code.nodes import NodeReader
+from lanescope.reader.code.source import ParsedSource
+from lanescope.reader.code.symbolic_integers import Span
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -24,20 +24,20 @@ _TRANSPARENT = frozenset(
 )
 
 
-class Types(Nodes):
+class Types(NodeReader):
     """Types and names of one text."""
 
     @abstractmethod
-    def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.Struct | None:
+    def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.StructDefinition | None:
         """Return a class with its members, or a template's that is only declared; None for another without a body."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ParsedSource) -> None:
         super().__init__(source.text)
         self.source = source
         self.constraint: tree.Expression | None = None  # of the template that is being read
 
-    def span(self, node: tree_sitter.Node) -> Span:
-        return self.source.original(node.start_byte, node.end_byte)
+    def get_span(self, node: tree_sitter.Node) -> Span:
+        return self.source.get_original(node.start_byte, node.end_byte)
 
     def _declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, tree_sitter.Node]:
         """The type of a declarator and the node of its name: pointers, references and array sizes off it. A pointer to
@@ -54,7 +54,7 @@ class Types(Nodes):
                 base, pointers, reference, dims = tree.Type((("auto", None),), span=base.span), 0, "", []
             elif kind in ("array_declarator", "abstract_array_declarator"):
                 size = node.child_by_field_name("size")
-                dims.insert(0, self.expression(size) if size else None)
+                dims.insert(0, self.lower_expression(size) if size else None)
             elif kind == "function_declarator" and self._is_function_pointer(node):
                 base, pointers, reference, dims = tree.Type((("auto", None),), span=base.span), 0, "", []
             elif kind not in _TRANSPARENT:
@@ -70,7 +70,7 @@ class Types(Nodes):
         return made, node
 
     def _referred(self, node: tree_sitter.Node) -> str:
-        return "&&" if self.text(node).startswith("&&") else "&"
+        return "&&" if self.get_text(node).startswith("&&") else "&"
 
     def _is_array_pointer(self, node: tree_sitter.Node) -> bool:
         """Whether a declarator is (*name)[n], a pointer to an array."""
@@ -87,7 +87,7 @@ class Types(Nodes):
     def typed(self, node: tree_sitter.Node, type_node: tree_sitter.Node) -> tree.Type:
         """The type of a declaration, const where a qualifier beside it says so."""
         made = self.type(type_node)
-        const = any(c.type == "type_qualifier" and self.text(c) in ("const", "constexpr") for c in node.children)
+        const = any(c.type == "type_qualifier" and self.get_text(c) in ("const", "constexpr") for c in node.children)
         if not const or made.const:
             return made
         return tree.Type(made.path, made.pointers, made.reference, made.dims, made.body, True, span=made.span)
@@ -103,16 +103,16 @@ class Types(Nodes):
             body = (
                 self._struct(node, ()) if node.child_by_field_name("body") and node.type != "enum_specifier" else None
             )
-            path = self._path(name) if name is not None and body is None else ((self.text(name), None),)
-            return tree.Type(path, body=body, span=self.span(node))
+            path = self._path(name) if name is not None and body is None else ((self.get_text(name), None),)
+            return tree.Type(path, body=body, span=self.get_span(node))
         if node.type == "dependent_type":
             inner = node.named_children[0] if node.named_children else None
             return self.type(inner) if inner else tree.Type(())
         if node.type == "decltype":
             inner = next((c for c in node.named_children), None)
-            value = (self.expression(inner),) if inner else ()
-            return tree.Type((("decltype", value),), span=self.span(node))
-        return tree.Type(self._path(node), span=self.span(node))
+            value = (self.lower_expression(inner),) if inner else ()
+            return tree.Type((("decltype", value),), span=self.get_span(node))
+        return tree.Type(self._path(node), span=self.get_span(node))
 
     def _path(self, node: tree_sitter.Node) -> tree.Path:
         """The parts of a qualified name; `::name` begins with an empty one."""
@@ -122,10 +122,10 @@ class Types(Nodes):
             return tuple(part for child in node.named_children for part in self._path(child))
         if node.type in ("template_type", "template_function", "template_method"):
             given = self._given(node.child_by_field_name("arguments"))
-            return ((self.text(node.child_by_field_name("name")), given),)
+            return ((self.get_text(node.child_by_field_name("name")), given),)
         if node.type in ("dependent_name", "dependent_type") and node.named_children:
             return self._path(node.named_children[-1])
-        text = " ".join(self.text(node).split())
+        text = " ".join(self.get_text(node).split())
         return ((text.replace(" ", "") if node.type == "operator_name" else text, None),)
 
     def _qualified_path(self, node: tree_sitter.Node) -> tree.Path:
@@ -144,7 +144,7 @@ class Types(Nodes):
             elif child.type.endswith("parameter_declaration"):
                 out.append(self._value_parameter(child))
         if node is not None and any(child.type == "..." for child in node.children):
-            out.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.span(node)))
+            out.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.get_span(node)))
         return tuple(out)
 
     def _type_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
@@ -156,7 +156,9 @@ class Types(Nodes):
         )
         default = node.child_by_field_name("default_type")
         kind = self.type(default) if default else None
-        return tree.Parameter(self.text(name), None, kind, True, node.type.startswith("variadic"), span=self.span(node))
+        return tree.Parameter(
+            self.get_text(name), None, kind, True, node.type.startswith("variadic"), span=self.get_span(node)
+        )
 
     def _value_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
         type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
@@ -164,12 +166,12 @@ class Types(Nodes):
         base = self.typed(node, type_node) if type_node else tree.Type(())
         made, named = self._declared(base, declarator) if declarator else (base, None)
         abstract = named is None or named.type.startswith("abstract") or not named.type.endswith("identifier")
-        value = self.expression(default) if default else None
-        name = "" if abstract else self.text(named)
-        return tree.Parameter(name, made, value, False, node.type.startswith("variadic"), span=self.span(node))
+        value = self.lower_expression(default) if default else None
+        name = "" if abstract else self.get_text(named)
+        return tree.Parameter(name, made, value, False, node.type.startswith("variadic"), span=self.get_span(node))
 
     def _given(self, node: tree_sitter.Node | None) -> tuple[tree.Expression, ...]:
-        return tuple(self.expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
+        return tuple(self.lower_expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
 
     def returned(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
         """The type behind `->` of a function or lambda; None where none stands there."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lanescope.reader.code import conditions, predefined
-from lanescope.reader.code.conditions import BadError, Node, Value
-from lanescope.reader.code.directives import Text
-from lanescope.reader.code.lexing import Token
-from lanescope.reader.code.macros import Expander, Macro, Steps, TooLongError
-from lanescope.reader.code.predefined import Presumed
+from lanescope.reader.code.conditions import BadConditionError, ConditionNode, ConditionValue
+from lanescope.reader.code.directives import DirectiveText
+from lanescope.reader.code.lexing import PreprocessingToken
+from lanescope.reader.code.macros import MacroDefinition, MacroExpander, StepCounter, TooLongError
+from lanescope.reader.code.predefined import PresumedMacro
 
 
 class Conditions:
@@ -18,44 +18,49 @@ class Conditions:
     """
 
     def __init__(
-        self, text: Text, arch: int | None, steps: Steps, decisions: Mapping[str, bool], chosen: frozenset[str] | None
+        self,
+        text: DirectiveText,
+        arch: int | None,
+        steps: StepCounter,
+        decisions: Mapping[str, bool],
+        chosen: frozenset[str] | None,
     ) -> None:
         self.text = text
         self.arch = arch
         self.steps = steps
         self.decisions = decisions
         self.chosen = chosen
-        self.macros: dict[str, Macro] = {}
+        self.macros: dict[str, MacroDefinition] = {}
         self.undefined: set[str] = set()
         self.doubtful: set[str] = set()  # macros that a condition which is left out defines
-        self.expander = Expander(self.macros, steps)
+        self.expander = MacroExpander(self.macros, steps)
         self.met: dict[str, None] = {}
-        self.presumed: dict[str, Presumed] = {}
+        self.presumed: dict[str, PresumedMacro] = {}
         self.asked_frozen = False  # whether the last one rests on a condition that is left out
         self.matters = True  # whether the branches of the one at hand differ
         self.at = 0  # of the directive that is read
 
-    def truth(self, name: str, rest: list[Token]) -> bool:
+    def truth(self, name: str, rest: list[PreprocessingToken]) -> bool:
         if name in ("ifdef", "ifndef"):
             if not rest or rest[0].kind != "name":
                 return False
             return self._is_defined(rest[0].text) == (name == "ifdef")
         try:
-            node = conditions.parse(self._read(rest))
-            return conditions.holds(node, self._named, self._asked)
-        except (BadError, TooLongError):
-            asked = Node("asked", (), " ".join(token.text for token in rest) or "#if")
-            return self._decided(conditions.spelling(asked))
+            node = conditions.parse_condition(self._read(rest))
+            return conditions.is_true(node, self._named, self._asked)
+        except (BadConditionError, TooLongError):
+            asked = ConditionNode("asked", (), " ".join(token.text for token in rest) or "#if")
+            return self._decided(conditions.format_node(asked))
 
-    def _read(self, rest: list[Token]) -> list[Token]:
+    def _read(self, rest: list[PreprocessingToken]) -> list[PreprocessingToken]:
         """A condition's tokens: what asks for a name is one token each, macros are expanded."""
-        self.steps.begin()
+        self.steps.begin_use()
         made = self._asking(rest)
-        made = self.expander.all_of(made)
+        made = self.expander.expand_all(made)
         return self._asking(made)
 
-    def _asking(self, given: list[Token]) -> list[Token]:
-        out: list[Token] = []
+    def _asking(self, given: list[PreprocessingToken]) -> list[PreprocessingToken]:
+        out: list[PreprocessingToken] = []
         at = 0
         while at < len(given):
             token = given[at]
@@ -63,12 +68,12 @@ class Conditions:
             if token.text == "defined" and token.kind == "name" and words:
                 bracket = words[0] == "("
                 if bracket and (len(words) < 3 or words[2] != ")"):
-                    raise BadError
-                out.append(Token(f"defined({words[1] if bracket else words[0]})", "defined"))
+                    raise BadConditionError
+                out.append(PreprocessingToken(f"defined({words[1] if bracket else words[0]})", "defined"))
                 at += 4 if bracket else 2
-            elif conditions.asks(token) and words[:1] == ["("]:
+            elif conditions.is_compiler_query(token) and words[:1] == ["("]:
                 past = next((n for n in range(at, len(given)) if given[n].text == ")"), len(given) - 1)
-                out.append(Token("".join(one.text for one in given[at : past + 1]), "asked"))
+                out.append(PreprocessingToken("".join(one.text for one in given[at : past + 1]), "asked"))
                 at = past + 1
             else:
                 out.append(token)
@@ -88,15 +93,15 @@ class Conditions:
             self._presume(name, predefined.NOT_DEFINED, "this is code for nvcc")
             return False
         if name in predefined.DEFINED or name == predefined.ARCHITECTURE:
-            found = predefined.number_of(name, self.arch)
+            found = predefined.find_macro_value(name, self.arch)
             if found is not None:
-                self._presume(name, predefined.spelled(name, found[0]), found[1])
+                self._presume(name, predefined.format_macro(name, found[0]), found[1])
             return True
-        if name in self.text.defined and (not predefined.is_reserved(name) or not self.matters):
+        if name in self.text.defined and (not predefined.is_reserved_macro(name) or not self.matters):
             if self.matters:
                 self._presume(name, predefined.NOT_DEFINED, "the text defines it itself")
             return False
-        if predefined.is_feature(name):
+        if predefined.is_feature_macro(name):
             self._presume(name, predefined.HAS, "the device that the text is for has it")
             return True
         if self.decisions.get(name):
@@ -107,34 +112,34 @@ class Conditions:
         found = self._defined(name)
         return self._decided(f"defined({name})") if found is None else found
 
-    def _named(self, name: str) -> Value | None:
+    def _named(self, name: str) -> ConditionValue | None:
         """The value of a name that is no macro of the text, or of `defined(name)`."""
         if name.startswith("defined("):
             defined = self._defined(name[8:-1])
-            return None if defined is None else Value(int(defined))
+            return None if defined is None else ConditionValue(int(defined))
         if name in self.doubtful:
             self.asked_frozen = True
-            return Value(0)
+            return ConditionValue(0)
         if name in self.macros:  # a function-like one without its brackets
-            return Value(0)
-        found = predefined.number_of(name, self.arch)
+            return ConditionValue(0)
+        found = predefined.find_macro_value(name, self.arch)
         if found is not None and name not in self.undefined:
-            self._presume(name, predefined.spelled(name, found[0]), found[1])
+            self._presume(name, predefined.format_macro(name, found[0]), found[1])
             return found[0]
-        if name == predefined.ARCHITECTURE or (predefined.is_feature(name) and name not in self.text.defined):
+        if name == predefined.ARCHITECTURE or (predefined.is_feature_macro(name) and name not in self.text.defined):
             return None
         if self._defined(name) is False or self.decisions.get(f"defined({name})") is False:
-            return Value(0)
+            return ConditionValue(0)
         return None
 
-    def _asked(self, node: Node) -> bool:
-        taken = predefined.by_feature(node, frozenset((predefined.ARCHITECTURE,)))
+    def _asked(self, node: ConditionNode) -> bool:
+        taken = predefined.decide_by_feature(node, frozenset((predefined.ARCHITECTURE,)))
         if taken is not None:
             what = predefined.HAS if node.op == "name" else f"{node.op} {node.parts[1].text}"
-            for name in sorted(conditions.names(node)):
+            for name in sorted(conditions.list_names(node)):
                 self._presume(name, what, "the device and the toolkit that the text is for have it")
             return taken
-        return self._decided(conditions.spelling(node))
+        return self._decided(conditions.format_node(node))
 
     def _decided(self, key: str) -> bool:
         if not self.matters:
@@ -147,4 +152,4 @@ class Conditions:
 
     def _presume(self, name: str, value: str, why: str) -> None:
         if self.matters:
-            self.presumed.setdefault(name, Presumed(name, value, why, self.text.joined.original(self.at)))
+            self.presumed.setdefault(name, PresumedMacro(name, value, why, self.text.joined.get_original(self.at)))

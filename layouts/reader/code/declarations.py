@@ -7,67 +7,67 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG
 from lanescope.reader.code import tree
-from lanescope.reader.code.constness import const_of
-from lanescope.reader.code.lifetimes import has_name
-from lanescope.reader.code.overloads import Argument
-from lanescope.reader.code.records import layout_of
-from lanescope.reader.code.templates import same_type
+from lanescope.reader.code.constness import find_constness
+from lanescope.reader.code.lifetimes import is_named_object
+from lanescope.reader.code.overloads import CallArgument
+from lanescope.reader.code.records import lay_out_record
+from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
+from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
     PLACES,
-    Array,
-    Blurred,
+    ArrayValue,
+    BlurredPlace,
     Cell,
-    Deref,
-    Kind,
-    Object,
-    Record,
-    Referred,
-    Scope,
-    Split,
-    Term,
+    NameScope,
+    ObjectValue,
+    OpaqueValue,
+    PointedPlace,
+    RecordType,
+    ReferredPlace,
+    ResolvedType,
+    SplitPlace,
 )
-from lanescope.reader.code.word import Int, free
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def declare(ev: Evaluator, one: tree.Declare, scope: Scope) -> None:
+def declare(ev: Evaluator, one: tree.Declaration, scope: NameScope) -> None:
     """Run the declaration of a variable, a reference or an anonymous union."""
     if _is_defined(one):
         ev.define(one, scope)
         return
     body = one.type.body if one.type else None
     if not one.name:
-        if isinstance(body, tree.Struct):
+        if isinstance(body, tree.StructDefinition):
             _declare_anonymous(ev, one, body, scope)
         return
-    if isinstance(body, tree.Struct) and body.name:
+    if isinstance(body, tree.StructDefinition) and body.name:
         ev.define(body, scope)
     if one.lasting:
         scope.consts.add(f"static {one.name}")
-        if not one.const and not ev.python and _kept_variable(ev, one, scope):
+        if not one.const and not ev.python and _enter_kept_variable(ev, one, scope):
             return
-    kind = ev.kind(one.type, scope) if one.type else None
+    kind = ev.resolve_type(one.type, scope) if one.type else None
     if kind is not None and kind.reference and one.value is not None:
-        _refer(ev, one, kind, scope)
+        _declare_reference(ev, one, kind, scope)
     else:
         _declare_variable(ev, one, kind, scope)
 
 
-def _is_defined(one: tree.Declare) -> bool:
+def _is_defined(one: tree.Declaration) -> bool:
     """Return whether this is a variable template, its specialization, or a static member outside its class."""
     return bool(one.templates or one.owner) or one.specialized is not None
 
 
-def _declare_anonymous(ev: Evaluator, one: tree.Declare, body: tree.Struct, scope: Scope) -> None:
+def _declare_anonymous(ev: Evaluator, one: tree.Declaration, body: tree.StructDefinition, scope: NameScope) -> None:
     """Enter the members of an anonymous union as variables."""
-    made = ev.instance(layout_of(ev, Record("", body, scope)), one.name)
+    made = ev.make_instance(lay_out_record(ev, RecordType("", body, scope)), one.name)
     for name in (*made.members, *(made.record.fields or {})):
         scope.names[name] = ev.member(made, name, one.span)
 
 
-def _declare_variable(ev: Evaluator, one: tree.Declare, kind: Kind | None, scope: Scope) -> None:
+def _declare_variable(ev: Evaluator, one: tree.Declaration, kind: ResolvedType | None, scope: NameScope) -> None:
     """Enter a variable with its first value. kind: its declared type."""
     value = _first_value(ev, one, kind, scope)
     if kind is not None and kind.dims:
@@ -75,63 +75,67 @@ def _declare_variable(ev: Evaluator, one: tree.Declare, kind: Kind | None, scope
     value = _kept_value(ev, one, kind, value, scope)
     const = one.const and not (kind is not None and kind.pointers)
     own = None if _is_auto(one) else kind
-    cell = Cell(ev.copied(value), own, one.name, one.span, len(ev.frames), const)
-    if isinstance(cell.value, Array) and not cell.value.name:
+    cell = Cell(ev.copy_assigned(value), own, one.name, one.span, len(ev.frames), const)
+    if isinstance(cell.value, ArrayValue) and not cell.value.name:
         cell.value.name = one.name
     scope.names[one.name] = cell
     if not ev.python:
         _end_with_block(cell, scope)
     if one.value is not None or one.arguments is not None:
-        ev.note(cell, one.span)
+        ev.note_variable(cell, one.span)
     if kind is not None and not ev.python and _is_foreign_template(kind):
-        ev.kept_by_library((kind,), scope)
+        ev.note_library_objects((kind,), scope)
 
 
-def _kept_value(ev: Evaluator, one: tree.Declare, kind: Kind | None, value: Any, scope: Scope) -> Any:
+def _kept_value(ev: Evaluator, one: tree.Declaration, kind: ResolvedType | None, value: Any, scope: NameScope) -> Any:
     """Return what a variable keeps of its first value: in its declared type; of an object that has a name, a copy."""
-    if isinstance(value, Object) and not ev.python and one.value is not None and has_name(one.value):
-        moved = ev.argument_in(one.value, scope, value)
-        value = ev.copy_constructed(ev.sliced_to(value, kind), moved)
+    if isinstance(value, ObjectValue) and not ev.python and one.value is not None and is_named_object(one.value):
+        moved = ev.make_copy_argument(one.value, scope, value)
+        value = ev.copy_construct(ev.slice_to_base(value, kind), moved)
     if kind is not None and not _is_auto(one):
-        return ev.converted(value, kind, one.span, one.name)
-    if isinstance(value, Array) and value.typed is None and not ev.python and _decays(one):
-        return ev.decayed(value)  # auto p = array
+        return ev.convert_to_kind(value, kind, one.span, one.name)
+    if isinstance(value, ArrayValue) and value.typed is None and not ev.python and _is_decaying(one):
+        return ev.decay_array(value)  # auto p = array
     return value
 
 
-def _is_auto(one: tree.Declare) -> bool:
+def _is_auto(one: tree.Declaration) -> bool:
     """Return whether a variable takes the type of its first value."""
     return one.type is None or one.type.name == "auto"
 
 
-def _is_foreign_template(kind: Kind) -> bool:
+def _is_foreign_template(kind: ResolvedType) -> bool:
     """Return whether a type is an instance of a template that the text does not define."""
     return kind.record is None and bool(kind.arguments) and not kind.pointers
 
 
-def _first_value(ev: Evaluator, one: tree.Declare, kind: Kind | None, scope: Scope) -> Any:
+def _first_value(ev: Evaluator, one: tree.Declaration, kind: ResolvedType | None, scope: NameScope) -> Any:
     """Return what a variable holds at first: by `= value`, by `(arguments)`, elsewhere defined, or by default."""
     if one.value is not None:
-        return ev.initial(one.value, None if _is_auto(one) else kind, scope, one.name)
+        return ev.evaluate_initializer(one.value, None if _is_auto(one) else kind, scope, one.name)
     if one.arguments is not None:
-        return _constructed_from(ev, one, kind, scope)
+        return _construct_declared(ev, one, kind, scope)
     if one.external:
-        return ev.symbolic(kind, one.name)
-    return ev.default(kind, one.name)
+        return ev.make_symbolic_value(kind, one.name)
+    return ev.make_default(kind, one.name)
 
 
-def _sized_array(ev: Evaluator, one: tree.Declare, kind: Kind, value: Any) -> tuple[Kind, Any]:
+def _sized_array(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, value: Any) -> tuple[ResolvedType, Any]:
     """Return (type, value) of an array: characters of a string literal, and the number of items where it says []."""
     unsized = not kind.dims[0].known and one.type and one.type.dims[0] is None
     if isinstance(value, str):
-        value = ev.text_array(value, kind, one.name)
+        value = ev.make_text_array(value, kind, one.name)
     if unsized:
-        count = Int(len(value.cells), ULONG) if isinstance(value, Array) else free(f"length of {one.name}", ULONG, 16)
+        count = (
+            SymbolicInt(len(value.cells), ULONG)
+            if isinstance(value, ArrayValue)
+            else make_free(f"length of {one.name}", ULONG, 16)
+        )
         kind = replace(kind, dims=(count, *kind.dims[1:]))
     return kind, value
 
 
-def _end_with_block(cell: Cell, scope: Scope) -> None:
+def _end_with_block(cell: Cell, scope: NameScope) -> None:
     """Have the block's end run the destructor of what a variable holds, if it has one."""
     if _is_destroyed(cell.value):
         scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), cell)
@@ -139,30 +143,34 @@ def _end_with_block(cell: Cell, scope: Scope) -> None:
 
 def _is_destroyed(value: Any) -> bool:
     """Return whether the end of a variable runs a destructor."""
-    if isinstance(value, Array):
+    if isinstance(value, ArrayValue):
         return bool(value.cells) and _is_destroyed(value.cells[0].value)
-    if not isinstance(value, Object):
+    if not isinstance(value, ObjectValue):
         return False
     return value.record.ends
 
 
-def _decays(one: tree.Declare) -> bool:
+def _is_decaying(one: tree.Declaration) -> bool:
     """Whether what starts a variable is not its list of items, so that an array gives a pointer."""
-    return one.type is not None and not isinstance(one.value, tree.Items)
+    return one.type is not None and not isinstance(one.value, tree.ItemList)
 
 
-def _constructed_from(ev: Evaluator, one: tree.Declare, kind: Kind | None, scope: Scope) -> Any:
+def _construct_declared(ev: Evaluator, one: tree.Declaration, kind: ResolvedType | None, scope: NameScope) -> Any:
     """Return what `type name(arguments)` begins with."""
     assert one.arguments is not None
-    call = tree.Call(tree.Other(""), one.arguments, span=one.span)
-    given = [ev.value(a, scope) for a in one.arguments] if ev.python else ev.arguments(call, scope)
+    call = tree.Call(tree.OpaqueExpression(""), one.arguments, span=one.span)
+    given = (
+        [ev.evaluate_expression(a, scope) for a in one.arguments]
+        if ev.python
+        else ev.evaluate_typed_arguments(call, scope)
+    )
     if kind is not None and kind.record is not None and not kind.pointers and not ev.python:
-        made = ev.instance(kind.record, one.name)
-        return ev.constructed(made, given)
-    return ev.construct(kind, [getattr(a, "value", a) for a in given], one, scope)
+        made = ev.make_instance(kind.record, one.name)
+        return ev.construct_object(made, given)
+    return ev.construct_value(kind, [getattr(a, "value", a) for a in given], one, scope)
 
 
-def _kept_variable(ev: Evaluator, one: tree.Declare, scope: Scope) -> bool:
+def _enter_kept_variable(ev: Evaluator, one: tree.Declaration, scope: NameScope) -> bool:
     """Enter a static variable of a function that was made in an earlier call."""
     if scope.owner == "namespace":
         return False
@@ -176,8 +184,8 @@ def _kept_variable(ev: Evaluator, one: tree.Declare, scope: Scope) -> bool:
         if isinstance(found, Cell):
             ev.lasting[key] = found
             found.born = 0  # it outlives the branch that it is made in
-            if (frame.template or (len(ev.frames) > 1 and ev.frames[1].entry)) and ev.outlives(one):
-                ev.earlier(found)
+            if (frame.template or (len(ev.frames) > 1 and ev.frames[1].entry)) and ev.is_changed_before_entry(one):
+                ev.give_earlier_value(found)
         return True
     scope.names[one.name] = cell
     return True
@@ -186,154 +194,156 @@ def _kept_variable(ev: Evaluator, one: tree.Declare, scope: Scope) -> bool:
 # references ------------------------------------------------------------------------------------------------------
 
 
-def _refer(ev: Evaluator, one: tree.Declare, kind: Kind, scope: Scope) -> None:
+def _declare_reference(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, scope: NameScope) -> None:
     """A reference: another name of a place, or of a value that lives as long."""
     assert one.value is not None
     place = _referred_place(ev, one.value, scope)
     if isinstance(place, PLACES):
-        value = ev.load(place, one.value)
+        value = ev.load_place(place, one.value)
         if _bind_place(ev, one, kind, scope, (place, value)):
             return
         place = value
-    elif isinstance(one.value, tree.Items):
-        place = ev.initial(one.value, replace(kind, reference=""), scope, one.name)
-    if isinstance(place, Term) and isinstance(one.value, tree.Call) and not kind.const:
+    elif isinstance(one.value, tree.ItemList):
+        place = ev.evaluate_initializer(one.value, replace(kind, reference=""), scope, one.name)
+    if isinstance(place, OpaqueValue) and isinstance(one.value, tree.Call) and not kind.const:
         argument = _perhaps_argument(ev, one.value, place, scope)
         if argument is not None:
-            scope.names[one.name] = Blurred(argument)
+            scope.names[one.name] = BlurredPlace(argument)
             return
     _bind_temporary(ev, one, kind, place, scope)
 
 
-def _referred_place(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
+def _referred_place(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
     """Return what a reference's initializer names; objects that it makes may live as long as the reference."""
     first = len(ev.temporaries)
-    place = ev.place(one, scope) if not isinstance(one, tree.Items) else None
+    place = ev.find_place(one, scope) if not isinstance(one, tree.ItemList) else None
     for value, _ in ev.temporaries[first:] if isinstance(place, PLACES) else ():
         if not value.held and ev.haunting is not None:
             value.held = True
             ev.haunting.append(value)
-    return place.place if isinstance(place, Referred) else place
+    return place.place if isinstance(place, ReferredPlace) else place
 
 
-def _bind_place(ev: Evaluator, one: tree.Declare, kind: Kind, scope: Scope, found: tuple[Any, Any]) -> bool:
+def _bind_place(
+    ev: Evaluator, one: tree.Declaration, kind: ResolvedType, scope: NameScope, found: tuple[Any, Any]
+) -> bool:
     """Bind a reference to a place; False where it is bound to a conversion of the value there. found: both."""
     place, value = found
     name = one.name
-    own = ev.declared_kind(place, value)
-    if isinstance(place, Deref) and isinstance(value, Term) and value.kind is not None:
-        scope.names[name] = Cell(Term(name, value.kind), None, name, one.span)
-    elif isinstance(value, Object) and kind.record is not None and value.record is not kind.record:
-        scope.names[name] = Cell(ev.upcast(value, kind.record), kind, name, one.span)
+    own = ev.find_declared_type(place, value)
+    if isinstance(place, PointedPlace) and isinstance(value, OpaqueValue) and value.kind is not None:
+        scope.names[name] = Cell(OpaqueValue(name, value.kind), None, name, one.span)
+    elif isinstance(value, ObjectValue) and kind.record is not None and value.record is not kind.record:
+        scope.names[name] = Cell(ev.upcast_object(value, kind.record), kind, name, one.span)
         if kind.const:
             scope.consts.add(name)
     elif own is None or kind.name == "auto" or _same(own, kind):
         scope.names[name] = place
         _mark_const(ev, one, kind, scope)
-    elif isinstance(value, Object) and kind.reference == "&" and not kind.const:  # its conversion refers to it
-        ev.forget(place)
-        scope.names[name] = Cell(Term(ev.fresh(name)), None, name, one.span)
+    elif isinstance(value, ObjectValue) and kind.reference == "&" and not kind.const:  # its conversion refers to it
+        ev.forget_place(place)
+        scope.names[name] = Cell(OpaqueValue(ev.make_fresh_name(name)), None, name, one.span)
     else:
         return False
     return True
 
 
-def _mark_const(ev: Evaluator, one: tree.Declare, kind: Kind, scope: Scope) -> None:
+def _mark_const(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, scope: NameScope) -> None:
     """Record whether a reference is to const: as declared, or for auto as what it is bound to."""
     assert one.value is not None
     if kind.const and not kind.pointers:
         scope.consts.add(one.name)
     elif kind.name == "auto":
-        const = const_of(ev, one.value, scope)
+        const = find_constness(ev, one.value, scope)
         if const is not False:
             scope.consts.add(one.name if const else f"?{one.name}")
 
 
-def _perhaps_argument(ev: Evaluator, call: tree.Call, made: Term, scope: Scope) -> Any:
+def _perhaps_argument(ev: Evaluator, call: tree.Call, made: OpaqueValue, scope: NameScope) -> Any:
     """Return the variables among a call's arguments, any of which its reference may name; None where there is none."""
     place: Any = made
-    given = [ev.place(a, scope) for a in call.arguments if isinstance(a, tree.Name | tree.Member)]
+    given = [ev.find_place(a, scope) for a in call.arguments if isinstance(a, tree.Name | tree.Member)]
     for found in (found for found in given if isinstance(found, PLACES)):
-        place = Split("?", found, place) if isinstance(place, PLACES) else found
+        place = SplitPlace("?", found, place) if isinstance(place, PLACES) else found
     return place if isinstance(place, PLACES) else None
 
 
-def _bind_temporary(ev: Evaluator, one: tree.Declare, kind: Kind, value: Any, scope: Scope) -> None:
+def _bind_temporary(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, value: Any, scope: NameScope) -> None:
     """Bind a reference to a temporary, which lives as long."""
     record = kind.record
-    other = value if isinstance(value, Object) and value.record is not record else None
-    if other is not None and record is not None and other.record.descends(record):  # seen as its base
-        scope.names[one.name] = Cell(ev.upcast(other, record), kind, one.name, one.span)
-        whole = Cell(ev.copied(other), None, one.name, one.span)
+    other = value if isinstance(value, ObjectValue) and value.record is not record else None
+    if other is not None and record is not None and other.record.is_derived_from(record):  # seen as its base
+        scope.names[one.name] = Cell(ev.upcast_object(other, record), kind, one.name, one.span)
+        whole = Cell(ev.copy_assigned(other), None, one.name, one.span)
         scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), whole)
         return
-    made = ev.converted(value, replace(kind, reference=""), one.span, one.name) if kind.name != "auto" else value
-    cell = Cell(ev.copied(made), None, one.name, one.span, len(ev.frames), kind.const)
+    made = ev.convert_to_kind(value, replace(kind, reference=""), one.span, one.name) if kind.name != "auto" else value
+    cell = Cell(ev.copy_assigned(made), None, one.name, one.span, len(ev.frames), kind.const)
     scope.names[one.name] = cell
     _end_with_block(cell, scope)
 
 
-def _same(one: Kind, two: Kind) -> bool:
+def _same(one: ResolvedType, two: ResolvedType) -> bool:
     """Whether a reference to one type binds an object of another without a conversion."""
     if one.record is not None and two.record is not None:
-        return one.record.descends(two.record)
+        return one.record.is_derived_from(two.record)
     bare = [replace(kind, const=False, reference="") for kind in (one, two)]
-    return same_type(*bare) is not False
+    return is_same_type(*bare) is not False
 
 
 # structured bindings ---------------------------------------------------------------------------------------------
 
 
-def unpack(ev: Evaluator, one: tree.Unpack, scope: Scope) -> None:
+def unpack(ev: Evaluator, one: tree.UnpackDeclaration, scope: NameScope) -> None:
     """Run `auto [a, b] = value`, `auto& [a, b] = value` and Python's `a, b = value`."""
     if one.reference and not ev.python:
         _refer_to_parts(ev, one, scope)
         return
-    value = ev.copied(ev.value(one.value, scope))
+    value = ev.copy_assigned(ev.evaluate_expression(one.value, scope))
     for place, name in enumerate(one.names):
-        item = ev.item(value, place, one.span)
+        item = ev.get_item(value, place, one.span)
         if ev.python:
             ev.assign_name(name, item, scope, one.span)
         else:
             cell = scope.names[name] = Cell(item, None, name, one.span, len(ev.frames))
             scope.consts.add(f"?{name}")
-            ev.note(cell, one.span)
+            ev.note_variable(cell, one.span)
 
 
-def _refer_to_parts(ev: Evaluator, one: tree.Unpack, scope: Scope) -> None:
+def _refer_to_parts(ev: Evaluator, one: tree.UnpackDeclaration, scope: NameScope) -> None:
     """Bind each name to the place of its part."""
-    value = ev.place(one.value, scope)
-    value = value.place if isinstance(value, Referred) else value
-    inner = ev.load(value, one.value) if isinstance(value, PLACES) else value
+    value = ev.find_place(one.value, scope)
+    value = value.place if isinstance(value, ReferredPlace) else value
+    inner = ev.load_place(value, one.value) if isinstance(value, PLACES) else value
     scope.consts |= {f"?{name}" for name in one.names}
     for n, name in enumerate(one.names):
-        item = ev.item_place(inner, n)
-        scope.names[name] = item if isinstance(item, PLACES) else Cell(ev.item(inner, n, one.span))
+        item = ev.get_item_place(inner, n)
+        scope.names[name] = item if isinstance(item, PLACES) else Cell(ev.get_item(inner, n, one.span))
 
 
-def item_place(ev: Evaluator, value: Any, at: int) -> Any:
+def get_item_place(ev: Evaluator, value: Any, at: int) -> Any:
     """The place of an item of an array, a tuple or a struct; None where there is none."""
-    if isinstance(value, Array) and at < len(value.cells):
+    if isinstance(value, ArrayValue) and at < len(value.cells):
         return value.cells[at]
-    if isinstance(value, Object) and not value.record.bases:
+    if isinstance(value, ObjectValue) and not value.record.bases:
         names = list(value.record.members)
         return ev.member(value, names[at], (0, 0)) if at < len(names) else None
     return None
 
 
-def assign_name(ev: Evaluator, name: str, value: Any, scope: Scope, span: tuple[int, int]) -> None:
+def assign_name(ev: Evaluator, name: str, value: Any, scope: NameScope, span: tuple[int, int]) -> None:
     """Write a variable of Python, which is made where there is none."""
     if not name or name == "_":
         return
     cell = scope.names.get(name)
     if isinstance(cell, Cell):
-        ev.put(cell, value)
+        ev.write_cell(cell, value)
     else:
         cell = scope.names[name] = Cell(value, None, name, span, len(ev.frames))
-    ev.note(cell, span)
+    ev.note_variable(cell, span)
 
 
-def argument_of_place(ev: Evaluator, value: Object) -> Argument:
+def make_place_argument(ev: Evaluator, value: ObjectValue) -> CallArgument:
     """An object that a variable holds, as an argument."""
-    kind = ev.kind_of(value)
-    return Argument(value, kind, True, False, where=Cell(value, kind))
+    kind = ev.get_value_type(value)
+    return CallArgument(value, kind, True, False, where=Cell(value, kind))

@@ -6,42 +6,52 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, INT, IntegerType, enumeration_type, of_enumerators
+from lanescope.cxx.integers import BOOL, INT, IntegerType, find_enumerators_type, make_enumeration_type
 from lanescope.reader.code import tree
-from lanescope.reader.code.candidates import declared_before
+from lanescope.reader.code.candidates import filter_declared_before
 from lanescope.reader.code.lookup import find_in, find_name, open_namespace
-from lanescope.reader.code.records import merged_declarations
-from lanescope.reader.code.values import Cell, Closure, Enumeration, Kind, Namespace, Record, Scope, Template, number
-from lanescope.reader.code.word import Int, add, convert, free
+from lanescope.reader.code.records import merge_declarations
+from lanescope.reader.code.symbolic_integers import SymbolicInt, add_ints, convert_int, make_free
+from lanescope.reader.code.values import (
+    Cell,
+    EnumerationType,
+    FunctionSet,
+    NameScope,
+    NamespaceValue,
+    RecordType,
+    ResolvedType,
+    TemplateEntity,
+    get_integer,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-DEFINITIONS = (tree.Function, tree.Struct, tree.Alias, tree.Enum, tree.Friend)
+DEFINITIONS = (tree.Function, tree.StructDefinition, tree.Alias, tree.Enum, tree.FriendFunction)
 
 
-def define(ev: Evaluator, one: tree.Statement, scope: Scope) -> None:
+def define(ev: Evaluator, one: tree.Statement, scope: NameScope) -> None:
     """Enter what a statement defines without running anything."""
     rule = _RULES.get(type(one))
     if rule is not None:
         rule(ev, one, scope)
-    if not ev.python and not isinstance(scope.owner, Record):  # a class is complete in its functions
+    if not ev.python and not isinstance(scope.owner, RecordType):  # a class is complete in its functions
         for home, name, first in _declared(one, scope):
             home.since.setdefault(name, first)
 
 
-def _declared(one: tree.Statement, scope: Scope) -> Iterator[tuple[Scope, str, int]]:
+def _declared(one: tree.Statement, scope: NameScope) -> Iterator[tuple[NameScope, str, int]]:
     """(scope, name, place from which on the name means it) of what a statement declares beside functions."""
     first, past = one.span
     match one:
         case tree.Alias(name=name) | tree.NamespaceAlias(name=name):
             yield scope, name, past
-        case tree.Struct(name=name, specialized=None):
+        case tree.StructDefinition(name=name, specialized=None):
             yield scope, name, first
-        case tree.Declare(name=name, specialized=None, owner=()) if one.templates:
+        case tree.Declaration(name=name, specialized=None, owner=()) if one.templates:
             yield scope, name, first
-        case tree.Using(path=path, whole=False):
+        case tree.UsingDeclaration(path=path, whole=False):
             yield scope, path[-1][0], past
         case tree.Enum(name=name, members=members):
             yield scope, name, first
@@ -51,7 +61,7 @@ def _declared(one: tree.Statement, scope: Scope) -> Iterator[tuple[Scope, str, i
             for name in names:
                 yield scope, name, first
                 found = scope.names.get(name)
-                if not isinstance(found, Namespace):
+                if not isinstance(found, NamespaceValue):
                     return
                 scope = found.scope
 
@@ -59,84 +69,94 @@ def _declared(one: tree.Statement, scope: Scope) -> Iterator[tuple[Scope, str, i
 # functions and classes -------------------------------------------------------------------------------------------
 
 
-def _define_function(ev: Evaluator, one: tree.Function, scope: Scope) -> None:
+def _define_function(ev: Evaluator, one: tree.Function, scope: NameScope) -> None:
     """Enter a function beside others of its name, also one that is defined outside its class or namespace."""
     name = one.name
     if one.owner and not one.python:
         owner = ev.find_owner(one.owner, scope)
-        if isinstance(owner, Namespace):
+        if isinstance(owner, NamespaceValue):
             scope = owner.scope
-        elif isinstance(owner, Template):
+        elif isinstance(owner, TemplateEntity):
             owner.outside.append(one)
             return
         else:
             return
     known = scope.names.get(name)
-    if isinstance(known, Template) and isinstance(known.decl, tree.Struct) and one.body is None:
+    if isinstance(known, TemplateEntity) and isinstance(known.decl, tree.StructDefinition) and one.body is None:
         return  # a deduction guide
-    others = known.functions if isinstance(known, Closure) and not one.python else ()
-    functions = merged_declarations([*others, one]) if others else (one,)
-    scope.names[name] = Closure(functions, scope)
+    others = known.functions if isinstance(known, FunctionSet) and not one.python else ()
+    functions = merge_declarations([*others, one]) if others else (one,)
+    scope.names[name] = FunctionSet(functions, scope)
     if name.startswith("operator") and not one.python:
-        mine = Closure((one,), scope)
+        mine = FunctionSet((one,), scope)
         before = ev.operators.get(name)
-        ev.operators[name] = before.joined(mine) if before is not None else mine
+        ev.operators[name] = before.join_functions(mine) if before is not None else mine
 
 
-def _define_friend(ev: Evaluator, one: tree.Friend, scope: Scope) -> None:
+def _define_friend(ev: Evaluator, one: tree.FriendFunction, scope: NameScope) -> None:
     """Enter a function that a class declares as its friend."""
     _define_function(ev, one.function, scope)
 
 
-def find_owner(ev: Evaluator, path: tree.Path, scope: Scope) -> Any:
+def find_owner(ev: Evaluator, path: tree.Path, scope: NameScope) -> Any:
     """The namespace or struct that a definition outside it names."""
     found: Any = None
     for n, (name, _) in enumerate(path):
         if n == 0:
             found = ev.globals if not name else find_name(scope, name)[0]
-        elif isinstance(found, Namespace | Scope):
-            found = find_in(found.scope if isinstance(found, Namespace) else found, name)[0]
-        elif isinstance(found, Template) and isinstance(found.decl, tree.Struct):
-            nested = next((m for m in found.decl.members if isinstance(m, tree.Struct) and m.name == name), None)
-            kind = ev.applied(found, []) if nested is not None and not found.parameters else None
-            found = kind.record.scope.names.get(name) if isinstance(kind, Kind) and kind.record else None
+        elif isinstance(found, NamespaceValue | NameScope):
+            found = find_in(found.scope if isinstance(found, NamespaceValue) else found, name)[0]
+        elif isinstance(found, TemplateEntity) and isinstance(found.decl, tree.StructDefinition):
+            nested = next(
+                (m for m in found.decl.members if isinstance(m, tree.StructDefinition) and m.name == name), None
+            )
+            kind = ev.apply_template(found, []) if nested is not None and not found.parameters else None
+            found = kind.record.scope.names.get(name) if isinstance(kind, ResolvedType) and kind.record else None
     return found
 
 
-def _define_struct(ev: Evaluator, one: tree.Struct, scope: Scope) -> None:
+def _define_struct(ev: Evaluator, one: tree.StructDefinition, scope: NameScope) -> None:
     """Enter a class, a class template or a specialization, with the friends that it defines."""
     if one.specialized is not None:
         _define_specialization(one, one.specialized, scope)
         return
     known = scope.names.get(one.name)
-    if isinstance(known, Template) and isinstance(known.decl, tree.Struct) and _is_redeclared(one, known):
+    if (
+        isinstance(known, TemplateEntity)
+        and isinstance(known.decl, tree.StructDefinition)
+        and _is_redeclared(one, known)
+    ):
         return
-    scope.names[one.name] = Template(one, scope, one.templates)
+    scope.names[one.name] = TemplateEntity(one, scope, one.templates)
     for member in one.members:
-        if isinstance(member, tree.Friend):
+        if isinstance(member, tree.FriendFunction):
             friend = member.function
             if one.templates and not friend.templates:
                 friend = replace(friend, templates=one.templates)
             _define_function(ev, friend, _around(scope))
 
 
-def _define_specialization(one: tree.Struct, arguments: tuple[tree.Expression, ...], scope: Scope) -> None:
+def _define_specialization(
+    one: tree.StructDefinition, arguments: tuple[tree.Expression, ...], scope: NameScope
+) -> None:
     """Add a specialization to its class template, which is made where the text only declares it."""
     known = scope.names.get(one.name)
-    if not isinstance(known, Template):
+    if not isinstance(known, TemplateEntity):
         known, _ = find_name(scope, one.name)
     if known is None:
         parameters = tuple(tree.Parameter(f"({n})", None) for n in range(len(arguments)))
-        known = scope.names[one.name] = Template(tree.Struct(one.name, (), templates=parameters), scope, parameters)
-    if isinstance(known, Template):
+        known = scope.names[one.name] = TemplateEntity(
+            tree.StructDefinition(one.name, (), templates=parameters), scope, parameters
+        )
+    if isinstance(known, TemplateEntity):
         known.specials.append(one)
 
 
-def _is_redeclared(one: tree.Struct, known: Template) -> bool:
+def _is_redeclared(one: tree.StructDefinition, known: TemplateEntity) -> bool:
     """Return whether a class is the known one, declared again or completed here."""
     if not one.complete:
         return True
-    assert isinstance(known.decl, tree.Struct)
+    assert isinstance(known.decl, tree.StructDefinition)
     if known.decl.complete:
         return False
     # specializations may stand between a declaration and its definition
@@ -146,127 +166,133 @@ def _is_redeclared(one: tree.Struct, known: Template) -> bool:
     return True
 
 
-def _define_variable(ev: Evaluator, one: tree.Declare, scope: Scope) -> None:
+def _define_variable(ev: Evaluator, one: tree.Declaration, scope: NameScope) -> None:
     """A variable template, its specialization, or a static member that is defined outside its class."""
     if one.owner:
         owner = ev.find_owner(one.owner, scope)
-        if isinstance(owner, Template):
+        if isinstance(owner, TemplateEntity):
             owner.outside.append(one)
         return
     known = scope.names.get(one.name)
     if one.specialized is not None:
-        if isinstance(known, Template):
+        if isinstance(known, TemplateEntity):
             known.specials.append(one)
     elif one.templates:
-        scope.names[one.name] = Template(one, scope, one.templates)
+        scope.names[one.name] = TemplateEntity(one, scope, one.templates)
 
 
-def _define_alias(ev: Evaluator, one: tree.Alias, scope: Scope) -> None:
+def _define_alias(ev: Evaluator, one: tree.Alias, scope: NameScope) -> None:
     """Enter a name for a type."""
     if not (len(one.type.path) == 1 and one.type.name == one.name):  # typedef struct S S
-        scope.names[one.name] = Template(one, scope, one.templates)
+        scope.names[one.name] = TemplateEntity(one, scope, one.templates)
 
 
-def _around(scope: Scope) -> Scope:
+def _around(scope: NameScope) -> NameScope:
     """The namespace, function or text around a class."""
-    return next((one for one in scope.chain() if not isinstance(one.owner, Record)), scope)
+    return next((one for one in scope.iterate_outward() if not isinstance(one.owner, RecordType)), scope)
 
 
 # enumerations ----------------------------------------------------------------------------------------------------
 
 
-def _define_enum(ev: Evaluator, one: tree.Enum, scope: Scope) -> None:
+def _define_enum(ev: Evaluator, one: tree.Enum, scope: NameScope) -> None:
     """Enter an enumeration, a type of its own in C++, and its enumerators."""
-    inner = Scope(scope)
-    base = ev.kind(one.base, scope).whole if one.base is not None else None
+    inner = NameScope(scope)
+    base = ev.resolve_type(one.base, scope).whole if one.base is not None else None
     fixed = base or (INT if one.scoped else None)
     cells = _enumerators(ev, one, inner, fixed)
     known = one.name in ev.enumerations  # two of one name are two types
     called = f"{one.name}@{one.span[0]}" if known else one.name
     made: IntegerType | None = None
     if not ev.python:
-        kind = fixed if fixed is not None else of_enumerators(tuple(cell.value.const for cell in cells))
-        made = enumeration_type(called, kind, one.scoped)
+        kind = fixed if fixed is not None else find_enumerators_type(tuple(cell.value.const for cell in cells))
+        made = make_enumeration_type(called, kind, one.scoped)
     for cell in cells:
         if made is not None:
-            cell.value = replace(convert(cell.value, made), origin=cell.value.origin)
-            cell.kind = Kind(one.name, made, made.bits)
+            cell.value = replace(convert_int(cell.value, made), origin=cell.value.origin)
+            cell.kind = ResolvedType(one.name, made, made.bits)
         if not one.scoped:
             scope.names.setdefault(cell.name, cell)
     if one.name:
-        scope.names[one.name] = Enumeration(one.name, inner, made or INT, one.scoped)
+        scope.names[one.name] = EnumerationType(one.name, inner, made or INT, one.scoped)
         ev.enumerations[called] = _around(scope)
 
 
-def _enumerators(ev: Evaluator, one: tree.Enum, inner: Scope, kind: IntegerType | None) -> list[Cell]:
+def _enumerators(ev: Evaluator, one: tree.Enum, inner: NameScope, kind: IntegerType | None) -> list[Cell]:
     """Return an enumeration's constants, each one more than the last where it has no value. kind: a fixed type."""
-    following = Int(0, kind or INT)
+    following = SymbolicInt(0, kind or INT)
     cells: list[Cell] = []
     for name, value, span in one.members:
         if value is not None:
-            given = number(ev.value(value, inner))
-            following = given if given is not None else free(name, BOOL)
-            following = convert(following, kind) if kind is not None else following
-        cell = Cell(Int(following.const, following.type, following.pieces, origin=(span,)), name=name, const=True)
+            given = get_integer(ev.evaluate_expression(value, inner))
+            following = given if given is not None else make_free(name, BOOL)
+            following = convert_int(following, kind) if kind is not None else following
+        cell = Cell(
+            SymbolicInt(following.const, following.type, following.pieces, origin=(span,)), name=name, const=True
+        )
         cells.append(cell)
         inner.names[name] = cell
-        following = add(following, Int(1)) if kind is None else convert(add(following, Int(1)), kind)
+        following = (
+            add_ints(following, SymbolicInt(1))
+            if kind is None
+            else convert_int(add_ints(following, SymbolicInt(1)), kind)
+        )
     return cells
 
 
 # namespaces ------------------------------------------------------------------------------------------------------
 
 
-def _define_namespace(ev: Evaluator, one: tree.Namespace, scope: Scope) -> None:
+def _define_namespace(ev: Evaluator, one: tree.Namespace, scope: NameScope) -> None:
     """Enter what a namespace defines."""
     inner = ev.spaces[id(one)] = open_namespace(scope, one.names, one.inline)
     for inside in one.body:
         ev.define(inside, inner)
 
 
-def _define_namespace_alias(ev: Evaluator, one: tree.NamespaceAlias, scope: Scope) -> None:
+def _define_namespace_alias(ev: Evaluator, one: tree.NamespaceAlias, scope: NameScope) -> None:
     """Enter another name for a namespace."""
-    found = ev.resolve(one.path, scope, one.span[0])
-    if isinstance(found, Namespace):
+    found = ev.resolve_name(one.path, scope, one.span[0])
+    if isinstance(found, NamespaceValue):
         scope.names[one.name] = found
 
 
-def execute_using(ev: Evaluator, one: tree.Using, scope: Scope) -> None:
+def execute_using(ev: Evaluator, one: tree.UsingDeclaration, scope: NameScope) -> None:
     """Bring the names of a namespace, or one name, into a scope."""
-    found = ev.resolve(one.path, scope, one.span[0])
+    found = ev.resolve_name(one.path, scope, one.span[0])
     if one.whole:
-        if isinstance(found, Namespace) and found.scope not in scope.using:
+        if isinstance(found, NamespaceValue) and found.scope not in scope.using:
             scope.using.append(found.scope)
         return
     name = one.path[-1][0]
     if found is None:
         return
     known = scope.names.get(name)
-    if isinstance(found, Closure):
-        found = declared_before(found, one.span[0])
-        found = known.joined(found) if isinstance(known, Closure) else found
+    if isinstance(found, FunctionSet):
+        found = filter_declared_before(found, one.span[0])
+        found = known.join_functions(found) if isinstance(known, FunctionSet) else found
     scope.names[name] = found
-    owner = ev.resolve(one.path[:-1], scope) if len(one.path) > 1 else None
-    if isinstance(owner, Namespace) and isinstance(found, Kind):
+    owner = ev.resolve_name(one.path[:-1], scope) if len(one.path) > 1 else None
+    if isinstance(owner, NamespaceValue) and isinstance(found, ResolvedType):
         scope.names[name] = find_in(owner.scope, name)[0]  # a template without its arguments
 
 
-def _define_unread(ev: Evaluator, one: tree.Unread, scope: Scope) -> None:
+def _define_unread(ev: Evaluator, one: tree.UnreadText, scope: NameScope) -> None:
     """Enter the definitions inside a text that the parser could not read."""
     for inside in one.body:
         if isinstance(inside, DEFINITIONS):
             ev.define(inside, scope)
 
 
-_RULES: dict[type[tree.Statement], Callable[[Evaluator, Any, Scope], None]] = {
+_RULES: dict[type[tree.Statement], Callable[[Evaluator, Any, NameScope], None]] = {
     tree.Function: _define_function,
-    tree.Friend: _define_friend,
-    tree.Struct: _define_struct,
+    tree.FriendFunction: _define_friend,
+    tree.StructDefinition: _define_struct,
     tree.Alias: _define_alias,
     tree.Enum: _define_enum,
     tree.Namespace: _define_namespace,
     tree.NamespaceAlias: _define_namespace_alias,
-    tree.Using: execute_using,
-    tree.Declare: _define_variable,
-    tree.Unread: _define_unread,
+    tree.UsingDeclaration: execute_using,
+    tree.Declaration: _define_variable,
+    tree.UnreadText: _define_unread,
 }

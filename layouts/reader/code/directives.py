@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from lanescope.reader.code import attributes
-from lanescope.reader.code.lexing import Joined, Token, join, tokens, wholes
-from lanescope.reader.code.macros import define
+from lanescope.reader.code.lexing import JoinedText, PreprocessingToken, find_unbroken_pieces, join_lines, split_tokens
+from lanescope.reader.code.macros import parse_define
 
 MOST_COMPARED = 20_000  # characters of the branches of one condition that are compared
 COMPARED_TIMES = 4  # so many times a text's length are compared in all
@@ -26,7 +26,7 @@ class Directive:
     """
 
     name: str
-    rest: list[Token]
+    rest: list[PreprocessingToken]
     start: int
     past: int
     end: int = -1
@@ -35,12 +35,12 @@ class Directive:
 
 
 @dataclass(slots=True)
-class Text:
+class DirectiveText:
     """A text whose continued lines are joined, and its directives in order. covered: where comments and strings stand;
     defined: names that it defines somewhere; attributes: those of them that stand for attributes wherever it does.
     """
 
-    joined: Joined
+    joined: JoinedText
     directives: list[Directive]
     covered: list[tuple[int, int]]
     defined: set[str] = field(default_factory=set)
@@ -49,13 +49,13 @@ class Text:
     compared: int = 0
     silent: dict[int, bool] = field(default_factory=dict)
 
-    def matters(self, at: int) -> bool:
+    def has_visible_difference(self, at: int) -> bool:
         """Whether the branches of the condition that a directive opens differ in more than values can show."""
         if at not in self.silent:
-            self.silent[at] = self._alike(at)
+            self.silent[at] = self._has_same_essence(at)
         return not self.silent[at]
 
-    def _alike(self, at: int) -> bool:
+    def _has_same_essence(self, at: int) -> bool:
         opened = self.directives[at]
         text = self.joined.text
         end = self.directives[opened.end].start if opened.end >= 0 else len(text)
@@ -69,7 +69,7 @@ class Text:
             branch = self.directives[at]
             last = branch.name == "else"
             past = branch.following if branch.following >= 0 else opened.end
-            found = self._essence(at, past if past >= 0 else len(self.directives))
+            found = self._list_essence(at, past if past >= 0 else len(self.directives))
             if first is None:
                 first = found
             elif found != first:
@@ -77,7 +77,7 @@ class Text:
             at = branch.following
         return last or not first
 
-    def _essence(self, branch: int, past: int) -> list[str]:
+    def _list_essence(self, branch: int, past: int) -> list[str]:
         """What a branch says that values can show: tokens of code, definitions of names that are used."""
         out: list[str] = []
         told = False
@@ -98,17 +98,17 @@ class Text:
 
     def _words(self, start: int, end: int) -> list[str]:
         """The tokens of a stretch of code, without attributes and what runs nothing."""
-        code = _SILENT.sub(" ", attributes.blank(self.joined.text[start:end], self.attributes))
-        return [token.text for token in tokens(code)]
+        code = _SILENT.sub(" ", attributes.blank_attributes(self.joined.text[start:end], self.attributes))
+        return [token.text for token in split_tokens(code)]
 
     def _defines_something(self, directive: Directive) -> bool:
         """Whether a directive changes what a name means that the text uses, to more than an attribute."""
-        if directive.name not in ("define", "undef") or not directive.rest or not self._used(directive.rest[0].text):
+        if directive.name not in ("define", "undef") or not directive.rest or not self._is_used(directive.rest[0].text):
             return False
-        made = define(directive.rest) if directive.name == "define" else None
-        return made is None or not attributes.says_nothing(made[1].body)
+        made = parse_define(directive.rest) if directive.name == "define" else None
+        return made is None or not attributes.is_attributes_only(made[1].body)
 
-    def _used(self, name: str) -> bool:
+    def _is_used(self, name: str) -> bool:
         """Whether a name stands anywhere but where it is defined."""
         if self.words is None:
             self.words = Counter(_NAME.findall(self.joined.text))
@@ -117,33 +117,33 @@ class Text:
                     self.words[directive.rest[0].text] -= 1
         return self.words[name] > 0
 
-    def inside(self, at: int) -> int:
+    def find_literal_behind(self, at: int) -> int:
         """The number of the first comment or string that ends behind a place."""
         return bisect_left(self.covered, at, key=lambda span: span[1])
 
 
-def read(text: str) -> Text:
+def find_directives(text: str) -> DirectiveText:
     """The directives of a text."""
-    joined = join(text)
+    joined = join_lines(text)
     directives: list[Directive] = []
     covered: list[tuple[int, int]] = []
     if "#" in joined.text or "%:" in joined.text:
-        for whole in wholes(joined.text):
+        for whole in find_unbroken_pieces(joined.text):
             if whole.kind != "directive":
                 covered.append((whole.start, whole.end))
                 continue
-            found = tokens(joined.text[whole.start : whole.end])[1:]
+            found = split_tokens(joined.text[whole.start : whole.end])[1:]
             if found and found[0].text == ":":  # %: is #
                 found = found[1:]
             name = found[0].text if found else ""
             directives.append(Directive(name, found[1:], whole.start, whole.end))
-    made = Text(joined, directives, covered)
-    _pair(directives)
-    _names(made)
+    made = DirectiveText(joined, directives, covered)
+    _pair_branches(directives)
+    _collect_names(made)
     return made
 
 
-def _pair(directives: list[Directive]) -> None:
+def _pair_branches(directives: list[Directive]) -> None:
     """Enter which branch follows which, and where conditions end."""
     open_: list[tuple[int, int]] = []  # (the directive that opens it, its last branch)
     for n, one in enumerate(directives):
@@ -158,23 +158,23 @@ def _pair(directives: list[Directive]) -> None:
             open_[-1] = (first, n)
 
 
-def _names(text: Text) -> None:
+def _collect_names(text: DirectiveText) -> None:
     """Enter the names that a text defines, and which of them are attributes."""
     values: set[str] = set()
     for n, one in enumerate(text.directives):
-        if one.name != "define" or not one.rest or (made := define(one.rest)) is None:
+        if one.name != "define" or not one.rest or (made := parse_define(one.rest)) is None:
             continue
         name, macro = made
         text.defined.add(name)
-        if macro.parameters is not None or not macro.body or not attributes.says_nothing(macro.body):
+        if macro.parameters is not None or not macro.body or not attributes.is_attributes_only(macro.body):
             values.add(name)
         before = text.directives[n - 1] if n else None
-        if not macro.body and macro.parameters is None and before is not None and unless(before) == name:
+        if not macro.body and macro.parameters is None and before is not None and get_include_guard(before) == name:
             before.guard = True
     text.attributes = text.defined - values
 
 
-def unless(one: Directive) -> str:
+def get_include_guard(one: Directive) -> str:
     """The name of `#ifndef NAME` or `#if !defined(NAME)`."""
     words = [token.text for token in one.rest]
     if one.name == "ifndef" and len(words) == 1:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from lanescope.reader.code.finding import Pitfall
-from lanescope.reader.code.word import Int, Span
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.shared.swizzle import MODES
 
 Origins = Mapping[str, Sequence[Span]]
@@ -31,9 +31,9 @@ _SBO = re.compile(r"\bSBO|stride[-_ ]?(?:dim|byte|off)", re.I)
 _BYTES = re.compile(r"(?<![\w.])(\d{1,6})\s*(?:B|bytes?)(?!\w)")
 
 
-def doubts(
+def find_doubts(
     text: str,
-    value: Int,
+    value: SymbolicInt,
     *,
     amounts: Mapping[str, int | None],
     swizzle: str | None,
@@ -44,15 +44,17 @@ def doubts(
     """What is doubtful in one descriptor. amounts: lbo and sbo in bytes; origins: field → where the text gives it;
     codes: mode → what its format has for it.
     """
-    said = _said(text, amounts, swizzle, origins, codes)
-    return (*_strides(amounts, swizzle, origins, span), *_mask(value, origins, span), *said)
+    said = _check_comments(text, amounts, swizzle, origins, codes)
+    return (*_check_strides(amounts, swizzle, origins, span), *_check_mask(value, origins, span), *said)
 
 
-def _at(origins: Origins, name: str, span: Span) -> Span:
+def _get_span(origins: Origins, name: str, span: Span) -> Span:
     return next(iter(origins.get(name, ())), span)
 
 
-def _strides(amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, span: Span) -> Iterator[Pitfall]:
+def _check_strides(
+    amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, span: Span
+) -> Iterator[Pitfall]:
     """LBO and SBO that no usual tile of the mode has."""
     lbo, sbo = amounts.get("lbo"), amounts.get("sbo")
     if swizzle == "none":
@@ -66,18 +68,18 @@ def _strides(amounts: Mapping[str, int | None], swizzle: str | None, origins: Or
             "strides_unusual",
             f"SBO is {sbo} B and LBO {lbo} B. Under the {swizzle} swizzle SBO is the distance between groups of 8 rows"
             f" (K-major) or of 8 k (MN-major), usually {pattern} B; the two look exchanged.",
-            _at(origins, "sbo", span),
+            _get_span(origins, "sbo", span),
         )
         return
     if sbo is not None and (not sbo or sbo % pattern):
-        yield Pitfall("sbo_unusual", _unusual_sbo(sbo, swizzle, pattern), _at(origins, "sbo", span))
+        yield Pitfall("sbo_unusual", _unusual_sbo(sbo, swizzle, pattern), _get_span(origins, "sbo", span))
     if lbo is not None and lbo > 16:
         odd = f", which would be a multiple of {pattern} B" if lbo % pattern else ""
         yield Pitfall(
             "lbo_unusual",
             f"LBO is {lbo} B. Under the {swizzle} swizzle a K-major operand does not read it (16 or 0 is usual); an"
             f" MN-major one takes it as the distance between atoms along M or N{odd}.",
-            _at(origins, "lbo", span),
+            _get_span(origins, "lbo", span),
         )
 
 
@@ -92,7 +94,7 @@ def _overlapping(lbo: int | None, sbo: int | None, origins: Origins, span: Span)
         "core_matrices_overlap",
         f"{' and '.join(small)} B without a swizzle: a core matrix takes {CORE} bytes, so a smaller distance"
         f" makes them overlap.{more}",
-        _at(origins, "lbo" if small[0].startswith("LBO") else "sbo", span),
+        _get_span(origins, "lbo" if small[0].startswith("LBO") else "sbo", span),
     )
 
 
@@ -111,12 +113,12 @@ def _unusual_sbo(sbo: int, swizzle: str, pattern: int) -> str:
     )
 
 
-def _mask(value: Int, origins: Origins, span: Span) -> Iterator[Pitfall]:
+def _check_mask(value: SymbolicInt, origins: Origins, span: Span) -> Iterator[Pitfall]:
     """A mask that leaves the start fewer bits than an address has, or more than its field."""
     start = next((p for p in value.pieces if not p.low), None)
     if start is None or start.shift != 4 or value.plain is not None:
         return
-    at = _at(origins, "start_address", span)
+    at = _get_span(origins, "start_address", span)
     if start.width < 14:
         yield Pitfall(
             "mask_cuts_address",
@@ -133,18 +135,18 @@ def _mask(value: Int, origins: Origins, span: Span) -> Iterator[Pitfall]:
         )
 
 
-def _said(
+def _check_comments(
     text: str, amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, codes: Mapping[str, int]
 ) -> Iterator[Pitfall]:
     """Comments and constants' names that say another thing than the code."""
-    lines = {name: _lines(text, spans) for name, spans in origins.items()}
+    lines = {name: _list_lines(text, spans) for name, spans in origins.items()}
     if swizzle is not None:
         yield from _said_of_swizzle(text, swizzle, lines, codes)
     for name, mine, other in (("lbo", _LBO, _SBO), ("sbo", _SBO, _LBO)):
         for line in sorted(lines.get(name, ())):
             if any(line in own for field, own in lines.items() if field != name):
                 continue
-            wrong = _of_stride(_words(text, line), name, mine, other, amounts.get(name))
+            wrong = _describe_stride_conflict(_get_commented_line(text, line), name, mine, other, amounts.get(name))
             if wrong:
                 yield Pitfall("comment_contradicts", wrong, line)
                 break
@@ -156,7 +158,7 @@ def _said_of_swizzle(
     """The first line that says another mode than the code gives. lines: of each field."""
     for line in sorted(lines.get("swizzle", ())):
         alone = not any(line in own for name, own in lines.items() if name not in ("swizzle", "layout_type"))
-        said = _modes_said(_words(text, line), alone)
+        said = _modes_said(_get_commented_line(text, line), alone)
         if len(said) == 1 and said != {swizzle.split("_")[0]}:
             (mode,) = said
             written = "no swizzle" if mode == "none" else mode
@@ -172,7 +174,9 @@ def _modes_said(words: str, alone: bool) -> set[str]:
     return {f"{one}B" for one in named} | ({"none"} if _NONE.search(words) else set())
 
 
-def _of_stride(words: str, name: str, mine: re.Pattern[str], other: re.Pattern[str], amount: int | None) -> str:
+def _describe_stride_conflict(
+    words: str, name: str, mine: re.Pattern[str], other: re.Pattern[str], amount: int | None
+) -> str:
     """What a line says of LBO or SBO that its code does not do; "" where nothing."""
     if other.search(words) and not mine.search(words):
         field = "LBO, [29:16]" if name == "lbo" else "SBO, [45:32]"
@@ -184,7 +188,7 @@ def _of_stride(words: str, name: str, mine: re.Pattern[str], other: re.Pattern[s
     return ""
 
 
-def _lines(text: str, spans: Sequence[Span]) -> set[Span]:
+def _list_lines(text: str, spans: Sequence[Span]) -> set[Span]:
     """The lines that places of the text stand in."""
     out = set()
     for low, high in spans:
@@ -195,7 +199,7 @@ def _lines(text: str, spans: Sequence[Span]) -> set[Span]:
     return out
 
 
-def _words(text: str, line: Span) -> str:
+def _get_commented_line(text: str, line: Span) -> str:
     """A line, with the comment that stands above it by itself."""
     above = text[text.rfind("\n", 0, max(line[0] - 1, 0)) + 1 : max(line[0] - 1, 0)]
     own = text[slice(*line)]

@@ -7,17 +7,19 @@ from typing import Any
 
 from lanescope.reader.code import (
     allocating,
-    assembling,
-    assigning,
+    asm_statements,
+    assignments,
     branches,
     call_arguments,
-    calling,
+    call_evaluation,
     candidates,
+    construction,
     conversions,
     declarations,
     definitions,
+    execution,
     expressions,
-    finding,
+    findings,
     foreign_unions,
     forgetting,
     initializers,
@@ -25,10 +27,8 @@ from lanescope.reader.code import (
     library_calls,
     lifetimes,
     loops,
-    machine,
-    making,
     members,
-    naming,
+    name_resolution,
     operations,
     operator_calls,
     operators,
@@ -42,12 +42,12 @@ from lanescope.reader.code import (
     storing,
     views,
 )
-from lanescope.reader.code.expressions import Frame
-from lanescope.reader.code.finding import Assembled, Found, Made, Pitfall
-from lanescope.reader.code.paths import Escape, Target
+from lanescope.reader.code.expressions import CallFrame
+from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
+from lanescope.reader.code.paths import EscapedPath, JumpTarget
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, TextMark
 from lanescope.reader.code.values import Cell
-from lanescope.reader.code.word import Int, Mark, Span
-from lanescope.reader.code.writes import Summaries
+from lanescope.reader.code.write_summaries import WriteSummaries
 
 _OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!~[]{1,3})")
 
@@ -65,16 +65,16 @@ class Evaluator:
         self.left = budget
         self.nested = 0
         self.reached = 0  # where the statement begins that is run
-        self.frames: list[Frame] = []
-        self.loops: list[tuple[str, Int]] = []
+        self.frames: list[CallFrame] = []
+        self.loops: list[tuple[str, SymbolicInt]] = []
         self.temporaries: list[tuple[Any, str]] = []  # objects that the expression has made, and how they end
         self.haunting: list[Any] | None = []  # objects of which it is not known when they end, None: it may be any
         self.haunted = False  # whether these are being looked at
         self.log: list[tuple[Cell, Any]] = []  # what each write took the place of
         self.branches: list[int] = []  # where the log stood when the branches that are being followed began
-        self.gone: list[Escape] = []  # the paths that left and have not been joined
-        self.targets: list[Target] = []  # the loops and switches around
-        self.tries: list[tuple[list[Escape], int]] = []  # paths that throw, of each try block around
+        self.gone: list[EscapedPath] = []  # the paths that left and have not been joined
+        self.targets: list[JumpTarget] = []  # the loops and switches around
+        self.tries: list[tuple[list[EscapedPath], int]] = []  # paths that throw, of each try block around
         self.caught: Any = None  # the exception that is being handled
         self.statements: set[int] = set()  # expressions that are statements
         self.lasting: dict[Any, Any] = {}  # static variables of functions
@@ -95,10 +95,10 @@ class Evaluator:
         self.globals: Any = None
         self.prelude: Any = None
         self.unions: frozenset[str] = frozenset()  # members that tell a descriptor's union which the text lacks
-        self.found: list[Found] = []
-        self.made: list[Made] = []
-        self.assembled: list[Assembled] = []
-        self.summaries = Summaries()
+        self.found: list[FoundDescriptor] = []
+        self.made: list[BodilessCall] = []
+        self.assembled: list[AsmRun] = []
+        self.summaries = WriteSummaries()
         self.misread = False  # whether the statement took a variable for a template
         self.noted = 0  # values that were found to be descriptors, in their order
         self.ran = 0  # asm statements and calls without a body
@@ -123,192 +123,192 @@ class Evaluator:
         self.records: dict[Any, Any] = {}
         self.casting = False  # whether a conversion is asked for by a cast
         self.wraps = False  # whether a value is written that is meant to be cut
-        self.told: set[tuple[Mark, ...]] = set()  # the marks of what was found to be a descriptor
+        self.told: set[tuple[TextMark, ...]] = set()  # the marks of what was found to be a descriptor
 
     # finding
-    check = finding.check
-    is_descriptor = finding.is_descriptor
-    mark = finding.mark
-    narrowed = finding.narrowed
-    note = finding.note
-    notice = finding.notice
-    overflow = finding.overflow
-    renote = finding.renote
-    uninitialised = finding.uninitialised
-    within = finding.within
-    words = finding.words
+    check_operation = findings.check_operation
+    is_descriptor = findings.is_descriptor
+    mark_operand = findings.mark_operand
+    narrow_value = findings.narrow_value
+    note_variable = findings.note_variable
+    note_value = findings.note_value
+    check_field_overflow = findings.check_field_overflow
+    update_noted = findings.update_noted
+    make_uninitialised = findings.make_uninitialised
+    list_running_functions = findings.list_running_functions
+    format_expression = findings.format_expression
     # paths
-    alternatives = paths.alternatives
-    escape = paths.escape
-    followed = paths.followed
-    put = paths.put
-    rejoin = paths.rejoin
-    return_to = paths.return_to
-    rewrite = paths.rewrite
-    writes_since = paths.writes_since
+    follow_alternatives = paths.follow_alternatives
+    keep_escape = paths.keep_escape
+    follow_branch = paths.follow_branch
+    write_cell = paths.write_cell
+    rejoin_paths = paths.rejoin_paths
+    restore_last_path = paths.restore_last_path
+    rewrite_log = paths.rewrite_log
+    list_writes_since = paths.list_writes_since
     # making
-    begin = making.begin
-    construct_entry = making.construct_entry
-    constructed = making.constructed
-    copy_object = making.copy_object
-    forgotten = making.forgotten
-    instance = making.instance
-    run_constructor = making.run_constructor
+    begin_member = construction.begin_member
+    run_constructor_entry = construction.run_constructor_entry
+    construct_object = construction.construct_object
+    copy_object_members = construction.copy_object_members
+    forget_members = construction.forget_members
+    make_instance = construction.make_instance
+    run_constructor = construction.run_constructor
     # initializers
-    construct = initializers.construct
-    default = initializers.default
-    initial = initializers.initial
-    text_array = initializers.text_array
+    construct_value = initializers.construct_value
+    make_default = initializers.make_default
+    evaluate_initializer = initializers.evaluate_initializer
+    make_text_array = initializers.make_text_array
     # foreign_unions
-    described = foreign_unions.described
+    make_descriptor_object = foreign_unions.make_descriptor_object
     # conversions
-    converted = conversions.converted
-    decay = conversions.decay
-    part_object = conversions.part_object
-    pointed = conversions.pointed
+    convert_to_kind = conversions.convert_to_kind
+    convert_object_to_integer = conversions.convert_object_to_integer
+    make_part_object = conversions.make_part_object
+    make_name_pointer = conversions.make_name_pointer
     shared_address = conversions.shared_address
-    sliced_to = conversions.sliced_to
-    whole_number = conversions.whole_number
+    slice_to_base = conversions.slice_to_base
+    make_whole_number = conversions.make_whole_number
     # naming
-    builtin_kind = naming.builtin_kind
-    define_later = naming.define_later
-    expanded = naming.expanded
-    forced = naming.forced
-    kind = naming.kind
-    kind_of = naming.kind_of
-    later = naming.later
-    named_kind = naming.named_kind
-    pack_scopes = naming.pack_scopes
-    resolve = naming.resolve
-    template_argument = naming.template_argument
-    template_arguments = naming.template_arguments
+    find_builtin_type = name_resolution.find_builtin_type
+    define_later_member = name_resolution.define_later_member
+    expand_pack = name_resolution.expand_pack
+    evaluate_later_member = name_resolution.evaluate_later_member
+    resolve_type = name_resolution.resolve_type
+    get_value_type = name_resolution.get_value_type
+    make_later_member = name_resolution.make_later_member
+    find_named_type = name_resolution.find_named_type
+    make_pack_scopes = name_resolution.make_pack_scopes
+    resolve_name = name_resolution.resolve_name
+    evaluate_template_argument = name_resolution.evaluate_template_argument
+    evaluate_template_arguments = name_resolution.evaluate_template_arguments
     # instances
-    applied = instances.applied
-    pattern_evaluator = instances.pattern_evaluator
-    template_argument_value = instances.template_argument_value
+    apply_template = instances.apply_template
+    make_pattern_evaluator = instances.make_pattern_evaluator
+    make_template_argument_value = instances.make_template_argument_value
     # operators
     evaluate_binary = operators.evaluate_binary
-    unknown = operators.unknown
+    make_unknown = operators.make_unknown
     # calling
-    call = calling.call
-    evaluate_call = calling.evaluate_call
-    return_kind = calling.return_kind
+    call_function = call_evaluation.call_function
+    evaluate_call = call_evaluation.evaluate_call
+    find_declared_return_type = call_evaluation.find_declared_return_type
     # call_arguments
-    argument_in = call_arguments.argument_in
-    argument_like = call_arguments.argument_like
-    argument_of = call_arguments.argument_of
-    argument_value = call_arguments.argument_value
-    arguments = call_arguments.arguments
-    declared_kind = call_arguments.declared_kind
+    make_copy_argument = call_arguments.make_copy_argument
+    make_constructor_argument = call_arguments.make_constructor_argument
+    make_argument = call_arguments.make_argument
+    get_argument_value = call_arguments.get_argument_value
+    evaluate_typed_arguments = call_arguments.evaluate_typed_arguments
+    find_declared_type = call_arguments.find_declared_type
     evaluate_argument = call_arguments.evaluate_argument
     # candidates
-    chosen = candidates.chosen
+    choose_function = candidates.choose_function
     # parameters
-    bound = parameters.bound
-    this_scope = parameters.this_scope
-    upcast = parameters.upcast
+    bind_parameters = parameters.bind_parameters
+    make_this_scope = parameters.make_this_scope
+    upcast_object = parameters.upcast_object
     # library_calls
     call_array_member = library_calls.call_array_member
     # side_effects
     forget_call = side_effects.forget_call
     # operator_calls
-    operator = operator_calls.operator
+    evaluate_operator = operator_calls.evaluate_operator
     # python_calls
     evaluate_arguments = python_calls.evaluate_arguments
-    item = python_calls.item
-    items_of = python_calls.items_of
+    get_item = python_calls.get_item
+    list_items = python_calls.list_items
     # operations
-    binary = operations.binary
-    number_of_object = operations.number_of_object
-    operate = operations.operate
+    apply_integer_operator = operations.apply_integer_operator
+    convert_object_to_number = operations.convert_object_to_number
+    apply_operator = operations.apply_operator
     # sizing
     evaluate_sizeof = sizing.evaluate_sizeof
     # places
-    address_of = places.address_of
-    load = places.load
-    place = places.place
+    take_address = places.take_address
+    load_place = places.load_place
+    find_place = places.find_place
     # pointers
-    decayed = pointers.decayed
-    pointee_of = pointers.pointee_of
+    decay_array = pointers.decay_array
+    get_pointee = pointers.get_pointee
     store_memory = pointers.store_memory
-    target = pointers.target
+    find_target_place = pointers.find_target_place
     # views
-    viewed_bits = views.viewed_bits
+    view_bits = views.view_bits
     # members
     member = members.member
-    part_items = members.part_items
+    list_part_items = members.list_part_items
     # assigning
-    assign_place = assigning.assign_place
-    local = assigning.local
+    assign_place = assignments.assign_place
+    find_local_scope = assignments.find_local_scope
     # storing
-    copied = storing.copied
-    store = storing.store
-    symbolic = storing.symbolic
+    copy_assigned = storing.copy_assigned
+    store_value = storing.store_value
+    make_symbolic_value = storing.make_symbolic_value
     # expressions
-    drop = expressions.drop
-    enter = expressions.enter
-    kept = expressions.kept
-    key = expressions.key
-    leave = expressions.leave
-    named = expressions.named
-    spend = expressions.spend
-    value = expressions.value
-    written = expressions.written
+    evaluate_for_effect = expressions.evaluate_for_effect
+    enter_function = expressions.enter_function
+    keep_call = expressions.keep_call
+    make_key = expressions.make_key
+    leave_function = expressions.leave_function
+    evaluate_name = expressions.evaluate_name
+    spend_step = expressions.spend_step
+    evaluate_expression = expressions.evaluate_expression
+    find_origin = expressions.find_origin
     # allocating
-    allocates = allocating.allocates
+    has_own_allocation = allocating.has_own_allocation
     # lifetimes
-    abandon = lifetimes.abandon
+    abandon_temporaries = lifetimes.abandon_temporaries
     assign_into = lifetimes.assign_into
-    copy_constructed = lifetimes.copy_constructed
+    copy_construct = lifetimes.copy_construct
     copy_into = lifetimes.copy_into
     copy_members = lifetimes.copy_members
-    destroy = lifetimes.destroy
+    destroy_object = lifetimes.destroy_object
     destroy_temporaries = lifetimes.destroy_temporaries
     destroy_variables = lifetimes.destroy_variables
-    haunt = lifetimes.haunt
-    kept_by_library = lifetimes.kept_by_library
-    perhaps = lifetimes.perhaps
-    release = lifetimes.release
-    whole_expression = lifetimes.whole_expression
+    forget_pending_ends = lifetimes.forget_pending_ends
+    note_library_objects = lifetimes.note_library_objects
+    run_perhaps = lifetimes.run_perhaps
+    release_object = lifetimes.release_object
+    evaluate_full_expression = lifetimes.evaluate_full_expression
     # loops
     execute_loop = loops.execute_loop
     # assembling
-    absent = assembling.absent
-    earlier = assembling.earlier
-    forget_entry = assembling.forget_entry
-    may_be_written = assembling.may_be_written
-    outlives = assembling.outlives
-    unshared = assembling.unshared
-    write_outputs = assembling.write_outputs
+    is_absent = asm_statements.is_absent
+    give_earlier_value = asm_statements.give_earlier_value
+    forget_entry_writes = asm_statements.forget_entry_writes
+    may_asm_write = asm_statements.may_asm_write
+    is_changed_before_entry = asm_statements.is_changed_before_entry
+    copy_unshared = asm_statements.copy_unshared
+    write_outputs = asm_statements.write_outputs
     # machine
-    array = machine.array
-    entry = machine.entry
-    execute = machine.execute
-    finish = machine.finish
-    leave_block = machine.leave_block
-    run_body = machine.run_body
+    make_array = execution.make_array
+    run_entry = execution.run_entry
+    execute_statement = execution.execute_statement
+    finish_function = execution.finish_function
+    leave_block = execution.leave_block
+    run_body = execution.run_body
     # definitions
     define = definitions.define
     find_owner = definitions.find_owner
     # declarations
-    argument_of_place = declarations.argument_of_place
+    make_place_argument = declarations.make_place_argument
     assign_name = declarations.assign_name
-    item_place = declarations.item_place
+    get_item_place = declarations.get_item_place
     # branches
-    after_breaks = branches.after_breaks
-    chosen_arm = branches.chosen_arm
-    condition_text = branches.condition_text
-    decided = branches.decided
+    join_breaks = branches.join_breaks
+    evaluate_chosen_arm = branches.evaluate_chosen_arm
+    format_condition = branches.format_condition
+    decide_condition = branches.decide_condition
     enter_case = branches.enter_case
     evaluate_both_arms = branches.evaluate_both_arms
     merge = branches.merge
-    truth = branches.truth
-    whole = branches.whole
+    get_truth = branches.get_truth
+    require_integer = branches.require_integer
     # forgetting
-    forget = forgetting.forget
-    forget_alike = forgetting.forget_alike
+    forget_place = forgetting.forget_place
+    forget_same_class = forgetting.forget_same_class
     forget_all = forgetting.forget_all
     forget_globals = forgetting.forget_globals
     forget_names = forgetting.forget_names
-    fresh = forgetting.fresh
+    make_fresh_name = forgetting.make_fresh_name
     lose_control = forgetting.lose_control

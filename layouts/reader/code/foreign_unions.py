@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG
 from lanescope.reader.code import tree
-from lanescope.reader.code.known import FIELDS_UNION, union_alike
+from lanescope.reader.code.header_names import FIELDS_UNION, find_matching_union
+from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.values import (
-    Array,
+    ArrayValue,
     Cell,
-    Kind,
-    Object,
-    Record,
-    Scope,
-    Term,
-    number,
+    NameScope,
+    ObjectValue,
+    OpaqueValue,
+    RecordType,
+    ResolvedType,
+    get_integer,
 )
-from lanescope.reader.code.word import Int, free
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def described(ev: Evaluator, inner: tree.Expression, name: str, whole: Any, scope: Scope) -> Any:
+def make_descriptor_object(ev: Evaluator, inner: tree.Expression, name: str, whole: Any, scope: NameScope) -> Any:
     """Return a GmmaDescriptor that the text does not declare, or that a function without a body gives, as an object.
 
     Its members say what it is. Its bits are symbols.
@@ -34,66 +34,68 @@ def described(ev: Evaluator, inner: tree.Expression, name: str, whole: Any, scop
     record = _find_union(ev, name, inner.last, value, scope) if value is not None else None
     if value is None or record is None:
         return whole
-    made = ev.instance(record, inner.last)
+    made = ev.make_instance(record, inner.last)
     if inner.last in ev.frames[-1].symbols or (value.head and value.head != "uninitialised"):
-        made.store.value = free(value.text, ULONG)
+        made.store.value = make_free(value.text, ULONG)
     if _is_zeroed(whole):
-        made.store.value = Int(0, ULONG)
+        made.store.value = SymbolicInt(0, ULONG)
     if isinstance(whole, Cell):
-        ev.put(whole, made)
+        ev.write_cell(whole, made)
         return whole
     made.store.born = 0
-    cell = ev.local(scope).names[inner.last] = Cell(made, None, inner.last, inner.span, len(ev.frames))
+    cell = ev.find_local_scope(scope).names[inner.last] = Cell(made, None, inner.last, inner.span, len(ev.frames))
     return cell
 
 
-def _is_zero(value: Any) -> bool:
+def _is_zero_initializer(value: Any) -> bool:
     """Return whether a value of an unknown type is written {} or {0}."""
-    if not isinstance(value, Array):
+    if not isinstance(value, ArrayValue):
         return False
-    given = [number(one.value) for one in value.cells if not isinstance(one.value, Object | Array)]
+    given = [get_integer(one.value) for one in value.cells if not isinstance(one.value, ObjectValue | ArrayValue)]
     return len(given) == len(value.cells) and all(one is not None and one.known == 0 for one in given)
 
 
 def _is_zeroed(whole: Any) -> bool:
     """Return whether a variable of an unknown type begins with {} or {0}."""
-    return isinstance(whole, Cell) and _is_zero(whole.value) and whole.kind is not None and not whole.kind.dims
+    return (
+        isinstance(whole, Cell) and _is_zero_initializer(whole.value) and whole.kind is not None and not whole.kind.dims
+    )
 
 
-def _find_unknown(variable: str, member: str, whole: Any) -> Term | None:
+def _find_unknown(variable: str, member: str, whole: Any) -> OpaqueValue | None:
     """Return the unknown value of a variable, one of whose members is named; None where something is known of it."""
     if _is_zeroed(whole):
-        return Term(variable, whole.kind)
+        return OpaqueValue(variable, whole.kind)
     value = whole.value if isinstance(whole, Cell) else whole
-    if member == "bitfield" and _lacks_bitfield(value):
-        return Term(variable)
-    return value if isinstance(value, Term) else None
+    if member == "bitfield" and _lacks_bitfield_member(value):
+        return OpaqueValue(variable)
+    return value if isinstance(value, OpaqueValue) else None
 
 
-def _find_union(ev: Evaluator, member: str, variable: str, value: Term, scope: Scope) -> Record | None:
+def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, scope: NameScope) -> RecordType | None:
     """Return the class of an unknown variable that has a member; None where that does not follow."""
     halves, other = member in ("lo", "hi"), member in ev.unions
-    kind = ev.named_kind(FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
-    if kind is None or kind.record is None or (halves and not _a_half(ev, variable)):
+    kind = ev.find_named_type(FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
+    if kind is None or kind.record is None or (halves and not _is_descriptor_half(ev, variable)):
         return None
     opened = None if halves else _keep_if_open(value.kind)
     if value.kind is not None and value.kind.name != kind.name and opened is None:
         return None
-    ev.foreign[opened.name if opened is not None else variable] = union_alike(ev.text) if other else kind.name
+    ev.foreign[opened.name if opened is not None else variable] = find_matching_union(ev.text) if other else kind.name
     return kind.record
 
 
-def _keep_if_open(kind: Kind | None) -> Kind | None:
+def _keep_if_open(kind: ResolvedType | None) -> ResolvedType | None:
     """Return a type if it is neither an integer nor a class of the text."""
     return kind if kind is not None and kind.record is None and kind.whole is None else None
 
 
-def _a_half(ev: Evaluator, name: str) -> bool:
+def _is_descriptor_half(ev: Evaluator, name: str) -> bool:
     """Return whether name.lo is a descriptor's, and in a statement: a printout writes it as well."""
     return "desc" in name.lower() and ";" in ev.text
 
 
-def _lacks_bitfield(value: Any) -> bool:
+def _lacks_bitfield_member(value: Any) -> bool:
     """Return whether a value is of CUTLASS's tcgen05 union; unions with a member `bitfield` have that name as well."""
-    named = isinstance(value, Object) and value.record.name == "SmemDescriptor"
+    named = isinstance(value, ObjectValue) and value.record.name == "SmemDescriptor"
     return named and "bitfield" not in value.record.members

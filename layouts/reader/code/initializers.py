@@ -9,32 +9,32 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import INT, ULONG
 from lanescope.reader.code import tree
-from lanescope.reader.code.making import (
+from lanescope.reader.code.construction import (
     MOST_ITEMS,
-    constructed_by,
+    construct_by,
     default_members,
     fill_aggregate,
-    initialized,
     initialized_by,
+    make_initialized,
     own_items,
     start_member,
     zero_member,
     zero_value,
 )
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_symbol
 from lanescope.reader.code.values import (
-    Array,
+    ArrayValue,
     Cell,
-    Closure,
-    Kind,
-    Object,
-    Part,
+    FunctionSet,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
+    OpaqueValue,
     Pointer,
-    Record,
-    Scope,
-    Term,
-    number,
+    RecordType,
+    ResolvedType,
+    get_integer,
 )
-from lanescope.reader.code.word import Int, Span, symbol
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -43,171 +43,182 @@ MOST_CELLS = 64  # items of an array without an initializer whose values are fol
 _INTEGRAL = re.compile(r"_(\d+)$")
 
 
-def default(ev: Evaluator, kind: Kind | None, name: str, symbolic: bool = False) -> Any:
+def make_default(ev: Evaluator, kind: ResolvedType | None, name: str, symbolic: bool = False) -> Any:
     """Return what a variable holds that nothing was put into."""
     if kind is None:
-        return Term(name)
+        return OpaqueValue(name)
     if kind.dims:
-        return _array(ev, kind, name)
+        return _make_default_array(ev, kind, name)
     if kind.record is not None and not kind.pointers:
-        return initialized(ev, kind.record, name) if not symbolic else ev.instance(kind.record, name)
+        return make_initialized(ev, kind.record, name) if not symbolic else ev.make_instance(kind.record, name)
     if kind.whole is not None and not kind.pointers and not symbolic:
-        return Term(name, kind, head="uninitialised")
-    return ev.symbolic(kind, name)
+        return OpaqueValue(name, kind, head="uninitialised")
+    return ev.make_symbolic_value(kind, name)
 
 
-def _array(ev: Evaluator, kind: Kind, name: str) -> Any:
+def _make_default_array(ev: Evaluator, kind: ResolvedType, name: str) -> Any:
     """Return an array without an initializer, or a pointer where its items are not followed."""
     element = replace(kind, dims=kind.dims[1:], reference="")
     size = kind.dims[0].known
     followed = kind.record is not None or (kind.whole is not None and not kind.pointers)
     if size is not None and 0 < size <= MOST_CELLS and followed:
-        cells = [Cell(ev.default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
-        return own_items(Array(cells, element, name))
+        cells = [Cell(ev.make_default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
+        return own_items(ArrayValue(cells, element, name))
     bare = replace(kind, dims=(), reference="")
-    return Pointer(symbol(name), bare, kind.dims[1:])
+    return Pointer(make_symbol(name), bare, kind.dims[1:])
 
 
-def construct(ev: Evaluator, kind: Kind | None, given: list[Any], at: tree.Node, scope: Scope) -> Any:
+def construct_value(
+    ev: Evaluator, kind: ResolvedType | None, given: list[Any], at: tree.SyntaxNode, scope: NameScope
+) -> Any:
     """Evaluate T(a, b) and T x(a, b)."""
     if kind is None:
-        return Term("")
+        return OpaqueValue("")
     if kind.record is None or kind.pointers:
         return _construct_value(ev, kind, given, at)
     only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
-    if not isinstance(only, Object) or only.record is not kind.record:
-        return ev.constructed(ev.instance(kind.record, ""), given)
+    if not isinstance(only, ObjectValue) or only.record is not kind.record:
+        return ev.construct_object(ev.make_instance(kind.record, ""), given)
     if only.record.copies and only.held:
-        return ev.copy_constructed(only, ev.argument_like(given[0]))
-    return ev.copied(only) if only.held else only
+        return ev.copy_construct(only, ev.make_constructor_argument(given[0]))
+    return ev.copy_assigned(only) if only.held else only
 
 
-def _construct_value(ev: Evaluator, kind: Kind, given: list[Any], at: tree.Node) -> Any:
+def _construct_value(ev: Evaluator, kind: ResolvedType, given: list[Any], at: tree.SyntaxNode) -> Any:
     """Return a value of a type that is no class of the text."""
     if kind.whole is not None or kind.pointers:
-        return ev.converted(given[0], kind, at.span) if given else Int(0, kind.whole or ULONG)
+        return ev.convert_to_kind(given[0], kind, at.span) if given else SymbolicInt(0, kind.whole or ULONG)
     constant = _integral(ev, kind)
     if constant is not None:
         return constant
-    return Array([Cell(value) for value in given], None, "", kind)
+    return ArrayValue([Cell(value) for value in given], None, "", kind)
 
 
-def _integral(ev: Evaluator, kind: Kind) -> Int | None:
+def _integral(ev: Evaluator, kind: ResolvedType) -> SymbolicInt | None:
     """Return cute's static integers: _64{}, Int<64>{}, C<64>{}, integral_constant<int, 64>{}."""
     found = _INTEGRAL.fullmatch(kind.name)
     if found:
-        return Int(int(found[1]), INT)
+        return SymbolicInt(int(found[1]), INT)
     if kind.name in ("Int", "C", "constant", "integral_constant", "Number") and kind.arguments:
-        return number(kind.arguments[-1])
+        return get_integer(kind.arguments[-1])
     return None
 
 
-def initial(ev: Evaluator, one: tree.Expression, kind: Kind | None, scope: Scope, name: str) -> Any:
+def evaluate_initializer(
+    ev: Evaluator, one: tree.Expression, kind: ResolvedType | None, scope: NameScope, name: str
+) -> Any:
     """Return the value of an initialiser, {…} among them."""
-    if not isinstance(one, tree.Items):
-        return ev.value(one, scope)
+    if not isinstance(one, tree.ItemList):
+        return ev.evaluate_expression(one, scope)
     if one.type is not None:  # auto x = T{…}
-        kind = ev.kind(one.type, scope)
+        kind = ev.resolve_type(one.type, scope)
     if kind is not None and kind.record is not None and not kind.dims and not kind.pointers and not ev.python:
-        return _braced_object(ev, one, kind.record, scope, name)
+        return _make_braced_object(ev, one, kind.record, scope, name)
     if kind is not None and kind.dims:
-        return _braced_array(ev, one, kind, scope, name)
-    items = [(key, ev.value(value, scope), value.span) for key, value in one.items[:MOST_ITEMS]]
+        return _make_braced_array(ev, one, kind, scope, name)
+    items = [(key, ev.evaluate_expression(value, scope), value.span) for key, value in one.items[:MOST_ITEMS]]
     if kind is None:
-        return Array([Cell(value, None, f"{name}[{n}]") for n, (_, value, _) in enumerate(items)], None, name)
+        return ArrayValue([Cell(value, None, f"{name}[{n}]") for n, (_, value, _) in enumerate(items)], None, name)
     return _evaluate_braced_value(ev, kind, items, name)
 
 
-def _evaluate_braced_value(ev: Evaluator, kind: Kind, items: list[tuple[str, Any, Span]], name: str) -> Any:
+def _evaluate_braced_value(ev: Evaluator, kind: ResolvedType, items: list[tuple[str, Any, Span]], name: str) -> Any:
     """Return a value of a type that is no array and, in C++, no class of the text, from a list of values."""
     if kind.record is not None:
-        return ev.constructed(ev.instance(kind.record, name), [value for _, value, _ in items])
+        return ev.construct_object(ev.make_instance(kind.record, name), [value for _, value, _ in items])
     if kind.whole is not None or kind.pointers:
-        return ev.converted(items[0][1], kind, items[0][2]) if items else Int(0, kind.whole or ULONG)
+        return ev.convert_to_kind(items[0][1], kind, items[0][2]) if items else SymbolicInt(0, kind.whole or ULONG)
     constant = _integral(ev, kind)
     if constant is not None and not items:
         return constant
-    return _library_array(ev, kind, items, name)
+    return _make_library_array(ev, kind, items, name)
 
 
-def _library_array(ev: Evaluator, kind: Kind, items: list[tuple[str, Any, Span]], name: str) -> Array:
+def _make_library_array(ev: Evaluator, kind: ResolvedType, items: list[tuple[str, Any, Span]], name: str) -> ArrayValue:
     """Evaluate std::array<T, n>{…} with zeros behind its items; a vector, or what is not known."""
-    element = kind.arguments[0] if _element(kind) else None
-    size = number(kind.arguments[1]) if element is not None and len(kind.arguments) > 1 else None
+    element = kind.arguments[0] if _is_element(kind) else None
+    size = get_integer(kind.arguments[1]) if element is not None and len(kind.arguments) > 1 else None
     cells = [
-        Cell(ev.converted(v, k, s) if k else v, k) for k, (_, v, s) in _pair_items_with_kinds(kind, element, items)
+        Cell(ev.convert_to_kind(v, k, s) if k else v, k)
+        for k, (_, v, s) in _pair_items_with_kinds(kind, element, items)
     ]
-    if len(items) == 1 and isinstance(items[0][1], Array) and size is not None:
-        cells = [Cell(ev.copied(c.value), element) for c in items[0][1].cells]
+    if len(items) == 1 and isinstance(items[0][1], ArrayValue) and size is not None:
+        cells = [Cell(ev.copy_assigned(c.value), element) for c in items[0][1].cells]
     if element is not None:
         _nest_arrays(ev, cells, element)
         if size is not None and size.known is not None and kind.name.endswith("array"):
             while len(cells) < min(size.known, MOST_ITEMS):
                 cells.append(Cell(zero_value(ev, element), element))
-    return own_items(Array(cells, element, name, kind))
+    return own_items(ArrayValue(cells, element, name, kind))
 
 
-def _nest_arrays(ev: Evaluator, cells: list[Cell], element: Kind) -> None:
+def _nest_arrays(ev: Evaluator, cells: list[Cell], element: ResolvedType) -> None:
     """Make arrays of the lists that are items of std::array<std::array<T, m>, n>."""
     if not element.name.endswith("array") or not element.arguments or element.pointers or element.dims:
         return
     for cell in cells:
-        if isinstance(cell.value, Array) and cell.value.typed is None:
+        if isinstance(cell.value, ArrayValue) and cell.value.typed is None:
             inner = [("", one.value, (0, 0)) for one in cell.value.cells]
-            cell.value = _library_array(ev, element, inner, "")
+            cell.value = _make_library_array(ev, element, inner, "")
 
 
-def _pair_items_with_kinds(kind: Kind, element: Kind | None, items: list[Any]) -> Iterator[tuple[Kind | None, Any]]:
+def _pair_items_with_kinds(
+    kind: ResolvedType, element: ResolvedType | None, items: list[Any]
+) -> Iterator[tuple[ResolvedType | None, Any]]:
     """Return the items of a list in braces, each with its type: a pair's or tuple's own, else that of all elements."""
-    each: list[Kind | None] = [element] * len(items)
+    each: list[ResolvedType | None] = [element] * len(items)
     if kind.name.rpartition("::")[2] in ("pair", "tuple") and len(kind.arguments) == len(items):
-        each = [one if isinstance(one, Kind) else None for one in kind.arguments]
+        each = [one if isinstance(one, ResolvedType) else None for one in kind.arguments]
     return zip(each, items, strict=True)
 
 
-def _braced_array(ev: Evaluator, one: tree.Items, kind: Kind, scope: Scope, name: str) -> Any:
+def _make_braced_array(ev: Evaluator, one: tree.ItemList, kind: ResolvedType, scope: NameScope, name: str) -> Any:
     """Evaluate T name[n] = {…}, with zeros behind its items."""
     element = replace(kind, dims=kind.dims[1:], reference="", const=False)
     values = [value for _, value in one.items]
-    if len(values) == 1 and isinstance(values[0], tree.Text) and element.whole is not None:
-        return ev.text_array(values[0].value, kind, name)
+    if len(values) == 1 and isinstance(values[0], tree.StringLiteral) and element.whole is not None:
+        return ev.make_text_array(values[0].value, kind, name)
     if not _is_followed(one, element):
-        return Term(name or "{…}")
+        return OpaqueValue(name or "{…}")
     cells = _evaluate_cells(ev, values, element, scope, name)
     if cells is None:
         ev.forget_all(scope)
-        return Term(name or "{…}")
+        return OpaqueValue(name or "{…}")
     while len(cells) < min(kind.dims[0].known or 0, MOST_ITEMS):
         cells.append(Cell(zero_value(ev, element), element, f"{name}[{len(cells)}]"))
-    return own_items(Array(cells, element, name))
+    return own_items(ArrayValue(cells, element, name))
 
 
-def _is_followed(one: tree.Items, element: Kind) -> bool:
+def _is_followed(one: tree.ItemList, element: ResolvedType) -> bool:
     """Return whether a list in braces has an item for each of an array's first items, and not too many."""
     if any(key for key, _ in one.items) or len(one.items) > MOST_ITEMS:
         return False
-    return not element.dims or all(isinstance(value, tree.Items) for _, value in one.items)  # else braces are left out
+    return not element.dims or all(
+        isinstance(value, tree.ItemList) for _, value in one.items
+    )  # else braces are left out
 
 
-def _holds_objects(element: Kind) -> bool:
+def _holds_objects(element: ResolvedType) -> bool:
     """Return whether the items of an array are objects."""
     return element.record is not None and not element.pointers
 
 
-def _evaluate_items(ev: Evaluator, value: tree.Expression, element: Kind, scope: Scope, name: str) -> list[Any] | None:
+def _evaluate_items(
+    ev: Evaluator, value: tree.Expression, element: ResolvedType, scope: NameScope, name: str
+) -> list[Any] | None:
     """Return the items that an expression in braces is: those of a pack, or one; None for one that is not followed."""
     if isinstance(value, tree.Unary) and value.op == "...":
-        return [ev.converted(v, element, value.span) for v in ev.expanded(value.value, scope)]
-    if not _holds_objects(element) or isinstance(value, tree.Items):
-        return [ev.converted(ev.initial(value, element, scope, name), element, value.span)]
-    whole = ev.value(value, scope)
-    if not isinstance(whole, Object) or whole.record is not element.record:
+        return [ev.convert_to_kind(v, element, value.span) for v in ev.expand_pack(value.value, scope)]
+    if not _holds_objects(element) or isinstance(value, tree.ItemList):
+        return [ev.convert_to_kind(ev.evaluate_initializer(value, element, scope, name), element, value.span)]
+    whole = ev.evaluate_expression(value, scope)
+    if not isinstance(whole, ObjectValue) or whole.record is not element.record:
         return None
-    return [ev.copied(initialized_by(ev, whole, value, scope))]
+    return [ev.copy_assigned(initialized_by(ev, whole, value, scope))]
 
 
 def _evaluate_cells(
-    ev: Evaluator, values: list[tree.Expression], element: Kind, scope: Scope, name: str
+    ev: Evaluator, values: list[tree.Expression], element: ResolvedType, scope: NameScope, name: str
 ) -> list[Cell] | None:
     """Return the items of an array; None where they begin objects in a way that is not followed."""
     cells: list[Cell] = []
@@ -216,25 +227,27 @@ def _evaluate_cells(
         if made is None:
             return None
         cells += [Cell(v, element, f"{name}[{len(cells) + k}]") for k, v in enumerate(made)]
-    lacking = _holds_objects(element) and any(not isinstance(c.value, Object) for c in cells)
+    lacking = _holds_objects(element) and any(not isinstance(c.value, ObjectValue) for c in cells)
     return None if lacking else cells
 
 
-def text_array(ev: Evaluator, text: str, kind: Kind, name: str) -> Any:
+def make_text_array(ev: Evaluator, text: str, kind: ResolvedType, name: str) -> Any:
     """Evaluate char name[] = "text"; it is an array of its letters."""
     element = replace(kind, dims=(), reference="", const=False)
     if "\\" in text or len(kind.dims) != 1 or element.whole is None or element.whole.bits != 8:
-        return Term(name or "{…}")
+        return OpaqueValue(name or "{…}")
     codes = [ord(letter) for letter in text] + [0]
     size = kind.dims[0].known or len(codes)
     codes += [0] * (min(size, MOST_ITEMS) - len(codes))
     kinds = element.whole
-    return Array([Cell(Int(kinds.wrap(c), kinds), element, f"{name}[{n}]") for n, c in enumerate(codes)], element, name)
+    return ArrayValue(
+        [Cell(SymbolicInt(kinds.wrap(c), kinds), element, f"{name}[{n}]") for n, c in enumerate(codes)], element, name
+    )
 
 
-def _braced_object(ev: Evaluator, one: tree.Items, record: Record, scope: Scope, name: str) -> Any:
+def _make_braced_object(ev: Evaluator, one: tree.ItemList, record: RecordType, scope: NameScope, name: str) -> Any:
     """Evaluate T{…}: by its constructor where it has one, else members by their names or in order."""
-    made = ev.instance(record, name)
+    made = ev.make_instance(record, name)
     ctors = record.methods.get(record.name)
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
         return _construct_braced(ev, made, one, ctors, scope)
@@ -243,63 +256,65 @@ def _braced_object(ev: Evaluator, one: tree.Items, record: Record, scope: Scope,
         return _begin_first(ev, made, only, scope)
     if (record.bases or record.opaque) and one.items:
         ev.forget_all(scope)
-        return ev.forgotten(made)
+        return ev.forget_members(made)
     items = _match_items_with_members(one, record)
     if items is None:
-        return ev.forgotten(made)
-    own = ev.this_scope(record.scope, made, record)
+        return ev.forget_members(made)
+    own = ev.make_this_scope(record.scope, made, record)
     for member, declared in record.members.items():
         if member not in items:
             if not (_is_union(record) and items):
                 zero_member(ev, made, member, declared, own)
         elif not _begin_member(ev, made, member, declared, items[member], scope):
-            return ev.forgotten(made)
+            return ev.forget_members(made)
     return made
 
 
-def _construct_braced(ev: Evaluator, made: Object, one: tree.Items, ctors: Closure, scope: Scope) -> Object:
+def _construct_braced(
+    ev: Evaluator, made: ObjectValue, one: tree.ItemList, ctors: FunctionSet, scope: NameScope
+) -> ObjectValue:
     """Evaluate T{a, b} of a class with constructors."""
-    listed = [f for f in ctors.functions if _takes_list(f)]
+    listed = [f for f in ctors.functions if _takes_initializer_list(f)]
     if listed and one.items:
-        return _listed(ev, made, one, listed[0], ctors, scope)
-    call = tree.Call(tree.Other(""), tuple(value for _, value in one.items), span=one.span)
-    constructed: Object = ev.constructed(made, ev.arguments(call, scope))
+        return _construct_from_list(ev, made, one, listed[0], ctors, scope)
+    call = tree.Call(tree.OpaqueExpression(""), tuple(value for _, value in one.items), span=one.span)
+    constructed: ObjectValue = ev.construct_object(made, ev.evaluate_typed_arguments(call, scope))
     return constructed
 
 
-def _find_only_item(one: tree.Items, record: Record) -> tree.Expression | None:
+def _find_only_item(one: tree.ItemList, record: RecordType) -> tree.Expression | None:
     """Return the expression that a list in braces consists of, which may be an object of the class; else None."""
     first = next(iter(record.members.values()), None)
     refers = first is not None and first.type is not None and bool(first.type.reference)
     if len(one.items) != 1 or refers:
         return None
     key, value = one.items[0]
-    return value if not key and not isinstance(value, tree.Items) else None
+    return value if not key and not isinstance(value, tree.ItemList) else None
 
 
-def _begin_first(ev: Evaluator, made: Object, item: tree.Expression, scope: Scope) -> Object:
+def _begin_first(ev: Evaluator, made: ObjectValue, item: tree.Expression, scope: NameScope) -> ObjectValue:
     """Evaluate T{a} without constructors: a copy of an object of the class, else its first member."""
     record = made.record
-    only = ev.value(item, scope)
-    if isinstance(only, Object) and only.record is record:
+    only = ev.evaluate_expression(item, scope)
+    if isinstance(only, ObjectValue) and only.record is record:
         only = initialized_by(ev, only, item, scope)
-        copied: Object = ev.copied(only) if only.held else only
+        copied: ObjectValue = ev.copy_assigned(only) if only.held else only
         return copied
-    if isinstance(only, Object | Array) or any(base.members for base in record.bases):
-        lost: Object = ev.forgotten(made)
+    if isinstance(only, ObjectValue | ArrayValue) or any(base.members for base in record.bases):
+        lost: ObjectValue = ev.forget_members(made)
         return lost
     fill_aggregate(ev, made, record, [only])
     but = frozenset(list(record.members)[:1])
-    default_members(ev, made, record, ev.this_scope(record.scope, made, record), but)
+    default_members(ev, made, record, ev.make_this_scope(record.scope, made, record), but)
     return made
 
 
-def _is_union(record: Record) -> bool:
+def _is_union(record: RecordType) -> bool:
     """Return whether a class is a union."""
     return record.decl is not None and record.decl.union
 
 
-def _match_items_with_members(one: tree.Items, record: Record) -> dict[str, tree.Expression] | None:
+def _match_items_with_members(one: tree.ItemList, record: RecordType) -> dict[str, tree.Expression] | None:
     """Return the items of a list by the members that they are for; None where that is not known."""
     names = list(record.members)[: 1 if _is_union(record) else None]
     if len(one.items) > len(names) or "" in names:
@@ -309,65 +324,65 @@ def _match_items_with_members(one: tree.Items, record: Record) -> dict[str, tree
 
 
 def _begin_member(
-    ev: Evaluator, made: Object, member: str, declared: tree.Declare, value: tree.Expression, scope: Scope
+    ev: Evaluator, made: ObjectValue, member: str, declared: tree.Declaration, value: tree.Expression, scope: NameScope
 ) -> bool:
     """Initialize a member with an item of a list in braces; False where braces are left out."""
-    kind = ev.kind(declared.type, made.record.scope) if declared.type else None
+    kind = ev.resolve_type(declared.type, made.record.scope) if declared.type else None
     place = ev.member(made, member, value.span)
     if kind is not None and kind.reference:
         start_member(ev, made, member, declared, (value,), scope)
         return True
     record = kind.record if kind is not None else None
     whole = record is not None or (kind is not None and bool(kind.dims))
-    if whole and not isinstance(value, tree.Items):
-        given = ev.value(value, scope)
-        if not isinstance(given, Object) or given.record is not record:
+    if whole and not isinstance(value, tree.ItemList):
+        given = ev.evaluate_expression(value, scope)
+        if not isinstance(given, ObjectValue) or given.record is not record:
             return False
-        ev.begin(place, initialized_by(ev, given, value, scope), value.span)
+        ev.begin_member(place, initialized_by(ev, given, value, scope), value.span)
         return True
-    given = ev.initial(value, kind, scope, member)
+    given = ev.evaluate_initializer(value, kind, scope, member)
     if whole and record is None:
         _store_array(ev, place, given, value.span)
     else:
-        ev.begin(place, given, value.span)
+        ev.begin_member(place, given, value.span)
     return True
 
 
-def _listed(
-    ev: Evaluator, made: Object, one: tree.Items, function: tree.Function, ctors: Closure, scope: Scope
-) -> Object:
+def _construct_from_list(
+    ev: Evaluator, made: ObjectValue, one: tree.ItemList, function: tree.Function, ctors: FunctionSet, scope: NameScope
+) -> ObjectValue:
     """Evaluate T{a, b} by a constructor that takes std::initializer_list."""
-    home = ctors.home(function)
-    kind = ev.kind(function.parameters[0].type, home) if function.parameters[0].type else None
+    home = ctors.get_home(function)
+    kind = ev.resolve_type(function.parameters[0].type, home) if function.parameters[0].type else None
     element = kind.arguments[0] if kind is not None and kind.arguments else None
-    if not isinstance(element, Kind):
-        return ev.forgotten(made)
-    cells = [Cell(ev.converted(ev.value(v, scope), element, v.span), element) for _, v in one.items]
+    if not isinstance(element, ResolvedType):
+        return ev.forget_members(made)
+    cells = [Cell(ev.convert_to_kind(ev.evaluate_expression(v, scope), element, v.span), element) for _, v in one.items]
     closure = replace(ctors, functions=(function,), homes=(home,))
-    return constructed_by(ev, made, closure, [Array(cells, element, "", kind)])
+    return construct_by(ev, made, closure, [ArrayValue(cells, element, "", kind)])
 
 
 def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:
     """Store an array in a member; item by item in one that is kept as bits."""
-    if not isinstance(place, Part) or not isinstance(array, Array):
-        ev.store(place, array, span)
+    if not isinstance(place, ObjectPart) or not isinstance(array, ArrayValue):
+        ev.store_value(place, array, span)
         return
     one = place.field.width // place.field.count
     for n, cell in enumerate(array.cells):
         low = place.field.low + n * one
-        ev.store(Part(place.of, type(place.field)(low, one, place.field.whole)), cell.value, span)
+        ev.store_value(ObjectPart(place.of, type(place.field)(low, one, place.field.whole)), cell.value, span)
 
 
-def _takes_list(function: tree.Function) -> bool:
+def _takes_initializer_list(function: tree.Function) -> bool:
     """Return whether a constructor takes a std::initializer_list."""
     types = [p.type for p in function.parameters]
     return len(types) == 1 and types[0] is not None and types[0].name == "initializer_list"
 
 
-def _element(kind: Kind) -> bool:
+def _is_element(kind: ResolvedType) -> bool:
     """Return whether the first template argument of a type is that of its elements."""
     return (
         kind.name.rpartition("::")[2] in ("array", "vector", "initializer_list", "Array")
         and bool(kind.arguments)
-        and isinstance(kind.arguments[0], Kind)
+        and isinstance(kind.arguments[0], ResolvedType)
     )

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)[uU]?")
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class PtxInstruction:
     """guard: (register, whether it is negated) of @p; operands: as written, `{…}` and `[…]` as one."""
 
     opcode: str
@@ -35,26 +35,26 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Registers:
+class RegisterDeclaration:
     """Registers that a `.reg` declares: name → its type (b32, pred)."""
 
     types: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Brace:
+class ScopeBrace:
     """A scope's begin or end."""
 
     opens: bool
 
 
-Statement = Instruction | Registers | Brace
+Statement = PtxInstruction | RegisterDeclaration | ScopeBrace
 
 
-def string(code: str) -> str | None:
+def join_string_literals(code: str) -> str | None:
     """Return the text that adjacent C string literals spell; None where anything else stands among them.
 
-    >>> string('"mov.u32 %0, 1;\\\\n" R"(exit;)"')
+    >>> join_string_literals('"mov.u32 %0, 1;\\\\n" R"(exit;)"')
     'mov.u32 %0, 1;\\nexit;'
     """
     out: list[str] = []
@@ -66,12 +66,12 @@ def string(code: str) -> str | None:
         if found["raw"] is not None:
             out.append(found["raw"])
         else:
-            out.append(_ESCAPE.sub(_unescaped, found["plain"][1:-1]))
+            out.append(_ESCAPE.sub(_unescape_character, found["plain"][1:-1]))
         at = found.end()
     return "".join(out)
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape_character(found: re.Match[str]) -> str:
     """The character of an escape sequence."""
     body = found[1]
     if body[0] == "x" and len(body) > 1:
@@ -80,7 +80,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def statements(code: str) -> tuple[Statement, ...] | None:
+def parse_ptx(code: str) -> tuple[Statement, ...] | None:
     """Parse PTX; None where it has labels or what is no statement of PTX."""
     text = _COMMENT.sub(" ", code)
     out: list[Statement] = []
@@ -90,12 +90,12 @@ def statements(code: str) -> tuple[Statement, ...] | None:
         if letter.isspace() or letter == ";":
             at += 1
         elif letter in "{}":
-            out.append(Brace(letter == "{"))
+            out.append(ScopeBrace(letter == "{"))
             at += 1
         else:
             end = text.find(";", at)
             end = len(text) if end < 0 else end
-            one = _statement(" ".join(text[at:end].split()))
+            one = _parse_statement(" ".join(text[at:end].split()))
             if one is None or len(out) > MOST_INSTRUCTIONS:
                 return None
             out.append(one)
@@ -103,32 +103,32 @@ def statements(code: str) -> tuple[Statement, ...] | None:
     return tuple(out)
 
 
-def _statement(text: str) -> Statement | None:
+def _parse_statement(text: str) -> Statement | None:
     if _LABEL.match(text):
         return None
     if declared := _REGISTERS.fullmatch(text):
-        return _declared(declared)
+        return _parse_register_declaration(declared)
     guard = _GUARD.match(text)
     opcode, _, rest = text[guard.end() if guard else 0 :].partition(" ")
     if not re.fullmatch(r"\.?[a-z][\w.:]*", opcode) or rest.count("{") != rest.count("}"):
         return None
-    operands = tuple(_split(rest))
-    return Instruction(opcode, operands, (register(guard[2]), bool(guard[1])) if guard else None)
+    operands = tuple(_split_operands(rest))
+    return PtxInstruction(opcode, operands, (normalize_register(guard[2]), bool(guard[1])) if guard else None)
 
 
-def _declared(found: re.Match[str]) -> Registers | None:
+def _parse_register_declaration(found: re.Match[str]) -> RegisterDeclaration | None:
     kind = found["types"].split(".")[-1].strip()
     names: list[tuple[str, str]] = []
     for name in found["names"].split(","):
         one = re.fullmatch(r"\s*(%?%?[\w$]+)\s*(?:<\s*(\d{1,4})\s*>)?\s*", name)
         if not one:
             return None
-        base = register(one[1])
+        base = normalize_register(one[1])
         names += [(f"{base}{n}", kind) for n in range(int(one[2]))] if one[2] else [(base, kind)]
-    return Registers(tuple(names))
+    return RegisterDeclaration(tuple(names))
 
 
-def _split(text: str) -> list[str]:
+def _split_operands(text: str) -> list[str]:
     """Operands at the commas outside braces and brackets."""
     out: list[str] = []
     deep, first = 0, 0
@@ -141,15 +141,15 @@ def _split(text: str) -> list[str]:
     return [*out, last] if last or out else []
 
 
-def register(name: str) -> str:
+def normalize_register(name: str) -> str:
     """A register's name as PTX has it: `%%p` of an asm statement is `%p`."""
     return name.replace("%%", "%", 1) if name.startswith("%%") else name
 
 
-def immediate(text: str) -> int | None:
+def parse_immediate(text: str) -> int | None:
     """Return the integer that PTX spells; None for a floating one and for a name.
 
-    >>> immediate("0x10U"), immediate("-3"), immediate("017"), immediate("0f3F800000")
+    >>> parse_immediate("0x10U"), parse_immediate("-3"), parse_immediate("017"), parse_immediate("0f3F800000")
     (16, -3, 15, None)
     """
     found = _NUMBER.fullmatch(text)
@@ -164,8 +164,8 @@ def immediate(text: str) -> int | None:
     return -value if found[1] else value
 
 
-def named(text: str) -> list[str]:
+def list_registers(text: str) -> list[str]:
     """Registers that an operand names, those of an address apart: it reads them."""
     if text.startswith("["):
         return []
-    return [register(name) for name in re.findall(r"%?%?\[?[A-Za-z_$\d][\w$.]*\]?", text.replace("|", " "))]
+    return [normalize_register(name) for name in re.findall(r"%?%?\[?[A-Za-z_$\d][\w$.]*\]?", text.replace("|", " "))]

@@ -36,7 +36,7 @@ _CONTINUED = re.compile(  # the same before lines are joined: only raw strings m
 )
 
 
-class Token(NamedTuple):
+class PreprocessingToken(NamedTuple):
     """One preprocessing token. kind: name, number, text, op, or empty for the place of an argument without tokens;
     spaced: whether white space stands before it; painted: whether it is a macro's name that is never expanded again.
     """
@@ -47,14 +47,14 @@ class Token(NamedTuple):
     painted: bool = False
 
 
-class _Raw:
+class _RawStrings:
     """Finds where raw strings end; gives up on a text full of those that do not."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.left = MOST_RAW
 
-    def end(self, opened: str, past: int) -> int:
+    def find_end(self, opened: str, past: int) -> int:
         """Where a raw string ends whose opening `R"delimiter(` ends at a place; -1 where it has no end."""
         if not self.left:
             return -1
@@ -64,14 +64,14 @@ class _Raw:
         return at + len(close) if at >= 0 else -1
 
 
-def tokens(text: str) -> list[Token]:
+def split_tokens(text: str) -> list[PreprocessingToken]:
     """The preprocessing tokens of a piece of text without directives.
 
-    >>> [token.text for token in tokens("0x4p+1 a->b /* c */ ...")]
+    >>> [token.text for token in split_tokens("0x4p+1 a->b /* c */ ...")]
     ['0x4p+1', 'a', '->', 'b', '...']
     """
-    out: list[Token] = []
-    raw = _Raw(text)
+    out: list[PreprocessingToken] = []
+    raw = _RawStrings(text)
     at, spaced = 0, False
     while (found := _TOKEN.match(text, at)) is not None:
         kind, at = found.lastgroup or "op", found.end()
@@ -80,16 +80,16 @@ def tokens(text: str) -> list[Token]:
             continue
         word = found[0]
         if kind == "raw":
-            past = raw.end(word, at)
+            past = raw.find_end(word, at)
             at = past if past >= 0 else found.start() + word.index('"')
             word = text[found.start() : at]
             kind = "text" if past >= 0 else "name"
-        out.append(Token(word, kind, spaced))
+        out.append(PreprocessingToken(word, kind, spaced))
         spaced = False
     return out
 
 
-class Whole(NamedTuple):
+class UnbrokenPiece(NamedTuple):
     """A comment, string or directive of a text, and where it stands."""
 
     kind: str  # comment, text or directive
@@ -97,35 +97,35 @@ class Whole(NamedTuple):
     end: int
 
 
-def wholes(text: str) -> Iterator[Whole]:
+def find_unbroken_pieces(text: str) -> Iterator[UnbrokenPiece]:
     """Comments, strings and directives in the order of a text whose continued lines are joined."""
-    raw, at = _Raw(text), 0
+    raw, at = _RawStrings(text), 0
     while (found := _WHOLE.search(text, at)) is not None:
         kind, end = found.lastgroup or "", found.end()
         if kind == "raw":
-            past = raw.end(found[0], end)
+            past = raw.find_end(found[0], end)
             if past < 0:
                 at = end
                 continue
             kind, end = "text", past
-        yield Whole(kind, found.start(), end)
+        yield UnbrokenPiece(kind, found.start(), end)
         at = max(end, found.start() + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedText:
     """A text with its continued lines joined; cuts: where something was left out, and how much until there."""
 
     text: str
     cuts: tuple[int, ...] = ()
     lengths: tuple[int, ...] = ()
 
-    def original(self, at: int) -> int:
+    def get_original(self, at: int) -> int:
         """The place in the text before lines were joined of the character at a place."""
         n = bisect_right(self.cuts, at)
         return at + (self.lengths[n - 1] if n else 0)
 
-    def stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def split_stretch(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """The parts of a stretch that were left whole."""
         n = bisect_right(self.cuts, start)
         while n < len(self.cuts) and self.cuts[n] < end:
@@ -136,20 +136,20 @@ class Joined:
             yield start, end
 
 
-def join(text: str) -> Joined:
+def join_lines(text: str) -> JoinedText:
     """Join the lines that a backslash continues, but inside raw strings.
 
-    >>> join("0x40\\\\\\n00").text
+    >>> join_lines("0x40\\\\\\n00").text
     '0x4000'
     """
     if "\\" not in text or not _SPLICE.search(text):
-        return Joined(text)
+        return JoinedText(text)
     kept: list[tuple[int, int]] = []  # raw strings
     if 'R"' in text:
-        raw, at = _Raw(text), 0
+        raw, at = _RawStrings(text), 0
         while (found := _CONTINUED.search(text, at)) is not None:
             at = found.end()
-            if found.lastgroup == "raw" and (past := raw.end(found[0], at)) >= 0:
+            if found.lastgroup == "raw" and (past := raw.find_end(found[0], at)) >= 0:
                 kept.append((found.start(), past))
                 at = past
     out: list[str] = []
@@ -170,4 +170,4 @@ def join(text: str) -> Joined:
         else:
             cuts.append(length)
             lengths.append(removed)
-    return Joined("".join(out) + text[start:], tuple(cuts), tuple(lengths))
+    return JoinedText("".join(out) + text[start:], tuple(cuts), tuple(lengths))

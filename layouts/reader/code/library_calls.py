@@ -6,34 +6,34 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, LONG, ULONG, IntegerType, common
-from lanescope.reader.code import traits, tree, word
+from lanescope.cxx.integers import BOOL, LONG, ULONG, IntegerType, find_common_type
+from lanescope.reader.code import symbolic_integers, traits, tree
+from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
-from lanescope.reader.code.calls import MISSING, known
-from lanescope.reader.code.overloads import Argument
-from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, may_throw
+from lanescope.reader.code.overloads import CallArgument
+from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, note_possible_throw
+from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.values import (
     PLACES,
     Address,
-    Array,
-    Blurred,
+    ArrayValue,
+    BlurredPlace,
     Cell,
-    Deref,
-    Enumeration,
-    Kind,
-    Object,
-    Part,
+    EnumerationType,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
+    OpaqueValue,
+    PointedPlace,
     Pointer,
-    Referred,
-    Scope,
-    Template,
-    Term,
-    moved,
-    number,
-    short,
-    size_bytes,
+    ReferredPlace,
+    ResolvedType,
+    TemplateEntity,
+    get_integer,
+    make_size,
+    move_pointer,
+    shorten_name,
 )
-from lanescope.reader.code.word import Int, free
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -53,10 +53,10 @@ def _rule(function: Rule) -> Rule:
 
 def call_library(ev: Evaluator, call: Invocation) -> Any:
     """Return what a call gives whose function the text does not define."""
-    call = replace(call, given=[ev.argument_value(a) for a in call.arguments])
+    call = replace(call, given=[ev.get_argument_value(a) for a in call.arguments])
     for argument, expression in zip(call.arguments, call.one.arguments, strict=False):
-        if isinstance(argument.value, Int | Object) and not isinstance(expression, tree.Name):
-            ev.notice(argument.value, ev.words(expression), expression.span)
+        if isinstance(argument.value, SymbolicInt | ObjectValue) and not isinstance(expression, tree.Name):
+            ev.note_value(argument.value, ev.format_expression(expression), expression.span)
     for rule in _RULES:
         made = rule(ev, call)
         if made is not MISSING:
@@ -64,7 +64,7 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
     return _call_unknown(ev, call)
 
 
-def _call_unknown(ev: Evaluator, call: Invocation) -> Term:
+def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
     """Return a term for a call of which nothing is known, and forget what it may write."""
     function, owner = call.one.function, call.owner
     made = name_unknown_call(ev, call)
@@ -72,11 +72,11 @@ def _call_unknown(ev: Evaluator, call: Invocation) -> Term:
         ev.forget_names(ev.text[slice(*function.span)], call.scope)
         ev.forget_globals()
     forget_unknown(ev, call.name, call.arguments, call.one)
-    if isinstance(owner, Object) and owner.record.opaque:
-        ev.forget(Cell(owner.whole or owner))
+    if isinstance(owner, ObjectValue) and owner.record.opaque:
+        ev.forget_place(Cell(owner.whole or owner))
     if call.templates and not ev.python:
-        ev.kept_by_library(call.templates, call.scope)
-    may_throw(ev, call.name)
+        ev.note_library_objects(call.templates, call.scope)
+    note_possible_throw(ev, call.name)
     return made
 
 
@@ -84,14 +84,14 @@ def _call_unknown(ev: Evaluator, call: Invocation) -> Term:
 def _slice_layout(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate layout(_, _, 0): a slice of a layout is taken for the layout."""
     target = call.target
-    of_layout = isinstance(target, Term) and target.head == "tile_to_shape" and bool(target.arguments)
-    return target if of_layout or (isinstance(target, Array) and target.typed is not None) else MISSING
+    of_layout = isinstance(target, OpaqueValue) and target.head == "tile_to_shape" and bool(target.arguments)
+    return target if of_layout or (isinstance(target, ArrayValue) and target.typed is not None) else MISSING
 
 
 @_rule
 def _call_owner_member(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate array.size() of std::array; an unknown member function may write the array."""
-    if not isinstance(call.owner, Array) or call.owner.typed is None:
+    if not isinstance(call.owner, ArrayValue) or call.owner.typed is None:
         return MISSING
     found = ev.call_array_member(call.owner, call.name, call.given)
     if found is not None:
@@ -107,7 +107,7 @@ def _construct_type(ev: Evaluator, call: Invocation) -> Any:
     if kind is None:
         return MISSING
     whole = kind.record is not None and not kind.pointers
-    return ev.construct(kind, call.arguments if whole else call.given, call.one, call.scope)
+    return ev.construct_value(kind, call.arguments if whole else call.given, call.one, call.scope)
 
 
 @_rule
@@ -122,7 +122,7 @@ def _call_range_access(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate std::begin, std::size and their kind of an array."""
     if call.target is not None or len(call.given) != 1 or call.name not in _RANGES:
         return MISSING
-    found = ev.call_array_member(call.given[0], call.name, []) if isinstance(call.given[0], Array) else None
+    found = ev.call_array_member(call.given[0], call.name, []) if isinstance(call.given[0], ArrayValue) else None
     return found if found is not None else MISSING
 
 
@@ -141,22 +141,26 @@ def _exchange(ev: Evaluator, call: Invocation) -> Any:
     if call.name != "exchange" or len(call.arguments) != 2 or not isinstance(call.arguments[0].where, PLACES):
         return MISSING
     first, second = call.arguments
-    old = ev.copied(first.value)
-    if isinstance(old, Object) and (old.record.copies or old.record.assigns):
-        ev.forget(first.where)
+    old = ev.copy_assigned(first.value)
+    if isinstance(old, ObjectValue) and (old.record.copies or old.record.assigns):
+        ev.forget_place(first.where)
         ev.forget_globals()
-        return ev.forgotten(old)
-    ev.store(first.where, second.value, call.one.span)
+        return ev.forget_members(old)
+    ev.store_value(first.where, second.value, call.one.span)
     return old
 
 
 @_rule
 def _call_known(ev: Evaluator, call: Invocation) -> Any:
-    """Evaluate std::numeric_limits<T>::max(), and the functions that layouts/reader/code/calls.py knows."""
-    if call.target is not None and not isinstance(call.target, Term):
+    """Evaluate std::numeric_limits<T>::max(), and the functions that layouts/reader/code/builtin_calls.py knows."""
+    if call.target is not None and not isinstance(call.target, OpaqueValue):
         return MISSING
-    limit = _limit(ev, call.one.function, call.scope)
-    return limit if limit is not None else known(ev, call.name, call.templates, call.given, call.one.span)
+    limit = _evaluate_limit(ev, call.one.function, call.scope)
+    return (
+        limit
+        if limit is not None
+        else evaluate_known_function(ev, call.name, call.templates, call.given, call.one.span)
+    )
 
 
 @_rule
@@ -165,208 +169,219 @@ def _cast_to_integer(ev: Evaluator, call: Invocation) -> Any:
     function = call.one.function
     if call.target is not None or not isinstance(function, tree.Name) or len(call.given) != 1:
         return MISSING
-    kind = ev.builtin_kind(function.path, call.scope)
+    kind = ev.find_builtin_type(function.path, call.scope)
     if kind is None or kind.whole is None:
         return MISSING
-    return ev.converted(call.given[0], kind, call.one.span)
+    return ev.convert_to_kind(call.given[0], kind, call.one.span)
 
 
-def call_array_member(ev: Evaluator, array: Array, name: str, given: list[Any]) -> Any:
+def call_array_member(ev: Evaluator, array: ArrayValue, name: str, given: list[Any]) -> Any:
     """Return what a member function of std::array gives, or std::begin and its kind of an array; None for another."""
-    if array.typed is not None and not (isinstance(array.typed, Kind) and array.typed.name.endswith("array")):
+    if array.typed is not None and not (isinstance(array.typed, ResolvedType) and array.typed.name.endswith("array")):
         return None
     if name == "at" and given:
-        return _find_item(array, number(given[0]))
+        return _find_item(array, get_integer(given[0]))
     access = _ARRAY_MEMBERS.get(name)
     return access(ev, array) if access is not None else None
 
 
-def _find_item(array: Array, at: Int | None) -> Referred | None:
+def _find_item(array: ArrayValue, at: SymbolicInt | None) -> ReferredPlace | None:
     """Return the item of a number, as a place; None where there is none, or the number is not known."""
     if at is None or at.known is None or not 0 <= at.known < len(array.cells):
         return None
-    return Referred(array.cells[at.known])
+    return ReferredPlace(array.cells[at.known])
 
 
-def _begin(ev: Evaluator, array: Array) -> Any:
+def _begin(ev: Evaluator, array: ArrayValue) -> Any:
     """Return the pointer to an array's first item."""
-    return ev.decayed(array) if array.element is not None else None
+    return ev.decay_array(array) if array.element is not None else None
 
 
-def _end(ev: Evaluator, array: Array) -> Any:
+def _end(ev: Evaluator, array: ArrayValue) -> Any:
     """Return the pointer past an array's last item."""
-    return moved(ev.decayed(array), Int(len(array.cells), LONG)) if array.element is not None else None
+    return (
+        move_pointer(ev.decay_array(array), SymbolicInt(len(array.cells), LONG)) if array.element is not None else None
+    )
 
 
-def _size(ev: Evaluator, array: Array) -> Int:
+def _size(ev: Evaluator, array: ArrayValue) -> SymbolicInt:
     """Return the count of an array's items."""
-    return Int(len(array.cells), ULONG)
+    return SymbolicInt(len(array.cells), ULONG)
 
 
-_ARRAY_MEMBERS: dict[str, Callable[[Evaluator, Array], Any]] = {
-    "front": lambda ev, array: Referred(array.cells[0]) if array.cells else None,
-    "back": lambda ev, array: Referred(array.cells[-1]) if array.cells else None,
-    "empty": lambda ev, array: Int(int(not array.cells), BOOL),
+_ARRAY_MEMBERS: dict[str, Callable[[Evaluator, ArrayValue], Any]] = {
+    "front": lambda ev, array: ReferredPlace(array.cells[0]) if array.cells else None,
+    "back": lambda ev, array: ReferredPlace(array.cells[-1]) if array.cells else None,
+    "empty": lambda ev, array: SymbolicInt(int(not array.cells), BOOL),
     **dict.fromkeys(("data", "begin", "cbegin"), _begin),
     **dict.fromkeys(("end", "cend"), _end),
     **dict.fromkeys(("size", "max_size", "ssize"), _size),
 }
 
 
-def _extreme(name: str, arguments: list[Argument], templates: tuple[Any, ...]) -> Any:
+def _extreme(name: str, arguments: list[CallArgument], templates: tuple[Any, ...]) -> Any:
     """Return the smaller or larger of two numbers; None where it is not known which.
 
     It is that very variable, where both are variables of one type.
     """
-    left, right = (number(argument.value) for argument in arguments)
-    given = templates[0].whole if templates and isinstance(templates[0], Kind) else None
+    left, right = (get_integer(argument.value) for argument in arguments)
+    given = templates[0].whole if templates and isinstance(templates[0], ResolvedType) else None
     if left is None or right is None or (templates and given is None):
         return None
     same = left.type == right.type and given in (None, left.type)
     if not same:
-        kind = given or common(left.type, right.type)
-        left, right = word.convert(left, kind), word.convert(right, kind)
-    second = word.compare("<" if name == "min" else ">", right, left)
+        kind = given or find_common_type(left.type, right.type)
+        left, right = symbolic_integers.convert_int(left, kind), symbolic_integers.convert_int(right, kind)
+    second = symbolic_integers.compare_ints("<" if name == "min" else ">", right, left)
     if second is None:
         return None
     chosen = arguments[int(second)].where if same else None
-    return Referred(chosen) if isinstance(chosen, PLACES) else (left, right)[int(second)]
+    return ReferredPlace(chosen) if isinstance(chosen, PLACES) else (left, right)[int(second)]
 
 
-def _limit(ev: Evaluator, function: tree.Expression, scope: Scope) -> Int | None:
+def _evaluate_limit(ev: Evaluator, function: tree.Expression, scope: NameScope) -> SymbolicInt | None:
     """Evaluate std::numeric_limits<T>::max() and its kind."""
     if not isinstance(function, tree.Name) or len(function.path) < 2:
         return None
     head, given = function.path[-2]
     if head != "numeric_limits" or not given:
         return None
-    kind = ev.template_argument(given[0], scope)
-    return traits.limit(kind, function.path[-1][0]) if isinstance(kind, Kind) else None
+    kind = ev.evaluate_template_argument(given[0], scope)
+    return traits.get_numeric_limit(kind, function.path[-1][0]) if isinstance(kind, ResolvedType) else None
 
 
-def tuple_item(ev: Evaluator, one: tree.Call, templates: tuple[Any, ...], scope: Scope) -> Any:
+def tuple_item(ev: Evaluator, one: tree.Call, templates: tuple[Any, ...], scope: NameScope) -> Any:
     """Evaluate std::get<n>(tuple), as a place."""
-    whole = ev.place(one.arguments[0], scope)
-    value = ev.load(whole, one.arguments[0]) if isinstance(whole, PLACES) else whole
-    at = number(templates[0]) if not isinstance(templates[0], Kind) else None
-    found = _find_item(value, at) if isinstance(value, Array) else None
-    return found or Term(ev.words(one), span=one.span, head="get", arguments=(value,))
+    whole = ev.find_place(one.arguments[0], scope)
+    value = ev.load_place(whole, one.arguments[0]) if isinstance(whole, PLACES) else whole
+    at = get_integer(templates[0]) if not isinstance(templates[0], ResolvedType) else None
+    found = _find_item(value, at) if isinstance(value, ArrayValue) else None
+    return found or OpaqueValue(ev.format_expression(one), span=one.span, head="get", arguments=(value,))
 
 
-def swap(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> None:
+def swap(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) -> None:
     """Evaluate std::swap."""
     left, right = (argument.where for argument in arguments)
-    plain = not any(_copies_itself(argument.value) for argument in arguments)
+    plain = not any(_has_own_copy(argument.value) for argument in arguments)
     if plain and isinstance(left, PLACES) and isinstance(right, PLACES):
         values = [argument.value for argument in arguments]
-        first, second = (ev.copied(one, 1) if isinstance(one, Object | Part | Array) else one for one in values)
-        ev.store(left, second, one.span)
-        ev.store(right, first, one.span)
+        first, second = (
+            ev.copy_assigned(one, 1) if isinstance(one, ObjectValue | ObjectPart | ArrayValue) else one
+            for one in values
+        )
+        ev.store_value(left, second, one.span)
+        ev.store_value(right, first, one.span)
     else:
-        ev.forget(left)
-        ev.forget(right)
+        ev.forget_place(left)
+        ev.forget_place(right)
         ev.forget_globals()
 
 
-def _copy_bytes(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> Any:
+def _copy_bytes(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) -> Any:
     """Evaluate memcpy(to, from, bytes)."""
-    count = number(arguments[2].value)
+    count = get_integer(arguments[2].value)
     bytes_ = count.known if count is not None else None
     bits = IntegerType("bits", 8 * (bytes_ or 0), False)
     if not bytes_ or bytes_ > 512:
-        ev.forget(ev.pointee_of(arguments[0].value, one))
+        ev.forget_place(ev.get_pointee(arguments[0].value, one))
         return arguments[0].value
-    kind = Kind("bits", bits, bits.bits)
-    to = ev.pointee_of(arguments[0].value, one)
-    target, origin = (_bytes_at(ev, a.value, kind, one) for a in arguments[:2])
-    if isinstance(target, PLACES) and not isinstance(target, Deref):
-        copied = ev.load(origin, one) if isinstance(origin, PLACES) else free(ev.fresh("memcpy"), bits)
-        ev.store(target, copied, one.span)
+    kind = ResolvedType("bits", bits, bits.bits)
+    to = ev.get_pointee(arguments[0].value, one)
+    target, origin = (_load_bytes(ev, a.value, kind, one) for a in arguments[:2])
+    if isinstance(target, PLACES) and not isinstance(target, PointedPlace):
+        copied = (
+            ev.load_place(origin, one) if isinstance(origin, PLACES) else make_free(ev.make_fresh_name("memcpy"), bits)
+        )
+        ev.store_value(target, copied, one.span)
     else:
-        ev.forget(to)
+        ev.forget_place(to)
     return arguments[0].value
 
 
-def _bytes_at(ev: Evaluator, value: Any, kind: Kind, one: tree.Expression) -> Any:
+def _load_bytes(ev: Evaluator, value: Any, kind: ResolvedType, one: tree.Expression) -> Any:
     """Return what a pointer points to, as an integer of so many bits."""
-    if isinstance(value, Array) and value.typed is None:
-        value = ev.decayed(value)
+    if isinstance(value, ArrayValue) and value.typed is None:
+        value = ev.decay_array(value)
     at = value.at.known if isinstance(value, Address | Pointer) and value.at is not None else None
     if isinstance(value, Address) and at is not None and (at == 0 or value.element is not None):
-        return _view_item(ev, value.place, kind, at, size_of_kind(ev, value.element) if at else 0)
+        return _view_item(ev, value.place, kind, at, get_type_size(ev, value.element) if at else 0)
     if isinstance(value, Pointer) and value.array is not None and at is not None:
-        size = size_of_kind(ev, value.element or value.array.element)
+        size = get_type_size(ev, value.element or value.array.element)
         return _view_item(ev, Cell(value.array), kind, at, size or None)
-    return ev.pointee_of(value, one)
+    return ev.get_pointee(value, one)
 
 
-def _view_item(ev: Evaluator, place: Any, kind: Kind, at: int, size: int | None) -> Any:
+def _view_item(ev: Evaluator, place: Any, kind: ResolvedType, at: int, size: int | None) -> Any:
     """Return item no. at of a place as an integer; somewhere in the place where the size in bytes is not known."""
-    return ev.viewed_bits(place, kind, at * size * 8) if size is not None else Blurred(place)
+    return ev.view_bits(place, kind, at * size * 8) if size is not None else BlurredPlace(place)
 
 
-def size_of_kind(ev: Evaluator, kind: Kind | None) -> int | None:
+def get_type_size(ev: Evaluator, kind: ResolvedType | None) -> int | None:
     """Return sizeof a type where it is known."""
-    return size_bytes(kind).known if kind is not None else None
+    return make_size(kind).known if kind is not None else None
 
 
-def _set_bytes(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> Any:
+def _set_bytes(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) -> Any:
     """Evaluate memset(to, byte, bytes)."""
-    count, byte = number(arguments[2].value), number(arguments[1].value)
-    to = ev.pointee_of(arguments[0].value, one)
+    count, byte = get_integer(arguments[2].value), get_integer(arguments[1].value)
+    to = ev.get_pointee(arguments[0].value, one)
     size = count.known if count is not None else None
     if (
         not isinstance(to, PLACES)
-        or isinstance(to, Deref)
+        or isinstance(to, PointedPlace)
         or not size
         or size > 512
         or byte is None
         or byte.known is None
     ):
-        ev.forget(to)
+        ev.forget_place(to)
         return arguments[0].value
     bits = IntegerType("bits", 8 * size, False)
-    target = _bytes_at(ev, arguments[0].value, Kind("bits", bits, bits.bits), one)
-    ev.store(target, Int(int.from_bytes(bytes([byte.known & 255]) * size, "little"), bits), one.span)
+    target = _load_bytes(ev, arguments[0].value, ResolvedType("bits", bits, bits.bits), one)
+    ev.store_value(target, SymbolicInt(int.from_bytes(bytes([byte.known & 255]) * size, "little"), bits), one.span)
     return arguments[0].value
 
 
-def name_unknown_call(ev: Evaluator, call: Invocation) -> Term:
+def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
     """Return a term that says what is called with which values."""
-    inner = ", ".join(short(value) for value in call.given)
-    listed = f"<{', '.join(map(short, call.templates))}>" if call.templates else ""
+    inner = ", ".join(shorten_name(value) for value in call.given)
+    listed = f"<{', '.join(map(shorten_name, call.templates))}>" if call.templates else ""
     function, target = call.one.function, call.target
-    head = str(function) if isinstance(function, tree.Name) else ev.words(function)
+    head = str(function) if isinstance(function, tree.Name) else ev.format_expression(function)
     named = [*call.named.items()]
     if call.templates:
         named.append(("<>", call.templates))
-    if isinstance(target, Term) and target.arguments and target.head == call.name:
+    if isinstance(target, OpaqueValue) and target.arguments and target.head == call.name:
         named.append(("self", call.owner))
-    term = Term(f"{head}{listed}({inner})"[:120], None, call.name, tuple(call.given), tuple(named), call.one.span)
-    ev.kept(term)
+    term = OpaqueValue(
+        f"{head}{listed}({inner})"[:120], None, call.name, tuple(call.given), tuple(named), call.one.span
+    )
+    ev.keep_call(term)
     return term
 
 
-def find_constructed_kind(ev: Evaluator, call: Invocation) -> Kind | None:
+def find_constructed_kind(ev: Evaluator, call: Invocation) -> ResolvedType | None:
     """Return the type that a call constructs; None where it calls a function."""
     target, one = call.target, call.one
-    if isinstance(target, Template):
+    if isinstance(target, TemplateEntity):
         path = one.function.path if isinstance(one.function, tree.Name | tree.Type) else ()
-        made: Kind | None = ev.kind(tree.Type(path, span=one.span), call.scope) if path else ev.applied(target, [])
+        made: ResolvedType | None = (
+            ev.resolve_type(tree.Type(path, span=one.span), call.scope) if path else ev.apply_template(target, [])
+        )
         return made
-    if isinstance(target, Enumeration):
+    if isinstance(target, EnumerationType):
         return target.kind if not ev.python else None
-    return target if isinstance(target, Kind) else None
+    return target if isinstance(target, ResolvedType) else None
 
 
-def _copies_itself(value: Any) -> bool:
+def _has_own_copy(value: Any) -> bool:
     """Return whether the class of an object says how it is copied."""
-    if isinstance(value, Array) and value.typed is None:
+    if isinstance(value, ArrayValue) and value.typed is None:
         return True  # its items are swapped, and pointers to them stay
-    if not isinstance(value, Object):
-        return isinstance(value, Term)
+    if not isinstance(value, ObjectValue):
+        return isinstance(value, OpaqueValue)
     own = value.record.methods.get(value.record.name)
     one_each = own is not None and any(len(f.parameters) == 1 for f in own.functions)
-    inner = any(_copies_itself(cell.value) for cell in value.members.values() if not isinstance(cell.value, Term))
+    inner = any(_has_own_copy(cell.value) for cell in value.members.values() if not isinstance(cell.value, OpaqueValue))
     assigns = "operator=" in value.record.methods or value.record.assigns or value.record.copies
     return assigns or one_each or inner

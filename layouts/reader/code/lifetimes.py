@@ -11,10 +11,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.overloads import Argument
+from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.paths import ThrownError
-from lanescope.reader.code.values import Address, Array, Cell, Closure, Kind, Object, Pointer, Record, Scope
-from lanescope.reader.code.word import Int
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.values import (
+    Address,
+    ArrayValue,
+    Cell,
+    FunctionSet,
+    NameScope,
+    ObjectValue,
+    Pointer,
+    RecordType,
+    ResolvedType,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -27,16 +37,16 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 # copies ----------------------------------------------------------------------------------------------------------
 
 
-def copy_constructed(ev: Evaluator, value: Object, argument: Argument) -> Object:
+def copy_construct(ev: Evaluator, value: ObjectValue, argument: CallArgument) -> ObjectValue:
     """A copy of an object by the constructor that its class, or that of a member or base, has for that."""
     if not value.record.copies:
         return value
-    made: Object = ev.instance(value.record, value.store.name)
+    made: ObjectValue = ev.make_instance(value.record, value.store.name)
     ev.copy_into(made, value.record, argument)
     return made
 
 
-def copy_into(ev: Evaluator, made: Object, record: Record, argument: Argument) -> None:
+def copy_into(ev: Evaluator, made: ObjectValue, record: RecordType, argument: CallArgument) -> None:
     """Initialize the part of an object that a class is, from another object of it."""
     ctors = record.methods.get(record.name)
     if ctors is not None and any(may_copy(f, record.name, argument) for f in ctors.functions):
@@ -45,149 +55,149 @@ def copy_into(ev: Evaluator, made: Object, record: Record, argument: Argument) -
         ev.copy_members(made, record, argument)
 
 
-def copy_members(ev: Evaluator, made: Object, record: Record, argument: Argument) -> None:
+def copy_members(ev: Evaluator, made: ObjectValue, record: RecordType, argument: CallArgument) -> None:
     """What a class's own copy constructor does where it has none: bases, then members."""
     other = argument.value
-    if not isinstance(other, Object):
-        ev.forget(Cell(made))
+    if not isinstance(other, ObjectValue):
+        ev.forget_place(Cell(made))
         return
     for base in record.bases if record.copies else ():
-        ev.copy_into(made, base, replace(argument, kind=Kind(base.name, record=base)))
+        ev.copy_into(made, base, replace(argument, kind=ResolvedType(base.name, record=base)))
     if record.fields is not None or not record.copies:
         _copy_plainly(ev, made, other, record)
         return
-    for name in own_members(record):
+    for name in list_own_members(record):
         if name in made.members and name in other.members:
             cell = made.members[name]
-            ev.put(cell, _copied_member(ev, other.members[name], argument))
+            ev.write_cell(cell, _copy_member(ev, other.members[name], argument))
 
 
-def _copied_member(ev: Evaluator, cell: Cell, argument: Argument) -> Any:
+def _copy_member(ev: Evaluator, cell: Cell, argument: CallArgument) -> Any:
     """Return a copy of a member, by the copy constructor of its class."""
     value = cell.value
-    if isinstance(value, Object) and value.record.copies:
-        kind = Kind(value.record.name, record=value.record, arguments=value.record.arguments)
-        made = ev.copy_constructed(value, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
+    if isinstance(value, ObjectValue) and value.record.copies:
+        kind = ResolvedType(value.record.name, record=value.record, arguments=value.record.arguments)
+        made = ev.copy_construct(value, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
         made.held = True
         return made
-    if isinstance(value, Array) and value.cells and _copies_items(value):
-        cells = [Cell(_copied_member(ev, c, argument), c.kind, c.name) for c in value.cells]
-        return Array(cells, value.element, value.name, value.typed)
-    return ev.copied(value, 1)
+    if isinstance(value, ArrayValue) and value.cells and _is_item_copy(value):
+        cells = [Cell(_copy_member(ev, c, argument), c.kind, c.name) for c in value.cells]
+        return ArrayValue(cells, value.element, value.name, value.typed)
+    return ev.copy_assigned(value, 1)
 
 
-def _copy_plainly(ev: Evaluator, made: Object, other: Object, record: Record) -> None:
+def _copy_plainly(ev: Evaluator, made: ObjectValue, other: ObjectValue, record: RecordType) -> None:
     """Copy the members of a class as they are."""
     if made.record.fields is not None and other.record.fields is not None and not other.members:
-        ev.put(made.store, other.store.value)
+        ev.write_cell(made.store, other.store.value)
         return
     for name in record.members:
         if name in made.members and name in other.members:
-            ev.put(made.members[name], ev.copied(other.members[name].value, 1))
+            ev.write_cell(made.members[name], ev.copy_assigned(other.members[name].value, 1))
         elif record.fields is not None and name in record.fields:
-            value = ev.load(ev.member(other, name, (0, 0)), tree.Other(""))
-            ev.store(ev.member(made, name, (0, 0)), value, (0, 0))
+            value = ev.load_place(ev.member(other, name, (0, 0)), tree.OpaqueExpression(""))
+            ev.store_value(ev.member(made, name, (0, 0)), value, (0, 0))
 
 
 # assignments -----------------------------------------------------------------------------------------------------
 
 
-def assign_into(ev: Evaluator, made: Object, record: Record, argument: Argument) -> None:
+def assign_into(ev: Evaluator, made: ObjectValue, record: RecordType, argument: CallArgument) -> None:
     """Assign the part of an object that a class is, from another object of it: by its operator=, else bases and
     members by theirs.
     """
     own = record.methods.get("operator=")
-    if own is not None and any(takes_own(f, record.name) and not f.defaulted for f in own.functions):
-        ev.call(replace(own, this=made, direct=True), [argument], {}, (0, 0))
+    if own is not None and any(can_take_own_class(f, record.name) and not f.defaulted for f in own.functions):
+        ev.call_function(replace(own, this=made, direct=True), [argument], {}, (0, 0))
         return
     other = argument.value
-    if not isinstance(other, Object):
-        ev.forget(Cell(made))
+    if not isinstance(other, ObjectValue):
+        ev.forget_place(Cell(made))
     else:
         for base in record.bases:
-            ev.assign_into(made, base, replace(argument, kind=Kind(base.name, record=base)))
+            ev.assign_into(made, base, replace(argument, kind=ResolvedType(base.name, record=base)))
         if record.fields is not None:
             _copy_plainly(ev, made, other, record)
             return
-        for name in own_members(record):
+        for name in list_own_members(record):
             if name in made.members and name in other.members:
                 _assign_member(ev, made.members[name], other.members[name], argument)
 
 
-def _assign_member(ev: Evaluator, mine: Cell, other: Cell, argument: Argument) -> None:
+def _assign_member(ev: Evaluator, mine: Cell, other: Cell, argument: CallArgument) -> None:
     """Assign a member, by the operator= of its class."""
     old, value = mine.value, other.value
-    if isinstance(old, Object) and isinstance(value, Object) and old.record is value.record:
-        kind = Kind(value.record.name, record=value.record, arguments=value.record.arguments)
+    if isinstance(old, ObjectValue) and isinstance(value, ObjectValue) and old.record is value.record:
+        kind = ResolvedType(value.record.name, record=value.record, arguments=value.record.arguments)
         ev.assign_into(old, old.record, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
-    elif isinstance(old, Array) and isinstance(value, Array) and len(old.cells) == len(value.cells):
+    elif isinstance(old, ArrayValue) and isinstance(value, ArrayValue) and len(old.cells) == len(value.cells):
         for one, two in zip(old.cells, value.cells, strict=True):
             _assign_member(ev, one, two, argument)
     else:
-        ev.put(mine, ev.copied(value, 1))
+        ev.write_cell(mine, ev.copy_assigned(value, 1))
 
 
 # ends ------------------------------------------------------------------------------------------------------------
 
 
-def destroy(ev: Evaluator, value: Any, span: tuple[int, int]) -> None:
+def destroy_object(ev: Evaluator, value: Any, span: tuple[int, int]) -> None:
     """Run the destructor of an object, then those of its members, the last first, and those of its bases."""
-    if isinstance(value, Array):
+    if isinstance(value, ArrayValue):
         for cell in reversed(value.cells):
-            ev.destroy(cell.value, span)
-    elif isinstance(value, Object):
+            ev.destroy_object(cell.value, span)
+    elif isinstance(value, ObjectValue):
         whole = value.whole or value
         first = len(ev.log)
         before = whole.dynamic
         try:
-            _end(ev, whole, value.record, span)
+            _end_object(ev, whole, value.record, span)
         finally:
             whole.dynamic = before
         _end_on_other_paths(ev, first)
 
 
-def _end(ev: Evaluator, value: Object, record: Record, span: tuple[int, int]) -> None:
+def _end_object(ev: Evaluator, value: ObjectValue, record: RecordType, span: tuple[int, int]) -> None:
     """Run the destructors that a class and its members and bases have."""
     if not record.ends:
         return
     value.dynamic = record
     own = record.methods.get(f"~{record.name}")
     if own is not None and not own.functions[0].defaulted:
-        ev.call(replace(own, this=value, direct=True), [], {}, span)
-    for name in reversed(own_members(record)):
+        ev.call_function(replace(own, this=value, direct=True), [], {}, span)
+    for name in reversed(list_own_members(record)):
         if name in value.members and name not in record.overlaid:
-            ev.destroy(value.members[name].value, span)
+            ev.destroy_object(value.members[name].value, span)
     for base in reversed(record.bases):
-        _end(ev, value, base, span)
+        _end_object(ev, value, base, span)
 
 
 def _end_on_other_paths(ev: Evaluator, first: int) -> None:
     """What a destructor has written is not known on paths that left before it ran there."""
     if ev.gone:
-        for cell, _ in ev.writes_since(first).values():
+        for cell, _ in ev.list_writes_since(first).values():
             for one in ev.gone:
                 held = cell.value
-                ev.forget(cell, quiet=True)
+                ev.forget_place(cell, quiet=True)
                 one.changes = {**one.changes, id(cell): (cell, cell.value)}
                 cell.value = held
 
 
-def perhaps(ev: Evaluator, run: Callable[[], Any]) -> None:
+def run_perhaps(ev: Evaluator, run: Callable[[], Any]) -> None:
     """What runs or does not: what it writes is not known."""
-    _, changed = ev.followed(run)
+    _, changed = ev.follow_branch(run)
     for cell, _ in changed.values():
-        ev.forget(cell)
+        ev.forget_place(cell)
 
 
-def destroy_variables(ev: Evaluator, scope: Scope) -> None:
+def destroy_variables(ev: Evaluator, scope: NameScope) -> None:
     """Run the destructors of what a block made, the last first."""
     for cell in reversed(scope.names.pop("(destroyed)", ())):
-        ev.destroy(cell.value, cell.span)
+        ev.destroy_object(cell.value, cell.span)
 
 
-def release(ev: Evaluator, scope: Scope, value: Any) -> None:
+def release_object(ev: Evaluator, scope: NameScope, value: Any) -> None:
     """Leave a variable's object to whoever gets it: a function returns it."""
-    for one in scope.chain():
+    for one in scope.iterate_outward():
         cells = one.names.get("(destroyed)", ())
         if any(cell.value is value for cell in cells):
             one.names["(destroyed)"] = tuple(cell for cell in cells if cell.value is not value)
@@ -200,12 +210,12 @@ def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], given:
         if value is given or (how == MADE and value.held):
             continue
         if how == PERHAPS:
-            ev.perhaps(partial(ev.destroy, value, span))
+            ev.run_perhaps(partial(ev.destroy_object, value, span))
         else:
-            ev.destroy(value, span)
+            ev.destroy_object(value, span)
 
 
-def whole_expression(ev: Evaluator, run: Callable[[], T], span: tuple[int, int]) -> T:
+def evaluate_full_expression(ev: Evaluator, run: Callable[[], T], span: tuple[int, int]) -> T:
     """What a full-expression gives: its temporaries end with it."""
     first = len(ev.temporaries)
     try:
@@ -213,19 +223,19 @@ def whole_expression(ev: Evaluator, run: Callable[[], T], span: tuple[int, int])
         ev.destroy_temporaries(first, span, result)
         return result
     except ThrownError:
-        ev.abandon(first, span)
+        ev.abandon_temporaries(first, span)
         raise
     finally:
         del ev.temporaries[first:]
 
 
-def abandon(ev: Evaluator, first: int, span: tuple[int, int]) -> None:
+def abandon_temporaries(ev: Evaluator, first: int, span: tuple[int, int]) -> None:
     """End the temporaries of an expression that has thrown: some of them may not have begun."""
     for value, _ in ev.temporaries[first:]:
-        ev.perhaps(partial(ev.destroy, value, span))
+        ev.run_perhaps(partial(ev.destroy_object, value, span))
 
 
-def haunt(ev: Evaluator, scope: Scope) -> None:
+def forget_pending_ends(ev: Evaluator, scope: NameScope) -> None:
     """After a statement: what objects write that may end at any time is not known."""
     if ev.haunted:
         return
@@ -235,27 +245,27 @@ def haunt(ev: Evaluator, scope: Scope) -> None:
             ev.forget_all(scope)
         else:
             for value in ev.haunting:
-                ev.perhaps(partial(ev.destroy, value, (0, 0)))
+                ev.run_perhaps(partial(ev.destroy_object, value, (0, 0)))
     finally:
         ev.haunted = False
 
 
-def kept_by_library(ev: Evaluator, kinds: Sequence[Any], scope: Scope) -> None:
+def note_library_objects(ev: Evaluator, kinds: Sequence[Any], scope: NameScope) -> None:
     """A type or function of a library gets classes of the text: it begins, copies and ends objects of them when it
     likes.
     """
-    records = [kind.record for kind in _kinds_in(kinds) if kind.record is not None and not kind.pointers]
-    if any(record.ends or _reaches_out(ev, record) for record in records):
+    records = [kind.record for kind in _list_types(kinds) if kind.record is not None and not kind.pointers]
+    if any(record.ends or _may_write_outside(ev, record) for record in records):
         ev.haunting = None
         ev.forget_all(scope)
 
 
-def _reaches_out(ev: Evaluator, record: Record) -> bool:
+def _may_write_outside(ev: Evaluator, record: RecordType) -> bool:
     """Whether a constructor may write what is no part of its object."""
     named = [record.methods[name] for name in (record.name, "operator=") if name in record.methods]
     special = [function for closure in named for function in closure.functions]
     if not special:
-        return any(_reaches_out(ev, base) for base in record.bases)
+        return any(_may_write_outside(ev, base) for base in record.bases)
     types = [declared.type for declared in record.members.values() if declared.type is not None]
     if any(kind.pointers or kind.reference for kind in types):
         return True
@@ -263,32 +273,32 @@ def _reaches_out(ev: Evaluator, record: Record) -> bool:
     return not words.isdisjoint({*_variables_in(record.scope), *_variables_in(ev.globals)})
 
 
-def _variables_in(scope: Scope) -> list[str]:
+def _variables_in(scope: NameScope) -> list[str]:
     """Return the names of a scope's variables that are not constant."""
     return [name for name, value in scope.names.items() if isinstance(value, Cell) and not value.const]
 
 
-def delete(ev: Evaluator, one: tree.Delete, scope: Scope) -> None:
+def run_delete(ev: Evaluator, one: tree.Delete, scope: NameScope) -> None:
     """delete p: of what is known of the object, its destructor."""
-    value = ev.value(one.value, scope)
-    place = ev.pointee_of(value, one)
+    value = ev.evaluate_expression(one.value, scope)
+    place = ev.get_pointee(value, one)
     inner = place.value if isinstance(place, Cell) else None
-    if ev.allocates("delete", inner.record if isinstance(inner, Object) else None):
+    if ev.has_own_allocation("delete", inner.record if isinstance(inner, ObjectValue) else None):
         ev.forget_all(scope)
-    if isinstance(value, Address) and isinstance(inner, Object) and not one.array:
+    if isinstance(value, Address) and isinstance(inner, ObjectValue) and not one.array:
         _delete_object(ev, inner, one.span)
     elif one.array and isinstance(value, Pointer) and _begins_array(value):
-        ev.destroy(value.array, one.span)
-    elif ev.truth(value) is not False and not isinstance(inner, Int | Array) and _may_end(value):
+        ev.destroy_object(value.array, one.span)
+    elif ev.get_truth(value) is not False and not isinstance(inner, SymbolicInt | ArrayValue) and _may_end(value):
         ev.forget_all(scope)
 
 
-def _delete_object(ev: Evaluator, value: Object, span: tuple[int, int]) -> None:
+def _delete_object(ev: Evaluator, value: ObjectValue, span: tuple[int, int]) -> None:
     """Destroy the whole object that a pointer to a base points into."""
     whole = value.whole or value
-    if whole.record is not value.record and not value.record.is_virtual(f"~{value.record.name}"):
+    if whole.record is not value.record and not value.record.has_virtual(f"~{value.record.name}"):
         ev.forget_globals()
-    ev.destroy(whole, span)
+    ev.destroy_object(whole, span)
 
 
 def _begins_array(pointer: Pointer) -> bool:
@@ -304,23 +314,23 @@ def _may_end(value: Any) -> bool:
     return kind.record is not None and (kind.record.ends or kind.record.polymorphic)
 
 
-def _kinds_in(values: Sequence[Any], deep: int = 0) -> Iterator[Kind]:
+def _list_types(values: Sequence[Any], deep: int = 0) -> Iterator[ResolvedType]:
     """Yield the types among values, and those in their template arguments."""
     for value in values:
-        if isinstance(value, Kind):
+        if isinstance(value, ResolvedType):
             yield value
             if deep < 4 and value.record is None:
-                yield from _kinds_in(value.arguments, deep + 1)
+                yield from _list_types(value.arguments, deep + 1)
 
 
-def has_name(one: tree.Expression) -> bool:
+def is_named_object(one: tree.Expression) -> bool:
     """Whether an expression names an object, so that what it begins gets a copy of it: a name, *p, std::move(x)."""
     if isinstance(one, tree.Call):
         return isinstance(one.function, tree.Name) and one.function.last == "move" and len(one.arguments) == 1
     return isinstance(one, tree.Name | tree.Member | tree.Index) or (isinstance(one, tree.Unary) and one.op == "*")
 
 
-def own_members(record: Record) -> list[str]:
+def list_own_members(record: RecordType) -> list[str]:
     """The data members that a class itself declares."""
     out = []
     for name in record.members:
@@ -330,13 +340,17 @@ def own_members(record: Record) -> list[str]:
     return out
 
 
-def _copies_items(value: Array) -> bool:
+def _is_item_copy(value: ArrayValue) -> bool:
     """Return whether an array has objects that their copy constructors copy."""
     first = value.cells[0].value if value.cells else None
-    return _copies_items(first) if isinstance(first, Array) else isinstance(first, Object) and first.record.copies
+    return (
+        _is_item_copy(first)
+        if isinstance(first, ArrayValue)
+        else isinstance(first, ObjectValue) and first.record.copies
+    )
 
 
-def takes_own(function: tree.Function, name: str) -> bool:
+def can_take_own_class(function: tree.Function, name: str) -> bool:
     """Whether a function can be called with an object of its own class alone."""
     if not function.parameters or any(p.default is None and not p.pack for p in function.parameters[1:]):
         return False
@@ -344,9 +358,9 @@ def takes_own(function: tree.Function, name: str) -> bool:
     return first is not None and (first.name == name or (bool(function.templates) and first.reference != ""))
 
 
-def may_copy(function: tree.Function, name: str, argument: Argument) -> bool:
+def may_copy(function: tree.Function, name: str, argument: CallArgument) -> bool:
     """Whether a constructor may be the one that copies or moves an object of its class."""
-    if not takes_own(function, name) or function.defaulted:
+    if not can_take_own_class(function, name) or function.defaulted:
         return False
     first = function.parameters[0].type
     if not function.templates:
@@ -356,4 +370,4 @@ def may_copy(function: tree.Function, name: str, argument: Argument) -> bool:
     return derived or (argument.place and argument.const is not True and not (first is not None and first.const))
 
 
-__all__ = ["MADE", "PASSED", "PERHAPS", "Closure"]
+__all__ = ["MADE", "PASSED", "PERHAPS", "FunctionSet"]

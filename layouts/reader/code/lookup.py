@@ -11,64 +11,64 @@ from typing import Any
 from lanescope.reader.code.values import (
     Address,
     Cell,
-    Closure,
-    Enumeration,
-    Kind,
-    Namespace,
-    Record,
-    Scope,
-    Template,
-    Term,
+    EnumerationType,
+    FunctionSet,
+    NameScope,
+    NamespaceValue,
+    OpaqueValue,
+    RecordType,
+    ResolvedType,
+    TemplateEntity,
 )
 
-Wanted = Callable[[Any, Scope], bool]  # a value, and the scope that has it
-AMBIGUOUS = Term("an ambiguous name")
+Wanted = Callable[[Any, NameScope], bool]  # a value, and the scope that has it
+AMBIGUOUS = OpaqueValue("an ambiguous name")
 
 
-def is_qualifier(value: Any, home: Scope) -> bool:
+def is_qualifier(value: Any, home: NameScope) -> bool:
     """Whether a name can stand in front of `::`: a namespace or a type."""
-    return isinstance(value, Namespace | Template | Kind | Enumeration)
+    return isinstance(value, NamespaceValue | TemplateEntity | ResolvedType | EnumerationType)
 
 
-def find_name(scope: Scope, name: str, wanted: Wanted = lambda value, home: True) -> tuple[Any, Scope]:
+def find_name(scope: NameScope, name: str, wanted: Wanted = lambda value, home: True) -> tuple[Any, NameScope]:
     """Return what an unqualified name means in a scope, and the scope that has it; (None, scope) for an unknown one.
 
     A using directive shows the names of its namespace in the innermost namespace that holds both: [namespace.udir].
     """
-    shown: list[tuple[Scope, Scope]] = []  # (where names appear, the namespace they are of)
-    inner: Scope | None = scope
+    shown: list[tuple[NameScope, NameScope]] = []  # (where names appear, the namespace they are of)
+    inner: NameScope | None = scope
     below: Any = None  # a class around the name that has a base that is not in the text
     while inner is not None:
         found = [(inner.names[name], inner)] if name in inner.names else []
         if inner.using:
-            shown += [(_around(inner, used), used) for used in inner.using]
+            shown += [(_find_common_namespace(inner, used), used) for used in inner.using]
         for where, used in shown:
             if where is inner:
-                found += _in_namespace(used, name, {id(inner)})
-        chosen = _chosen([one for one in found if wanted(*one)]) if found else None
-        if chosen is not None and _hidden(chosen[0], below):
-            return Term(f"{below.name}::{name}"), inner
+                found += _find_in_namespace(used, name, {id(inner)})
+        chosen = _choose_meaning([one for one in found if wanted(*one)]) if found else None
+        if chosen is not None and _may_be_hidden(chosen[0], below):
+            return OpaqueValue(f"{below.name}::{name}"), inner
         if chosen is not None:
             return chosen
-        if isinstance(inner.owner, Record) and inner.owner.opaque:
+        if isinstance(inner.owner, RecordType) and inner.owner.opaque:
             below = inner.owner
         inner = inner.parent
     return None, scope
 
 
-def _hidden(value: Any, below: Record | None) -> bool:
+def _may_be_hidden(value: Any, below: RecordType | None) -> bool:
     """Whether a base that is not in the text may have a member of the name."""
     if below is None:
         return False
-    return isinstance(value, Cell) or (below.of_std and isinstance(value, Closure))
+    return isinstance(value, Cell) or (below.of_std and isinstance(value, FunctionSet))
 
 
-def find_in(scope: Scope, name: str) -> tuple[Any, Scope]:
+def find_in(scope: NameScope, name: str) -> tuple[Any, NameScope]:
     """Return what a name qualified by a namespace means there, and the scope that has it."""
-    return _chosen(list(_in_namespace(scope, name, set()))) or (None, scope)
+    return _choose_meaning(list(_find_in_namespace(scope, name, set()))) or (None, scope)
 
 
-def _in_namespace(scope: Scope, name: str, seen: set[int]) -> Iterator[tuple[Any, Scope]]:
+def _find_in_namespace(scope: NameScope, name: str, seen: set[int]) -> Iterator[tuple[Any, NameScope]]:
     """What a namespace has of a name: its own, else what its using directives show."""
     if id(scope) in seen:
         return
@@ -77,10 +77,10 @@ def _in_namespace(scope: Scope, name: str, seen: set[int]) -> Iterator[tuple[Any
         yield scope.names[name], scope
         return
     for used in scope.using:
-        yield from _in_namespace(used, name, seen)
+        yield from _find_in_namespace(used, name, seen)
 
 
-def _chosen(found: list[tuple[Any, Scope]]) -> tuple[Any, Scope] | None:
+def _choose_meaning(found: list[tuple[Any, NameScope]]) -> tuple[Any, NameScope] | None:
     """One meaning of several of the same name: functions overload one another, all else is ambiguous."""
     if not found:
         return None
@@ -88,51 +88,51 @@ def _chosen(found: list[tuple[Any, Scope]]) -> tuple[Any, Scope] | None:
     for other, _ in found[1:]:
         if other is value:
             continue
-        if not (isinstance(value, Closure) and isinstance(other, Closure)):
+        if not (isinstance(value, FunctionSet) and isinstance(other, FunctionSet)):
             return AMBIGUOUS, home
-        value = value.joined(other)
+        value = value.join_functions(other)
     return value, home
 
 
-def _around(scope: Scope, used: Scope) -> Scope:
+def _find_common_namespace(scope: NameScope, used: NameScope) -> NameScope:
     """The innermost namespace around a scope that also holds another namespace."""
-    around = {id(one) for one in used.chain()}
+    around = {id(one) for one in used.iterate_outward()}
     last = scope
-    for one in scope.chain():
+    for one in scope.iterate_outward():
         last = one
         if one.owner == "namespace" and id(one) in around:
             return one
     return last
 
 
-def namespace_of(scope: Scope) -> Scope:
+def get_namespace(scope: NameScope) -> NameScope:
     """Return the innermost namespace around a scope, the scope itself among them."""
-    for one in scope.chain():
+    for one in scope.iterate_outward():
         if one.owner == "namespace" or one.parent is None:
             return one
     return scope
 
 
-def open_namespace(scope: Scope, names: Iterable[str], inline: bool) -> Scope:
+def open_namespace(scope: NameScope, names: Iterable[str], inline: bool) -> NameScope:
     """Return the scope of `namespace a::b` inside a scope, made or opened again; without names an unnamed one."""
     given = tuple(names)
     for name in given:
         known = scope.names.get(name)
-        if not isinstance(known, Namespace):
-            known = scope.names[name] = Namespace(name, Scope(scope, "namespace"))
+        if not isinstance(known, NamespaceValue):
+            known = scope.names[name] = NamespaceValue(name, NameScope(scope, "namespace"))
         if inline and known.scope not in scope.using:
             scope.using.append(known.scope)
         scope = known.scope
     if not given:
         known = scope.names.get("(unnamed)")
-        if not isinstance(known, Namespace):
-            known = scope.names["(unnamed)"] = Namespace("", Scope(scope, "namespace"))
+        if not isinstance(known, NamespaceValue):
+            known = scope.names["(unnamed)"] = NamespaceValue("", NameScope(scope, "namespace"))
             scope.using.append(known.scope)
         scope = known.scope
     return scope
 
 
-def this_of(scope: Scope) -> Any:
+def get_this(scope: NameScope) -> Any:
     """The object that `this` points to in a scope; None outside member functions."""
     this = find_name(scope, "this")[0]
     value = this.value if isinstance(this, Cell) else None

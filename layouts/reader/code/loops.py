@@ -8,13 +8,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.constness import const_of
+from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.lookup import find_name
-from lanescope.reader.code.paths import Journal, Left, Target
-from lanescope.reader.code.side_effects import reachable
-from lanescope.reader.code.values import PLACES, Array, Cell, Kind, Object, Part, Scope, Term
-from lanescope.reader.code.word import Int, free
-from lanescope.reader.code.writes import nodes_of, root_of
+from lanescope.reader.code.paths import EarlyExit, Journal, JumpTarget
+from lanescope.reader.code.side_effects import list_reachable_places
+from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
+from lanescope.reader.code.values import (
+    PLACES,
+    ArrayValue,
+    Cell,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
+    OpaqueValue,
+    ResolvedType,
+)
+from lanescope.reader.code.write_summaries import get_root_name, walk_nodes
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -25,17 +34,17 @@ MOST_SPENT = 4000  # steps of such a loop
 FREE_TURNS = (3, 3, 2)  # of a loop whose end is not known, by how many it stands in: enough to see what a turn changes
 
 
-def _turns(ev: Evaluator) -> int:
+def _count_turns(ev: Evaluator) -> int:
     """Return how many turns are followed of a loop that builds descriptors."""
     return MOST_TURNS[min(len(ev.loops), len(MOST_TURNS) - 1)]
 
 
-def _free_turns(ev: Evaluator) -> int:
+def _count_free_turns(ev: Evaluator) -> int:
     """Of the loop that is being run, when its end is not known."""
     return FREE_TURNS[min(len(ev.loops), len(FREE_TURNS)) - 1]
 
 
-def _kept(ev: Evaluator) -> int:
+def _count_findings(ev: Evaluator) -> int:
     """What a loop may find: the more of it, the fewer turns are followed."""
     return len(ev.found) + len(ev.assembled) + len(ev.made)
 
@@ -59,11 +68,11 @@ class LoopRun:
 
     def limit(self, ev: Evaluator) -> None:
         """Follow no more turns than of a loop whose end is not known."""
-        self.most = min(self.most, _free_turns(ev))
+        self.most = min(self.most, _count_free_turns(ev))
 
     def finds(self, ev: Evaluator) -> bool:
         """Return whether the loop has found anything."""
-        return _kept(ev) > self.kept
+        return _count_findings(ev) > self.kept
 
     def is_over(self, ev: Evaluator) -> bool:
         """Return whether no other turn is followed."""
@@ -71,65 +80,65 @@ class LoopRun:
         return self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent))
 
 
-def execute_loop(ev: Evaluator, one: tree.Loop, scope: Scope) -> Left | None:
+def execute_loop(ev: Evaluator, one: tree.Loop, scope: NameScope) -> EarlyExit | None:
     """Run a for or while loop turn by turn, as far as its bounds allow."""
     if one.start is not None:
-        ev.execute(one.start, scope)
-    few = _turns(ev)
-    variable = _variable(ev, one, scope)
-    run = LoopRun(variable, few, few if ev.python else MOST_QUIET, _kept(ev), min(ev.left // 3, MOST_SPENT))
+        ev.execute_statement(one.start, scope)
+    few = _count_turns(ev)
+    variable = _find_loop_variable(ev, one, scope)
+    run = LoopRun(variable, few, few if ev.python else MOST_QUIET, _count_findings(ev), min(ev.left // 3, MOST_SPENT))
     first = len(ev.log)
-    target = Target(True, len(ev.branches))
+    target = JumpTarget(True, len(ev.branches))
     ev.targets.append(target)
-    ev.loops.append(("", Int(0)))
+    ev.loops.append(("", SymbolicInt(0)))
     run.start = ev.left
     try:
         left = _run_turns(ev, one, scope, run, target)
     finally:
         ev.loops.pop()
         ev.targets.pop()
-        journal = ev.writes_since(first)
+        journal = ev.list_writes_since(first)
     if not run.told and left is not None and left.word not in ("break", "continue"):
-        ev.escape("?", left, {})
+        ev.keep_escape("?", left, {})
         left = None
-    left = ev.after_breaks(target.breaks, left, run.whole)
+    left = ev.join_breaks(target.breaks, left, run.whole)
     if not run.whole:
-        _left_open(ev, one, journal, scope, run.told)
-        _may_return(ev, one)
+        _forget_open_loop(ev, one, journal, scope, run.told)
+        _note_possible_return(ev, one)
     ev.leave_block(scope, left)
     return left
 
 
-def _run_turns(ev: Evaluator, one: tree.Loop, scope: Scope, run: LoopRun, target: Target) -> Left | None:
+def _run_turns(ev: Evaluator, one: tree.Loop, scope: NameScope, run: LoopRun, target: JumpTarget) -> EarlyExit | None:
     """Run the turns of a loop; return what ended them early, or None."""
     while True:
         inner = _begin_turn(ev, one, scope, run)
         if inner is None:
             return None
         if run.variable is not None:
-            ev.loops[-1] = (run.variable.name, ev.whole(run.variable.value))
+            ev.loops[-1] = (run.variable.name, ev.require_integer(run.variable.value))
         left = _run_body(ev, one.body, inner, target)
         if left is not None:
             run.whole = run.told
             return left
         if one.step is not None:
-            ev.whole_expression(partial(ev.drop, one.step, scope), one.step.span)
+            ev.evaluate_full_expression(partial(ev.evaluate_for_effect, one.step, scope), one.step.span)
         run.turn += 1
-        if not run.told and run.turn >= 2 and _kept(ev) == run.kept:
+        if not run.told and run.turn >= 2 and _count_findings(ev) == run.kept:
             return None
         if one.condition is None and run.finds(ev):
             run.limit(ev)
 
 
-def _begin_turn(ev: Evaluator, one: tree.Loop, scope: Scope, run: LoopRun) -> Scope | None:
+def _begin_turn(ev: Evaluator, one: tree.Loop, scope: NameScope, run: LoopRun) -> NameScope | None:
     """Return the scope of a loop's next turn; None where its condition or a bound ends it."""
     inner = scope
     if one.condition is None:
         if run.variable is None and ev.python:
             run.limit(ev)
     elif run.turn or not one.late:
-        inner = Scope(scope)
-        goes_on = ev.decided(one.condition, inner)[1]
+        inner = NameScope(scope)
+        goes_on = ev.decide_condition(one.condition, inner)[1]
         if goes_on is None:
             run.limit(ev)
             run.told = False
@@ -141,28 +150,30 @@ def _begin_turn(ev: Evaluator, one: tree.Loop, scope: Scope, run: LoopRun) -> Sc
     return None if run.is_over(ev) else inner
 
 
-def _run_body(ev: Evaluator, body: tree.Statement, scope: Scope, target: Target) -> Left | None:
+def _run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: JumpTarget) -> EarlyExit | None:
     """Run one turn of a loop; return what ended it early, None where the next may follow."""
-    left = ev.execute(body, scope)
-    ev.rejoin(target.continues)
+    left = ev.execute_statement(body, scope)
+    ev.rejoin_paths(target.continues)
     if left is not None and left.word == "continue":
         left = None
     ev.leave_block(scope, left)
     return left
 
 
-def _may_return(ev: Evaluator, one: tree.Statement) -> None:
+def _note_possible_return(ev: Evaluator, one: tree.Statement) -> None:
     """A turn that was not followed may return, or go elsewhere."""
     if ev.python:
         return
-    summary, frame = ev.summaries.of(one), ev.frames[-1]
+    summary, frame = ev.summaries.get_summary(one), ev.frames[-1]
     if summary.returns:
-        ev.escape("?", Left("return", ev.symbolic(frame.returns, ev.fresh(frame.name or "?"))), {})
+        ev.keep_escape(
+            "?", EarlyExit("return", ev.make_symbolic_value(frame.returns, ev.make_fresh_name(frame.name or "?"))), {}
+        )
     if summary.jumps:
         ev.lose_control({})
 
 
-def _left_open(ev: Evaluator, one: tree.Statement, written: Journal, scope: Scope, told: bool) -> None:
+def _forget_open_loop(ev: Evaluator, one: tree.Statement, written: Journal, scope: NameScope, told: bool) -> None:
     """After a loop that has more turns than were gone through, or may have: what it writes is not known. Items of
     an array that each turn fills another of are what the turns put there; others may be filled, too.
     """
@@ -174,56 +185,56 @@ def _left_open(ev: Evaluator, one: tree.Statement, written: Journal, scope: Scop
             continue
         if not ev.python:
             inside = any(f.cell is cell and f.loops for f in ev.found[-96:])
-            ev.forget(cell, quiet=inside)
-        elif isinstance(cell.value, Int) and cell.name and cell.value != old:
-            ev.put(cell, free(cell.name, cell.value.type))
+            ev.forget_place(cell, quiet=inside)
+        elif isinstance(cell.value, SymbolicInt) and cell.name and cell.value != old:
+            ev.write_cell(cell, make_free(cell.name, cell.value.type))
     if not ev.python:
         _forget_assigned(ev, one, scope)
 
 
 def _drop_gathered(ev: Evaluator, one: tree.Statement, written: Journal) -> None:
     """Drop what was found in words that are put together turn by turn: later turns may put other bits into them."""
-    gathered = ev.summaries.of(one).gathered
+    gathered = ev.summaries.get_summary(one).gathered
     cells = {id(cell) for cell, _ in written.values() if cell.name in gathered}
     ev.found = [f for f in ev.found if not (f.loops and id(f.cell) in cells)]
 
 
-def _spare_items(ev: Evaluator, one: tree.Statement, written: Journal, scope: Scope, told: bool) -> set[int]:
+def _spare_items(ev: Evaluator, one: tree.Statement, written: Journal, scope: NameScope, told: bool) -> set[int]:
     """Return the items of arrays that stay as the turns have filled them; forget the others of these arrays."""
-    filled = _filled(one)
+    filled = _list_filled_arrays(one)
     spared: set[int] = set()
-    for name, array in _arrays(scope):
+    for name, array in _list_arrays(scope):
         if not any(id(cell) in written for cell in array.cells):
             continue
         fresh = name in filled or ev.python
         for n, cell in enumerate(array.cells):
             old = written[id(cell)][1] if id(cell) in written else None
-            unset = isinstance(old, Term) and old.head == "uninitialised"
+            unset = isinstance(old, OpaqueValue) and old.head == "uninitialised"
             if id(cell) in written and fresh and (told or unset or ev.python):
                 spared.add(id(cell))
-            elif isinstance(cell.value, Int):
-                ev.put(cell, free(ev.fresh(f"{name}[{n}]"), cell.value.type))
+            elif isinstance(cell.value, SymbolicInt):
+                ev.write_cell(cell, make_free(ev.make_fresh_name(f"{name}[{n}]"), cell.value.type))
     return spared
 
 
-def _forget_assigned(ev: Evaluator, one: tree.Statement, scope: Scope) -> None:
+def _forget_assigned(ev: Evaluator, one: tree.Statement, scope: NameScope) -> None:
     """Forget what a statement assigns anywhere in it, run or not."""
-    summary = ev.summaries.of(one)
+    summary = ev.summaries.get_summary(one)
     for name in summary.names:
         found = find_name(scope, name)[0]
         if isinstance(found, PLACES):
             inner = found.value if isinstance(found, Cell) else None
-            ev.forget(found, integers=not isinstance(inner, Array))
+            ev.forget_place(found, integers=not isinstance(inner, ArrayValue))
     if summary.calls:
         ev.forget_globals()
 
 
-def _variable(ev: Evaluator, one: tree.Loop, scope: Scope) -> Cell | None:
+def _find_loop_variable(ev: Evaluator, one: tree.Loop, scope: NameScope) -> Cell | None:
     """The variable that a loop counts."""
     step = one.step
     while isinstance(step, tree.Unary | tree.Binary):
         step = step.value if isinstance(step, tree.Unary) else step.left
-    target = step.target if isinstance(step, tree.Assign) else None
+    target = step.target if isinstance(step, tree.Assignment) else None
     found = find_name(scope, target.last)[0] if isinstance(target, tree.Name) else None
     return found if isinstance(found, Cell) else None
 
@@ -238,22 +249,22 @@ class _Range:
     whole: bool
 
 
-def execute_each(ev: Evaluator, one: tree.Each, scope: Scope) -> Left | None:
+def execute_each(ev: Evaluator, one: tree.RangeLoop, scope: NameScope) -> EarlyExit | None:
     """Run a loop over the items of an array, a range or an object, as far as they are known."""
     if one.start is not None:
-        scope = Scope(scope)
-        ev.execute(one.start, scope)
+        scope = NameScope(scope)
+        ev.execute_statement(one.start, scope)
     over = _items(ev, one, scope)
     whole = over.whole
     refers = one.type is not None and bool(one.type.reference) and bool(over.items)
     first = len(ev.log)
-    target = Target(True, len(ev.branches))
-    left: Left | None = None
+    target = JumpTarget(True, len(ev.branches))
+    left: EarlyExit | None = None
     ev.targets.append(target)
-    ev.loops.append(("", Int(0)))
+    ev.loops.append(("", SymbolicInt(0)))
     try:
         for n, item in enumerate(over.values):
-            inner = scope if ev.python else Scope(scope)
+            inner = scope if ev.python else NameScope(scope)
             _bind_item(ev, one, item, over.items[n] if refers else None, inner)
             left = _run_body(ev, one.body, inner, target)
             if left is not None:
@@ -262,51 +273,51 @@ def execute_each(ev: Evaluator, one: tree.Each, scope: Scope) -> Left | None:
     finally:
         ev.loops.pop()
         ev.targets.pop()
-        journal = ev.writes_since(first)
-    left = ev.after_breaks(target.breaks, left, whole)
+        journal = ev.list_writes_since(first)
+    left = ev.join_breaks(target.breaks, left, whole)
     if not whole:
-        _left_open(ev, one, journal, scope, False)
-        _may_return(ev, one)
-        if isinstance(over.source, Object) and not ev.python:
+        _forget_open_loop(ev, one, journal, scope, False)
+        _note_possible_return(ev, one)
+        if isinstance(over.source, ObjectValue) and not ev.python:
             _forget_range(ev, one, over.source, scope)
     return left
 
 
-def _items(ev: Evaluator, one: tree.Each, scope: Scope) -> _Range:
+def _items(ev: Evaluator, one: tree.RangeLoop, scope: NameScope) -> _Range:
     """Evaluate what a loop goes over; what items that are not followed refer to is forgotten."""
-    source = ev.value(one.values, scope)
-    turns = _turns(ev) if ev.python else MOST_QUIET
-    values, whole = ev.items_of(source, turns, one.names[0] if one.names else "")
-    items: Sequence[Any] = source.cells if isinstance(source, Array) else ()
-    if isinstance(source, Part) and source.field.count and not ev.python:
-        items = ev.part_items(source)
-        values, whole = [ev.load(item, one.values) for item in items], True
+    source = ev.evaluate_expression(one.values, scope)
+    turns = _count_turns(ev) if ev.python else MOST_QUIET
+    values, whole = ev.list_items(source, turns, one.names[0] if one.names else "")
+    items: Sequence[Any] = source.cells if isinstance(source, ArrayValue) else ()
+    if isinstance(source, ObjectPart) and source.field.count and not ev.python:
+        items = ev.list_part_items(source)
+        values, whole = [ev.load_place(item, one.values) for item in items], True
     if not ev.python and not items:
-        whole = whole and isinstance(source, Array)
-        if isinstance(source, Object) or (one.type is not None and one.type.reference):
+        whole = whole and isinstance(source, ArrayValue)
+        if isinstance(source, ObjectValue) or (one.type is not None and one.type.reference):
             _forget_range(ev, one, source, scope)
     return _Range(source, values, tuple(items), whole)
 
 
-def _forget_range(ev: Evaluator, one: tree.Each, source: Any, scope: Scope) -> None:
+def _forget_range(ev: Evaluator, one: tree.RangeLoop, source: Any, scope: NameScope) -> None:
     """Forget what the items of an object, which are not followed, may refer to."""
     ev.forget_names(ev.text[slice(*one.values.span)], scope)
-    if isinstance(source, Object):  # its begin() and end() may write, too
-        ev.forget(Cell(source))
-        for place in reachable(source):
-            ev.forget(place)
+    if isinstance(source, ObjectValue):  # its begin() and end() may write, too
+        ev.forget_place(Cell(source))
+        for place in list_reachable_places(source):
+            ev.forget_place(place)
         ev.forget_globals()
 
 
-def _bind_item(ev: Evaluator, one: tree.Each, value: Any, cell: Any, scope: Scope) -> None:
+def _bind_item(ev: Evaluator, one: tree.RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
     """Give a loop's variables the next item, the very item where they are references."""
     if len(one.names) == 1:
         _bind_variable(ev, one, value, cell, scope)
         return
     for place, name in enumerate(one.names):
-        where = ev.item_place(value, place) if cell is not None else None
-        item = ev.item(value, place, one.span)
-        if place == 0 and isinstance(item, Int):
+        where = ev.get_item_place(value, place) if cell is not None else None
+        item = ev.get_item(value, place, one.span)
+        if place == 0 and isinstance(item, SymbolicInt):
             ev.loops[-1] = (name, item)
         if isinstance(where, PLACES):
             scope.names[name] = where
@@ -316,14 +327,14 @@ def _bind_item(ev: Evaluator, one: tree.Each, value: Any, cell: Any, scope: Scop
             scope.names[name] = Cell(item, None, name, one.span, len(ev.frames))
 
 
-def _bind_variable(ev: Evaluator, one: tree.Each, value: Any, cell: Any, scope: Scope) -> None:
+def _bind_variable(ev: Evaluator, one: tree.RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
     """Give a loop's only variable the next item. cell: where that stands, if the variable refers to it."""
     name = one.names[0]
-    if isinstance(value, Int):
+    if isinstance(value, SymbolicInt):
         ev.loops[-1] = (name, value)
     if cell is not None:
         scope.names[name] = cell
-        const = (one.type is not None and one.type.const) or const_of(ev, one.values, scope)
+        const = (one.type is not None and one.type.const) or find_constness(ev, one.values, scope)
         if const is not False:
             scope.consts.add(name if const else f"?{name}")
     elif ev.python:
@@ -332,36 +343,36 @@ def _bind_variable(ev: Evaluator, one: tree.Each, value: Any, cell: Any, scope: 
         _copy_item(ev, one, value, scope)
 
 
-def _copy_item(ev: Evaluator, one: tree.Each, value: Any, scope: Scope) -> None:
+def _copy_item(ev: Evaluator, one: tree.RangeLoop, value: Any, scope: NameScope) -> None:
     """Enter a loop's variable with a copy of an item."""
     name = one.names[0]
-    kind: Kind | None = None
+    kind: ResolvedType | None = None
     if one.type is not None and one.type.name != "auto":
-        kind = replace(ev.kind(one.type, scope), reference="")
-    if isinstance(value, Object) and value.record.copies:
-        value = ev.copy_constructed(value, ev.argument_in(one.values, scope, value))
-    made = ev.copied(ev.converted(value, kind, one.span, name) if kind is not None else value)
+        kind = replace(ev.resolve_type(one.type, scope), reference="")
+    if isinstance(value, ObjectValue) and value.record.copies:
+        value = ev.copy_construct(value, ev.make_copy_argument(one.values, scope, value))
+    made = ev.copy_assigned(ev.convert_to_kind(value, kind, one.span, name) if kind is not None else value)
     cell = scope.names[name] = Cell(made, kind, name, one.span, len(ev.frames))
-    if isinstance(made, Object) and made.record.ends:
+    if isinstance(made, ObjectValue) and made.record.ends:
         scope.names["(destroyed)"] = (cell,)
-    ev.note(cell, one.span)
+    ev.note_variable(cell, one.span)
 
 
-def _arrays(scope: Scope) -> list[tuple[str, Array]]:
+def _list_arrays(scope: NameScope) -> list[tuple[str, ArrayValue]]:
     """The arrays that can be named here."""
-    held = [cell for one in scope.chain() for cell in one.names.values() if isinstance(cell, Cell)]
-    return [(c.name, c.value) for c in held if isinstance(c.value, Array)]
+    held = [cell for one in scope.iterate_outward() for cell in one.names.values() if isinstance(cell, Cell)]
+    return [(c.name, c.value) for c in held if isinstance(c.value, ArrayValue)]
 
 
-def _filled(one: tree.Statement) -> set[str]:
+def _list_filled_arrays(one: tree.Statement) -> set[str]:
     """The arrays of which each turn of a counting loop writes the item that its variable counts, and no other."""
     counter = _counter(one)
     if counter is None or not isinstance(one, tree.Loop):
         return set()
     written: dict[str, bool] = {}
-    for node in nodes_of(one.body):
-        if isinstance(node, tree.Assign):
-            name = root_of(node.target)
+    for node in walk_nodes(one.body):
+        if isinstance(node, tree.Assignment):
+            name = get_root_name(node.target)
             written[name] = written.get(name, True) and _writes_item(node, counter)
     return {name for name, fits in written.items() if fits}
 
@@ -371,12 +382,12 @@ def _counter(one: tree.Statement) -> str | None:
     if not isinstance(one, tree.Loop):
         return None
     step = one.step.value if isinstance(one.step, tree.Unary) and one.step.op == "post" else one.step
-    if not isinstance(step, tree.Assign) or step.op != "+" or not isinstance(step.target, tree.Name):
+    if not isinstance(step, tree.Assignment) or step.op != "+" or not isinstance(step.target, tree.Name):
         return None
     return step.target.last
 
 
-def _writes_item(one: tree.Assign, counter: str) -> bool:
+def _writes_item(one: tree.Assignment, counter: str) -> bool:
     """Return whether an assignment is `array[counter] = …`."""
     target = one.target
     if one.op or not isinstance(target, tree.Index) or not isinstance(target.value, tree.Name):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from lanescope.reader.code.directives import Text
-from lanescope.reader.code.lexing import Token, tokens
-from lanescope.reader.code.macros import Macro
+from lanescope.reader.code.directives import DirectiveText
+from lanescope.reader.code.lexing import PreprocessingToken, split_tokens
+from lanescope.reader.code.macros import MacroDefinition
 
 MOST_SPAN = 20_000  # characters of one use of a macro
 _BRACKET = re.compile(r"[()]")
@@ -17,7 +17,7 @@ _STORES = frozenset("= += -= *= /= %= <<= >>= &= |= ^= ++ -- ; { } # ## asm new 
 class MacroUses:
     """The uses in one text. macros: of the moment; their owner changes them."""
 
-    def __init__(self, text: Text, macros: Mapping[str, Macro]) -> None:
+    def __init__(self, text: DirectiveText, macros: Mapping[str, MacroDefinition]) -> None:
         self.text = text
         self.code = text.joined.text
         self.macros = macros
@@ -30,7 +30,7 @@ class MacroUses:
     def find_close(self, at: int, end: int) -> tuple[int, bool]:
         """(where the bracket ends that was opened before a place, whether it does not or its end is too far)."""
         covered = self.text.covered
-        n = self.text.inside(at + 1)
+        n = self.text.find_literal_behind(at + 1)
         depth, most = 1, min(end, at + MOST_SPAN)
         while (found := _BRACKET.search(self.code, at, most)) is not None:
             at = found.end()
@@ -50,7 +50,7 @@ class MacroUses:
         if macro is None or not self._in_brackets(macro):
             return False
         seen: set[str] = set()
-        todo = [tokens(self.code[start:past])]
+        todo = [split_tokens(self.code[start:past])]
         while todo:
             given = todo.pop()
             if any(map(_stores, [None, *given], given)):
@@ -83,7 +83,7 @@ class MacroUses:
             todo |= more
         return frozenset(out)
 
-    def _in_brackets(self, macro: Macro) -> bool:
+    def _in_brackets(self, macro: MacroDefinition) -> bool:
         """Whether a replacement is one pair of brackets and what is in it, or a use of a macro whose is."""
         for _ in range(len(self.macros) + 1):
             body = macro.body
@@ -104,7 +104,7 @@ class MacroUses:
         return False
 
 
-def _stores(before: Token | None, token: Token) -> bool:
+def _stores(before: PreprocessingToken | None, token: PreprocessingToken) -> bool:
     """Whether a token may be part of what stores into a variable or takes its address, or makes another token."""
     if token.text == "&":
         return before is None or (before.kind == "op" and before.text not in ")]")

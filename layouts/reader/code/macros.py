@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from lanescope.deadline import check_deadline
-from lanescope.reader.code.lexing import Token, tokens
+from lanescope.reader.code.lexing import PreprocessingToken, split_tokens
 
 MOST_USE = 30_000  # steps of one use of a macro
 MOST_STEPS = 300_000  # of all uses in a text
 MOST_TOKENS = 20_000  # that one use may make
 MOST_TEXT = 1 << 16  # characters of them
 MOST_NESTED = 48  # uses in arguments of one another
-_EMPTY = Token("", "empty")
+_EMPTY = PreprocessingToken("", "empty")
 _ALONE = frozenset("()[]{};,?~")  # never part of a longer token
 _REST = "__VA_ARGS__"
 
@@ -26,18 +26,18 @@ class TooLongError(Exception):
     """An expansion that takes more than it may, or means something that is not read."""
 
 
-class Steps:
+class StepCounter:
     """Counts the work of preprocessing a text."""
 
     def __init__(self, most: int = MOST_STEPS) -> None:
         self.left = most
         self.use = MOST_USE
 
-    def begin(self) -> None:
+    def begin_use(self) -> None:
         """Begin one use of a macro."""
         self.use = MOST_USE
 
-    def spend(self, steps: int = 1) -> None:
+    def spend_steps(self, steps: int = 1) -> None:
         """Count steps of one expansion; TooLongError beyond its share."""
         check_deadline()
         self.left -= steps
@@ -47,13 +47,13 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Macro:
+class MacroDefinition:
     """A macro: its parameters (None: it takes no arguments), its replacement; rest: what the last parameter is called
     that takes all further arguments, "" where there is none.
     """
 
     parameters: tuple[str, ...] | None
-    body: tuple[Token, ...]
+    body: tuple[PreprocessingToken, ...]
     rest: str = ""
 
     @property
@@ -62,21 +62,21 @@ class Macro:
         return self.parameters, self.rest, tuple(token.text for token in self.body)
 
 
-def define(found: list[Token]) -> tuple[str, Macro] | None:
+def parse_define(found: list[PreprocessingToken]) -> tuple[str, MacroDefinition] | None:
     """The macro that the tokens after `#define` define; None where they define none.
 
-    >>> define(tokens("F(a, b...) a ## b"))[1].parameters, define(tokens("F (a)"))[1].parameters
+    >>> parse_define(split_tokens("F(a, b...) a ## b"))[1].parameters, parse_define(split_tokens("F (a)"))[1].parameters
     (('a', 'b'), None)
     """
     if not found or found[0].kind != "name":
         return None
     if len(found) < 2 or found[1].text != "(" or found[1].spaced:
-        return found[0].text, Macro(None, tuple(found[1:]))
+        return found[0].text, MacroDefinition(None, tuple(found[1:]))
     macro = _define_with_parameters(found[2:])
     return None if macro is None else (found[0].text, macro)
 
 
-def _define_with_parameters(found: list[Token]) -> Macro | None:
+def _define_with_parameters(found: list[PreprocessingToken]) -> MacroDefinition | None:
     """The macro whose tokens behind the opening bracket are given; None where they are no parameters."""
     parameters: list[str] = []
     rest = ""
@@ -93,57 +93,57 @@ def _define_with_parameters(found: list[Token]) -> Macro | None:
         elif word.text != ",":
             return None
         at += 2 if word.kind == "name" and rest == word.text else 1
-    return Macro(tuple(parameters), tuple(found[at + 1 :]), rest) if at < len(found) else None
+    return MacroDefinition(tuple(parameters), tuple(found[at + 1 :]), rest) if at < len(found) else None
 
 
 @dataclass(slots=True)
-class _Context:
+class _TokenContext:
     """Tokens that are read before those below them; macro: the one they replace."""
 
-    tokens: list[Token]
+    tokens: list[PreprocessingToken]
     at: int = 0
     macro: str = ""
 
 
-class _Argument:
+class _MacroArgument:
     """What a macro is given for a parameter: as it stands, and expanded when that is asked."""
 
-    def __init__(self, own: Expander, plain: list[Token], omitted: bool = False) -> None:
+    def __init__(self, own: MacroExpander, plain: list[PreprocessingToken], omitted: bool = False) -> None:
         self.own = own
         self.plain = plain
         self.omitted = omitted
-        self.full: list[Token] | None = None
+        self.full: list[PreprocessingToken] | None = None
 
-    def expanded(self) -> list[Token]:
+    def expand(self) -> list[PreprocessingToken]:
         if self.full is None:
-            self.full = self.own.all_of(self.plain)
+            self.full = self.own.expand_all(self.plain)
         return self.full
 
 
-class Expander:
+class MacroExpander:
     """Expands uses of the macros of a table, which its owner may change between them. builtin: a name that has another
     meaning at every place (__LINE__) → its token.
     """
 
-    def __init__(self, macros: Mapping[str, Macro], steps: Steps) -> None:
+    def __init__(self, macros: Mapping[str, MacroDefinition], steps: StepCounter) -> None:
         self.macros = macros
         self.steps = steps
-        self.builtin: dict[str, Callable[[], Token]] = {}
+        self.builtin: dict[str, Callable[[], PreprocessingToken]] = {}
         self.disabled: list[str] = []  # macros whose replacement is being read
         self.off: set[str] = set()
         self.nested = 0
 
-    def all_of(self, given: Iterable[Token]) -> list[Token]:
+    def expand_all(self, given: Iterable[PreprocessingToken]) -> list[PreprocessingToken]:
         """Tokens with every macro in them expanded; TooLongError where that takes too much."""
         if self.nested >= MOST_NESTED:
             raise TooLongError
         self.nested += 1
         known = len(self.disabled)
-        stack = [_Context(list(given))]
-        out: list[Token] = []
+        stack = [_TokenContext(list(given))]
+        out: list[PreprocessingToken] = []
         try:
-            while (token := self._next(stack)) is not None:
-                if token.kind == "name" and not token.painted and self._entered(token, stack):
+            while (token := self._take_next(stack)) is not None:
+                if token.kind == "name" and not token.painted and self._enter_use(token, stack):
                     continue
                 out.append(token)
                 if len(out) > MOST_TOKENS:
@@ -154,9 +154,9 @@ class Expander:
             self.off = set(self.disabled)
         return out
 
-    def _next(self, stack: list[_Context]) -> Token | None:
+    def _take_next(self, stack: list[_TokenContext]) -> PreprocessingToken | None:
         """The next token of what is being read; contexts that are read to their end are left."""
-        self.steps.spend()
+        self.steps.spend_steps()
         while stack:
             top = stack[-1]
             if top.at < len(top.tokens):
@@ -167,53 +167,53 @@ class Expander:
                 return token
             if len(stack) == 1:
                 return None
-            self._leave(stack)
+            self._leave_contexts(stack)
         return None
 
-    def _leave(self, stack: list[_Context]) -> None:
+    def _leave_contexts(self, stack: list[_TokenContext]) -> None:
         macro = stack.pop().macro
         if macro:
             self.disabled.pop()  # what is read last is left first
             self.off.discard(macro)
 
-    def _entered(self, token: Token, stack: list[_Context]) -> bool:
+    def _enter_use(self, token: PreprocessingToken, stack: list[_TokenContext]) -> bool:
         """Whether a name is a use of a macro, whose replacement is read next."""
         macro = self.macros.get(token.text)
         if macro is None:
             if token.text in self.builtin:
-                stack.append(_Context([self.builtin[token.text]()._replace(spaced=token.spaced)]))
+                stack.append(_TokenContext([self.builtin[token.text]()._replace(spaced=token.spaced)]))
                 return True
             return False
         if macro.parameters is None:
-            made = self._pasted(list(macro.body), {})
+            made = self._paste_arguments(list(macro.body), {})
         else:
-            if not self._opens(stack):
+            if not self._take_opening(stack):
                 return False
-            made = self._replaced(macro, self._given(macro, stack))
+            made = self._replace_use(macro, self._take_arguments(macro, stack))
         if made:
             made[0] = made[0]._replace(spaced=token.spaced)
         self.disabled.append(token.text)
         self.off.add(token.text)
-        stack.append(_Context(made, 0, token.text))
+        stack.append(_TokenContext(made, 0, token.text))
         return True
 
-    def _opens(self, stack: list[_Context]) -> bool:
+    def _take_opening(self, stack: list[_TokenContext]) -> bool:
         """Whether an opening bracket comes next; it is read, and contexts that end before it are left."""
         while stack[-1].at >= len(stack[-1].tokens) and len(stack) > 1:
-            self.steps.spend()
-            self._leave(stack)
+            self.steps.spend_steps()
+            self._leave_contexts(stack)
         top = stack[-1]
         if top.at < len(top.tokens) and top.tokens[top.at].text == "(":
             top.at += 1
             return True
         return False
 
-    def _given(self, macro: Macro, stack: list[_Context]) -> list[list[Token]]:
+    def _take_arguments(self, macro: MacroDefinition, stack: list[_TokenContext]) -> list[list[PreprocessingToken]]:
         """The arguments up to the closing bracket."""
-        out: list[list[Token]] = [[]]
+        out: list[list[PreprocessingToken]] = [[]]
         depth = 0
         names = macro.parameters or ()
-        while (token := self._next(stack)) is not None:
+        while (token := self._take_next(stack)) is not None:
             if token.text == "(":
                 depth += 1
             elif token.text == ")":
@@ -230,20 +230,22 @@ class Expander:
 
     # replacement -----------------------------------------------------------------------------------------------------
 
-    def _replaced(self, macro: Macro, given: list[list[Token]]) -> list[Token]:
+    def _replace_use(self, macro: MacroDefinition, given: list[list[PreprocessingToken]]) -> list[PreprocessingToken]:
         names = macro.parameters or ()
         if len(given) != len(names) and not (macro.rest and len(given) == len(names) - 1):
             raise TooLongError  # C++ refuses such a use
-        arguments = {name: _Argument(self, plain) for name, plain in zip(names, given, strict=False)}
+        arguments = {name: _MacroArgument(self, plain) for name, plain in zip(names, given, strict=False)}
         if macro.rest and (len(given) < len(names) or (len(names) == 1 and not given[0])):
-            arguments[macro.rest] = _Argument(self, [], True)
-        return self._pasted(self._options(list(macro.body), macro, arguments), arguments, macro.rest)
+            arguments[macro.rest] = _MacroArgument(self, [], True)
+        return self._paste_arguments(self._decide_va_opt(list(macro.body), macro, arguments), arguments, macro.rest)
 
-    def _options(self, body: list[Token], macro: Macro, arguments: dict[str, _Argument]) -> list[Token]:
+    def _decide_va_opt(
+        self, body: list[PreprocessingToken], macro: MacroDefinition, arguments: dict[str, _MacroArgument]
+    ) -> list[PreprocessingToken]:
         """A replacement whose __VA_OPT__(…) are decided."""
         if not macro.rest or not any(token.text == "__VA_OPT__" for token in body):
             return body
-        out: list[Token] = []
+        out: list[PreprocessingToken] = []
         at = 0
         while at < len(body):
             token = body[at]
@@ -254,19 +256,21 @@ class Expander:
             past = _find_close(body, at + 1)
             if (out and out[-1].text in ("#", "##")) or (past < len(body) and body[past].text == "##"):
                 raise TooLongError
-            if arguments[macro.rest].expanded():
+            if arguments[macro.rest].expand():
                 inner = body[at + 2 : past - 1]
                 out += [inner[0]._replace(spaced=token.spaced), *inner[1:]] if inner else []
             at = past
         return out
 
-    def _pasted(self, body: list[Token], arguments: Mapping[str, _Argument], rest: str = "") -> list[Token]:
+    def _paste_arguments(
+        self, body: list[PreprocessingToken], arguments: Mapping[str, _MacroArgument], rest: str = ""
+    ) -> list[PreprocessingToken]:
         """A replacement with its arguments put in, # and ## carried out."""
-        out: list[Token] = []
+        out: list[PreprocessingToken] = []
         at, paste = 0, False  # paste: whether ## stands in front
         while at < len(body):
             token = body[at]
-            self.steps.spend()
+            self.steps.spend_steps()
             if at and _pastes(token):
                 paste = True
                 at += 1
@@ -274,12 +278,12 @@ class Expander:
             swallows = paste and rest == token.text and bool(out) and out[-1].text == ","
             if swallows and arguments[rest].omitted:  # gcc's `, ## __VA_ARGS__`
                 out[-1:] = [_EMPTY]
-                part: list[Token] = []
+                part: list[PreprocessingToken] = []
                 at += 1
             else:
                 part, at = self._part(body, at, arguments, paste)
             if paste and not swallows and out and part:
-                out[-1:] = _joined(out[-1], part.pop(0))
+                out[-1:] = _join_tokens(out[-1], part.pop(0))
             out += part
             if len(out) > MOST_TOKENS:
                 raise TooLongError
@@ -287,19 +291,19 @@ class Expander:
         return [token for token in out if token.kind != "empty"]
 
     def _part(
-        self, body: list[Token], at: int, arguments: Mapping[str, _Argument], pasted: bool
-    ) -> tuple[list[Token], int]:
+        self, body: list[PreprocessingToken], at: int, arguments: Mapping[str, _MacroArgument], pasted: bool
+    ) -> tuple[list[PreprocessingToken], int]:
         """(what a token of a replacement becomes, where the next one stands); pasted: whether ## is in front of it."""
         token = body[at]
         following = body[at + 1].text if at + 1 < len(body) else ""
         if token.text == "#" and following in arguments:
-            return [Token(_spelled(arguments[following].plain), "text", token.spaced)], at + 2
+            return [PreprocessingToken(_quote_tokens(arguments[following].plain), "text", token.spaced)], at + 2
         if token.kind != "name" or token.text not in arguments:
             return [token], at + 1
         argument = arguments[token.text]
         beside = pasted or following == "##"
-        part = list(argument.plain if beside else argument.expanded())
-        self.steps.spend(len(part))
+        part = list(argument.plain if beside else argument.expand())
+        self.steps.spend_steps(len(part))
         if not part and beside:
             part = [_EMPTY]
         if part:
@@ -307,7 +311,7 @@ class Expander:
         return part, at + 1
 
 
-def _find_close(body: list[Token], opened: int) -> int:
+def _find_close(body: list[PreprocessingToken], opened: int) -> int:
     """Where the bracket closes that opens at a place: the place behind it, or the end."""
     depth = 0
     for past in range(opened, len(body)):
@@ -317,22 +321,22 @@ def _find_close(body: list[Token], opened: int) -> int:
     return len(body)
 
 
-def _pastes(token: Token) -> bool:
+def _pastes(token: PreprocessingToken) -> bool:
     return token.text == "##" and token.kind == "op"
 
 
-def _joined(left: Token, right: Token) -> list[Token]:
+def _join_tokens(left: PreprocessingToken, right: PreprocessingToken) -> list[PreprocessingToken]:
     """left ## right; both where they make no token, which C++ refuses."""
     if left.kind == "empty" or right.kind == "empty":
         one = right if left.kind == "empty" else left
         return [one._replace(spaced=left.spaced)]
-    made = tokens(left.text + right.text)
+    made = split_tokens(left.text + right.text)
     if len(made) != 1 or len(made[0].text) > MOST_TEXT:
         raise TooLongError
     return [made[0]._replace(spaced=left.spaced)]
 
 
-def _spelled(plain: list[Token]) -> str:
+def _quote_tokens(plain: list[PreprocessingToken]) -> str:
     """#argument: a string of its spelling."""
     out: list[str] = []
     for n, token in enumerate(plain):
@@ -345,25 +349,26 @@ def _spelled(plain: list[Token]) -> str:
     return '"' + "".join(out) + '"'
 
 
-def spelled(made: list[Token]) -> str:
+def format_tokens(made: list[PreprocessingToken]) -> str:
     """Tokens as text, those apart that would read as another side by side. TooLongError beyond MOST_TEXT.
 
-    >>> spelled([Token("-", "op"), Token("-", "op"), Token("x", "name"), Token("1", "number", True)])
+    >>> format_tokens([PreprocessingToken("-", "op"), PreprocessingToken("-", "op"), PreprocessingToken("x",
+    ... "name"), PreprocessingToken("1", "number", True)])
     '- -x 1'
     """
     if sum(len(token.text) + 1 for token in made) > MOST_TEXT:
         raise TooLongError
     out: list[str] = []
-    before = Token("", "empty")
+    before = PreprocessingToken("", "empty")
     for token in made:
-        if token.spaced or (before.kind != "empty" and _touch(before, token)):
+        if token.spaced or (before.kind != "empty" and _would_join(before, token)):
             out.append(" ")
         out.append(token.text)
         before = token
     return "".join(out)
 
 
-def _touch(left: Token, right: Token) -> bool:
+def _would_join(left: PreprocessingToken, right: PreprocessingToken) -> bool:
     """Whether two tokens side by side read as one."""
     words = ("name", "number", "text")
     if left.kind in words and right.kind in words:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.errors import LayoutError
 from lanescope.reader.code import tree
-from lanescope.reader.code.word import Span
+from lanescope.reader.code.symbolic_integers import Span
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -19,7 +19,7 @@ Readers = Mapping[str, Callable[[Any, "tree_sitter.Node"], tree.Expression]]
 
 
 @contextmanager
-def parser_installed() -> Iterator[None]:
+def require_parser() -> Iterator[None]:
     """Turn a missing tree-sitter, imported inside, into LayoutError `no_parser`."""
     try:
         yield
@@ -31,7 +31,7 @@ def parser_installed() -> Iterator[None]:
         ) from None
 
 
-class Nodes(ABC):
+class NodeReader(ABC):
     """The nodes of one text. `whole` is what the parser read; a language says what reads each kind of node."""
 
     def __init__(self, whole: str) -> None:
@@ -39,28 +39,28 @@ class Nodes(ABC):
         self.depth = 0
 
     @abstractmethod
-    def readers(self) -> Readers:
+    def list_readers(self) -> Readers:
         """What reads each kind of node of the language."""
 
     @abstractmethod
-    def span(self, node: tree_sitter.Node) -> Span:
+    def get_span(self, node: tree_sitter.Node) -> Span:
         """Where a node stands in the text that was given."""
 
-    def text(self, node: tree_sitter.Node | None) -> str:
+    def get_text(self, node: tree_sitter.Node | None) -> str:
         return self.whole[node.start_byte : node.end_byte] if node else ""
 
-    def expression(self, node: tree_sitter.Node) -> tree.Expression:
+    def lower_expression(self, node: tree_sitter.Node) -> tree.Expression:
         """What nothing reads, and what is nested too deeply, is kept as its words."""
         self.depth += 1
         try:
-            own = self.readers().get(node.type)
+            own = self.list_readers().get(node.type)
             broken = node.has_error and any(child.type == "ERROR" for child in node.children)
             if own is None or broken or self.depth > MOST_DEPTH:
-                return tree.Other(" ".join(self.text(node).split())[:80], span=self.span(node))
+                return tree.OpaqueExpression(" ".join(self.get_text(node).split())[:80], span=self.get_span(node))
             return own(self, node)
         finally:
             self.depth -= 1
 
-    def _field(self, node: tree_sitter.Node, name: str) -> tree.Expression:
+    def _lower_field(self, node: tree_sitter.Node, name: str) -> tree.Expression:
         child = node.child_by_field_name(name)
-        return self.expression(child) if child else tree.Other("", span=self.span(node))
+        return self.lower_expression(child) if child else tree.OpaqueExpression("", span=self.get_span(node))

@@ -9,19 +9,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.candidates import declared_before, may_fit
-from lanescope.reader.code.lookup import namespace_of
-from lanescope.reader.code.overloads import Argument, accepts_count
+from lanescope.reader.code.candidates import filter_declared_before, may_fit
+from lanescope.reader.code.lookup import get_namespace
+from lanescope.reader.code.overloads import CallArgument, accepts_count
 from lanescope.reader.code.values import (
     PLACES,
     Cell,
-    Closure,
-    Kind,
-    Object,
-    Part,
-    Record,
-    Scope,
-    Term,
+    FunctionSet,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
+    OpaqueValue,
+    RecordType,
+    ResolvedType,
 )
 
 if TYPE_CHECKING:
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 
 def with_associated(
-    ev: Evaluator, target: Closure | None, name: str, function: tree.Expression, arguments: list[Argument]
-) -> Closure | None:
+    ev: Evaluator, target: FunctionSet | None, name: str, function: tree.Expression, arguments: list[CallArgument]
+) -> FunctionSet | None:
     """Return a function's overloads with those of the namespaces of its arguments: [basic.lookup.argdep]."""
     plain = isinstance(function, tree.Name) and len(function.path) == 1
     if not plain or (target is not None and (target.this is not None or target.captured is not None)):
         return target
-    if target is not None and isinstance(target.home(target.functions[0]).owner, Record):
+    if target is not None and isinstance(target.get_home(target.functions[0]).owner, RecordType):
         return target
-    for home in dict.fromkeys(home for argument in arguments for home in _associated(ev, argument)):
+    for home in dict.fromkeys(home for argument in arguments for home in _find_associated_namespaces(ev, argument)):
         found = home.names.get(name)
-        if isinstance(found, Closure):
-            target = found if target is None else target.joined(found)
+        if isinstance(found, FunctionSet):
+            target = found if target is None else target.join_functions(found)
     return target
 
 
@@ -48,46 +48,52 @@ _MEMBERS_ONLY = ("()", "[]", "->", "=")  # operators that are no functions outsi
 _PYTHON_METHODS = {"+": "__add__", "|": "__or__"}
 
 
-def operator(
+def evaluate_operator(
     ev: Evaluator,
     op: str,
     left: Any,
     right: Any,
     at: tree.Expression,
     *,
-    arguments: list[Argument] | None = None,
+    arguments: list[CallArgument] | None = None,
     constant: bool | None = None,
 ) -> Any:
     """Return what an operator that the text defines gives; None where it defines none for such operands."""
     name = f"operator{op}"
     if ev.python:
         return _call_python_operator(ev, op, left, right, at)
-    given = arguments if arguments is not None else [] if right is None else [_operand(ev, right)]
-    whole, own = left, left if isinstance(left, Argument) else None
-    left = left.value if isinstance(left, Argument) else left
+    given = arguments if arguments is not None else [] if right is None else [_make_operand_argument(ev, right)]
+    whole, own = left, left if isinstance(left, CallArgument) else None
+    left = left.value if isinstance(left, CallArgument) else left
     method = _find_method(ev, name, left, None if arguments is not None else given)
     operands, free = given, None
     if op not in _MEMBERS_ONLY and name in ev.operators:
-        operands = [_operand(ev, whole), *given]
-        free = _free_operator(ev, ev.operators[name], operands, at) if any(map(_of_class, operands)) else None
+        operands = [_make_operand_argument(ev, whole), *given]
+        free = (
+            _find_free_operator(ev, ev.operators[name], operands, at)
+            if any(map(_is_class_argument, operands))
+            else None
+        )
     if method is not None:
         if free is not None:
             return _forget_operators(ev, replace(method, this=left), free, operands, at)
         constant = own.const if own is not None and own.place else constant
-        return ev.call(replace(method, this=left, constant=constant), given, {}, at.span)
-    return ev.call(free, operands, {}, at.span) if free is not None else None
+        return ev.call_function(replace(method, this=left, constant=constant), given, {}, at.span)
+    return ev.call_function(free, operands, {}, at.span) if free is not None else None
 
 
 def _call_python_operator(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
     """Return what __add__ or __or__ gives; None where the class has none."""
-    found = left.record.methods.get(_PYTHON_METHODS.get(op, "")) if isinstance(left, Object) else None
-    return ev.call(replace(found, this=left), [right], {}, at.span) if found is not None else None
+    found = left.record.methods.get(_PYTHON_METHODS.get(op, "")) if isinstance(left, ObjectValue) else None
+    return ev.call_function(replace(found, this=left), [right], {}, at.span) if found is not None else None
 
 
-def _find_method(ev: Evaluator, name: str, left: Any, operands: list[Argument] | None) -> Closure | None:
+def _find_method(ev: Evaluator, name: str, left: Any, operands: list[CallArgument] | None) -> FunctionSet | None:
     """Return the member function that an operator is, None without one. operands: those that it must take."""
-    record = left.record if isinstance(left, Object) else left.field.inner if isinstance(left, Part) else None
-    method: Closure | None = record.methods.get(name) if record is not None else None
+    record = (
+        left.record if isinstance(left, ObjectValue) else left.field.inner if isinstance(left, ObjectPart) else None
+    )
+    method: FunctionSet | None = record.methods.get(name) if record is not None else None
     if method is None or operands is None:
         return method
     counted = [f for f in method.functions if accepts_count(f, len(operands))]
@@ -95,69 +101,71 @@ def _find_method(ev: Evaluator, name: str, left: Any, operands: list[Argument] |
 
 
 def _forget_operators(
-    ev: Evaluator, method: Closure, free: Closure, operands: list[Argument], at: tree.Expression
-) -> Term:
+    ev: Evaluator, method: FunctionSet, free: FunctionSet, operands: list[CallArgument], at: tree.Expression
+) -> OpaqueValue:
     """Return a call of a member or of an operator outside the class: which is better is not looked into."""
     ev.forget_call(operands, free)
     if not all(f.const for f in method.functions):
         ev.forget_call(operands[1:], method)
-    return Term(ev.fresh(ev.words(at)), span=at.span)
+    return OpaqueValue(ev.make_fresh_name(ev.format_expression(at)), span=at.span)
 
 
-def _free_operator(ev: Evaluator, closure: Closure, operands: list[Argument], at: tree.Expression) -> Closure | None:
+def _find_free_operator(
+    ev: Evaluator, closure: FunctionSet, operands: list[CallArgument], at: tree.Expression
+) -> FunctionSet | None:
     """Return the operators outside classes that may be meant for some operands; None where there is none.
 
     Where one that the lookup by the operands' types does not find may be meant, they have no body.
     """
-    closure = declared_before(closure, at.span[0])
+    closure = filter_declared_before(closure, at.span[0])
     counted = [f for f in closure.functions if accepts_count(f, len(operands))]
     fitting = [f for f in counted if may_fit(ev, closure, f, operands)]
     if not fitting:
         return None
-    homes = tuple(closure.home(f) for f in fitting)
-    near = {id(ev.globals), *(id(home) for a in operands for home in _associated(ev, a))}
-    if not all(id(namespace_of(home)) in near for home in homes):
+    homes = tuple(closure.get_home(f) for f in fitting)
+    near = {id(ev.globals), *(id(home) for a in operands for home in _find_associated_namespaces(ev, a))}
+    if not all(id(get_namespace(home)) in near for home in homes):
         fitting = [replace(f, body=None) for f in fitting]
     return replace(closure, functions=tuple(fitting), homes=homes)
 
 
-def _associated(ev: Evaluator, argument: Argument) -> list[Scope]:
+def _find_associated_namespaces(ev: Evaluator, argument: CallArgument) -> list[NameScope]:
     """Return the namespaces in which a function is looked up because of an argument: [basic.lookup.argdep]."""
-    home = ev.enumerations.get(_enum_name(argument))
+    home = ev.enumerations.get(_get_enum_name(argument))
     waiting = [argument.kind.record] if argument.kind is not None else []
-    out = [] if home is None else [namespace_of(home)]
+    out = [] if home is None else [get_namespace(home)]
     seen: set[int] = set()
     while waiting:
         record = waiting.pop()
         if record is not None and id(record) not in seen:  # struct V : Ops<V>
             seen.add(id(record))
-            out.append(namespace_of(record.scope))
-            waiting += [*record.bases, *(a.record for a in record.arguments if isinstance(a, Kind))]
+            out.append(get_namespace(record.scope))
+            waiting += [*record.bases, *(a.record for a in record.arguments if isinstance(a, ResolvedType))]
     return out
 
 
-def _operand(ev: Evaluator, value: Any) -> Argument:
+def _make_operand_argument(ev: Evaluator, value: Any) -> CallArgument:
     """Return an operand of an operator: what a place holds, the place itself for a reference."""
-    if isinstance(value, Argument):
+    if isinstance(value, CallArgument):
         return value
     if isinstance(value, PLACES):
-        inner = ev.load(value, tree.Other(""))
-        return Argument(inner, ev.declared_kind(value, inner), True, False, where=value)
-    made: Argument = ev.argument_of(value)
-    if isinstance(value, Object):
+        inner = ev.load_place(value, tree.OpaqueExpression(""))
+        return CallArgument(inner, ev.find_declared_type(value, inner), True, False, where=value)
+    made: CallArgument = ev.make_argument(value)
+    if isinstance(value, ObjectValue):
         return replace(made, place=True, const=None, loose=True, where=Cell(value, made.kind))
     return made
 
 
-def _of_class(argument: Argument) -> bool:
+def _is_class_argument(argument: CallArgument) -> bool:
     """Return whether an operand is an object or of an enumeration."""
     kind = argument.kind
     if kind is None or kind.pointers:
-        return isinstance(argument.value, Object)
-    return kind.record is not None or bool(_enum_name(argument))
+        return isinstance(argument.value, ObjectValue)
+    return kind.record is not None or bool(_get_enum_name(argument))
 
 
-def _enum_name(argument: Argument) -> str:
+def _get_enum_name(argument: CallArgument) -> str:
     """Return the name of an argument's enumeration, "" without one."""
     whole = argument.kind.whole if argument.kind is not None and not argument.kind.pointers else None
     return getattr(whole, "enumeration", "") or ""

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.cxx.integers import INT, IntegerType, promoted
+from lanescope.cxx.integers import INT, IntegerType, promote
 from lanescope.reader.code import tree
-from lanescope.reader.code.templates import fits_pattern, same_type
-from lanescope.reader.code.values import Kind, Record
+from lanescope.reader.code.templates import fits_pattern, is_same_type
+from lanescope.reader.code.values import RecordType, ResolvedType
 
 EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(6)  # [over.ics.rank] 4.2: an enum's own type first
 UNKNOWN = -1  # a rank that is not known
@@ -25,13 +25,13 @@ _DIFFERENT = {False: None, None: UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class CallArgument:
     """What a call gives a parameter. kind: its type, None where unknown; place: whether it names an object; const: of
     that object; zero: the literal 0; null: nullptr.
     """
 
     value: Any
-    kind: Kind | None
+    kind: ResolvedType | None
     place: bool = False
     const: bool | None = False
     zero: bool = False
@@ -42,11 +42,11 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class OverloadCandidate:
     """A function that may be called, with the types of its parameters; deduced: what its template's are bound to."""
 
     function: tree.Function
-    kinds: tuple[Kind | None, ...]
+    kinds: tuple[ResolvedType | None, ...]
     deduced: dict[str, Any]
 
 
@@ -57,20 +57,23 @@ def accepts_count(function: tree.Function, count: int) -> bool:
     return least <= count and (packs or count <= len(function.parameters))
 
 
-def choose(candidates: Sequence[Candidate], arguments: Sequence[Argument]) -> Candidate | None:
+def choose_candidate(
+    candidates: Sequence[OverloadCandidate], arguments: Sequence[CallArgument]
+) -> OverloadCandidate | None:
     """Return the best candidate for some arguments; None where none fits, or more than one may."""
-    ranked: list[tuple[Candidate, tuple[int, ...]]] = []
+    ranked: list[tuple[OverloadCandidate, tuple[int, ...]]] = []
     for one in candidates:
         ranks = tuple(
-            rank_of(argument, one.kinds[n] if n < len(one.kinds) else None) for n, argument in enumerate(arguments)
+            rank_conversion(argument, one.kinds[n] if n < len(one.kinds) else None)
+            for n, argument in enumerate(arguments)
         )
         if None not in ranks:
             ranked.append((one, tuple(rank for rank in ranks if rank is not None)))
-    best = [one for one in ranked if all(other is one or _better(one, other, arguments) for other in ranked)]
+    best = [one for one in ranked if all(other is one or _is_better(one, other, arguments) for other in ranked)]
     return best[0][0] if len(best) == 1 else None
 
 
-def rank_of(argument: Argument, kind: Kind | None) -> int | None:
+def rank_conversion(argument: CallArgument, kind: ResolvedType | None) -> int | None:
     """How an argument converts to a parameter's type: EXACT, PROMOTED, CONVERTED, USER; UNKNOWN, or None."""
     if kind is None:
         return UNKNOWN
@@ -80,51 +83,51 @@ def rank_of(argument: Argument, kind: Kind | None) -> int | None:
     if binds is not True:
         return UNKNOWN if binds is None else None
     if argument.braced:
-        return _braced_rank(argument.braced - 1, kind)
+        return _rank_braced(argument.braced - 1, kind)
     if argument.null or (argument.zero and kind.pointers):
         return _null_rank(argument, kind)
     return UNKNOWN if argument.kind is None else _rank_of_types(argument.kind, kind)
 
 
-def _rank_of_types(given: Kind, kind: Kind) -> int | None:
+def _rank_of_types(given: ResolvedType, kind: ResolvedType) -> int | None:
     """How a value of one type converts to another."""
     if kind.pointers or kind.dims or given.pointers or given.dims:
-        return _pointer_rank(given, kind)
+        return _rank_pointer(given, kind)
     if given.record is not None or kind.record is not None:
-        return _record_rank(given, kind)
+        return _rank_record(given, kind)
     if kind.reference == "&" and not kind.const:
-        return _IDENTICAL[same_type(_plain(given), _plain(kind))]
-    return _number_rank(given, kind)
+        return _IDENTICAL[is_same_type(_strip_reference(given), _strip_reference(kind))]
+    return _rank_number(given, kind)
 
 
-def _binds_reference(argument: Argument, kind: Kind) -> bool | None:
+def _binds_reference(argument: CallArgument, kind: ResolvedType) -> bool | None:
     """Whether a parameter, where it is a reference, may bind an argument by its value category and const; None where
     that is not known.
     """
     if not kind.reference or (kind.reference == "&" and kind.const):
         return True
     if argument.loose or (argument.const is None and argument.place and kind.reference == "&"):
-        return None if argument.kind is None or _reaches(argument.kind, kind) else False
+        return None if argument.kind is None or _can_bind_reference(argument.kind, kind) else False
     if kind.reference == "&":
         return argument.place and argument.const is not True
     return not argument.place and (argument.const is not True or kind.const)
 
 
-def _null_rank(argument: Argument, kind: Kind) -> int | None:
+def _null_rank(argument: CallArgument, kind: ResolvedType) -> int | None:
     """How nullptr, or the literal 0 where a pointer is needed, converts."""
     if not kind.pointers:
         return None
     return EXACT if argument.null else CONVERTED
 
 
-def _reaches(given: Kind, kind: Kind) -> bool:
+def _can_bind_reference(given: ResolvedType, kind: ResolvedType) -> bool:
     """Whether a reference to one type may bind an object of another, but for const."""
     if given.record is not None and kind.record is not None:
-        return given.record.descends(kind.record)
-    return same_type(_plain(given), _plain(kind)) is not False
+        return given.record.is_derived_from(kind.record)
+    return is_same_type(_strip_reference(given), _strip_reference(kind)) is not False
 
 
-def _braced_rank(count: int, kind: Kind) -> int | None:
+def _rank_braced(count: int, kind: ResolvedType) -> int | None:
     """How a list in braces converts: [over.ics.list]."""
     if kind.pointers:
         return CONVERTED if count == 0 else UNKNOWN
@@ -138,13 +141,13 @@ def _braced_rank(count: int, kind: Kind) -> int | None:
     return USER if count <= len(record.members) else UNKNOWN
 
 
-def _plain(kind: Kind) -> Kind:
-    return Kind(
+def _strip_reference(kind: ResolvedType) -> ResolvedType:
+    return ResolvedType(
         kind.name, kind.whole, kind.bits, kind.record, pointers=kind.pointers, dims=kind.dims, arguments=kind.arguments
     )
 
 
-def _number_rank(given: Kind, kind: Kind) -> int | None:
+def _rank_number(given: ResolvedType, kind: ResolvedType) -> int | None:
     if given.whole is not None and kind.whole is not None:
         return _integer_rank(given.whole, kind.whole)
     floating = [k.name in _FLOATING for k in (given, kind)]
@@ -152,7 +155,7 @@ def _number_rank(given: Kind, kind: Kind) -> int | None:
         return EXACT if given.name == kind.name else PROMOTED if kind.name == "double" else CONVERTED
     if any(floating) and (given.whole is not None or kind.whole is not None):
         return CONVERTED
-    same = same_type(_plain(given), _plain(kind))
+    same = is_same_type(_strip_reference(given), _strip_reference(kind))
     return EXACT if same else UNKNOWN
 
 
@@ -164,10 +167,10 @@ def _integer_rank(given: IntegerType, kind: IntegerType) -> int | None:
     narrow = given.underlying if given.bits < INT.bits else None  # only a fixed one is
     if narrow == kind:
         return UNDERLYING
-    return PROMOTED if promoted(given) == kind else CONVERTED
+    return PROMOTED if promote(given) == kind else CONVERTED
 
 
-def _pointer_rank(given: Kind, kind: Kind) -> int | None:
+def _rank_pointer(given: ResolvedType, kind: ResolvedType) -> int | None:
     if not kind.pointers and not kind.dims:
         return _rank_of_pointer_as_value(kind)
     steps = given.pointers + len(given.dims)
@@ -182,24 +185,24 @@ def _pointer_rank(given: Kind, kind: Kind) -> int | None:
     return _rank_of_pointed(given, kind)
 
 
-def _may_have_sizes(given: Kind, kind: Kind) -> bool:
+def _may_have_sizes(given: ResolvedType, kind: ResolvedType) -> bool:
     """Whether sizes of arrays that differ may be the same, since one is not known."""
     return None in (*_sizes(given), *_sizes(kind)) or (not given.dims and given.const)
 
 
-def _rank_of_pointed(given: Kind, kind: Kind) -> int | None:
+def _rank_of_pointed(given: ResolvedType, kind: ResolvedType) -> int | None:
     """How a pointer converts to another of as many levels."""
-    same = same_type(_pointed(given), _pointed(kind))
+    same = is_same_type(_pointed(given), _pointed(kind))
     if same:
         return EXACT
     if kind.name == "void":
         return CONVERTED
     if given.record is not None and kind.record is not None:
-        return CONVERTED if given.record.descends(kind.record) else None
+        return CONVERTED if given.record.is_derived_from(kind.record) else None
     return _DIFFERENT[same]
 
 
-def _rank_of_pointer_as_value(kind: Kind) -> int | None:
+def _rank_of_pointer_as_value(kind: ResolvedType) -> int | None:
     """How a pointer converts to a type that is none."""
     if kind.record is not None and not kind.record.opaque:
         return USER if kind.record.methods.get(kind.record.name) else None
@@ -208,26 +211,26 @@ def _rank_of_pointer_as_value(kind: Kind) -> int | None:
     return None if kind.name in _FLOATING else UNKNOWN
 
 
-def _sizes(kind: Kind) -> tuple[int | None, ...]:
+def _sizes(kind: ResolvedType) -> tuple[int | None, ...]:
     return tuple(dim.known for dim in kind.dims)
 
 
-def _pointed(kind: Kind) -> Kind:
+def _pointed(kind: ResolvedType) -> ResolvedType:
     """What a pointer points to."""
-    return Kind(kind.name, kind.whole, kind.bits, kind.record, arguments=kind.arguments)
+    return ResolvedType(kind.name, kind.whole, kind.bits, kind.record, arguments=kind.arguments)
 
 
-def _may_convert(record: Record | None) -> bool:
+def _may_convert(record: RecordType | None) -> bool:
     """Whether an object may be converted to a pointer."""
     return record is not None and (record.opaque or _converts(record))
 
 
-def _converts(record: Record) -> bool:
+def _converts(record: RecordType) -> bool:
     """Whether a class has conversion functions, or may have."""
     return any(name.startswith("operator ") for name in record.methods)
 
 
-def _record_rank(given: Kind, kind: Kind) -> int | None:
+def _rank_record(given: ResolvedType, kind: ResolvedType) -> int | None:
     mine, other = given.record, kind.record
     if mine is None:
         assert other is not None
@@ -240,23 +243,25 @@ def _record_rank(given: Kind, kind: Kind) -> int | None:
         return USER if _converts(mine) else None
     if mine is other:
         return EXACT
-    if mine.descends(other):
+    if mine.is_derived_from(other):
         return CONVERTED
     return UNKNOWN if other.name in other.methods or _converts(mine) else None
 
 
-def _better(
-    one: tuple[Candidate, tuple[int, ...]], two: tuple[Candidate, tuple[int, ...]], arguments: Sequence[Argument]
+def _is_better(
+    one: tuple[OverloadCandidate, tuple[int, ...]],
+    two: tuple[OverloadCandidate, tuple[int, ...]],
+    arguments: Sequence[CallArgument],
 ) -> bool:
     """Whether one viable function is the better of two, for certain."""
     (left, mine), (right, other) = one, two
-    if UNKNOWN in (*mine, *other) and not _same_where_unknown(left, right, mine, other):
+    if UNKNOWN in (*mine, *other) and not _is_same_where_unknown(left, right, mine, other):
         return False
     if any(a > b for a, b in zip(mine, other, strict=True)):
         return False
     if any(a < b for a, b in zip(mine, other, strict=True)):
         return True
-    bound = [_binding(a, k, m) for a, k, m in zip(arguments, left.kinds, right.kinds, strict=False)]
+    bound = [_compare_binding(a, k, m) for a, k, m in zip(arguments, left.kinds, right.kinds, strict=False)]
     if -1 in bound:
         return False
     return 1 in bound or _more_special_template(left.function, right.function)
@@ -269,27 +274,29 @@ def _more_special_template(one: tree.Function, two: tree.Function) -> bool:
     if bool(one.templates) != bool(two.templates):
         return not one.templates
     if one.templates:
-        return _more_special(one, two)
+        return _is_more_special(one, two)
     return bool(one.constraint) and not two.constraint
 
 
-def _same_where_unknown(left: Candidate, right: Candidate, mine: tuple[int, ...], other: tuple[int, ...]) -> bool:
+def _is_same_where_unknown(
+    left: OverloadCandidate, right: OverloadCandidate, mine: tuple[int, ...], other: tuple[int, ...]
+) -> bool:
     """Whether both have the same parameter wherever it is not known how an argument converts to one of them."""
     for n, (a, b) in enumerate(zip(mine, other, strict=True)):
         if UNKNOWN not in (a, b):
             continue
         one = left.kinds[n] if n < len(left.kinds) else None
         two = right.kinds[n] if n < len(right.kinds) else None
-        if a != b or one is None or two is None or not same_type(one, two):
+        if a != b or one is None or two is None or not is_same_type(one, two):
             return False
     return True
 
 
-def _binding(argument: Argument, one: Kind | None, two: Kind | None) -> int:
+def _compare_binding(argument: CallArgument, one: ResolvedType | None, two: ResolvedType | None) -> int:
     """1 where the first parameter binds an argument better than the second, -1 the other way round, else 0."""
     if one is None or two is None:
         return 0
-    nearer = _nearer(argument.kind, one, two)
+    nearer = _compare_base_distance(argument.kind, one, two)
     if nearer:
         return nearer
     if one.pointers == 1 == two.pointers and one.const != two.const:
@@ -303,7 +310,7 @@ def _binding(argument: Argument, one: Kind | None, two: Kind | None) -> int:
     return 0
 
 
-def _nearer(given: Kind | None, one: Kind, two: Kind) -> int:
+def _compare_base_distance(given: ResolvedType | None, one: ResolvedType, two: ResolvedType) -> int:
     """1 where an object's or pointer's class is converted to a nearer base by the first of two types, -1 by the second:
     [over.ics.rank] 4.4.
     """
@@ -319,15 +326,15 @@ def _nearer(given: Kind | None, one: Kind, two: Kind) -> int:
     return -1 if _has_base(other, mine) else 0
 
 
-def _has_base(record: Record | None, base: Record | None) -> bool:
+def _has_base(record: RecordType | None, base: RecordType | None) -> bool:
     """Whether a class is another or derived from it."""
-    return record is not None and base is not None and record.descends(base)
+    return record is not None and base is not None and record.is_derived_from(base)
 
 
-def _more_special(one: tree.Function, two: tree.Function) -> bool:
+def _is_more_special(one: tree.Function, two: tree.Function) -> bool:
     """Whether a function template is more specialized than another, by their parameters: [temp.func.order]."""
-    mine = [_referred(p.type) for p in one.parameters if p.type is not None]
-    other = [_referred(p.type) for p in two.parameters if p.type is not None]
+    mine = [_strip_parameter_type(p.type) for p in one.parameters if p.type is not None]
+    other = [_strip_parameter_type(p.type) for p in two.parameters if p.type is not None]
     if any(p.pack for p in two.parameters) and not any(p.pack for p in one.parameters):
         return True
     forwards = fits_pattern(mine, one.templates, other, two.templates)
@@ -337,7 +344,7 @@ def _more_special(one: tree.Function, two: tree.Function) -> bool:
     return forwards
 
 
-def _referred(kind: tree.Type) -> tree.Type:
+def _strip_parameter_type(kind: tree.Type) -> tree.Type:
     """A parameter's type without its reference, and without const where that is all of it."""
     const = kind.const and bool(kind.pointers)
     return tree.Type(kind.path, kind.pointers, "", kind.dims, kind.body, const, span=kind.span)

@@ -8,74 +8,79 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import PYTHON
 from lanescope.reader.code import tree
-from lanescope.reader.code.call_arguments import Braced
+from lanescope.reader.code.call_arguments import BracedArgument
 from lanescope.reader.code.candidates import enter_template
 from lanescope.reader.code.lifetimes import PASSED
 from lanescope.reader.code.lookup import find_name
-from lanescope.reader.code.overloads import Argument, Candidate
-from lanescope.reader.code.templates import same_type
+from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
+from lanescope.reader.code.symbolic_integers import UNKNOWN, make_free
+from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
     PLACES,
     Address,
-    Array,
+    ArrayValue,
     Cell,
-    Closure,
-    Kind,
-    Object,
-    Pack,
-    Part,
-    Record,
-    Scope,
-    Term,
+    FunctionSet,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
+    OpaqueValue,
+    ParameterPack,
+    RecordType,
+    ResolvedType,
 )
-from lanescope.reader.code.word import UNKNOWN, free
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def this_scope(ev: Evaluator, home: Scope, this: Any, record: Record | None) -> Scope:
+def make_this_scope(ev: Evaluator, home: NameScope, this: Any, record: RecordType | None) -> NameScope:
     """Return a scope with the members of an object by their names, as functions of a class see them."""
-    outer = Scope(home)
-    if isinstance(this, Object):
+    outer = NameScope(home)
+    if isinstance(this, ObjectValue):
         _show_object(ev, outer, this, record or this.record, home)
-    elif isinstance(this, Part) and this.field.inner is not None:
+    elif isinstance(this, ObjectPart) and this.field.inner is not None:
         for name in this.field.inner.fields or {}:
             outer.names[name] = ev.member(this, name, (0, 0))
         outer.names["this"] = Cell(Address(this), name="this")
-    elif isinstance(this, Term) and this.kind and this.kind.record:
+    elif isinstance(this, OpaqueValue) and this.kind and this.kind.record:
         for name in this.kind.record.members:
             outer.names[name] = Cell(ev.member(this, name, (0, 0)), name=name)
         outer.names["this"] = Cell(this, name="this")
     return outer
 
 
-def _show_object(ev: Evaluator, outer: Scope, this: Object, seen: Record, home: Scope) -> None:
+def _show_object(ev: Evaluator, outer: NameScope, this: ObjectValue, seen: RecordType, home: NameScope) -> None:
     """Enter an object's members in a scope, and `this`, as a class of it sees them."""
     own, hidden = seen is this.record, this.record.hidden
     for name in (*(this.record.fields or {}), *this.members):
         if not own and name not in seen.members and name not in (seen.fields or {}):
             continue
         if name in hidden and not own:
-            outer.names[name] = Cell(Term(f"{seen.name}::{name}"), name=name)
+            outer.names[name] = Cell(OpaqueValue(f"{seen.name}::{name}"), name=name)
         elif name not in seen.dependent or find_name(home, name)[0] is None:
             outer.names[name] = ev.member(this, name, (0, 0))
-    kind = Kind(seen.name, record=seen, bits=seen.bits or None, arguments=seen.arguments)
-    part = this if own or hidden else ev.upcast(this, seen)
+    kind = ResolvedType(seen.name, record=seen, bits=seen.bits or None, arguments=seen.arguments)
+    part = this if own or hidden else ev.upcast_object(this, seen)
     outer.names["this"] = Cell(Address(Cell(part, kind, this.store.name)), name="this")
 
 
-def bound(
-    ev: Evaluator, closure: Closure, chosen: Candidate, given: list[Any], named: dict[str, Any], symbolic: bool = False
-) -> Scope:
+def bind_parameters(
+    ev: Evaluator,
+    closure: FunctionSet,
+    chosen: OverloadCandidate,
+    given: list[Any],
+    named: dict[str, Any],
+    symbolic: bool = False,
+) -> NameScope:
     """Return the scope of a call: template arguments given, deduced or free; parameters with their values."""
     function = chosen.function
-    home = closure.captured or closure.home(function)
-    owner = closure.home(function).owner
-    outer = ev.this_scope(home, closure.this, owner if isinstance(owner, Record) else None)
+    home = closure.captured or closure.get_home(function)
+    owner = closure.get_home(function).owner
+    outer = ev.make_this_scope(home, closure.this, owner if isinstance(owner, RecordType) else None)
     if function.const:
         outer.consts.add("this")
-    scope = Scope(outer, "function")
+    scope = NameScope(outer, "function")
     own = _find_self_name(closure, function) if ev.python else ""
     if own:
         scope.names[own] = Cell(closure.this, name="self")
@@ -87,7 +92,7 @@ def bound(
         if parameter.pack:
             scope.names[parameter.name] = _bind_pack(ev, parameter, given[n:], outer)
             break
-        kind = ev.kind(parameter.type, outer) if parameter.type is not None else None
+        kind = ev.resolve_type(parameter.type, outer) if parameter.type is not None else None
         if kind is not None and not kind.reference:
             scope.consts.add(f"({parameter.name})")
         if n < len(given):
@@ -98,40 +103,44 @@ def bound(
     return scope
 
 
-def _find_self_name(closure: Closure, function: tree.Function) -> str:
+def _find_self_name(closure: FunctionSet, function: tree.Function) -> str:
     """Return the name that a Python method has for its object, "" for none."""
     first = function.parameters[0].name if function.parameters else ""
     return first if closure.this is not None and first in ("self", "cls") else ""
 
 
-def _enter_symbols(ev: Evaluator, function: tree.Function, outer: Scope) -> None:
+def _enter_symbols(ev: Evaluator, function: tree.Function, outer: NameScope) -> None:
     """Bind a template's parameters to symbols, those without an argument to their defaults."""
     for parameter in function.templates:
-        value = None if parameter.is_type or parameter.default is None else free(parameter.name, UNKNOWN)
-        outer.names[parameter.name] = Pack() if parameter.pack else ev.template_argument_value(parameter, value, outer)
+        value = None if parameter.is_type or parameter.default is None else make_free(parameter.name, UNKNOWN)
+        outer.names[parameter.name] = (
+            ParameterPack() if parameter.pack else ev.make_template_argument_value(parameter, value, outer)
+        )
 
 
 def _bind_omitted(
-    ev: Evaluator, kind: Kind | None, parameter: tree.Parameter, named: dict[str, Any], outer: Scope | None
+    ev: Evaluator, kind: ResolvedType | None, parameter: tree.Parameter, named: dict[str, Any], outer: NameScope | None
 ) -> Any:
     """Bind a parameter by its name, or its default. outer: where that is evaluated, None to bind a symbol instead."""
     if parameter.name in named:
         return _bind_argument(ev, named[parameter.name], kind, parameter)
     if parameter.default is None or outer is None:
-        return _parameter(ev, kind, parameter)
-    value = ev.initial(parameter.default, kind, outer, parameter.name)
+        return _make_parameter_value(ev, kind, parameter)
+    value = ev.evaluate_initializer(parameter.default, kind, outer, parameter.name)
     return _bind_argument(ev, value, kind, parameter)
 
 
-def _bind_pack(ev: Evaluator, parameter: tree.Parameter, given: list[Any], outer: Scope) -> Any:
+def _bind_pack(ev: Evaluator, parameter: tree.Parameter, given: list[Any], outer: NameScope) -> Any:
     """Return a parameter that takes all arguments that are left: a pack, an array in Python."""
-    packed = Pack(_pack_items(ev, parameter, given, outer))
+    packed = ParameterPack(_iterate_pack_items(ev, parameter, given, outer))
     if not ev.python:
         return packed
-    return Cell(Array([Cell(one.value if isinstance(one, Argument) else one) for one in given]))
+    return Cell(ArrayValue([Cell(one.value if isinstance(one, CallArgument) else one) for one in given]))
 
 
-def _mark_const(ev: Evaluator, scope: Scope, parameter: tree.Parameter, kind: Kind | None, given: Any) -> None:
+def _mark_const(
+    ev: Evaluator, scope: NameScope, parameter: tree.Parameter, kind: ResolvedType | None, given: Any
+) -> None:
     """Say of a reference whether what it names is const."""
     if kind is None or not kind.reference or kind.pointers or ev.python:
         return
@@ -142,97 +151,101 @@ def _mark_const(ev: Evaluator, scope: Scope, parameter: tree.Parameter, kind: Ki
         scope.consts.add(f"?{parameter.name}")
 
 
-def _pack_items(ev: Evaluator, parameter: tree.Parameter, given: list[Any], outer: Scope) -> Iterator[Any]:
+def _iterate_pack_items(ev: Evaluator, parameter: tree.Parameter, given: list[Any], outer: NameScope) -> Iterator[Any]:
     """Bind the arguments of a pack, one by one."""
-    for n, inner in enumerate(ev.pack_scopes(parameter.type, outer) or [outer] * len(given)):
-        kind = ev.kind(parameter.type, inner) if parameter.type is not None else None
+    for n, inner in enumerate(ev.make_pack_scopes(parameter.type, outer) or [outer] * len(given)):
+        kind = ev.resolve_type(parameter.type, inner) if parameter.type is not None else None
         if n < len(given):
             yield _bind_argument(ev, given[n], kind, parameter)
 
 
-def _bind_argument(ev: Evaluator, given: Any, kind: Kind | None, parameter: tree.Parameter) -> Any:
+def _bind_argument(ev: Evaluator, given: Any, kind: ResolvedType | None, parameter: tree.Parameter) -> Any:
     """Return what a parameter is for an argument: the very place for a reference, else a variable of its own."""
-    argument = given if isinstance(given, Argument) else None
+    argument = given if isinstance(given, CallArgument) else None
     value = argument.value if argument is not None else given
-    if isinstance(value, Braced):
-        value = ev.initial(value.items, kind, value.scope, parameter.name)
+    if isinstance(value, BracedArgument):
+        value = ev.evaluate_initializer(value.items, kind, value.scope, parameter.name)
     place = _refer_place(ev, argument, value, kind, parameter) if argument is not None else None
     if place is not None:
         return place
-    if isinstance(value, Object):
+    if isinstance(value, ObjectValue):
         if argument is not None and argument.where is not None and not ev.python:
-            value = ev.copy_constructed(ev.sliced_to(value, kind), argument)
+            value = ev.copy_construct(ev.slice_to_base(value, kind), argument)
         temporary = _refer_temporary(ev, value, kind, parameter)
         if temporary is not None:
             return temporary
     return _bind_value(ev, value, kind, parameter)
 
 
-def _refer_place(ev: Evaluator, argument: Argument, value: Any, kind: Kind | None, parameter: tree.Parameter) -> Any:
+def _refer_place(
+    ev: Evaluator, argument: CallArgument, value: Any, kind: ResolvedType | None, parameter: tree.Parameter
+) -> Any:
     """Return the place that a reference names; None where it is no reference, or names none of that type."""
     if kind is None or not kind.reference or not isinstance(argument.where, PLACES):
         return None
     if not (argument.kind is None or kind.name == "auto" or _alike(argument.kind, kind)):
         return None
-    if isinstance(value, Object) and kind.record is not None and value.record is not kind.record:
-        return Cell(ev.upcast(value, kind.record), kind, parameter.name, parameter.span)
+    if isinstance(value, ObjectValue) and kind.record is not None and value.record is not kind.record:
+        return Cell(ev.upcast_object(value, kind.record), kind, parameter.name, parameter.span)
     return argument.where
 
 
-def _refer_temporary(ev: Evaluator, value: Object, kind: Kind | None, parameter: tree.Parameter) -> Cell | None:
+def _refer_temporary(
+    ev: Evaluator, value: ObjectValue, kind: ResolvedType | None, parameter: tree.Parameter
+) -> Cell | None:
     """Return what a reference to a temporary object is: the object seen as its base, or the unknown that its conversion
     gives. None for no such reference.
     """
     if kind is None or not kind.reference:
         return None
     record = kind.record
-    if record is not None and value.record is not record and not ev.python and value.record.descends(record):
-        return Cell(ev.upcast(value, record), kind, parameter.name, parameter.span)
+    if record is not None and value.record is not record and not ev.python and value.record.is_derived_from(record):
+        return Cell(ev.upcast_object(value, record), kind, parameter.name, parameter.span)
     if record is None and kind.reference == "&" and not kind.const:
-        ev.forget(Cell(value))
-        return Cell(Term(ev.fresh(parameter.name)), kind, parameter.name, parameter.span)
+        ev.forget_place(Cell(value))
+        return Cell(OpaqueValue(ev.make_fresh_name(parameter.name)), kind, parameter.name, parameter.span)
     return None
 
 
-def _bind_value(ev: Evaluator, value: Any, kind: Kind | None, parameter: tree.Parameter) -> Cell:
+def _bind_value(ev: Evaluator, value: Any, kind: ResolvedType | None, parameter: tree.Parameter) -> Cell:
     """Return a variable of a parameter's own, with a value converted to its type."""
     refers = kind is not None and bool(kind.reference)
     if kind is not None and kind.name not in ("auto", ""):
-        value = ev.converted(value, kind, parameter.span, parameter.name)
-    elif isinstance(value, Array) and value.typed is None and not ev.python and not refers:
-        value = ev.decayed(value)
-    made = ev.copied(value)
-    if isinstance(made, Object) and made.record.ends and not refers:
+        value = ev.convert_to_kind(value, kind, parameter.span, parameter.name)
+    elif isinstance(value, ArrayValue) and value.typed is None and not ev.python and not refers:
+        value = ev.decay_array(value)
+    made = ev.copy_assigned(value)
+    if isinstance(made, ObjectValue) and made.record.ends and not refers:
         ev.temporaries.append((made, PASSED))
     const = bool(kind is not None and kind.const and not kind.pointers)
     return Cell(made, kind, parameter.name, parameter.span, len(ev.frames), const)
 
 
-def upcast(ev: Evaluator, value: Object, record: Record) -> Any:
+def upcast_object(ev: Evaluator, value: ObjectValue, record: RecordType) -> Any:
     """Return a derived object as one of its base: the same members, the base's functions."""
-    if not value.record.descends(record):
+    if not value.record.is_derived_from(record):
         return value
     if value.record.hidden:
-        ev.forget(Cell(value))
-        return Term(f"{record.name}", Kind(record.name, record=record))
-    return Object(record, value.store, value.members, True, None, value.whole or value)
+        ev.forget_place(Cell(value))
+        return OpaqueValue(f"{record.name}", ResolvedType(record.name, record=record))
+    return ObjectValue(record, value.store, value.members, True, None, value.whole or value)
 
 
-def _parameter(ev: Evaluator, kind: Kind | None, parameter: tree.Parameter) -> Any:
+def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: tree.Parameter) -> Any:
     """Return a parameter nothing is given for."""
     if kind is not None and kind.record is not None and kind.record.fields is not None and kind.record.bits == 64:
-        made = ev.instance(kind.record, parameter.name)
-        made.store.value = free(parameter.name, made.store.value.type)
+        made = ev.make_instance(kind.record, parameter.name)
+        made.store.value = make_free(parameter.name, made.store.value.type)
         cell = Cell(made, None, parameter.name, parameter.span)
         return Cell(Address(cell), None, parameter.name) if kind.pointers else cell
     if ev.python:
-        return Cell(free(parameter.name, PYTHON), None, parameter.name, parameter.span)
+        return Cell(make_free(parameter.name, PYTHON), None, parameter.name, parameter.span)
     bare = replace(kind, reference="") if kind is not None else None
-    return Cell(ev.symbolic(bare, parameter.name), bare, parameter.name, parameter.span, len(ev.frames))
+    return Cell(ev.make_symbolic_value(bare, parameter.name), bare, parameter.name, parameter.span, len(ev.frames))
 
 
-def _alike(one: Kind, two: Kind) -> bool:
+def _alike(one: ResolvedType, two: ResolvedType) -> bool:
     """Return whether a reference to one type may bind an object of another without a conversion."""
     if one.record is not None and two.record is not None:
-        return one.record.descends(two.record)
-    return same_type(replace(one, const=False, reference=""), replace(two, const=False, reference="")) is not False
+        return one.record.is_derived_from(two.record)
+    return is_same_type(replace(one, const=False, reference=""), replace(two, const=False, reference="")) is not False

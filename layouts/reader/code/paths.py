@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 Journal = dict[int, tuple[Cell, Any]]  # cells that were written, by their id, with what they held before
-Run = Callable[[], "Left | None"]
+Run = Callable[[], "EarlyExit | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class EarlyExit:
     """Why a block ended early: return, break, continue, goto or throw, and with which value or label."""
 
     word: str
@@ -36,7 +36,7 @@ class ThrownError(Exception):
 
 
 @dataclass(slots=True, eq=False)
-class Escape:
+class EscapedPath:
     """A path that left under an open condition: what it had written that the others may not have.
 
     start: where the log of writes stood; born: the last variable that there was then.
@@ -50,22 +50,22 @@ class Escape:
 
 
 @dataclass(slots=True)
-class Target:
+class JumpTarget:
     """Where break and continue go: a loop, or a switch, which takes break alone. depth: the branches around it."""
 
     loop: bool
     depth: int
-    breaks: list[Escape] = field(default_factory=list)
-    continues: list[Escape] = field(default_factory=list)
+    breaks: list[EscapedPath] = field(default_factory=list)
+    continues: list[EscapedPath] = field(default_factory=list)
 
 
-def put(ev: Evaluator, cell: Cell, value: Any) -> None:
+def write_cell(ev: Evaluator, cell: Cell, value: Any) -> None:
     """Write a cell, so that a branch not taken can be undone."""
     ev.log.append((cell, cell.value))
     cell.value = value
 
 
-def writes_since(ev: Evaluator, start: int) -> Journal:
+def list_writes_since(ev: Evaluator, start: int) -> Journal:
     """Return what has been written since the log had a length."""
     journal: Journal = {}
     for entry in ev.log[start:]:
@@ -73,7 +73,7 @@ def writes_since(ev: Evaluator, start: int) -> Journal:
     return journal
 
 
-def rewrite(ev: Evaluator, start: int, journal: Journal) -> None:
+def rewrite_log(ev: Evaluator, start: int, journal: Journal) -> None:
     """Put other entries in the place of those after a start."""
     ev.log[start:] = journal.values()
     for one in reversed(ev.gone):
@@ -82,50 +82,50 @@ def rewrite(ev: Evaluator, start: int, journal: Journal) -> None:
         one.start = start  # what was written from there to the path's end is among its changes
 
 
-def followed(ev: Evaluator, run: Run) -> tuple[Left | None, Journal]:
+def follow_branch(ev: Evaluator, run: Run) -> tuple[EarlyExit | None, Journal]:
     """Run a branch and take back what it wrote; return why it ended early, and what it wrote."""
     start, first, made = len(ev.log), Cell(None).born, len(ev.temporaries)
     ev.branches.append(start)
     try:
         left = run()
     except ThrownError as thrown:
-        left = Left("throw", thrown.value)
+        left = EarlyExit("throw", thrown.value)
     finally:
         ev.branches.pop()
         ev.temporaries[made:] = [(value, "perhaps") for value, _ in ev.temporaries[made:]]
-        journal = ev.writes_since(start)
+        journal = ev.list_writes_since(start)
         if not ev.python:  # a branch's own variables end with it
             journal = {key: entry for key, entry in journal.items() if entry[0].born <= first}
-        ev.rewrite(start, journal)
+        ev.rewrite_log(start, journal)
         changed = {key: (cell, cell.value) for key, (cell, _) in journal.items()}
         for cell, old in journal.values():
             cell.value = old
     return left, changed
 
 
-def alternatives(ev: Evaluator, runs: Sequence[tuple[str, Run]]) -> Left | None:
+def follow_alternatives(ev: Evaluator, runs: Sequence[tuple[str, Run]]) -> EarlyExit | None:
     """Follow every one of some paths of which the text leaves open which is taken, and join them."""
-    ended = [(text, *ev.followed(run)) for text, run in runs]
+    ended = [(text, *ev.follow_branch(run)) for text, run in runs]
     going = [(text, changed) for text, left, changed in ended if left is None]
     gone = [(text, left, changed) for text, left, changed in ended if left is not None]
-    final: Left | None = None
+    final: EarlyExit | None = None
     if not going:
         words = {left.word for _, left, _ in gone}
         if len(words) == 1 and words <= {"return", "break", "continue"}:
             final = gone[-1][1]
             for text, left, _ in reversed(gone[:-1]):
-                final = Left(final.word, ev.merge(text, left.value, final.value))
+                final = EarlyExit(final.word, ev.merge(text, left.value, final.value))
             going, gone = [(text, changed) for text, _, changed in gone], []
         else:
             text, final, changed = gone.pop()
             going = [(text, changed)]
     for text, left, changed in gone:
-        ev.escape(text, left, changed)
-    _join(ev, going)
+        ev.keep_escape(text, left, changed)
+    _join_values(ev, going)
     return final
 
 
-def _join(ev: Evaluator, going: Sequence[tuple[str, Journal]]) -> None:
+def _join_values(ev: Evaluator, going: Sequence[tuple[str, Journal]]) -> None:
     """Make the values that paths end with one."""
     cells = {key: cell for _, changed in going for key, (cell, _) in changed.items()}
     for key, cell in cells.items():
@@ -133,14 +133,14 @@ def _join(ev: Evaluator, going: Sequence[tuple[str, Journal]]) -> None:
         value = values[-1]
         for (text, _), other in zip(reversed(going[:-1]), reversed(values[:-1]), strict=True):
             value = ev.merge(text, other, value)
-        ev.put(cell, value)
+        ev.write_cell(cell, value)
         if len(going) > 1:
-            ev.renote(cell)
+            ev.update_noted(cell)
 
 
-def escape(ev: Evaluator, text: str, left: Left, changed: Journal) -> None:
+def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> None:
     """Keep a path that left until the place that it goes to is reached."""
-    one = Escape(text, left.value, changed, len(ev.log), Cell(None).born)
+    one = EscapedPath(text, left.value, changed, len(ev.log), Cell(None).born)
     match left.word:
         case "return":
             depth, escapes = ev.frames[-1].depth, ev.frames[-1].escapes
@@ -163,33 +163,33 @@ def escape(ev: Evaluator, text: str, left: Left, changed: Journal) -> None:
         return  # what it wrote is seen by nobody
     ev.gone.append(one)
     if len(ev.branches) > depth:  # branches that end on the way
-        here = {key: (cell, cell.value) for key, (cell, _) in ev.writes_since(ev.branches[depth]).items()}
+        here = {key: (cell, cell.value) for key, (cell, _) in ev.list_writes_since(ev.branches[depth]).items()}
         one.changes = {**here, **changed}
 
 
-def _taken(ev: Evaluator, one: Escape) -> list[tuple[Cell, Any]]:
+def _list_taken_values(ev: Evaluator, one: EscapedPath) -> list[tuple[Cell, Any]]:
     """What variables hold on a path that left, where others may hold something else."""
     since: Journal = {}
     if one in ev.gone:
         ev.gone.remove(one)
-        since = ev.writes_since(one.start)
+        since = ev.list_writes_since(one.start)
     held = {key: entry for key, entry in since.items() if entry[0].born <= one.born}
     return list({**held, **one.changes}.values())
 
 
-def rejoin(ev: Evaluator, escapes: list[Escape]) -> None:
+def rejoin_paths(ev: Evaluator, escapes: list[EscapedPath]) -> None:
     """Join paths that left with the one that came here; the list is empty then."""
     while escapes:
         one = escapes.pop()
-        for cell, value in _taken(ev, one):
+        for cell, value in _list_taken_values(ev, one):
             if value is not cell.value:
-                ev.put(cell, ev.merge(one.text, value, cell.value))
-                ev.renote(cell)
+                ev.write_cell(cell, ev.merge(one.text, value, cell.value))
+                ev.update_noted(cell)
 
 
-def return_to(ev: Evaluator, escapes: list[Escape]) -> Any:
+def restore_last_path(ev: Evaluator, escapes: list[EscapedPath]) -> Any:
     """Take the state of the last path that left for that of one that never comes here; return its value."""
     one = escapes.pop()
-    for cell, value in _taken(ev, one):
-        ev.put(cell, value)
+    for cell, value in _list_taken_values(ev, one):
+        ev.write_cell(cell, value)
     return one.value

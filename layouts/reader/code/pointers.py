@@ -7,102 +7,113 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import LONG
 from lanescope.reader.code import tree
-from lanescope.reader.code.templates import same_type
+from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_free, make_symbol
+from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
     VOID,
     Address,
-    Array,
-    Blurred,
+    ArrayValue,
+    BlurredPlace,
     Cell,
-    Closure,
-    Deref,
-    Kind,
-    Object,
+    FunctionSet,
+    ObjectValue,
+    OpaqueValue,
+    PointedPlace,
     Pointer,
-    Referred,
-    Term,
+    ReferredPlace,
+    ResolvedType,
 )
-from lanescope.reader.code.views import bare_kind, viewed
-from lanescope.reader.code.word import Int, Linear, Span, free, symbol
+from lanescope.reader.code.views import bare_kind, view_as_integer
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def pointee_of(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
+def get_pointee(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
     """What *value names."""
     if isinstance(value, Address):
-        return ev.target(value)
-    if isinstance(value, Array) and not ev.python:
-        value = ev.decayed(value)
-    if isinstance(value, Closure):
+        return ev.find_target_place(value)
+    if isinstance(value, ArrayValue) and not ev.python:
+        value = ev.decay_array(value)
+    if isinstance(value, FunctionSet):
         return value
     if isinstance(value, Pointer):
         if value.dims and value.array is None:
             return Pointer(value.base, value.element, value.dims[1:], value.shared)
-        return item_at(ev, value)
-    if isinstance(value, Object):
-        made = ev.operator("*", value, None, at)
-        return made.place if isinstance(made, Referred) else made if made is not None else Term(ev.words(at))
-    if isinstance(value, Int) and value.known is None:
-        value = ev.pointed(value, VOID) or value
+        return find_item(ev, value)
+    if isinstance(value, ObjectValue):
+        made = ev.evaluate_operator("*", value, None, at)
+        return (
+            made.place
+            if isinstance(made, ReferredPlace)
+            else made
+            if made is not None
+            else OpaqueValue(ev.format_expression(at))
+        )
+    if isinstance(value, SymbolicInt) and value.known is None:
+        value = ev.make_name_pointer(value, VOID) or value
         if isinstance(value, Pointer):
-            return Deref(value)
-    return Term(f"*{value}")
+            return PointedPlace(value)
+    return OpaqueValue(f"*{value}")
 
 
-def item_at(ev: Evaluator, pointer: Pointer) -> Any:
+def find_item(ev: Evaluator, pointer: Pointer) -> Any:
     """The place that a pointer points to."""
     array = pointer.array
     if array is None:
-        return Deref(pointer)
+        return PointedPlace(pointer)
     own, held = pointer.element, array.element
-    if own is None or held is None or same_type(bare_kind(own), bare_kind(held)):
+    if own is None or held is None or is_same_type(bare_kind(own), bare_kind(held)):
         at = pointer.at.known if pointer.at is not None else None
         if at is not None and 0 <= at < len(array.cells):
             return array.cells[at]
-        return _beyond(array, at, pointer.element)
-    return viewed(ev, Cell(array), pointer.element, pointer.at)
+        return _find_item_beyond(array, at, pointer.element)
+    return view_as_integer(ev, Cell(array), pointer.element, pointer.at)
 
 
-def _beyond(array: Array, at: int | None, element: Kind | None) -> Any:
+def _find_item_beyond(array: ArrayValue, at: int | None, element: ResolvedType | None) -> Any:
     """The item of an array of arrays that lies behind its row's end; somewhere in all of it where not known."""
     root = array
     while root.inside is not None:
         root = root.inside
-    cells = list(_flat(root))
+    cells = list(_flatten_array(root))
     first = next((n for n, cell in enumerate(cells) if array.cells and cell is array.cells[0]), None)
     if at is not None and first is not None and root is not array and 0 <= first + at < len(cells):
         return cells[first + at]
-    return Blurred(Cell(root), element)
+    return BlurredPlace(Cell(root), element)
 
 
-def _flat(array: Array) -> Iterator[Cell]:
+def _flatten_array(array: ArrayValue) -> Iterator[Cell]:
     """Yield the items of arrays in an array."""
     for cell in array.cells:
-        if isinstance(cell.value, Array):
-            yield from _flat(cell.value)
+        if isinstance(cell.value, ArrayValue):
+            yield from _flatten_array(cell.value)
         else:
             yield cell
 
 
-def target(ev: Evaluator, address: Address) -> Any:
+def find_target_place(ev: Evaluator, address: Address) -> Any:
     """The place that an address means, as the type that a cast gave it."""
     if address.element is None and address.at.known == 0:
         return address.place
-    return viewed(ev, address.place, address.element or ev.kind_of(ev.load(address.place, tree.Other(""))), address.at)
+    return view_as_integer(
+        ev,
+        address.place,
+        address.element or ev.get_value_type(ev.load_place(address.place, tree.OpaqueExpression(""))),
+        address.at,
+    )
 
 
-def decayed(ev: Evaluator, array: Array) -> Pointer:
+def decay_array(ev: Evaluator, array: ArrayValue) -> Pointer:
     """The pointer to an array's first item."""
-    return Pointer(symbol(array.name or "{…}"), array.element, array=array, at=Int(0, LONG))
+    return Pointer(make_symbol(array.name or "{…}"), array.element, array=array, at=SymbolicInt(0, LONG))
 
 
-def pointee(kind: Kind) -> Kind | None:
+def get_pointee_type(kind: ResolvedType) -> ResolvedType | None:
     """The type that a pointer's points to."""
     if kind.pointers == 1 and kind.name in ("void", "auto", ""):
         return VOID
-    return Kind(
+    return ResolvedType(
         kind.name, kind.whole, kind.bits, kind.record, pointers=kind.pointers - 1, dims=(), arguments=kind.arguments
     )
 
@@ -110,50 +121,52 @@ def pointee(kind: Kind) -> Kind | None:
 # memory that no variable of the text is ---------------------------------------------------------------------------
 
 
-def _memory_key(ev: Evaluator, pointer: Pointer) -> tuple[str, int]:
+def _make_memory_key(ev: Evaluator, pointer: Pointer) -> tuple[str, int]:
     """Return what tells places in memory apart: where, and how many bits."""
     kind = pointer.element
     return str(pointer.base), kind.bits or 0 if kind is not None and not kind.pointers else 64
 
 
-def load_memory(ev: Evaluator, place: Deref, at: tree.Expression) -> Any:
+def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
     """Return what stands behind a pointer to no variable, a symbol that stays the same until it may be written."""
-    known = ev.memory.get(_memory_key(ev, place.pointer))
+    known = ev.memory.get(_make_memory_key(ev, place.pointer))
     if known is not None:
         return known[1].value
     element = place.pointer.element
-    text = ev.words(at)
+    text = ev.format_expression(at)
     if ev.written_memory:
-        text = ev.fresh(text)
+        text = ev.make_fresh_name(text)
     if element is not None and element.whole is not None and not element.pointers:
-        made: Any = free(text, element.whole)
+        made: Any = make_free(text, element.whole)
     elif element is not None and element.pointers:
-        made = Pointer(symbol(text), pointee(element))
+        made = Pointer(make_symbol(text), get_pointee_type(element))
     else:
-        return Term(text, element, span=at.span)
-    ev.memory[_memory_key(ev, place.pointer)] = place.pointer, Cell(made, element, text)
+        return OpaqueValue(text, element, span=at.span)
+    ev.memory[_make_memory_key(ev, place.pointer)] = place.pointer, Cell(made, element, text)
     return made
 
 
-def store_memory(ev: Evaluator, place: Deref, value: Any, span: Span) -> None:
+def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> None:
     """Write through a pointer to no variable; what other pointers of the same name may mean is forgotten."""
     ev.written_memory = True
     pointer = place.pointer
     _forget_aliases(ev, pointer)
-    key = _memory_key(ev, pointer)
+    key = _make_memory_key(ev, pointer)
     for other, (apart, cell) in list(ev.memory.items()):
         if other != key and _may_alias(pointer, apart):
-            ev.put(cell, ev.symbolic(cell.kind, ev.fresh(cell.name)))
+            ev.write_cell(cell, ev.make_symbolic_value(cell.kind, ev.make_fresh_name(cell.name)))
     name = next((term for term, factor in pointer.base.terms if factor == 1), str(pointer.base))
     known = ev.memory.get(key)
     if known is None:
-        cell = Cell(ev.symbolic(pointer.element, ev.fresh(f"*{name}")), pointer.element, name, span)
+        cell = Cell(
+            ev.make_symbolic_value(pointer.element, ev.make_fresh_name(f"*{name}")), pointer.element, name, span
+        )
         known = ev.memory[key] = pointer, cell
     element = pointer.element
     if element is not None and (element.whole is not None or element.pointers):
-        value = ev.converted(value, element, span)
-    ev.put(known[1], value)
-    ev.note(known[1], span)
+        value = ev.convert_to_kind(value, element, span)
+    ev.write_cell(known[1], value)
+    ev.note_variable(known[1], span)
 
 
 def _forget_aliases(ev: Evaluator, pointer: Pointer) -> None:
@@ -163,12 +176,12 @@ def _forget_aliases(ev: Evaluator, pointer: Pointer) -> None:
     if any("(" in name for name, _ in pointer.base.terms):  # from a function: it may point to any variable
         ev.forget_globals()
     for escaped in list(ev.escaped.values()):
-        ev.forget(escaped, integers=True)
+        ev.forget_place(escaped, integers=True)
 
 
 def _may_alias(one: Pointer, two: Pointer) -> bool:
     """Whether two pointers may overlap: those made of the same names, unless they are a known distance apart."""
-    gap: Linear = one.base + two.base.scaled(-1)
+    gap: LinearExpression = one.base + two.base.scale(-1)
     if not gap.terms:
         sizes = [(p.element.bits or 64) // 8 if p.element is not None else 8 for p in (one, two)]
         return -sizes[0] < gap.const < sizes[1]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lanescope.reader.code.conditions import Node, Value, names
+from lanescope.reader.code.conditions import ConditionNode, ConditionValue, list_names
 
 CPLUSPLUS = 201703
 NOT_DEFINED, HAS = "not defined", "defined"  # values of those that have no number
@@ -31,7 +31,7 @@ _RESERVED = re.compile(r"__|_[A-Z]|NDEBUG$|(?:WIN32|WIN64|linux|unix)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Presumed:
+class PresumedMacro:
     """What is taken of a macro that the text does not define, and decides a branch of it: its value, why, and where."""
 
     name: str
@@ -44,45 +44,45 @@ class Presumed:
         return f"Taken: {self.name} is {self.value} ({self.why})."
 
 
-def spelled(name: str, value: Value) -> str:
+def format_macro(name: str, value: ConditionValue) -> str:
     """The value of a macro that nvcc defines, as its documentation has it."""
     return f"{value.number}L" if name == "__cplusplus" else str(value.number)
 
 
-def is_feature(name: str) -> bool:
+def is_feature_macro(name: str) -> bool:
     """Whether a macro asks for a device, a feature of it, or a version of CUDA."""
     return _FEATURE.search(name) is not None
 
 
-def is_reserved(name: str) -> bool:
+def is_reserved_macro(name: str) -> bool:
     """Whether a macro belongs to the compiler or to the C library."""
     return _RESERVED.match(name) is not None
 
 
-def architecture(text: str) -> int | None:
+def find_architecture(text: str) -> int | None:
     """__CUDA_ARCH__ of the device that a text is for; None where it is for several."""
     if not _BLACKWELL.search(text):
         return HOPPER
     return None if _HOPPER.search(text) else BLACKWELL
 
 
-def by_feature(node: Node, known: frozenset[str] = frozenset()) -> bool | None:
+def decide_by_feature(node: ConditionNode, known: frozenset[str] = frozenset()) -> bool | None:
     """Whether what a condition asks of a feature is taken to hold: that it is there, and not older than a number."""
-    found = names(node) - known
-    if not found or not all(map(is_feature, found)):
+    found = list_names(node) - known
+    if not found or not all(map(is_feature_macro, found)):
         return None
     if node.op == "name":
         return True
-    if node.op in (">=", ">", "<", "<=") and not names(node.parts[1]):
+    if node.op in (">=", ">", "<", "<=") and not list_names(node.parts[1]):
         return node.op in (">=", ">")
     return None
 
 
-def number_of(name: str, arch: int | None) -> tuple[Value, str] | None:
+def find_macro_value(name: str, arch: int | None) -> tuple[ConditionValue, str] | None:
     """The value of a macro that nvcc defines, and why; None where it is unknown."""
     if name in DEFINED:
         value, why = DEFINED[name]
-        return Value(value), why
+        return ConditionValue(value), why
     if name == ARCHITECTURE and arch is not None:
-        return Value(arch), "the device that the text is for"
+        return ConditionValue(arch), "the device that the text is for"
     return None

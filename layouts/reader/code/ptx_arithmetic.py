@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from lanescope.cxx.integers import IntegerType, type_named
-from lanescope.reader.code import word
-from lanescope.reader.code.word import Int
+from lanescope.cxx.integers import IntegerType, find_integer_type
+from lanescope.reader.code import symbolic_integers
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 
 
-def integer(bits: int, signed: bool = False) -> IntegerType:
+def get_integer_type(bits: int, signed: bool = False) -> IntegerType:
     """The integer type that a register of so many bits is read as."""
-    known = type_named(f"{'' if signed else 'u'}int{bits}_t")
+    known = find_integer_type(f"{'' if signed else 'u'}int{bits}_t")
     return known or IntegerType(f"{'s' if signed else 'u'}{bits}", bits, signed)
 
 
@@ -32,7 +32,7 @@ def shift_right(bits: int, _: bool, value: int, by: int) -> int:
     return value >> min(by, bits)
 
 
-def permute(_: int, __: bool, low: int, high: int, selector: int) -> int:
+def permute_bytes(_: int, __: bool, low: int, high: int, selector: int) -> int:
     """prmt without a mode: each nibble of the selector takes one of eight bytes; its bit 3 asks for the byte's sign."""
     eight = (high << 32 | low).to_bytes(8, "little")
     out = bytearray()
@@ -43,13 +43,13 @@ def permute(_: int, __: bool, low: int, high: int, selector: int) -> int:
     return int.from_bytes(out, "little")
 
 
-def insert(bits: int, _: bool, value: int, into: int, at: int, count: int) -> int:
+def insert_bits(bits: int, _: bool, value: int, into: int, at: int, count: int) -> int:
     """bfi: the value's lowest bits into another from bit `at` on; of position and length the lowest 8 bits count."""
     mask = ((1 << (count & 255)) - 1) << (at & 255)
     return (into & ~mask | value << (at & 255) & mask) & ((1 << bits) - 1)
 
 
-def extract(bits: int, signed: bool, value: int, at: int, count: int) -> int:
+def extract_bits(bits: int, signed: bool, value: int, at: int, count: int) -> int:
     """bfe: `count` bits from bit `at` on; of a signed type the highest of them, or of the source, is the sign."""
     at, count = at & 255, count & 255
     value &= (1 << bits) - 1
@@ -61,7 +61,7 @@ def extract(bits: int, signed: bool, value: int, at: int, count: int) -> int:
     return cut
 
 
-def logic(bits: int, _: bool, one: int, two: int, three: int, table: int) -> int:
+def compute_lop3(bits: int, _: bool, one: int, two: int, three: int, table: int) -> int:
     """lop3: bit n of the table is the result for the inputs' bits n = one·4 + two·2 + three."""
     full = (1 << bits) - 1
     out = 0
@@ -71,29 +71,31 @@ def logic(bits: int, _: bool, one: int, two: int, three: int, table: int) -> int
     return out & full
 
 
-def _quotient(_: int, __: bool, left: int, right: int) -> int | None:
+def _divide(_: int, __: bool, left: int, right: int) -> int | None:
     if not right:
         return None
     return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
 
 
-def _remainder(bits: int, signed: bool, left: int, right: int) -> int | None:
-    whole = _quotient(bits, signed, left, right)
+def _compute_remainder(bits: int, signed: bool, left: int, right: int) -> int | None:
+    whole = _divide(bits, signed, left, right)
     return None if whole is None else left - whole * right
 
 
 # of symbols -----------------------------------------------------------------------------------------------------------
 
 
-def _by(value: Int, by: Int, up: bool, bits: int) -> Int | None:
+def _shift_symbolic(value: SymbolicInt, by: SymbolicInt, up: bool, bits: int) -> SymbolicInt | None:
     if by.known is None:
         return None
     if by.known >= bits:
-        return Int(0, value.type)
-    return word.shifted(value, by.known if up else -by.known)
+        return SymbolicInt(0, value.type)
+    return symbolic_integers.shift_int(value, by.known if up else -by.known)
 
 
-def _inserted(bits: int, _: bool, value: Int, into: Int, at: Int, count: Int) -> Int | None:
+def _insert_symbolic(
+    bits: int, _: bool, value: SymbolicInt, into: SymbolicInt, at: SymbolicInt, count: SymbolicInt
+) -> SymbolicInt | None:
     if at.known is None or count.known is None:
         return None
     low, width = at.known & 255, min(count.known & 255, bits - (at.known & 255))
@@ -101,40 +103,54 @@ def _inserted(bits: int, _: bool, value: Int, into: Int, at: Int, count: Int) ->
         return into
     mask = (1 << width) - 1
     full = (1 << bits) - 1
-    rest = word.both(into, Int(full & ~(mask << low), into.type))
-    return word.either(rest, word.shifted(word.both(value, Int(mask, value.type)), low))
+    rest = symbolic_integers.and_ints(into, SymbolicInt(full & ~(mask << low), into.type))
+    return symbolic_integers.or_ints(
+        rest, symbolic_integers.shift_int(symbolic_integers.and_ints(value, SymbolicInt(mask, value.type)), low)
+    )
 
 
-def _extracted(bits: int, signed: bool, value: Int, at: Int, count: Int) -> Int | None:
+def _extract_symbolic(
+    bits: int, signed: bool, value: SymbolicInt, at: SymbolicInt, count: SymbolicInt
+) -> SymbolicInt | None:
     if at.known is None or count.known is None or signed:
         return None
     low, width = at.known & 255, min(count.known & 255, bits - (at.known & 255))
-    return Int(0, value.type) if width <= 0 else word.extracted(value, low, width, integer(bits))
+    return (
+        SymbolicInt(0, value.type)
+        if width <= 0
+        else symbolic_integers.extract_bits(value, low, width, get_integer_type(bits))
+    )
 
 
-def _permuted(_: int, __: bool, low: Int, high: Int, selector: Int) -> Int | None:
+def _permute_symbolic(
+    _: int, __: bool, low: SymbolicInt, high: SymbolicInt, selector: SymbolicInt
+) -> SymbolicInt | None:
     if selector.known is None or selector.known & 0x8888:
         return None
-    out = Int(0, integer(32))
+    out = SymbolicInt(0, get_integer_type(32))
     for n in range(4):
         nibble = selector.known >> 4 * n & 7
-        byte = word.extracted(high if nibble & 4 else low, nibble % 4 * 8, 8, integer(32))
-        out = word.either(out, word.shifted(byte, 8 * n))
+        byte = symbolic_integers.extract_bits(high if nibble & 4 else low, nibble % 4 * 8, 8, get_integer_type(32))
+        out = symbolic_integers.or_ints(out, symbolic_integers.shift_int(byte, 8 * n))
     return out
 
 
-_LOGIC: dict[int, Callable[[Int, Int, Int], Int]] = {  # tables of lop3 that are one or two operators
-    0xC0: lambda a, b, _: word.both(a, b),
-    0xFC: lambda a, b, _: word.either(a, b),
-    0x80: lambda a, b, c: word.both(word.both(a, b), c),
-    0xFE: lambda a, b, c: word.either(word.either(a, b), c),
-    0xEA: lambda a, b, c: word.either(word.both(a, b), c),
-    0xF8: lambda a, b, c: word.either(a, word.both(b, c)),
-    0xA8: lambda a, b, c: word.both(word.either(a, b), c),
+_LOGIC: dict[
+    int, Callable[[SymbolicInt, SymbolicInt, SymbolicInt], SymbolicInt]
+] = {  # tables of lop3 that are one or two operators
+    0xC0: lambda a, b, _: symbolic_integers.and_ints(a, b),
+    0xFC: lambda a, b, _: symbolic_integers.or_ints(a, b),
+    0x80: lambda a, b, c: symbolic_integers.and_ints(symbolic_integers.and_ints(a, b), c),
+    0xFE: lambda a, b, c: symbolic_integers.or_ints(symbolic_integers.or_ints(a, b), c),
+    0xEA: lambda a, b, c: symbolic_integers.or_ints(symbolic_integers.and_ints(a, b), c),
+    0xF8: lambda a, b, c: symbolic_integers.or_ints(a, symbolic_integers.and_ints(b, c)),
+    0xA8: lambda a, b, c: symbolic_integers.and_ints(symbolic_integers.or_ints(a, b), c),
 }
 
 
-def _chosen(_: int, __: bool, one: Int, two: Int, three: Int, table: Int) -> Int | None:
+def _chosen(
+    _: int, __: bool, one: SymbolicInt, two: SymbolicInt, three: SymbolicInt, table: SymbolicInt
+) -> SymbolicInt | None:
     made = _LOGIC.get(table.known) if table.known is not None else None
     return made(one, two, three) if made is not None else None
 
@@ -147,7 +163,7 @@ class ArithmeticRow:
 
     reads: str
     known: Callable[..., int | None] | None
-    symbolic: Callable[..., Int | None] | None = None
+    symbolic: Callable[..., SymbolicInt | None] | None = None
     signs: bool = False
     only: tuple[int, ...] = ()
 
@@ -157,26 +173,33 @@ class ArithmeticRow:
 
 
 ARITHMETIC: Mapping[str, ArithmeticRow] = {
-    "and": ArithmeticRow("tt", lambda _, __, a, b: a & b, lambda _, __, a, b: word.both(a, b)),
-    "or": ArithmeticRow("tt", lambda _, __, a, b: a | b, lambda _, __, a, b: word.either(a, b)),
-    "xor": ArithmeticRow("tt", lambda _, __, a, b: a ^ b, lambda _, __, a, b: word.exclusive(a, b)),
+    "and": ArithmeticRow("tt", lambda _, __, a, b: a & b, lambda _, __, a, b: symbolic_integers.and_ints(a, b)),
+    "or": ArithmeticRow("tt", lambda _, __, a, b: a | b, lambda _, __, a, b: symbolic_integers.or_ints(a, b)),
+    "xor": ArithmeticRow("tt", lambda _, __, a, b: a ^ b, lambda _, __, a, b: symbolic_integers.xor_ints(a, b)),
     "not": ArithmeticRow("t", lambda bits, _, a: a ^ ((1 << bits) - 1)),
     "cnot": ArithmeticRow("t", lambda _, __, a: int(not a)),
-    "shl": ArithmeticRow("tu", shift_left, lambda bits, _, a, by: _by(a, by, True, bits)),
-    "shr": ArithmeticRow("tu", shift_right, lambda bits, _, a, by: _by(a, by, False, bits), signs=True),
-    "add": ArithmeticRow("tt", lambda _, __, a, b: a + b, lambda _, __, a, b: word.add(a, b)),
-    "sub": ArithmeticRow("tt", lambda _, __, a, b: a - b, lambda _, __, a, b: word.add(a, b, -1)),
+    "shl": ArithmeticRow("tu", shift_left, lambda bits, _, a, by: _shift_symbolic(a, by, True, bits)),
+    "shr": ArithmeticRow("tu", shift_right, lambda bits, _, a, by: _shift_symbolic(a, by, False, bits), signs=True),
+    "add": ArithmeticRow("tt", lambda _, __, a, b: a + b, lambda _, __, a, b: symbolic_integers.add_ints(a, b)),
+    "sub": ArithmeticRow("tt", lambda _, __, a, b: a - b, lambda _, __, a, b: symbolic_integers.add_ints(a, b, -1)),
     "neg": ArithmeticRow("t", lambda _, __, a: -a),
     "abs": ArithmeticRow("t", lambda _, __, a: abs(a), signs=True),
     "min": ArithmeticRow("tt", lambda _, __, a, b: min(a, b), signs=True),
     "max": ArithmeticRow("tt", lambda _, __, a, b: max(a, b), signs=True),
-    "div": ArithmeticRow("tt", _quotient, lambda _, __, a, b: word.quotient(a, b) if b.known else None, signs=True),
-    "rem": ArithmeticRow("tt", _remainder, lambda _, __, a, b: word.remainder(a, b) if b.known else None, signs=True),
+    "div": ArithmeticRow(
+        "tt", _divide, lambda _, __, a, b: symbolic_integers.divide_ints(a, b) if b.known else None, signs=True
+    ),
+    "rem": ArithmeticRow(
+        "tt",
+        _compute_remainder,
+        lambda _, __, a, b: symbolic_integers.get_remainder(a, b) if b.known else None,
+        signs=True,
+    ),
     "popc": ArithmeticRow("t", lambda _, __, a: a.bit_count(), only=(32, 64)),
     "clz": ArithmeticRow("t", lambda bits, _, a: bits - a.bit_length(), only=(32, 64)),
     "brev": ArithmeticRow("t", lambda bits, _, a: int(f"{a:0{bits}b}"[::-1], 2), only=(32, 64)),
-    "prmt": ArithmeticRow("ttu", permute, _permuted, only=(32,)),
-    "bfi": ArithmeticRow("ttuu", insert, _inserted, only=(32, 64)),
-    "bfe": ArithmeticRow("tuu", extract, _extracted, only=(32, 64)),
-    "lop3": ArithmeticRow("tttu", logic, _chosen, only=(32,)),
+    "prmt": ArithmeticRow("ttu", permute_bytes, _permute_symbolic, only=(32,)),
+    "bfi": ArithmeticRow("ttuu", insert_bits, _insert_symbolic, only=(32, 64)),
+    "bfe": ArithmeticRow("tuu", extract_bits, _extract_symbolic, only=(32, 64)),
+    "lop3": ArithmeticRow("tttu", compute_lop3, _chosen, only=(32,)),
 }

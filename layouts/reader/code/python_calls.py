@@ -6,22 +6,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import LONG, PYTHON
-from lanescope.reader.code import tree, word
+from lanescope.reader.code import symbolic_integers, tree
+from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
-from lanescope.reader.code.calls import MISSING, known
 from lanescope.reader.code.library_calls import find_constructed_kind, name_unknown_call
 from lanescope.reader.code.overloads import accepts_count
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.reader.code.values import (
-    Array,
+    ArrayValue,
     Cell,
-    Closure,
-    Kind,
-    Object,
+    FunctionSet,
+    ObjectValue,
+    OpaqueValue,
     Pointer,
-    Term,
-    number,
+    ResolvedType,
+    get_integer,
 )
-from lanescope.reader.code.word import Int, Span
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -30,40 +30,40 @@ if TYPE_CHECKING:
 def call_python(ev: Evaluator, call: Invocation) -> Any:
     """Return what a call of Python gives."""
     one, target = call.one, call.target
-    if isinstance(target, Closure):
+    if isinstance(target, FunctionSet):
         given: list[Any] = []
         for argument in one.arguments[:64]:
-            unpacked = _unpacked(ev, argument, call.scope)
-            given += unpacked if unpacked is not None else [ev.value(argument, call.scope)]
-        return ev.call(target, given, call.named, one.span, one)
+            unpacked = _unpack_argument(ev, argument, call.scope)
+            given += unpacked if unpacked is not None else [ev.evaluate_expression(argument, call.scope)]
+        return ev.call_function(target, given, call.named, one.span, one)
     call = replace(call, given=ev.evaluate_arguments(one, call.scope))
     kind = find_constructed_kind(ev, call)
     if kind is not None:
         return _construct_python(ev, call, kind)
-    if target is None or isinstance(target, Term):
-        made = known(ev, call.name, call.templates, call.given, one.span)
+    if target is None or isinstance(target, OpaqueValue):
+        made = evaluate_known_function(ev, call.name, call.templates, call.given, one.span)
         if made is not MISSING:
             return made
-    if isinstance(call.owner, Int | Pointer):
-        made = known(ev, call.name, call.templates, [call.owner, *call.given], one.span)
+    if isinstance(call.owner, SymbolicInt | Pointer):
+        made = evaluate_known_function(ev, call.name, call.templates, [call.owner, *call.given], one.span)
         if made is not MISSING and call.name in ("bit_length", "to", "cast"):
             return made
     return name_unknown_call(ev, call)
 
 
-def python_overload(ev: Evaluator, closure: Closure, count: int) -> tree.Function:
+def python_overload(ev: Evaluator, closure: FunctionSet, count: int) -> tree.Function:
     """Return the function of a name that takes so many arguments, else the first."""
     return next((f for f in closure.functions if accepts_count(f, count)), closure.functions[0])
 
 
-def _construct_python(ev: Evaluator, call: Invocation, kind: Kind) -> Any:
+def _construct_python(ev: Evaluator, call: Invocation, kind: ResolvedType) -> Any:
     """Return a value of a type, or an instance of a class: by __init__, or with a dataclass's fields."""
     record, given = kind.record, call.given
     if record is None:
-        return ev.construct(kind, given, call.one, call.scope)
-    made = ev.instance(record, call.name)
+        return ev.construct_value(kind, given, call.one, call.scope)
+    made = ev.make_instance(record, call.name)
     if "__init__" in record.methods:
-        ev.call(replace(record.methods["__init__"], this=made), given, call.named, call.one.span)
+        ev.call_function(replace(record.methods["__init__"], this=made), given, call.named, call.one.span)
         return made
     for place, member in enumerate(record.members):
         if place < len(given):
@@ -77,66 +77,66 @@ def evaluate_arguments(ev: Evaluator, one: tree.Call, scope: Any) -> list[Any]:
     """Evaluate the arguments of a call of Python, and look for descriptors in them."""
     out: list[Any] = []
     for argument in one.arguments[:64]:
-        if (unpacked := _unpacked(ev, argument, scope)) is not None:
+        if (unpacked := _unpack_argument(ev, argument, scope)) is not None:
             out.extend(unpacked)
             continue
-        value = ev.value(argument, scope)
-        if isinstance(value, Int | Object) and not isinstance(argument, tree.Name):
-            ev.notice(value, ev.words(argument), argument.span)
+        value = ev.evaluate_expression(argument, scope)
+        if isinstance(value, SymbolicInt | ObjectValue) and not isinstance(argument, tree.Name):
+            ev.note_value(value, ev.format_expression(argument), argument.span)
         out.append(value)
     return out
 
 
-def _unpacked(ev: Evaluator, argument: tree.Expression, scope: Any) -> list[Any] | None:
+def _unpack_argument(ev: Evaluator, argument: tree.Expression, scope: Any) -> list[Any] | None:
     """Return the items of `*name` among Python's arguments."""
     if not (ev.python and isinstance(argument, tree.Unary) and argument.op == "*"):
         return None
-    value = ev.value(argument.value, scope)
-    return [cell.value for cell in value.cells] if isinstance(value, Array) else None
+    value = ev.evaluate_expression(argument.value, scope)
+    return [cell.value for cell in value.cells] if isinstance(value, ArrayValue) else None
 
 
-def item(ev: Evaluator, value: Any, place: int, span: Span) -> Any:
+def get_item(ev: Evaluator, value: Any, place: int, span: Span) -> Any:
     """Return an item of a tuple that is taken apart."""
-    if isinstance(value, Array) and place < len(value.cells):
+    if isinstance(value, ArrayValue) and place < len(value.cells):
         return value.cells[place].value
-    if isinstance(value, Object) and not ev.python:
+    if isinstance(value, ObjectValue) and not ev.python:
         names = list(value.record.members)
         if place < len(names) and not value.record.hidden and not value.record.bases:
-            return ev.load(ev.member(value, names[place], span), tree.Other("", span=span))
-    if isinstance(value, Term) and value.arguments and value.head in ("make_tuple", "zip"):
-        return value.arguments[place] if place < len(value.arguments) else Term("")
-    return Term(f"{value}[{place}]", span=span)
+            return ev.load_place(ev.member(value, names[place], span), tree.OpaqueExpression("", span=span))
+    if isinstance(value, OpaqueValue) and value.arguments and value.head in ("make_tuple", "zip"):
+        return value.arguments[place] if place < len(value.arguments) else OpaqueValue("")
+    return OpaqueValue(f"{value}[{place}]", span=span)
 
 
-def items_of(ev: Evaluator, value: Any, most: int, name: str) -> tuple[list[Any], bool]:
+def list_items(ev: Evaluator, value: Any, most: int, name: str) -> tuple[list[Any], bool]:
     """Return what a loop goes through, cut to so many, and whether that is all."""
-    if isinstance(value, Array):
+    if isinstance(value, ArrayValue):
         return [cell.value for cell in value.cells[:most]], len(value.cells) <= most
     if isinstance(value, dict):
-        keys = [key if isinstance(key, str) else Int(key, PYTHON) for key in list(value)[:most]]
+        keys = [key if isinstance(key, str) else SymbolicInt(key, PYTHON) for key in list(value)[:most]]
         return keys, len(value) <= most
-    if isinstance(value, Term) and value.head == "range":
+    if isinstance(value, OpaqueValue) and value.head == "range":
         return _list_range(ev, value, most, name)
-    if isinstance(value, Term) and value.head == "enumerate" and value.arguments:
-        inner, whole = ev.items_of(value.arguments[0], most, name)
-        return [ev.array((Int(n, PYTHON), v)) for n, v in enumerate(inner)], whole
-    return [Term(name or str(value))], False
+    if isinstance(value, OpaqueValue) and value.head == "enumerate" and value.arguments:
+        inner, whole = ev.list_items(value.arguments[0], most, name)
+        return [ev.make_array((SymbolicInt(n, PYTHON), v)) for n, v in enumerate(inner)], whole
+    return [OpaqueValue(name or str(value))], False
 
 
-def _list_range(ev: Evaluator, value: Term, most: int, name: str) -> tuple[list[Any], bool]:
+def _list_range(ev: Evaluator, value: OpaqueValue, most: int, name: str) -> tuple[list[Any], bool]:
     """Return the numbers of range(…), cut to so many, and whether these are all: the first three of an open one."""
-    read = [number(v) for v in value.arguments]
+    read = [get_integer(v) for v in value.arguments]
     bounds = [b for b in read if b is not None]
     if len(bounds) < len(read) or not bounds:
         ev.endless.add(name)
-        return [Int(n, PYTHON) for n in range(min(3, most))], False
+        return [SymbolicInt(n, PYTHON) for n in range(min(3, most))], False
     kind = PYTHON if ev.python else LONG
-    start, end = (Int(0, kind), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
-    step = bounds[2] if len(bounds) > 2 else Int(1, kind)
+    start, end = (SymbolicInt(0, kind), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
+    step = bounds[2] if len(bounds) > 2 else SymbolicInt(1, kind)
     if step.known is None or not step.known:
         return [start], False
     if start.known is not None and end.known is not None:
         every = range(start.known, end.known, step.known)
-        return [Int(n, kind) for n in every[:most]], len(every[most:]) == 0
+        return [SymbolicInt(n, kind) for n in every[:most]], len(every[most:]) == 0
     ev.endless.add(name)
-    return [word.add(start, Int(n * step.known, kind)) for n in range(3)], False
+    return [symbolic_integers.add_ints(start, SymbolicInt(n * step.known, kind)) for n in range(3)], False

@@ -7,13 +7,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lanescope.cxx.sizes import size_of
+from lanescope.cxx.sizes import find_size
 from lanescope.reader.code import tree
-from lanescope.reader.code.lifetimes import takes_own
-from lanescope.reader.code.lookup import namespace_of
-from lanescope.reader.code.struct_layout import BitMember, MeasuredMember, Measures, measure_members, place_members
-from lanescope.reader.code.templates import mentions, signature
-from lanescope.reader.code.values import Closure, Enumeration, Field, Kind, Record, Scope, number
+from lanescope.reader.code.lifetimes import can_take_own_class
+from lanescope.reader.code.lookup import get_namespace
+from lanescope.reader.code.struct_layout import (
+    BitMember,
+    MeasuredMember,
+    RecordMeasures,
+    measure_members,
+    place_members,
+)
+from lanescope.reader.code.templates import has_names, make_signature
+from lanescope.reader.code.values import (
+    EnumerationType,
+    FunctionSet,
+    NameScope,
+    RecordField,
+    RecordType,
+    ResolvedType,
+    get_integer,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -22,17 +36,17 @@ MOST_MEMBERS = 128
 _ALIGNED = re.compile(r"(?:alignas|__align__|aligned)\s*\(+\s*([^()]*)\)|(\bpack(?:ed)?\b)")
 
 
-def layout_of(machine: Evaluator, record: Record) -> Record:
+def lay_out_record(machine: Evaluator, record: RecordType) -> RecordType:
     """Fill in a struct's members, methods and, where all of it is integers, where each of them lies."""
     decl = record.decl
     if decl is None:
         return record
-    inner = Scope(record.scope, record)
+    inner = NameScope(record.scope, record)
     record.scope = inner
     if record.name and not record.python:
-        inner.names[record.name] = Kind(record.name, record=record, arguments=record.arguments)
+        inner.names[record.name] = ResolvedType(record.name, record=record, arguments=record.arguments)
     for base in decl.bases:
-        _inherit(machine, record, base)
+        _inherit_base(machine, record, base)
     functions: dict[str, list[tree.Function]] = {}
     for member in decl.members[:MOST_MEMBERS]:
         if isinstance(member, tree.Function):
@@ -40,16 +54,16 @@ def layout_of(machine: Evaluator, record: Record) -> Record:
         else:
             _add_member(machine, record, member)
     _add_methods(record, functions)
-    _judge(machine, record)
-    placed = None if decl.bases and any(base.members for base in record.bases) else _placed(machine, record)
+    _judge_lifetimes(machine, record)
+    placed = None if decl.bases and any(base.members for base in record.bases) else _place_fields(machine, record)
     if placed is not None and not record.polymorphic:
         record.fields, record.bits, record.align = placed
     elif not record.python:
-        record.overlaid = set(_overlaid(decl)) | {name for base in record.bases for name in base.overlaid}
+        record.overlaid = set(_list_union_members(decl)) | {name for base in record.bases for name in base.overlaid}
     return record
 
 
-def _collect_function(record: Record, functions: dict[str, list[tree.Function]], member: tree.Function) -> None:
+def _collect_function(record: RecordType, functions: dict[str, list[tree.Function]], member: tree.Function) -> None:
     """Add a member function to those of its name. Of Python's, the last definition counts."""
     named = functions.setdefault(member.name, [])
     if member.python:
@@ -59,24 +73,24 @@ def _collect_function(record: Record, functions: dict[str, list[tree.Function]],
     record.polymorphic = record.polymorphic or member.virtual
 
 
-def _add_member(machine: Evaluator, record: Record, member: tree.Statement) -> None:
+def _add_member(machine: Evaluator, record: RecordType, member: tree.Statement) -> None:
     """Add a member that is no function."""
     match member:
-        case tree.Declare(static=True) if member.name:
-            record.scope.names[member.name] = machine.later(member, record.scope)
-        case tree.Declare():
+        case tree.Declaration(static=True) if member.name:
+            record.scope.names[member.name] = machine.make_later_member(member, record.scope)
+        case tree.Declaration():
             _add_data(record, member)
-        case tree.Using():
-            _use(machine, record, member)
-        case tree.Friend():
+        case tree.UsingDeclaration():
+            _enter_using(machine, record, member)
+        case tree.FriendFunction():
             pass
         case _:
-            machine.define_later(member, record.scope)
+            machine.define_later_member(member, record.scope)
 
 
-def _add_data(record: Record, member: tree.Declare) -> None:
+def _add_data(record: RecordType, member: tree.Declaration) -> None:
     """Add a data member, or those of an anonymous struct."""
-    for each in _named(member):
+    for each in _list_named_members(member):
         if each.name in record.members:
             record.hidden.add(each.name)
         record.members[each.name] = each
@@ -84,19 +98,19 @@ def _add_data(record: Record, member: tree.Declare) -> None:
         record.homes[each.name] = record.scope
 
 
-def _add_methods(record: Record, functions: dict[str, list[tree.Function]]) -> None:
+def _add_methods(record: RecordType, functions: dict[str, list[tree.Function]]) -> None:
     """Add a class's own functions, with those that its using declarations bring in."""
     inner = record.scope
     for name, given in functions.items():
-        made = Closure(merged_declarations(given), inner)
+        made = FunctionSet(merge_declarations(given), inner)
         used = record.methods.get(name)
-        known = used is not None and id(used) in {id(c) for c in _used(record)}
-        record.methods[name] = made.joined(used) if known and used is not None else made
+        known = used is not None and id(used) in {id(c) for c in _list_used_functions(record)}
+        record.methods[name] = made.join_functions(used) if known and used is not None else made
         if record.python or name != record.name:
             inner.names[name] = record.methods[name]
 
 
-def _judge(machine: Evaluator, record: Record) -> None:
+def _judge_lifetimes(machine: Evaluator, record: RecordType) -> None:
     """Say whether objects of a class are begun, copied, assigned or destroyed by functions of the text."""
     name = record.name
     ctors = record.methods[name].functions if name in record.methods else ()
@@ -105,7 +119,7 @@ def _judge(machine: Evaluator, record: Record) -> None:
     record.begins = bool(ctors) or any(d.value is not None for d in record.members.values())
     record.copies = _takes_own_by_code(ctors, name)
     record.assigns = assigns is not None and _takes_own_by_code(assigns.functions, name)
-    record.ends = ends is not None and any(_does_something(machine, f) for f in ends.functions)
+    record.ends = ends is not None and any(_has_effect(machine, f) for f in ends.functions)
     for one in [*record.bases, *_classes_of_members(machine, record)]:
         record.begins |= one.begins
         record.copies |= one.copies
@@ -116,67 +130,72 @@ def _judge(machine: Evaluator, record: Record) -> None:
 
 def _takes_own_by_code(functions: Iterable[tree.Function], name: str) -> bool:
     """Whether one of some functions takes an object of a class and is not defaulted."""
-    return any(takes_own(f, name) and not f.defaulted for f in functions)
+    return any(can_take_own_class(f, name) and not f.defaulted for f in functions)
 
 
-def _classes_of_members(machine: Evaluator, record: Record) -> Iterator[Record]:
+def _classes_of_members(machine: Evaluator, record: RecordType) -> Iterator[RecordType]:
     """Yield the classes of a class's own data members."""
     for declared in record.members.values() if not record.python else ():
         if declared.type is None or declared.type.pointers or declared.type.reference or declared.type.body:
             continue
         home = record.homes.get(declared.name, record.scope)
-        inner = machine.kind(declared.type, home).record if home.owner is record else None
+        inner = machine.resolve_type(declared.type, home).record if home.owner is record else None
         if inner is not None and inner is not record:
             yield inner
 
 
-def _does_something(machine: Evaluator, function: tree.Function) -> bool:
+def _has_effect(machine: Evaluator, function: tree.Function) -> bool:
     """Whether a destructor is more than `~T() = default` and `~T() {}`."""
     if function.defaulted:
         return False
     return function.body is None or re.search(r"\{\s*\}\s*;?\s*$", machine.text[slice(*function.span)]) is None
 
 
-def _overlaid(decl: tree.Struct) -> Iterator[str]:
+def _list_union_members(decl: tree.StructDefinition) -> Iterator[str]:
     """The members of a union, and of unnamed unions in a struct."""
     for member in decl.members:
-        if not isinstance(member, tree.Declare) or member.static:
+        if not isinstance(member, tree.Declaration) or member.static:
             continue
         body = member.type.body if member.type and not member.name else None
         if decl.union:
-            yield from (one.name for one in _named(member))
-        elif isinstance(body, tree.Struct):
-            yield from _overlaid(body)
+            yield from (one.name for one in _list_named_members(member))
+        elif isinstance(body, tree.StructDefinition):
+            yield from _list_union_members(body)
 
 
-def _named(member: tree.Declare) -> list[tree.Declare]:
+def _list_named_members(member: tree.Declaration) -> list[tree.Declaration]:
     """A data member, or those of an anonymous struct, which are the outer's."""
     if member.name:
         return [member]
-    if member.type and isinstance(member.type.body, tree.Struct):
-        return [d for each in member.type.body.members if isinstance(each, tree.Declare) for d in _named(each)]
+    if member.type and isinstance(member.type.body, tree.StructDefinition):
+        return [
+            d
+            for each in member.type.body.members
+            if isinstance(each, tree.Declaration)
+            for d in _list_named_members(each)
+        ]
     return []
 
 
-def _inherit(machine: Evaluator, record: Record, base: tree.Type) -> None:
+def _inherit_base(machine: Evaluator, record: RecordType, base: tree.Type) -> None:
     """Take over what a base class has. Of one that depends on a template's parameters, names are not found unqualified
     ([temp.dep.type]): they are members, and no names of the scope.
     """
-    found = machine.kind(base, record.scope)
+    found = machine.resolve_type(base, record.scope)
     other = found.record
     parameters = frozenset(p.name for p in (record.decl.templates if record.decl else ()))
     if other is None and found.arguments and found.name.rpartition("::")[2] in ("integral_constant", "constant"):
         record.library = (*record.library, found)
     elif other is None or other is record:
         record.polymorphic = True  # what it inherits is not in the text
-        record.opaque = not mentions(base, parameters)
+        record.opaque = not has_names(base, parameters)
         record.of_std = record.of_std or base.path[:1] == (("std", None),)
-        record.members.setdefault("(base)", tree.Declare(None, "(base)"))
+        record.members.setdefault("(base)", tree.Declaration(None, "(base)"))
     else:
-        _inherit_members(record, other, mentions(base, parameters))
+        _inherit_members(record, other, has_names(base, parameters))
 
 
-def _inherit_members(record: Record, base: Record, dependent: bool) -> None:
+def _inherit_members(record: RecordType, base: RecordType, dependent: bool) -> None:
     """Take over a base's members and functions. dependent: whether it depends on a template's parameters."""
     record.bases = (*record.bases, base)
     record.polymorphic = record.polymorphic or base.polymorphic
@@ -193,21 +212,21 @@ def _inherit_members(record: Record, base: Record, dependent: bool) -> None:
             record.scope.names.setdefault(name, value)
 
 
-def _used(record: Record) -> list[Closure]:
-    return [c for c in record.scope.names.get("(used)", ()) if isinstance(c, Closure)]
+def _list_used_functions(record: RecordType) -> list[FunctionSet]:
+    return [c for c in record.scope.names.get("(used)", ()) if isinstance(c, FunctionSet)]
 
 
-def _use(machine: Evaluator, record: Record, member: tree.Using) -> None:
+def _enter_using(machine: Evaluator, record: RecordType, member: tree.UsingDeclaration) -> None:
     """using Base::name: its functions overload the class's own; using Base::Base: its constructors are the class's."""
     last = member.path[-1][0]
-    qualifier = machine.kind(tree.Type(member.path[:-1]), record.scope) if len(member.path) > 1 else None
+    qualifier = machine.resolve_type(tree.Type(member.path[:-1]), record.scope) if len(member.path) > 1 else None
     base = qualifier.record if qualifier is not None else None
     if base is None:
         return
     closure = base.methods.get(last)
     if closure is not None and last == base.name:
-        kept = tuple(f for f in closure.functions if not takes_own(f, last))  # no copy constructors
-        closure = replace(closure, functions=kept, homes=tuple(closure.home(f) for f in kept))
+        kept = tuple(f for f in closure.functions if not can_take_own_class(f, last))  # no copy constructors
+        closure = replace(closure, functions=kept, homes=tuple(closure.get_home(f) for f in kept))
         if kept:
             record.methods[record.name] = closure
             record.scope.names["(used)"] = (*record.scope.names.get("(used)", ()), closure)
@@ -219,13 +238,13 @@ def _use(machine: Evaluator, record: Record, member: tree.Using) -> None:
         record.scope.names[last] = base.scope.names[last]
 
 
-def merged_declarations(functions: list[tree.Function]) -> tuple[tree.Function, ...]:
+def merge_declarations(functions: list[tree.Function]) -> tuple[tree.Function, ...]:
     """Functions without the declarations of those that are defined: a definition has the defaults of its declaration,
     and stands where the first of both does.
     """
     out: dict[str, tree.Function] = {}
     for one in functions:
-        key = signature(one)
+        key = make_signature(one)
         known = out.get(key)
         if known is None:
             out[key] = one
@@ -237,7 +256,7 @@ def merged_declarations(functions: list[tree.Function]) -> tuple[tree.Function, 
     return tuple(out.values())
 
 
-def _alignment(machine: Evaluator, record: Record) -> int | None:
+def _find_alignment(machine: Evaluator, record: RecordType) -> int | None:
     """Bits that alignas asks for; 0 where nothing does, None where that is not known."""
     assert record.decl is not None
     text = machine.text[slice(*record.decl.span)]
@@ -250,35 +269,35 @@ def _alignment(machine: Evaluator, record: Record) -> int | None:
     return int(found[1]) * 8 if found[1] and found[1].strip().isdigit() else None
 
 
-def _placed(machine: Evaluator, record: Record) -> tuple[dict[str, Field], int, int] | None:
+def _place_fields(machine: Evaluator, record: RecordType) -> tuple[dict[str, RecordField], int, int] | None:
     """Return (fields by name, bits, alignment in bits); None where a member is not an integer."""
     assert record.decl is not None
     if len(record.decl.members) > MOST_MEMBERS:
         return None
     own_text = not record.python and bool(record.decl.name) and record.scope.parent is not machine.prelude
-    asked = _alignment(machine, record) if own_text else 0
+    asked = _find_alignment(machine, record) if own_text else 0
     if asked is None:
         return None
     members = (_bit_member(machine, record, one) for one in _data_members(record.decl))
     return place_members(members, record.decl.union, max(8, asked))
 
 
-def _data_members(decl: tree.Struct) -> Iterator[tree.Declare]:
+def _data_members(decl: tree.StructDefinition) -> Iterator[tree.Declaration]:
     """Yield the declarations of data that each object has."""
-    return (one for one in decl.members if isinstance(one, tree.Declare) and not one.static)
+    return (one for one in decl.members if isinstance(one, tree.Declaration) and not one.static)
 
 
-def _kind_of_member(machine: Evaluator, record: Record, member: tree.Declare) -> Kind | None:
+def _kind_of_member(machine: Evaluator, record: RecordType, member: tree.Declaration) -> ResolvedType | None:
     """Return the type of a member, an unnamed one of a struct's body among them; None where it has none."""
     if member.type is None:
         return None
-    if isinstance(member.type.body, tree.Struct):
+    if isinstance(member.type.body, tree.StructDefinition):
         body = member.type.body
-        return Kind(body.name, record=layout_of(machine, Record(body.name, body, record.scope)))
-    return machine.kind(member.type, record.scope)
+        return ResolvedType(body.name, record=lay_out_record(machine, RecordType(body.name, body, record.scope)))
+    return machine.resolve_type(member.type, record.scope)
 
 
-def _bit_member(machine: Evaluator, record: Record, member: tree.Declare) -> BitMember | None:
+def _bit_member(machine: Evaluator, record: RecordType, member: tree.Declaration) -> BitMember | None:
     """Return a member that is kept as bits; None for another."""
     kind = _kind_of_member(machine, record, member)
     if kind is None or kind.pointers or kind.reference:
@@ -292,13 +311,13 @@ def _bit_member(machine: Evaluator, record: Record, member: tree.Declare) -> Bit
     made = BitMember(member.name, kind.whole, kind.record, *unit, count)
     if member.bits is None:
         return made
-    width = number(machine.value(member.bits, record.scope))
+    width = get_integer(machine.evaluate_expression(member.bits, record.scope))
     if width is None or width.known is None or width.known < 0 or kind.whole is None:
         return None
     return replace(made, field_width=width.known)
 
 
-def _bits_of(kind: Kind) -> tuple[int, int] | None:
+def _bits_of(kind: ResolvedType) -> tuple[int, int] | None:
     """Return (bits, alignment in bits) of an integer or a struct of integers; None for another type."""
     if kind.whole is not None:
         bits = kind.whole.storage * 8 or kind.whole.bits
@@ -308,33 +327,33 @@ def _bits_of(kind: Kind) -> tuple[int, int] | None:
     return None
 
 
-def _is_begun_by_code(record: Record) -> bool:
+def _is_begun_by_code(record: RecordType) -> bool:
     """Whether functions of the text begin, copy, assign or destroy objects of a class."""
     return record.begins or record.copies or record.assigns or record.ends
 
 
-def _count_items(kind: Kind) -> int | None:
+def _count_items(kind: ResolvedType) -> int | None:
     """Return how many items an array of one dimension has, 0 of no array; None where that is not known."""
     if len(kind.dims) > 1:
         return None
     if not kind.dims:
         return 0
-    count = number(kind.dims[0])
+    count = get_integer(kind.dims[0])
     return count.known if count is not None and count.known is not None and 0 < count.known <= 64 else None
 
 
-def measured(machine: Evaluator, record: Record, deep: int = 0) -> Measures:
+def measure_record(machine: Evaluator, record: RecordType, deep: int = 0) -> RecordMeasures:
     """Return how gcc lays a struct of members of known sizes out; none of bit fields, virtual functions or bases."""
     decl = record.decl
-    asked = _alignment(machine, record) if decl is not None and record.scope.parent is not machine.prelude else 0
+    asked = _find_alignment(machine, record) if decl is not None and record.scope.parent is not machine.prelude else 0
     derived = record.polymorphic or record.bases or record.library
-    if decl is None or derived or asked is None or deep > 8 or _inner_alignment(machine, record):
-        return Measures()
-    members = (_measured_member(machine, record, one, deep) for one in _data_members(decl))
+    if decl is None or derived or asked is None or deep > 8 or _has_inner_alignment(machine, record):
+        return RecordMeasures()
+    members = (_measure_member(machine, record, one, deep) for one in _data_members(decl))
     return measure_members(members, decl.union, max(1, asked // 8))
 
 
-def _inner_alignment(machine: Evaluator, record: Record) -> bool:
+def _has_inner_alignment(machine: Evaluator, record: RecordType) -> bool:
     """Whether a member asks for an alignment of its own."""
     assert record.decl is not None
     if record.scope.parent is machine.prelude:
@@ -342,14 +361,16 @@ def _inner_alignment(machine: Evaluator, record: Record) -> bool:
     return _ALIGNED.search(machine.text[slice(*record.decl.span)].partition("{")[2]) is not None
 
 
-def _measured_member(machine: Evaluator, record: Record, member: tree.Declare, deep: int) -> MeasuredMember | None:
+def _measure_member(
+    machine: Evaluator, record: RecordType, member: tree.Declaration, deep: int
+) -> MeasuredMember | None:
     """Return a member with its size; None where that is not known, and for a bit field."""
     kind = _kind_of_member(machine, record, member)
     if kind is None:
         return None
     inside: Mapping[str, int] = {}
     if kind.record is not None and not kind.reference and not kind.pointers:
-        made = measured(machine, kind.record, deep + 1)
+        made = measure_record(machine, kind.record, deep + 1)
         size, align = made.size, made.align
         inside = made.offsets if not member.name else {}
     else:
@@ -361,14 +382,21 @@ def _measured_member(machine: Evaluator, record: Record, member: tree.Declare, d
     return MeasuredMember(member.name, size, align, inside)
 
 
-def _measure_simple(kind: Kind) -> tuple[int | None, int | None]:
+def _measure_simple(kind: ResolvedType) -> tuple[int | None, int | None]:
     """Return (bytes, alignment) of a type that is no class, without its dimensions; None where not known."""
     if kind.reference or kind.pointers:
         return 8, 8
     if kind.whole is not None:
         return kind.whole.size, kind.whole.size
-    known = size_of(kind.name) if not kind.arguments else None
+    known = find_size(kind.name) if not kind.arguments else None
     return (known.bytes, known.align) if known is not None else (None, None)
 
 
-__all__ = ["Enumeration", "Measures", "layout_of", "measured", "merged_declarations", "namespace_of"]
+__all__ = [
+    "EnumerationType",
+    "RecordMeasures",
+    "get_namespace",
+    "lay_out_record",
+    "measure_record",
+    "merge_declarations",
+]

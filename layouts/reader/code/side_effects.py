@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code import tree
 from lanescope.reader.code.candidates import enter_template
 from lanescope.reader.code.lookup import find_name
-from lanescope.reader.code.overloads import Argument
-from lanescope.reader.code.paths import Left
+from lanescope.reader.code.overloads import CallArgument
+from lanescope.reader.code.paths import EarlyExit
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import (
     PLACES,
     Address,
-    Array,
+    ArrayValue,
     Cell,
-    Closure,
-    Object,
-    Part,
+    FunctionSet,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
     Pointer,
-    Scope,
-    Split,
+    SplitPlace,
 )
-from lanescope.reader.code.word import Int
-from lanescope.reader.code.writes import only_uses, used_names
+from lanescope.reader.code.write_summaries import is_read_only_call, list_used_names
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -36,112 +36,114 @@ _PURE = frozenset(  # functions of std that write no argument
 )
 
 
-def may_throw(ev: Evaluator, name: str) -> None:
+def note_possible_throw(ev: Evaluator, name: str) -> None:
     """Keep the path on which a function that is not evaluated leaves by an exception."""
     if ev.tries and not _SILENT.match(name):
-        ev.escape("?", Left("throw", None), {})
+        ev.keep_escape("?", EarlyExit("throw", None), {})
 
 
-def forget_unknown(ev: Evaluator, name: str, arguments: list[Argument], one: tree.Call) -> None:
+def forget_unknown(ev: Evaluator, name: str, arguments: list[CallArgument], one: tree.Call) -> None:
     """Forget what a function that the text does not have may write: what its pointers point to, and, unless its
     name says that it only uses them, the variables that it is given.
     """
     std = isinstance(one.function, tree.Name) and one.function.path[0][0] == "std" and name not in _PURE
-    uses = len(arguments) >= 12 or (only_uses(one.function, name) and not std)  # 12: cuTensorMapEncodeTiled
+    uses = len(arguments) >= 12 or (is_read_only_call(one.function, name) and not std)  # 12: cuTensorMapEncodeTiled
     for argument in arguments:
         value, place = argument.value, argument.where
-        if isinstance(value, Closure):
+        if isinstance(value, FunctionSet):
             _forget_used(ev, value)
         elif isinstance(value, Address):
             _forget_pointee(ev, value)
         elif uses:
             continue
         elif isinstance(value, Pointer) and value.array is not None:
-            ev.forget(Cell(value.array), integers=True, quiet=True)
-        elif argument.place and argument.const is not True and isinstance(place, Cell | Part):
+            ev.forget_place(Cell(value.array), integers=True, quiet=True)
+        elif argument.place and argument.const is not True and isinstance(place, Cell | ObjectPart):
             _forget_variable(ev, place, refers=std, statement=id(one) in ev.statements)
 
 
 def _forget_pointee(ev: Evaluator, value: Address) -> None:
     """Forget what a pointer points to; an object made by `new` may end any time from here on."""
-    ev.forget(value.place, integers=True, quiet=True)
+    ev.forget_place(value.place, integers=True, quiet=True)
     kept = value.place.value if isinstance(value.place, Cell) and value.place.name == "new" else None
-    if isinstance(kept, Object) and kept.record.ends and ev.haunting is not None:
+    if isinstance(kept, ObjectValue) and kept.record.ends and ev.haunting is not None:
         ev.haunting.append(kept)
 
 
-def _forget_variable(ev: Evaluator, place: Cell | Part, refers: bool, statement: bool) -> None:
+def _forget_variable(ev: Evaluator, place: Cell | ObjectPart, refers: bool, statement: bool) -> None:
     """Forget a number, object or array. refers: what the call gives may refer to it (std::tie, std::ref); statement:
     what the call gives is not used.
     """
-    if isinstance(place, Cell) and not isinstance(place.value, Int | Object | Array):
+    if isinstance(place, Cell) and not isinstance(place.value, SymbolicInt | ObjectValue | ArrayValue):
         return
     if refers:
         forget_escaped(ev, place)
     elif statement:
-        ev.forget(place, integers=True, quiet=True)
+        ev.forget_place(place, integers=True, quiet=True)
 
 
-def _forget_used(ev: Evaluator, closure: Closure, seen: frozenset[int] = frozenset()) -> None:
+def _forget_used(ev: Evaluator, closure: FunctionSet, seen: frozenset[int] = frozenset()) -> None:
     """Forget what a function may write that something unknown may call, and what those may that it calls."""
     function = closure.functions[0]
     if function.body is None or id(function) in seen:
         return
     home = closure.captured or closure.scope
-    for name in ev.summaries.of(function.body).names:
+    for name in ev.summaries.get_summary(function.body).names:
         found = find_name(home, name)[0]
         if isinstance(found, PLACES):
-            ev.forget(found, integers=True, quiet=True)
-    for name in used_names(function):
+            ev.forget_place(found, integers=True, quiet=True)
+    for name in list_used_names(function):
         found = find_name(home, name)[0]
         inner = found.value if isinstance(found, Cell) else found
-        if isinstance(inner, Closure):
+        if isinstance(inner, FunctionSet):
             _forget_used(ev, inner, seen | {id(function)})
 
 
-def forget_call(ev: Evaluator, arguments: list[Argument], closure: Closure) -> None:
+def forget_call(ev: Evaluator, arguments: list[CallArgument], closure: FunctionSet) -> None:
     """Forget what a function of the text may write that is not evaluated: what its parameters refer or point to
     unless that is const, and what can be reached from there. It may keep all of these, so that later calls of such
     functions write them, too.
     """
     for n, argument in enumerate(arguments):
         value, writes = argument.value, _may_write(ev, closure, n)
-        if isinstance(value, Closure):
+        if isinstance(value, FunctionSet):
             _forget_used(ev, value)
             continue
         if argument.place and argument.const is not True and writes:
             forget_escaped(ev, argument.where)
         direct = not writes and isinstance(value, Address | Pointer)  # what a pointer to const points to
-        for place in list(reachable(value))[direct:]:
+        for place in list(list_reachable_places(value))[direct:]:
             forget_escaped(ev, place)
-    if isinstance(closure.this, Object):
+    if isinstance(closure.this, ObjectValue):
         whole = closure.this.whole or closure.this
         forget_escaped(ev, Cell(whole))
-        for place in reachable(whole):
+        for place in list_reachable_places(whole):
             forget_escaped(ev, place)
     if closure.captured is not None:
         for cell in closure.captured.names.values():
-            ev.forget(cell)
+            ev.forget_place(cell)
     ev.forget_globals()
 
 
 def forget_escaped(ev: Evaluator, place: Any) -> None:
     """Forget a place whose address an unknown function may keep, now and after later calls of such."""
-    ev.forget(place)
+    ev.forget_place(place)
     inner = place.value if isinstance(place, Cell) else None
-    key = id(inner if isinstance(inner, Object | Array) else place.of if isinstance(place, Part) else place)
+    key = id(
+        inner if isinstance(inner, ObjectValue | ArrayValue) else place.of if isinstance(place, ObjectPart) else place
+    )
     ev.escaped.setdefault(key, place if key != id(getattr(place, "of", None)) else Cell(place.of))
 
 
-def _may_write(ev: Evaluator, closure: Closure, n: int) -> bool:
+def _may_write(ev: Evaluator, closure: FunctionSet, n: int) -> bool:
     """Return whether one of some functions may write its argument no. n, or what that points to, as declared."""
     for function in closure.functions:
         parameter = function.parameters[n] if n < len(function.parameters) else None
         if parameter is None or parameter.type is None or parameter.pack:
             return True
-        scope = Scope(closure.home(function))
+        scope = NameScope(closure.get_home(function))
         enter_template(ev, function, {}, scope)
-        kind = ev.kind(parameter.type, scope)
+        kind = ev.resolve_type(parameter.type, scope)
         steps = kind.pointers + len(kind.dims) + bool(kind.reference)
         if steps and not (kind.const and steps == 1):
             return True
@@ -150,26 +152,26 @@ def _may_write(ev: Evaluator, closure: Closure, n: int) -> bool:
     return False
 
 
-def reachable(value: Any, deep: int = 0) -> Iterator[Any]:
+def list_reachable_places(value: Any, deep: int = 0) -> Iterator[Any]:
     """Return the places that pointers and references in a value lead to, and those in them."""
     if deep > 4:
         return
     if isinstance(value, Address):
         yield value.place
-        yield from reachable(value.place, deep + 1)
+        yield from list_reachable_places(value.place, deep + 1)
     elif isinstance(value, Pointer) and value.array is not None:
         yield Cell(value.array)
-        yield from reachable(value.array, deep + 1)
-    elif isinstance(value, Array):
+        yield from list_reachable_places(value.array, deep + 1)
+    elif isinstance(value, ArrayValue):
         for cell in value.cells[:64]:
-            yield from reachable(cell.value, deep + 1)
-    elif isinstance(value, Object):
+            yield from list_reachable_places(cell.value, deep + 1)
+    elif isinstance(value, ObjectValue):
         for cell in value.members.values():
             if isinstance(cell.value, PLACES):
                 yield cell.value
-            yield from reachable(cell.value, deep + 1)
+            yield from list_reachable_places(cell.value, deep + 1)
     elif isinstance(value, Cell):
-        yield from reachable(value.value, deep + 1)
-    elif isinstance(value, Split):
-        yield from reachable(value.yes, deep + 1)
-        yield from reachable(value.no, deep + 1)
+        yield from list_reachable_places(value.value, deep + 1)
+    elif isinstance(value, SplitPlace):
+        yield from list_reachable_places(value.yes, deep + 1)
+        yield from list_reachable_places(value.no, deep + 1)

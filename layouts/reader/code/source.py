@@ -5,12 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from lanescope.reader.code.predefined import Presumed
-from lanescope.reader.code.word import Span
+from lanescope.reader.code.predefined import PresumedMacro
+from lanescope.reader.code.symbolic_integers import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ParsedSource:
     """A text to parse, and where its characters came from: `starts` of the stretches, each (place in the original,
     its length there, whether it is a copy)."""
 
@@ -18,7 +18,7 @@ class Source:
     starts: tuple[int, ...]
     places: tuple[tuple[int, int, bool], ...]
 
-    def original(self, start: int, end: int) -> Span:
+    def get_original(self, start: int, end: int) -> Span:
         """The stretch of the pasted text that (start, end) of this text came from."""
         if len(self.places) == 1 and self.places[0] == (0, len(self.text), True) and end > start:
             return start, end
@@ -27,9 +27,9 @@ class Source:
             first, length, _ = self.places[n]
             away = first - self.starts[n]
             return min(start + away, first + length), min(end - 1 + away, first + length) + 1
-        return self._place(start, False), self._place(max(end - 1, start), True)
+        return self._find_original_place(start, False), self._find_original_place(max(end - 1, start), True)
 
-    def _place(self, at: int, last: bool) -> int:
+    def _find_original_place(self, at: int, last: bool) -> int:
         n = max(bisect_right(self.starts, at) - 1, 0)
         if not self.places:
             return at + last
@@ -38,14 +38,14 @@ class Source:
             return min(start + at - self.starts[n], start + length) + last
         return start + length if last else start
 
-    def holds(self, place: int) -> bool:
+    def has_place(self, place: int) -> bool:
         """Whether the character at a place of the pasted text is in this one."""
         n = bisect_right(self.places, place, key=lambda one: one[0]) - 1
         return n >= 0 and place < self.places[n][0] + max(self.places[n][1], 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadPart:
     """A part of a text that is not read: what and why, in a sentence, and its place."""
 
     message: str
@@ -53,7 +53,7 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedSource:
     """A text as a C++ parser should see it under one choice of what it leaves open.
 
     met: the undecided conditions that decide what it says, in their order; failed: whether an #error is met, so that no
@@ -61,14 +61,14 @@ class Prepared:
     the pasted text that are left out of this one.
     """
 
-    source: Source
+    source: ParsedSource
     met: tuple[str, ...] = ()
     failed: bool = False
-    presumed: tuple[Presumed, ...] = ()
-    unread: tuple[Unread, ...] = ()
+    presumed: tuple[PresumedMacro, ...] = ()
+    unread: tuple[UnreadPart, ...] = ()
     lost: tuple[Span, ...] = ()
 
 
-def plain(text: str) -> Source:
+def make_plain_source(text: str) -> ParsedSource:
     """A text that needs no preprocessor."""
-    return Source(text, (0,), ((0, len(text), True),))
+    return ParsedSource(text, (0,), ((0, len(text), True),))

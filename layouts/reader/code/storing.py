@@ -7,30 +7,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG, IntegerType
-from lanescope.reader.code import tree, word
-from lanescope.reader.code.pointers import pointee
+from lanescope.reader.code import symbolic_integers, tree
+from lanescope.reader.code.pointers import get_pointee_type
+from lanescope.reader.code.symbolic_integers import UNKNOWN, Span, SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.values import (
     PLACES,
-    Array,
-    Blurred,
+    ArrayValue,
+    BlurredPlace,
     Cell,
-    Closure,
-    Deref,
-    Field,
-    Joint,
-    Kind,
-    Object,
-    Overlay,
-    Part,
+    FunctionSet,
+    JointPlace,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
+    OpaqueValue,
+    OverlayPlace,
+    PointedPlace,
     Pointer,
-    Referred,
-    Scope,
-    Split,
-    Term,
-    number,
-    short,
+    RecordField,
+    ReferredPlace,
+    ResolvedType,
+    SplitPlace,
+    get_integer,
+    shorten_name,
 )
-from lanescope.reader.code.word import UNKNOWN, Int, Span, free, symbol
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -41,7 +41,7 @@ MOST_DEEP = 3  # objects in objects that are copied
 # stores ----------------------------------------------------------------------------------------------------------
 
 
-def store(ev: Evaluator, place: Any, value: Any, span: Span, whole: Span | None = None) -> None:
+def store_value(ev: Evaluator, place: Any, value: Any, span: Span, whole: Span | None = None) -> None:
     """Write a value into a place. span: of the value; whole: of the statement that is noted for it."""
     rule = _STORES.get(type(place))
     if rule is not None:
@@ -51,9 +51,9 @@ def store(ev: Evaluator, place: Any, value: Any, span: Span, whole: Span | None 
 def _store_variable(ev: Evaluator, place: Cell, value: Any, span: Span, whole: Span | None) -> None:
     """Write a variable, or what its reference names."""
     if isinstance(place.value, PLACES) and not ev.python:
-        ev.store(place.value, value, span, whole)
+        ev.store_value(place.value, value, span, whole)
         return
-    unknown = isinstance(place.value, Term) and place.value.head != "uninitialised" and place.name != ""
+    unknown = isinstance(place.value, OpaqueValue) and place.value.head != "uninitialised" and place.name != ""
     refers = place.kind.reference if place.kind is not None else unknown and "::" in place.value.text
     if unknown and refers and ev.frames[-1].scope is not None:
         ev.forget_all(ev.frames[-1].scope)  # it may refer to any of them
@@ -63,272 +63,278 @@ def _store_variable(ev: Evaluator, place: Cell, value: Any, span: Span, whole: S
 def _store_cell(ev: Evaluator, place: Cell, value: Any, span: Span, whole: Span | None) -> None:
     """Write a variable: an object or array member by member, all else converted to its type."""
     old = place.value
-    if isinstance(old, Object) and not isinstance(value, Object) and _store_word(ev, place, old, value, whole or span):
+    if (
+        isinstance(old, ObjectValue)
+        and not isinstance(value, ObjectValue)
+        and _store_word(ev, place, old, value, whole or span)
+    ):
         return
-    if isinstance(old, Object) and isinstance(value, Object) and not ev.python:
+    if isinstance(old, ObjectValue) and isinstance(value, ObjectValue) and not ev.python:
         _assign_object(ev, place, old, value)
-        ev.note(place, whole or span)
+        ev.note_variable(place, whole or span)
         return
-    if isinstance(old, Array) and not ev.python and _store_items(ev, place, old, value):
+    if isinstance(old, ArrayValue) and not ev.python and _store_items(ev, place, old, value):
         return
     if place.kind is not None:
-        value = ev.converted(value, replace(place.kind, reference=""), span, place.name)
-    ev.put(place, ev.copied(value))
-    ev.note(place, whole or span)
+        value = ev.convert_to_kind(value, replace(place.kind, reference=""), span, place.name)
+    ev.write_cell(place, ev.copy_assigned(value))
+    ev.note_variable(place, whole or span)
 
 
-def _store_word(ev: Evaluator, place: Cell, old: Object, value: Any, span: Span) -> bool:
+def _store_word(ev: Evaluator, place: Cell, old: ObjectValue, value: Any, span: Span) -> bool:
     """Write a number into a struct of bit fields that has no constructor; return whether this is one."""
     if old.record.fields is None or old.record.methods.get(old.record.name) is not None:
         return False
-    given = number(value)
+    given = get_integer(value)
     if given is None:
         return False
-    ev.put(old.store, word.convert(given, old.store.value.type))
-    ev.note(old.store, span, place)
+    ev.write_cell(old.store, symbolic_integers.convert_int(given, old.store.value.type))
+    ev.note_variable(old.store, span, place)
     return True
 
 
-def _store_items(ev: Evaluator, place: Cell, old: Array, value: Any) -> bool:
+def _store_items(ev: Evaluator, place: Cell, old: ArrayValue, value: Any) -> bool:
     """Write an array's items from those of another, or forget them; return whether that was done."""
-    if not isinstance(value, Array):
-        ev.forget(place)
+    if not isinstance(value, ArrayValue):
+        ev.forget_place(place)
         return True
     if old.typed is None or len(old.cells) != len(value.cells):
         return False
     for mine, other in zip(old.cells, value.cells, strict=True):
-        ev.put(mine, ev.copied(other.value))
+        ev.write_cell(mine, ev.copy_assigned(other.value))
     return True
 
 
-def _assign_object(ev: Evaluator, place: Cell, old: Object, value: Object) -> None:
+def _assign_object(ev: Evaluator, place: Cell, old: ObjectValue, value: ObjectValue) -> None:
     """Copy an object, or the part of it that is of the variable's class."""
     if value.record is old.record:
-        ev.copy_object(old, value)
-    elif value.record.descends(old.record) and not value.record.hidden:
-        ev.copy_object(old, ev.upcast(value, old.record))
+        ev.copy_object_members(old, value)
+    elif value.record.is_derived_from(old.record) and not value.record.hidden:
+        ev.copy_object_members(old, ev.upcast_object(value, old.record))
     else:
-        _assign_other(ev, place, old, value)
+        _assign_other_class(ev, place, old, value)
 
 
-def _assign_other(ev: Evaluator, place: Cell, old: Object, value: Object) -> None:
+def _assign_other_class(ev: Evaluator, place: Cell, old: ObjectValue, value: ObjectValue) -> None:
     """An object of one class assigned to one of another: by a constructor, else not known."""
-    made = ev.converted(value, Kind(old.record.name, record=old.record), (0, 0))
-    if isinstance(made, Object) and made.record is old.record:
-        ev.copy_object(old, made)
+    made = ev.convert_to_kind(value, ResolvedType(old.record.name, record=old.record), (0, 0))
+    if isinstance(made, ObjectValue) and made.record is old.record:
+        ev.copy_object_members(old, made)
     else:
-        ev.forget(place)
+        ev.forget_place(place)
 
 
-def _store_part(ev: Evaluator, place: Part, value: Any, span: Span, whole: Span | None) -> None:
+def _store_part(ev: Evaluator, place: ObjectPart, value: Any, span: Span, whole: Span | None) -> None:
     """Write a member that is kept as bits."""
     store, field = place.of.store, place.field
-    if isinstance(value, Array) and field.count:
-        for part, cell in zip(ev.part_items(place), value.cells, strict=False):
+    if isinstance(value, ArrayValue) and field.count:
+        for part, cell in zip(ev.list_part_items(place), value.cells, strict=False):
             _store_part(ev, part, cell.value, span, whole)
         return
     value = _value_of_part(ev, field, value, span)
-    given = number(value)
+    given = get_integer(value)
     if field.width > 64 and (given is None or given.type.bits < field.width):
-        ev.forget(place)
+        ev.forget_place(place)
         return
     if given is None:
-        given = free(str(value), UNKNOWN)
-    if not isinstance(store.value, Int):
-        ev.forget(store)
+        given = make_free(str(value), UNKNOWN)
+    if not isinstance(store.value, SymbolicInt):
+        ev.forget_place(store)
         return
     made = _word_with_part(ev, place, store.value, given, span)
-    ev.put(store, made)
+    ev.write_cell(store, made)
     if made.type.bits in (32, 64) or ev.python:
-        ev.note(store, whole or span, record=place.of.record.name)
+        ev.note_variable(store, whole or span, record=place.of.record.name)
     else:
         _note_member(ev, place, whole or span)
 
 
-def _value_of_part(ev: Evaluator, field: Field, value: Any, span: Span) -> Any:
+def _value_of_part(ev: Evaluator, field: RecordField, value: Any, span: Span) -> Any:
     """Return a value as a member that is kept as bits takes it: bits of a struct, an object converted."""
-    if isinstance(value, Part) and value.field.inner is not None:
+    if isinstance(value, ObjectPart) and value.field.inner is not None:
         width = value.field.width
-        return word.extracted(value.of.store.value, value.field.low, width, IntegerType("bits", width, False))
-    if isinstance(value, Object) and value.record.fields is None and field.whole is not None:
-        return ev.converted(value, Kind(field.whole.name, field.whole, field.whole.bits), span)
+        return symbolic_integers.extract_bits(
+            value.of.store.value, value.field.low, width, IntegerType("bits", width, False)
+        )
+    if isinstance(value, ObjectValue) and value.record.fields is None and field.whole is not None:
+        return ev.convert_to_kind(value, ResolvedType(field.whole.name, field.whole, field.whole.bits), span)
     return value
 
 
-def _word_with_part(ev: Evaluator, place: Part, old: Int, given: Int, span: Span) -> Int:
+def _word_with_part(ev: Evaluator, place: ObjectPart, old: SymbolicInt, given: SymbolicInt, span: Span) -> SymbolicInt:
     """Return a word with a number put in the place of some of its bits."""
     field = place.field
     if field.whole is not None and field.whole.name == "bool":
-        given = ev.narrowed(given, field.whole, span)
+        given = ev.narrow_value(given, field.whole, span)
     if not ev.wraps and (place.of.record.bits == 64 or ev.python):
-        ev.overflow(field, given, span)
+        ev.check_field_overflow(field, given, span)
     if field.whole is not None and field.width == old.type.bits:
-        return word.convert(ev.mark(given, span), old.type)
-    given = ev.mark(given, span) if field.width > 16 else given  # several fields at once
-    return word.inserted(old, given, field.low, field.width, span)
+        return symbolic_integers.convert_int(ev.mark_operand(given, span), old.type)
+    given = ev.mark_operand(given, span) if field.width > 16 else given  # several fields at once
+    return symbolic_integers.insert_bits(old, given, field.low, field.width, span)
 
 
-def _note_member(ev: Evaluator, place: Part, span: Span) -> None:
+def _note_member(ev: Evaluator, place: ObjectPart, span: Span) -> None:
     """Note a 64-bit member of a larger struct as a variable of its own."""
     store, first, past = place.of.store, place.field.low, place.field.low + place.field.width
     for name, field in (place.of.record.fields or {}).items():
-        if field.width == 64 and field.low <= first and past <= field.low + 64 and isinstance(store.value, Int):
+        if field.width == 64 and field.low <= first and past <= field.low + 64 and isinstance(store.value, SymbolicInt):
             key = id(store), field.low
             called = f"{store.name}.{name}" if store.name else name
             kind = field.whole or ULONG
             cell = ev.inner_words.setdefault(key, Cell(None, None, called, span))
-            cell.value = word.extracted(store.value, field.low, 64, kind)
-            ev.note(cell, span)
+            cell.value = symbolic_integers.extract_bits(store.value, field.low, 64, kind)
+            ev.note_variable(cell, span)
             return
 
 
-def _store_deref(ev: Evaluator, place: Deref, value: Any, span: Span, whole: Span | None) -> None:
+def _store_deref(ev: Evaluator, place: PointedPlace, value: Any, span: Span, whole: Span | None) -> None:
     """Write through a pointer; in Python every item of its array may be the one."""
     array = place.pointer.array
     if not ev.python:
         ev.store_memory(place, value, span)
     elif array is not None and place.pointer.base.terms[1:]:
         for n, cell in enumerate(array.cells):
-            if isinstance(cell.value, Int):
-                ev.put(cell, free(f"{array.name}[{n}]", cell.value.type))
+            if isinstance(cell.value, SymbolicInt):
+                ev.write_cell(cell, make_free(f"{array.name}[{n}]", cell.value.type))
 
 
-def _store_joint(ev: Evaluator, place: Joint, value: Any, span: Span, whole: Span | None) -> None:
+def _store_joint(ev: Evaluator, place: JointPlace, value: Any, span: Span, whole: Span | None) -> None:
     """Write the bits of a number into several places, the lowest first."""
-    given = number(value)
+    given = get_integer(value)
     if given is None:
-        given = free(ev.fresh(str(value)), UNKNOWN)
-    given = word.convert(given, IntegerType("bits", sum(place.widths), False))
+        given = make_free(ev.make_fresh_name(str(value)), UNKNOWN)
+    given = symbolic_integers.convert_int(given, IntegerType("bits", sum(place.widths), False))
     low = 0
     for one, width in zip(place.places, place.widths, strict=True):
-        ev.store(one, word.extracted(given, low, width, IntegerType("bits", width, False)), span)
+        ev.store_value(one, symbolic_integers.extract_bits(given, low, width, IntegerType("bits", width, False)), span)
         low += width
 
 
-def _store_split(ev: Evaluator, place: Split, value: Any, span: Span, whole: Span | None) -> None:
+def _store_split(ev: Evaluator, place: SplitPlace, value: Any, span: Span, whole: Span | None) -> None:
     """Write one of two places, as a condition says that is not known."""
     for one, first in ((place.yes, True), (place.no, False)):
-        old = ev.load(one, tree.Other(""))
+        old = ev.load_place(one, tree.OpaqueExpression(""))
         made = (value, old) if first else (old, value)
-        ev.store(one, ev.merge(place.condition, *made), span, whole)
+        ev.store_value(one, ev.merge(place.condition, *made), span, whole)
 
 
-def _store_overlay(ev: Evaluator, place: Overlay, value: Any, span: Span, whole: Span | None) -> None:
+def _store_overlay(ev: Evaluator, place: OverlayPlace, value: Any, span: Span, whole: Span | None) -> None:
     """Write a member of a union; the others become unknown."""
     for name in place.of.record.overlaid - {place.name}:
         if name in place.of.members:
-            ev.forget(place.of.members[name])
-    ev.store(place.place, value, span, whole)
+            ev.forget_place(place.of.members[name])
+    ev.store_value(place.place, value, span, whole)
 
 
-def _store_blurred(ev: Evaluator, place: Blurred, value: Any, span: Span, whole: Span | None) -> None:
+def _store_blurred(ev: Evaluator, place: BlurredPlace, value: Any, span: Span, whole: Span | None) -> None:
     """Write somewhere in an object, all of which becomes unknown."""
-    ev.forget(place.place)
+    ev.forget_place(place.place)
 
 
-def _store_referred(ev: Evaluator, place: Referred, value: Any, span: Span, whole: Span | None) -> None:
+def _store_referred(ev: Evaluator, place: ReferredPlace, value: Any, span: Span, whole: Span | None) -> None:
     """Write the place that a function's reference names."""
-    ev.store(place.place, value, span, whole)
+    ev.store_value(place.place, value, span, whole)
 
 
 _STORES: dict[type[Any], Callable[[Evaluator, Any, Any, Span, Span | None], None]] = {
     Cell: _store_variable,
-    Part: _store_part,
-    Deref: _store_deref,
-    Joint: _store_joint,
-    Split: _store_split,
-    Overlay: _store_overlay,
-    Blurred: _store_blurred,
-    Referred: _store_referred,
+    ObjectPart: _store_part,
+    PointedPlace: _store_deref,
+    JointPlace: _store_joint,
+    SplitPlace: _store_split,
+    OverlayPlace: _store_overlay,
+    BlurredPlace: _store_blurred,
+    ReferredPlace: _store_referred,
 }
 
 
 # copies ----------------------------------------------------------------------------------------------------------
 
 
-def copied(ev: Evaluator, value: Any, deep: int = 0) -> Any:
+def copy_assigned(ev: Evaluator, value: Any, deep: int = 0) -> Any:
     """What an assignment keeps of a value: objects and arrays in them are copied in C++, lambdas with what they
     captured.
     """
     if ev.python:
         return value
-    if isinstance(value, Referred):
-        value = ev.load(value.place, tree.Other(""))
+    if isinstance(value, ReferredPlace):
+        value = ev.load_place(value.place, tree.OpaqueExpression(""))
     rule = _COPIES.get(type(value))
     return rule(ev, value, deep) if rule is not None else value
 
 
-def _copy_number(ev: Evaluator, value: Int, deep: int) -> Int:
+def _copy_number(ev: Evaluator, value: SymbolicInt, deep: int) -> SymbolicInt:
     """Return a number; auto takes a bit field's declared type."""
-    return word.convert(value, replace(value.type, field_bits=0)) if value.type.field_bits else value
+    return symbolic_integers.convert_int(value, replace(value.type, field_bits=0)) if value.type.field_bits else value
 
 
-def _copy_part(ev: Evaluator, value: Part, deep: int) -> Any:
+def _copy_part(ev: Evaluator, value: ObjectPart, deep: int) -> Any:
     """Return a struct that is a member as an object of its own."""
-    return ev.part_object(value) if value.field.inner is not None else value
+    return ev.make_part_object(value) if value.field.inner is not None else value
 
 
-def _copy_object(ev: Evaluator, value: Object, deep: int) -> Any:
+def _copy_object(ev: Evaluator, value: ObjectValue, deep: int) -> Any:
     """Return a copy of an object, by its copy constructor; the object itself where nobody has it yet."""
     if deep > MOST_DEEP:
-        return Term(short(value))
+        return OpaqueValue(shorten_name(value))
     if value.record.copies and (value.held or deep):
-        made = ev.copy_constructed(value, ev.argument_like(value))
+        made = ev.copy_construct(value, ev.make_constructor_argument(value))
         made.held = True
         return made
     if not value.held and not deep:
         value.held = True
         return value
-    return Object(
+    return ObjectValue(
         value.record,
         Cell(value.store.value, value.store.kind, value.store.name),
         {
-            name: c if isinstance(c.value, PLACES) else Cell(ev.copied(c.value, deep + 1), c.kind, c.name)
+            name: c if isinstance(c.value, PLACES) else Cell(ev.copy_assigned(c.value, deep + 1), c.kind, c.name)
             for name, c in value.members.items()
         },
         True,
     )
 
 
-def _copy_array(ev: Evaluator, value: Array, deep: int) -> Array:
+def _copy_array(ev: Evaluator, value: ArrayValue, deep: int) -> ArrayValue:
     """Return a copy of an array that is a value, or a member of one."""
     if value.typed is None and not deep:
         return value
-    cells = [Cell(ev.copied(c.value, deep + 1), c.kind, c.name) for c in value.cells]
-    return Array(cells, value.element, value.name, value.typed)
+    cells = [Cell(ev.copy_assigned(c.value, deep + 1), c.kind, c.name) for c in value.cells]
+    return ArrayValue(cells, value.element, value.name, value.typed)
 
 
-def _copy_lambda(ev: Evaluator, value: Closure, deep: int) -> Closure:
+def _copy_lambda(ev: Evaluator, value: FunctionSet, deep: int) -> FunctionSet:
     """Return a lambda with copies of what it has captured by value; the lambda itself where it is new."""
     if value.captured is None or value.captured.owner != "lambda":
         return value
     if "(new)" in value.captured.consts:
         value.captured.consts.discard("(new)")
         return value
-    inner = Scope(value.captured.parent, "lambda")
+    inner = NameScope(value.captured.parent, "lambda")
     for name, cell in value.captured.names.items():
         own = isinstance(cell, Cell) and cell.frame < 0
-        inner.names[name] = replace(cell, value=ev.copied(cell.value)) if own else cell
+        inner.names[name] = replace(cell, value=ev.copy_assigned(cell.value)) if own else cell
     return replace(value, captured=inner)
 
 
 _COPIES: dict[type[Any], Callable[[Evaluator, Any, int], Any]] = {
-    Int: _copy_number,
-    Part: _copy_part,
-    Object: _copy_object,
-    Array: _copy_array,
-    Closure: _copy_lambda,
+    SymbolicInt: _copy_number,
+    ObjectPart: _copy_part,
+    ObjectValue: _copy_object,
+    ArrayValue: _copy_array,
+    FunctionSet: _copy_lambda,
 }
 
 
-def symbolic(ev: Evaluator, kind: Kind | None, name: str) -> Any:
+def make_symbolic_value(ev: Evaluator, kind: ResolvedType | None, name: str) -> Any:
     """A value of a type of which only its name is known."""
     if kind is None:
-        return Term(name)
+        return OpaqueValue(name)
     if kind.dims:
-        return Pointer(symbol(name), replace(kind, dims=(), reference=""), kind.dims[1:])
+        return Pointer(make_symbol(name), replace(kind, dims=(), reference=""), kind.dims[1:])
     if kind.pointers:
-        return Pointer(symbol(name), pointee(kind))
+        return Pointer(make_symbol(name), get_pointee_type(kind))
     if kind.whole is not None:
-        return free(name, kind.whole)
-    return Term(name, kind)
+        return make_free(name, kind.whole)
+    return OpaqueValue(name, kind)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from lanescope.cxx.integers import IntegerType
-from lanescope.reader.code.values import Field, Record
+from lanescope.reader.code.values import RecordField, RecordType
 
 MOST_BITS = 1 << 12
 
@@ -24,23 +24,23 @@ class BitMember:
 
     name: str
     whole: IntegerType | None
-    inner: Record | None
+    inner: RecordType | None
     bits: int
     align: int
     count: int = 0
     field_width: int | None = None
 
-    def fields(self, start: int, width: int) -> Iterator[tuple[str, Field]]:
+    def fields(self, start: int, width: int) -> Iterator[tuple[str, RecordField]]:
         """Yield what can be named of it, by name; of an unnamed struct its members."""
         if self.name:
-            yield self.name, Field(start, width, self.whole, self.inner, self.count)
+            yield self.name, RecordField(start, width, self.whole, self.inner, self.count)
         elif self.inner is not None and self.inner.fields:
             for name, inside in self.inner.fields.items():
                 yield name, replace(inside, low=start + inside.low)
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
+class RecordMeasures:
     """The size and alignment of a struct in bytes, None where not known, and where its members begin."""
 
     size: int | None = None
@@ -60,12 +60,12 @@ class MeasuredMember:
 
 def place_members(
     members: Iterable[BitMember | None], union: bool, align: int
-) -> tuple[dict[str, Field], int, int] | None:
+) -> tuple[dict[str, RecordField], int, int] | None:
     """Return (fields by name, bits, alignment in bits); None where a member is None or gcc would refuse it.
 
     align: the least that the class asks for.
     """
-    fields: dict[str, Field] = {}
+    fields: dict[str, RecordField] = {}
     end = longest = 0
     for member in members:
         placed = _place_member(member, 0 if union else end) if member is not None else None
@@ -93,7 +93,7 @@ def _place_member(member: BitMember, at: int) -> tuple[int, int] | None:
     return (_round_up(at, member.bits) if not width or crosses else at), width
 
 
-def measure_members(members: Iterable[MeasuredMember | None], union: bool, align: int) -> Measures:
+def measure_members(members: Iterable[MeasuredMember | None], union: bool, align: int) -> RecordMeasures:
     """Return the size, alignment and offsets in bytes; nothing where a member is None.
 
     align: the least that the class asks for.
@@ -102,14 +102,14 @@ def measure_members(members: Iterable[MeasuredMember | None], union: bool, align
     end = longest = 0
     for member in members:
         if member is None:
-            return Measures()
+            return RecordMeasures()
         start = 0 if union else _round_up(end, member.align)
         if member.name:
             offsets[member.name] = start
         offsets.update({name: start + at for name, at in member.inside.items()})
         end, align = start + member.size, max(align, member.align)
         longest = max(longest, end)
-    return Measures(max(_round_up(longest if union else end, align), 1), align, offsets)
+    return RecordMeasures(max(_round_up(longest if union else end, align), 1), align, offsets)
 
 
 def _round_up(number: int, unit: int) -> int:

@@ -10,17 +10,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.values import Array, Cell, Kind, Pack, Pointer, Template, Term, number
-from lanescope.reader.code.word import Int
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.values import (
+    ArrayValue,
+    Cell,
+    OpaqueValue,
+    ParameterPack,
+    Pointer,
+    ResolvedType,
+    TemplateEntity,
+    get_integer,
+)
 
 _Segment = tuple[str, tuple[tree.Expression, ...] | None]  # a part of a::b<c>
 _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types that no name is an alias of
 
 
-def same_type(one: Kind, two: Kind) -> bool | None:
+def is_same_type(one: ResolvedType, two: ResolvedType) -> bool | None:
     """Return whether two types are the same, const and reference included; None where that is not known."""
     if _declarators(one) != _declarators(two):
-        return False if _is_known(one) and _is_known(two) else None
+        return False if _is_known_type(one) and _is_known_type(two) else None
     for mine, other in zip(one.dims, two.dims, strict=True):
         if mine.known is None or other.known is None:
             return None
@@ -31,48 +40,48 @@ def same_type(one: Kind, two: Kind) -> bool | None:
     if one.record is not None and two.record is not None:
         return one.record is two.record
     if one.name.rpartition("::")[2] == two.name.rpartition("::")[2]:
-        return _same_arguments(one.arguments, two.arguments)
-    return False if _is_known(one) and _is_known(two) else None
+        return _is_same_arguments(one.arguments, two.arguments)
+    return False if _is_known_type(one) and _is_known_type(two) else None
 
 
-def _declarators(kind: Kind) -> tuple[int, str, bool, int]:
+def _declarators(kind: ResolvedType) -> tuple[int, str, bool, int]:
     return kind.pointers, kind.reference, kind.const, len(kind.dims)
 
 
-def _same_arguments(one: Sequence[Any], two: Sequence[Any]) -> bool | None:
-    mine, other = flattened(one), flattened(two)
+def _is_same_arguments(one: Sequence[Any], two: Sequence[Any]) -> bool | None:
+    mine, other = flatten_packs(one), flatten_packs(two)
     if len(mine) != len(other):
         return False
-    answers = [same_argument(a, b) for a, b in zip(mine, other, strict=True)]
+    answers = [is_same_argument(a, b) for a, b in zip(mine, other, strict=True)]
     return False if False in answers else None if None in answers else True
 
 
-def _is_known(kind: Kind) -> bool:
+def _is_known_type(kind: ResolvedType) -> bool:
     return kind.whole is not None or kind.record is not None or kind.name in _BUILTIN
 
 
-def same_argument(one: Any, two: Any) -> bool | None:
+def is_same_argument(one: Any, two: Any) -> bool | None:
     """Whether two template arguments are the same: types, values or templates."""
-    if isinstance(one, Kind) and isinstance(two, Kind):
-        return same_type(one, two)
-    if isinstance(one, Template) or isinstance(two, Template):
+    if isinstance(one, ResolvedType) and isinstance(two, ResolvedType):
+        return is_same_type(one, two)
+    if isinstance(one, TemplateEntity) or isinstance(two, TemplateEntity):
         return one is two
-    if isinstance(one, Kind) != isinstance(two, Kind):
-        return None if isinstance(one, Term) or isinstance(two, Term) else False
-    left, right = value_of(one), value_of(two)
+    if isinstance(one, ResolvedType) != isinstance(two, ResolvedType):
+        return None if isinstance(one, OpaqueValue) or isinstance(two, OpaqueValue) else False
+    left, right = get_argument_value(one), get_argument_value(two)
     if left is None or right is None or left.known is None or right.known is None:
         return None
     return left.known == right.known
 
 
-def value_of(argument: Any) -> Int | None:
+def get_argument_value(argument: Any) -> SymbolicInt | None:
     """The integer of a template argument."""
     inner = argument.value if isinstance(argument, Cell) else argument
-    return number(inner) if not isinstance(inner, Kind | Template | Pack) else None
+    return get_integer(inner) if not isinstance(inner, ResolvedType | TemplateEntity | ParameterPack) else None
 
 
 @dataclass(slots=True)
-class Match:
+class TemplateMatch:
     """What the parameters of a template are bound to while patterns are matched. sure: False once something was not
     known."""
 
@@ -81,12 +90,12 @@ class Match:
     bound: dict[str, Any] = field(default_factory=dict)
     sure: bool = True
 
-    def bind(self, name: str, value: Any) -> bool:
+    def bind_parameter(self, name: str, value: Any) -> bool:
         known = self.bound.get(name)
         if known is None:
             self.bound[name] = value
             return True
-        same = same_argument(known, value)
+        same = is_same_argument(known, value)
         if same is None:
             self.sure = False
         return same is not False
@@ -95,39 +104,39 @@ class Match:
 Evaluate = Callable[[tree.Expression, dict[str, Any]], Any]  # an expression with what is bound so far
 
 
-def matcher(parameters: Sequence[tree.Parameter]) -> Match:
-    return Match(
+def make_match(parameters: Sequence[tree.Parameter]) -> TemplateMatch:
+    return TemplateMatch(
         frozenset(p.name for p in parameters if p.name), frozenset(p.name for p in parameters if p.pack and p.name)
     )
 
 
 def match_arguments(
-    match: Match, patterns: Sequence[tree.Expression], given: Sequence[Any], evaluate: Evaluate
+    match: TemplateMatch, patterns: Sequence[tree.Expression], given: Sequence[Any], evaluate: Evaluate
 ) -> bool:
     """Match template arguments with patterns; False where they cannot be the same."""
-    flat = flattened(given)
+    flat = flatten_packs(given)
     for n, pattern in enumerate(patterns):
         if isinstance(pattern, tree.Unary) and pattern.op == "...":
             inner = pattern.value
-            if _single(inner) in match.packs:
-                match.bound[_single(inner)] = Pack(flat[n:])
+            if _get_single_name(inner) in match.packs:
+                match.bound[_get_single_name(inner)] = ParameterPack(flat[n:])
             else:
                 match.sure = False
             return True
-        if n >= len(flat) or not match_one(match, pattern, flat[n], evaluate):
+        if n >= len(flat) or not match_argument(match, pattern, flat[n], evaluate):
             return False
     return len(flat) == len(patterns)
 
 
-def flattened(given: Sequence[Any]) -> list[Any]:
+def flatten_packs(given: Sequence[Any]) -> list[Any]:
     """Arguments with the items of their packs."""
     out: list[Any] = []
     for one in given:
-        out.extend(one) if isinstance(one, Pack) else out.append(one)
+        out.extend(one) if isinstance(one, ParameterPack) else out.append(one)
     return out
 
 
-def _single(pattern: tree.Expression) -> str:
+def _get_single_name(pattern: tree.Expression) -> str:
     """The name that a pattern is alone, "" where it is more."""
     if isinstance(pattern, tree.Type) and (pattern.pointers or pattern.reference or pattern.dims or pattern.const):
         return ""
@@ -136,60 +145,60 @@ def _single(pattern: tree.Expression) -> str:
     return ""
 
 
-def mentions(pattern: Any, names: frozenset[str]) -> bool:
+def has_names(pattern: Any, names: frozenset[str]) -> bool:
     """Whether an expression or type has one of these names in it."""
     if isinstance(pattern, tree.Type | tree.Name):
         inner = pattern.dims if isinstance(pattern, tree.Type) else ()
         return any(
-            part in names or any(mentions(one, names) for one in given or ()) for part, given in pattern.path
-        ) or any(mentions(one, names) for one in inner)
-    if isinstance(pattern, tree.Node):
-        return any(mentions(getattr(pattern, slot), names) for slot in type(pattern).__slots__ if slot != "span")
+            part in names or any(has_names(one, names) for one in given or ()) for part, given in pattern.path
+        ) or any(has_names(one, names) for one in inner)
+    if isinstance(pattern, tree.SyntaxNode):
+        return any(has_names(getattr(pattern, slot), names) for slot in type(pattern).__slots__ if slot != "span")
     if isinstance(pattern, tuple):
-        return any(mentions(one, names) for one in pattern)
+        return any(has_names(one, names) for one in pattern)
     return False
 
 
-def match_one(match: Match, pattern: tree.Expression, value: Any, evaluate: Evaluate) -> bool:
+def match_argument(match: TemplateMatch, pattern: tree.Expression, value: Any, evaluate: Evaluate) -> bool:
     """Match one template argument, or the type of a function's argument, with its pattern."""
-    name = _single(pattern)
+    name = _get_single_name(pattern)
     if name in match.names:
-        return match.bind(name, value)
-    if not mentions(pattern, match.names):
-        same = same_argument(evaluate(pattern, match.bound), value)
+        return match.bind_parameter(name, value)
+    if not has_names(pattern, match.names):
+        same = is_same_argument(evaluate(pattern, match.bound), value)
         if same is None:
             match.sure = False
         return same is not False
     if not isinstance(pattern, tree.Type | tree.Name):
         match.sure = False  # N + 1: not deduced
         return True
-    if not isinstance(value, Kind):
+    if not isinstance(value, ResolvedType):
         return _match_template_name(match, pattern, value)
     if isinstance(pattern, tree.Type):
         if pattern.const and not value.const:
-            return _unknown_unless(match, value)
-        stripped = _stripped(pattern, value)
+            return _reject_known_type(match, value)
+        stripped = _strip_pattern(pattern, value)
         if stripped is None:
-            return _unknown_unless(match, value)
+            return _reject_known_type(match, value)
         for size, dim in zip(pattern.dims, value.dims, strict=False):
-            if size is not None and not match_one(match, size, dim, evaluate):
+            if size is not None and not match_argument(match, size, dim, evaluate):
                 return False
         value = stripped
         bare = tree.Type(pattern.path, span=pattern.span)
-        if (name := _single(bare)) in match.names:
-            return match.bind(name, value)
+        if (name := _get_single_name(bare)) in match.names:
+            return match.bind_parameter(name, value)
     return _match_path(match, pattern.path, value, evaluate)
 
 
-def _unknown_unless(match: Match, value: Kind) -> bool:
+def _reject_known_type(match: TemplateMatch, value: ResolvedType) -> bool:
     """False for a type that is known, so that it cannot be the pattern's."""
-    if _is_known(value) or value.pointers:
+    if _is_known_type(value) or value.pointers:
         return False
     match.sure = False
     return True
 
 
-def _stripped(pattern: tree.Type, value: Kind) -> Kind | None:
+def _strip_pattern(pattern: tree.Type, value: ResolvedType) -> ResolvedType | None:
     """A type without the pointers, reference, const and sizes of a pattern; None where it has other ones."""
     if pattern.pointers > value.pointers or len(pattern.dims) > len(value.dims):
         return None
@@ -204,12 +213,12 @@ def _stripped(pattern: tree.Type, value: Kind) -> Kind | None:
     )
 
 
-def _match_template_name(match: Match, pattern: tree.Type | tree.Name, value: Any) -> bool:
+def _match_template_name(match: TemplateMatch, pattern: tree.Type | tree.Name, value: Any) -> bool:
     match.sure = False
-    return not isinstance(value, Int) or len(pattern.path) == 1
+    return not isinstance(value, SymbolicInt) or len(pattern.path) == 1
 
 
-def _match_path(match: Match, path: tree.Path, value: Kind, evaluate: Evaluate) -> bool:
+def _match_path(match: TemplateMatch, path: tree.Path, value: ResolvedType, evaluate: Evaluate) -> bool:
     """S<T, N> against an instance of a template."""
     head, given = path[-1]
     if given is None or any(inner is not None for _, inner in path[:-1]):
@@ -218,11 +227,11 @@ def _match_path(match: Match, path: tree.Path, value: Kind, evaluate: Evaluate) 
     record = value.record
     while record is not None:
         template = record.template
-        if isinstance(template, Template) and head in match.names:
-            if not match.bind(head, template):
+        if isinstance(template, TemplateEntity) and head in match.names:
+            if not match.bind_parameter(head, template):
                 return False
             return match_arguments(match, given, record.arguments, evaluate)
-        if isinstance(template, Template) and template.decl.name == head:
+        if isinstance(template, TemplateEntity) and template.decl.name == head:
             return match_arguments(match, given, record.arguments, evaluate)
         record = record.bases[0] if len(record.bases) == 1 else None
     if value.record is not None or value.whole is not None:
@@ -237,7 +246,7 @@ def _match_path(match: Match, path: tree.Path, value: Kind, evaluate: Evaluate) 
 
 
 def choose_special(
-    specials: Sequence[tree.Struct | tree.Declare], given: Sequence[Any], evaluate: Evaluate
+    specials: Sequence[tree.StructDefinition | tree.Declaration], given: Sequence[Any], evaluate: Evaluate
 ) -> tuple[Any, dict[str, Any]] | None:
     """Return the specialization that arguments choose and what its parameters are bound to; (None, {}) for the primary
     template, None where that is not known.
@@ -245,7 +254,7 @@ def choose_special(
     fitting: list[tuple[Any, dict[str, Any]]] = []
     unsure = False
     for special in specials:
-        match = matcher(special.templates)
+        match = make_match(special.templates)
         if not match_arguments(match, special.specialized or (), given, evaluate):
             continue
         if not match.sure:
@@ -256,11 +265,13 @@ def choose_special(
         return None
     if len(fitting) < 2:
         return fitting[0] if fitting else (None, {})
-    best = [one for one in fitting if all(one is two or more_special(one[0], two[0]) for two in fitting)]
+    best = [one for one in fitting if all(one is two or is_more_special(one[0], two[0]) for two in fitting)]
     return best[0] if len(best) == 1 else None
 
 
-def more_special(one: tree.Struct | tree.Declare, two: tree.Struct | tree.Declare) -> bool:
+def is_more_special(
+    one: tree.StructDefinition | tree.Declaration, two: tree.StructDefinition | tree.Declaration
+) -> bool:
     """Whether one specialization's pattern fits another's, and not the other way round."""
     return fits_pattern(
         one.specialized or (), one.templates, two.specialized or (), two.templates
@@ -292,25 +303,25 @@ class _PatternFit:
     def fit(self, one: Any, pattern: Any) -> bool:
         if _is_pack(pattern) or _is_pack(one):
             return _is_pack(pattern)
-        name = _single(pattern) if isinstance(pattern, tree.Expression) else ""
+        name = _get_single_name(pattern) if isinstance(pattern, tree.Expression) else ""
         if name in self.names:
-            return self._bind(name, _text(one))
+            return self._bind(name, _format_expression(one))
         if isinstance(pattern, tree.Type | tree.Name) and isinstance(one, tree.Type | tree.Name):
             return self._fit_type(one, pattern)
-        return _text(one) == _text(pattern)
+        return _format_expression(one) == _format_expression(pattern)
 
     def _bind(self, name: str, text: str) -> bool:
         return self.bound.setdefault(name, text) == text
 
     def _fit_type(self, one: tree.Type | tree.Name, pattern: tree.Type | tree.Name) -> bool:
         """Match pointers, reference and const, then the parameter or the path that they stand at."""
-        pointers, reference, const = _shape(one)
-        least, needed, constant = _shape(pattern)
+        pointers, reference, const = _get_shape(one)
+        least, needed, constant = _get_shape(pattern)
         if least > pointers or (needed and reference != needed) or (constant and not const):
             return False
         rest = (pointers - least, reference if not needed else "", const and not constant)
         if len(pattern.path) == 1 and pattern.path[0][1] is None and pattern.path[0][0] in self.names:
-            return self._bind(pattern.path[0][0], f"{rest} {_path_text(one.path)}")
+            return self._bind(pattern.path[0][0], f"{rest} {_format_path(one.path)}")
         if rest != (0, "", False) or len(one.path) != len(pattern.path):
             return False
         return all(map(self._fit_segment, one.path, pattern.path))
@@ -328,58 +339,62 @@ def _is_pack(one: Any) -> bool:
     return isinstance(one, tree.Unary) and one.op == "..."
 
 
-def _shape(one: tree.Type | tree.Name) -> tuple[int, str, bool]:
+def _get_shape(one: tree.Type | tree.Name) -> tuple[int, str, bool]:
     if isinstance(one, tree.Type):
         return one.pointers + len(one.dims), one.reference, one.const
     return 0, "", False
 
 
-def _path_text(path: tree.Path) -> str:
+def _format_path(path: tree.Path) -> str:
     return "::".join(
-        name + ("" if given is None else f"<{', '.join(_text(one) for one in given)}>") for name, given in path
+        name + ("" if given is None else f"<{', '.join(_format_expression(one) for one in given)}>")
+        for name, given in path
     )
 
 
-def text_of(one: Any) -> str:
+def format_placeless(one: Any) -> str:
     """Return an expression or type as text that does not depend on where it stands."""
-    return _text(one)
+    return _format_expression(one)
 
 
-def _text(one: Any) -> str:
+def _format_expression(one: Any) -> str:
     """An expression as text without its places."""
     if isinstance(one, tree.Name | tree.Type):
-        pointers, reference, const = _shape(one)
+        pointers, reference, const = _get_shape(one)
         dims = one.dims if reference and isinstance(one, tree.Type) else ()  # T (&)[4]; others decay to pointers
-        sizes = "".join(f"[{_text(dim)}]" for dim in dims)
-        return f"{'const ' * const}{_path_text(one.path)}{'*' * pointers}{reference}{sizes}"
-    if isinstance(one, tree.Num):
+        sizes = "".join(f"[{_format_expression(dim)}]" for dim in dims)
+        return f"{'const ' * const}{_format_path(one.path)}{'*' * pointers}{reference}{sizes}"
+    if isinstance(one, tree.NumberLiteral):
         return str(one.value)
-    if isinstance(one, tree.Node):
+    if isinstance(one, tree.SyntaxNode):
         parts = (getattr(one, slot) for slot in type(one).__slots__ if slot != "span")
-        return f"{type(one).__name__}({', '.join(map(_text, parts))})"
+        return f"{type(one).__name__}({', '.join(map(_format_expression, parts))})"
     if isinstance(one, tuple):
-        return f"({', '.join(map(_text, one))})"
+        return f"({', '.join(map(_format_expression, one))})"
     return str(one)
 
 
-def signature(function: tree.Function) -> str:
+def make_signature(function: tree.Function) -> str:
     """A text that two declarations of the same function share: its templates and the types of its parameters."""
     names = {p.name: f"#{n}" for n, p in enumerate(function.templates) if p.name}
 
     def renamed(one: Any) -> str:
-        text = _text(one)
+        text = _format_expression(one)
         for name, new in names.items():
-            text = _replaced(text, name, new)
+            text = _replace_name(text, name, new)
         return text
 
     kinds = [renamed(p.type) + "..." * p.pack for p in function.parameters]
     heads = [f"{p.is_type}{renamed(p.type)}" for p in function.templates]
     constraint = renamed(function.constraint) if function.constraint else ""
     returns = renamed(function.returns) if function.templates else ""
-    return f"{heads} {kinds} {function.const}{function.qualifier} {constraint} {returns} {_text(function.specialized)}"
+    return (
+        f"{heads} {kinds} {function.const}{function.qualifier} {constraint} {returns}"
+        f" {_format_expression(function.specialized)}"
+    )
 
 
-def _replaced(text: str, name: str, new: str) -> str:
+def _replace_name(text: str, name: str, new: str) -> str:
     import re
 
     return re.sub(rf"\b{re.escape(name)}\b", new, text)
@@ -388,37 +403,37 @@ def _replaced(text: str, name: str, new: str) -> str:
 # the types of values --------------------------------------------------------------------------------------------------
 
 
-def kind_of(value: Any) -> Kind | None:
+def get_value_type(value: Any) -> ResolvedType | None:
     """Return the type of a value, None where it is not known."""
-    if isinstance(value, Int):
-        return Kind(value.type.name, value.type, value.type.bits or None)
+    if isinstance(value, SymbolicInt):
+        return ResolvedType(value.type.name, value.type, value.type.bits or None)
     if isinstance(value, Pointer):
         e = value.element
         return None if e is None else replace(e, pointers=e.pointers + 1, reference="", const=False)
-    if isinstance(value, Array):
-        if isinstance(value.typed, Kind):
+    if isinstance(value, ArrayValue):
+        if isinstance(value.typed, ResolvedType):
             return value.typed
         e = value.element
-        return None if e is None else replace(e, dims=(Int(len(value.cells)), *e.dims))
-    if isinstance(value, Kind):
+        return None if e is None else replace(e, dims=(SymbolicInt(len(value.cells)), *e.dims))
+    if isinstance(value, ResolvedType):
         return value
     return None
 
 
 __all__ = [
-    "Match",
+    "TemplateMatch",
     "choose_special",
     "fits_pattern",
-    "flattened",
-    "kind_of",
+    "flatten_packs",
+    "format_placeless",
+    "get_argument_value",
+    "get_value_type",
+    "has_names",
+    "is_more_special",
+    "is_same_argument",
+    "is_same_type",
+    "make_match",
+    "make_signature",
+    "match_argument",
     "match_arguments",
-    "match_one",
-    "matcher",
-    "mentions",
-    "more_special",
-    "same_argument",
-    "same_type",
-    "signature",
-    "text_of",
-    "value_of",
 ]

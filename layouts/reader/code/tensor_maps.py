@@ -12,14 +12,23 @@ from dataclasses import replace
 from typing import Any
 
 from lanescope.cxx.sizes import ELEMENT_BITS
-from lanescope.reader.code import layouts_in
-from lanescope.reader.code.evaluate import Evaluation, evaluate
-from lanescope.reader.code.finding import Made, Pitfall
-from lanescope.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
-from lanescope.reader.code.tma_rules import Parts, Sheet, TensorMap, rules, strides_of
-from lanescope.reader.code.values import Address, Array, Cell, Kind, Pointer, Term, holds_elements, number
+from lanescope.reader.code import call_layouts
+from lanescope.reader.code.evaluation import Evaluation, evaluate_text
+from lanescope.reader.code.findings import BodilessCall, Pitfall
+from lanescope.reader.code.header_names import DATA_BITS, DATA_TYPES, SWIZZLES
+from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules, find_stride_rules
+from lanescope.reader.code.values import (
+    Address,
+    ArrayValue,
+    Cell,
+    OpaqueValue,
+    Pointer,
+    ResolvedType,
+    can_be_element,
+    get_integer,
+)
 from lanescope.shared.swizzle import MODES
-from lanescope.shared.tma import WIDTHS, boxes
+from lanescope.shared.tma import WIDTHS, make_box_series
 
 MOST_MAPS = 24
 TRITON = ("make_tensor_descriptor", "TensorDescriptor", "_experimental_make_tensor_descriptor", "from_tensor")
@@ -34,10 +43,10 @@ _TORCH = {
 }
 
 
-def tensor_maps(text: str) -> tuple[TensorMap, ...]:
+def find_tensor_maps(text: str) -> tuple[TensorMap, ...]:
     """Every tensor map that a text makes, in the order of the text; () for a text without one."""
-    made = evaluate(text)
-    return of_evaluation(made) if made is not None else ()
+    made = evaluate_text(text)
+    return find_evaluation_maps(made) if made is not None else ()
 
 
 _C10_NAMES = {  # of torch::kHalf and the like
@@ -56,37 +65,37 @@ _C10_NAMES = {  # of torch::kHalf and the like
 _C10 = re.compile(rf"(?:torch|at|c10)(?:::ScalarType)?::k?({'|'.join(_C10_NAMES)})\b")
 
 
-def of_evaluation(made: Evaluation) -> tuple[TensorMap, ...]:
+def find_evaluation_maps(made: Evaluation) -> tuple[TensorMap, ...]:
     """The tensor maps of an evaluated text."""
     out: dict[tuple[Any, ...], TensorMap] = {}
-    for found in _all(made):
-        out.setdefault(_said(found), found)
+    for found in _list_maps(made):
+        out.setdefault(_make_map_key(found), found)
     return tuple(out.values())[:MOST_MAPS]
 
 
-def named_maps(made: Evaluation) -> tuple[TensorMap, ...]:
+def find_named_maps(made: Evaluation) -> tuple[TensorMap, ...]:
     """The same, but two that differ in their names alone are two."""
     out: dict[tuple[Any, ...], TensorMap] = {}
     calls: dict[tuple[Any, ...], set[Any]] = {}
-    for found in _all(made):
-        key = (*_said(found), found.names)
+    for found in _list_maps(made):
+        key = (*_make_map_key(found), found.names)
         out.setdefault(key, found)
         calls.setdefault(key, set()).add(found.calls)
     return tuple(replace(one, alike=len(calls[key]) - 1) for key, one in out.items())[:MOST_MAPS]
 
 
-def _all(made: Evaluation) -> Iterator[TensorMap]:
+def _list_maps(made: Evaluation) -> Iterator[TensorMap]:
     for one in made.made:
-        found = _read(one, made.text)
+        found = _read_call(one, made.text)
         if found is not None:
-            yield replace(found, names=_names(one), calls=one.calls)
+            yield replace(found, names=_list_names(one), calls=one.calls)
 
 
-def _said(one: TensorMap) -> tuple[Any, ...]:
+def _make_map_key(one: TensorMap) -> tuple[Any, ...]:
     return one.source, one.box, one.swizzle, one.element_bits, one.dims, str(one.symbols), one.span
 
 
-def _names(one: Made) -> tuple[str, ...]:
+def _list_names(one: BodilessCall) -> tuple[str, ...]:
     """What a call that makes a map has to do with: the map, and the tensor in global memory."""
     given = [*one.term.arguments[:4], *(v for k, v in one.term.named if k in ("base", "tensor", "self"))]
     out = []
@@ -95,12 +104,12 @@ def _names(one: Made) -> tuple[str, ...]:
             out.append(value.place.name)
         elif isinstance(value, Pointer):
             out += [name for name, _ in value.base.terms]
-        elif isinstance(value, Term) and (not value.head or value.head in ("data", "data_ptr", "get")):
+        elif isinstance(value, OpaqueValue) and (not value.head or value.head in ("data", "data_ptr", "get")):
             out.append(value.text)
     return tuple(dict.fromkeys(name for name in out if name))
 
 
-def _read(one: Made, text: str) -> TensorMap | None:
+def _read_call(one: BodilessCall, text: str) -> TensorMap | None:
     term = one.term
     given = list(term.arguments)
     named = dict(term.named)
@@ -109,55 +118,57 @@ def _read(one: Made, text: str) -> TensorMap | None:
         len(given) == 12 and "CU_TENSOR_MAP" in text[slice(*term.span)] and "im2col" not in head.lower()
     ):
         shift = 1 if len(given) >= 12 or "tensorMap" in named else 0
-        return _encoded(term, given[shift:]) if len(given) - shift >= 9 else None
+        return _read_cuda_encode(term, given[shift:]) if len(given) - shift >= 9 else None
     if head in TRITON:
-        return _triton(term, given, named)
+        return _read_triton(term, given, named)
     if re.fullmatch(r"(?:create|fill)_[12]d_tma_descriptor(?:_type)?", head):
-        return _experimental(term, given)
+        return _read_experimental(term, given)
     if head == "create_tma_descriptor" and len(given) > 2:
-        return _tilelang(term, given)
+        return _read_tilelang(term, given)
     if re.fullmatch(r"make_tma_(?:[23]d|a|b|cd)_desc", head):
-        return _deep_gemm(term, given)
+        return _read_deep_gemm(term, given)
     if re.fullmatch(r"make_(?:tiled_)?tma_(?:copy|atom)\w*|make_tma_tile_atom\w*|make_tiled_tma_atom\w*", head):
-        return _cutlass(term, given, named)
+        return _read_cutlass(term, given, named)
     return None
 
 
 # amounts --------------------------------------------------------------------------------------------------------------
 
 
-def _bits_of(value: Any) -> tuple[int | None, str | None]:
+def _parse_element_type(value: Any) -> tuple[int | None, str | None]:
     """(bits, name) of an element type given as CUtensorMapDataType, a torch or Triton dtype, or a pointer's type."""
-    if isinstance(value, Term) and value.head in ("pointer_type", "dtype", "block_type") and value.arguments:
+    if isinstance(value, OpaqueValue) and value.head in ("pointer_type", "dtype", "block_type") and value.arguments:
         inner = value.arguments[0]  # tl.pointer_type(tl.float16); the dtype of a tensor that the text makes
-        return _bits_of(inner) if value.head != "dtype" else _tensor_bits(inner)
-    read = number(value) if not isinstance(value, str) else None
+        return _parse_element_type(inner) if value.head != "dtype" else _find_tensor_element(inner)
+    read = get_integer(value) if not isinstance(value, str) else None
     if read is not None and read.known is not None:
         known = read.known
         return (DATA_BITS.get(known), DATA_TYPES[known]) if 0 <= known < len(DATA_TYPES) else (None, None)
-    name = value.name if isinstance(value, Kind) else str(value)
+    name = value.name if isinstance(value, ResolvedType) else str(value)
     last = re.split(r"[.:]", name)[-1]
     short = _TORCH.get(last, last)
     return ELEMENT_BITS.get(short), (last if short in ELEMENT_BITS else None)
 
 
-def _tensor_bits(value: Any) -> tuple[int | None, str | None]:
+def _find_tensor_element(value: Any) -> tuple[int | None, str | None]:
     """The element type of a tensor made in the same text: torch.empty(…, dtype=torch.float16)."""
-    for one in layouts_in.walk(value):
+    for one in call_layouts.walk_values(value):
         found: tuple[int | None, str | None] = (None, None)
-        if isinstance(one, Term):
+        if isinstance(one, OpaqueValue):
             named = dict(one.named)
             if "dtype" in named:
-                found = _bits_of(named["dtype"])
+                found = _parse_element_type(named["dtype"])
             elif kinds := [k[1] for v in one.arguments if (k := _C10.search(str(v))) is not None]:
-                found = _bits_of(Term(_C10_NAMES[kinds[0]]))
+                found = _parse_element_type(OpaqueValue(_C10_NAMES[kinds[0]]))
             elif one.head in ("half", "bfloat16", "float"):
-                found = _bits_of(Term({"half": "float16", "float": "float32"}.get(one.head, one.head)))
+                found = _parse_element_type(
+                    OpaqueValue({"half": "float16", "float": "float32"}.get(one.head, one.head))
+                )
             elif one.head == "to" and one.arguments:
-                found = _bits_of(one.arguments[0])
-            elif one.kind is not None and holds_elements(one.kind):
+                found = _parse_element_type(one.arguments[0])
+            elif one.kind is not None and can_be_element(one.kind):
                 found = one.kind.bits, one.kind.name
-        elif isinstance(one, Pointer) and one.element is not None and holds_elements(one.element):
+        elif isinstance(one, Pointer) and one.element is not None and can_be_element(one.element):
             found = one.element.bits, one.element.name
         if found[0]:
             return found
@@ -167,68 +178,70 @@ def _tensor_bits(value: Any) -> tuple[int | None, str | None]:
 # kinds of code --------------------------------------------------------------------------------------------------------
 
 
-def _encoded(term: Term, given: list[Any]) -> TensorMap:
+def _read_cuda_encode(term: OpaqueValue, given: list[Any]) -> TensorMap:
     """cuTensorMapEncodeTiled: type, rank, address, dims, strides, box, element strides, interleave, swizzle."""
-    sheet = Sheet()
-    bits, name = _bits_of(given[0])
+    sheet = MapSheet()
+    bits, name = _parse_element_type(given[0])
     if bits is None:
         sheet.symbols["data_type"] = str(given[0])
-    rank = sheet.number(given[1], "rank")
-    dims = sheet.numbers(given[3], "dims", rank)
-    strides = sheet.numbers(given[4], "strides", rank - 1 if rank else None)
-    box = sheet.numbers(given[5], "box", rank)
-    steps = sheet.numbers(given[6], "element_strides", rank)
-    interleave, code = sheet.number(given[7], "interleave"), sheet.number(given[8], "swizzle")
+    rank = sheet.read_number(given[1], "rank")
+    dims = sheet.read_numbers(given[3], "dims", rank)
+    strides = sheet.read_numbers(given[4], "strides", rank - 1 if rank else None)
+    box = sheet.read_numbers(given[5], "box", rank)
+    steps = sheet.read_numbers(given[6], "element_strides", rank)
+    interleave, code = sheet.read_number(given[7], "interleave"), sheet.read_number(given[8], "swizzle")
     sheet.symbols = {k: v for k, v in sheet.symbols.items() if not k.startswith("element_strides")}
     swizzle = SWIZZLES[code] if code is not None and 0 <= code < len(SWIZZLES) else None
     if swizzle is not None:
         swizzle = next((mode.name for mode in MODES if mode.tma == code), swizzle)
-    made = Parts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
-    problems = rules(made, interleave, steps)
+    made = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
+    problems = find_broken_rules(made, interleave, steps)
     if code is not None and not 0 <= code < len(SWIZZLES):
         problems.append(Pitfall("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.", term.span))
-    return made.finish(problems)
+    return made.make_tensor_map(problems)
 
 
 _FROM_TENSOR = ("base", "block_shape", "layout")
 _FROM_POINTER = ("base", "shape", "strides", "block_shape", "layout")
 
 
-def _triton(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
+def _read_triton(term: OpaqueValue, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
     """Triton's descriptors: base, shape, strides, block_shape; from_tensor(tensor, block_shape)."""
-    sheet = Sheet()
+    sheet = MapSheet()
     values = _triton_arguments(term.head, given, named)
     if "block_shape" not in values:
         return None
-    block = sheet.numbers(values["block_shape"], "box", None, True)
-    dims = sheet.numbers(values["shape"], "dims", None, True) if "shape" in values else ()
+    block = sheet.read_numbers(values["block_shape"], "box", None, True)
+    dims = sheet.read_numbers(values["shape"], "dims", None, True) if "shape" in values else ()
     tensor = values.get("base", values.get("tensor"))
     bits, name = _triton_element(named, tensor)
-    steps = sheet.numbers(values["strides"], "strides", None, True) if "strides" in values else ()
+    steps = sheet.read_numbers(values["strides"], "strides", None, True) if "strides" in values else ()
     strides = _in_bytes(steps[1:], bits)
     problems = []
     if steps and steps[0] not in (1, None):
         problems.append(Pitfall("tma_inner_stride", "The innermost stride must be 1.", term.span))
-    swizzle, bits = _shared_layout(values.get("layout"), bits)
+    swizzle, bits = _find_shared_layout(values.get("layout"), bits)
     if bits is None:
         sheet.symbols["element_bits"] = "the type of " + str(values.get("base", values.get("tensor", "the tensor")))
     inner = block[0] if block else None
     width = inner * bits // 8 if bits and inner is not None else None
     if swizzle is None and width is not None:
-        swizzle = default_swizzle(width, _rows(block))
-    made = Parts(term, bits, name, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
+        swizzle = get_default_swizzle(width, _rows(block))
+    made = MapParts(term, bits, name, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
     return _finish_triton(made, width, problems)
 
 
-def _finish_triton(made: Parts, width: int | None, problems: list[Pitfall]) -> TensorMap:
+def _finish_triton(made: MapParts, width: int | None, problems: list[Pitfall]) -> TensorMap:
     """A map whose tile is cut into boxes of the swizzle's width. width: bytes of a row of the tile."""
     swizzle = made.swizzle
     if width is not None and swizzle not in (None, "none") and width > WIDTHS[swizzle]:
-        return made.finish([*strides_of(made), *problems], panels=WIDTHS[swizzle])
+        return made.make_tensor_map([*find_stride_rules(made), *problems], panels=WIDTHS[swizzle])
     if made.box and made.box[0] == 1:  # a block that the launch replaces: dummy_block = [1, 1]
-        return made.finish([*strides_of(made), *problems])
-    told = [one for one in rules(made, 0) if one.code != "tma_box"]  # Triton copies a larger block in several boxes
-    return made.finish([*told, *problems])
+        return made.make_tensor_map([*find_stride_rules(made), *problems])
+    told = [
+        one for one in find_broken_rules(made, 0) if one.code != "tma_box"
+    ]  # Triton copies a larger block in several boxes
+    return made.make_tensor_map([*told, *problems])
 
 
 def _triton_arguments(head: str, given: list[Any], named: dict[str, Any]) -> dict[str, Any]:
@@ -242,8 +255,8 @@ def _triton_arguments(head: str, given: list[Any], named: dict[str, Any]) -> dic
 def _triton_element(named: dict[str, Any], tensor: Any) -> tuple[int | None, str | None]:
     """(bits, name) of the elements: of the type that is named, else of the tensor."""
     kind = next((named[word] for word in ("dtype", "element_ty", "elem_type") if word in named), None)
-    bits, name = _bits_of(kind) if kind is not None else (None, None)
-    return (bits, name) if bits is not None else _tensor_bits(tensor)
+    bits, name = _parse_element_type(kind) if kind is not None else (None, None)
+    return (bits, name) if bits is not None else _find_tensor_element(tensor)
 
 
 def _in_bytes(elements: Sequence[int | None], bits: int | None) -> tuple[int | None, ...]:
@@ -261,72 +274,72 @@ def _rows(block: Sequence[int | None]) -> int:
     return rows
 
 
-def default_swizzle(inner_bytes: int, rows: int) -> str:
+def get_default_swizzle(inner_bytes: int, rows: int) -> str:
     """The mode that Triton's NVMMASharedEncodingAttr gives a block of so many bytes a row."""
     return next((f"{w}B" for w in (128, 64, 32) if inner_bytes % w == 0), "none") if rows >= 8 else "none"
 
 
-def _shared_layout(layout: Any, bits: int | None) -> tuple[str | None, int | None]:
+def _find_shared_layout(layout: Any, bits: int | None) -> tuple[str | None, int | None]:
     """(swizzle, element bits) of a Gluon NVMMASharedLayout, where one is given."""
-    if not isinstance(layout, Term):
+    if not isinstance(layout, OpaqueValue):
         return None, bits
     named = dict(layout.named)
-    width = number(named["swizzle_byte_width"]) if "swizzle_byte_width" in named else None
-    own = number(named["element_bitwidth"]) if "element_bitwidth" in named else None
+    width = get_integer(named["swizzle_byte_width"]) if "swizzle_byte_width" in named else None
+    own = get_integer(named["element_bitwidth"]) if "element_bitwidth" in named else None
     if own is not None and own.known:
         bits = own.known
     if layout.head == "get_default_for" and len(layout.arguments) > 1:
-        bits = _bits_of(layout.arguments[1])[0] or bits
+        bits = _parse_element_type(layout.arguments[1])[0] or bits
     if width is not None and width.known is not None:
         return ("none" if not width.known else f"{width.known}B"), bits
     return None, bits
 
 
-def _experimental(term: Term, given: list[Any]) -> TensorMap | None:
+def _read_experimental(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
     """triton.tools.experimental_descriptor: (ptr, dims outermost first, blocks outermost first, element bytes)."""
-    sheet = Sheet()
+    sheet = MapSheet()
     rank = 2 if "2d" in term.head else 1
     if len(given) < 2 * rank + 2:
         return None
-    dims = tuple(reversed([sheet.number(v, "dims") for v in given[1 : 1 + rank]]))
-    block = tuple(reversed([sheet.number(v, "box") for v in given[1 + rank : 1 + 2 * rank]]))
-    size = sheet.number(given[1 + 2 * rank], "element_bits")
-    bits = size * 8 if size else _sized(given[0], given[1 + 2 * rank], sheet)
+    dims = tuple(reversed([sheet.read_number(v, "dims") for v in given[1 : 1 + rank]]))
+    block = tuple(reversed([sheet.read_number(v, "box") for v in given[1 + rank : 1 + 2 * rank]]))
+    size = sheet.read_number(given[1 + 2 * rank], "element_bits")
+    bits = size * 8 if size else _get_element_size(given[0], given[1 + 2 * rank], sheet)
     if rank == 1:
-        made = Parts(term, bits, None, dims=dims, strides=(), box=block, swizzle="none", sheet=sheet)
-        return made.finish(rules(made, 0))
+        made = MapParts(term, bits, None, dims=dims, strides=(), box=block, swizzle="none", sheet=sheet)
+        return made.make_tensor_map(find_broken_rules(made, 0))
     width = block[0] * bits // 8 if bits and block[0] is not None else None
     swizzle = next((f"{w}B" for w in (128, 64, 32) if width >= w), "none") if width is not None else None
     strides = _in_bytes(dims[:1], bits)
-    made = Parts(term, bits, None, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
+    made = MapParts(term, bits, None, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
     if width is not None and width > 128:
-        return made.finish([*strides_of(made)], panels=128)
-    return made.finish(rules(made, 0))
+        return made.make_tensor_map([*find_stride_rules(made)], panels=128)
+    return made.make_tensor_map(find_broken_rules(made, 0))
 
 
-def _sized(base: Any, size: Any, sheet: Sheet) -> int | None:
+def _get_element_size(base: Any, size: Any, sheet: MapSheet) -> int | None:
     """The bits of `a.element_size()` where the text makes the tensor `a` whose address is given."""
-    if not isinstance(size, Term) or size.head not in ("element_size", "itemsize"):
+    if not isinstance(size, OpaqueValue) or size.head not in ("element_size", "itemsize"):
         return None
-    bits = _tensor_bits(base)[0]
+    bits = _find_tensor_element(base)[0]
     if bits:
         sheet.symbols.pop("element_bits", None)
     return bits
 
 
-def _tilelang(term: Term, given: list[Any]) -> TensorMap | None:
+def _read_tilelang(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
     """TileLang's T.create_tma_descriptor(type, rank, base, dims…, strides…, box…, element strides…, interleave,
     swizzle, …): strides in bytes, the innermost first, which the driver is not given.
     """
-    rank = number(given[1])
+    rank = get_integer(given[1])
     if rank is None or rank.known is None or not 0 < rank.known <= 5 or len(given) < 4 * rank.known + 5:
         return None
     dims, strides, box, steps = (
-        Array([Cell(one) for one in given[3 + n * rank.known : 3 + (n + 1) * rank.known]]) for n in range(4)
+        ArrayValue([Cell(one) for one in given[3 + n * rank.known : 3 + (n + 1) * rank.known]]) for n in range(4)
     )
     strides.cells.pop(0)
     rest = given[3 + 4 * rank.known :]
-    return _encoded(term, [given[0], rank, given[2], dims, strides, box, steps, *rest])
+    return _read_cuda_encode(term, [given[0], rank, given[2], dims, strides, box, steps, *rest])
 
 
 # DeepGEMM's helpers (csrc/jit_kernels/impls/runtime_utils.hpp): where dims, box, strides and the mode stand
@@ -338,21 +351,21 @@ _DEEP_GEMM: dict[str, _Row] = {
 }
 
 
-def _deep_gemm(term: Term, given: list[Any]) -> TensorMap | None:
-    sheet = Sheet()
+def _read_deep_gemm(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
+    sheet = MapSheet()
     row = _deep_gemm_row(term.head, given)
     if row is None or len(given) <= row[-1]:
         return None
     tensor, dims_at, box_at, strides_at, mode_at = row
-    bits, name = _tensor_bits(given[tensor])
+    bits, name = _find_tensor_element(given[tensor])
     if bits is None:
         sheet.symbols["element_bits"] = f"the type of {given[tensor]}"
     dims, box = (
-        tuple(sheet.number(given[n], f"{what}[{i}]") for i, n in enumerate(places))
+        tuple(sheet.read_number(given[n], f"{what}[{i}]") for i, n in enumerate(places))
         for what, places in (("dims", dims_at), ("box", box_at))
     )
-    mode = sheet.number(given[mode_at], "swizzle")
-    steps = [sheet.number(given[n], f"strides[{i}]") for i, n in enumerate(strides_at)]
+    mode = sheet.read_number(given[mode_at], "swizzle")
+    steps = [sheet.read_number(given[n], f"strides[{i}]") for i, n in enumerate(strides_at)]
     swizzle = None if mode is None else "none" if mode in (0, 16) else f"{mode}B"
     if mode:
         box = (mode * 8 // bits if bits else None, *box[1:])
@@ -360,23 +373,23 @@ def _deep_gemm(term: Term, given: list[Any]) -> TensorMap | None:
         if not bits:
             sheet.symbols["box[0]"] = f"{mode} bytes"
     strides = _in_bytes(steps, bits)
-    made = Parts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
-    return made.finish(rules(made, 0))
+    made = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
+    return made.make_tensor_map(find_broken_rules(made, 0))
 
 
 def _deep_gemm_row(head: str, given: list[Any]) -> _Row | None:
     """Where a helper is given what; None where the text does not say which operand is major."""
     if head not in ("make_tma_a_desc", "make_tma_b_desc"):
         return _DEEP_GEMM[head]
-    major = number(given[0]) if given else None
+    major = get_integer(given[0]) if given else None
     if len(given) < 9 or major is None or major.known is None:
         return None
     return (1, (3, 2), (5, 4), (6,), 8) if not major.known else (1, (2, 3), (4, 5), (6,), 8)
 
 
-def _cutlass(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
+def _read_cutlass(term: OpaqueValue, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
     """make_tma_copy(op, tensor, shared layout, …): the layout says where everything lies."""
-    found = layouts_in.layout_of([*given[1:], *named.values()])
+    found = call_layouts.find_layout([*given[1:], *named.values()])
     if found is None:
         return TensorMap(
             term.head,
@@ -392,7 +405,7 @@ def _cutlass(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap |
             symbols={"storage": str(given[2]) if len(given) > 2 else "the shared layout"},
         )
     if found.tile is not None:
-        box = boxes(found.tile)
+        box = make_box_series(found.tile)
         sizes: tuple[int | None, ...] = (box.wide, box.tall)
     else:
         sizes = ()
@@ -413,4 +426,4 @@ def _cutlass(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap |
     )
 
 
-__all__ = ["TensorMap", "of_evaluation", "tensor_maps"]
+__all__ = ["TensorMap", "find_evaluation_maps", "find_tensor_maps"]

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lanescope.reader.code.finding import Pitfall
-from lanescope.reader.code.values import Array, Pointer, Term, number
-from lanescope.reader.code.word import Span
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, Pointer, get_integer
 from lanescope.shared import tma
 
 
@@ -39,45 +39,45 @@ class TensorMap:
     alike: int = 0  # further maps of these facts and names that the text makes
 
 
-class Sheet:
+class MapSheet:
     """What is known of one map while it is read: numbers, and the expressions of those that are not."""
 
     def __init__(self) -> None:
         self.symbols: dict[str, str] = {}
 
-    def number(self, value: Any, name: str) -> int | None:
-        read = number(value) if not isinstance(value, str | dict) else None
+    def read_number(self, value: Any, name: str) -> int | None:
+        read = get_integer(value) if not isinstance(value, str | dict) else None
         if read is not None and read.known is not None:
             return read.known
         self.symbols[name] = str(read) if read is not None else str(value)
         return None
 
-    def numbers(self, value: Any, name: str, most: int | None, outermost: bool = False) -> tuple[int | None, ...]:
+    def read_numbers(self, value: Any, name: str, most: int | None, outermost: bool = False) -> tuple[int | None, ...]:
         """The items of an array, innermost dimension first; outermost: the text has them the other way round."""
-        values = _items(value)
+        values = _list_items(value)
         values = values[::-1] if outermost and values is not None else values
         if values is None:
             self.symbols[name] = str(value)
             return (None,) * (most or 0)
         values = values[:most] if most is not None else values
-        return tuple(self.number(v, f"{name}[{n}]") for n, v in enumerate(values))
+        return tuple(self.read_number(v, f"{name}[{n}]") for n, v in enumerate(values))
 
 
-def _items(value: Any) -> list[Any] | None:
+def _list_items(value: Any) -> list[Any] | None:
     """The items of an array, or of what `.data()` of one gives."""
-    if isinstance(value, Array):
+    if isinstance(value, ArrayValue):
         return [cell.value for cell in value.cells]
     if isinstance(value, Pointer):
-        return _from_pointer(value)
-    if isinstance(value, Term) and value.head in ("data", "begin", "get", "cast", "ctypes") and value.arguments:
-        return _items(value.arguments[0])
-    if isinstance(value, Term) and value.named:
+        return _list_items_from_pointer(value)
+    if isinstance(value, OpaqueValue) and value.head in ("data", "begin", "get", "cast", "ctypes") and value.arguments:
+        return _list_items(value.arguments[0])
+    if isinstance(value, OpaqueValue) and value.named:
         this = dict(value.named).get("self")
-        return _items(this) if this is not None else None
+        return _list_items(this) if this is not None else None
     return None
 
 
-def _from_pointer(one: Pointer) -> list[Any] | None:
+def _list_items_from_pointer(one: Pointer) -> list[Any] | None:
     """The items that a pointer into an array points to and behind: strides + 1, &strides[1]."""
     element = one.array.element if one.array is not None else None
     size = element.bits // 8 if element is not None and element.bits else 0
@@ -87,19 +87,19 @@ def _from_pointer(one: Pointer) -> list[Any] | None:
 
 
 @dataclass(slots=True)
-class Parts:
+class MapParts:
     """A map that has been read, before its storage and its rules are worked out."""
 
-    term: Term
+    term: OpaqueValue
     bits: int | None
     name: str | None
     dims: tuple[int | None, ...]
     strides: tuple[int | None, ...]
     box: tuple[int | None, ...]
     swizzle: str | None
-    sheet: Sheet
+    sheet: MapSheet
 
-    def finish(self, problems: list[Pitfall], panels: int = 0) -> TensorMap:
+    def make_tensor_map(self, problems: list[Pitfall], panels: int = 0) -> TensorMap:
         """panels: the width in bytes that a wider tile is cut into, a box each."""
         box = self.box
         storage = None
@@ -108,10 +108,10 @@ class Parts:
             for size in box[1:]:
                 lines = lines * size if size is not None and lines else 0
             if lines:
-                storage = tma.panels(panels, lines, self.swizzle)
+                storage = tma.make_panel_storage(panels, lines, self.swizzle)
             box = (panels * 8 // self.bits, *box[1:])
         else:
-            storage = self._storage()
+            storage = self._make_storage()
         undetermined = [
             *(n for n, v in (("element_bits", self.bits), ("swizzle", self.swizzle)) if v is None),
             *(f"box[{n}]" for n, v in enumerate(box) if v is None),
@@ -135,29 +135,29 @@ class Parts:
             symbols=dict(self.sheet.symbols),
         )
 
-    def _storage(self) -> dict[str, Any] | None:
+    def _make_storage(self) -> dict[str, Any] | None:
         """What the box leaves, where the text decides all of it."""
         whole = [size for size in self.box if size is not None]
         if not self.bits or not whole or len(whole) != len(self.box) or self.swizzle not in tma.WIDTHS:
             return None
-        return tma.storage(whole, self.bits, self.swizzle, self.strides)
+        return tma.make_box_storage(whole, self.bits, self.swizzle, self.strides)
 
 
-def rules(made: Parts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:
+def find_broken_rules(made: MapParts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:
     """The rules that a map breaks, at the call that makes it."""
-    told = tma.refused(
+    told = tma.find_refusals(
         made.bits, made.dims, made.strides, box=made.box, steps=steps, swizzle=made.swizzle, interleave=interleave
     )
-    return [*(Pitfall(code, said, made.term.span) for code, said in told), *_in_elements(made)]
+    return [*(Pitfall(code, said, made.term.span) for code, said in told), *_find_element_rules(made)]
 
 
-def strides_of(made: Parts) -> list[Pitfall]:
+def find_stride_rules(made: MapParts) -> list[Pitfall]:
     """The rules of the tensor alone, where boxes are made to fit."""
-    told = tma.refused(made.bits, made.dims, made.strides, box=())
-    return [*(Pitfall(code, said, made.term.span) for code, said in told), *_in_elements(made)]
+    told = tma.find_refusals(made.bits, made.dims, made.strides, box=())
+    return [*(Pitfall(code, said, made.term.span) for code, said in told), *_find_element_rules(made)]
 
 
-def _in_elements(made: Parts) -> Iterator[Pitfall]:
+def _find_element_rules(made: MapParts) -> Iterator[Pitfall]:
     row = made.dims[0] if made.dims else None
     said = made.sheet.symbols
     if made.bits and made.bits > 8 and said.get("dims[0]") and said["dims[0]"] == said.get("strides[0]"):

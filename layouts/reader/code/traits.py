@@ -9,16 +9,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from lanescope.cxx.integers import BOOL, INT, ULONG, IntegerType, type_named
-from lanescope.reader.code.templates import same_type, value_of
-from lanescope.reader.code.values import Kind
-from lanescope.reader.code.word import Int
+from lanescope.cxx.integers import BOOL, INT, ULONG, IntegerType, find_integer_type
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.templates import get_argument_value, is_same_type
+from lanescope.reader.code.values import ResolvedType
 
 _FLOATING = frozenset(("float", "double", "long double"))
 Arguments = list[Any]
 
 
-def _integral(kind: Kind) -> bool | None:
+def _is_integral(kind: ResolvedType) -> bool | None:
     if kind.pointers or kind.reference or kind.record is not None:
         return False
     if kind.whole is not None:
@@ -26,34 +26,34 @@ def _integral(kind: Kind) -> bool | None:
     return False if kind.name in _FLOATING else None
 
 
-def _floating(kind: Kind) -> bool | None:
+def _is_floating(kind: ResolvedType) -> bool | None:
     if kind.pointers or kind.reference or kind.record is not None or kind.whole is not None:
         return False
     return True if kind.name in _FLOATING else None
 
 
-def _unsigned(kind: Kind) -> bool | None:
-    integral = _integral(kind)
+def _is_unsigned(kind: ResolvedType) -> bool | None:
+    integral = _is_integral(kind)
     return not kind.whole.signed if integral and kind.whole else None if integral is None else False
 
 
-def _signed(kind: Kind) -> bool | None:
-    integral = _integral(kind)
+def _is_signed(kind: ResolvedType) -> bool | None:
+    integral = _is_integral(kind)
     if integral and kind.whole:
         return kind.whole.signed
-    return _floating(kind) if not integral else None
+    return _is_floating(kind) if not integral else None
 
 
-def _either(one: bool | None, two: bool | None) -> bool | None:
+def _combine_either(one: bool | None, two: bool | None) -> bool | None:
     return True if one or two else False if one is False and two is False else None
 
 
-_UNARY: dict[str, Callable[[Kind], bool | None]] = {
-    "is_integral": _integral,
-    "is_floating_point": _floating,
-    "is_arithmetic": lambda kind: _either(_integral(kind), _floating(kind)),
-    "is_unsigned": _unsigned,
-    "is_signed": _signed,
+_UNARY: dict[str, Callable[[ResolvedType], bool | None]] = {
+    "is_integral": _is_integral,
+    "is_floating_point": _is_floating,
+    "is_arithmetic": lambda kind: _combine_either(_is_integral(kind), _is_floating(kind)),
+    "is_unsigned": _is_unsigned,
+    "is_signed": _is_signed,
     "is_pointer": lambda kind: bool(kind.pointers) and not kind.reference,
     "is_reference": lambda kind: bool(kind.reference),
     "is_lvalue_reference": lambda kind: kind.reference == "&",
@@ -61,57 +61,57 @@ _UNARY: dict[str, Callable[[Kind], bool | None]] = {
     "is_const": lambda kind: None if kind.pointers else kind.const and not kind.reference,
     "is_array": lambda kind: bool(kind.dims) and not kind.reference,
     "is_void": lambda kind: kind.name == "void" and not kind.pointers,
-    "is_class": lambda kind: (kind.record is not None and not _union(kind) and not kind.pointers) or None,
+    "is_class": lambda kind: (kind.record is not None and not _is_union(kind) and not kind.pointers) or None,
 }
 
 
-def _union(kind: Kind) -> bool:
+def _is_union(kind: ResolvedType) -> bool:
     return kind.record is not None and kind.record.decl is not None and kind.record.decl.union
 
 
-def truth_of(name: str, arguments: Arguments) -> bool | None:
+def find_truth(name: str, arguments: Arguments) -> bool | None:
     """Return the value of a trait of the standard library; None for one that is not known."""
-    kinds = [one for one in arguments if isinstance(one, Kind)]
+    kinds = [one for one in arguments if isinstance(one, ResolvedType)]
     if len(kinds) != len(arguments):
         return None
     if name == "is_same" and len(kinds) == 2:
-        return same_type(*kinds)
+        return is_same_type(*kinds)
     if name == "is_base_of" and len(kinds) == 2 and kinds[0].record is not None and kinds[1].record is not None:
-        return kinds[1].record.descends(kinds[0].record)
+        return kinds[1].record.is_derived_from(kinds[0].record)
     if name in _UNARY and len(kinds) == 1:
         return _UNARY[name](kinds[0])
     return None
 
 
-def value_named(name: str, arguments: Arguments) -> Int | None:
+def find_trait_value(name: str, arguments: Arguments) -> SymbolicInt | None:
     """Return the value of `std::is_same_v<…>`; None for what is no such variable, or not known."""
     if not name.endswith("_v"):
         return None
-    if name == "rank_v" and isinstance(arguments[0], Kind):
-        return Int(len(arguments[0].dims), ULONG)
-    known = truth_of(name.removesuffix("_v"), arguments)
-    return None if known is None else Int(int(known), BOOL)
+    if name == "rank_v" and isinstance(arguments[0], ResolvedType):
+        return SymbolicInt(len(arguments[0].dims), ULONG)
+    known = find_truth(name.removesuffix("_v"), arguments)
+    return None if known is None else SymbolicInt(int(known), BOOL)
 
 
-def member(kind: Kind, name: str) -> Any:
+def find_trait_member(kind: ResolvedType, name: str) -> Any:
     """Return `value` or `type` of a trait, a member of integral_constant; None for another."""
     arguments = list(kind.arguments)
     head = kind.name.rpartition("::")[2]
     if head in ("integral_constant", "constant") and len(arguments) == 2 and name == "value":
-        return value_of(arguments[1])
+        return get_argument_value(arguments[1])
     if head in ("true_type", "false_type") and name == "value":
-        return Int(int(head == "true_type"), BOOL)
+        return SymbolicInt(int(head == "true_type"), BOOL)
     if head in ("bool_constant", "C", "Int") and len(arguments) == 1 and name == "value":
-        return value_of(arguments[0])
+        return get_argument_value(arguments[0])
     if name == "value":
-        known = truth_of(head, arguments) if arguments else None
-        return None if known is None else Int(int(known), BOOL)
+        known = find_truth(head, arguments) if arguments else None
+        return None if known is None else SymbolicInt(int(known), BOOL)
     if name == "type":
-        return type_of(head + "_t", arguments)
+        return find_trait_type(head + "_t", arguments)
     return None
 
 
-def type_of(name: str, arguments: Arguments) -> Kind | None:
+def find_trait_type(name: str, arguments: Arguments) -> ResolvedType | None:
     """Return the type of `std::conditional_t<…>`, `std::remove_cv_t<…>` …; None for another, or where not known."""
     head = name.rpartition("::")[2]
     if head == "enable_if_t" and arguments:
@@ -120,110 +120,112 @@ def type_of(name: str, arguments: Arguments) -> Kind | None:
     if choose is not None:
         return choose(arguments)
     change = _CHANGES.get(head)
-    if change is None or not arguments or not isinstance(arguments[0], Kind):
+    if change is None or not arguments or not isinstance(arguments[0], ResolvedType):
         return None
     return change(arguments[0])
 
 
-def _conditional(arguments: Arguments) -> Kind | None:
-    condition = value_of(arguments[0])
+def _conditional(arguments: Arguments) -> ResolvedType | None:
+    condition = get_argument_value(arguments[0])
     if condition is None or condition.known is None:
         return None
     chosen = arguments[1] if condition.known else arguments[2]
-    return chosen if isinstance(chosen, Kind) else None
+    return chosen if isinstance(chosen, ResolvedType) else None
 
 
-def _enabled(arguments: Arguments) -> Kind | None:
-    condition = value_of(arguments[0])
-    given = arguments[1] if len(arguments) > 1 else Kind("void", None, 8)
-    return given if condition is not None and condition.known and isinstance(given, Kind) else None
+def _enabled(arguments: Arguments) -> ResolvedType | None:
+    condition = get_argument_value(arguments[0])
+    given = arguments[1] if len(arguments) > 1 else ResolvedType("void", None, 8)
+    return given if condition is not None and condition.known and isinstance(given, ResolvedType) else None
 
 
-def _bool_constant(arguments: Arguments) -> Kind:
-    return Kind("integral_constant", arguments=(Kind("bool", BOOL, 1), arguments[0]))
+def _bool_constant(arguments: Arguments) -> ResolvedType:
+    return ResolvedType("integral_constant", arguments=(ResolvedType("bool", BOOL, 1), arguments[0]))
 
 
-_CHOICES: dict[tuple[str, int], Callable[[Arguments], Kind | None]] = {  # by the trait and how many arguments it has
+_CHOICES: dict[
+    tuple[str, int], Callable[[Arguments], ResolvedType | None]
+] = {  # by the trait and how many arguments it has
     ("conditional_t", 3): _conditional,
     ("bool_constant", 1): _bool_constant,
 }
 
 
-def sequence(arguments: Arguments) -> Kind | None:
+def make_index_sequence(arguments: Arguments) -> ResolvedType | None:
     """Return std::make_index_sequence<n> as the index_sequence<0, 1, …> that it is."""
-    count = value_of(arguments[-1]) if arguments else None
+    count = get_argument_value(arguments[-1]) if arguments else None
     if count is None or count.known is None or not 0 <= count.known <= 256:
         return None
-    return Kind("index_sequence", arguments=tuple(Int(n, ULONG) for n in range(count.known)))
+    return ResolvedType("index_sequence", arguments=tuple(SymbolicInt(n, ULONG) for n in range(count.known)))
 
 
-def is_transformation(name: str) -> bool:
+def is_type_transformation(name: str) -> bool:
     """Whether a name is that of a trait that makes a type of others."""
     return name in _CHANGES or name in ("conditional_t", "enable_if_t", "common_type_t", "invoke_result_t")
 
 
-def _with_sign(kind: Kind, signed: bool) -> Kind | None:
+def _change_sign(kind: ResolvedType, signed: bool) -> ResolvedType | None:
     whole = kind.whole
     if whole is None or kind.pointers or kind.reference or whole.name == "bool" or whole.bits < 8:
         return None
     if whole.signed == signed and whole.name != "char":
         return kind
     words = {8: "char", 16: "short", 32: "int"}.get(whole.bits, "long long" if "long long" in whole.name else "long")
-    made: IntegerType | None = type_named(
+    made: IntegerType | None = find_integer_type(
         ("" if not signed else "signed " if words == "char" else "") + words if signed else f"unsigned {words}"
     )
     return replace(kind, name=made.name, whole=made) if made is not None else None
 
 
-def _underlying(kind: Kind) -> Kind | None:
+def _get_underlying(kind: ResolvedType) -> ResolvedType | None:
     whole = kind.whole
     inner = getattr(whole, "underlying", None)
-    return Kind(inner.name, inner, inner.bits, const=kind.const) if inner is not None else None
+    return ResolvedType(inner.name, inner, inner.bits, const=kind.const) if inner is not None else None
 
 
-def _pointee(kind: Kind) -> Kind:
+def _strip_pointer(kind: ResolvedType) -> ResolvedType:
     return replace(kind, pointers=kind.pointers - 1) if kind.pointers and not kind.reference else kind
 
 
-def _decayed(kind: Kind) -> Kind:
+def _decay_type(kind: ResolvedType) -> ResolvedType:
     bare = replace(kind, reference="")
     if bare.dims:
         return replace(bare, dims=(), pointers=bare.pointers + 1)
     return bare if bare.pointers else replace(bare, const=False)
 
 
-def _without_const(kind: Kind) -> Kind:
+def _drop_const(kind: ResolvedType) -> ResolvedType:
     return kind if kind.reference or kind.pointers else replace(kind, const=False)
 
 
-_CHANGES: dict[str, Callable[[Kind], Kind | None]] = {
+_CHANGES: dict[str, Callable[[ResolvedType], ResolvedType | None]] = {
     "remove_reference_t": lambda kind: replace(kind, reference=""),
-    "remove_const_t": _without_const,
-    "remove_cv_t": _without_const,
-    "remove_cvref_t": lambda kind: _without_const(replace(kind, reference="")),
-    "decay_t": _decayed,
-    "remove_pointer_t": _pointee,
+    "remove_const_t": _drop_const,
+    "remove_cv_t": _drop_const,
+    "remove_cvref_t": lambda kind: _drop_const(replace(kind, reference="")),
+    "decay_t": _decay_type,
+    "remove_pointer_t": _strip_pointer,
     "remove_extent_t": lambda kind: replace(kind, dims=kind.dims[1:]),
     "add_pointer_t": lambda kind: replace(kind, reference="", pointers=kind.pointers + 1),
     "add_const_t": lambda kind: kind if kind.reference else None if kind.pointers else replace(kind, const=True),
     "add_lvalue_reference_t": lambda kind: replace(kind, reference="&"),
-    "make_unsigned_t": lambda kind: _with_sign(kind, False),
-    "make_signed_t": lambda kind: _with_sign(kind, True),
-    "underlying_type_t": _underlying,
+    "make_unsigned_t": lambda kind: _change_sign(kind, False),
+    "make_signed_t": lambda kind: _change_sign(kind, True),
+    "underlying_type_t": _get_underlying,
     "type_identity_t": lambda kind: kind,
 }
 
 
-def limit(kind: Kind, name: str) -> Int | None:
+def get_numeric_limit(kind: ResolvedType, name: str) -> SymbolicInt | None:
     """Return std::numeric_limits<kind>::max() and min(), its digits and is_signed; None for what is not known."""
     whole = kind.whole
     if whole is None or kind.pointers or kind.reference or getattr(whole, "enumeration", False):
         return None
     most = whole.mask >> whole.signed
     if name == "max":
-        return Int(most, whole)
+        return SymbolicInt(most, whole)
     if name in ("min", "lowest"):
-        return Int(-most - 1 if whole.signed else 0, whole)
+        return SymbolicInt(-most - 1 if whole.signed else 0, whole)
     if name == "digits":
-        return Int(most.bit_length(), INT)
-    return Int(int(whole.signed), BOOL) if name == "is_signed" else None
+        return SymbolicInt(most.bit_length(), INT)
+    return SymbolicInt(int(whole.signed), BOOL) if name == "is_signed" else None

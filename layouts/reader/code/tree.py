@@ -9,19 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lanescope.cxx.integers import IntegerType
-from lanescope.reader.code.word import Span
+from lanescope.reader.code.symbolic_integers import Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class SyntaxNode:
     span: Span = (0, 0)
 
 
-class Expression(Node):
+class Expression(SyntaxNode):
     __slots__ = ()
 
 
-class Statement(Node):
+class Statement(SyntaxNode):
     __slots__ = ()
 
 
@@ -47,13 +47,13 @@ class Type(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Num(Expression):
+class NumberLiteral(Expression):
     value: int
     type: IntegerType
 
 
 @dataclass(frozen=True, slots=True)
-class Real(Expression):
+class RealLiteral(Expression):
     """A floating-point literal, as it is written."""
 
     text: str
@@ -61,7 +61,7 @@ class Real(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Expression):
+class StringLiteral(Expression):
     value: str
 
 
@@ -93,7 +93,7 @@ class Binary(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Expression):
+class ConditionalExpression(Expression):
     condition: Expression
     yes: Expression
     no: Expression
@@ -129,7 +129,7 @@ class Index(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Assign(Expression):
+class Assignment(Expression):
     target: Expression
     op: str  # "" for plain =
     value: Expression
@@ -137,7 +137,7 @@ class Assign(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Items(Expression):
+class ItemList(Expression):
     """{a, .b = c} of C, T{…} with a type; a list or tuple of Python."""
 
     items: tuple[tuple[str, Expression], ...]
@@ -145,7 +145,7 @@ class Items(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Expression):
+class DictLiteral(Expression):
     """A dict of Python."""
 
     items: tuple[tuple[Expression, Expression], ...]
@@ -188,7 +188,7 @@ class OffsetOf(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Capture(Node):
+class LambdaCapture(SyntaxNode):
     """What a lambda captures: a name by value or by reference, `name = value`, this."""
 
     name: str
@@ -202,14 +202,14 @@ class Lambda(Expression):
 
     function: Function
     default: str = "&"
-    captures: tuple[Capture, ...] = ()
+    captures: tuple[LambdaCapture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Declared(Expression):
+class ConditionDeclaration(Expression):
     """A declaration as a condition: `if (int x = f())`."""
 
-    statement: Declare
+    statement: Declaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +222,14 @@ class Fold(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Other(Expression):
+class OpaqueExpression(Expression):
     """What the evaluator has no meaning for: a symbol of its text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter(Node):
+class Parameter(SyntaxNode):
     name: str
     type: Type | None
     default: Expression | None = None
@@ -238,7 +238,7 @@ class Parameter(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Declare(Statement):
+class Declaration(Statement):
     """`type name = value`, `type name(arguments)` or `type name{…}`. static: of a class, static or constexpr; lasting:
     a variable that keeps its value, `static` in a function. owner: the class or namespace of `S::name`.
     specialized: the template arguments of an explicit or partial specialization of a variable template.
@@ -259,7 +259,7 @@ class Declare(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Unpack(Statement):
+class UnpackDeclaration(Statement):
     """`auto [a, b] = value` and Python's `a, b = value`."""
 
     names: tuple[str, ...]
@@ -268,7 +268,7 @@ class Unpack(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Do(Statement):
+class ExpressionStatement(Statement):
     value: Expression
 
 
@@ -292,7 +292,7 @@ class Loop(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Each(Statement):
+class RangeLoop(Statement):
     """Python's for, C++'s range for."""
 
     names: tuple[str, ...]
@@ -321,7 +321,7 @@ class Jump(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Label(Statement):
+class LabelStatement(Statement):
     name: str
 
 
@@ -339,7 +339,7 @@ class Try(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Unread(Statement):
+class UnreadText(Statement):
     """Text that the parser could not read, with the statements inside it that it could."""
 
     text: str
@@ -369,7 +369,7 @@ class Namespace(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Using(Statement):
+class UsingDeclaration(Statement):
     """`using namespace a::b`, whole; `using a::b`, one name."""
 
     path: Path
@@ -405,7 +405,7 @@ class Assembly(Statement):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Deferred(Statement):
+class DeferredBody(Statement):
     """The body of a function: most of a long text's are never run, so each is made when it is. make gives one and the
     same block however often it is asked.
     """
@@ -447,14 +447,14 @@ class Function(Statement):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Friend(Statement):
+class FriendFunction(Statement):
     """A function that a class defines as its friend; the namespace around the class has it."""
 
     function: Function
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Struct(Statement):
+class StructDefinition(Statement):
     name: str
     members: tuple[Statement, ...]
     union: bool = False

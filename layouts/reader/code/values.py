@@ -10,20 +10,31 @@ from itertools import count
 from typing import Any
 
 from lanescope.cxx.integers import INT, LONG, ULONG, IntegerType
-from lanescope.cxx.sizes import ELEMENT_BITS, size_of
+from lanescope.cxx.sizes import ELEMENT_BITS, find_size
 from lanescope.reader.code import tree
-from lanescope.reader.code.known import OPAQUE_BYTES
-from lanescope.reader.code.word import SHARED_BITS, UNKNOWN, Int, Linear, Span, add, free, of_linear, symbol, times
+from lanescope.reader.code.header_names import OPAQUE_BYTES
+from lanescope.reader.code.symbolic_integers import (
+    SHARED_BITS,
+    UNKNOWN,
+    LinearExpression,
+    Span,
+    SymbolicInt,
+    add_ints,
+    int_from_linear,
+    make_free,
+    make_symbol,
+    multiply_ints,
+)
 
 MOST_POINTER = 60  # characters of a pointer's name, inside sizeof(*…)
 MOST_NAME = 120  # characters of what an unknown value is called
 
 
-def short(value: Any) -> str:
+def shorten_name(value: Any) -> str:
     """A value's name, cut: values hold one another, and their names must not grow with them."""
-    if isinstance(value, Kind) and value.arguments:
+    if isinstance(value, ResolvedType) and value.arguments:
         return value.name[:36] + "<…>" + "*" * value.pointers
-    text = f'"{value}"' if isinstance(value, str) else "{…}" if isinstance(value, Array) else str(value)
+    text = f'"{value}"' if isinstance(value, str) else "{…}" if isinstance(value, ArrayValue) else str(value)
     return text if len(text) <= 40 else text[:39] + "…"
 
 
@@ -38,7 +49,7 @@ class Cell:
     """
 
     value: Any
-    kind: Kind | None = None
+    kind: ResolvedType | None = None
     name: str = ""
     span: Span = (0, 0)
     frame: int = 0
@@ -46,7 +57,7 @@ class Cell:
     born: int = field(default_factory=_births.__next__, compare=False, repr=False)
 
 
-class Scope:
+class NameScope:
     """Names of one block, function, struct, namespace or text; layouts/reader/code/lookup.py finds names in it.
 
     owner: "function" and "namespace" of those, the record of a struct's. using: the namespaces of its using directives.
@@ -55,33 +66,33 @@ class Scope:
 
     __slots__ = ("consts", "names", "owner", "parent", "since", "using")
 
-    def __init__(self, parent: Scope | None = None, owner: Any = None) -> None:
+    def __init__(self, parent: NameScope | None = None, owner: Any = None) -> None:
         self.parent = parent
         self.names: dict[str, Any] = {}
         self.owner = owner
-        self.using: list[Scope] = []
+        self.using: list[NameScope] = []
         self.since: dict[str, int] = {}
         self.consts: set[str] = (
             set()
         )  # references to const; ?name where that is not known; (name) of a parameter by value
 
-    def find(self, name: str) -> Any:
-        scope: Scope | None = self
+    def find_name(self, name: str) -> Any:
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]
             scope = scope.parent
         return None
 
-    def chain(self) -> Iterator[Scope]:
-        scope: Scope | None = self
+    def iterate_outward(self) -> Iterator[NameScope]:
+        scope: NameScope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ResolvedType:
     """A resolved type. whole: of an integer; bits: of a value, None where unknown; record: of a struct. arguments: of
     its template. const: of what the name means, not of a pointer to it.
     """
@@ -89,9 +100,9 @@ class Kind:
     name: str
     whole: IntegerType | None = None
     bits: int | None = None
-    record: Record | None = None
+    record: RecordType | None = None
     pointers: int = 0
-    dims: tuple[Int, ...] = ()
+    dims: tuple[SymbolicInt, ...] = ()
     arguments: tuple[Any, ...] = ()
     reference: str = ""  # & or &&
     const: bool = False
@@ -103,40 +114,40 @@ class Kind:
         return not self.bits and self.whole is None and self.record is None and not self.pointers
 
     def __str__(self) -> str:
-        given = f"<{', '.join(map(short, self.arguments[:8]))}>" if self.arguments else ""
+        given = f"<{', '.join(map(shorten_name, self.arguments[:8]))}>" if self.arguments else ""
         return (self.name + given)[:MOST_NAME] + "*" * self.pointers
 
 
-VOID = Kind("void", None, 8)
-AUTO = Kind("auto")
+VOID = ResolvedType("void", None, 8)
+AUTO = ResolvedType("auto")
 
 
-def element_kind(name: str) -> Kind | None:
+def find_element_type(name: str) -> ResolvedType | None:
     """A type of known size that is no integer: of a tensor's elements, or one that programs only hand on."""
     last = name.split("::")[-1]
     bits = ELEMENT_BITS.get(last) or 8 * OPAQUE_BYTES.get(last, 0)
-    return Kind(name, None, bits) if bits else None
+    return ResolvedType(name, None, bits) if bits else None
 
 
-def holds_elements(kind: Kind) -> bool:
+def can_be_element(kind: ResolvedType) -> bool:
     """Whether a tensor may have elements of a type: no pointers, structs and handles."""
     known = kind.whole is not None or kind.name.split("::")[-1] in ELEMENT_BITS
     return bool(kind.bits) and known and not kind.pointers and kind.record is None
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class RecordField:
     """A member of a struct kept as bits: where it starts, its width, its type; `inner` where it has members itself."""
 
     low: int
     width: int
     whole: IntegerType | None
-    inner: Record | None = None
+    inner: RecordType | None = None
     count: int = 0  # of an array
 
 
 @dataclass(eq=False, slots=True)
-class Record:
+class RecordType:
     """A struct or union. fields and bits: its layout, where every member is an integer or such a struct; else None.
 
     members: its own and its bases', each with the scope that it was written in. methods: of each name those of the
@@ -145,22 +156,22 @@ class Record:
     """
 
     name: str
-    decl: tree.Struct | None
-    scope: Scope
-    fields: dict[str, Field] | None = None
+    decl: tree.StructDefinition | None
+    scope: NameScope
+    fields: dict[str, RecordField] | None = None
     bits: int = 0
     align: int = 8
-    members: dict[str, tree.Declare] = field(default_factory=dict)
-    homes: dict[str, Scope] = field(default_factory=dict)
-    methods: dict[str, Closure] = field(default_factory=dict)
-    bases: tuple[Record, ...] = ()
+    members: dict[str, tree.Declaration] = field(default_factory=dict)
+    homes: dict[str, NameScope] = field(default_factory=dict)
+    methods: dict[str, FunctionSet] = field(default_factory=dict)
+    bases: tuple[RecordType, ...] = ()
     hidden: set[str] = field(default_factory=set)
     dependent: set[str] = field(default_factory=set)  # members of bases that depend on its template's parameters
     template: Any = None
     arguments: tuple[Any, ...] = ()
     python: bool = False
     polymorphic: bool = False
-    library: tuple[Kind, ...] = ()  # bases of the standard library
+    library: tuple[ResolvedType, ...] = ()  # bases of the standard library
     overlaid: set[str] = field(default_factory=set)  # members that share their bytes in a way that is not known
     begins: bool = (
         False  # whether a constructor or an initializer of a member says how an object begins, here or in one
@@ -171,27 +182,27 @@ class Record:
     opaque: bool = False  # whether a base is not in the text, whose names are found before those around the class
     of_std: bool = False  # whether that is one of the standard library
 
-    def is_virtual(self, name: str) -> bool:
+    def has_virtual(self, name: str) -> bool:
         """Whether a function of a name is virtual, here or in a base."""
         own = self.methods.get(name)
         mine = own is not None and any(function.virtual for function in own.functions)
-        return mine or any(base.is_virtual(name) for base in self.bases)
+        return mine or any(base.has_virtual(name) for base in self.bases)
 
-    def descends(self, other: Record) -> bool:
+    def is_derived_from(self, other: RecordType) -> bool:
         """Whether this is a record or derived from it."""
-        return self is other or any(base.descends(other) for base in self.bases)
+        return self is other or any(base.is_derived_from(other) for base in self.bases)
 
 
 @dataclass(eq=False, slots=True)
-class Object:
+class ObjectValue:
     """An instance: bits in one cell, or a cell for each member."""
 
-    record: Record
+    record: RecordType
     store: Cell
     members: dict[str, Cell] = field(default_factory=dict)
     held: bool = False  # whether a variable holds it, so that another gets a copy
-    dynamic: Record | None = None  # the class whose constructor or destructor is running
-    whole: Object | None = None  # the object of a derived class that it is a part of
+    dynamic: RecordType | None = None  # the class whose constructor or destructor is running
+    whole: ObjectValue | None = None  # the object of a derived class that it is a part of
     loose: bool = False  # whether it may be a part of an object of a class that is not known
 
     def __str__(self) -> str:
@@ -199,11 +210,11 @@ class Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ObjectPart:
     """A member of an object that is kept as bits."""
 
-    of: Object
-    field: Field
+    of: ObjectValue
+    field: RecordField
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +224,12 @@ class Pointer:
     array: what it points into, where its items are known; at: which item, counted in `element`, None where not known.
     """
 
-    base: Linear
-    element: Kind | None = None
-    dims: tuple[Int, ...] = ()
+    base: LinearExpression
+    element: ResolvedType | None = None
+    dims: tuple[SymbolicInt, ...] = ()
     shared: bool = False  # a shared-window address already
-    array: Array | None = field(default=None, compare=False)
-    at: Int | None = field(default=None, compare=False)
+    array: ArrayValue | None = field(default=None, compare=False)
+    at: SymbolicInt | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return str(self.base)
@@ -231,22 +242,22 @@ class Address:
     """
 
     place: Any
-    element: Kind | None = None
-    at: Int = field(default=Int(0), compare=False)
+    element: ResolvedType | None = None
+    at: SymbolicInt = field(default=SymbolicInt(0), compare=False)
 
     def __str__(self) -> str:
         return "&…"
 
 
 @dataclass(frozen=True, slots=True)
-class Deref:
+class PointedPlace:
     """What a pointer points to."""
 
     pointer: Pointer
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class JointPlace:
     """Several places that are read and written as one integer, the lowest bits first; widths: bits of each."""
 
     places: tuple[Any, ...]
@@ -255,7 +266,7 @@ class Joint:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitPlace:
     """One of two places, by a condition that the text leaves open."""
 
     condition: str
@@ -264,45 +275,45 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Overlay:
+class OverlayPlace:
     """A member of a union whose layout is not known, or a place in it: writing it makes the other members unknown."""
 
-    of: Object
+    of: ObjectValue
     name: str
     place: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Blurred:
+class BlurredPlace:
     """Somewhere in an object: reading gives a value that is not known, writing makes all of it so."""
 
     place: Any
-    kind: Kind | None = None
+    kind: ResolvedType | None = None
 
 
-PLACES = (Cell, Part, Deref, Joint, Split, Blurred, Overlay)
+PLACES = (Cell, ObjectPart, PointedPlace, JointPlace, SplitPlace, BlurredPlace, OverlayPlace)
 
 
 @dataclass(eq=False, slots=True)
-class Array:
+class ArrayValue:
     cells: list[Cell]
-    element: Kind | None = None
+    element: ResolvedType | None = None
     name: str = ""
     typed: Any = None  # T of T{…}
-    inside: Array | None = None  # the array that it is an item of
+    inside: ArrayValue | None = None  # the array that it is an item of
 
     def __str__(self) -> str:
         if self.name or not self.cells:
             return self.name or f"{self.typed or ''}{{}}"
-        return ("{" + ", ".join(short(c.value) for c in self.cells[:4]) + "}")[:MOST_NAME]
+        return ("{" + ", ".join(shorten_name(c.value) for c in self.cells[:4]) + "}")[:MOST_NAME]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Term:
+class OpaqueValue:
     """Something of which only its text is known, or a call of a function that the text does not have."""
 
     text: str
-    kind: Kind | None = None
+    kind: ResolvedType | None = None
     head: str = ""
     arguments: tuple[Any, ...] = ()
     named: tuple[tuple[str, Any], ...] = ()
@@ -314,7 +325,7 @@ class Term:
 
     def __eq__(self, other: object) -> bool:
         """By text: its arguments may hold one another many times over."""
-        return isinstance(other, Term) and self.text == other.text
+        return isinstance(other, OpaqueValue) and self.text == other.text
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -324,196 +335,202 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Closure:
+class FunctionSet:
     """Functions of one name, with the scope they were written in, and the object they are a method of.
 
     homes: the scope of each function, where they are of several. captured: the variables that a lambda has copies of.
     """
 
     functions: tuple[tree.Function, ...]
-    scope: Scope
+    scope: NameScope
     this: Any = None
     templates: tuple[Any, ...] | None = None
-    homes: tuple[Scope, ...] = ()
-    captured: Scope | None = None
+    homes: tuple[NameScope, ...] = ()
+    captured: NameScope | None = None
     constant: bool | None = None  # whether `this` is const, None where not known
     direct: bool = False  # whether the call names the class, so that no override is called
 
     def __str__(self) -> str:
         return self.functions[0].name
 
-    def home(self, function: tree.Function) -> Scope:
+    def get_home(self, function: tree.Function) -> NameScope:
         """The scope that a function of these was written in."""
         for one, scope in zip(self.functions, self.homes, strict=False):
             if one is function:
                 return scope
         return self.scope
 
-    def joined(self, other: Closure) -> Closure:
+    def join_functions(self, other: FunctionSet) -> FunctionSet:
         """The functions of both."""
         mine = self.homes or (self.scope,) * len(self.functions)
         theirs = other.homes or (other.scope,) * len(other.functions)
         more = [(f, s) for f, s in zip(other.functions, theirs, strict=True) if f not in self.functions]
         functions = (*self.functions, *(f for f, _ in more))
-        return Closure(functions, self.scope, self.this, self.templates, (*mine, *(s for _, s in more)), self.captured)
+        return FunctionSet(
+            functions, self.scope, self.this, self.templates, (*mine, *(s for _, s in more)), self.captured
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class EitherFunction:
     """One of two functions, as a condition of the text decides: debug ? kernel<true> : kernel<false>."""
 
     condition: str
-    yes: Closure | Either
-    no: Closure | Either
+    yes: FunctionSet | EitherFunction
+    no: FunctionSet | EitherFunction
 
     def __str__(self) -> str:
         return f"({self.condition} ? {self.yes} : {self.no})"
 
 
 @dataclass(slots=True, eq=False)
-class Template:
+class TemplateEntity:
     """A struct, alias or variable that may take arguments; specials: its explicit and partial specializations; outside:
     members of a struct that are defined outside it.
     """
 
-    decl: tree.Struct | tree.Alias | tree.Declare
-    scope: Scope
+    decl: tree.StructDefinition | tree.Alias | tree.Declaration
+    scope: NameScope
     parameters: tuple[tree.Parameter, ...] = ()
-    specials: list[tree.Struct | tree.Declare] = field(default_factory=list)
-    outside: list[tree.Function | tree.Declare] = field(default_factory=list)
+    specials: list[tree.StructDefinition | tree.Declaration] = field(default_factory=list)
+    outside: list[tree.Function | tree.Declaration] = field(default_factory=list)
 
     def __str__(self) -> str:
         return self.decl.name
 
 
 @dataclass(frozen=True, slots=True)
-class Enumeration:
+class EnumerationType:
     """whole: its type, one of its own; scoped: enum class."""
 
     name: str
-    scope: Scope
+    scope: NameScope
     whole: IntegerType = INT
     scoped: bool = False
 
     @property
-    def kind(self) -> Kind:
-        return Kind(self.name, self.whole, self.whole.bits)
+    def kind(self) -> ResolvedType:
+        return ResolvedType(self.name, self.whole, self.whole.bits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Namespace:
+class NamespaceValue:
     name: str
-    scope: Scope
+    scope: NameScope
 
 
 @dataclass(frozen=True, slots=True)
-class Referred:
+class ReferredPlace:
     """What a function that returns a reference gives: a place."""
 
     place: Any
 
 
-class Pack(tuple[Any, ...]):
+class ParameterPack(tuple[Any, ...]):
     """A parameter pack: types, or cells."""
 
     __slots__ = ()
 
 
-def size_bytes(kind: Kind | None, name: str = "") -> Int:
+def make_size(kind: ResolvedType | None, name: str = "") -> SymbolicInt:
     """sizeof, a symbol where it is not known."""
     if kind is None:
-        return free(f"sizeof({name or '?'})", ULONG, 16)
-    known = size_of(kind.name) if kind.record is None and not kind.arguments else None
+        return make_free(f"sizeof({name or '?'})", ULONG, 16)
+    known = find_size(kind.name) if kind.record is None and not kind.arguments else None
     if kind.pointers:
-        one = Int(8, ULONG)
+        one = SymbolicInt(8, ULONG)
     elif kind.whole is not None:
-        one = Int(kind.whole.size, ULONG)
+        one = SymbolicInt(kind.whole.size, ULONG)
     elif kind.bits or known is not None:
-        one = Int(max(kind.bits // 8, 1) if kind.bits else known.bytes if known else 1, ULONG)
+        one = SymbolicInt(max(kind.bits // 8, 1) if kind.bits else known.bytes if known else 1, ULONG)
     else:
-        one = free(f"sizeof({kind})", ULONG, 16)
+        one = make_free(f"sizeof({kind})", ULONG, 16)
     for dim in kind.dims:
-        one = times(one, dim)
+        one = multiply_ints(one, dim)
     return one
 
 
-def unsized(name: str) -> Kind:
+def make_unsized_type(name: str) -> ResolvedType:
     """What a name points to that the text uses as a pointer and does not declare: an element of unknown size.
 
-    >>> str(size_bytes(unsized("smem_a")))
+    >>> str(make_size(make_unsized_type("smem_a")))
     'sizeof(*smem_a)'
     """
-    return Kind(f"*{name[:MOST_POINTER]}")
+    return ResolvedType(f"*{name[:MOST_POINTER]}")
 
 
-def moved(pointer: Pointer, by: Int, sign: int = 1) -> Pointer:
+def move_pointer(pointer: Pointer, by: SymbolicInt, sign: int = 1) -> Pointer:
     """pointer + by elements."""
-    size = size_bytes(pointer.element, f"*{pointer.base}" if pointer.element is None else "")
+    size = make_size(pointer.element, f"*{pointer.base}" if pointer.element is None else "")
     for dim in pointer.dims:
-        size = times(size, dim)
-    amount = times(Int(by.const, LONG, by.pieces), size) if by.pieces else times(Int(by.const, LONG), size)
-    base = pointer.base + amount.linear().scaled(sign)
-    at = add(pointer.at, Int(by.const, LONG, by.pieces), sign) if pointer.at is not None else None
+        size = multiply_ints(size, dim)
+    amount = (
+        multiply_ints(SymbolicInt(by.const, LONG, by.pieces), size)
+        if by.pieces
+        else multiply_ints(SymbolicInt(by.const, LONG), size)
+    )
+    base = pointer.base + amount.make_linear().scale(sign)
+    at = add_ints(pointer.at, SymbolicInt(by.const, LONG, by.pieces), sign) if pointer.at is not None else None
     return Pointer(base, pointer.element, pointer.dims, pointer.shared, pointer.array, at)
 
 
-def number(value: Any) -> Int | None:
+def get_integer(value: Any) -> SymbolicInt | None:
     """A value as an integer; None for what has none (an object of many bits, a string)."""
-    if isinstance(value, Int):
+    if isinstance(value, SymbolicInt):
         return value
     read = _NUMBERS.get(type(value))
     return read(value) if read is not None else None
 
 
-def _number_of_pointer(value: Pointer) -> Int:
-    return of_linear(value.base, ULONG, SHARED_BITS if value.shared else 64)
+def _number_of_pointer(value: Pointer) -> SymbolicInt:
+    return int_from_linear(value.base, ULONG, SHARED_BITS if value.shared else 64)
 
 
-def _number_of_part(value: Part) -> Int | None:
+def _number_of_part(value: ObjectPart) -> SymbolicInt | None:
     held = value.of.store.value
-    return held if isinstance(held, Int) else None
+    return held if isinstance(held, SymbolicInt) else None
 
 
-def _number_of_object(value: Object) -> Int | None:
+def _number_of_object(value: ObjectValue) -> SymbolicInt | None:
     record = value.record
     if len(record.library) == 1 and record.library[0].arguments:
         last = record.library[0].arguments[-1]
-        return number(last.value if isinstance(last, Cell) else last)
+        return get_integer(last.value if isinstance(last, Cell) else last)
     converts = record.opaque or any(name.startswith("operator ") for name in record.methods)
     if record.fields is None and converts:
-        return free(f"({value})", UNKNOWN)  # what its conversion gives
-    return value.store.value if isinstance(value.store.value, Int) else None
+        return make_free(f"({value})", UNKNOWN)  # what its conversion gives
+    return value.store.value if isinstance(value.store.value, SymbolicInt) else None
 
 
-def _number_of_term(value: Term) -> Int:
-    return free(value.text, value.kind.whole if value.kind and value.kind.whole else UNKNOWN)
+def _number_of_term(value: OpaqueValue) -> SymbolicInt:
+    return make_free(value.text, value.kind.whole if value.kind and value.kind.whole else UNKNOWN)
 
 
-def _number_of_array(value: Array) -> Int | None:
+def _number_of_array(value: ArrayValue) -> SymbolicInt | None:
     inner = value.cells[0].value if len(value.cells) == 1 else None
-    if value.typed is not None and inner is not None and not isinstance(inner, Array):
-        return number(inner)
-    return of_linear(symbol(value.name or "{…}"), ULONG)
+    if value.typed is not None and inner is not None and not isinstance(inner, ArrayValue):
+        return get_integer(inner)
+    return int_from_linear(make_symbol(value.name or "{…}"), ULONG)
 
 
-def _number_of_address(value: Address) -> Int:
-    return free(f"&object{_identity(value.place)}", ULONG)
+def _number_of_address(value: Address) -> SymbolicInt:
+    return make_free(f"&object{_make_identity(value.place)}", ULONG)
 
 
-_NUMBERS: dict[type, Callable[[Any], Int | None]] = {
+_NUMBERS: dict[type, Callable[[Any], SymbolicInt | None]] = {
     Pointer: _number_of_pointer,
-    Part: _number_of_part,
-    Object: _number_of_object,
-    Term: _number_of_term,
-    Array: _number_of_array,
+    ObjectPart: _number_of_part,
+    ObjectValue: _number_of_object,
+    OpaqueValue: _number_of_term,
+    ArrayValue: _number_of_array,
     Address: _number_of_address,
 }
 
 
-def _identity(place: Any) -> str:
+def _make_identity(place: Any) -> str:
     """What tells the variables apart whose addresses are taken."""
     if isinstance(place, Cell):
         return f"{place.born}" if place.born else place.name
-    if isinstance(place, Part):
-        return f"{_identity(place.of.store)}+{place.field.low}"
+    if isinstance(place, ObjectPart):
+        return f"{_make_identity(place.of.store)}+{place.field.low}"
     return f"{id(place)}"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lanescope.reader.code.preprocess import Preprocessor
-from lanescope.reader.code.source import Prepared
+from lanescope.reader.code.preprocessor import Preprocessor
+from lanescope.reader.code.source import PreparedSource
 
 MOST_VARIANTS = 8
 MOST_CHOSEN = 3  # conditions that are told apart where all would be too many
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class VariantChoice:
     """An undecided condition, and what the text is where it holds and where it does not."""
 
     condition: str
@@ -21,31 +21,31 @@ class Choice:
     no: Variant
 
 
-Variant = Choice | Prepared
+Variant = VariantChoice | PreparedSource
 
 
-def variants(text: Preprocessor, most: int = MOST_VARIANTS) -> Variant:
+def make_variants(text: Preprocessor, most: int = MOST_VARIANTS) -> Variant:
     """Every text that a text can be. Where they are more than `most`, the first few conditions are told apart, and what
     depends on the others is left out of each text.
     """
-    found = _explored(text, {}, None, most)
+    found = _explore_texts(text, {}, None, most)
     if found is None:
-        first = text.run().met
+        first = text.read_text().met
         chosen = min(MOST_CHOSEN, max(most.bit_length() - 1, 0))
-        found = _explored(text, {}, frozenset(first[:chosen]), 1 << chosen)
+        found = _explore_texts(text, {}, frozenset(first[:chosen]), 1 << chosen)
     assert found is not None  # n conditions make at most 2ⁿ texts
-    return _without_failed(found) or found
+    return _drop_failed(found) or found
 
 
-def _explored(
+def _explore_texts(
     text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int
 ) -> Variant | None:
     """The texts under some decisions; None where they are more than there is room for."""
-    return _branched(text, decisions, chosen, room, text.run(decisions, chosen))
+    return _branch_text(text, decisions, chosen, room, text.read_text(decisions, chosen))
 
 
-def _branched(
-    text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int, made: Prepared
+def _branch_text(
+    text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int, made: PreparedSource
 ) -> Variant | None:
     """The same, of which the text that has no other condition hold is made already."""
     open_ = [key for key in made.met if key not in decisions]
@@ -53,27 +53,27 @@ def _branched(
         return made
     if room < 2:
         return None
-    no = _branched(text, {**decisions, open_[0]: False}, chosen, room - 1, made)
+    no = _branch_text(text, {**decisions, open_[0]: False}, chosen, room - 1, made)
     if no is None:
         return None
-    yes = _explored(text, {**decisions, open_[0]: True}, chosen, room - sum(1 for _ in leaves(no)))
-    return None if yes is None else Choice(open_[0], yes, no)
+    yes = _explore_texts(text, {**decisions, open_[0]: True}, chosen, room - sum(1 for _ in list_leaves(no)))
+    return None if yes is None else VariantChoice(open_[0], yes, no)
 
 
-def leaves(one: Variant) -> Iterator[Prepared]:
+def list_leaves(one: Variant) -> Iterator[PreparedSource]:
     """The texts of a tree of conditions."""
-    if isinstance(one, Prepared):
+    if isinstance(one, PreparedSource):
         yield one
     else:
-        yield from leaves(one.yes)
-        yield from leaves(one.no)
+        yield from list_leaves(one.yes)
+        yield from list_leaves(one.no)
 
 
-def _without_failed(one: Variant) -> Variant | None:
+def _drop_failed(one: Variant) -> Variant | None:
     """The texts that compile, as far as #error says; None where none does."""
-    if isinstance(one, Prepared):
+    if isinstance(one, PreparedSource):
         return None if one.failed else one
-    yes, no = _without_failed(one.yes), _without_failed(one.no)
+    yes, no = _drop_failed(one.yes), _drop_failed(one.no)
     if yes is None or no is None:
         return yes or no
-    return Choice(one.condition, yes, no)
+    return VariantChoice(one.condition, yes, no)

@@ -7,22 +7,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.templates import same_type
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
     PLACES,
-    Array,
-    Blurred,
+    ArrayValue,
+    BlurredPlace,
     Cell,
-    Field,
-    Joint,
-    Kind,
-    Object,
-    Part,
-    Record,
-    Scope,
-    Term,
+    JointPlace,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
+    OpaqueValue,
+    RecordField,
+    RecordType,
+    ResolvedType,
 )
-from lanescope.reader.code.word import Int
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -31,40 +31,40 @@ if TYPE_CHECKING:
 MOST_LEAVES = 128  # integers of an object that is read as another type
 
 
-def viewed(ev: Evaluator, place: Any, element: Kind | None, at: Int | None) -> Any:
+def view_as_integer(ev: Evaluator, place: Any, element: ResolvedType | None, at: SymbolicInt | None) -> Any:
     """Bytes of an object as an integer of another type: `((uint32_t*)&desc)[1]`."""
     if element is None or element.pointers or at is None or at.known is None:
-        return Blurred(place, element)
+        return BlurredPlace(place, element)
     if element.record is not None:
-        return _viewed_record(ev, place, element.record, at.known)
+        return _view_as_record(ev, place, element.record, at.known)
     if element.whole is None or element.whole.bits < 8:
-        return Blurred(place, element)
-    return ev.viewed_bits(place, element, at.known * element.whole.bits)
+        return BlurredPlace(place, element)
+    return ev.view_bits(place, element, at.known * element.whole.bits)
 
 
-def viewed_bits(ev: Evaluator, place: Any, element: Kind, low: int) -> Any:
+def view_bits(ev: Evaluator, place: Any, element: ResolvedType, low: int) -> Any:
     """An integer of a type that begins at a bit of an object."""
     assert element.whole is not None
-    if isinstance(place, Part) and place.of.record.bits and place.of.record.fields:
+    if isinstance(place, ObjectPart) and place.of.record.bits and place.of.record.fields:
         low, place = low + place.field.low, Cell(place.of)
-    leaves = list(_leaves(ev, place))
+    leaves = list(_list_leaf_parts(ev, place))
     if not leaves or any(width == 0 for _, width in leaves):
-        return Blurred(place, element)
+        return BlurredPlace(place, element)
     width = element.whole.bits
     if low < 0 or low + width > sum(bits for _, bits in leaves):
-        return Blurred(Cell(place.of) if isinstance(place, Part) else place, element)
+        return BlurredPlace(Cell(place.of) if isinstance(place, ObjectPart) else place, element)
     taken = _overlapping(leaves, low, width)
     if len(taken) == 1:
         leaf, begin, _ = taken[0]
-        return Part(leaf.of, Field(leaf.field.low + low - begin, width, element.whole))
+        return ObjectPart(leaf.of, RecordField(leaf.field.low + low - begin, width, element.whole))
     first, past = taken[0][1], taken[-1][1] + taken[-1][2]
     if first != low or past != low + width:
-        return Blurred(place, element)
+        return BlurredPlace(place, element)
     parts, _, widths = zip(*taken, strict=True)
-    return Joint(parts, widths, element.whole)
+    return JointPlace(parts, widths, element.whole)
 
 
-def _overlapping(leaves: Sequence[tuple[Part, int]], low: int, width: int) -> list[tuple[Part, int, int]]:
+def _overlapping(leaves: Sequence[tuple[ObjectPart, int]], low: int, width: int) -> list[tuple[ObjectPart, int, int]]:
     """Return (integer, its first bit, its bits) of those that some bits are part of."""
     taken, start = [], 0
     for leaf, bits in leaves:
@@ -74,64 +74,71 @@ def _overlapping(leaves: Sequence[tuple[Part, int]], low: int, width: int) -> li
     return taken
 
 
-def _viewed_record(ev: Evaluator, place: Any, record: Record, at: int) -> Any:
+def _view_as_record(ev: Evaluator, place: Any, record: RecordType, at: int) -> Any:
     """An integer as a struct of bit fields: `reinterpret_cast<Bits*>(&desc)->stride`."""
     value = place.value if isinstance(place, Cell) else place
-    leaves = list(_leaves(ev, place))
+    leaves = list(_list_leaf_parts(ev, place))
     if record.fields is None or at or len(leaves) != 1 or leaves[0][1] < record.bits:
-        return Blurred(place, Kind(record.name, record=record))
-    if isinstance(value, Object) and value.record is record:
+        return BlurredPlace(place, ResolvedType(record.name, record=record))
+    if isinstance(value, ObjectValue) and value.record is record:
         return place
     leaf = leaves[0][0]
-    return Part(leaf.of, Field(leaf.field.low, record.bits, None, record))
+    return ObjectPart(leaf.of, RecordField(leaf.field.low, record.bits, None, record))
 
 
-def _leaves(ev: Evaluator, place: Any, deep: int = 0) -> Iterator[tuple[Part, int]]:
+def _list_leaf_parts(ev: Evaluator, place: Any, deep: int = 0) -> Iterator[tuple[ObjectPart, int]]:
     """The integers that an object is made of, each as a part with its width in bits; a width of 0 where unknown."""
     value = place.value if isinstance(place, Cell) else place
-    if isinstance(value, PLACES) and not isinstance(place, Part) and not isinstance(value, Part):
-        yield from _leaves(ev, value, deep + 1)
-    elif isinstance(value, Part):
+    if isinstance(value, PLACES) and not isinstance(place, ObjectPart) and not isinstance(value, ObjectPart):
+        yield from _list_leaf_parts(ev, value, deep + 1)
+    elif isinstance(value, ObjectPart):
         width = value.field.width
-        yield Part(value.of, Field(value.field.low, width, value.field.whole)), width
-    elif isinstance(value, Object) and value.record.fields is not None and value.record.bits:
-        yield Part(value, Field(0, value.record.bits, None)), value.record.bits
-    elif isinstance(value, Array) and deep < 3 and len(value.cells) <= MOST_LEAVES:
+        yield ObjectPart(value.of, RecordField(value.field.low, width, value.field.whole)), width
+    elif isinstance(value, ObjectValue) and value.record.fields is not None and value.record.bits:
+        yield ObjectPart(value, RecordField(0, value.record.bits, None)), value.record.bits
+    elif isinstance(value, ArrayValue) and deep < 3 and len(value.cells) <= MOST_LEAVES:
         for cell in value.cells:
-            yield from _leaves(ev, cell, deep + 1)
+            yield from _list_leaf_parts(ev, cell, deep + 1)
     elif isinstance(place, Cell):
         yield _variable_leaf(place)
     else:
-        yield Part(Object(Record("bits", None, Scope(), {}, 0), Cell(Int(0))), Field(0, 0, None)), 0
+        yield (
+            ObjectPart(
+                ObjectValue(RecordType("bits", None, NameScope(), {}, 0), Cell(SymbolicInt(0))), RecordField(0, 0, None)
+            ),
+            0,
+        )
 
 
-def _variable_leaf(cell: Cell) -> tuple[Part, int]:
+def _variable_leaf(cell: Cell) -> tuple[ObjectPart, int]:
     """Return (a variable as a part, its width in bits); one without a value yet becomes 0."""
     value = cell.value
     kind = cell.kind.whole if cell.kind is not None and not cell.kind.pointers else None
-    if isinstance(value, Term) and value.head == "uninitialised" and kind is not None:
-        cell.value = value = Int(0, kind)
-    bits = value.type.bits if isinstance(value, Int) else 0
+    if isinstance(value, OpaqueValue) and value.head == "uninitialised" and kind is not None:
+        cell.value = value = SymbolicInt(0, kind)
+    bits = value.type.bits if isinstance(value, SymbolicInt) else 0
     if bits < 8:
         bits = 0
-    return Part(Object(Record("bits", None, Scope(), {}, bits), cell), Field(0, bits, None)), bits
+    return ObjectPart(
+        ObjectValue(RecordType("bits", None, NameScope(), {}, bits), cell), RecordField(0, bits, None)
+    ), bits
 
 
-def cast_reference(ev: Evaluator, kind: Kind, place: Any) -> Any:
+def cast_reference(ev: Evaluator, kind: ResolvedType, place: Any) -> Any:
     """What reinterpret_cast<T&>(place) and static_cast<T&&>(place) name."""
-    value = ev.load(place, tree.Other(""))
-    own = place.kind if isinstance(place, Cell) and place.kind is not None else ev.kind_of(value)
+    value = ev.load_place(place, tree.OpaqueExpression(""))
+    own = place.kind if isinstance(place, Cell) and place.kind is not None else ev.get_value_type(value)
     bare = replace(kind, reference="", const=False)
-    if own is None or kind.name == "auto" or same_type(bare_kind(own), bare_kind(bare)) is not False:
+    if own is None or kind.name == "auto" or is_same_type(bare_kind(own), bare_kind(bare)) is not False:
         return place
-    if isinstance(value, Object) and bare.record is not None and value.record.descends(bare.record):
-        return place if value.record is bare.record else Cell(ev.upcast(value, bare.record), bare)
-    down = value.whole if isinstance(value, Object) else None
-    if down is not None and bare.record is not None and down.record.descends(bare.record):
-        return Cell(down if down.record is bare.record else ev.upcast(down, bare.record), bare)
-    return viewed(ev, place, bare, Int(0))
+    if isinstance(value, ObjectValue) and bare.record is not None and value.record.is_derived_from(bare.record):
+        return place if value.record is bare.record else Cell(ev.upcast_object(value, bare.record), bare)
+    down = value.whole if isinstance(value, ObjectValue) else None
+    if down is not None and bare.record is not None and down.record.is_derived_from(bare.record):
+        return Cell(down if down.record is bare.record else ev.upcast_object(down, bare.record), bare)
+    return view_as_integer(ev, place, bare, SymbolicInt(0))
 
 
-def bare_kind(kind: Kind) -> Kind:
+def bare_kind(kind: ResolvedType) -> ResolvedType:
     """Return a type without const and reference."""
     return replace(kind, const=False, reference="")

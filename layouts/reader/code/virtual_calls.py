@@ -6,59 +6,61 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.overloads import Candidate
-from lanescope.reader.code.templates import same_type
+from lanescope.reader.code.overloads import OverloadCandidate
+from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
-    Closure,
-    Object,
-    Record,
+    FunctionSet,
+    ObjectValue,
+    RecordType,
 )
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def dispatch(ev: Evaluator, closure: Closure, chosen: Candidate, count: int) -> tuple[Closure, Candidate | None]:
+def dispatch(
+    ev: Evaluator, closure: FunctionSet, chosen: OverloadCandidate, count: int
+) -> tuple[FunctionSet, OverloadCandidate | None]:
     """Return the function that a call of a virtual one runs, by the object's class; None where that is not known."""
     function, this = chosen.function, closure.this
     owner = _find_dispatching_class(closure, function)
     if owner is None:
         return closure, chosen
-    whole = (this.whole or this) if isinstance(this, Object) else None
+    whole = (this.whole or this) if isinstance(this, ObjectValue) else None
     dynamic = _find_exact_class(whole)
     if dynamic is owner:
         return closure, chosen
-    virtual = _declared_virtual(ev, owner, function)
+    virtual = _is_declared_virtual(ev, owner, function)
     if virtual is False or (virtual is None and dynamic is None):
         return closure, chosen
     if virtual is None or dynamic is None:
         return closure, None
-    found = _final_override(ev, dynamic, function, owner)
+    found = _find_final_override(ev, dynamic, function, owner)
     if found is None or (found[0] is not function and count < len(function.parameters)):
         return closure, None
     other, home = found
     if other is function:
         return closure, chosen
-    made = Closure((other,), home.scope, whole, closure.templates, constant=closure.constant)
+    made = FunctionSet((other,), home.scope, whole, closure.templates, constant=closure.constant)
     return made, replace(chosen, function=other)
 
 
-def _find_dispatching_class(closure: Closure, function: tree.Function) -> Record | None:
+def _find_dispatching_class(closure: FunctionSet, function: tree.Function) -> RecordType | None:
     """Return the class of a member function in whose place a call may run another's; None where it cannot."""
-    owner = closure.home(function).owner
+    owner = closure.get_home(function).owner
     if closure.direct or closure.this is None or function.static:
         return None
-    return owner if isinstance(owner, Record) and owner.polymorphic else None
+    return owner if isinstance(owner, RecordType) and owner.polymorphic else None
 
 
-def _find_exact_class(whole: Object | None) -> Record | None:
+def _find_exact_class(whole: ObjectValue | None) -> RecordType | None:
     """Return the class of an object while the call is made; None where it may be a derived one."""
     if whole is None or (whole.loose and not whole.dynamic):
         return None
     return whole.dynamic or whole.record
 
 
-def _declared_virtual(ev: Evaluator, owner: Record, function: tree.Function) -> bool | None:
+def _is_declared_virtual(ev: Evaluator, owner: RecordType, function: tree.Function) -> bool | None:
     """Return whether a member function is virtual: it says so, or a base's that it overrides does."""
     if function.virtual:
         return True
@@ -66,20 +68,24 @@ def _declared_virtual(ev: Evaluator, owner: Record, function: tree.Function) -> 
         return None
     answers: list[bool | None] = [False]
     for base in owner.bases:
-        answers.append(_declared_virtual_like(ev, base, function, owner))
+        answers.append(_is_declared_virtual_like(ev, base, function, owner))
     return True if True in answers else None if None in answers else False
 
 
-def _declared_virtual_like(ev: Evaluator, record: Record, function: tree.Function, owner: Record) -> bool | None:
+def _is_declared_virtual_like(
+    ev: Evaluator, record: RecordType, function: tree.Function, owner: RecordType
+) -> bool | None:
     """Return whether a class or a base of it declares a function virtual that another overrides; None: not known."""
-    answers = [_declared_virtual_like(ev, base, function, owner) for base in record.bases]
-    for one in _own_functions(record, function.name):
-        same = _overrides(ev, function, owner, one, record)
+    answers = [_is_declared_virtual_like(ev, base, function, owner) for base in record.bases]
+    for one in _list_own_functions(record, function.name):
+        same = _is_override(ev, function, owner, one, record)
         answers.append(None if same is None else same and one.virtual)
     return True if True in answers else None if None in answers else False
 
 
-def _overrides(ev: Evaluator, one: tree.Function, home: Record, two: tree.Function, other: Record) -> bool | None:
+def _is_override(
+    ev: Evaluator, one: tree.Function, home: RecordType, two: tree.Function, other: RecordType
+) -> bool | None:
     """Return whether a function of a derived class has the parameters of one of a base."""
     if len(one.parameters) != len(two.parameters) or one.const != two.const or one.templates or two.templates:
         return False
@@ -87,32 +93,32 @@ def _overrides(ev: Evaluator, one: tree.Function, home: Record, two: tree.Functi
     for a, b in zip(one.parameters, two.parameters, strict=True):
         if a.type is None or b.type is None:
             return None
-        mine, theirs = ev.kind(a.type, home.scope), ev.kind(b.type, other.scope)
+        mine, theirs = ev.resolve_type(a.type, home.scope), ev.resolve_type(b.type, other.scope)
         bare = [k if k.pointers or k.reference else replace(k, const=False) for k in (mine, theirs)]
-        answers.append(same_type(*bare))
+        answers.append(is_same_type(*bare))
     return False if False in answers else None if None in answers else True
 
 
-def _final_override(
-    ev: Evaluator, record: Record, function: tree.Function, owner: Record
-) -> tuple[tree.Function, Record] | None:
+def _find_final_override(
+    ev: Evaluator, record: RecordType, function: tree.Function, owner: RecordType
+) -> tuple[tree.Function, RecordType] | None:
     """Return the override of a function that an object of a class has, and its class; None where that is not known."""
     if record is owner:
         return function, owner
-    for one in _own_functions(record, function.name):
-        same = _overrides(ev, one, record, function, owner)
+    for one in _list_own_functions(record, function.name):
+        same = _is_override(ev, one, record, function, owner)
         if same is None:
             return None
         if same:
             return one, record
-    bases = [base for base in record.bases if base.descends(owner)]
+    bases = [base for base in record.bases if base.is_derived_from(owner)]
     if len(bases) != 1 or record.opaque:
         return None
-    found: tuple[tree.Function, Record] | None = _final_override(ev, bases[0], function, owner)
+    found: tuple[tree.Function, RecordType] | None = _find_final_override(ev, bases[0], function, owner)
     return found
 
 
-def _own_functions(record: Record, name: str) -> list[tree.Function]:
+def _list_own_functions(record: RecordType, name: str) -> list[tree.Function]:
     """Return the functions of a name that a class itself declares."""
     found = record.methods.get(name)
-    return [f for f in found.functions if found.home(f).owner is record] if found is not None else []
+    return [f for f in found.functions if found.get_home(f).owner is record] if found is not None else []

@@ -1,0 +1,62 @@
+"""Parts of guide pages: where documents and hardware differ. No framework."""
+
+from __future__ import annotations
+
+from lanescope import find
+from lanescope.app.guide.markdown import format_link, format_table
+from lanescope.app.kit.links import link_instruction
+from lanescope.ptx import catalog, differences
+
+
+def render_differences(_: str) -> str:
+    """Every difference with its proofs, and a list of them before."""
+    rows = differences.list_document_slips()
+    head = ("what", "where", "proved by")
+    out = [
+        format_table(
+            head,
+            [
+                (format_link(row.title, f"#{row.key}"), f"{row.document}, {row.place}", _format_proof_kinds(row))
+                for row in rows
+            ],
+        )
+    ]
+    for row in rows:
+        out.append(
+            f"## {row.title} {{#{row.key}}}\n\n**{row.document}**, {row.place}, says: {row.says}\n\n**In fact:**"
+            f" {row.really}\n\n{format_proofs(row)}"
+        )
+    return "\n\n".join(out)
+
+
+def _format_proof_kinds(row: differences.DocumentSlip) -> str:
+    told = {"a run": row.ran, "ptxas": row.assembled or row.refused, "a test": row.test, "the text": row.stated}
+    return ", ".join(name for name, there in told.items() if there)
+
+
+def format_proofs(row: differences.DocumentSlip) -> str:
+    """What proves a row, a line each."""
+    lines = []
+    if row.ran:
+        devices = [
+            catalog.shorten_device_name(run.device)
+            for run in catalog.list_hardware_runs(find(row.ran[0]))
+            if run.agrees
+        ]
+        lines.append(f"- ran on {' and '.join(devices)}: {_format_links(row.ran)}")
+    if row.assembled:
+        lines.append(f"- ptxas 13.0 assembles {_format_links(row.assembled)}")
+    if row.refused:
+        message = f', "{row.message}"' if row.message else ""
+        lines.append(f"- ptxas 13.0 refuses {', '.join(f'`{text}`' for text in row.refused)}{message}")
+    if row.test:
+        answer = f', "{row.message}"' if row.message and not row.refused else ""
+        lines.append(f"- shown by `{row.test}`{answer}")
+    if row.stated:
+        lines.append(f"- stated in {row.stated}; no run of this project shows it")
+    return "\n".join(lines)
+
+
+def _format_links(texts: tuple[str, ...], most: int = 4) -> str:
+    rest = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(format_link(f"`{text}`", link_instruction(find(text))) for text in texts[:most]) + rest

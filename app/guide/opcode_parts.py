@@ -1,0 +1,79 @@
+"""Parts of guide pages: an opcode word by word, its operands declared and packed, state spaces. No framework."""
+
+from __future__ import annotations
+
+from lanescope import find
+from lanescope.app.guide.markdown import format_code_block, format_table
+from lanescope.ptx import catalog, qualifiers
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.instruction import OperandPlace
+from lanescope.ptx.slots import OperandSlot, list_slots
+
+
+def render_opcode_words(text: str) -> str:
+    """An opcode, word by word."""
+    found = find(text)
+    rows = [(f"`{word.text}`", word.meaning) for word in qualifiers.list_opcode_parts(found)]
+    operands = [(f"`{slot.text}`", _format_operand(slot)) for slot in list_slots(found, found.family.forms[-1])]
+    return format_table(("part", "meaning"), [*rows, *operands])
+
+
+def _format_operand(slot: OperandSlot) -> str:
+    count = (
+        f"{slot.registers} × .{slot.type}: "
+        if slot.type and slot.registers > 1
+        else f".{slot.type}: "
+        if slot.type
+        else ""
+    )
+    return count + slot.what
+
+
+def render_declarations(text: str) -> str:
+    """The register declarations of an instruction and its line."""
+    found = find(text)
+    lines = []
+    for slot in list_slots(found):
+        if slot.kind == "vector":
+            lines.append(
+                f".reg .{slot.type} {slot.name}<{slot.registers}>;".ljust(20)
+                + f"// {slot.name}0 to {slot.name}{slot.registers - 1}: {slot.what}"
+            )
+    return format_code_block("\n".join([*lines, f"{found.ptx} {', '.join(slot.text for slot in list_slots(found))};"]))
+
+
+def render_packing(_: str) -> str:
+    """How many elements share a register, by width."""
+    used = {name for i in catalog.instructions() for name in i.types.values()}
+    groups: dict[tuple[int, int], list[str]] = {}
+    for name, row in DTYPES.items():
+        if name in used and (row.kind != "bits" or name == "b1"):
+            groups.setdefault((row.bits, row.register_bits), []).append(name)
+    rows = []
+    for (bits, wide), names in sorted(groups.items(), reverse=True):
+        per = "8-bit containers, 4 a register" if bits == 6 else f"{wide // bits} in {wide} bits"
+        if bits == 4:
+            per += "; e2m1 with .kind::f8f6f4 and mxf8f6f4 in 8-bit containers, 4 a register"
+        rows.append((str(bits), ", ".join(names), per))
+    return format_table(("bits", "types", "elements in a register"), rows)
+
+
+SPACES = (
+    ("none", "generic: global, shared or another space, found from the address", ""),
+    ("`.global`", "memory of the whole device", "global"),
+    ("`.shared`", "shared memory; the same as `.shared::cta`", "shared"),
+    ("`.shared::cta`", "shared memory of the CTA that executes", "shared::cta"),
+)
+
+
+def render_state_spaces(_: str) -> str:
+    """State spaces and the matrix instructions that take them."""
+    rows = []
+    for name, what, key in SPACES:
+        takers = dict.fromkeys(
+            i.syntax.opcode
+            for i in catalog.instructions()
+            if i.family.spaces and (key in i.family.spaces or (not key and i.family.memory is OperandPlace.MATRIX))
+        )
+        rows.append((name, what, ", ".join(f"`{opcode}`" for opcode in takers)))
+    return format_table(("qualifier", "space", "taken by"), rows)

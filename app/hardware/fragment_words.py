@@ -1,0 +1,60 @@
+"""Fragments packed by their maps for hardware runs; the values themselves are lanescope.ptx.codec's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.ptx.codec import Bits, decode_bits, encode_values, list_legal_values
+from lanescope.ptx.instruction import Operand
+
+__all__ = [
+    "Bits",
+    "decode_bits",
+    "encode_values",
+    "list_legal_values",
+    "pack",
+    "pack_values",
+    "unpack",
+    "unpack_values",
+]
+
+
+def pack(op: Operand, matrix: Bits) -> NDArray[np.unsignedinteger[Any]]:
+    """Element bits [..., coordinates of the map] → registers [..., threads, registers], by the operand's map."""
+    at: tuple[Any, ...] = (..., *op.pattern.evaluate())
+    held = matrix[at].astype(np.uint64)
+    return pack_values(op, held)
+
+
+def pack_values(op: Operand, held: Bits) -> NDArray[np.unsignedinteger[Any]]:
+    """Element bits [..., threads, values], all or the first ones → registers: no map, only how values share
+    a register.
+    """
+    per = op.values // op.registers
+    shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits) + np.uint64(op.padding_below)
+    words: NDArray[np.uint64] = np.bitwise_or.reduce(
+        held.reshape(*held.shape[:-1], held.shape[-1] // per, per) << shift, axis=-1
+    )
+    return words.astype(np.uint64 if op.register_bits == 64 else np.uint32)
+
+
+def unpack_values(op: Operand, registers: NDArray[Any]) -> Bits:
+    """Registers [..., threads, registers], all or the first ones → element bits [..., threads, values]: no map."""
+    per = op.values // op.registers
+    shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits) + np.uint64(op.padding_below)
+    mask = np.uint64((1 << op.element.bits) - 1)
+    held: Bits = registers.astype(np.uint64)[..., None] >> shift & mask
+    return held.reshape(*registers.shape[:-1], registers.shape[-1] * per)
+
+
+def unpack(op: Operand, registers: NDArray[Any]) -> tuple[Bits, int]:
+    """(element bits by coordinate [..., coordinates], how many copies of an element disagree with the first), by the
+    map.
+    """
+    held = unpack_values(op, registers)
+    thread, value = op.pattern.inverse()
+    found = held[..., thread, value]
+    return found[..., 0], int((found != found[..., :1]).sum())

@@ -1,0 +1,216 @@
+"""One operation on tensor memory, executed between two dumps of it: shared and tensor memory and registers in, tensor
+memory and registers out. The kernel that does it, and how a CUDA device runs it.
+
+Before and after, tensor memory is written and read one column at a time by tcgen05.st and .ld.32x32b.x1, whose lane is
+the thread's and whose column is the address's: the meaning of an address is all that is taken for granted. PTX ISA 9.1,
+9.7.16; assembled for sm_100a. Nothing here has run: no such device was at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.app.hardware.device import CudaDevice
+from lanescope.blackwell import tmem
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.kind import MmaKind
+from lanescope.blackwell.tmem import LANES, TensorAccess
+from lanescope.ptx.table.kinds import PAIR
+from lanescope.render import idesc as render
+from lanescope.render.kernel_host import DEFAULT_SHARED
+from lanescope.render.template import Templates
+from lanescope.render.tmem import render_statement
+
+Array = NDArray[Any]
+THREADS, EXTRA = 128, 64  # threads of a CTA; bytes behind the image for the barrier and the allocation's address
+_PROGRAMS = Templates(__package__)
+TARGETS = ("sm_100a", "sm_103a", "sm_110a")
+
+
+@dataclass(frozen=True, slots=True)
+class MoveOperation:
+    """A load or store by all four warps, each at its own quarter: `lane` (0 or 16) and `column` past it."""
+
+    access: TensorAccess
+    lane: int = 0
+    column: int = 0
+    ctas: int = 1
+
+    @property
+    def code(self) -> str:
+        return _PROGRAMS.fill(
+            "tensor_store.cu" if self.access.verb == "st" else "tensor_load.cu",
+            address=self.lane << 16 | self.column,
+            count=self.access.registers,
+            statement=render_statement(self.access),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOperation:
+    """A copy or a shift, by one thread. word: the copy's descriptor, its start counted from the image."""
+
+    access: TensorAccess
+    word: int = 0
+    lane: int = 0
+    column: int = 0
+    ctas: int = 1
+
+    @property
+    def code(self) -> str:
+        return render_issue(
+            f"const unsigned taddr = tensor + {self.lane << 16 | self.column}u;\n"
+            f"const unsigned long long smem_desc = {self.word:#x}ull + first;\n{render_statement(self.access)}",
+            self.ctas,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MmaOperation:
+    """One tcgen05.mma that overwrites D. a: the descriptor of A in shared memory, or None where it is in tensor memory;
+    at: address of each operand in tensor memory, lane << 16 | column.
+    """
+
+    idesc: IdescWord
+    form: str
+    a: int | None
+    b: int
+    at: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> MmaKind:
+        return self.idesc.kind
+
+    @property
+    def ctas(self) -> int:
+        return 2 if self.form == PAIR else 1
+
+    @property
+    def mma(self) -> tmem.TmemMma:
+        """The same, as tensor memory sees it."""
+        given = self.idesc
+        vector = render.get_scale_vector(given).rpartition(":")[2] if self.kind.scaled else ""
+        return tmem.TmemMma(self.kind, self.form, given.sparse, given.m, given.n, given.k, scale_vec=vector)
+
+    @property
+    def code(self) -> str:
+        names = {
+            "d": "d_tmem",
+            "a": "a_tmem",
+            "metadata": "metadata_tmem",
+            "scale_a": "scale_a_tmem",
+            "scale_b": "scale_b_tmem",
+        }
+        lines = [f"const unsigned {names[name]} = tensor + {at}u;" for name, at in self.at.items()]
+        text = render.render_statement(self.idesc, self.form)
+        if self.a is None:
+            text = text.replace(" [%0], %1,", " [%0], [%1],").replace('"l"(a_desc)', '"r"(a_tmem)')
+        else:
+            lines.append(f"const unsigned long long a_desc = {self.a:#x}ull + first;")
+        lines.append(f"const unsigned long long b_desc = {self.b:#x}ull + first;")
+        lines.append(f"const unsigned idesc = {self.idesc}u, accumulate = 0;")
+        return render_issue("\n".join([*lines, text]), self.ctas)
+
+
+Operation = MoveOperation | CopyOperation | MmaOperation
+
+
+def render_issue(text: str, ctas: int) -> str:
+    """What one thread issues, with the commit that every CTA waits for."""
+    pair = ctas > 1
+    return _PROGRAMS.fill(
+        "tensor_issued.cu",
+        text=text,
+        ctas=ctas,
+        many=".multicast::cluster" if pair else "",
+        mask=", %1" if pair else "",
+        ranks=', "h"((unsigned short)3)' if pair else "",
+    )
+
+
+_MEET_PAIR = 'asm volatile("barrier.cluster.arrive.aligned;\\nbarrier.cluster.wait.aligned;" ::: "memory");'
+
+
+def render_kernel(operation: Operation) -> str:
+    """The text of kernel k for one operation. It waits for nothing longer than four million tries."""
+    ctas = operation.ctas
+    pair = ctas > 1
+    return _PROGRAMS.fill(
+        "tensor.cu",
+        cluster=f"__cluster_dims__({ctas}, 1, 1) " if pair else "",
+        threads=THREADS,
+        lanes=LANES,
+        ctas=ctas,
+        group=f"cta_group::{ctas}",
+        launched=_MEET_PAIR if pair else "__syncwarp();",  # an allocation by a pair waits for a peer that must be there
+        meet=_MEET_PAIR if pair else "__syncthreads();",
+        operation=operation.code,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TensorJob:
+    """Runs of one operation. tensor: [runs, ctas, 128, columns]; shared: [runs, ctas, words]; registers: [runs, ctas,
+    128, count] for a store. All are 32-bit words; operations of the runs differ in nothing but their data.
+    """
+
+    operation: Operation
+    tensor: Array
+    shared: Array
+    registers: Array | None = None
+
+    @property
+    def given(self) -> int:
+        """Registers a thread that come back."""
+        one = self.operation
+        return one.access.registers if isinstance(one, MoveOperation) and one.access.verb == "ld" else 0
+
+
+class TensorDevice(Protocol):
+    """A device with tensor memory, or its simulation."""
+
+    def tensor(self, job: TensorJob) -> tuple[Array, Array]:
+        """(tensor memory after it [runs, ctas, 128, columns], registers [runs, ctas, 128, count])."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CudaTensorDevice:
+    """Jobs on a CUDA device."""
+
+    device: CudaDevice
+
+    def tensor(self, job: TensorJob) -> tuple[Array, Array]:
+        device, cupy = self.device, self.device.cupy
+        source = render_kernel(job.operation)
+        compiled = device._get_kernel(source)
+        runs, ctas, _, columns = job.tensor.shape
+        words = job.shared.shape[2]
+        room = 4 * words + EXTRA
+        if room > DEFAULT_SHARED:
+            device._allow(compiled, room)
+        out = cupy.zeros(job.tensor.shape, np.uint32)
+        registers = cupy.zeros((runs, ctas, THREADS, max(job.given, 1)), np.uint32)
+        taken = job.registers if job.registers is not None else np.zeros(1, np.uint32)
+        told = cupy.zeros(2, np.uint32)
+        arrays = [cupy.asarray(np.ascontiguousarray(one, np.uint32)) for one in (job.tensor, job.shared, taken)]
+        sizes = (np.uint32(words), np.uint32(columns), told)
+        compiled((runs * ctas,), (THREADS,), (out, registers, *arrays, *sizes), shared_mem=room)
+        cupy.cuda.runtime.deviceSynchronize()
+        window, hung = device._copy_to_host(told).tolist()
+        if hung or window % 1024:
+            why = "did not complete" if hung else f"began at byte {window} of shared memory"
+            raise RuntimeError(f"An operation on tensor memory {why}:\n{source}")
+        return device._copy_to_host(out), device._copy_to_host(registers)
+
+
+def explain_no_tensor_memory(target: str) -> str:
+    """Why a target has no tensor memory, "" where it has."""
+    if target in TARGETS:
+        return ""
+    return f"tcgen05 needs {', '.join(TARGETS[:-1])} or {TARGETS[-1]}; this device is {target}."

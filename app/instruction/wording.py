@@ -1,0 +1,153 @@
+"""What the page calls things: types as an assignment, colours and labels in the words of the CUDA documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lanescope.app.instruction.state import AUTO, make_default_state
+from lanescope.app.kit.fact import fact
+from lanescope.app.kit.rows import find_issued_kind
+from lanescope.ptx.instruction import WARP, Instruction, Operand, OperandPlace
+
+LABEL_WORDS = {
+    "lane:value": "lane : value index",
+    "register": "lane, register",
+    "row,col": "row, column",
+    "index": "row-major index",
+    "none": "none",
+}
+_KINDS = {
+    "float": "f16 bf16 tf32 f32 f64",
+    "fp8": "e4m3 e5m2",
+    "fp6 and fp4": "e3m2 e2m3 e2m1",
+    "integer": "s8 u8 s4 u4 s32",
+    "binary": "b1",
+}
+KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+
+
+@fact
+class MenuChoice:
+    """An entry of a menu: its value in the address, what people know, and the pattern's letter where it has one."""
+
+    value: str
+    text: str
+    letter: str
+
+
+def list_labels(found: Instruction) -> dict[str, str]:
+    """What a cell may say, in the words of what holds it."""
+    scope = found.family.scope
+    return {
+        name: text.replace("value", scope.value).replace("register", scope.register)
+        for name, text in LABEL_WORDS.items()
+    }
+
+
+def format_assignment(found: Instruction) -> str:
+    """The types as an assignment: f32 += f16 × f16, or the element types where nothing is multiplied.
+
+    >>> from lanescope.ptx.catalog import find
+    >>> format_assignment(find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16"))
+    'f32 = f16 × f16 + f16'
+    """
+    types = found.types
+    if found.family.issue and not found.types:
+        return find_issued_kind(found)
+    if not found.family.multiplies:
+        return ", ".join(dict.fromkeys(types.values())) or ".".join(found.syntax.types)
+    d, a, b = (types[name] for name in "dab")
+    c = types.get("c", d)
+    scale = f", scale {types['s']}" if "s" in types else ""
+    return (f"{d} += {a} × {b}" if c == d else f"{d} = {a} × {b} + {c}") + scale
+
+
+def find_types_group(found: Instruction) -> str:
+    """The group of the types menu that an instruction belongs to, by its first multiplicand."""
+    return KIND_OF.get(found.types.get("a", ""), "other")
+
+
+def format_short_name(found: Instruction) -> str:
+    """The opcode as people say it and the shape: mma.m16n8k16, wgmma.m64n256k16, ldmatrix.m8n8.x4."""
+    syntax = found.syntax
+    if found.family.issue:
+        return f"{syntax.opcode}.{find_issued_kind(found)}"
+    opcode = syntax.opcode.replace("wgmma.mma_async", "wgmma").replace("::ordered_metadata", "")
+    more = () if found.family.multiplies else (m for m in syntax.modifiers if m[:1] == "x" or m == "trans")
+    return ".".join(filter(None, (opcode, syntax.shape, *more)))
+
+
+def format_title(found: Instruction) -> str:
+    """A tab's title: m16n8k16 mma, f32 += f16 × f16."""
+    name = format_short_name(found)
+    opcode = name.removesuffix(f".{found.shape}")
+    return (
+        f"{found.shape} {opcode}, {format_assignment(found)}"
+        if found.shape and name.endswith(found.shape)
+        else f"{name}, {format_assignment(found)}"
+    )
+
+
+def describe_names(found: Instruction) -> dict[str, str]:
+    """What each name of the patterns is, an address's too: {"g": "lane group (lane / 4)", …}."""
+    said: dict[str, str] = {}
+    for op in filter(None, (*found.operands.values(), found.address)):
+        for name, text in (*_describe_thread_names(op), *_describe_value_names(op)):
+            said.setdefault(name, text)
+    return said | {"register": "register"}
+
+
+def list_colours(found: Instruction) -> list[MenuChoice]:
+    """What cells may be coloured by, those of the thread first; what each digit does derives from the pattern."""
+    used = {
+        name for op in found.operands.values() for name, _ in (*_describe_thread_names(op), *_describe_value_names(op))
+    } | {"register"}
+    own = [MenuChoice(value=AUTO, text="warp, or lane group in one warp", letter="")] * (
+        make_default_state(found).colour == AUTO
+    )
+    return own + [
+        MenuChoice(value=name, text=text, letter="" if name == "register" else name)
+        for name, text in describe_names(found).items()
+        if name in used
+    ]
+
+
+def _describe_thread_names(op: Operand) -> Iterator[tuple[str, str]]:
+    for term in op.pattern.thread_terms():
+        if op.scope.place is OperandPlace.TENSOR:
+            name = "quarter" if term.weight == WARP.threads and term.size == 4 else "lane digit"
+            yield term.name, f"{name} ({_format_digit(op.scope.thread, term.size, term.weight, op.threads)})"
+            continue
+        if term.weight >= WARP.threads:
+            yield term.name, f"warp (thread / {term.weight})"
+            continue
+        name = {(8, 4): "lane group", (4, 1): "thread in group"}.get((term.size, term.weight), "lane digit")
+        yield term.name, f"{name} ({_format_digit('lane', term.size, term.weight, min(op.threads, WARP.threads))})"
+
+
+def _describe_value_names(op: Operand) -> Iterator[tuple[str, str]]:
+    for term in op.pattern.value_terms():
+        moved = [
+            f"{axis.replace('col', 'column')} + {place.weight}"
+            for axis, terms in zip(op.axes, op.pattern.coord_terms(), strict=True)
+            for place in terms
+            if place.name == term.name
+        ]
+        what = _format_digit("value", term.size, term.weight, op.values)
+        yield term.name, f"{' and '.join(moved) or 'copy'} ({what})"
+
+
+def _format_digit(unit: str, size: int, weight: int, most: int) -> str:
+    text = f"{unit} / {weight}" if weight > 1 else unit
+    return text if size * weight >= most else f"{text} % {size}"
+
+
+def format_holder(found: Instruction, thread: int) -> tuple[str, str]:
+    """A thread as people say it, and its number in the warpgroup where that is another: ("warp 1, lane 28", "thread
+    60").
+    """
+    warp, lane = divmod(thread, WARP.threads)
+    scope = found.family.scope
+    if scope.several:
+        return f"warp {warp}, lane {lane}", f"thread {thread}"
+    return (f"{scope.thread} {thread}", scope.name if scope.place is OperandPlace.TENSOR else "")

@@ -1,0 +1,83 @@
+"""Words of the tables as enumerations, and hex words, each under its own name in the OpenAPI document. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from lanescope.app.kit.fact import Description
+from lanescope.ptx import catalog
+from lanescope.ptx.table.descriptors import BASE32B, FORMATS
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.shared.banks import ACCESSES, REACHES
+from lanescope.shared.swizzle import NAMES
+from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
+
+
+def make_word_enum(name: str, known: Iterable[str], says: str) -> Any:
+    """An enumeration under its own name in the document; its members are a table's words, so no checker
+    knows the type.
+    """
+    enumeration: Any = StrEnum
+    made = enumeration(name, {word: word for word in known})
+    made.__doc__ = says
+    return made
+
+
+def make_hex_type(name: str, pattern: str, says: str, *examples: str) -> Any:
+    """Text of hex digits under its own name in the document."""
+    text = Annotated[str, Description(says, examples, {"pattern": pattern})]
+    try:
+        from typing_extensions import TypeAliasType
+    except ImportError:  # the command line without the extra `web` makes no document
+        return text
+    return TypeAliasType(name, text)
+
+
+def list_element_types() -> tuple[str, ...]:
+    """Every element type of some operand."""
+    return tuple(sorted({t for i in catalog.instructions() for t in i.types.values()}))
+
+
+if TYPE_CHECKING:  # the words are a table's: to a type checker they are text
+    Family: TypeAlias = str
+    Target: TypeAlias = str
+    ElementType: TypeAlias = str
+    SwizzleMode: TypeAlias = str
+    Major: TypeAlias = str
+    Order: TypeAlias = str
+    SwizzledBy: TypeAlias = str
+    Verdict: TypeAlias = str
+    AccessName: TypeAlias = str
+    AccessPattern: TypeAlias = str
+    KindName: TypeAlias = str
+    FormatName: TypeAlias = str
+    Word64: TypeAlias = str
+    Word32: TypeAlias = str
+else:
+    Family = make_word_enum("Family", catalog.FAMILY_NAMES, "A family of instructions.")
+    Target = make_word_enum("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
+    ElementType = make_word_enum("ElementType", list_element_types(), "The type of some operand's elements.")
+    SwizzleMode = make_word_enum("SwizzleMode", (*NAMES, BASE32B.name), "A swizzle mode; the last is tcgen05's alone.")
+    Major = make_word_enum("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
+    Order = make_word_enum("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
+    SwizzledBy = make_word_enum(
+        "SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base."
+    )
+    Verdict = make_word_enum("Verdict", ("match", "mismatch"), "Whether every element lies where it is wanted.")
+    AccessName = make_word_enum("AccessName", ACCESSES, "One warp-wide access to shared memory.")
+    AccessPattern = make_word_enum("AccessPattern", REACHES, "How the lanes of an access reach rows of shared memory.")
+    FormatName = make_word_enum(
+        "FormatName", (row.name for row in FORMATS), "A format of matrix descriptors: who reads it."
+    )
+    KindName = make_word_enum(
+        "KindName", (kind.name for kind in KINDS), "A kind of tcgen05.mma: what its types have in common."
+    )
+    Word64 = make_hex_type(
+        "Word64",
+        "^0x[0-9a-f]{16}$",
+        "64 bits as a hex string of 16 digits: as a JSON number it would lose bits.",
+        "0x4000004004000101",
+    )
+    Word32 = make_hex_type("Word32", "^0x[0-9a-fA-F]{8}$", "32 bits as a hex string of 8 digits.", "0x44444444")

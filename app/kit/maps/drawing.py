@@ -1,0 +1,122 @@
+"""What the pictures of whole tiles share: the size of their cells, a title, a legend, matrices as text. No
+framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from lanescope.errors import LayoutError
+from lanescope.render.palette import Palette
+from lanescope.render.svg import render_svg
+from lanescope.render.view import FigurePanel, PanelFigure
+
+MOST_LABELS, MOST_TEXT = 8192, 1 << 15
+STYLE = {
+    "theme": "light, dark or bw (hatches)",
+    "title": "text above; empty for none",
+    "legend": "1: what the colours mean",
+    "scale": "PNG pixels a unit, 0.25 to 8; 2 or what fits",
+    "embed": "TeX: 1 for a tikzpicture to \\input",
+}
+FORMS = {
+    "svg": "SVG",
+    "png": "PNG",
+    "pdf": "PDF",
+    "tex": "TikZ",
+    "txt": "Text",
+    "md": "Markdown",
+    "csv": "CSV",
+    "json": "JSON",
+}
+ABOVE = 22.0  # what a title takes
+_WIDE = 1080.0
+Legend = Sequence[tuple[str, Sequence[tuple[str, str]]]]  # (what a colour is, [(fill variable's name, its number)])
+
+
+def link_forms(path: str, query: str) -> list[tuple[str, str, str]]:
+    """(form, text, address) of every form of a page's picture."""
+    return [(form, text, f"{path}.{form}{'?' * bool(query)}{query}") for form, text in FORMS.items()]
+
+
+def compute_cell_size(labelled: bool, cols: int) -> tuple[float, float]:
+    """Width and height of a cell where `cols` of them stand side by side."""
+    width = 44.0 if labelled else max(2.0, min(14.0, _WIDE / cols))
+    return width, 17.0 if labelled else width
+
+
+def draw_panels(
+    panels: tuple[FigurePanel, ...],
+    theme: Palette | None,
+    *,
+    title: str,
+    said: str,
+    legend: Legend,
+    labelled: bool,
+    extra: str = "",
+    least: tuple[float, float] = (200.0, 0.0),
+) -> str:
+    """The SVG of panels that stand below a title, where there is one, with the legend under them; least: its width
+    and height."""
+    width = max((p.x + p.width + 8 for p in panels), default=0.0)
+    height = max((p.y + p.height + 8 for p in panels), default=least[1])
+    parts = [extra]
+    if title:
+        parts.append(
+            f'<text x="8" y="17" font-size="14" font-weight="600" fill="{get_colour(theme)}">'
+            f"{escape(title, quote=False)}</text>"
+        )
+    for number, (text, fills) in enumerate(legend):
+        parts += _draw_swatches(text, fills, height + 4 + 20 * number, theme)
+    figure = PanelFigure(
+        max(width, least[0], len(title) * 8.5 + 16), height + 20 * len(legend) + 4 * bool(legend), panels
+    )
+    return render_svg(
+        figure,
+        title=title or said,
+        description=said,
+        palette=theme,
+        labels_up_to=MOST_LABELS,
+        extra="".join(parts),
+        label="lane:value" if labelled else "none",
+    )
+
+
+def get_colour(theme: Palette | None, name: str = "ink") -> str:
+    """A colour of the theme, or of the page where there is none."""
+    return str(getattr(theme, name)) if theme else f"var(--{name})"
+
+
+def _draw_swatches(text: str, fills: Sequence[tuple[str, str]], y: float, theme: Palette | None) -> list[str]:
+    muted = get_colour(theme, "muted")
+    out = [f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(text, quote=False)}</text>']
+    x = 20 + len(text) * 6.7
+    for number, (name, said) in enumerate(fills):
+        fill = theme.get_fill(number, len(fills)) if theme else f"var(--{name})"
+        out.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{muted}" stroke-width="0.5"/>'
+        )
+        out.append(f'<text x="{x + 16:.1f}" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(said)}</text>')
+        x += 20 + max(2, len(said)) * 7
+    return out
+
+
+def format_matrix(form: str, title: str, body: Sequence[Sequence[str]], rows: range, cols: range) -> str:
+    """A matrix with its row and column numbers, as txt or md; body: [row][column] of the whole matrix."""
+    if form == "md":
+        lines = [f"**{title}**", "", "| |" + "".join(f" {c} |" for c in cols), "|---:|" + "---|" * len(cols)]
+        lines += [f"| **{r}** |" + "".join(f" {body[r][c]} |" for c in cols) for r in rows]
+    else:
+        width = max(3, *(len(body[r][c]) for r in rows for c in cols), len(str(cols[-1])))
+        lines = [title, (" " * 5 + " ".join(str(c).rjust(width) for c in cols)).rstrip()]
+        lines += [f"{r:4} " + " ".join(body[r][c].rjust(width) for c in cols) for r in rows]
+    return "\n".join(lines) + "\n"
+
+
+def check_text_size(what: str, rows: range, cols: range, hint: str) -> None:
+    """LayoutError for a matrix that is too large as text."""
+    if len(rows) * len(cols) > MOST_TEXT:
+        raise LayoutError(
+            "too_large", f"{what} has {len(rows) * len(cols)} elements; as text at most {MOST_TEXT}.", hint, "view"
+        )

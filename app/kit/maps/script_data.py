@@ -1,0 +1,145 @@
+"""What the scripts of a stage draw its maps from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lanescope.app.kit.fact import fact, make_optional_field
+from lanescope.app.kit.maps.bench import LANES, HolderMap, MapBench
+from lanescope.app.kit.maps.stage import PIN
+from lanescope.app.kit.matrix import MatrixData
+from lanescope.render import palette
+from lanescope.render.view import BETWEEN_OWNERS, SPOKEN
+
+
+@fact
+class ShadeData:
+    """A colour for the script: a digit of thread or value, or a number of its own for every cell; numbers: [] where it
+    is the register.
+    """
+
+    of: str
+    step: int
+    count: int
+    numbers: tuple[int, ...] | None
+    wheel: tuple[str, ...]
+    names: tuple[str, ...] | None = make_optional_field()
+
+
+@fact
+class TileData(MatrixData):
+    """A matrix for the script: the first element of each thread and a step for each value, or where they do not add up
+    the cell of each [thread][value], -1 for none; what repeats every `period` values.
+    """
+
+    held_by: list[int]
+    team: int
+    first: list[int]
+    steps: list[int]
+    period: int
+    shared: bool
+    registers: int
+    register: tuple[int, ...]
+    categories: dict[str, ShadeData]
+    repeats: dict[str, dict[str, int]]
+    cells: list[int] | None = make_optional_field()
+    told: dict[str, list[int]] | None = make_optional_field()
+    folded: bool | None = make_optional_field()
+    text: str | None = make_optional_field()
+    unlisted: bool | None = make_optional_field()
+
+
+def build_page_data(
+    bench: MapBench, state: Mapping[str, Any], defaults: Mapping[str, Any], pictured: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The same names as an instruction's page has (app/instruction/context.py), for the same scripts. state, defaults:
+    the fields of the address; pictured: those of the picture's address."""
+    sizes = bench.extents
+    return {
+        "ptx": bench.says,
+        "path": bench.path,
+        "threads": LANES,
+        "warp": LANES if bench.unit == "thread" else 0,
+        "warps": bench.warps,
+        "unit": "lane" if bench.unit == "thread" else bench.unit,
+        "state": dict(state),
+        "defaults": dict(defaults),
+        "pictured": dict(pictured),
+        "pin": PIN,
+        "labels": dict(bench.texts),
+        "spoken": {"cell": SPOKEN, "owner": bench.owner, "between": BETWEEN_OWNERS},
+        "extents": sizes,
+        "opening": {dim: (0, size) for dim, size in sizes.items()},
+        "colours": dict(bench.colours),
+        "result": "",
+        "holder": bench.letter,
+        "panels": [
+            {
+                "name": one.name,
+                "title": one.title,
+                "rows": one.rows,
+                "cols": one.cols,
+                "dims": bench.get_dims(one),
+                "warp_edges": one.edges[0],
+                "col_edges": one.edges[1],
+                "lines_from": 9,
+            }
+            for one in bench.maps
+        ],
+        "operands": {one.name: build_tile_data(one) for one in bench.maps},
+    }
+
+
+def build_tile_data(one: HolderMap) -> TileData:
+    """A map for the script."""
+    values, bits = one.cell.shape[1], one.element_bits
+    steps = one.cell[0] - one.cell[0, 0]
+    adds_up = bool((one.cell >= 0).all()) and bool((one.cell == one.cell[:, :1] + steps).all())
+    colours = {
+        name: ShadeData(
+            of=shade.of,
+            step=shade.step,
+            count=shade.count,
+            numbers=None,
+            wheel=palette.list_fill_variables(shade.count),
+        )
+        for name, shade in one.shades.items()
+    }
+    for name, own in one.of_cells.items():
+        numbers = tuple(own.numbers.reshape(-1).tolist())
+        colours[name] = ShadeData(
+            of="cell",
+            step=0,
+            count=len(own.names),
+            numbers=numbers,
+            wheel=palette.list_fill_variables(len(own.names)),
+            names=own.names,
+        )
+    return TileData(
+        name=one.name,
+        title=one.title,
+        element_type=f"b{bits}",
+        rows=one.rows,
+        cols=one.cols,
+        copies=one.find_first_holders().copies,
+        held_by=list(range(one.cell.shape[0])),
+        team=1,
+        first=one.cell[:, 0].tolist() if adds_up else [],
+        steps=steps.tolist() if adds_up else [0] * values,
+        period=values,
+        shared=False,
+        registers=0,
+        register=one.group,
+        bits=tuple(f"[{v * bits % 32 + bits - 1}:{v * bits % 32}]" for v in range(values)),
+        spoken_bits=tuple(f"bits {v * bits % 32} to {v * bits % 32 + bits - 1}" for v in range(values)),
+        digits=(),
+        categories=colours,
+        repeats={},
+        extra={},
+        cells=None if adds_up else one.cell.reshape(-1).tolist(),
+        told={name: numbers.reshape(-1).tolist() for name, numbers in one.told.items()} or None,
+        folded=True if one.folded else None,
+        text=one.text or None,
+        unlisted=None if one.listed else True,
+    )

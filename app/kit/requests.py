@@ -1,0 +1,29 @@
+"""Instructions and operands that a request names: the errors stand beside their field. No framework."""
+
+from __future__ import annotations
+
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+
+
+def find_instruction(text: str, field: str) -> Instruction:
+    """The instruction of a query's field; its error keeps its code, for an address that names nothing is not found."""
+    try:
+        return catalog.find(text)
+    except LayoutError as error:
+        raise error.at(field) from None
+
+
+def find_operand(text: str, field: str) -> tuple[Instruction, Operand]:
+    """Instruction and operand of a query's field, written {ptx}/{operand}."""
+    name, slash, letter = text.strip().rpartition("/")
+    if not slash:
+        raise LayoutError(
+            "bad_operand",
+            f"'{catalog.shorten(text)}' names no operand.",
+            "Write {ptx}/{operand}, e.g. mma.m16n8k16.row.col.f32.f16.f16.f32/a.",
+            field,
+        )
+    found = find_instruction(name, field)
+    return found, found.operand(letter)

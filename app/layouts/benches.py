@@ -1,0 +1,252 @@
+"""A tile on the stage of whole tiles: sheets as maps of threads or of banks, with what the page's look may be. No
+framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.maps import stage
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, CellColouring, HolderMap, MapBench, colour_by_chunk
+from lanescope.app.kit.maps.script_data import build_page_data
+from lanescope.app.layouts.sheet_pictures import WORDS, find_moves
+from lanescope.render.sheet import TileSheet, sort_into_categories
+from lanescope.render.tensor import TensorSheet
+from lanescope.tiles.convert import Conversion
+from lanescope.tiles.shades import TileShade
+
+Longs = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+UNDRAWN = ("pin", "sel")  # parts of the look that a picture has not
+MOVES = ("already in the thread", "from another lane of the warp", "from another warp")
+LABELS = {"thread:value": "thread : {}", "value": "{}", "row,col": "row, column", "none": "none"}
+MEMORY = {"offset": "offset in elements", "byte": "byte", "bank": "bank", "row,col": "row, column", "none": "none"}
+OF_MEMORY = {"offset": "{offset}", "byte": "{byte}", "bank": "b{bank}", "row,col": "{row},{col}", "none": ""}
+
+
+def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", bank: Longs | None = None) -> HolderMap:
+    """A sheet of threads as a map. bank: the byte of each of its cells in shared memory."""
+    assert sheet.cell is not None
+    threads, values = sheet.cell.shape
+    per = max(1, 32 // sheet.element_bits)
+    shades = {
+        "warp": TileShade("thread", 32, -(-threads // 32)),
+        "thread": TileShade("thread", 4, 8),
+        "lane": TileShade("thread", 1, 4),
+        "value": TileShade("value", 1, values),
+        "vector": TileShade("value", per, -(-values // per)),
+    }
+    told = {} if bank is None else {"bank": np.where(bank < 0, -1, bank // BANK_BYTES % BANKS), "byte": bank}
+    return HolderMap(
+        name,
+        title,
+        about or f"{sheet.rows} × {sheet.cols}",
+        rows=sheet.rows,
+        cols=sheet.cols,
+        cell=sheet.cell,
+        element_bits=sheet.element_bits,
+        shades=shades,
+        of_cells={} if bank is None else {"bank": colour_by_chunk(bank)},
+        group=tuple(range(values)),
+        told=told,
+        folded=bool(sheet.row_names),
+    )
+
+
+def build_thread_bench(path: str, says: str, maps: Sequence[HolderMap], letter: str, of: Mapping[str, str]) -> MapBench:
+    """Maps of threads side by side. letter: V or R of a value; of: further colours that some map has, and their
+    words.
+    """
+    word = "register" if letter == "R" else "value"
+    colours = {name: word if name == "value" else WORDS[name] for name in ("warp", "thread", "lane", "value", "vector")}
+    texts = {
+        "thread:value": f"T{{thread}}{{more}}:{letter}{{value}}",
+        "value": f"{letter}{{value}}",
+        "row,col": "{row},{col}",
+        "none": "",
+    }
+    labels = {name: said.format(word) for name, said in LABELS.items()}
+    if "bank" in of:
+        labels["bank"], texts["bank"] = "bank", "b{bank}"
+    return MapBench(
+        path,
+        says,
+        tuple(maps),
+        colours={**of, **colours},
+        labels=labels,
+        texts=texts,
+        letter=letter,
+        owner=f"{{holder}}, {word} {{value}}",
+    )
+
+
+def mask_outside_slice(one: HolderMap, outside: Mask) -> HolderMap:
+    """The map with a colour only inside a slice."""
+    held = one.find_first_holders()
+    masked = {}
+    for name in (*one.shades, *one.of_cells):
+        numbers, names = one.colour_numbers(name, held)
+        masked[name] = CellColouring(np.where(outside, -1, numbers), names)
+    return replace(one, of_cells=masked)
+
+
+def build_before_after(
+    sheets: Sequence[TileSheet], titles: Sequence[str], found: Conversion
+) -> tuple[HolderMap, HolderMap]:
+    """The same tile under two layouts: the colour `moves` says where each element of the second comes from."""
+    number = np.zeros((sheets[1].rows, sheets[1].cols), dtype=np.int64)
+    for way, mask in enumerate(find_moves(found, sheets[1]), 1):
+        number[mask] = way
+    assert sheets[1].thread is not None
+    own = CellColouring(np.where(sheets[1].thread < 0, -1, number), MOVES)
+    both = [
+        replace(build_thread_map(sheet, name, name.capitalize(), title), of_cells={"moves": own})
+        for sheet, name, title in zip(sheets, ("before", "after"), titles, strict=True)
+    ]
+    return both[0], both[1]
+
+
+def build_inverse_map(index: Longs, coords: Sequence[Longs], element_bits: int, own: HolderMap) -> HolderMap:
+    """The other direction as a map: a row a thread, a column a value, the element in the cell."""
+    threads, values = index.shape
+    told = {f"axis{n}": axis for n, axis in enumerate(coords)}
+    of_cells = {
+        name: CellColouring(np.where(own.cell < 0, -1, one.numbers.reshape(-1)[own.cell]), one.names)
+        for name, one in own.of_cells.items()
+    }
+    return HolderMap(
+        "table",
+        "Threads and values",
+        f"{threads} × {values}: the element of each thread (down) and value (across)",
+        rows=threads,
+        cols=values,
+        cell=np.arange(index.size, dtype=np.int64).reshape(index.shape),
+        element_bits=element_bits,
+        shades=own.shades,
+        of_cells=of_cells,
+        group=tuple(range(values)),
+        told=told,
+        text=",".join(f"{{{name}}}" for name in told),
+        listed=False,
+    )
+
+
+def build_memory_bench(sheet: TileSheet, path: str, says: str) -> MapBench:
+    """A sheet of shared memory: what each bank holds."""
+    assert sheet.place is not None
+    place = sheet.place.reshape(-1)
+    byte = np.where(place < 0, -1, place * sheet.element_bits // 8)
+    bank = np.where(place < 0, -1, byte // BANK_BYTES % BANKS)
+    order = np.argsort(place, kind="stable")
+    columns = [order[bank[order] == number] for number in range(BANKS)]
+    most = max(len(one) for one in columns)
+    cell = np.full((BANKS, max(1, most)), -1, dtype=np.int64)
+    for number, one in enumerate(columns):
+        cell[number, : len(one)] = one
+    group, legend = sort_into_categories(sheet.place)
+    shape = (sheet.rows, sheet.cols)
+    per = max(1, 32 // sheet.element_bits)
+    made = HolderMap(
+        "tile",
+        "Tile",
+        f"{sheet.rows} × {sheet.cols}",
+        *shape,
+        cell,
+        sheet.element_bits,
+        {"line": TileShade("value", per, -(-cell.shape[1] // per))},
+        {
+            "bank": colour_by_chunk(byte.reshape(shape)),
+            "address": CellColouring(group, tuple(one.text for one in legend)),
+        },
+        tuple(n // per for n in range(cell.shape[1])),
+        {"offset": sheet.place, "byte": byte.reshape(shape), "bank": bank.reshape(shape)},
+        folded=bool(sheet.row_names),
+    )
+    colours = {"bank": "bank", "address": "offset, elements", "line": "word of the bank"}
+    return MapBench(
+        path,
+        says,
+        (made,),
+        colours=colours,
+        labels=MEMORY,
+        texts=OF_MEMORY,
+        letter="word ",
+        unit="bank",
+        owner="{holder}",
+    )
+
+
+def build_tensor_bench(sheet: TensorSheet, path: str, says: str) -> MapBench:
+    """A sheet of tensor memory, lanes down and columns across: where each row of the tensor lies."""
+    assert sheet.down is not None and sheet.across is not None
+    down = sheet.down.reshape(-1)
+    rows = [np.flatnonzero(down == row) for row in range(int(down.max(initial=0)) + 1)]
+    cell = np.full((len(rows), max(1, *(len(one) for one in rows), 1)), -1, dtype=np.int64)
+    for row, one in enumerate(rows):
+        cell[row, : len(one)] = one
+    colours = {}
+    for name, number in sheet.colours.items():
+        group, legend = sort_into_categories(number)
+        colours[name] = CellColouring(group, tuple(one.text for one in legend))
+    made = HolderMap(
+        "tile",
+        "Tensor memory",
+        f"{sheet.rows} lanes (down) × {sheet.cols} columns of 32 bits (across)",
+        rows=sheet.rows,
+        cols=sheet.cols,
+        cell=cell,
+        element_bits=sheet.element_bits,
+        shades={"cell": TileShade("value", 1, cell.shape[1])},
+        of_cells=colours,
+        group=tuple(range(cell.shape[1])),
+        told={"tensor_row": sheet.down, "tensor_column": sheet.across},
+    )
+    words = {"row": "row of the tensor", "column": "column of the tensor", "cell": "cell of a row"}
+    first = "" if sheet.element_bits >= 32 else "first "
+    return MapBench(
+        path,
+        says,
+        (made,),
+        colours=words,
+        labels={"element": f"{first}element", "row,col": "lane, column", "none": "none"},
+        texts={"element": "{tensor_row},{tensor_column}", "row,col": "{row},{col}", "none": ""},
+        letter="cell ",
+        unit="row",
+        owner="{holder}",
+    )
+
+
+def parse_look(bench: MapBench, query: Mapping[str, str], colour: str) -> dict[str, str]:
+    """The look of a picture, as the page has it; LayoutError for what is not legal there."""
+    usual = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
+    return stage.require_look(bench, query, usual)
+
+
+def build_stage(
+    bench: MapBench,
+    query: Mapping[str, str],
+    state: Mapping[str, str],
+    usual: Mapping[str, str],
+    colour: str,
+    drawn: Mapping[str, str],
+) -> dict[str, Any]:
+    """What a template shows of a bench. state: the fields of the address that say what is drawn; usual: what those are
+    where an address says nothing; colour: the bench's own; drawn: the fields of the picture's address.
+    """
+    defaults = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
+    look, notices = stage.parse_look(bench, query, defaults)
+    data = build_page_data(bench, {**state, **look}, {**usual, **defaults}, defaults)
+    data |= {"unpictured": [*(name for name in state if name not in stage.LOOK), *UNDRAWN], "drawn": dict(drawn)}
+    own = {name: said for name, said in look.items() if name not in UNDRAWN and said != defaults[name]}
+    return {
+        "stage": stage.build_stage(bench, look),
+        "notices": notices,
+        "own": own,
+        "data": encode_json(data).decode().replace("</", "<\\/"),
+    }

@@ -1,0 +1,108 @@
+"""What a layout is in other words: its bases as a matrix, the operands it feeds, what a conversion needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lanescope.app.kit import links
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import WARP
+from lanescope.tiles.feeds import MatchingOperand
+from lanescope.triton.linear import LinearLayout
+
+WAYS = {
+    "same": ("Nothing moves", "Every register of the second layout is the same register of the first."),
+    "registers": ("Registers are renamed", "Every thread already holds its elements, in another order. No shuffle."),
+    "warp": ("Lanes of a warp exchange elements", "Warp shuffles are enough: no shared memory and no barrier."),
+    "shared": ("Through shared memory", "Warps need elements that other warps hold: a store, a barrier, a load."),
+    "cluster": ("Through distributed shared memory", "Blocks of the cluster need elements that other blocks hold."),
+}
+
+
+def parse_sizes(text: str) -> list[str]:
+    """The sizes of a tensor or tile as they are written: 64x128, 64×128, (64,128), [64, 128].
+
+    >>> parse_sizes("(64, 128)"), parse_sizes("16x8")
+    (['64', ' 128'], ['16', '8'])
+    """
+    return [part for part in text.replace("×", "x").replace("x", ",").strip("[]() ").split(",") if part.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexBases:
+    """A column group of the matrix: an index, and its bases lowest first."""
+
+    name: str
+    bases: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperandFeeds:
+    """Operands of one kind that a layout is: instruction names with links, how many fragments, in which order."""
+
+    operand: str
+    bits: int
+    size: str
+    shapes: list[tuple[str, str]]
+    more: int
+    times: int
+    family: str
+    scope: str
+    order: str
+
+
+def build_matrix(made: LinearLayout) -> dict[str, Any]:
+    """The layout over F2: a column a bit of an index, a row a bit of a coordinate."""
+    names = [IndexBases(name, bases) for name, bases in made.bases.items() if bases]
+    rows = []
+    for axis, size in enumerate(made.sizes):
+        for bit in range(size.bit_length() - 1):
+            cells = [[basis[axis] >> bit & 1 for basis in one.bases] for one in names]
+            rows.append({"axis": axis, "bit": bit, "value": 1 << bit, "first": bit == 0, "cells": cells})
+    return {"fields": names, "rows": rows, "bits": {axis: n.bit_length() - 1 for axis, n in enumerate(made.sizes)}}
+
+
+def format_bases(made: LinearLayout) -> str:
+    """The bases as Triton prints a linear layout's attribute."""
+    parts = (f"{name} = {[list(b) for b in bases]}" for name, bases in made.bases.items())
+    return "{" + ", ".join(parts) + "}"
+
+
+def group_feeds(found: Iterable[MatchingOperand], first: str = "") -> list[OperandFeeds]:
+    """Operands that a layout is, alike ones together; those of the operand `first` in front."""
+    groups: dict[tuple[object, ...], list[MatchingOperand]] = {}
+    for one in found:
+        it = one.fragment
+        groups.setdefault((it.family, it.operand, it.bits, it.size, one.registers, one.times), []).append(one)
+    out = []
+    for many in groups.values():
+        one = many[0]
+        first_of: dict[str, str] = {}
+        for ptx in (ptx for each in many for ptx in each.ptx):
+            first_of.setdefault(_find_shape(ptx), ptx)
+        shapes = [(shape, links.link_instruction(catalog.find(ptx))) for shape, ptx in first_of.items()]
+        out.append(
+            OperandFeeds(
+                operand=one.fragment.operand.upper(),
+                bits=one.fragment.bits,
+                size="×".join(map(str, one.fragment.size)),
+                shapes=shapes[:6],
+                more=max(0, len(shapes) - 6),
+                times=one.times,
+                family=one.fragment.family,
+                scope=catalog.find(one.ptx[0]).family.scope.name,
+                order="in order" if one.in_order else "in another order: " + _format_numbers(one.registers),
+            )
+        )
+    return sorted(out, key=lambda it: (it.operand != first, it.scope == WARP.name, it.times))
+
+
+def _find_shape(ptx: str) -> str:
+    return next((word for word in ptx.split(".") if re.fullmatch(r"m\d+n\d+k\d+", word)), ptx)
+
+
+def _format_numbers(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:8])) + (" …" if len(numbers) > 8 else "")

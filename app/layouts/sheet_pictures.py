@@ -1,0 +1,136 @@
+"""How a layout is shown: which axes are drawn, what its cells may be coloured by, and the small pictures of /cute. No
+framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.app.kit.encoding import encode_json
+from lanescope.errors import LayoutError
+from lanescope.inputs import get_last_name, parse_choice, parse_integer, shorten_value
+from lanescope.render.palette import list_fill_variables
+from lanescope.render.sheet import DrawingPlane, TileSheet, draw_cells
+from lanescope.tiles.convert import Conversion
+
+WORDS = {
+    "warp": "warp",
+    "thread": "lane group (lane / 4)",
+    "lane": "thread in group (lane % 4)",
+    "value": "register",
+    "vector": "32-bit register",
+    "tile": "tile or copy",
+    "index": "index",
+}
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class AxesLook:
+    """Which axes of a tensor are drawn, down and across, and the index of each other; both text."""
+
+    axes: str = ""
+    at: str = ""
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str]) -> AxesLook:
+        return cls(*(query.get(name, "").strip() for name in FIELDS))
+
+
+FIELDS = ("axes", "at")
+
+
+def drop_wrong_field(given: Mapping[str, str], error: LayoutError, fields: Sequence[str]) -> dict[str, str] | None:
+    """The fields without the one that an error names, where that is one of the look or of `fields`: what can still be
+    drawn. None where the layout itself is wrong."""
+    name = get_last_name(error.field.split("[")[0])
+    return {**given, name: ""} if name in (*FIELDS, *fields) and given.get(name) else None
+
+
+def build_plane(look: AxesLook, sizes: tuple[int, ...]) -> DrawingPlane:
+    """The axes that are drawn; LayoutError beside axes or at."""
+    axes = None
+    if look.axes and len(sizes) > 1:
+        parts = look.axes.split(",")
+        if len(parts) != 2:
+            raise LayoutError("bad_axes", f"axes is '{shorten_value(look.axes)}'.", "Two axes: down, across.", "axes")
+        axes = [parse_integer(part, "axes", 0, len(sizes) - 1) for part in parts]
+    at = [parse_integer(part, "at", 0, 1 << 20) for part in look.at.split(",") if part.strip()] if look.at else []
+    return DrawingPlane.make_plane(sizes, axes, at)
+
+
+@dataclass(frozen=True, slots=True)
+class SheetPicture:
+    """A table of indices as a template shows it. data: JSON for static/layouts/sheet.js; rows: which part is drawn."""
+
+    title: str
+    svg: str
+    legend: list[tuple[str, str]]
+    coloured: str
+    data: str
+    rows: str
+
+
+def draw_sheet(sheet: TileSheet, title: str, room: float) -> SheetPicture:
+    """The picture of a table of indices, its columns in so many pixels."""
+    made = draw_cells(sheet, sheet.grouped, title, room=room)
+    fills = list_fill_variables(made.legend[-1].of if made.legend else 1)
+    panel = made.panel
+    assert sheet.place is not None
+    data: dict[str, Any] = {
+        "x": panel.x,
+        "y": panel.y,
+        "w": panel.cell_width,
+        "h": panel.cell_height,
+        "rows": made.rows,
+        "cols": made.cols,
+        "folded": bool(sheet.row_names),
+        "place": np.ascontiguousarray(sheet.place[: made.rows, : made.cols].astype(np.int32)).reshape(-1),
+    }
+    parts: list[str] = []
+    for name, some, whole in (("Rows", made.rows, sheet.rows), ("columns", made.cols, sheet.cols)):
+        if some < whole or parts:
+            parts.append(f"{name} 0–{some - 1} of {whole}")
+    return SheetPicture(
+        title=title,
+        svg=made.svg,
+        legend=[(f"var({fills[one.category % len(fills)]})", one.text) for one in made.legend],
+        coloured=WORDS[sheet.grouped],
+        data=encode_json(data).decode(),
+        rows=f"{', '.join(parts)} are drawn." if parts else "",
+    )
+
+
+def find_default_colour(sheet: TileSheet) -> str:
+    """The colour of a form that names none: warps where there are several, else values; banks of memory."""
+    if sheet.thread is None:
+        return next(iter(sheet.colours))
+    return "warp" if int(sheet.thread.max()) >= 32 else "value"
+
+
+def select_colour(sheet: TileSheet, asked: str) -> str:
+    """The colour that is asked for, or a sheet's own; LayoutError lists those that it has."""
+    return parse_choice(asked or find_default_colour(sheet), "colour", tuple(sheet.colours))
+
+
+def format_field_error(error: LayoutError | None, name: str) -> str:
+    """What stands beside a field: the error that belongs to it, "" where it has none."""
+    if error is None or get_last_name(error.field.split("[")[0]) != name:
+        return ""
+    return f"{error.message} {error.hint}"
+
+
+def find_moves(found: Conversion, sheet: TileSheet) -> tuple[Mask, Mask]:
+    """Which elements of the second picture come from another lane of the warp, and which from another warp: bool
+    [rows, cols].
+    """
+    assert sheet.thread is not None and sheet.value is not None
+    held = sheet.thread >= 0
+    at = np.where(held, sheet.thread, 0), np.where(held, sheet.value, 0)
+    leaves = held & found.leaves[at]
+    return held & found.moved[at] & ~leaves, leaves

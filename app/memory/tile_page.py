@@ -1,0 +1,235 @@
+"""What the tile page shows of a tile: its picture, its cells for the script, its steps, and the programs around it. No
+framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+from lanescope.app.kernel import facts as programs
+from lanescope.app.kit import links
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.memory import choices
+from lanescope.app.memory import facts as memory
+from lanescope.app.memory.options import LOOK
+from lanescope.app.memory.storage import ORDERS
+from lanescope.app.memory.tile_figure import LABELLED, LOOKS, TileLook, draw_tile, has_numbers, parse_look
+from lanescope.blackwell import idesc
+from lanescope.descriptor.format import DescriptorFormat
+from lanescope.descriptor.matrix import WGMMA
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.ptx.table.kinds import ALONE
+from lanescope.render.svg import render_svg
+from lanescope.render.view import FigurePanel
+from lanescope.shared.slices import describe_strides
+from lanescope.shared.tile_map import DOWN, TileMap, list_tile_strides
+from lanescope.shared.tiling import Tile
+
+
+def build_context(query: Mapping[str, str]) -> dict[str, Any]:
+    """What /smem shows for a query; a wrong option is told and the default tile, or the usual drawing, shown."""
+    given = {name: query.get(name, "") or default for name, default in memory.TILE_FIELDS.items()}
+    if query.get("format", "") not in ("", WGMMA.name):
+        given["format"] = query["format"]
+    looks = {name: query.get(name, "") or default for name, (default, _) in LOOK.items()}
+    asked = {k: v for k, v in given.items() if v} | {k: v for k, v in looks.items() if v != LOOK[k][0]}
+    out: dict[str, Any] = {"given": given | looks, "error": None, "query": urlencode(asked)}
+    try:
+        tile, rows = memory.parse_tile(given)
+    except LayoutError as error:
+        out |= {"error": error, "instead": "Below: the default tile."}
+        known = {"format": given["format"]} if given.get("format") in {form.name for form in FORMATS} else {}
+        tile, rows = memory.parse_tile(known)
+    try:
+        look = parse_look(looks)
+        cells = TileMap(tile, look.down, look.unit)
+    except LayoutError as error:
+        out |= {"error": out["error"] or error, "instead": "Below: drawn in the usual way."}
+        look = TileLook()
+        cells = TileMap(tile)
+    facts = memory.build_tile(tile, rows)
+    kept = {name: value for name, value in asked.items() if name in LOOK or name == "rows"}
+    offered = {name: DOWN if name == "down" else values for name, values in LOOKS.items()}
+    if tile.mode.chunks == 1:
+        del offered["plain"]  # nothing is swizzled
+    now = {**{name: getattr(look, name) for name in LOOKS}, "plain": str(int(look.plain))}
+    now["down"] = "mn" if cells.rows_are_mn else "k"
+    reading, operand = find_reader(tile, rows)
+    pictures = [draw_tile_panels("whole", tile, look, rows)]
+    if is_close_up_useful(cells):
+        pictures.insert(0, draw_tile_panels("atom", replace(tile, mn=tile.atom[0], k=tile.atom[1]), look, rows=0))
+    out |= {
+        "tile": tile,
+        "orders": ORDERS,
+        "facts": facts,
+        "words": describe_strides(tile),
+        "whole": link_product(reading, programs.build_tile_options(catalog.find(reading), operand, tile))
+        if reading
+        else None,
+        "presets": choices.list_presets(tile, kept),
+        "fields": choices.list_tile_choices(tile, rows, kept),
+        "kept": kept,
+        "drawn": choices.list_look_choices("smem", now, offered, "/smem", choices.build_tile_query(tile) | kept),
+        "look": look,
+        "mode_code": tile.form.codes[tile.mode],
+        "turned_format": not tile.form.usual,
+        "other_format": build_other_format_query(tile, kept),
+        "other_reader": find_other_format(tile.form).reader,
+        "xor": tile.mode.swizzle().list_terms(),
+        "unread": [stride.name for stride in list_tile_strides(tile, rows) if not stride.read],
+        "steps": [(step, build_step_query(tile, rows, step.k)) for step in facts.k_steps],
+        "pictures": pictures,
+        "data": encode_json({"drawings": [one.pop("script") for one in pictures]}).decode(),
+        "units": [
+            ("16-byte chunks", facts.cute.chunks),
+            ("elements", facts.cute.elements),
+            ("bytes", facts.cute.bytes),
+            ("bits", facts.cute.bits),
+        ],
+    }
+    return out
+
+
+def find_other_format(form: DescriptorFormat) -> DescriptorFormat:
+    """The format that the page offers beside this one: the next row."""
+    return FORMATS[(FORMATS.index(form) + 1) % len(FORMATS)]
+
+
+def build_other_format_query(tile: Tile, kept: dict[str, str]) -> str:
+    """The same tile for the other format's instructions; its usual tile where they read none like it."""
+    form = find_other_format(tile.form)
+    try:
+        return links.link_smem(choices.build_tile_query(replace(tile, form=form)) | kept)
+    except LayoutError:
+        return links.link_smem(form.query)
+
+
+MOST_PLAIN = 256  # cells of a swizzled tile beside which its atom is not drawn again
+
+
+def is_close_up_useful(cells: TileMap) -> bool:
+    """Whether one atom is drawn larger, with its numbers: where the tile has several and the whole is dense."""
+    swizzled = cells.tile.mode.chunks > 1 and cells.rows * cells.cols > MOST_PLAIN
+    return cells.tile.atoms != (1, 1) and (swizzled or not has_numbers(cells.rows, cells.cols))
+
+
+def draw_tile_panels(name: str, tile: Tile, look: TileLook, rows: int) -> dict[str, Any]:
+    """A tile as the page shows it: its cells and its memory, each an SVG of its own with what is said above it, and the
+    numbers for the script. rows: those of one instruction, 0 for the tile's own.
+    """
+    titles = {"logical": f"Tile, {tile.mn}×{tile.k}", "memory": "Shared memory"}
+    if name == "atom":
+        piece = "core matrix" if tile.mode.chunks == 1 else "atom"
+        titles = {"logical": f"One {piece}, {tile.mn}×{tile.k}", "memory": f"Its {tile.bytes:,} bytes"}
+    if look.plain and tile.mode.chunks > 1:
+        titles["memory"] += " before the swizzle"
+    wanted = ("tile", "memory") if look.show == "both" else (look.show,)
+    panels, places = [], []
+    for show in wanted:
+        drawing = draw_tile(tile, replace(look, show=show), rows, titled=False)
+        (panel,) = drawing.figure.panels
+        about = "1 row = 128 B = 32 banks"
+        if show == "tile":
+            here, there = ("M or N", "K") if drawing.map.rows_are_mn else ("K", "M or N")
+            about = f"{here} down, {there} across"
+        cell = "16 B" if look.unit == "chunk" else f"one {tile.element_bits}-bit element"
+        drawn = render_svg(
+            drawing.figure,
+            title=titles[panel.name],
+            palette=None,
+            labels_up_to=LABELLED,
+            extra=drawing.extra + draw_marker(panel),
+        )
+        panels.append(
+            {"name": panel.name, "title": titles[panel.name], "about": f"{about}, 1 cell = {cell}", "svg": drawn}
+        )
+        places.append(build_panel_place(panel))
+    return {"name": name, "panels": panels, "script": drawing.build_script_data() | {"name": name, "panels": places}}
+
+
+def find_reader(tile: Tile, rows: int) -> tuple[str, str]:
+    """(instruction, operand) of these elements that reads `rows` rows of a tile; none where an instruction descriptor
+    says how many it reads, and where the format names none.
+    """
+    text = tile.form.readers.get(tile.element_bits, "")
+    if tile.form.by_idesc or not text:
+        return "", "a" if rows in (64, 128) else "b"
+    if rows != 64:
+        with suppress(LayoutError):  # where no instruction has so many rows, A's 64 stand for them
+            return catalog.find(text.format(n=rows)).ptx, "b"
+    return text.format(n=64), "a"
+
+
+def link_product(instruction: str, given: dict[str, str] | None) -> dict[str, str] | None:
+    """Links to a whole product with these options: its program, and its run; None where there are none."""
+    if given is None:
+        return None
+    found = catalog.find(instruction)
+    return {"program": programs.link_program(found, given), "run": links.link_run(found, given)}
+
+
+def link_slice_product(request: dict[str, Any], tile: Tile | None, first: int, k: int) -> dict[str, str] | None:
+    """Links to a whole product with the operand stored and the word given as a verification has them; None for a slice
+    inside K.
+    """
+    found, operand, word = catalog.find(request["instruction"]), request["operand"].lower(), request["descriptor"]
+    if k or (first and not tile):
+        return None
+    given = (
+        programs.build_tile_options(found, operand, tile, first, word)
+        if tile
+        else programs.build_storage_options(found, operand, request["storage"], request["major"], word)
+    )
+    return link_product(found.ptx, given)
+
+
+def build_step_query(tile: Tile, rows: int, k: int) -> str:
+    """The query under which the descriptor page verifies one K step: an instruction of these elements that reads `rows`
+    rows.
+    """
+    instruction, operand = find_reader(tile, rows)
+    seen = {"instruction": instruction, "operand": operand, "major": tile.major}
+    if tile.form.by_idesc:
+        kind = idesc.get_kind(tile.form.readers[tile.element_bits])
+        turned = {f"transpose_{operand}": 1} if tile.major == "MN" else {}
+        legal = kind.sizes[ALONE, False].m
+        sizes = {"m": rows if operand == "a" and rows in legal else max(legal), "n": 64 if operand == "a" else rows}
+        with suppress(LayoutError):
+            word = idesc.encode(kind, {**sizes, **turned})
+            seen = {
+                "instruction": f"tcgen05.mma.cta_group::1.kind::{kind.name}",
+                "idesc": str(word),
+                "operand": operand,
+            }
+    asked = {
+        **seen,
+        "s_swizzle": tile.mode.name,
+        "s_mn": tile.mn,
+        "s_k": tile.k,
+    }
+    return urlencode(asked | {"s_order": tile.order, "s_base": tile.base, "slice_k": k})
+
+
+def draw_marker(panel: FigurePanel) -> str:
+    return (
+        f'<rect data-mark="{panel.name}" width="{panel.cell_width:.2f}" height="{panel.cell_height:.2f}" fill="none"'
+        ' stroke="var(--ink)" stroke-width="2.5" visibility="hidden"/>'
+    )
+
+
+def build_panel_place(panel: FigurePanel) -> dict[str, Any]:
+    return {
+        "name": panel.name,
+        "rows": panel.rows,
+        "cols": panel.cols,
+        "x": panel.x,
+        "y": panel.y,
+        "cell_width": panel.cell_width,
+        "cell_height": panel.cell_height,
+    }

@@ -1,0 +1,381 @@
+"""A text's meanings with the pages that show them: the engine's recognisers, then the guide's topics and the search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from lanescope import reader
+from lanescope.app.catalogue import search, topics
+from lanescope.app.kit import links
+from lanescope.app.kit.fact import extend_fact
+from lanescope.app.kit.menus import entry_of
+from lanescope.app.memory.tile_descriptors import describe_tile, link_offset
+from lanescope.app.read.facts import Meaning, Reading
+from lanescope.app.read.languages import translate_words
+from lanescope.blackwell import tmem
+from lanescope.cute import calls as cutecalls
+from lanescope.descriptor.tile_descriptors import describe_stored_tile
+from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
+from lanescope.ptx import catalog
+from lanescope.reader import pasted_text, printed_words
+from lanescope.reader.code.code_words import build_word
+from lanescope.reader.meaning import TextMeaning
+from lanescope.shared.tma import WIDTHS
+
+MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
+MOST_NAMED = 4096  # characters of a text that is looked for names of pages
+MOST_STAGES = 16  # of a layout that lead on
+FIRST = 0x1000  # where a tile begins that is asked about
+MOST_WORDS = 8  # of a text that is looked up word by word
+ACCEPTED = (*((row.what, row.example) for row in reader.RECOGNISERS), ("a word to look up", "bank conflicts"))
+TRIED = (
+    ("wgmma … m64n256k16.f32.bf16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
+    ("0x4000004000010100", "0x4000004000010100"),
+    ("SM90_64x128x16_F32BF16BF16_SS", "SM90_64x128x16_F32BF16BF16_SS"),
+    ("HMMA.16816.F32", "HMMA.16816.F32"),
+    ("Sw<3,4,3> o (8,64):(64,1)", "Sw<3,4,3> o (8,64):(64,1)"),
+    (
+        "#ttg.nvidia_mma<{…}>",
+        "tensor<32x32xf32, #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0,"
+        " warpsPerCTA = [2, 2], instrShape = [16, 8]}>>",
+    ),
+    ("logical_divide(…)", "logical_divide((4,2,3):(2,1,8), 4:2)"),
+)
+TYPES = {  # what people call element types → as PTX does, each of its types
+    "fp64": "f64",
+    "double": "f64",
+    "fp32": "f32",
+    "float": "f32",
+    "fp16": "f16",
+    "half": "f16",
+    "bfloat16": "bf16",
+    "fp8": "e4m3 e5m2",
+    "fp6": "e3m2 e2m3",
+    "fp4": "e2m1",
+    "float8": "e4m3 e5m2",
+    "float6": "e3m2 e2m3",
+    "float4": "e2m1",
+    "float16": "f16",
+    "nvfp4": "e2m1",
+    "mxfp4": "e2m1",
+    "mxfp8": "e4m3 e5m2",
+    "mxfp6": "e3m2 e2m3",
+    "int8": "s8",
+    "uint8": "u8",
+    "int4": "s4",
+    "uint4": "u4",
+    "binary": "b1",
+}
+
+
+TOOLS = {  # pages of the menus → the words that ask for them
+    "/descriptor": frozenset("descriptor descriptors gmmadesc lbo sbo".split()),
+    "/tmem": frozenset("tmem tcgen05".split()),
+    "/idesc": frozenset("idesc instrdescriptor".split()),
+    "/smem": frozenset("tile smem shared swizzle k-major mn-major tma".split()),
+    "/banks": frozenset("bank banks conflict conflicts wavefront wavefronts".split()),
+    "/chain": frozenset("chain ldmatrix ldsm".split()),
+    "/reuse": frozenset("reuse shuffle accumulator".split()),
+    "/diagram": frozenset("figure diagram tikz latex svg pdf png".split()),
+    "/gpu": frozenset("evidence hardware verified".split()),
+    "/tiles/mma": frozenset("tiledmma tiled_mma make_tiled_mma partition_fragment_c permutationmnk".split()),
+    "/tiles/mma/chain": frozenset("convert_layout_acc_aregs flashattention".split()),
+    "/tiles/copy": frozenset("tiledcopy tiled_copy make_tiled_copy coalescing coalesced vectorized".split()),
+    "/tiles/loop": frozenset("mainloop main-loop".split()),
+    "/layouts/triton": frozenset("triton gluon ttgir ttg blocked dot_op nvidia_mma convert_layout".split()),
+    "/layouts/tv": frozenset("tv thread-value".split()),
+    "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
+}
+GUIDE = {  # guide pages → words that ask for them beside their own
+    "/guide/wmma-mma-wgmma": frozenset("blackwell".split()),
+    "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
+}
+TOPICS = {  # what a recogniser names → the page that tells it
+    "tcgen05": "/tmem",
+    "idesc": "/idesc",
+    "fields": "/descriptor",
+    "ptxas": "/instructions",
+    "tma": "/guide/paste",
+    "warp_group_dot": "/guide/wmma-mma-wgmma",
+}
+_TITLES = {  # code of a refusal → what a page is called that tells it
+    "unknown_instruction": "No such instruction",
+    "unknown_atom": "No such atom",
+    "unknown_fragment": "No such fragment",
+    "unknown_sass": "No such SASS instruction",
+    "bad_cute": "Not a CuTe layout",
+    "bad_word": "Not a descriptor",
+    "bad_operation": "No such operation",
+}
+_CALLED = re.compile(
+    rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith('comp')))})\s*[<(]|\)\s*[o∘]\s*\("
+)
+_SHAPE = re.compile(r"m\d+n\d+k\d+")
+_OF_CODE = re.compile(r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],")
+
+
+def read_text(text: str) -> Reading:
+    """What a text is. LayoutError where it is too long, or no text."""
+    told = reader.recognise_text(text)
+    found = sorted(told.found, key=lambda one: (one.fits, not one.sure))
+    pages = [_build_topic(one.title, one.page, one.summary) for one in _find_named_topics(text)]
+    places: Sequence[int] = ()
+    if not (found or pages or told.refused):
+        places = printed_words.find_addresses(text[:MOST_NAMED])
+        pages = [] if places else _look_up(text)
+    meanings = [*(_build_meaning(one, text) for one in found), *pages]
+    if found and all(one.fits for one in found):
+        return _read_bare_number(text, meanings)
+    if found or (pages and not _is_malformed(told)):
+        return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
+    return _unknown(text, told.refused, places, pages)
+
+
+def _unknown(text: str, refused: Sequence[LayoutError], places: Sequence[int], pages: Sequence[Meaning]) -> Reading:
+    """Return the reading of a text that means nothing, with the first reason why, or what would be accepted."""
+    if refused:
+        error = refused[0]
+        title = _TITLES.get(error.code, "Not understood")
+        notices = [error.message if error.nearest else f"{error.message} {error.hint}"]
+    else:
+        title = "Not recognised"
+        notices = [_unrecognised(text, places), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
+    return Reading(
+        kind="unknown", title=title, link=_link_text(text), facts={}, notices=tuple(notices), also=tuple(pages)
+    )
+
+
+def _unrecognised(text: str, places: Sequence[int]) -> str:
+    """Return why a text is of no known kind. places: the addresses of memory in it."""
+    if places:
+        return (
+            f"{shorten_value(hex(places[0]), 20)} is an address of memory. A matrix descriptor holds bits 4"
+            f" to 17 of one."
+        )
+    return f"Lanescope does not recognise '{shorten_value(text, 60)}'." if text.strip() else "The text is empty."
+
+
+def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
+    """A text that does not say what its number is: each reading that fits, and none chosen."""
+    several = f"{len(meanings)} readings fit" if len(meanings) > 1 else "One reading fits"
+    notice = f"The text does not say what this number is. {several}; a label such as desc_a or idesc decides."
+    return Reading(
+        kind="unknown",
+        title="A number that the text does not name",
+        link=_link_text(text),
+        facts={},
+        notices=(notice,),
+        also=tuple(meanings),
+    )
+
+
+def _find_named_topics(text: str) -> list[topics.TopicEntry]:
+    """The guide pages that a text names."""
+    return topics.find_named_topics(pasted_text.clean_text(text[:MOST_NAMED]))
+
+
+def _is_malformed(told: reader.RecognisedText) -> bool:
+    """Whether a text is of a known kind but wrong: more than an opcode that has a guide page in place of a layout."""
+    return any(error.code != "unknown_instruction" for error in told.refused)
+
+
+def find_certain_link(text: str) -> str:
+    """The address of the one page that a text means for sure, "" where it may mean several or none."""
+    if address := link_algebra(text):
+        return address
+    told = reader.recognise_text(text)
+    sure = [one for one in told.found if one.sure]
+    if len(told.found) == len(sure) == 1:
+        link = _link_meaning(sure[0], text)
+        return "" if link == _link_text(text) else link
+    named = [] if told.found or _is_malformed(told) else _find_named_topics(text)
+    return named[0].page if len(named) == 1 else ""
+
+
+def link_algebra(text: str) -> str:
+    """Return the page of an expression of CuTe's algebra, "" for any other text."""
+    if len(text) > MOST_NAMED or not _CALLED.search(text):
+        return ""
+    try:
+        made = cutecalls.evaluate_statements(text)
+    except LayoutError:
+        return ""
+    if all(step.op == "layout" for step in made):
+        return ""  # a layout, which the page of a text shows
+    return f"/cute?{urlencode({'expression': text})}"
+
+
+def find_nearest(text: str) -> tuple[str, ...]:
+    """The legal instructions most like a wrong one of a text."""
+    return next((error.nearest for error in reader.recognise_text(text).refused if error.nearest), ())
+
+
+def _link_text(text: str) -> str:
+    """The page of a text, without it where an address cannot hold it."""
+    return f"/read?{urlencode({'text': text})}" if len(text) <= MOST_NAMED else "/read"
+
+
+def _link_meaning(found: TextMeaning, text: str) -> str:
+    facts = found.facts
+    if found.kind == "instruction" and facts["ptx"] and len(set(facts["all"])) == 1:
+        pinned = {"pin": f"{facts['operand']}:0,0"} if facts["operand"] else {}
+        return links.link_instruction(catalog.find(facts["ptx"]), query=pinned | _build_major_query(facts))
+    if found.kind == "descriptor" or (found.kind == "builder" and facts["word"]):
+        return links.link_descriptor(facts["word"], {}, facts.get("format", "wgmma"))
+    if found.kind == "tiled_mma" and facts.get("umma") and not found.undetermined:
+        return links.link_atom_tile(facts["body"]["atom"])
+    if found.kind == "builder" and _is_editable(text):
+        return f"/descriptor?{urlencode({'word': text})}"
+    return _link_text(text)
+
+
+def _build_major_query(facts: Mapping[str, Any]) -> dict[str, str]:
+    return {f"{name}_major": major for name, major in (facts.get("majors") or {}).items() if major == "MN"}
+
+
+def format_major_query(facts: Mapping[str, Any]) -> str:
+    """The query that opens an instruction's page in the majors that a text says; "" where it says K or none."""
+    asked = _build_major_query(facts)
+    return f"?{urlencode(asked)}" if asked else ""
+
+
+def link_stages(facts: Mapping[str, Any]) -> list[str]:
+    """The descriptor page of every stage of a shared-memory layout that a descriptor reads, of the one where it has no
+    stages: the word that reads it where the stage begins, the first stage at FIRST. None where no descriptor does.
+    """
+    found = (
+        [one for one in describe_stored_tile(spec, facts["element_bits"]) if one.words]
+        if (spec := _build_storage(facts))
+        else []
+    )
+    apart = facts.get("stage_bytes") or 0
+    count = min(facts.get("stages") or 1, MOST_STAGES) if apart else 1
+    return [link_offset(found[0], n * apart) for n in range(count)] if found else []
+
+
+def _build_storage(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Where a pasted layout puts its tile, at FIRST; None where the text leaves that open."""
+    storage = facts["storage"]
+    if storage is not None and facts["cute"] and facts["modes"] == 2:
+        storage = {"kind": "cute", "layout": facts["cute"]}
+    if storage is None or facts.get("tv") or any(v is None for n, v in storage.items() if n != "base"):
+        return None
+    return {**storage, "base": hex(FIRST)}
+
+
+def link_tile(facts: Mapping[str, Any]) -> str:
+    """The tile page of a tensor map's box; "" where the text leaves it open, or its rows are no whole pattern."""
+    storage, box = facts.get("storage") or {}, facts["box"]
+    bits, mode = facts["element_bits"], facts["swizzle"]
+    if len(box) < 2 or None in box or not bits or mode not in WIDTHS or storage.get("kind") not in ("rows", "atoms"):
+        return ""
+    rows = prod(box[1:])
+    if rows % 8 or box[0] * bits // 8 < 16 or box[0] * bits // 8 > WIDTHS[mode]:
+        return ""
+    query = {"element_bits": bits, "major": "K", "swizzle": mode, "mn": rows, "k": box[0], "base": hex(FIRST)}
+    return links.link_smem(query)
+
+
+def _is_editable(text: str) -> bool:
+    """Whether the descriptor editor reads a text's code itself."""
+    try:
+        build_word(text, "text")
+    except LayoutError:
+        return False
+    return True
+
+
+def _link_topic(facts: dict[str, Any]) -> str:
+    """The page of a topic; of a word its own, of an access to tensor memory the one that draws it."""
+    page, name = TOPICS[facts["topic"]], str(facts.get("name", ""))
+    if facts["topic"] == "ptxas":
+        return "/tmem" if name.startswith("tcgen05") else f"{page}?{urlencode({'q': name})}"
+    if "word" in facts:
+        return f"{page}/{facts['word']}?{urlencode({'kind': facts['kind']})}"
+    try:
+        return f"{page}?{urlencode({'access': tmem.parse_access(name).ptx})}" if tmem.is_access(name) else page
+    except LayoutError:
+        return page
+
+
+def _build_meaning(found: TextMeaning, text: str) -> Meaning:
+    facts = dict(found.facts)
+    if found.kind == "topic":
+        page = _link_topic(facts)
+        return Meaning(kind="topic", title=found.title, link=page, facts={"page": page}, notices=found.notices)
+    if found.undetermined:
+        facts["undetermined"] = list(found.undetermined)
+    notices = found.notices
+    if len(facts.get("candidates", ())) > MOST_CANDIDATES:
+        notices = (*notices, f"{len(facts['candidates'])} fit; the first {MOST_CANDIDATES} are listed.")
+        facts["candidates"] = facts["candidates"][:MOST_CANDIDATES]
+    if found.kind == "layout" and (spec := _build_storage(facts)) is not None:
+        facts["descriptors"] = describe_tile(spec, facts["element_bits"])
+    kind: Any = found.kind  # the words of Kind
+    return Meaning(kind=kind, title=found.title, link=_link_meaning(found, text), facts=facts, notices=notices)
+
+
+def _build_topic(title: str, page: str, summary: str = "") -> Meaning:
+    return Meaning(kind="topic", title=title, link=page, facts={"page": page}, notices=(summary,) if summary else ())
+
+
+def _look_up(text: str) -> list[Meaning]:
+    """Pages and instructions that the words of a text find."""
+    text = translate_words(pasted_text.clean_text(text))
+    words = re.findall(r"[\w-]+", text.lower())
+    if not 0 < len(words) <= MOST_WORDS or _OF_CODE.search(text):
+        return []
+    out = _find_pages(text)
+    if not out and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
+        out = _find_pages(" ".join(plain))  # `core matrix 8x8`: without what no page is named after
+    named = [word for word in words if _SHAPE.fullmatch(word) or word in TYPES]
+    return [
+        *out,
+        *(_search_instructions(words) or (_search_instructions(named) if any(map(_SHAPE.fullmatch, named)) else [])),
+    ]
+
+
+def _find_pages(text: str) -> list[Meaning]:
+    """The pages that the words of a text find."""
+    out = [_build_topic(one.title, one.page, one.summary) for one in topics.find_topics(text)]
+    pages = {one.link for one in out}
+    alone = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
+    for page, asked_by in GUIDE.items():
+        if page not in pages and not asked_by.isdisjoint(alone):
+            topic = topics.BY_PAGE[page]
+            out.append(_build_topic(topic.title, page, topic.summary))
+    for page, asked_by in TOOLS.items():
+        if not asked_by.isdisjoint(alone):
+            entry = entry_of(page)
+            out.append(_build_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
+    return out
+
+
+def _search_instructions(words: list[str]) -> list[Meaning]:
+    """The instructions that have all of some words; a name of several types finds those of each."""
+    out = []
+    several = next((TYPES[word].split() for word in words if " " in TYPES.get(word, "")), [""])
+    for kind in several:
+        names = [TYPES.get(word, word) for word in words]
+        asked = " ".join(kind if kind and kind in name.split() else name for name in names)
+        found = search.find_instructions({"q": asked}) if search.parse_query({"q": asked}).words else []
+        if not found:
+            continue
+        listed = [i.ptx for i in found[:MOST_CANDIDATES]]
+        alone = len(found) == 1
+        facts = {"ptx": listed[0] if alone else None, "candidates": [] if alone else listed, "operand": None, "all": []}
+        out.append(
+            Meaning(
+                kind="instruction",
+                title=listed[0] if alone else f"{len(found):,} instructions with '{shorten_value(asked)}'",
+                link=links.link_instruction(found[0]) if alone else f"/instructions?q={quote(asked)}",
+                facts=facts,
+                notices=(f"The first {MOST_CANDIDATES} are listed.",) if len(found) > MOST_CANDIDATES else (),
+            )
+        )
+    return out

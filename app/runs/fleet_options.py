@@ -1,0 +1,88 @@
+"""The options that name a fleet, stated once: a verb that asks one has a parameter `contact`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from lanescope.app.kit.settings import check_tls_files, list_settings, name_variable
+from lanescope.app.kit.settings import parse_scheduler as address_of
+
+if TYPE_CHECKING:
+    from lanescope.app.hardware.connection import TlsFiles
+    from lanescope.app.hardware.fleet import Fleet
+
+NAMES = ("tls_ca", "tls_cert", "tls_key")
+_SAYS = {name: says for name, _, says in list_settings()}
+_FLEETS = "The fleet's scheduler: tcp://host:8786 or tls://host:8786."
+Verb = TypeVar("Verb", bound=Callable[..., None])
+
+
+@dataclass(frozen=True, slots=True)
+class FleetContact:
+    """Where a fleet is, and the files of TLS: what the command line and LANESCOPE_… say of it."""
+
+    scheduler: str = ""
+    files: tuple[str, str, str] = ("", "", "")
+
+    @property
+    def given(self) -> bool:
+        """Whether a fleet is to be asked."""
+        return bool(self.scheduler)
+
+    @property
+    def tls(self) -> TlsFiles:
+        """The files, as a connection takes them."""
+        from lanescope.app.hardware.connection import TlsFiles
+
+        return TlsFiles(*self.files)
+
+    def check(self) -> FleetContact:
+        """Return the same; raise LayoutError for a wrong address, or for TLS files that do not fit it."""
+        check_tls_files(address_of(self.scheduler), *self.files)
+        return self
+
+
+def add_fleet_options(*names: str) -> Callable[[Verb], Verb]:
+    """A verb whose parameter `contact` is told by the options --scheduler, --tls-ca, --tls-cert and --tls-key, or by
+    those that are named.
+    """
+    names = names or ("scheduler", *NAMES)
+
+    def option(name: str) -> inspect.Parameter:
+        made = typer.Option(help=_FLEETS if name == "scheduler" else _SAYS[name], envvar=name_variable(name))
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default="", annotation=Annotated[str, made])
+
+    def dress(verb: Verb) -> Verb:
+        @wraps(verb)
+        def told(**given: Any) -> None:
+            where = {name: given.pop(name) for name in names}
+            contact = FleetContact(where.get("scheduler", ""), tuple(where[name] for name in NAMES))
+            verb(**given, contact=contact)
+
+        asked: list[inspect.Parameter] = []
+        for row in inspect.signature(verb, eval_str=True).parameters.values():
+            asked += map(option, names) if row.name == "contact" else [row.replace(kind=row.KEYWORD_ONLY)]
+        told.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]
+        told.__annotations__ = {}
+        return told  # type: ignore[return-value]
+
+    return dress
+
+
+@contextmanager
+def open_fleet(contact: FleetContact) -> Iterator[Fleet]:
+    """A fleet, for as long as a verb asks it."""
+    from lanescope.app.hardware.fleet import Fleet
+
+    found = Fleet(contact.check().scheduler, contact.tls)
+    try:
+        yield found
+    finally:
+        found.close()

@@ -1,0 +1,83 @@
+"""What a request of steps asks for: an instruction, an element of D, and matrices of one's own. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from lanescope.app.hardware import user_matrices
+from lanescope.app.instruction import wording
+from lanescope.app.kernel import facts as programs
+from lanescope.app.steps import facts as steps
+from lanescope.app.steps.draw import MOST_SHOWN
+from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_integer
+from lanescope.product.planning import SIDES
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+
+OPTIONS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
+TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # what a form or an address says of storage and matrices
+
+
+def find_instruction(given: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
+    """The instruction of a body, and what it says of storage and matrices."""
+    check_keys(given, ("instruction", *OPTIONS, *SIDES, "data"))
+    found = catalog.parse_instruction(given.get("instruction"), "instruction")
+    stored = [side for side in SIDES if side in given]
+    if stored and not found.family.by_descriptor:
+        hint = "A warp's mma is stepped through from plain rows; matrices are in data."
+        raise LayoutError("bad_usage", f"{stored[0]} is for wgmma.", hint, stored[0])
+    return found, {name: given[name] for name in (*SIDES, "data") if name in given}
+
+
+def parse_element(found: Instruction, given: Mapping[str, Any]) -> dict[str, int]:
+    steps.require_steps(found)
+    return {name: parse_integer(given.get(name, OPTIONS[name]), name) for name in ("row", "col", "product", "seed")}
+
+
+def parse_inputs(found: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
+    options, data = steps.parse_inputs(found, texts)
+    return options | ({"data": data} if data else {})
+
+
+def place_error(error: LayoutError, found: Instruction, texts: Mapping[str, str]) -> LayoutError:
+    """The error under the name of the form's input."""
+    name = error.field.removeprefix("data.")
+    if found.family.by_descriptor and error.field.startswith("data.") and texts.get(f"data_{name}"):
+        name = f"data_{name}"
+    return error.at(name)
+
+
+def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:
+    found = catalog.find(ptx)
+    given = {name: query.get(name) or default for name, default in OPTIONS.items()}
+    texts = {name: query.get(name, "") for name in TEXTS}
+    kept = {name: value for name, value in given.items() if value != OPTIONS[name]} | {
+        name: value for name, value in texts.items() if value
+    }
+    multiplies = {"a", "b", "d"} <= set(found.operands) | (
+        {"b"} if found.family.by_descriptor else set()
+    ) and "k" in found.sizes
+    lies = {side: texts[side] for side in SIDES if texts[side]} if found.family.by_descriptor else {}
+    return {
+        "program": programs.link_program(found, lies) if programs.has_program(found) else "",
+        "found": found,
+        "title": wording.format_title(found),
+        "given": given | texts,
+        "matrices": ("data_a", "data_b", "c") if found.family.by_descriptor else user_matrices.OPERANDS,
+        "shapes": {
+            name: " × ".join(map(str, user_matrices.get_matrix_shape(found, name))) for name in user_matrices.OPERANDS
+        }
+        if multiplies
+        else {},
+        "most_shown": MOST_SHOWN,
+        "shown": user_matrices.format_number,
+        "error": None,
+        "s": None,
+        "reason": reason,
+        "query": urlencode(kept),
+        "query_but": urlencode({k: v for k, v in kept.items() if k not in ("row", "col")}),
+        "several": found.operands.get("d") and found.operands["d"].extents.get("product", 1) > 1,
+    }

@@ -1,0 +1,378 @@
+"""The capture file: what `lanescope.cuh` writes on the device and the host saves as it is. docs/capture.md has it field
+by field.
+
+A header, then records one after the other, each a multiple of 16 bytes, little-endian throughout. The same rows make
+the header's structs (layouts/render/capture_header.py), the reader and the writer, so that none of them can differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.descriptor.matrix import WINDOW_BYTES
+from lanescope.errors import LayoutError
+
+MAGIC = int.from_bytes(b"LANESCOP", "little")
+MARK = int.from_bytes(b"LREC", "little")  # of a record that was written to its end
+VERSION = 1
+GRAIN = 16  # bytes: every part of a record begins at a multiple of it
+OPEN = 0xFFFFFFFF  # a slice that the kernel did not state
+MOST_FILE = 1 << 30  # bytes of a file that is read
+MOST_RECORDS = 4096  # that are read of one file
+MOST_TEXT = 1024  # bytes of file name, label and instruction together
+MOST_WINDOW = WINDOW_BYTES  # that a record holds
+MOST_REGISTERS = 256  # of one operand a thread
+
+# kind → its number; what it records
+WGMMA, LDMATRIX, MMA, FRAGMENT = 1, 2, 3, 4
+KINDS = {WGMMA: "wgmma", LDMATRIX: "ldmatrix", MMA: "mma", FRAGMENT: "fragment"}
+
+# (name, C type, NumPy type, what it is); a count is a C array's
+Row = tuple[str, str, str, str]
+HEADER: tuple[Row, ...] = (
+    ("magic", "unsigned long long", "<u8", "the bytes LANESCOP"),
+    ("version", "unsigned", "<u4", "1"),
+    ("header_bytes", "unsigned", "<u4", "where the first record begins: 64"),
+    ("capacity", "unsigned long long", "<u8", "bytes of the whole buffer, this header included"),
+    ("used", "unsigned long long", "<u8", "bytes that records asked for, the header included; may pass capacity"),
+    ("records", "unsigned", "<u4", "records that were written"),
+    ("dropped", "unsigned", "<u4", "records that found no room"),
+    ("block_first", "unsigned", "<u4", "the first block that records, by its linear index in the grid"),
+    ("block_last", "unsigned", "<u4", "the last one; both clusters record whole"),
+    ("skipped", "unsigned long long", "<u8", "calls of a warp that LANESCOPE_WHEN left out"),
+    ("reserved_1", "unsigned long long", "<u8", "0"),
+)
+RECORD: tuple[Row, ...] = (
+    ("mark", "unsigned", "<u4", "the bytes LREC, written last"),
+    ("bytes", "unsigned", "<u4", "of the whole record, a multiple of 16"),
+    ("kind", "unsigned", "<u4", "1 wgmma, 2 ldmatrix, 3 mma, 4 one fragment"),
+    ("line", "unsigned", "<u4", "__LINE__"),
+    ("block_x", "unsigned", "<u4", "blockIdx"),
+    ("block_y", "unsigned", "<u4", ""),
+    ("block_z", "unsigned", "<u4", ""),
+    ("thread", "unsigned", "<u4", "the first thread of the warp or warpgroup, by its linear index in the block"),
+    ("desc_a", "unsigned long long", "<u8", "the words of a wgmma, 0 where A is in registers"),
+    ("desc_b", "unsigned long long", "<u8", ""),
+    ("m", "unsigned", "<u4", "the slice that should be read, 0xFFFFFFFF where it is not stated"),
+    ("n", "unsigned", "<u4", ""),
+    ("k", "unsigned", "<u4", ""),
+    ("immediates", "unsigned", "<u4", "four signed bytes: scale-a, scale-b, trans-a, trans-b; 0x80 where not given"),
+    ("window_first", "unsigned", "<u4", "shared-window address of the first recorded byte"),
+    ("window_bytes", "unsigned", "<u4", "how many bytes of shared memory follow"),
+    ("text_bytes", "unsigned", "<u4", "of file, label and instruction, each ended by a zero byte"),
+    ("addresses", "unsigned", "<u4", "32 for ldmatrix, else 0: one 32-bit address a lane"),
+    ("registers_a", "unsigned", "<u4", "32-bit registers a lane of each operand; ldmatrix: of what it loaded, in a"),
+    ("registers_b", "unsigned", "<u4", ""),
+    ("registers_c", "unsigned", "<u4", ""),
+    ("registers_d", "unsigned", "<u4", ""),
+)
+
+
+def _make_dtype(rows: Sequence[Row]) -> np.dtype[Any]:
+    return np.dtype([(name, kind) for name, _, kind, _ in rows])
+
+
+HEADER_TYPE, RECORD_TYPE = _make_dtype(HEADER), _make_dtype(RECORD)
+HEADER_BYTES, RECORD_BYTES = HEADER_TYPE.itemsize, RECORD_TYPE.itemsize
+NOT_GIVEN = -128  # an immediate's byte
+OPERANDS = "abcd"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One instruction as one warp or warpgroup was about to issue it, or had just done.
+
+    words: operand → descriptor. slice: m, n, k where the kernel stated them. immediates: scale_a, scale_b, trans_a,
+    trans_b where given. registers: operand → uint32 [32, count], of a warp. addresses: [32] of ldmatrix. window: the
+    bytes of shared memory from `window_first` on.
+    """
+
+    kind: str
+    file: str
+    line: int
+    label: str
+    text: str
+    block: tuple[int, int, int]
+    thread: int
+    words: Mapping[str, int]
+    slice: Mapping[str, int]
+    immediates: Mapping[str, int]
+    window_first: int
+    window: NDArray[np.uint8]
+    addresses: NDArray[np.uint32] | None = None
+    registers: Mapping[str, NDArray[np.uint32]] = field(default_factory=dict)
+
+    @property
+    def warp(self) -> int:
+        return self.thread // 32
+
+    @property
+    def where(self) -> str:
+        """The place in the program, as compilers write it."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A whole file. dropped: records that found no room in the buffer; cut: whether more are there than are read;
+    skipped: calls that LANESCOPE_WHEN left out.
+    """
+
+    records: tuple[Record, ...]
+    dropped: int = 0
+    cut: bool = False
+    skipped: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether every call of a macro in the recorded blocks is here."""
+        return not (self.dropped or self.cut or self.skipped)
+
+
+def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.uint8]:
+    """A buffer without records, to be copied to the device: uint8 [size]. blocks: the first and the last block that
+    record, by linear index.
+
+    >>> empty(1 << 20).size
+    1048576
+    """
+    least = HEADER_BYTES + RECORD_BYTES
+    if not least <= size <= MOST_FILE:
+        raise LayoutError(
+            "bad_capture", f"A buffer of {size} bytes is asked for.", f"From {least} to {MOST_FILE} bytes.", "size"
+        )
+    if not 0 <= blocks[0] <= blocks[1] < 1 << 32:
+        raise LayoutError(
+            "bad_capture",
+            f"blocks is {blocks[0]} to {blocks[1]}.",
+            "Give the first and the last block's index.",
+            "blocks",
+        )
+    out = np.zeros(size // GRAIN * GRAIN, np.uint8)
+    values = {
+        "magic": MAGIC,
+        "version": VERSION,
+        "header_bytes": HEADER_BYTES,
+        "capacity": len(out),
+        "used": HEADER_BYTES,
+        "block_first": blocks[0],
+        "block_last": blocks[1],
+    }
+    for name, value in values.items():
+        out[:HEADER_BYTES].view(HEADER_TYPE)[name] = value
+    return out
+
+
+# reading --------------------------------------------------------------------------------------------------------------
+
+
+def read(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
+    """The records of a capture: a file's bytes, or the buffer as it came back from the device. Nothing is copied but
+    texts; windows are views of `raw`.
+
+    LayoutError `bad_capture` for a foreign, truncated or enormous file, a version that this program does not know, and
+    a record that is not whole.
+    """
+    data = _get_bytes(raw)
+    head = _parse_header(data)
+    end = min(int(head["used"]), len(data))
+    if int(head["used"]) <= int(head["capacity"]) and int(head["used"]) > len(data):
+        raise _make_error(
+            f"The capture is truncated: {len(data)} bytes of {int(head['used'])}.", "Save the whole buffer again."
+        )
+    records: list[Record] = []
+    at, count = HEADER_BYTES, int(head["records"])
+    while len(records) < min(count, MOST_RECORDS):
+        one, size = _parse_record(data, at, end, len(records))
+        records.append(one)
+        at += size
+    return Capture(tuple(records), int(head["dropped"]), count > MOST_RECORDS, int(head["skipped"]))
+
+
+def get_extent(head: bytes) -> int:
+    """How many bytes of a file hold its records, by its first bytes; LayoutError as for `read`."""
+    row = _parse_header(_get_bytes(head))
+    end = min(int(row["used"]), int(row["capacity"]))
+    if end > MOST_FILE:
+        raise _make_error(f"The capture says that it has {end} bytes.", f"At most {MOST_FILE}.")
+    return end
+
+
+def _get_bytes(raw: bytes | bytearray | memoryview | NDArray[Any]) -> NDArray[np.uint8]:
+    if isinstance(raw, np.ndarray):
+        if raw.dtype.hasobject:
+            raise _make_error("The array holds objects.", "Give the buffer's bytes, as uint8.")
+        data = np.ascontiguousarray(raw).reshape(-1).view(np.uint8)
+    else:
+        data = np.frombuffer(raw, np.uint8)
+    if len(data) > MOST_FILE:
+        raise _make_error(f"The capture has {len(data)} bytes.", f"At most {MOST_FILE}.")
+    return data
+
+
+def _parse_header(data: NDArray[np.uint8]) -> np.void:
+    if len(data) < 8 or int.from_bytes(data[:8].tobytes(), "little") != MAGIC:
+        raise _make_error(
+            "This is no capture: it does not begin with LANESCOP.",
+            "Save what lanescope::save writes, or the buffer that lanescope.capture.empty made, after the kernel.",
+        )
+    if len(data) < HEADER_BYTES:
+        raise _make_error(
+            f"The capture is truncated: {len(data)} bytes, its header has {HEADER_BYTES}.", "Save it again."
+        )
+    head: np.void = data[:HEADER_BYTES].view(HEADER_TYPE)[0]
+    version, size = int(head["version"]), int(head["header_bytes"])
+    if (version, size) != (VERSION, HEADER_BYTES):
+        raise _make_error(
+            f"The capture has version {version} and a header of {size} bytes; this program reads version {VERSION}, of"
+            f" {HEADER_BYTES}.",
+            "Compile the kernel with the header of this version: lanescope capture header > lanescope.cuh.",
+        )
+    return head
+
+
+def _parse_record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[Record, int]:
+    told, parts = _row(data, at, end, number)
+    begins = np.cumsum([at + RECORD_BYTES, *parts]).tolist()
+    words = [part.decode("utf-8", "replace") for part in data[begins[0] :][: told["text_bytes"]].tobytes().split(b"\0")]
+    if len(words) != 4 or words[3]:
+        raise _make_error(f"The texts of record {number}, at byte {at}, are damaged.", "Save the whole buffer again.")
+    addresses = data[begins[1] : begins[2]].view("<u4") if told["addresses"] else None
+    counts = {name: told[f"registers_{name}"] for name in OPERANDS}
+    held = {
+        name: data[begins[2 + n] :][: 128 * count].view("<u4").reshape(32, count)
+        for n, (name, count) in enumerate(counts.items())
+        if count
+    }
+    given = np.array([told["immediates"]], "<u4").view(np.int8).tolist()
+    names = ("scale_a", "scale_b", "trans_a", "trans_b")
+    record = Record(
+        KINDS[told["kind"]],
+        words[0],
+        told["line"],
+        label=words[1],
+        text=words[2],
+        block=(told["block_x"], told["block_y"], told["block_z"]),
+        thread=told["thread"],
+        words={"a": told["desc_a"], "b": told["desc_b"]} if told["kind"] == WGMMA else {},
+        slice={name: told[name] for name in "mnk" if told[name] != OPEN},
+        immediates={name: value for name, value in zip(names, given, strict=True) if value != NOT_GIVEN},
+        window_first=told["window_first"],
+        window=data[begins[6] :][: told["window_bytes"]],
+        addresses=addresses,
+        registers=held,
+    )
+    return record, told["bytes"]
+
+
+def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[str, int], list[int]]:
+    """Return the fields of a record, and the bytes of what follows them. LayoutError for a record that is damaged or
+    not written to its end.
+    """
+    truncated = f"The capture is truncated at byte {at}, in record {number}."
+    if at + RECORD_BYTES > end:
+        raise _make_error(truncated, "Save the whole buffer again.")
+    row = data[at : at + RECORD_BYTES].view(RECORD_TYPE)[0]
+    told = {name: int(row[name]) for name, *_ in RECORD}
+    if told["mark"] != MARK:
+        raise _make_error(
+            f"Record {number}, at byte {at}, was not written to its end.",
+            "Wait for the kernel (cudaDeviceSynchronize) before the buffer is saved, and look for its error.",
+        )
+    parts = _list_part_sizes(told)
+    if (
+        told["kind"] not in KINDS
+        or told["text_bytes"] > MOST_TEXT
+        or told["window_bytes"] > MOST_WINDOW
+        or max(told[f"registers_{name}"] for name in OPERANDS) > MOST_REGISTERS
+        or told["addresses"] not in (0, 32)
+        or told["bytes"] != RECORD_BYTES + sum(parts)
+    ):
+        raise _make_error(f"Record {number}, at byte {at}, is damaged.", "Save the whole buffer again.")
+    if at + told["bytes"] > end:
+        raise _make_error(truncated, "Save the whole buffer again.")
+    return told, parts
+
+
+def _list_part_sizes(told: Mapping[str, int]) -> list[int]:
+    """Bytes of text, addresses, registers of a, b, c, d, and window, each filled up to GRAIN."""
+    exact = [told["text_bytes"], 4 * told["addresses"]]
+    exact += [128 * told[f"registers_{name}"] for name in OPERANDS]
+    return [-(-size // GRAIN) * GRAIN for size in (*exact, told["window_bytes"])]
+
+
+def _make_error(message: str, hint: str) -> LayoutError:
+    return LayoutError("bad_capture", message, hint, "capture")
+
+
+# writing --------------------------------------------------------------------------------------------------------------
+
+
+def write(capture: Capture, size: int = 0) -> bytes:
+    """The file of a capture, as the device leaves it: what `read` reads. size: bytes of the buffer, 0 for as many as
+    are needed; records that find no room are counted as dropped.
+    """
+    parts = [_pack_record(record) for record in capture.records]
+    whole = HEADER_BYTES + sum(map(len, parts))
+    capacity = size or whole
+    head = np.zeros(1, HEADER_TYPE)
+    used, held = HEADER_BYTES, []
+    for part in parts:
+        used += len(part)
+        if used <= capacity:
+            held.append(part)
+    values = {
+        "magic": MAGIC,
+        "version": VERSION,
+        "header_bytes": HEADER_BYTES,
+        "capacity": capacity,
+        "used": used,
+        "records": len(held),
+        "dropped": capture.dropped + len(parts) - len(held),
+        "block_first": 0,
+        "block_last": 0,
+        "skipped": capture.skipped,
+    }
+    for name, value in values.items():
+        head[name] = value
+    return head.tobytes() + b"".join(held)
+
+
+def _pack_record(record: Record) -> bytes:
+    text = b"".join(part.encode() + b"\0" for part in (record.file, record.label, record.text))
+    names = ("scale_a", "scale_b", "trans_a", "trans_b")
+    immediates = np.array([record.immediates.get(name, NOT_GIVEN) for name in names], np.int8).view("<u4")[0]
+    told = {
+        "mark": MARK,
+        "kind": {name: n for n, name in KINDS.items()}[record.kind],
+        "line": record.line,
+        "block_x": record.block[0],
+        "block_y": record.block[1],
+        "block_z": record.block[2],
+        "thread": record.thread,
+        "desc_a": record.words.get("a", 0),
+        "desc_b": record.words.get("b", 0),
+        **{name: record.slice.get(name, OPEN) for name in "mnk"},
+        "immediates": int(immediates),
+        "window_first": record.window_first,
+        "window_bytes": len(record.window),
+        "text_bytes": len(text),
+        "addresses": 0 if record.addresses is None else 32,
+        **{f"registers_{n}": record.registers[n].shape[1] if n in record.registers else 0 for n in OPERANDS},
+    }
+    sizes = _list_part_sizes(told)
+    row = np.zeros(1, RECORD_TYPE)
+    for name, value in {**told, "bytes": RECORD_BYTES + sum(sizes)}.items():
+        row[name] = value
+    bodies = [
+        text,
+        b"" if record.addresses is None else record.addresses.astype("<u4").tobytes(),
+        *(record.registers[n].astype("<u4").tobytes() if n in record.registers else b"" for n in OPERANDS),
+        record.window.tobytes(),
+    ]
+    return row.tobytes() + b"".join(body.ljust(size, b"\0") for body, size in zip(bodies, sizes, strict=True))

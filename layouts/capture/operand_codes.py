@@ -1,0 +1,316 @@
+"""What A and B are: the fills, or real matrices; and which element of them lies at an address of recorded memory.
+
+Memory is asked 16 bytes at a time, which real data repeat far less often than single elements; an element alone is
+asked for by its value, and where several have that value, none is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.capture import fills
+from lanescope.capture.tile_search import hash_chunks
+from lanescope.ptx import codec
+from lanescope.ptx.codec import Bits
+from lanescope.ptx.dtypes import DType, get_dtype
+
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+NONE, SEVERAL = -1, -2  # in place of an index
+CHUNK = 16  # bytes
+MAJORS = ("K", "MN")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkTable:
+    """Chunks of one matrix along one dimension, by their hash: hashes in order, and where each chunk begins."""
+
+    ranked: NDArray[np.uint64]
+    mn: Ints
+    k: Ints
+
+    def find_chunks(self, chunks: NDArray[np.uint64]) -> tuple[Ints, Ints]:
+        """(mn, k) of each chunk's first element, NONE or SEVERAL."""
+        return _find_words(self.ranked, self.mn, self.k, chunks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownOperand:
+    """One operand. codes: [mn][k], one array a pass; periods: after how many of mn and k chunks of 16 bytes repeat,
+    own_periods: the codes; (0, 0) for a real matrix. chunks: major → table. blocks: how many of K that are fills.K
+    apart one code leaves open, 1 where it tells its element.
+    """
+
+    operand: str
+    element: DType
+    codes: tuple[Bits, ...]
+    periods: tuple[int, int]
+    own_periods: tuple[int, int]
+    chunks: dict[str, ChunkTable]
+    singles: ChunkTable
+    blocks: int = 1
+
+    @property
+    def real(self) -> bool:
+        return self.periods == (0, 0)
+
+    @property
+    def extents(self) -> tuple[int, int]:
+        """How many of mn and k there are; of a fill, its periods."""
+        return self.codes[0].shape[0], self.codes[0].shape[1]
+
+    def get_codes(self, mn: Ints, k: Ints, part: int = 0) -> Ints:
+        """The codes of elements (mn, k), which broadcast; -1 outside a real matrix."""
+        rows, columns = self.extents
+        if not self.real:
+            return np.asarray(self.codes[part][mn % rows, k % columns]).astype(np.int64)
+        inside = (mn >= 0) & (mn < rows) & (k >= 0) & (k < columns)
+        held = self.codes[part][np.clip(mn, 0, rows - 1), np.clip(k, 0, columns - 1)].astype(np.int64)
+        return np.where(inside, held, -1)
+
+    def identify_elements(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
+        """(mn, k) of elements by their codes, one array a pass; NONE, or SEVERAL where more have the same."""
+        joined = _join_passes(codes)
+        mn, k = (part.reshape(joined.shape) for part in self.singles.find_chunks(joined.ravel()))
+        return (mn, k) if self.blocks == 1 else self._identify_in_block(mn, k)
+
+    def _identify_in_block(self, mn: Ints, k: Ints) -> tuple[Ints, Ints]:
+        """Elements whose codes leave the block of K open, in the block under which most rows follow one another."""
+        here = mn >= 0
+        if mn.ndim != 2 or not here.any():
+            return np.where(here, SEVERAL, mn), np.where(here, SEVERAL, k)
+        next_one = (k < fills.K // 4) & bool((k[here] > fills.K * 3 // 4).any())  # past the block's end
+
+        def placed(block: int) -> tuple[Ints, Ints]:
+            own = (block + next_one) % self.blocks
+            return np.where(here, mn ^ own, mn), np.where(here, k + fills.K * own, k)
+
+        def follow(block: int) -> int:
+            rows, columns = placed(block)
+            return int(((np.diff(rows, axis=0) == 1) & (np.diff(columns, axis=0) == 0)).sum())
+
+        return placed(max(range(self.blocks), key=follow))
+
+    def identify_lines(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
+        """The same of a grid [row][k] whose rows hold whole chunks along K: those first, then single elements."""
+        mn, k = self.identify_elements(codes)
+        per = CHUNK * 8 // self.element.bits
+        rows, depth = mn.shape
+        if depth % per:
+            return mn, k
+        lines = np.ascontiguousarray(codes[0].astype(f"<u{self.element.bits // 8}")).view(np.uint8)
+        first_mn, first_k = self.chunks["K"].find_chunks(hash_chunks(lines.reshape(-1, CHUNK)))
+        by_chunk = np.repeat((first_mn >= 0).reshape(rows, -1), per, axis=1)
+        of_chunk = np.repeat(first_k.reshape(rows, -1), per, axis=1) + np.arange(depth) % per
+        return (
+            np.where(by_chunk, np.repeat(first_mn.reshape(rows, -1), per, axis=1), mn),
+            np.where(by_chunk, of_chunk, k),
+        )
+
+    def get_whole_k(self, k: int) -> int:
+        """The first K, a multiple of a chunk's elements, whose codes begin as those of k do."""
+        if self.real or self.own_periods[1] == self.periods[1]:
+            return k
+        per, period = CHUNK * 8 // self.element.bits, self.own_periods[1]
+        return per * (k * pow(per, -1, period) % period)
+
+
+def operand_from_fill(name: str, operand: str, parts: Sequence[int], earlier: bool = False) -> KnownOperand:
+    """A or B as the fill has them; parts: the pass of each file; earlier: with the codes that headers once had."""
+    own = fills.get_periods(name, earlier)
+    per = CHUNK * 8 // get_dtype(name).bits
+    periods = (own[0], lcm(own[1], per))  # chunks begin at multiples of `per`
+    mn, k = np.arange(periods[0])[:, None], np.arange(periods[1])[None, :]
+    codes = tuple(fills.compute_codes(mn, k, name, operand, part, earlier) for part in parts)
+    blocks = 1 if earlier or fills.count_passes(name) == 2 else fills.count_blocks(name)
+    return _make_operand(operand, get_dtype(name), codes, periods, own, blocks)
+
+
+def operand_from_matrix(codes: Bits, name: str, operand: str, parts: int = 1) -> KnownOperand:
+    """A or B as it was given: codes [mn][k]."""
+    row = get_dtype(name)
+    return _make_operand(operand, row, (codec.mask_unread_bits(codes, row.name),) * parts, (0, 0))
+
+
+def _make_operand(
+    operand: str,
+    row: DType,
+    codes: tuple[Bits, ...],
+    periods: tuple[int, int],
+    own: tuple[int, int] = (0, 0),
+    blocks: int = 1,
+) -> KnownOperand:
+    chunks = {major: _make_chunk_table(codes[0], row, major) for major in (MAJORS if row.bits == 16 else MAJORS[:1])}
+    once = [part[:, : own[1] // blocks or part.shape[1]] for part in codes]
+    mn, k = np.divmod(np.arange(once[0].size, dtype=np.int64), once[0].shape[1])
+    return KnownOperand(
+        operand=operand,
+        element=row,
+        codes=codes,
+        periods=periods,
+        own_periods=own,
+        chunks=chunks,
+        singles=_sort_chunks(_join_passes(once).ravel(), mn, k),
+        blocks=blocks,
+    )
+
+
+def _make_chunk_table(codes: Bits, row: DType, major: str) -> ChunkTable:
+    """Every chunk that begins at a multiple of its elements."""
+    lines = codes if major == "K" else codes.T
+    per = CHUNK * 8 // row.bits
+    count = lines.shape[1] // per
+    whole = np.ascontiguousarray(lines[:, : count * per].astype(f"<u{row.bits // 8}"))
+    line = np.repeat(np.arange(lines.shape[0], dtype=np.int64), count)
+    along = np.tile(np.arange(count, dtype=np.int64) * per, lines.shape[0])
+    mn, k = (line, along) if major == "K" else (along, line)
+    return _sort_chunks(hash_chunks(whole.view(np.uint8).reshape(-1, CHUNK)), mn, k)
+
+
+def _sort_chunks(words: NDArray[np.uint64], mn: Ints, k: Ints) -> ChunkTable:
+    order = np.argsort(words, kind="stable")  # else equal words stand otherwise on another processor
+    return ChunkTable(words[order], mn[order], k[order])
+
+
+def _find_words(ranked: NDArray[np.uint64], mn: Ints, k: Ints, words: NDArray[np.uint64]) -> tuple[Ints, Ints]:
+    low = np.searchsorted(ranked, words, "left")
+    count = np.searchsorted(ranked, words, "right") - low
+    if not len(ranked):
+        return np.full(words.shape, NONE, np.int64), np.full(words.shape, NONE, np.int64)
+    at = np.minimum(low, len(ranked) - 1)
+    told = (np.where(count == 1, axis[at], np.where(count == 0, NONE, SEVERAL)) for axis in (mn, k))
+    found_mn, found_k = (part.astype(np.int64) for part in told)
+    return found_mn, found_k
+
+
+def _join_passes(codes: Sequence[Bits]) -> NDArray[np.uint64]:
+    """The codes of both passes as one."""
+    out = np.asarray(codes[0]).astype(np.uint64)
+    for more in codes[1:]:
+        out = out << np.uint64(32) | np.asarray(more).astype(np.uint64)
+    return out
+
+
+# memory ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMemory:
+    """Recorded shared memory of one operand's eyes. windows: the bytes, one array a pass; base: the address of the
+    first; mn, k, major: of the 16-byte chunks from `base` on, the element at each one's first byte (NONE, SEVERAL) and
+    the dimension that runs along it, 0 K, 1 MN.
+    """
+
+    known: KnownOperand
+    windows: tuple[Bytes, ...]
+    base: int
+    mn: Ints
+    k: Ints
+    major: Ints
+
+    @property
+    def end(self) -> int:
+        return self.base + len(self.windows[0])
+
+    def gather_codes(self, address: Ints) -> tuple[tuple[Bits, ...], NDArray[np.bool_]]:
+        """(codes of each pass, whether they were recorded) at byte addresses."""
+        size = self.known.element.bits // 8
+        at = address - self.base
+        inside = (at >= 0) & (at + size <= len(self.windows[0]))
+        safe = np.where(inside, at, 0)
+        out = []
+        for window in self.windows:
+            codes = np.zeros(address.shape, np.uint64)
+            for byte in range(size if len(window) >= size else 0):
+                codes |= window[safe + byte].astype(np.uint64) << np.uint64(8 * byte)
+            out.append(np.where(inside, codes, np.uint64(0)))
+        return tuple(out), inside
+
+    def find_elements(self, address: Ints) -> tuple[Ints, Ints]:
+        """Which element lies at byte addresses: (mn, k), NONE or SEVERAL."""
+        codes, inside = self.gather_codes(address)
+        mn, k = self.known.identify_elements(codes)
+        chunk = (address - self.base) // CHUNK
+        safe = np.where((chunk >= 0) & (chunk < len(self.mn)), chunk, 0)
+        if len(self.mn):
+            along = (address - self.base) % CHUNK // (self.known.element.bits // 8)
+            by_chunk = inside & (chunk < len(self.mn)) & (self.mn[safe] >= 0)
+            along_k = self.major[safe] == 0
+            mn = np.where(by_chunk, self.mn[safe] + np.where(along_k, 0, along), mn)
+            k = np.where(by_chunk, self.k[safe] + np.where(along_k, along, 0), k)
+            if not self.known.real:
+                rows, columns = self.known.extents
+                mn, k = np.where(mn >= 0, mn % rows, mn), np.where(k >= 0, k % columns, k)
+        return np.where(inside, mn, NONE), np.where(inside, k, NONE)
+
+    def find_address(self, mn: int, k: int) -> int:
+        """Where an element lies: its address, NONE or SEVERAL; by chunks, then by its value alone."""
+        rows, columns = self.known.extents
+        per = CHUNK * 8 // self.known.element.bits
+        away_mn, away_k = mn - self.mn, k - self.k
+        if not self.known.real:
+            away_mn, away_k = away_mn % rows, away_k % columns
+        across, along = np.where(self.major == 0, away_mn, away_k), np.where(self.major == 0, away_k, away_mn)
+        hits = np.flatnonzero((self.mn >= 0) & (across == 0) & (along >= 0) & (along < per))
+        size = self.known.element.bits // 8
+        if len(hits) == 1:
+            return int(self.base + CHUNK * hits[0] + along[hits[0]] * size)
+        if len(hits) > 1:
+            return SEVERAL
+        whole = len(self.windows[0]) // size * size
+        told = [window[:whole].copy().view(f"<u{size}").astype(np.uint64) for window in self.windows]
+        wanted = [self.known.get_codes(np.array(mn), np.array(k), part) for part in range(len(told))]
+        same = np.logical_and.reduce([held == want for held, want in zip(told, wanted, strict=True)])
+        at = np.flatnonzero(same)
+        return NONE if not len(at) else SEVERAL if len(at) > 1 else int(self.base + at[0] * size)
+
+    def find_present_rectangle(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """((first mn, how many), (first k, how many)) of the rectangle around every element that lies here; of a fill
+        the shortest one. None where nothing of the matrix does.
+        """
+        here = self.mn >= 0
+        if not here.any():
+            return None
+        per = CHUNK * 8 // self.known.element.bits
+        sides = []
+        for axis, first in enumerate((self.mn, self.k)):
+            long = np.where(self.major[here] == 1 - axis, per, 1)
+            sides.append(_find_shortest_arc(first[here], long, 0 if self.known.real else self.known.periods[axis]))
+        return sides[0], sides[1]
+
+
+def _find_shortest_arc(first: Ints, long: Ints, period: int) -> tuple[int, int]:
+    """The shortest interval that holds every [first, first + long), on a circle where there is a period."""
+    if not period:
+        low = int(first.min())
+        return low, int((first + long).max()) - low
+    used = np.zeros(period, np.bool_)
+    for step in range(int(long.max())):
+        used[(first + np.minimum(step, long - 1)) % period] = True
+    at = np.flatnonzero(used)
+    gaps = np.diff(np.append(at, at[0] + period))
+    widest = int(gaps.argmax())
+    if gaps[widest] == 1:
+        return 0, period
+    begin = int(at[(widest + 1) % len(at)])
+    return begin, int(period - gaps[widest] + 1)
+
+
+def make_memory(known: KnownOperand, windows: Sequence[Bytes], base: int) -> RecordedMemory:
+    """Recorded memory with what lies where; windows: one array of bytes a pass."""
+    held = [codec.mask_unread_memory(window, known.element.name) for window in windows]
+    count = len(held[0]) // CHUNK
+    mn, k, major = (np.full(count, NONE, np.int64), np.full(count, NONE, np.int64), np.zeros(count, np.int64))
+    if count:
+        chunks = hash_chunks(held[0][: count * CHUNK].reshape(-1, CHUNK))
+        for number, table in enumerate(known.chunks.values()):
+            found_mn, found_k = table.find_chunks(chunks)
+            new = (found_mn >= 0) & (mn < 0)
+            mn, k = np.where(new, found_mn, mn), np.where(new, found_k, k)
+            major = np.where(new, number, major)
+    return RecordedMemory(known, tuple(held), base, mn, k, major)

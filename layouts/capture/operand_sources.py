@@ -1,0 +1,207 @@
+"""A and B of a capture: the matrices that were given, or the fills, of 8-bit types the passes that the files have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.capture import fills
+from lanescope.capture.file_format import Record
+from lanescope.capture.operand_codes import (
+    KnownOperand,
+    RecordedMemory,
+    make_memory,
+    operand_from_fill,
+    operand_from_matrix,
+)
+from lanescope.capture.recorded_operands import MemoryWindows, MultiplyStep, find_origin, read_operands
+from lanescope.dump.files import codes_of
+from lanescope.errors import LayoutError
+from lanescope.ptx.codec import Bits
+from lanescope.ptx.dtypes import get_dtype
+
+MOST_WINDOWS = 4  # that tell which fill it is
+MOST_ELEMENTS = 1 << 24  # of a matrix that is given
+
+
+def identify_operands(
+    pair: tuple[str, str],
+    files: Sequence[Sequence[Record]],
+    *,
+    a: Any,
+    b: Any,
+    nk: bool,
+    notes: list[str],
+    steps: Sequence[MultiplyStep] = (),
+    kept: int = 1,
+) -> dict[str, KnownOperand]:
+    """Both operands by name, as elements of the pair's types; steps: whose registers are asked where no memory
+    was recorded; kept: of how many of K a sparse A stores one. LayoutError `bad_matrix` for arrays that do not fit,
+    `bad_fill` for a type that is not verified.
+    """
+    out: dict[str, KnownOperand] = {}
+    depth = _parse_array(a, "a", pair[0]).shape[1] * kept if a is not None else None
+    filled: list[tuple[str, str]] = []
+    for operand, name, given in (("a", pair[0], a), ("b", pair[1], b)):
+        if given is None:
+            filled.append((operand, name))
+            continue
+        codes = codes_of(_parse_array(given, operand, name), name, field=operand).codes
+        if operand == "b":
+            codes = _by_columns(codes, nk, depth, kept, notes)
+        out |= _choose_likeliest(_matrices(codes, name, operand, len(files)), files, steps)
+    if filled:
+        out |= _choose_likeliest(_fills(filled, _find_passes(pair, files, notes), files), files, steps)
+    return {operand: out[operand] for operand in "ab"}
+
+
+def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list[str]) -> Bits:
+    """B as (n, k). depth: A's k, None where A is not given; kept: of how many of K a sparse A stores one."""
+    turned = nk or (depth is not None and codes.shape[0] != depth and codes.shape[1] == depth)
+    if turned and not nk:
+        size = " × ".join(map(str, codes.shape))
+        notes.append(f"B is {size}: it is taken as (n, k), since A has k = {depth}.")
+    codes = codes if turned else codes.T
+    if depth is not None and codes.shape[1] != depth:
+        sparse = f" A of a sparse instruction is what is stored of it: (m, k / {kept})." if kept > 1 else ""
+        raise LayoutError(
+            "bad_matrix", f"A has k = {depth}, B {codes.shape[1]}.", f"A is (m, k), B (k, n).{sparse}", "b"
+        )
+    return codes
+
+
+def _matrices(codes: Bits, name: str, operand: str, passes: int) -> list[dict[str, KnownOperand]]:
+    """A matrix that was given, as it may lie in memory: as the instruction cuts its elements, or rounded before."""
+    if get_dtype(name).bits < 8:
+        raise LayoutError(
+            "bad_fill", f"Elements of {get_dtype(name).bits} bits are not verified.", "8 bits or more.", "type"
+        )
+    made = [{operand: operand_from_matrix(codes, name, operand, passes)}]
+    if unread := get_dtype(name).unread_bits:
+        rounded = codes.astype(np.uint64) + np.uint64(1 << unread - 1)
+        made.append({operand: operand_from_matrix(rounded, name, operand, passes)})
+    return made
+
+
+def _fills(
+    filled: Sequence[tuple[str, str]], parts: tuple[int, ...], files: Sequence[Sequence[Record]]
+) -> list[dict[str, KnownOperand]]:
+    """The fills of operands and their types, as they may be: by one header, and in one order of passes. parts: the pass
+    of each file.
+    """
+    orders = [parts] if any(len(one.window) for one in files[0]) else [parts, parts[::-1]]
+    headers = (False, True) if any(fills.count_passes(name) == 1 for _, name in filled) else (False,)
+    return [
+        {
+            operand: operand_from_fill(
+                name, operand, order if fills.count_passes(name) == 2 else (1,) * len(files), earlier
+            )
+            for operand, name in filled
+        }
+        for earlier in headers
+        for order in dict.fromkeys(orders)
+    ]
+
+
+def copy_to_host(given: Any) -> Any:
+    """An array of CuPy or a tensor of PyTorch in host memory; anything else as it is."""
+    if hasattr(given, "get") and hasattr(given, "__cuda_array_interface__"):
+        return given.get()
+    if hasattr(given, "cpu") and hasattr(given, "numpy"):
+        held = given.detach().cpu() if hasattr(given, "detach") else given.cpu()
+        try:
+            return held.numpy()
+        except TypeError:  # a type that NumPy has not, as bfloat16: a float holds each of its numbers
+            return held.float().numpy()
+    return given
+
+
+def _parse_array(given: Any, field: str, name: str) -> NDArray[Any]:
+    array = np.asarray(copy_to_host(given))
+    if get_dtype(name).kind == "int" and array.dtype == np.uint8:  # a fill's codes
+        array = array.view(np.int8)
+    if array.ndim != 2 or not 0 < array.size <= MOST_ELEMENTS or array.dtype.kind not in "biufV":
+        shape = " × ".join(map(str, array.shape)) or "one number"
+        raise LayoutError(
+            "bad_matrix",
+            f"{field.upper()} is {shape} of {array.dtype}.",
+            f"A matrix of numbers, at most {MOST_ELEMENTS} of them.",
+            field,
+        )
+    return array
+
+
+def _find_passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes: list[str]) -> tuple[int, ...]:
+    """The pass of each file, by what is found in memory; 1 where the type has only one."""
+    if all(fills.count_passes(name) == 1 for name in pair):
+        return (1,) * len(files)
+    parts: list[int] = []
+    for number, records in enumerate(files, 1):
+        wide = {
+            part: sum(_count_window_rows(operand_from_fill(pair[n], "ab"[n], (part,)), records) for n in (0, 1))
+            for part in (1, 2)
+        }
+        parts.append(number if wide[1] == wide[2] else min(wide, key=lambda part: wide[part]))
+    if len(files) == 2 and parts[0] == parts[1]:
+        raise LayoutError(
+            "bad_capture",
+            f"Both captures are of pass {parts[0]}.",
+            "Fill A and B with pass 1, then with pass 2.",
+            "capture",
+        )
+    if len(files) == 1:
+        notes.append(f"{pair[1]} has too few codes for one pass: give the second capture, to tell every element apart.")
+    return tuple(parts)
+
+
+def _choose_likeliest(
+    made: Sequence[dict[str, KnownOperand]], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
+) -> dict[str, KnownOperand]:
+    """The operands that recorded memory is of; where it does not tell, those that the first registers are of; the first
+    where nothing does.
+    """
+    if len(made) == 1:
+        return made[0]
+    seen: dict[bytes, Record] = {}
+    for record in (record for records in files for record in records if len(record.window)):
+        if len(seen) < MOST_WINDOWS:
+            seen.setdefault(record.window[:: max(len(record.window) // 256, 1)].tobytes(), record)
+    held = [
+        sum(_get_density(make_memory(one, [r.window], r.window_first)) for r in seen.values() for one in each.values())
+        for each in made
+    ]
+    if max(held) == min(held):
+        held = [_get_slice_share(each, files, steps) for each in made]
+    return made[held.index(max(held))]
+
+
+def _get_slice_share(
+    known: dict[str, KnownOperand], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
+) -> float:
+    """How much of the operands in the first steps' registers belongs to one slice each."""
+    share, windows = 0.0, MemoryWindows(known)
+    for step in steps[:MOST_WINDOWS]:
+        try:
+            found = [find_origin(side) for side in read_operands(step, files, windows) if side.registers]
+        except LayoutError:  # it is said where the step is judged
+            continue
+        share += sum(one[2] for one in found if one is not None)
+    return share
+
+
+def _get_density(held: RecordedMemory) -> float:
+    """How much of a matrix lies in memory, for the rectangle that it comes from: a wrong one is found all over."""
+    here = held.find_present_rectangle()
+    return 0.0 if here is None else int((held.mn >= 0).sum()) / (here[0][1] * here[1][1])
+
+
+def _count_window_rows(known: KnownOperand, records: Sequence[Record]) -> int:
+    """How many rows lie in the first window that is recorded; one pass taken for the other leaves gaps between them."""
+    window = next((record for record in records if len(record.window)), None)
+    if window is None:
+        return 0
+    here = make_memory(known, [window.window], window.window_first).find_present_rectangle()
+    return 0 if here is None else here[0][1]

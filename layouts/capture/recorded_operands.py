@@ -1,0 +1,340 @@
+"""What the recorded instructions read: each operand as a grid of codes, and which element of A or B each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.capture.file_format import KINDS, MMA, WGMMA, Record
+from lanescope.capture.operand_codes import NONE, Bytes, Ints, KnownOperand, RecordedMemory, make_memory
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, reads, view
+from lanescope.errors import LayoutError
+from lanescope.ptx.catalog import find
+from lanescope.ptx.codec import Bits, mask_unread_bits
+from lanescope.ptx.instruction import Instruction, Operand
+
+WARPGROUP = 128
+LEAST_OWN, LEAST_OTHER = 0.05, 0.5  # shares of a word's elements that are its own matrix's, and the other's
+MOST_CHANCE = 0.1  # of the pairs in a register file that are no fill, how many look like neighbors at the most
+MULTIPLY = (KINDS[WGMMA], KINDS[MMA])
+
+
+@dataclass(frozen=True, slots=True)
+class OperandCodes:
+    """One operand of one instruction. codes: [row][k] a pass, row is M for A and N for B; inside: whether it was
+    recorded; mn, k: which element it is, NONE or SEVERAL. address, memory, seen and word where it is read through a
+    descriptor; registers: [thread][count] a pass where it is in registers, own: its map; near:
+    the memory that an ldmatrix loaded them from.
+    """
+
+    operand: str
+    known: KnownOperand
+    codes: tuple[Bits, ...]
+    inside: NDArray[np.bool_]
+    mn: Ints
+    k: Ints
+    address: Addresses | None = None
+    memory: RecordedMemory | None = None
+    seen: View | None = None
+    word: Descriptor | None = None
+    registers: tuple[NDArray[np.uint32], ...] = ()
+    own: Operand | None = None
+    near: RecordedMemory | None = None
+
+    @property
+    def rows(self) -> int:
+        return int(self.mn.shape[0])
+
+    @property
+    def depth(self) -> int:
+        """Of K."""
+        return int(self.mn.shape[1])
+
+    def mask_right(self, mn: int, k: int) -> NDArray[np.bool_]:
+        """Which elements are those of the slice that begins at (mn, k). Past the end of a matrix that was given K has
+        zeros, and rows may have anything: nothing is stored of them.
+        """
+        rows, columns = mn + np.arange(self.rows)[:, None], k + np.arange(self.depth)[None, :]
+        same = self.inside.copy()
+        for part, codes in enumerate(self.codes):
+            same &= codes.astype(np.int64) == np.maximum(self.known.get_codes(rows, columns, part), 0)
+        if self.known.real:
+            same |= rows >= self.known.extents[0]
+        return same
+
+
+@dataclass(frozen=True, slots=True)
+class MultiplyStep:
+    """One instruction that multiplies, as one warp or warpgroup issued it. number: of its record; group: which warp or
+    warpgroup of which block; fed: operand → the records whose registers it takes.
+    """
+
+    number: int
+    record: Record
+    instruction: Instruction
+    group: tuple[int, int, int, int]
+    fed: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def depth(self) -> int:
+        """Of K in one instruction."""
+        return self.instruction.sizes["k"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnjudgedRecord:
+    """A record that cannot be judged, and why."""
+
+    number: int
+    record: Record
+    reason: str
+
+
+class MemoryWindows:
+    """Recorded memory by operand, the last ones kept: consecutive records often hold the same bytes."""
+
+    def __init__(self, known: dict[str, KnownOperand]) -> None:
+        self.known = known
+        self.held: dict[tuple[str, int, tuple[bytes, ...]], RecordedMemory] = {}
+
+    def get_memory(self, operand: str, records: Sequence[Record]) -> RecordedMemory:
+        windows: list[Bytes] = [record.window for record in records]
+        key = (operand, records[0].window_first, tuple(window.tobytes() for window in windows))
+        if key not in self.held:
+            if len(self.held) >= 4:
+                self.held.pop(next(iter(self.held)))
+            self.held[key] = make_memory(self.known[operand], windows, records[0].window_first)
+        return self.held[key]
+
+
+def list_steps(records: Sequence[Record]) -> tuple[list[MultiplyStep], list[UnjudgedRecord]]:
+    """The instructions that multiply, in the order in which each warp or warpgroup issued them."""
+    out: list[MultiplyStep] = []
+    unread: list[UnjudgedRecord] = []
+    for number, record in enumerate(records):
+        if record.kind not in MULTIPLY:
+            continue
+        try:
+            instruction = find(record.text)
+        except LayoutError as error:
+            unread.append(UnjudgedRecord(number, record, error.message))
+            continue
+        group = get_group(record)
+        if record.kind == "mma":
+            fed = {name: _find_load_records(records, number, name) for name in ("a", "b")}
+        else:
+            fed = {"a": _find_fragment_records(records, number)} if "a" not in record.label.lower() else {}
+        out.append(MultiplyStep(number, record, instruction, group, {n: f for n, f in fed.items() if f}))
+    return out, unread
+
+
+def get_group(record: Record) -> tuple[int, int, int, int]:
+    """Which warp, or of a wgmma which warpgroup, of which block issued it."""
+    return *record.block, record.thread // (WARPGROUP if record.kind == "wgmma" else 32)
+
+
+def _find_fragment_records(records: Sequence[Record], number: int) -> tuple[int, ...]:
+    """The records of A's registers, one a warp: as manieth of its warp as this wgmma's is of the first warp."""
+    own = records[number]
+    first = own.thread // WARPGROUP * 4
+    of_warp: dict[int, list[int]] = {first + warp: [] for warp in range(4)}
+    for at, one in enumerate(records):
+        if one.kind == "fragment" and one.label.lower() == "a" and one.block == own.block and one.warp in of_warp:
+            of_warp[one.warp].append(at)
+    count = sum(at < number for at in of_warp[first])
+    if not count or any(len(held) < count for held in of_warp.values()):
+        return ()
+    return tuple(of_warp[first + warp][count - 1] for warp in range(4))
+
+
+def _find_load_records(records: Sequence[Record], number: int, operand: str) -> tuple[int, ...]:
+    """The ldmatrix records of this warp whose registers these are, the nearest before the mma."""
+    own = records[number]
+    wanted = own.registers.get(operand)
+    if wanted is None:
+        return ()
+    out: list[int] = []
+    left = set(range(wanted.shape[1]))
+    for at in range(number - 1, -1, -1):
+        one = records[at]
+        if (one.block, one.warp) != (own.block, own.warp):
+            continue
+        if one.kind == "mma" and not out and number - at > 256:
+            break
+        held = one.registers.get("a")
+        if one.kind != "ldmatrix" or held is None or one.label.lower() not in (operand, ""):
+            continue
+        if found := {r for r in left if _find_register(held, wanted[:, r]) is not None}:
+            out.append(at)
+            left -= found
+        if not left:
+            break
+    return tuple(sorted(out))
+
+
+def _find_register(held: NDArray[np.uint32], column: NDArray[np.uint32]) -> int | None:
+    """Which register of a load has these words."""
+    return next((n for n in range(held.shape[1]) if np.array_equal(held[:, n], column)), None)
+
+
+def find_taken_registers(loads: Sequence[Record], columns: NDArray[np.uint32]) -> list[tuple[int, int]]:
+    """(which load, which of its registers) of each register of an operand, [lane][register]; () where one of them is of
+    no load.
+    """
+    out = []
+    for column in columns.T:
+        found = (
+            (n, register)
+            for n, load in enumerate(loads)
+            if (register := _find_register(load.registers["a"], column)) is not None
+        )
+        out.append(next(found, None))
+    return [one for one in out if one is not None] if None not in out else []
+
+
+def list_judged_operands(record: Record) -> str:
+    """The operands of a wgmma or mma that are elements of A and B: a wgmma's that have a word, or whose registers are
+    recorded; an mma's unless its label is one of them.
+    """
+    label = record.label.lower()
+    return label if record.kind == "mma" and label in ("a", "b") else "ab"
+
+
+def read_operands(
+    step: MultiplyStep, files: Sequence[Sequence[Record]], windows: MemoryWindows
+) -> Iterator[OperandCodes]:
+    """The operands of one step that were recorded; files: the records of each pass."""
+    for operand in ("a", "b"):
+        side = _side(step, operand, files, windows)
+        if side is not None:
+            yield side
+
+
+def _side(
+    step: MultiplyStep, operand: str, files: Sequence[Sequence[Record]], windows: MemoryWindows
+) -> OperandCodes | None:
+    """An operand of a step; None where it was not recorded."""
+    record, known = step.record, windows.known.get(operand)
+    if known is None:
+        return None
+    fed = step.fed.get(operand, ())
+    if record.kind == "mma":
+        if operand not in record.registers or operand not in list_judged_operands(record):
+            return None
+        held = tuple(records[step.number].registers[operand] for records in files)
+        near = windows.get_memory(operand, [records[fed[0]] for records in files]) if fed else None
+        return _read_by_registers(step, operand, known, held, near)
+    if operand in record.label.lower():
+        major = "MN" if record.immediates.get(f"trans_{operand}") == 1 else "K"
+        return _read_by_descriptor(step, operand, major, [records[step.number] for records in files], windows)
+    if not fed:
+        return None
+    parts = [np.concatenate([records[at].registers["a"] for at in fed]) for records in files]
+    return _read_by_registers(step, operand, known, tuple(parts))
+
+
+def _read_by_descriptor(
+    step: MultiplyStep, operand: str, major: str, records: Sequence[Record], windows: MemoryWindows
+) -> OperandCodes:
+    seen = view(step.instruction, operand, major)
+    word = Descriptor(step.record.words[operand])
+    address = reads(word, seen)
+    held = windows.get_memory(operand, records)
+    codes, inside = held.gather_codes(address)
+    mn, k = held.find_elements(address)
+    return OperandCodes(
+        operand, held.known, codes, inside=inside, mn=mn, k=k, address=address, memory=held, seen=seen, word=word
+    )
+
+
+def _read_by_registers(
+    step: MultiplyStep,
+    operand: str,
+    known: KnownOperand,
+    registers: tuple[NDArray[np.uint32], ...],
+    near: RecordedMemory | None = None,
+) -> OperandCodes:
+    own = step.instruction.operand(operand)
+    if any(held.shape != (own.threads, own.registers) for held in registers):
+        raise LayoutError(
+            "bad_capture",
+            f"{step.record.where} recorded {registers[0].shape[1]} registers of {operand.upper()} a lane;"
+            f" {step.instruction.ptx} has {own.registers}.",
+            "Give the array of the instruction's registers.",
+            "capture",
+        )
+    codes = tuple(mask_unread_bits(registers_to_grid(held, own, operand), known.element.name) for held in registers)
+    mn, k = known.identify_lines(codes)
+    inside = np.ones(mn.shape, np.bool_)
+    return OperandCodes(operand, known, codes, inside, mn, k, registers=registers, own=own, near=near)
+
+
+def registers_to_grid(registers: NDArray[np.uint32], own: Operand, operand: str) -> Bits:
+    """Registers [thread][count] as the operand's codes: [row][k], row is M for A and C, N for B."""
+    bits = own.container_bits
+    per = 32 // bits
+    value = np.arange(own.values)
+    words = registers.astype(np.uint64)[:, value // per] >> (value % per * bits).astype(np.uint64)
+    held = words & np.uint64((1 << bits) - 1)
+    shape = (own.row_count, own.col_count)
+    out = np.zeros(shape, np.uint64)
+    out[own.rows, own.cols] = held
+    return out.T if operand == "b" else out
+
+
+def find_origin(side: OperandCodes) -> tuple[int, int, float] | None:
+    """(mn, k, share) of the slice that most elements belong to; None where no element is known."""
+    known = (side.mn >= 0) & (side.k >= 0)
+    if not known.any():
+        return None
+    periods = side.known.own_periods
+    mn = side.mn - np.arange(side.rows)[:, None]
+    k = side.k - np.arange(side.depth)[None, :]
+    if periods != (0, 0):
+        mn, k = mn % periods[0], k % periods[1]
+    least, wide = int(k.min()), int(np.ptp(k)) + 1  # a pair as one number: those are sorted sooner
+    pairs, counts = np.unique(mn[known] * wide + (k[known] - least), return_counts=True)
+    best = int(pairs[counts.argmax()])
+    first = int(mn[0, 0]) * wide + int(k[0, 0]) - least
+    if known[0, 0] and counts[pairs == first].max() == counts.max():
+        best = first  # where several are as good, the one that the first element belongs to
+    return best // wide, side.known.get_whole_k(best % wide + least), float(counts.max()) / side.mn.size
+
+
+def describe_other_matrix(side: OperandCodes, windows: MemoryWindows, records: Sequence[Record]) -> str:
+    """What of the other matrix a word reads, in words, where it reads hardly anything of its own; else ""."""
+    other = "b" if side.operand == "a" else "a"
+    known = windows.known.get(other)
+    if side.address is None or known is None or known.element != side.known.element:
+        return ""
+    if float((side.mn >= 0).mean()) > LEAST_OWN:
+        return ""
+    mn, k = windows.get_memory(other, records).find_elements(side.address)
+    if float((mn >= 0).mean()) < LEAST_OTHER:
+        return ""
+    found = find_origin(replace(side, operand=other, known=known, mn=mn, k=k))
+    if found is not None and found[2] == 1.0:
+        return f"{other.upper()}: its slice at {'m' if other == 'a' else 'n'} = {found[0]}, k = {found[1]}"
+    return f"elements of {other.upper()}"
+
+
+def is_recorded(side: OperandCodes) -> bool:
+    """Whether anything of its matrix was recorded: 16 bytes of it in memory, or in registers a pair of neighbors."""
+    memory = side.memory or side.near
+    if memory is not None and bool((memory.mn >= 0).any()):
+        return True
+    if side.memory is not None:
+        return False
+    here = (side.mn >= 0) & (side.k >= 0)
+    mn, k = np.diff(side.mn, axis=1), np.diff(side.k, axis=1)
+    pairs = (here[:, 1:] & here[:, :-1]) & (abs(mn) + abs(k) == 1)
+    return bool(pairs.mean() >= MOST_CHANCE)
+
+
+def find_first_element(side: OperandCodes) -> tuple[int, int] | None:
+    """The element that the first row's first K is; None where it is not known."""
+    mn, k = int(side.mn[0, 0]), int(side.k[0, 0])
+    return None if min(mn, k) <= NONE else (mn, k)

@@ -1,0 +1,62 @@
+"""What steps say together: one name for a mistake that many of them make, and warps that multiply the same slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lanescope.capture.slice_order import INFERRED
+from lanescope.capture.verdict import StepVerdict
+from lanescope.descriptor.case import Diagnosis
+
+Moved = frozenset[tuple[str, int]]  # field → how far it has to be moved, encoded
+Who = tuple[str, tuple[int, ...]]  # "warp" or "warpgroup", its block and its number there
+
+
+class CauseNames:
+    """The causes that were told of each place in a program, by the change that repairs them: the first wrong step of a
+    loop has the least in it that could mislead, and later steps that the same change repairs have the same cause.
+    """
+
+    def __init__(self) -> None:
+        self.told: dict[tuple[object, ...], dict[Moved, tuple[int, Diagnosis]]] = {}
+
+    def unify_causes(
+        self, place: tuple[object, ...], index: int, causes: tuple[Diagnosis, ...]
+    ) -> tuple[Diagnosis, ...]:
+        """The causes of a step, the first one under the name that the same change had before."""
+        if not causes or not causes[0].changes:
+            return causes
+        moved = frozenset((name, needed - given) for name, (given, needed) in causes[0].changes.items())
+        first, cause = self.told.setdefault(place, {}).setdefault(moved, (index, causes[0]))
+        if cause.code == causes[0].code:
+            return causes
+        says = f"The same change as in step {first} repairs it."
+        away = dict(moved).get("start_address", 0) * -16
+        if len(moved) == 1 and away:
+            says = f"The start is {abs(away):,} bytes {'past' if away > 0 else 'before'} the slice, as in step {first}."
+        return (replace(causes[0], code=cause.code, message=says), *causes[1:])
+
+
+def find_duplicate_notes(verdicts: Sequence[StepVerdict]) -> list[str]:
+    """A note where warps, warpgroups or blocks multiply the same slices: what is inferred cannot say whether they
+    should.
+    """
+    told: dict[Who, list[StepVerdict]] = {}
+    for step in verdicts:
+        kind, warps = ("warpgroup", 4) if step.record.kind == "wgmma" else ("warp", 1)
+        if len(step.operands) != 2 or any(one.part.by != INFERRED for one in step.operands):
+            return []
+        told.setdefault((kind, (*step.record.block, step.record.warp // warps)), []).append(step)
+    same: dict[frozenset[tuple[int, ...]], list[Who]] = {}
+    for who, steps in told.items():
+        slices = frozenset((*(one.part.mn for one in step.operands), step.operands[0].part.k) for step in steps)
+        same.setdefault(slices, []).append(who)
+    for several in same.values():
+        if len(several) > 1:
+            which = [f"{kind} {own[3]} of block {', '.join(map(str, own[:3]))}" for kind, own in sorted(several)[:2]]
+            return [
+                f"{which[0].capitalize()} and {which[1]} multiply the same slices. If each has a tile of its own, state"
+                " m, n, k (the macros' …_AT forms)."
+            ]
+    return []

@@ -1,0 +1,242 @@
+"""Which slice of A and of B each instruction should read: stated by the kernel, else inferred from the other operand,
+the other steps and what lies in memory.
+
+The K of a loop is a hypothesis: A's own, B's own, or one step after the other. The one under which most operands are
+right is taken; one that multiplies the same slices twice in a row is none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lanescope.capture.operand_codes import KnownOperand
+from lanescope.capture.recorded_operands import MultiplyStep, OperandCodes, find_first_element, find_origin
+
+WHOLE = 1.0
+LEAST = 0.25  # of the elements, that tell where a slice begins
+STATED, INFERRED = "stated", "inferred"
+
+
+@dataclass(frozen=True, slots=True)
+class SliceHint:
+    """What one operand of one step tells of its slice. mn, k, share: what most of its elements belong to; first: the
+    element that it reads first; low: the first mn and k in memory, size: how many there are.
+    """
+
+    rows: int
+    depth: int
+    mn: int = -1
+    k: int = -1
+    share: float = 0.0
+    first: tuple[int, int] | None = None
+    low: tuple[int, int] | None = None
+    size: tuple[int, int] = (0, 0)
+
+    @property
+    def whole(self) -> bool:
+        return self.share == WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class OperandSlice:
+    """Where an operand's slice begins, and whether that was stated or inferred."""
+
+    mn: int
+    k: int
+    by: str
+
+
+def make_hint(side: OperandCodes) -> SliceHint:
+    """What is kept of a side to infer slices from."""
+    found, first = find_origin(side), find_first_element(side)
+    low, size = None, (0, 0)
+    near = side.memory or side.near
+    if near is not None and (here := near.find_present_rectangle()) is not None:
+        (mn, mn_size), (k, k_size) = here
+        low, size = (mn, k), (mn_size, k_size)
+    if found is None:
+        return SliceHint(side.rows, side.depth, first=first, low=low, size=size)
+    return SliceHint(side.rows, side.depth, *found, first, low, size)
+
+
+def infer_slices(
+    steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], known: Mapping[str, KnownOperand]
+) -> list[dict[str, OperandSlice]]:
+    """The slice of each operand of each step; an operand of which nothing can be said is left out."""
+    out: list[dict[str, OperandSlice]] = [{} for _ in steps]
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for number, step in enumerate(steps):
+        groups.setdefault(step.group, []).append(number)
+    for members in groups.values():
+        chosen = _infer_loop_k([steps[n] for n in members], [hints[n] for n in members], known)
+        for number, k in zip(members, chosen, strict=True):
+            for name, one in hints[number].items():
+                stated = steps[number].record.slice
+                own_k = stated.get("k", k)
+                if own_k is None:
+                    continue
+                own_k = own_k * one.depth // steps[number].depth  # of a sparse A, columns that are kept
+                letter = "m" if name == "a" else "n"
+                if letter in stated and "k" in stated:
+                    out[number][name] = OperandSlice(stated[letter], own_k, STATED)
+                    continue
+                mn = stated.get(
+                    letter, _infer_mn(number, name, own_k, members=members, steps=steps, hints=hints, known=known[name])
+                )
+                if mn is not None:
+                    out[number][name] = OperandSlice(mn, own_k, INFERRED)
+    return out
+
+
+def _infer_loop_k(
+    steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], known: Mapping[str, KnownOperand]
+) -> list[int | None]:
+    """The K of each step of one warp or warpgroup."""
+    own = {
+        name: [
+            one.k * step.depth // one.depth if (one := each.get(name)) is not None and one.whole else None
+            for step, each in zip(steps, hints, strict=True)
+        ]
+        for name in ("a", "b")
+    }
+    start = _infer_first_k(steps, hints, own)
+    tried: list[list[int | None]] = []
+    if start is not None:
+        tried.append(_count_k_steps(steps, start))
+    for name in ("a", "b"):
+        if any(k is not None for k in own[name]):
+            tried.append(_fill_open_k(own[name], own["b" if name == "a" else "a"], steps))
+    if not tried:
+        return [None] * len(steps)
+
+    def score(ks: list[int | None]) -> tuple[bool, int, int]:
+        right = sum(
+            _is_same_k(own[name][n], k, known.get(name))
+            for n, k in enumerate(ks)
+            for name in ("a", "b")
+            if k is not None
+        )
+        return not _repeats_slices(steps, hints, ks), right, len(set(ks))
+
+    best = max(tried, key=score)
+    return [step.record.slice.get("k", k) for step, k in zip(steps, best, strict=True)]
+
+
+def _is_same_k(one: int | None, other: int, known: KnownOperand | None) -> bool:
+    if one is None:
+        return False
+    period = known.periods[1] if known is not None else 0
+    return (one - other) % period == 0 if period else one == other
+
+
+def _infer_first_k(
+    steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], own: Mapping[str, Sequence[int | None]]
+) -> int | None:
+    """The K of the first step: of operands that say different ones, the lower, for most loops begin at 0."""
+    first = [k for k in (own["a"][0], own["b"][0]) if k is not None]
+    if first:
+        return min(first)
+    votes: Counter[int] = Counter()
+    for one in hints[0].values():
+        if one.first is not None and one.first[1] * steps[0].depth // one.depth % steps[0].depth == 0:
+            votes[one.first[1] * steps[0].depth // one.depth] += 1
+        if one.low is not None:
+            votes[one.low[1] * steps[0].depth // one.depth] += 1
+    return votes.most_common(1)[0][0] if votes else None
+
+
+def _count_k_steps(steps: Sequence[MultiplyStep], start: int) -> list[int | None]:
+    """One step of K after the other; of several instructions that stand at different lines for the same K, each line
+    counts by itself.
+    """
+    out: list[int | None] = []
+    count: Counter[int] = Counter()
+    for step in steps:
+        out.append(start + count[step.record.line] * step.depth)
+        count[step.record.line] += 1
+    if len(count) > 1 and max(count.values()) == 1:  # an unrolled loop: a line each
+        out = [start + n * step.depth for n, step in enumerate(steps)]
+    return out
+
+
+def _fill_open_k(
+    own: Sequence[int | None], other: Sequence[int | None], steps: Sequence[MultiplyStep]
+) -> list[int | None]:
+    """One operand's K; where it is open, the other's, or a step after the one before."""
+    out: list[int | None] = []
+    for n, k in enumerate(own):
+        if k is None:
+            k = other[n]
+        if k is None and n and (before := out[n - 1]) is not None:
+            k = before + steps[n].depth
+        out.append(k)
+    return out
+
+
+def _repeats_slices(
+    steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], ks: Sequence[int | None]
+) -> bool:
+    """Whether a step would multiply the same slices as the one before it at the same line."""
+    for n in range(1, len(ks)):
+        if ks[n] is None or ks[n] != ks[n - 1] or steps[n].record.line != steps[n - 1].record.line:
+            continue
+        before, here = hints[n - 1], hints[n]
+        both = [name for name in here if name in before]
+        if both and all(before[name].whole and here[name].whole and before[name].mn == here[name].mn for name in both):
+            return True
+    return False
+
+
+def _infer_mn(
+    number: int,
+    name: str,
+    k: int,
+    *,
+    members: Sequence[int],
+    steps: Sequence[MultiplyStep],
+    hints: Sequence[Mapping[str, SliceHint]],
+    known: KnownOperand,
+) -> int | None:
+    """The slice's first row of M or N."""
+    own = hints[number][name]
+    if own.whole and own.mn % 8 == 0:
+        return own.mn
+    line = steps[number].record.line
+    same = [hints[n][name] for n in members if steps[n].record.line == line and name in hints[n]]
+    found = _of_whole(own, same)
+    if found is None:
+        found = _of_most(same, known)
+    return own.low[0] if found is None and own.low is not None else found
+
+
+def _of_whole(own: SliceHint, same: Sequence[SliceHint]) -> int | None:
+    """The first row that steps of the same line read as a whole: one that the step itself tells, else the most
+    frequent.
+    """
+    whole = Counter(one.mn for one in same if one.whole and one.mn % 8 == 0)
+    for mn in (own.mn if own.share >= LEAST else None, own.first[0] if own.first else None):
+        if mn in whole:
+            return mn
+    return whole.most_common(1)[0][0] if whole else None
+
+
+def _of_most(same: Sequence[SliceHint], known: KnownOperand) -> int | None:
+    """The first row that most steps of the same line are likely to read."""
+    told = [(one, one.mn) for one in same if one.share >= LEAST]
+    told += [(one, one.first[0]) for one in same if one.first]
+    likely = Counter(mn for one, mn in told if mn % 8 == 0 and _lies_in_memory(one, mn, known))
+    return likely.most_common(1)[0][0] if likely else None
+
+
+def _lies_in_memory(one: SliceHint, mn: int, known: KnownOperand) -> bool:
+    """Whether that many rows from mn on lie in memory."""
+    if one.low is None:
+        return True
+    away = mn - one.low[0]
+    if not known.real:
+        away %= known.periods[0]
+        if one.size[0] == known.periods[0]:
+            return True
+    return away >= 0 and away + one.rows <= one.size[0]

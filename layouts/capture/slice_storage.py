@@ -1,0 +1,309 @@
+"""How the tile that holds a slice is stored in recorded memory, and why a descriptor does not read the slice from it.
+
+tile_search.py finds the layout, layouts/descriptor/verify.py the cause and the repair. Here only the rectangle of A or
+B is chosen that is looked for: all of it that lies in memory, else the part around the slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.capture.operand_codes import CHUNK, KnownOperand, RecordedMemory
+from lanescope.capture.recorded_operands import OperandCodes, find_origin
+from lanescope.capture.slice_order import OperandSlice
+from lanescope.capture.tile_search import MemoryImage, find_layouts
+from lanescope.descriptor.case import Diagnosis
+from lanescope.descriptor.matrix import SHARED_BEGIN, Addresses, Descriptor
+from lanescope.descriptor.verify import verify
+from lanescope.errors import LayoutError
+from lanescope.shared.storage import Storage
+
+VAGUE = ("start_wrong", "panel_stride_wrong", "other_slice")  # what is said where a whole other slice is read
+MOST_TILE = 1 << 20  # elements of a rectangle that is looked for
+MOST_HELD = 64  # rectangles whose layouts are kept
+MOST_SEARCHED = 96  # that one capture may cost
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRectangle:
+    """The layout of a rectangle of A or B in recorded memory: where it begins in the matrix, how large it is."""
+
+    storage: Storage
+    mn: int
+    k: int
+    size: tuple[int, int]
+
+    def address(self, known: KnownOperand, mn: int, k: int) -> int:
+        """Where an element of the rectangle lies."""
+        away_mn, away_k = self.get_offset(known, mn, k)
+        return int(np.asarray(self.storage.address(np.array(away_mn), np.array(away_k))))
+
+    def compute_addresses(self, known: KnownOperand, part: OperandSlice, rows: int, depth: int) -> Addresses:
+        """Where the elements of a slice lie: [row][k]."""
+        mn, k = self.get_offset(known, part.mn, part.k)
+        at = self.storage.address(mn + np.arange(rows)[:, None], k + np.arange(depth)[None, :])
+        return np.broadcast_to(np.asarray(at, np.int64), (rows, depth))
+
+    def get_offset(self, known: KnownOperand, mn: int, k: int) -> tuple[int, int]:
+        """(mn, k) counted from the rectangle's first element."""
+        if known.real:
+            return mn - self.mn, k - self.k
+        return (mn - self.mn) % known.periods[0], (k - self.k) % known.periods[1]
+
+
+class StorageCache:
+    """Layouts that were found, kept: one rectangle of one memory is asked for by many steps."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[int, tuple[int, int], tuple[int, int]], tuple[RecordedMemory, list[StoredRectangle]]] = {}
+        self.searched = 0
+
+    @property
+    def spent(self) -> bool:
+        """Whether as many rectangles were looked for as one capture may cost."""
+        return self.searched >= MOST_SEARCHED
+
+    def find_storage(
+        self,
+        held: RecordedMemory,
+        part: OperandSlice,
+        *,
+        rows: int,
+        depth: int,
+        word: Descriptor,
+        read: Addresses | None = None,
+    ) -> StoredRectangle | None:
+        """The layout of the largest rectangle around a slice that has one; None where none has. read: where the slice
+        is read from; of several copies in memory the one that it reads most of, then the nearest, is taken.
+        """
+        for mn, k, size in _list_rectangles(held, part, rows, depth):
+            key = (id(held), (mn, k), size)
+            if key not in self.held:
+                if len(self.held) >= MOST_HELD:
+                    self.held.pop(next(iter(self.held)))
+                self.searched += 1
+                self.held[key] = held, _find_storages(held, mn, k, size, word)
+            if found := self.held[key][1]:
+                return found[0] if read is None or len(found) == 1 else _choose_nearest(held, found, part, read)
+        return None
+
+
+def _choose_nearest(
+    held: RecordedMemory, found: list[StoredRectangle], part: OperandSlice, read: Addresses
+) -> StoredRectangle:
+    def away(one: StoredRectangle) -> tuple[int, int]:
+        lies = one.compute_addresses(held.known, part, *read.shape)
+        return -int((lies == read).sum()), abs(int(lies.flat[0]) - int(read.flat[0]))
+
+    return min(found, key=away)
+
+
+def _find_storages(
+    held: RecordedMemory, mn: int, k: int, size: tuple[int, int], word: Descriptor
+) -> list[StoredRectangle]:
+    rows, columns = mn + np.arange(size[0])[:, None], k + np.arange(size[1])[None, :]
+    codes = held.known.get_codes(rows, columns)
+    if (codes < 0).any():
+        return []
+    tile = codes.astype(np.uint64)
+    found = find_layouts(MemoryImage(held.windows[0], held.base), tile, held.known.element.bits, word)
+    return [StoredRectangle(fit.stored, mn, k, size) for fit in found if fit.whole]
+
+
+def _list_rectangles(
+    held: RecordedMemory, part: OperandSlice, rows: int, depth: int
+) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """(first mn, first k, size) of what is looked for, the largest first."""
+    here = held.find_present_rectangle()
+    if here is None:
+        return
+    (mn, mn_size), (k, k_size) = here
+    known = held.known
+    seen = set()
+    wide = [(mn, mn_size), (part.mn, rows)]
+    deep = [(k, k_size)]
+    count = 1 << max(k_size.bit_length() - 1, 0)
+    while count > depth:
+        away = part.k - k if known.real else (part.k - k) % known.periods[1]
+        deep.append((k + away // count * count, count))
+        count //= 2
+    deep.append((part.k, depth))
+    for first_mn, size_mn in wide:
+        for first_k, size_k in deep:
+            if (first_mn, first_k, size_mn, size_k) in seen or size_mn * size_k > MOST_TILE:
+                continue
+            seen.add((first_mn, first_k, size_mn, size_k))
+            if not _is_inside(known, part, rows, depth, (first_mn, first_k), (size_mn, size_k)):
+                continue
+            yield first_mn, first_k, (size_mn, size_k)
+
+
+def _is_inside(
+    known: KnownOperand, part: OperandSlice, rows: int, depth: int, first: tuple[int, int], size: tuple[int, int]
+) -> bool:
+    away = [part.mn - first[0], part.k - first[1]]
+    if not known.real:
+        away = [n % period for n, period in zip(away, known.periods, strict=True)]
+    return all(n >= 0 and n + take <= has for n, take, has in zip(away, (rows, depth), size, strict=True))
+
+
+def _mask_recorded(held: RecordedMemory, part: OperandSlice, rows: int, depth: int) -> NDArray[np.bool_]:
+    """Which elements of a slice lie in memory, by chunks: [row][k]."""
+    per = CHUNK * 8 // held.known.element.bits
+    out = np.zeros((rows, depth), np.bool_)
+    away = [held.mn - part.mn, held.k - part.k]
+    if not held.known.real:
+        away = [n % period for n, period in zip(away, held.known.periods, strict=True)]
+    here = (held.mn >= 0) & (away[0] >= 0) & (away[0] < rows) & (away[1] >= 0) & (away[1] < depth)
+    along_k = held.major == 0
+    for step in range(per):
+        mn, k = away[0] + np.where(along_k, 0, step), away[1] + np.where(along_k, step, 0)
+        inside = here & (mn < rows) & (k < depth)
+        out[mn[inside], k[inside]] = True
+    return out
+
+
+def diagnose_descriptor(
+    side: OperandCodes, part: OperandSlice, stored: StoredRectangle | None, of_other: str = "", stays: bool = True
+) -> tuple[Diagnosis, ...]:
+    """Why a descriptor does not read the slice. of_other: what it reads of the other matrix; stays: whether the line's
+    step before has the same word.
+    """
+    assert side.memory is not None and side.seen is not None and side.word is not None
+    if of_other:
+        says = f"desc_{side.operand} reads {of_other}. Is the other operand's word, tile or tensor map given here?"
+        return (Diagnosis("operands_exchanged", says),)
+    other, steps = _find_whole_slice(side, part)
+    brought = _brought(side, part, other) if other is not None else ""
+    if stored is None:
+        return _not_stored(side, side.memory, part, brought)
+    mn, k = stored.get_offset(side.known, part.mn, part.k)
+    try:
+        causes = verify(side.word, side.seen, stored.storage, mn=mn, k=k).diagnoses
+    except LayoutError as error:
+        return (Diagnosis(error.code, error.message), *_diagnose_beyond(side))
+    if brought and causes and causes[0].fix is None:
+        return (Diagnosis("other_slice", brought),)
+    if other is not None and steps and causes and _vague(causes[0], stays):
+        causes = (_of_other_slice(side, part, other, causes[0]),)
+    return (*causes, *_diagnose_beyond(side))
+
+
+def _letter(side: OperandCodes) -> str:
+    """What the rows of an operand are called."""
+    return "m" if side.operand == "a" else "n"
+
+
+def _brought(side: OperandCodes, part: OperandSlice, other: tuple[int, int]) -> str:
+    """What is said where the copy may have brought another slice."""
+    letter = _letter(side)
+    return (
+        f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: the copy brought that one, not"
+        f" the slice at {letter} = {part.mn}, k = {part.k}. Check the copy's coordinates."
+    )
+
+
+def _vague(cause: Diagnosis, stays: bool) -> bool:
+    """Whether a cause says less than that a whole other slice is read: it moves the start alone."""
+    vague = cause.code in VAGUE or (cause.code == "k_step_missing" and not stays)
+    return vague and set(cause.changes) <= {"start_address"}
+
+
+def _of_other_slice(side: OperandCodes, part: OperandSlice, other: tuple[int, int], cause: Diagnosis) -> Diagnosis:
+    """That a whole other slice is read, with the repair of a cause that says less."""
+    assert cause.fix is not None and side.word is not None
+    letter = _letter(side)
+    says = (
+        f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: another stage, panel or"
+        f" step. The slice at {letter} = {part.mn}, k = {part.k} begins at {cause.fix.start_address:#x}, not at"
+        f" {side.word.start_address:#x}."
+    )
+    return Diagnosis("other_slice", says, cause.fix, cause.changes)
+
+
+def _not_stored(side: OperandCodes, memory: RecordedMemory, part: OperandSlice, brought: str) -> tuple[Diagnosis, ...]:
+    """Why a slice lies in memory in no known layout: none of it is there, some, or all. brought: what is said where the
+    word reads all of another one.
+    """
+    held = _mask_recorded(memory, part, side.rows, side.depth)
+    name, where = side.operand.upper(), f"the recorded shared memory, bytes {memory.base:#x} to {memory.end - 1:#x}"
+    if held.all():
+        says = f"All of the slice of {name} lies in the recorded memory, in no layout that is known."
+        return (Diagnosis("layout_not_found", says), *_diagnose_beyond(side))
+    if brought:
+        return (Diagnosis("other_slice", brought),)
+    if not held.any():
+        says = (
+            f"Nothing of this slice of {name} lies in {where}. Its copy had not arrived when the macro ran, or it"
+            " went to another place."
+        )
+        return (Diagnosis("slice_not_in_memory", says), *_diagnose_beyond(side))
+    missing, count = _missing(held, _letter(side), part)
+    says = (
+        f"{missing} of this slice of {name} {'is' if count == 1 else 'are'} not in {where}: the copy brought"
+        " fewer, they had not arrived, or they lie past the end of the matrix (give A and B as matrices"
+        " then)."
+    )
+    return (Diagnosis("slice_incomplete", says), *_diagnose_beyond(side))
+
+
+def _missing(held: NDArray[np.bool_], letter: str, part: OperandSlice) -> tuple[str, int]:
+    """What of a slice is not held, as a range of rows or of K where it is one; and how many."""
+    for axis, name, first in ((1, letter, part.mn), (0, "k", part.k)):
+        missing, count = _format_missing_range(held.any(axis=axis), name, first)
+        if count:
+            return missing, count
+    count = int((~held).sum())
+    return f"{count:,} of {held.size:,} elements", count
+
+
+def _find_whole_slice(side: OperandCodes, part: OperandSlice) -> tuple[tuple[int, int] | None, bool]:
+    """(mn, k) of another slice that is read as a whole, None where none is; and whether it is whole steps away."""
+    found = find_origin(side)
+    if found is None or found[2] < 1.0:
+        return None, False
+    mn, k = found[0], found[1]
+    away = mn - part.mn, k - part.k
+    if not side.known.real:
+        away = _get_least_distance(away[0], side.known.periods[0]), _get_least_distance(away[1], side.known.periods[1])
+    return ((mn, k), away[0] % 8 == 0 and away[1] % side.depth == 0) if away != (0, 0) else (None, False)
+
+
+def _get_least_distance(away: int, period: int) -> int:
+    """The least of the distances that a period leaves open."""
+    return (away + period // 2) % period - period // 2
+
+
+def _format_missing_range(held: Any, letter: str, first: int) -> tuple[str, int]:
+    """The indices of one dimension that are not held, as the range they are, and how many; ("", 0) where none or all
+    are, or they are no range.
+    """
+    at = np.flatnonzero(~np.asarray(held))
+    if not len(at) or len(at) == len(held) or at[-1] - at[0] + 1 != len(at):
+        return "", 0
+    what = f"{letter} = {first + int(at[0])}"
+    return what if len(at) == 1 else f"{what} to {first + int(at[-1])}", len(at)
+
+
+def _diagnose_beyond(side: OperandCodes) -> tuple[Diagnosis, ...]:
+    """What is read past the memory that was recorded."""
+    assert side.memory is not None and side.address is not None
+    outside = int((~side.inside).sum())
+    if not outside:
+        return ()
+    past = bool((side.address >= side.memory.end).any())
+    where = f"past byte {side.memory.end - 1:#x}" if past else f"before byte {side.memory.base:#x}"
+    fault = (
+        " A wgmma that reads past the block's own shared memory is an illegal address, even inside the 228 KiB of the"
+        " SM (measured on an H200)."
+        if past
+        else ""
+    )
+    first = f", of which the block's own begins at {SHARED_BEGIN:#x} on sm_90" if not past else ""
+    says = f"{outside:,} of {side.mn.size:,} elements are read {where}, outside what was recorded{first}.{fault}"
+    return (Diagnosis("reads_past_recorded", says),)

@@ -1,0 +1,327 @@
+"""Where a tile lies in bytes of memory, and which layout that is.
+
+Every layout keeps 16 bytes of the contiguous dimension together, so chunks of the tile are looked for, not elements.
+Those that occur once are anchors, first among the aligned 16 bytes of memory, then anywhere. For each swizzle mode the
+XOR is taken off their addresses; what is left either is the walk of rows or panels, whose strides follow, or no layout
+of that mode. A layout counts where it gives every anchor its address; how many elements it explains is counted over the
+whole tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.deadline import check_deadline
+from lanescope.descriptor.matrix import Addresses, Descriptor, View
+from lanescope.errors import LayoutError
+from lanescope.ptx.codec import Bits
+from lanescope.shared.storage import Storage, storage
+from lanescope.shared.swizzle import MODES, Mode
+
+ABSENT, SEVERAL = -1, -2  # in place of an address
+MOST_COPIES = 4  # of one tile that are told apart
+MOST_ANCHORS = 1024  # that strides are worked out from; all are checked
+MOST_TRIED = 64  # different storages that are held against the whole tile
+LEAST_SHARE = 0.5  # of a tile's elements that a layout explains
+Chunks = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryImage:
+    """Bytes of memory, base: the address of the first."""
+
+    data: NDArray[np.uint8]
+    base: int
+
+
+@dataclass(frozen=True, slots=True)
+class TileFit:
+    """A layout of the whole tile; matched: how many of its elements lie where it says.
+
+    determined: whether its strides follow from values that are found once; else it is a standard layout that fits.
+    """
+
+    stored: Storage
+    matched: int
+    total: int
+    determined: bool = True
+
+    @property
+    def whole(self) -> bool:
+        return self.matched == self.total
+
+
+@dataclass(frozen=True, slots=True)
+class ElementPlaces:
+    """Where each element of the operand lies, [row][k]: its address, ABSENT where its value is not in the dump, SEVERAL
+    where it is there more than once and no layout says which it is.
+
+    instead: which element of the tile has the value, [row][k] of (mn, k); by: "layout" or "value".
+    """
+
+    address: Addresses
+    by: str
+
+
+def find_layouts(image: MemoryImage, tile: Bits, bits: int, word: Descriptor) -> list[TileFit]:
+    """The layouts in which the tile lies in the image, those that explain most elements; [] where none explains half of
+    them. Two that put every element at the same address are one.
+
+    tile: codes [mn][k]. Where the tile's values repeat so that nothing is found only once, the standard layouts at the
+    dump's and the word's first byte are tried; several may fit then, and all are given.
+    """
+    if not image.data.size:
+        raise LayoutError("bad_dump", "The image of memory has 0 bytes.", "At least 1.", "image")
+    for candidates, determined in (
+        (_list_walked_storages(image, tile, bits, 16), True),
+        (_list_walked_storages(image, tile, bits, max(bits // 8, 1)), True),
+        (_list_standard_storages(image, tile.shape, bits, word), False),
+    ):
+        made: dict[bytes, TileFit] = {}
+        for spec, major in islice(_drop_repeats(candidates), MOST_TRIED):
+            check_deadline()
+            fit = _fit_storage(image, tile, bits, spec, major)
+            if fit is not None:
+                made.setdefault(
+                    _compute_addresses(fit.stored, tile.shape).tobytes(), replace(fit, determined=determined)
+                )
+        if made:
+            most = max(fit.matched for fit in made.values())
+            return [fit for fit in made.values() if fit.matched == most]
+    return []
+
+
+def _drop_repeats(candidates: Iterator[tuple[dict[str, Any], str]]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every candidate once: walks of several widths and copies often come to one storage."""
+    seen = set()
+    for spec, major in candidates:
+        key = (major, *sorted(spec.items(), key=lambda item: item[0]))
+        if key not in seen:
+            seen.add(key)
+            yield spec, major
+
+
+def _list_walked_storages(image: MemoryImage, tile: Bits, bits: int, step: int) -> Iterator[tuple[dict[str, Any], str]]:
+    """The layouts that the anchors tell; step: bytes that chunks are aligned to."""
+    for major in ("K", "MN") if bits >= 8 else ("K",):
+        lines = _encode_lines(tile if major == "K" else tile.T, bits)
+        for line, at, address in _find_anchors(image, lines, step):
+            for mode in MODES:
+                for spec in _fit_walks(mode, lines.shape, line, at, address, major):
+                    yield from ((named, major) for named in _name_storage(spec, tile.shape, bits))
+
+
+def _encode_lines(codes: Bits, bits: int) -> NDArray[np.uint8]:
+    """Lines of elements as the bytes that memory has of them: [line][byte]."""
+    if bits < 8:
+        return np.packbits(codes.astype(np.uint8), axis=1, bitorder="little")
+    whole = np.ascontiguousarray(codes.astype(f"<u{bits // 8}"))
+    return whole.view(np.uint8).reshape(codes.shape[0], -1)
+
+
+def _find_anchors(image: MemoryImage, lines: NDArray[np.uint8], step: int) -> Iterator[tuple[Chunks, Chunks, Chunks]]:
+    """(line, byte along it, address) of chunks that are one of a kind in the tile and in memory; one turn for each copy
+    of the tile where memory has several.
+    """
+    size = gcd(16, lines.shape[1])
+    first = -image.base % step
+    if size < 8 or len(image.data) < first + size:
+        return
+    windows = np.lib.stride_tricks.sliding_window_view(image.data, size)[first::step]
+    held = hash_chunks(windows)
+    chunks = hash_chunks(lines.reshape(-1, size))
+    order = np.argsort(held, kind="stable")
+    ranked = held[order]
+    low = np.searchsorted(ranked, chunks, "left")
+    counts = np.searchsorted(ranked, chunks, "right") - low
+    _, inverse, times = np.unique(chunks, return_inverse=True, return_counts=True)
+    single = times[inverse] == 1
+    per = lines.shape[1] // size
+    for copies in range(1, MOST_COPIES + 1):
+        usable = np.flatnonzero(single & (counts == copies))
+        if len(usable) < 4:
+            continue
+        for copy in range(copies):
+            yield usable // per, usable % per * size, order[low[usable] + copy] * step + first + image.base
+        return
+
+
+def hash_chunks(chunks: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """One word a chunk of 8 or 16 bytes; what it finds is compared byte by byte later."""
+    words = np.ascontiguousarray(chunks).view("<u8")
+    out = words[:, 0] * np.uint64(0x9E3779B97F4A7C15)
+    if words.shape[1] > 1:
+        out ^= (words[:, 1] + np.uint64(0x632BE59BD9B4E019)) * np.uint64(0xC2B2AE3D27D4EB4F)
+    return np.asarray(out ^ out >> np.uint64(29))
+
+
+def _fit_walks(
+    mode: Mode, shape: tuple[int, ...], line: Chunks, at: Chunks, address: Chunks, major: str
+) -> Iterator[dict[str, Any]]:
+    """The storages of one swizzle mode that give every anchor its address, as `atoms` of the contract."""
+    past = shape[1]
+    widths = dict.fromkeys([*(w for w in (mode.width_bytes, 16, 32, 64, 128) if w < past), past])
+    begin = address[(line == 0) & (at == 0)]
+    bases = [None] if mode.chunks == 1 else [None, *(int(b) for b in begin)]
+    for base in bases:  # by address, or from the tile's start, which is then the first element's
+        plain = address if base is None else address - base
+        plain = mode.unswizzle(plain)
+        for width in widths:
+            solved = _fit_strides(line, at, plain, width)
+            if solved is None:
+                continue
+            start, outer, inner, across = solved
+            if base is not None:
+                start += base
+            if min(start, outer, inner, across) < 0 or (base is not None and base % mode.pattern_bytes == 0):
+                continue
+            yield {
+                "kind": "atoms",
+                "inner": major,
+                "width_bytes": width,
+                "outer8_stride": outer,
+                "inner_stride": across,
+                "line_stride": inner,
+                "swizzle": mode.name,
+                "swizzle_by": "address" if base is None else "tile",
+                "base": start,
+            }
+
+
+def _fit_strides(line: Chunks, at: Chunks, plain: Chunks, width: int) -> tuple[int, int, int, int] | None:
+    """(start, stride of 8 lines, of a line, of a panel) in bytes; None where the anchors lie on no such walk, or leave
+    it open.
+    """
+    terms = np.stack([np.ones_like(line), line // 8, line % 8, at // width], axis=1).astype(np.float64)
+    told = (plain - at % width).astype(np.float64)
+    open_ = terms.any(axis=0)
+    some = np.linspace(0, len(line) - 1, min(len(line), MOST_ANCHORS)).astype(np.int64)
+    used = terms[:, open_]
+    solved, _, rank, _ = np.linalg.lstsq(used[some], told[some], rcond=None)
+    if rank < used.shape[1]:
+        return None
+    whole = np.zeros(4)
+    whole[open_] = np.rint(solved)
+    if not np.array_equal(terms @ whole, told):
+        return None
+    start, outer, inner, across = (int(n) for n in whole)
+    return start, outer or 8 * inner, inner, across
+
+
+def _name_storage(spec: Mapping[str, Any], shape: tuple[int, ...], bits: int) -> Iterator[dict[str, Any]]:
+    """A storage under the simplest name that may be its own: a canonical tile, rows with a pitch, else as it is. The
+    first that puts every element at the same address counts.
+    """
+    major, base, swizzle, by = spec["inner"], spec["base"], spec["swizzle"], spec["swizzle_by"]
+    for order in ("mn", "k"):
+        yield {
+            "kind": "canonical",
+            "element_bits": bits,
+            "major": major,
+            "swizzle": swizzle,
+            "swizzle_by": by,
+            "mn": shape[0],
+            "k": shape[1],
+            "order": order,
+            "base": base,
+        }
+    if spec["outer8_stride"] == 8 * spec["line_stride"] and spec["inner_stride"] in (0, spec["width_bytes"]):
+        yield {
+            "kind": "rows",
+            "inner": major,
+            "pitch_bytes": spec["line_stride"],
+            "swizzle": swizzle,
+            "swizzle_by": by,
+            "base": base,
+        }
+    yield dict(spec)
+
+
+def _list_standard_storages(
+    image: MemoryImage, shape: tuple[int, ...], bits: int, word: Descriptor
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """The canonical tiles and plain rows that begin at the dump's first byte, or where the word's pattern does."""
+    start = word.start_address
+    bases = dict.fromkeys((start // word.mode.pattern_bytes * word.mode.pattern_bytes, start, image.base))
+    for base in bases:
+        for mode in MODES:
+            for major in ("K", "MN") if bits >= 8 else ("K",):
+                pitch = shape[major == "K"] * bits // 8
+                spec = {
+                    "kind": "atoms",
+                    "inner": major,
+                    "width_bytes": pitch,
+                    "outer8_stride": 8 * pitch,
+                    "inner_stride": 0,
+                    "line_stride": pitch,
+                    "swizzle": mode.name,
+                    "swizzle_by": "address",
+                    "base": base,
+                }
+                yield from ((named, major) for named in _name_storage(spec, shape, bits) if named["kind"] != "atoms")
+
+
+def _fit_storage(image: MemoryImage, tile: Bits, bits: int, spec: Mapping[str, Any], major: str) -> TileFit | None:
+    """A storage with the elements that lie where it says; None where it is none, explains too few, or puts two
+    elements into one place, as a walk does whose panels the dump does not show.
+    """
+    try:
+        stored = storage(spec, bits, major)
+    except LayoutError:
+        return None
+    address = _compute_addresses(stored, tile.shape)
+    matched = int((_read_codes(image, address, bits) == tile.astype(np.int64)).sum())
+    if matched <= LEAST_SHARE * tile.size or (bits >= 8 and len(np.unique(address)) < tile.size):
+        return None
+    return TileFit(stored, matched, tile.size)
+
+
+def _compute_addresses(stored: Storage, shape: tuple[int, ...]) -> Addresses:
+    mn, k = np.arange(shape[0], dtype=np.int64)[:, None], np.arange(shape[1], dtype=np.int64)[None, :]
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(stored.address(mn, k), np.int64), shape))
+
+
+def _read_codes(image: MemoryImage, address: Addresses, bits: int) -> NDArray[np.int64]:
+    """The codes at byte addresses [mn][k]; -1 outside the image."""
+    size = max(bits // 8, 1)
+    at = address - image.base
+    inside = (at >= 0) & (at + size <= len(image.data))
+    at = np.where(inside, at, 0)
+    out = np.zeros(address.shape, np.int64)
+    for byte in range(size):
+        out |= image.data[np.minimum(at + byte, len(image.data) - 1)].astype(np.int64) << 8 * byte
+    if bits < 8:
+        out = out >> np.arange(address.shape[1], dtype=np.int64) * bits % 8 & (1 << bits) - 1
+    return np.where(inside, out, -1)
+
+
+def locate_elements(
+    image: MemoryImage, tile: Bits, bits: int, found: list[TileFit], origin: tuple[int, int], seen: View
+) -> ElementPlaces:
+    """Where the elements of the operand lie: by the layout where one alone was found and explains the whole tile, else
+    by each element's value where that occurs once in memory.
+    """
+    mn, k = origin
+    part = np.s_[mn : mn + seen.rows, k : k + seen.k]
+    if len(found) == 1 and found[0].whole and found[0].determined:
+        return ElementPlaces(_compute_addresses(found[0].stored, tile.shape)[part], "layout")
+    wanted = tile[part]
+    if bits < 8:
+        return ElementPlaces(np.full(wanted.shape, SEVERAL, np.int64), "value")
+    size = bits // 8
+    whole = len(image.data) // size * size
+    held = image.data[:whole].copy().view(f"<u{size}").astype(np.uint64)
+    order = np.argsort(held, kind="stable")
+    first = np.searchsorted(held[order], wanted, "left")
+    count = np.searchsorted(held[order], wanted, "right") - first
+    if not len(order):
+        return ElementPlaces(np.full(wanted.shape, ABSENT, np.int64), "value")
+    near = order[np.minimum(first, len(order) - 1)] * size + image.base
+    return ElementPlaces(np.where(count == 1, near, np.where(count == 0, ABSENT, SEVERAL)).astype(np.int64), "value")

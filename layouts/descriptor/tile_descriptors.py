@@ -1,0 +1,153 @@
+"""Which descriptors read a tile where the program stores it, or why none does: the inverse of
+layouts/descriptor/verify.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lanescope.cute import layout as cute
+from lanescope.deadline import check_deadline
+from lanescope.descriptor.matrix import K_BYTES, Descriptor, View, find_inert_fields
+from lanescope.descriptor.repair import compute_expected_reads, find_plainest_descriptor
+from lanescope.descriptor.verify import verify
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.shared.storage import Storage, storage
+
+MOST_ROWS = 256  # N of a wgmma
+MOST_STEPS = 16  # of K whose words are given
+# the widths that wgmma reads, and an instruction of each that has a given N
+INSTRUCTIONS = {
+    16: "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16",
+    8: "wgmma.mma_async.sync.aligned.m64n{n}k32.f32.e4m3.e4m3",
+    32: "wgmma.mma_async.sync.aligned.m64n{n}k8.f32.tf32.tf32",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TileDescriptors:
+    """The descriptors of a tile, one per K step, for an instruction that sees it as `seen`; or none, and why not.
+
+    spec: the parsed storage; assumed: whether the text leaves the elements' width open; on_bytes: whether the swizzle
+    is assumed to XOR byte addresses, which the text leaves open.
+    """
+
+    spec: Mapping[str, Any]
+    seen: View
+    words: tuple[Descriptor, ...]
+    assumed: bool = False
+    why: str = ""
+    on_bytes: bool = False
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Bytes from the tile's first byte to each step's start."""
+        return tuple(word.start_address - self.words[0].start_address for word in self.words)
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """Fields that the instruction does not read, and why."""
+        return find_inert_fields(self.words[0], self.seen) if self.words else {}
+
+    @property
+    def instruction(self) -> str:
+        """An instruction that takes the tile as B, with as many columns as it reads rows of it."""
+        return INSTRUCTIONS[self.seen.bits].format(n=self.seen.rows)
+
+
+def describe_stored_tile(spec: Mapping[str, Any], element_bits: int | None) -> list[TileDescriptors]:
+    """Return the descriptors of a stored tile, for each element width that it may have.
+
+    Where no descriptor reads it, the last one says why. Nothing for a storage that no wgmma could read: of other
+    elements, too large, or unbounded. element_bits: None where the text leaves it open.
+    """
+    open_ = element_bits in (None, 128)  # a layout of 16-byte chunks holds elements of any width
+    widths = _list_element_widths(spec) if open_ or element_bits is None else [element_bits]
+    found = [one for bits in widths if bits in INSTRUCTIONS and (one := _describe_width(spec, bits, open_))]
+    right = [one for one in found if one.words]
+    if element_bits is None and (other := _swizzle_bytes(spec)):
+        flagged = _describe_width(other, 16, True)
+        right = [*([replace(flagged, on_bytes=True)] if flagged and flagged.words else []), *right]
+    return right or found[:1]
+
+
+def _swizzle_bytes(spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a layout of 16-bit elements with Sw<B,4,3> as one whose XOR is on byte addresses; None for others.
+
+    People print GMMA's atoms without the pointer that says so.
+    """
+    laid = cute.parse_layout(str(spec["layout"])) if spec.get("kind") == "cute" and "unit" not in spec else None
+    if laid is None or laid.unit_bits or laid.offset or laid.swizzle is None or laid.swizzle.base != 4:
+        return None
+    return {**spec, "layout": str(replace(laid, unit_bits=16))}
+
+
+def _list_element_widths(spec: Mapping[str, Any]) -> list[int]:
+    """Return the element widths that a CuTe layout may have: a swizzle moves 16-byte chunks."""
+    laid = cute.parse_layout(str(spec["layout"])) if spec.get("kind") == "cute" else None
+    swizzle = laid.swizzle if laid is not None and laid.unit_bits is None else None
+    if swizzle is not None and spec.get("unit") != "chunks":
+        return [bits for bits in INSTRUCTIONS if bits << swizzle.base == 128] or list(INSTRUCTIONS)
+    return list(INSTRUCTIONS)
+
+
+def _describe_width(spec: Mapping[str, Any], bits: int, assumed: bool) -> TileDescriptors | None:
+    """Return the descriptors of a tile with elements of a width, or why there are none; None where it cannot be stored
+    so.
+    """
+    step = K_BYTES * 8 // bits
+    reasons: list[TileDescriptors] = []
+    for major in ("K", "MN") if WGMMA.allows_elements(bits, "MN") else ("K",):
+        try:
+            stored = storage(spec, bits, major)
+        except LayoutError:
+            continue
+        if stored.mn is None or stored.k is None:
+            continue
+        rows = min(stored.mn, MOST_ROWS) // 8 * 8
+        if not rows or stored.k < step:
+            says = (
+                f"The tile has {stored.mn} × {stored.k} elements (M or N × K); one wgmma reads at least 8 × {step} of"
+                f" {bits} bits."
+            )
+            reasons.append(TileDescriptors(spec, View(8, step, bits, major), (), assumed, says))
+            continue
+        for size in dict.fromkeys((rows, min(rows, 64))):
+            seen = View(size, step, bits, major)
+            words = _make_step_descriptors(stored, seen)
+            if words:
+                return TileDescriptors(spec, seen, words, assumed)
+        reasons.append(TileDescriptors(spec, seen, (), assumed, _explain_missing_descriptor(stored, seen)))
+    contiguous = [one for one in reasons if one.why and not one.why.startswith("The data is ")]
+    return next(iter(contiguous or reasons), None)
+
+
+def _make_step_descriptors(stored: Storage, seen: View) -> tuple[Descriptor, ...]:
+    """Return the descriptor of every K step; () where a step has none."""
+    assert stored.k is not None
+    out: list[Descriptor] = []
+    for k in range(0, min(stored.k // seen.k, MOST_STEPS) * seen.k, seen.k):
+        check_deadline()
+        word = find_plainest_descriptor(stored, seen, 0, k)
+        if word is None:
+            return ()
+        out.append(word)
+    return tuple(out)
+
+
+def _explain_missing_descriptor(stored: Storage, seen: View) -> str:
+    """Say why no descriptor reads the tile."""
+    for k in range(0, (stored.k or 0) - seen.k + 1, seen.k):
+        if find_plainest_descriptor(stored, seen, 0, k) is None:
+            start = int(compute_expected_reads(stored, seen, 0, k)[0, 0])
+            given = Descriptor(0).replace(start_address_encoded=start >> 4 & 0x3FFF)
+            causes: Sequence[Any] = verify(given, seen, stored, mn=0, k=k).diagnoses
+            said = causes[0].message if causes else "No descriptor reads this layout."
+            return said if not k else f"K step {k // seen.k}: {said}"
+    return ""
+
+
+__all__ = ["TileDescriptors", "describe_stored_tile"]

@@ -1,0 +1,263 @@
+"""What an instruction reads from a dump, whether that is the expected tile, and where the tile really lies.
+
+The bytes that are read follow layouts/descriptor/matrix.py; numbers are decoded by layouts/ptx/codec.py.
+layouts/capture/tile_search.py looks for the tile in the dump; why the word does not read it is
+layouts/descriptor/verify.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.capture.tile_search import ElementPlaces, MemoryImage, TileFit, find_layouts, locate_elements
+from lanescope.descriptor.matrix import WINDOW_BYTES, Addresses, Descriptor, View, reads, view
+from lanescope.descriptor.verify import Diagnosis, verify
+from lanescope.dump.files import BASE, Dump, Tile, tile_of
+from lanescope.errors import LayoutError
+from lanescope.inputs import join_words, parse_choice
+from lanescope.ptx import codec
+from lanescope.ptx.codec import decode_as_read, make_comparison_keys
+from lanescope.ptx.dtypes import DType, get_dtype
+from lanescope.ptx.instruction import Instruction
+from lanescope.shared.storage import Storage
+
+MOST_DIAGNOSED = 4  # layouts that are explained
+AS = ("", "values", "bits")
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A layout that the tile has in the dump, and what the verifier says of the word for it; none where it reads it."""
+
+    fit: TileFit
+    diagnoses: tuple[Diagnosis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What an instruction reads from a dump; arrays [row][k], row is M for A and N for B.
+
+    address: absolute bytes. codes: element bits, 0 where `inside` is false: the dump does not hold that byte. wanted:
+    the expected codes, None without a tile; then nothing is right or wrong.
+    """
+
+    dump: Dump
+    descriptor: Descriptor
+    seen: View
+    element: DType
+    operand: str
+    address: Addresses
+    codes: codec.Bits
+    inside: Mask
+    tile: Tile | None = None
+    wanted: codec.Bits | None = None
+    right: Mask | None = None
+    where: ElementPlaces | None = None
+    layouts: tuple[Explained, ...] = ()
+    layout_count: int = 0
+    begins: tuple[int, ...] = ()
+    transposed: bool = False
+    origin: tuple[int, int] = (0, 0)
+
+    @property
+    def values(self) -> codec.Values:
+        """What is read, as numbers of the type; NaN outside the dump."""
+        return np.where(self.inside, decode_as_read(self.codes, self.element), np.nan)
+
+    @property
+    def total(self) -> int:
+        return int(self.address.size)
+
+    @property
+    def outside(self) -> int:
+        """Elements of which the dump does not hold the bytes."""
+        return int((~self.inside).sum())
+
+    @property
+    def matched(self) -> int | None:
+        return None if self.right is None else int(self.right.sum())
+
+    @property
+    def verdict(self) -> str:
+        """match; mismatch where an element that the dump holds is wrong; unknown otherwise."""
+        if self.right is None:
+            return "unknown"
+        if (self.inside & ~self.right).any():
+            return "mismatch"
+        return "unknown" if self.outside else "match"
+
+    @property
+    def distinct(self) -> int:
+        """How many different values the expected operand has; 0 without one."""
+        return 0 if self.wanted is None else int(np.unique(make_comparison_keys(self.wanted, self.element)).size)
+
+    @property
+    def needed(self) -> tuple[int, int]:
+        """(first byte, byte past the last) that the instruction reads."""
+        return int(self.address.min()), int(self.address.max()) + max(self.element.bits // 8, 1)
+
+
+def examine(
+    dump: Dump,
+    descriptor: Descriptor,
+    instruction: Instruction,
+    *,
+    operand: str = "a",
+    major: str = "K",
+    expected: bytes | None = None,
+    taken: str = "",
+    origin: tuple[int, int] = (0, 0),
+) -> Examined:
+    """What a wgmma reads through a descriptor from a dump of shared memory, and whether it is the expected tile.
+
+    expected: a .npy file, see `tile_of`; origin: (mn, k) of the instruction's slice in it, where it is larger than the
+    operand. LayoutError names the field that is wrong.
+
+    >>> import numpy as np
+    >>> from lanescope import find
+    >>> told = examine(Dump(np.zeros(8192, np.uint8)), Descriptor(0x4000004000010040),
+    ...                find("wgmma.mma_async.m64n64k16.f32.f16.f16"))
+    >>> told.verdict, told.values.shape, told.outside
+    ('unknown', (64, 16), 0)
+    """
+    seen = view(instruction, operand, major)
+    row = get_dtype(instruction.types[operand])
+    address = reads(descriptor, seen)
+    codes, inside = gather(dump, address, row.bits)
+    made = Examined(
+        dump, descriptor, seen, element=row, operand=operand, address=address, codes=codes, inside=inside, origin=origin
+    )
+    if expected is None:
+        return made
+    tile = tile_of(expected, row.name, operand, seen, parse_choice(taken, "expected_as", AS))
+    return _judge_dump(made, tile, origin)
+
+
+def gather(dump: Dump, address: Addresses, bits: int) -> tuple[codec.Bits, Mask]:
+    """(codes, whether the dump holds them) of elements at byte addresses [row][k]; elements of less than a byte are
+    packed along k, lowest bits first.
+    """
+    size = max(bits // 8, 1)
+    at = address - dump.base
+    inside = (at >= 0) & (at + size <= len(dump.data))
+    safe = np.where(inside, at, 0)
+    codes = np.zeros(address.shape, np.uint64)
+    for byte in range(size):
+        codes |= dump.data[np.minimum(safe + byte, len(dump.data) - 1)].astype(np.uint64) << np.uint64(8 * byte)
+    if bits < 8:
+        inner = np.arange(address.shape[1], dtype=np.uint64) * np.uint64(bits) % np.uint64(8)
+        codes = codes >> inner[None, :] & np.uint64((1 << bits) - 1)
+    return np.where(inside, codes, np.uint64(0)), inside
+
+
+def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, size: int = 0) -> Dump:
+    """The dump that a kernel leaves which stores a tile's codes [mn][k] so: zeros elsewhere; size: bytes, as many as
+    the tile needs where it is 0. The inverse of `gather`.
+    """
+    mn, k = np.arange(codes.shape[0], dtype=np.int64)[:, None], np.arange(codes.shape[1], dtype=np.int64)[None, :]
+    at = np.broadcast_to(np.asarray(stored.address(mn, k), np.int64), codes.shape) - base
+    per = max(bits // 8, 1)
+    data = np.zeros(size or int(at.max()) + per, np.uint8)
+    if bits < 8:
+        inner = np.arange(codes.shape[1], dtype=np.uint64) * np.uint64(bits) % np.uint64(8)
+        np.bitwise_or.at(data, at, (codes << inner[None, :]).astype(np.uint8))
+    else:
+        for byte in range(per):
+            data[at + byte] = (codes >> np.uint64(8 * byte) & np.uint64(255)).astype(np.uint8)
+    return Dump(data, base)
+
+
+def _judge_dump(made: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
+    seen, row = made.seen, made.element
+    for name, at, size, extent in zip(("mn", "k"), origin, (seen.rows, seen.k), tile.codes.shape, strict=True):
+        if at + size > extent:
+            raise LayoutError(
+                "bad_slice",
+                f"The slice {name} {at} … {at + size - 1} does not lie in the expected tile's {extent}.",
+                f"The instruction takes {size} of {name}.",
+                f"slice.{name}",
+            )
+    mn, k = origin
+    wanted = tile.codes[mn : mn + seen.rows, k : k + seen.k]
+    right = made.inside & (make_comparison_keys(made.codes, row) == make_comparison_keys(wanted, row))
+    out = replace(made, tile=tile, wanted=wanted, right=right)
+    if right.all():
+        return out
+    found = find_layouts(
+        _make_image(made.dump, row), codec.mask_unread_bits(tile.codes, row.name), row.bits, made.descriptor
+    )
+    spots = locate_elements(
+        _make_image(made.dump, row), codec.mask_unread_bits(tile.codes, row.name), row.bits, found, origin, seen
+    )
+    return replace(
+        out,
+        where=spots,
+        layouts=tuple(_explain_layouts(out, found, origin)),
+        layout_count=len(found),
+        begins=tuple(_find_other_bases(out, found, spots)),
+        transposed=_is_transposed(out),
+    )
+
+
+def _make_image(dump: Dump, row: DType) -> MemoryImage:
+    """The dump as the search compares it: bits that nothing reads are cleared."""
+    return MemoryImage(codec.mask_unread_memory(dump.data, row.name), dump.base)
+
+
+def _explain_layouts(made: Examined, found: Sequence[TileFit], origin: tuple[int, int]) -> list[Explained]:
+    """The layouts, each with why the word does not read it; the verifier's causes are those of a word and a storage."""
+    out = []
+    for fit in found[:MOST_DIAGNOSED]:
+        try:
+            result = verify(made.descriptor, made.seen, fit.stored, mn=origin[0], k=origin[1])
+        except LayoutError:  # a reserved swizzle code, a layout that ends before the slice
+            out.append(Explained(fit, ()))
+            continue
+        out.append(Explained(fit, result.diagnoses))
+    return out
+
+
+def _find_other_bases(made: Examined, found: Sequence[TileFit], spots: ElementPlaces) -> list[int]:
+    """Other first addresses of the dump with which every element would be right: the word may be right and `base`
+    wrong.
+    """
+    assert made.wanted is not None
+    near = spots.address[0, 0]
+    at = {int(near)} if near >= 0 else set()
+    at |= {int(np.asarray(fit.stored.address(*made.origin))) for fit in found}
+    out = []
+    for place in sorted(at):
+        base = made.dump.base + int(made.address[0, 0]) - place
+        if base == made.dump.base or base % 4 or not 0 <= base < WINDOW_BYTES:
+            continue
+        codes, inside = gather(Dump(made.dump.data, base), made.address, made.element.bits)
+        if (
+            inside & (make_comparison_keys(codes, made.element) == make_comparison_keys(made.wanted, made.element))
+        ).all():
+            out.append(base)
+    return out
+
+
+def _is_transposed(made: Examined) -> bool:
+    """Whether what is read is the transpose of the expected operand, where both have that shape."""
+    if made.wanted is None or made.seen.rows != made.seen.k or not made.inside.all():
+        return False
+    row = made.element
+    return bool((make_comparison_keys(made.codes, row) == make_comparison_keys(made.wanted.T, row)).all())
+
+
+def summary(made: Examined) -> str:
+    """The verdict in a sentence."""
+    if made.right is None:
+        lost = f"; {made.outside:,} of them lie outside the dump" if made.outside else ""
+        return f"{made.total:,} elements of {made.element.name} are read{lost}"
+    wrong = int((made.inside & ~made.right).sum())
+    parts = [f"{wrong:,} of {made.total:,} elements are wrong"] if wrong else []
+    if made.outside:
+        parts.append(f"{made.outside:,} of {made.total:,} elements lie outside the dump")
+    return join_words(parts) or f"All {made.total:,} elements are right"

@@ -1,0 +1,192 @@
+"""What people and programs give, read in one way: whole numbers, one of several words, the keys of an object.
+
+Every value a caller types — query, body, option, address, storage — goes through here, so that one spelling means one
+number everywhere. Numbers: decimal (leading zeros allowed and still decimal), 0x…, 0b…, `_` or `'` between digits, C's
+suffixes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from lanescope.errors import LayoutError
+
+LONGEST_NUMBER = 128  # characters; 64 binary digits with separators fit
+LONGEST_KEY = 60
+LONGEST_TEXT = 4096
+LONGEST_RANGES = 400
+
+_DIGITS = {16: r"0[xX][0-9a-fA-F]+(?:[_'][0-9a-fA-F]+)*", 2: r"0[bB][01]+(?:[_'][01]+)*", 10: r"[0-9]+(?:[_'][0-9]+)*"}
+SUFFIX = r"(?:[uU]?(?:ll|LL|[lL])|(?:ll|LL|[lL])[uU]|[uU]|[uU]?[zZ]|[zZ][uU])?"
+PATTERN = rf"^\s*(?:{'|'.join(_DIGITS.values())}){SUFFIX}\s*$"  # of any number's text, for documents
+_SPELLINGS = tuple((base, re.compile(f"({digits}){SUFFIX}")) for base, digits in _DIGITS.items())
+_REAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def shorten_value(given: object, most: int = 40) -> str:
+    """A value inside a message: one line, bounded; text is looked at no further than that needs."""
+    text = " ".join((given[: 4 * most] if isinstance(given, str) else _format_object(given)).split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def quote_value(given: object, most: int = 40) -> str:
+    """A value that a sentence says to be wrong; one that is not there, or null, is missing."""
+    return "missing" if given is None else f"'{shorten_value(given, most)}'"
+
+
+def join_words(words: Sequence[str], last: str = "and") -> str:
+    """Words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def _format_object(given: object) -> str:
+    """A value that is not text. Large ones are named by their kind: Python refuses to print very long integers."""
+    if given is None or isinstance(given, bool):
+        return str(given).lower().replace("none", "null")
+    if isinstance(given, int):
+        return str(given) if abs(given) >> 128 == 0 else f"an integer of {given.bit_length()} bits"
+    if isinstance(given, float):
+        return repr(given)
+    return "an object" if isinstance(given, dict) else "a list" if isinstance(given, list) else type(given).__name__
+
+
+def parse_digits(text: str) -> tuple[int, int] | None:
+    """(value, base) of one number's text without blanks, None where it is none. Bounded before anything is computed."""
+    if len(text) > LONGEST_NUMBER:
+        return None
+    for base, spelling in _SPELLINGS:
+        match = spelling.fullmatch(text)
+        if match:
+            return int(re.sub(r"[_']", "", match[1])[0 if base == 10 else 2 :], base), base
+    return None
+
+
+def parse_real(text: str) -> tuple[float, bool] | None:
+    """(value, whether it was written as a whole number) of a number's text, with a point or an exponent or in any
+    spelling of `parse_digits`.
+    """
+    whole = parse_digits(text)
+    if whole:
+        return float(whole[0]), True
+    return (float(text), False) if len(text) <= LONGEST_NUMBER and _REAL.fullmatch(text) else None
+
+
+def parse_integer(given: object, field: str, least: int = 0, most: int | None = None, code: str = "bad_number") -> int:
+    """An integer from `least` to `most`: a JSON integer, or text. LayoutError names the field.
+
+    >>> parse_integer("0x1_000", "base"), parse_integer("007", "k"), parse_integer("4096ull", "base")
+    (4096, 7, 4096)
+    """
+    found: int | None = None
+    if isinstance(given, str):
+        read = parse_digits(given.strip()) if len(given) <= 2 * LONGEST_NUMBER else None
+        found = read[0] if read else None
+    elif isinstance(given, int) and not isinstance(given, bool):
+        found = given
+    if found is None or found < least or (most is not None and found > most):
+        limit = f"from {least}" + (f" to {most}" if most is not None else "")
+        how = ", in decimal, 0x… or 0b…" if found is None else ""
+        raise LayoutError(code, f"{get_last_name(field)} is {quote_value(given)}.", f"An integer {limit}{how}.", field)
+    return found
+
+
+def parse_pair(
+    given: str, field: str, most: tuple[int | None, int | None] = (None, None), example: str = "3,2"
+) -> tuple[int, int]:
+    """Two whole numbers with a comma between, each up to its `most`."""
+    parts = given.split(",") if len(given) <= 4 * LONGEST_NUMBER else []
+    if len(parts) != 2:
+        raise LayoutError(
+            "bad_number",
+            f"{get_last_name(field)} is '{shorten_value(given)}'.",
+            f"Two numbers with a comma, as in {example}.",
+            field,
+        )
+    return parse_integer(parts[0], field, 0, most[0]), parse_integer(parts[1], field, 0, most[1])
+
+
+def parse_ranges(given: str, field: str, count: int) -> tuple[tuple[int, int], ...]:
+    """`0-3,8` as (first, last) pairs of numbers below `count`; LayoutError for one that runs backwards or past the end.
+
+    An instruction's page reads such lists by its script, too, as exported pages have no server to ask; a test of
+    tests/browser holds both equal.
+
+    >>> parse_ranges("0-3, 8", "lanes", 32)
+    ((0, 3), (8, 8))
+    """
+    hint = f"Write numbers from 0 to {count - 1} and ranges, as in 0-3,8."
+    out = []
+    for part in given.split(",") if len(given) <= LONGEST_RANGES else [""]:
+        ends = [parse_digits(end.strip()) for end in part.split("-")]
+        found = [end[0] for end in ends if end]
+        if len(found) != len(ends) or len(ends) > 2 or not found[0] <= found[-1] < count:
+            raise LayoutError("bad_range", f"{get_last_name(field)} is '{shorten_value(given)}'.", hint, field)
+        out.append((found[0], found[-1]))
+    return tuple(out)
+
+
+def get_given(given: Mapping[str, Any], name: str, default: Any) -> Any:
+    """What was given for a name; its default where that is missing or, as a form sends it, blank."""
+    value = given.get(name, "")
+    return default if isinstance(value, str) and not value.strip() else value
+
+
+def require_text(given: object, field: str, most: int = LONGEST_TEXT) -> str:
+    """Text; LayoutError for anything else, and for text longer than anything legal."""
+    if not isinstance(given, str):
+        raise LayoutError(
+            "bad_text",
+            f"{get_last_name(field)} is {'missing' if given is None else shorten_value(given)}.",
+            "Give text.",
+            field,
+        )
+    if len(given) > most:
+        raise LayoutError("bad_text", f"{get_last_name(field)} has {len(given)} characters.", f"At most {most}.", field)
+    return given
+
+
+def parse_choice(given: object, field: str, allowed: Collection[str], code: str = "bad_choice") -> str:
+    """One of several words, as it is spelled there whatever its case; LayoutError lists them."""
+    if isinstance(given, str) and len(given) <= LONGEST_KEY:
+        for word in allowed:
+            if word.lower() == given.strip().lower():
+                return word
+    told = ", ".join(filter(None, allowed))
+    raise LayoutError(code, f"{get_last_name(field)} is {quote_value(given)}.", f"Allowed: {told}.", field)
+
+
+def get_last_name(field: str) -> str:
+    """The last part of a field's path: storage.mn is mn."""
+    return field.rpartition(".")[2]
+
+
+def check_keys(given: Mapping[Any, Any], allowed: Iterable[str], field: str = "", code: str = "unknown_key") -> None:
+    """LayoutError for the first key that is not allowed: it says where it stands and names the nearest known one."""
+    known = tuple(allowed)
+    for key in given:
+        if key in known:
+            continue
+        text = shorten_value(key, LONGEST_KEY)
+        near = find_nearest_word(text, known)
+        where = f"{field} has no key" if field else "There is no key"
+        hint = (f"Did you mean '{near}'? " if near else "") + f"Allowed: {', '.join(known)}."
+        raise LayoutError(code, f"{where} '{text}'.", hint, f"{field}.{text}" if field else text)
+
+
+def find_nearest_word(text: str, known: Iterable[str]) -> str:
+    """The known word most like a text, "" where none is like it."""
+    spelled = {word.lower(): word for word in known}
+    found = get_close_matches(text[:LONGEST_KEY].lower(), spelled, 1, 0.5)
+    return spelled[found[0]] if found else ""
+
+
+def require_object(given: object, field: str, what: str, code: str = "bad_object") -> dict[str, Any]:
+    """An object; LayoutError says what to give instead."""
+    if not isinstance(given, dict):
+        raise LayoutError(
+            code, f"{get_last_name(field)} is {'missing' if given is None else shorten_value(given)}.", what, field
+        )
+    return given

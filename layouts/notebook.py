@@ -1,0 +1,25 @@
+"""How objects show themselves in a notebook: Jupyter asks for `_repr_svg_` and `_repr_html_`. What draws is known only
+to layouts/render/notebook.py, which is loaded when a notebook asks.
+"""
+
+from __future__ import annotations
+
+
+class NotebookObject:
+    """An object that a notebook draws, as far as its class has a painter."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str | None:
+        return _paint_object(self, "svg")
+
+    def _repr_html_(self) -> str | None:
+        return _paint_object(self, "html")
+
+
+def _paint_object(one: object, form: str) -> str | None:
+    """The picture of an object; None where it has none, so that a notebook shows its text."""
+    from lanescope.render.notebook import PAINTERS
+
+    painter = PAINTERS.get((type(one).__qualname__, form))
+    return painter(one) if painter else None

@@ -1,0 +1,127 @@
+"""A multiplicand of wgmma that no canonical tile holds: rows, panels or a CuTe layout, and the descriptors that read it
+exactly.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from lanescope.descriptor.matrix import MOST_SHARED, Descriptor
+from lanescope.descriptor.repair import find_plainest_descriptor
+from lanescope.descriptor.spelling import parse_word
+from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
+from lanescope.product.options import OptionReader
+from lanescope.product.plan import PlacedSide
+from lanescope.ptx.dtypes import DType
+from lanescope.shared.storage import KEYS, UNITS, Storage, storage
+from lanescope.shared.swizzle import MODES, NAMES
+from lanescope.shared.tiling import SWIZZLED_BY
+
+KINDS = tuple(KEYS)  # the first is a canonical tile
+WORDS = {
+    "inner": ("K", "MN"),
+    "swizzle": NAMES,
+    "swizzle_by": SWIZZLED_BY,
+    "unit": UNITS,
+}
+_PLAIN = re.compile(r"[\w<>()\[\],:. ]*", re.ASCII)
+PATTERN = max(mode.pattern_bytes for mode in MODES)  # what a block's shared memory is aligned to
+
+
+def list_placement_options(kind: str) -> tuple[str, ...]:
+    """The options of a side stored as `kind`, beside the kind itself."""
+    return ("major", *KEYS[kind], "k", "descriptor")
+
+
+def place_side(
+    reads: OptionReader, kind: str, element: DType, *, rows: int, k: int, step: int, major: str, at: int, negated: bool
+) -> PlacedSide:
+    """The side that the options describe; LayoutError where they hold no whole product, or no descriptor reads it."""
+    given = {"base": str(at)} | {
+        name: " ".join(reads.given[name].split()) for name in KEYS[kind] if name in reads.given
+    }
+    if not _PLAIN.fullmatch(layout := given.get("layout", "")):  # it stands in the program's comments
+        raise reads.make_error(
+            "bad_cute",
+            "layout",
+            f"'{shorten_value(layout)}' is not a CuTe layout.",
+            "Digits, names, < > ( ) [ ] , : and blanks.",
+        )
+    for name in KEYS[kind]:
+        reads.words[name] = WORDS.get(name, ())
+        reads.full[name] = given.get(name, "") or (major if name == "inner" else WORDS.get(name, ("",))[0])
+    reads.full["k"] = str(k)
+    try:
+        where = storage({"kind": kind, **given}, element.bits, major)
+    except LayoutError as error:
+        raise error.at(f"{reads.side}.{error.field.removeprefix('storage.')}") from None
+    _check_storage(reads, where, element, rows, k)
+    word = None
+    if text := reads.given.get("descriptor"):
+        word = Descriptor(parse_word(text, f"{reads.side}.descriptor").word)
+        reads.full["descriptor"] = str(word)
+    made = PlacedSide(
+        reads.side, element, element.bits, rows, k, major, negated=negated, step=step, word=word, where=where, words=()
+    )
+    if word is not None:
+        return made
+    words = tuple(_find_step_descriptor(reads, made, number) for number in range(k // step))
+    return PlacedSide(
+        reads.side, element, element.bits, rows, k, major, negated=negated, step=step, where=where, words=words
+    )
+
+
+def _check_storage(reads: OptionReader, where: Storage, element: DType, rows: int, k: int) -> None:
+    """That a storage holds the product, in whole bytes of whole units, each apart from the others."""
+    field = "layout" if "layout" in reads.allowed else "kind"
+    for has, needs, name in ((where.mn, rows, "rows"), (where.k, k, "elements of K")):
+        if has is not None and has < needs:
+            raise reads.make_error(
+                "bad_storage", field, f"The storage holds {has} {name}, the product has {needs}.", "Give a larger one."
+            )
+    placement = where.placed
+    assert placement is not None
+    per = max(1, 8 // element.bits)
+    mn, unit = np.arange(rows)[:, None], np.arange(0, k, per)[None, :]
+    bits = np.asarray(placement.before(mn, unit, 0), np.int64)
+    together = all(np.array_equal(placement.before(mn, unit + n, 0), bits + n * element.bits) for n in range(1, per))
+    if (bits % 8).any() or not together:
+        raise reads.make_error(
+            "bad_storage",
+            field,
+            f"Elements of {element.bits} bits that share a byte are not neighbours along K there.",
+            "Store them K-major.",
+        )
+    address = np.asarray(where.address(mn, unit), np.int64)
+    if len(np.unique(address)) < address.size or (np.diff(np.sort(address.ravel())) < max(1, element.bits // 8)).any():
+        raise reads.make_error(
+            "bad_storage", field, "Two elements lie at the same byte.", "Give strides that keep every element apart."
+        )
+    if int(address.max()) >= MOST_SHARED:
+        raise reads.make_error(
+            "too_large", "base", f"The operand ends at byte {int(address.max())}.", f"A block has {MOST_SHARED} bytes."
+        )
+    xor = placement.xor
+    if xor.bits and (((1 << xor.bits) - 1) << xor.base << max(xor.shift, 0)) >= 8 * PATTERN:
+        raise reads.make_error(
+            "bad_storage",
+            field,
+            f"The XOR reads address bits past {PATTERN} bytes, where a block's shared memory may begin anywhere.",
+            "Swizzle inside 1024 bytes.",
+        )
+
+
+def _find_step_descriptor(reads: OptionReader, made: PlacedSide, number: int) -> Descriptor:
+    """The descriptor that reads one step exactly, the plainest there is."""
+    found = find_plainest_descriptor(made.where, made.view, 0, number * made.step)
+    if found is None:
+        raise reads.make_error(
+            "no_descriptor",
+            "kind",
+            f"No descriptor reads step {number} of {reads.side.upper()} stored so, {made.major}-major.",
+            "Give a descriptor to see what it reads, or store it as a canonical tile.",
+        )
+    return found

@@ -1,0 +1,250 @@
+"""An asm statement of a text: its outputs hold what its PTX computes, where ptx_evaluation.py evaluates it, else
+something unknown; so does what it may write through a pointer that it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code import ptx_evaluation, tree
+from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun
+from lanescope.reader.code.static_writes import find_written_names
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
+from lanescope.reader.code.values import (
+    PLACES,
+    Address,
+    ArrayValue,
+    Cell,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
+    Pointer,
+    ReferredPlace,
+    get_integer,
+)
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+MOST_DEEP = 3  # arrays in arrays that are copied
+MOST_PARTS = 256  # of a global variable
+
+
+def execute_assembly(ev: Evaluator, one: tree.Assembly, scope: NameScope) -> None:
+    """Run an asm statement: keep it, and write its outputs and what its pointers point to."""
+    places: list[Any] = []  # of outputs
+    values: list[Any] = []  # before; what an instruction accumulates into is not looked at
+    for kind, value in one.operands:
+        output, real = kind.startswith(("=", "+")), _is_floating(kind)
+        place = ev.find_place(value, scope) if output and not real else None
+        places.append(place.place if isinstance(place, ReferredPlace) else place)
+        if kind.startswith("=") or real:
+            values.append(None)
+        else:
+            values.append(ev.load_place(places[-1], value) if output else ev.evaluate_expression(value, scope))
+    _record_assembly(ev, one, values)
+    ev.write_outputs(one, places, values, scope)
+    if "memory" in one.clobbers and ptx_evaluation.may_store(one.code):
+        _lose_pointees(
+            ev, (value for (kind, _), value in zip(one.operands, values, strict=True) if kind[:1] not in "=+")
+        )
+    for (kind, value), own in zip(one.operands, values, strict=True):
+        if "l" in kind and own is not None:
+            ev.note_value(own, ev.format_expression(value), value.span)
+
+
+def _record_assembly(ev: Evaluator, one: tree.Assembly, values: Sequence[Any]) -> None:
+    """Keep an asm statement with the values that it was given."""
+    if len(ev.assembled) >= MOST_ASSEMBLED:
+        return
+    ev.ran += 1
+    held = (None if value is None else get_integer(value) for value in values)
+    where = [
+        (e.span, ()) if value is None else ev.find_origin(e) for (_, e), value in zip(one.operands, values, strict=True)
+    ]
+    told = tuple((kind, value, at[0]) for (kind, _), value, at in zip(one.operands, held, where, strict=True))
+    loops = tuple(loop for loop in ev.loops if loop[0])
+    around = tuple(at[1] for at in where)
+    ev.assembled.append(
+        AsmRun(
+            one.text,
+            one.span,
+            one.names,
+            given=told,
+            loops=loops,
+            calls=ev.list_running_functions(),
+            order=ev.ran,
+            around=around,
+        )
+    )
+
+
+# outputs ---------------------------------------------------------------------------------------------------------
+
+
+def write_outputs(
+    ev: Evaluator, one: tree.Assembly, places: Sequence[Any], values: Sequence[Any], scope: NameScope
+) -> None:
+    """Write what a statement's PTX computes into its outputs; those that it does not say become unknown."""
+    outputs = [n for n, (kind, _) in enumerate(one.operands) if kind.startswith(("=", "+"))]
+    whole = [n for n in outputs if not _is_floating(one.operands[n][0])]
+    made: Sequence[Any] = _computed(ev, one, values) if whole else [None] * len(one.operands)
+    key = _statement_key(one, outputs, values)
+    for n in whole:
+        kind, target = one.operands[n]
+        fits = _is_register_sized(places[n], ptx_evaluation.AsmOperand(kind).bits) and not isinstance(target, tree.Cast)
+        if made[n] is not None and fits:
+            wide = isinstance(made[n], SymbolicInt) and "l" in kind  # what may be a descriptor
+            ev.store_value(places[n], ev.mark_operand(made[n], one.span) if wide else made[n], one.span)
+        else:
+            _lose_output(ev, places[n], target, scope, None if key is None or not fits else (*key, n))
+    _lose_reals(ev, one, outputs, scope)
+
+
+def _statement_key(one: tree.Assembly, outputs: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Return what tells statements apart that leave different outputs; None where the inputs do not say."""
+    if one.volatile or any(n not in outputs and value is None for n, value in enumerate(values)):
+        return None
+    return one.text, *(_make_key(value) for value in values)
+
+
+def _computed(ev: Evaluator, one: tree.Assembly, values: Sequence[Any]) -> Sequence[Any]:
+    """Return what a statement's PTX leaves in each operand, None where that is not known."""
+    if one.code is None:
+        return [None] * len(one.operands)
+    names = one.names or ("",) * len(one.operands)
+    given = [
+        ptx_evaluation.AsmOperand(kind, name, value)
+        for (kind, _), name, value in zip(one.operands, names, values, strict=True)
+    ]
+    return ptx_evaluation.evaluate_outputs(one.code, given, ev.shared_address)
+
+
+def _lose_reals(ev: Evaluator, one: tree.Assembly, outputs: Sequence[int], scope: NameScope) -> None:
+    """Make the variables unknown that floating-point outputs are written to."""
+    for root in dict.fromkeys(_find_root(one.operands[n][1]) for n in outputs if _is_floating(one.operands[n][0])):
+        found = ev.resolve_name(root.path, scope) if root is not None else None
+        if isinstance(found, PLACES):
+            ev.forget_place(found, integers=True)
+
+
+def _lose_output(ev: Evaluator, place: Any, target: tree.Expression, scope: NameScope, key: Any) -> None:
+    """Make what an output names unknown. key: statements with one key leave the same in it."""
+    if key is not None and key in ev.alike:
+        ev.store_value(place, ev.alike[key], (0, 0))
+        return
+    while isinstance(target, tree.Cast):
+        target = target.value
+        place = ev.find_place(target, scope)
+    if isinstance(place, Address):
+        place = place.place
+    if isinstance(place, PLACES):
+        ev.forget_place(place)
+        value = place.value if isinstance(place, Cell) else None
+        if key is not None and isinstance(value, SymbolicInt):
+            ev.alike[key] = value
+    else:
+        ev.forget_names(ev.text[slice(*target.span)], scope)
+
+
+def _lose_pointees(ev: Evaluator, given: Iterable[Any]) -> None:
+    """Make unknown what a statement may write through the pointers that it is given."""
+    for value in given:
+        if isinstance(value, Address):
+            ev.forget_place(value.place, integers=True)
+        elif isinstance(value, Pointer) and value.array is not None:
+            ev.forget_place(Cell(value.array), integers=True)
+        elif isinstance(value, ArrayValue):
+            ev.forget_place(Cell(value), integers=True)
+        elif (whole := get_integer(value) if not isinstance(value, str) else None) is not None:
+            for name in {name for piece in whole.pieces for name, _ in piece.source.terms} & ev.lent.keys():
+                ev.forget_place(ev.lent[name], integers=True)
+
+
+# variables that outlive a function -------------------------------------------------------------------------------
+
+
+def may_asm_write(ev: Evaluator, name: str) -> bool:
+    """Whether a statement of the text may write a variable of this name."""
+    if ev.writes is None:
+        ev.writes = find_written_names(ev.text)
+    return name in ev.writes
+
+
+def forget_entry_writes(ev: Evaluator) -> None:
+    """Forget what the function that was run last did to variables that outlive it, but for global ones."""
+    ev.lasting.clear()
+    ev.escaped.clear()
+    ev.globals_lost = False
+    for names, name, later in ev.statics:
+        if later is not None:
+            names[name] = later
+        else:
+            names.pop(name, None)
+    ev.statics.clear()
+
+
+def is_changed_before_entry(ev: Evaluator, one: tree.Declaration) -> bool:
+    """Whether a global or static variable may hold something else than its initialiser when a function begins."""
+    fixed = one.const and not (one.type is not None and one.type.pointers)
+    return not ev.python and not fixed and not ev.begins and ev.may_asm_write(one.name)
+
+
+def give_earlier_value(ev: Evaluator, cell: Cell) -> None:
+    """Give such a variable an unknown value of its own."""
+    cell.value = ev.copy_unshared(cell.value)  # what was handed on keeps what it held
+    ev.forget_place(cell)
+    waiting = [cell.value]
+    for value in waiting:
+        if isinstance(value, Pointer):
+            ev.left_over.add(str(value))
+        elif isinstance(value, ObjectValue) and len(waiting) < MOST_PARTS:
+            waiting += [one.value for one in value.members.values()]
+        elif isinstance(value, ArrayValue) and len(waiting) < MOST_PARTS:
+            waiting += [one.value for one in value.cells]
+
+
+def copy_unshared(ev: Evaluator, value: Any, deep: int = 0) -> Any:
+    """A value whose items and members can be written without another's."""
+    if isinstance(value, ArrayValue) and deep <= MOST_DEEP:
+        cells = [Cell(ev.copy_unshared(one.value, deep + 1), one.kind, one.name, one.span) for one in value.cells]
+        return ArrayValue(cells, value.element, value.name, value.typed)
+    return ev.copy_assigned(value)
+
+
+def is_absent(ev: Evaluator, value: Any) -> bool:
+    """Whether a value is no object yet: a null pointer, or what a cache held before the function that fills it."""
+    return isinstance(value, Pointer) and (value.base == LinearExpression() or str(value) in ev.left_over)
+
+
+def _is_floating(constraint: str) -> bool:
+    """Whether an operand is a floating-point register."""
+    return "f" in constraint or "d" in constraint
+
+
+def _is_register_sized(place: Any, bits: int) -> bool:
+    """Whether a place is one integer or pointer of a register's width: a cast may have made it of another."""
+    if isinstance(place, ObjectPart):
+        return place.field.width == bits
+    if not isinstance(place, Cell):
+        return False
+    if isinstance(place.value, ArrayValue | ObjectValue):
+        return False
+    return place.kind is None or (64 if place.kind.pointers else place.kind.bits) in (bits, None)
+
+
+def _make_key(value: Any) -> Any:
+    """Return what tells inputs apart."""
+    whole = get_integer(value) if value is not None and not isinstance(value, str) else None
+    return str(value) if whole is None else (whole.const, whole.pieces)
+
+
+def _find_root(one: tree.Expression) -> tree.Name | None:
+    """The variable whose item or member an expression is."""
+    while not isinstance(one, tree.Name):
+        if isinstance(one, tree.Member | tree.Index | tree.Cast | tree.Unary):
+            one = one.value
+        else:
+            return None
+    return one

@@ -1,0 +1,243 @@
+"""Functions that a text uses without writing them: CUDA's and CUTLASS's addresses, casts and tuples, and Python's
+built-ins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cxx.integers import INT, PYTHON, UINT, ULONG, IntegerType
+from lanescope.ptx.table.descriptors import START
+from lanescope.reader.code import symbolic_integers
+from lanescope.reader.code.header_names import ENCODE, IDENTITY, SHARED_ADDRESS, STANDARD
+from lanescope.reader.code.symbolic_integers import SHARED_BITS, Span, SymbolicInt, int_from_linear, make_symbol
+from lanescope.reader.code.values import (
+    Address,
+    ArrayValue,
+    Cell,
+    OpaqueValue,
+    Pointer,
+    ResolvedType,
+    get_integer,
+)
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+MISSING = object()
+# Python's integers of a width, of ctypes, NumPy, cuda-python and CuTe's DSL
+_WIDTHS = {
+    **dict.fromkeys("c_ulonglong c_uint64 uint64 UInt64 Uint64 c_int64 int64 Int64 cuuint64_t".split(), 64),
+    **dict.fromkeys("c_uint32 uint32 Uint32 c_int32 int32 Int32 cuuint32_t".split(), 32),
+}
+_TUPLES = set(
+    "make_tuple make_pair make_shape make_stride make_coord tie forward_as_tuple make_uint2 make_tile array tuple"
+    " list".split()
+)
+
+
+def make_shared_address(value: Any) -> Any:
+    """__cvta_generic_to_shared: the same place as an address of the shared window."""
+    if isinstance(value, Pointer):
+        return int_from_linear(value.base, ULONG, SHARED_BITS)
+    if isinstance(value, OpaqueValue):
+        return int_from_linear(make_symbol(value.text), ULONG, SHARED_BITS)
+    if isinstance(value, Address):
+        name = value.place.name if isinstance(value.place, Cell) else str(value.place)
+        return int_from_linear(make_symbol(f"&{name}"), ULONG, SHARED_BITS)
+    if isinstance(value, ArrayValue) and value.name:
+        return int_from_linear(make_symbol(value.name), ULONG, SHARED_BITS)
+    given = get_integer(value)
+    if given is not None and given.plain is not None and given.pieces:
+        return int_from_linear(given.plain, ULONG, SHARED_BITS)
+    return given if given is not None else OpaqueValue(f"{value}")
+
+
+@lru_cache(maxsize=2048)
+def _is_address_function(name: str) -> bool:
+    return SHARED_ADDRESS.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=2048)
+def _is_encoder(name: str) -> bool:
+    return ENCODE.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of a function of the text's language, its libraries or a kernel library."""
+
+    machine: Evaluator
+    name: str
+    templates: tuple[Any, ...]
+    given: list[Any]
+    span: Span
+
+    @property
+    def first(self) -> Any:
+        return self.given[0] if self.given else None
+
+    @property
+    def whole(self) -> SymbolicInt | None:
+        """Its only argument as an integer; None of several arguments."""
+        return get_integer(self.given[0]) if len(self.given) == 1 else None
+
+    def pair(self) -> tuple[SymbolicInt, int, int] | None:
+        """The left argument of two, and the values of both; None where one is not known."""
+        if len(self.given) != 2:
+            return None
+        left, right = get_integer(self.given[0]), get_integer(self.given[1])
+        if left is None or right is None or left.known is None or right.known is None:
+            return None
+        return left, left.known, right.known
+
+
+_Reader = Callable[[_Call], Any]
+_EVERYWHERE: dict[str, _Reader] = {}  # by the function's name
+_OF_PYTHON: dict[str, _Reader] = {}
+
+
+def _evaluates(table: dict[str, _Reader], *names: str) -> Callable[[_Reader], _Reader]:
+    """Register what gives the result of functions; MISSING where it does not know it."""
+
+    def register(reader: _Reader) -> _Reader:
+        table.update(dict.fromkeys(names, reader))
+        return reader
+
+    return register
+
+
+def evaluate_known_function(
+    machine: Evaluator, name: str, templates: tuple[Any, ...], given: list[Any], span: Span
+) -> Any:
+    """What a well-known function gives; MISSING for another."""
+    if len(given) > IDENTITY.get(name, len(given)):
+        return given[IDENTITY[name]]
+    call = _Call(machine, name, templates, given, span)
+    if len(given) == 1 and _is_address_function(name) and not isinstance(call.first, str):
+        return _address(call)
+    if name in machine.standard and given:
+        return _make_standard_descriptor(machine, machine.standard[name], call.first, span)
+    if call.whole is not None and _is_encoder(name):
+        return _encoded(machine, name, call.whole)
+    for table in (_EVERYWHERE, _OF_PYTHON) if machine.python else (_EVERYWHERE,):
+        reader = table.get(name)
+        made = reader(call) if reader is not None else MISSING
+        if made is not MISSING:
+            return made
+    return MISSING
+
+
+def _address(call: _Call) -> Any:
+    """An address of the shared window: a number of 32 bits in C++."""
+    if call.machine.python:
+        return make_shared_address(call.first)
+    return call.machine.convert_to_kind(
+        call.machine.shared_address(call.first), ResolvedType("uint32_t", UINT, 32), call.span
+    )
+
+
+def _encoded(machine: Evaluator, name: str, whole: SymbolicInt) -> SymbolicInt:
+    """PTX's matrix-descriptor-encode."""
+    machine.taken.setdefault(name)
+    wide = whole if machine.python else symbolic_integers.convert_int(whole, ULONG)
+    return symbolic_integers.shift_int(symbolic_integers.and_ints(wide, SymbolicInt(START.mask, wide.type)), -4)
+
+
+@_evaluates(_EVERYWHERE, "min", "max")
+def _extreme(call: _Call) -> Any:
+    found = call.pair()
+    if found is None:
+        return MISSING
+    left, one, two = found
+    return left if (one <= two) == (call.name == "min") else get_integer(call.given[1])
+
+
+@_evaluates(_EVERYWHERE, "ceil_div", "cdiv", "div_up", "ceildiv")
+def _rounded_up(call: _Call) -> Any:
+    found = call.pair()
+    if found is None or not found[2]:
+        return MISSING
+    left, one, two = found
+    return SymbolicInt(-(-one // two), left.type)
+
+
+@_evaluates(_EVERYWHERE, *_TUPLES)
+def _tuple(call: _Call) -> Any:
+    """A tuple of the arguments; not of tie and forward_as_tuple of C++, which refer to them."""
+    others = ("list", "tuple", "array") if call.machine.python else ("tie", "forward_as_tuple")
+    if call.name in others:
+        return MISSING
+    return ArrayValue([Cell(value) for value in call.given], None, "", ResolvedType(call.name))
+
+
+@_evaluates(_EVERYWHERE, "sizeof_bits")
+def _size_in_bits(call: _Call) -> Any:
+    kind = call.templates[0] if call.templates else None
+    return SymbolicInt(kind.bits, INT) if isinstance(kind, ResolvedType) and kind.bits else MISSING
+
+
+def _make_standard_descriptor(machine: Evaluator, mode: str, one: Any, span: Span) -> SymbolicInt:
+    """What a function without code gives that is taken to build the descriptor of a K-major tile: the start's bits, LBO
+    1, SBO of eight rows, the swizzle's code.
+    """
+    width, code = STANDARD[mode]
+    address = one if isinstance(one, SymbolicInt) and not one.pieces else make_shared_address(one)
+    start = symbolic_integers.convert_int(get_integer(address) or SymbolicInt(0, ULONG), ULONG)
+    low = symbolic_integers.shift_int(symbolic_integers.and_ints(start, SymbolicInt(START.mask, ULONG)), -4)
+    rest = SymbolicInt(1 << 16 | (8 * width >> 4) << 32 | code << 62, ULONG)
+    made: SymbolicInt = machine.apply_integer_operator(
+        "|", machine.mark_operand(low, span), machine.mark_operand(rest, span)
+    )
+    return made
+
+
+@_evaluates(_OF_PYTHON, *_WIDTHS)
+def _cut(call: _Call) -> Any:
+    """An integer of ctypes, NumPy or a DSL: as many bits as it has."""
+    if call.whole is None:
+        return MISSING
+    cut = symbolic_integers.convert_int(
+        call.whole, IntegerType(call.name, _WIDTHS[call.name], "u" not in call.name.lower())
+    )
+    return symbolic_integers.convert_int(cut, PYTHON)
+
+
+@_evaluates(_OF_PYTHON, "int", "constexpr", "hex", "index", "cast", "bool")
+def _unchanged(call: _Call) -> Any:
+    return call.first if call.whole is not None or call.name == "cast" else MISSING
+
+
+@_evaluates(_OF_PYTHON, "len")
+def _length(call: _Call) -> Any:
+    one = call.first
+    if isinstance(one, ArrayValue):
+        return SymbolicInt(len(one.cells), PYTHON)
+    return SymbolicInt(len(one), PYTHON) if isinstance(one, str | dict) else OpaqueValue(f"len({one})")
+
+
+@_evaluates(_OF_PYTHON, "bit_length", "abs")
+def _of_integer(call: _Call) -> Any:
+    if call.whole is None or call.whole.known is None:
+        return MISSING
+    value = call.whole.known
+    return SymbolicInt(abs(value) if call.name == "abs" else value.bit_length(), PYTHON)
+
+
+@_evaluates(_OF_PYTHON, "list", "tuple")
+def _copied_array(call: _Call) -> Any:
+    one = call.first
+    return ArrayValue([Cell(c.value) for c in one.cells], one.element) if isinstance(one, ArrayValue) else MISSING
+
+
+@_evaluates(_OF_PYTHON, "range", "static_range", "range_constexpr", "range_dynamic", "serial", "unroll")
+def _range(call: _Call) -> Any:
+    return OpaqueValue(call.name, head="range", arguments=tuple(call.given), span=call.span)
+
+
+@_evaluates(_OF_PYTHON, "enumerate")
+def _enumerate(call: _Call) -> Any:
+    return OpaqueValue(call.name, head="enumerate", arguments=tuple(call.given), span=call.span)

@@ -1,0 +1,311 @@
+"""Calls: which function an expression names, and how it is run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cxx.integers import BOOL
+from lanescope.reader.code import tree
+from lanescope.reader.code.call_arguments import Invocation
+from lanescope.reader.code.candidates import filter_declared_before
+from lanescope.reader.code.constness import find_constness, find_pointee_constness
+from lanescope.reader.code.instances import make_argument_key
+from lanescope.reader.code.library_calls import call_library, swap, tuple_item
+from lanescope.reader.code.lifetimes import MADE
+from lanescope.reader.code.lookup import find_name, get_this
+from lanescope.reader.code.operator_calls import with_associated
+from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
+from lanescope.reader.code.python_calls import call_python, python_overload
+from lanescope.reader.code.side_effects import note_possible_throw
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free
+from lanescope.reader.code.values import (
+    PLACES,
+    ArrayValue,
+    Cell,
+    EitherFunction,
+    FunctionSet,
+    NameScope,
+    ObjectPart,
+    ObjectValue,
+    OpaqueValue,
+    ParameterPack,
+    RecordType,
+    ResolvedType,
+    shorten_name,
+)
+from lanescope.reader.code.virtual_calls import dispatch
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
+
+
+def evaluate_call(ev: Evaluator, one: tree.Call, scope: NameScope) -> Any:
+    """Return what a call gives; Referred where the function returns a reference."""
+    function = one.function
+    if isinstance(function, tree.Name) and function.last in UNEVALUATED and not ev.python:
+        return make_free(ev.format_expression(one), BOOL)
+    call = _find_called(ev, one, scope)
+    if isinstance(call.target, PLACES):
+        target = ev.load_place(call.target, function)
+        if (
+            isinstance(target, FunctionSet) and not ev.python and _is_overload_set(target)
+        ):  # its type chose one of these
+            ev.forget_call(ev.evaluate_typed_arguments(one, scope), target)
+            return OpaqueValue(ev.make_fresh_name(ev.format_expression(one)), span=one.span)
+        call = replace(call, target=target)
+    if ev.python:
+        return call_python(ev, call)
+    if call.name == "get" and call.templates and len(one.arguments) == 1 and not isinstance(call.target, FunctionSet):
+        return tuple_item(ev, one, call.templates, scope)
+    return _call_target(ev, replace(call, arguments=ev.evaluate_typed_arguments(one, scope)))
+
+
+def _call_target(ev: Evaluator, call: Invocation) -> Any:
+    """Call what a name of C++ means: an object, a function of the text, or one that it does not have."""
+    one, function, target, arguments = call.one, call.one.function, call.target, call.arguments
+    if isinstance(target, ObjectValue):
+        made = ev.evaluate_operator(
+            "()", target, None, one, arguments=arguments, constant=find_constness(ev, function, call.scope)
+        )
+        if made is not None:
+            return made
+    if isinstance(target, EitherFunction):
+        return _call_either(ev, call, target)
+    if isinstance(target, FunctionSet):
+        target = filter_declared_before(target, one.span[0])
+    if target is None or isinstance(target, FunctionSet):
+        target = with_associated(ev, target, call.name, function, arguments)
+    if isinstance(target, FunctionSet):
+        if isinstance(function, tree.Name) and len(function.path) > 1:
+            target = replace(target, direct=True)  # Base::f() calls no override
+        return ev.call_function(_bind_this(ev, target, call.scope), arguments, call.named, one.span, one)
+    if call.name == "swap" and len(arguments) == 2:
+        return swap(ev, arguments, one)
+    return call_library(ev, replace(call, target=target))
+
+
+def _call_either(ev: Evaluator, call: Invocation, target: FunctionSet | EitherFunction) -> Any:
+    """Call two functions that a condition decides between, each apart, and join what they give."""
+    one = call.one
+    if isinstance(target, FunctionSet):
+        return ev.call_function(_bind_this(ev, target, call.scope), call.arguments, call.named, one.span, one)
+    given: list[Any] = []
+
+    def run(function: FunctionSet | EitherFunction) -> Any:
+        return lambda: given.append(_call_either(ev, call, function))
+
+    ev.follow_alternatives([(target.condition, run(target.yes)), (f"!({target.condition})", run(target.no))])
+    return (
+        ev.merge(target.condition, *given) if len(given) == 2 else OpaqueValue(ev.format_expression(one), span=one.span)
+    )
+
+
+def _find_called(ev: Evaluator, one: tree.Call, scope: NameScope) -> Invocation:
+    """Return what a call calls, its keyword arguments evaluated."""
+    function = one.function
+    named = {name: ev.evaluate_expression(value, scope) for name, value in one.named}
+    templates: tuple[Any, ...] = ()
+    if isinstance(function, tree.Name | tree.Type):
+        target = ev.resolve_name(function.path, scope, function.span[0])
+        name, given = function.path[-1] if function.path else ("", None)
+        if given and (target is None or isinstance(target, OpaqueValue | ResolvedType)):
+            templates = tuple(ev.evaluate_template_arguments(given, scope))
+    elif isinstance(function, tree.Member):
+        target, name = _find_method(ev, function, scope), function.name
+        if function.templates and not isinstance(target, FunctionSet):
+            templates = tuple(ev.evaluate_template_arguments(function.templates, scope))
+    else:
+        target, name = _unwrap_launch(ev, function, scope), ev.format_expression(function)
+    return Invocation(one, target, name, templates, named, scope)
+
+
+def _bind_this(ev: Evaluator, closure: FunctionSet, scope: NameScope) -> FunctionSet:
+    """Give a member function that is called by its name alone the object of the calling one."""
+    owner = closure.get_home(closure.functions[0]).owner
+    if closure.this is not None or not isinstance(owner, RecordType):
+        return closure
+    inner = get_this(scope)
+    closure = replace(closure, constant=find_pointee_constness(ev, tree.Name((("this", None),)), scope))
+    if isinstance(inner, ObjectValue) and inner.record.is_derived_from(owner):
+        return replace(closure, this=inner)
+    if isinstance(inner, ObjectValue) and inner.whole is not None and inner.whole.record.is_derived_from(owner):
+        return replace(closure, this=inner.whole)
+    return replace(closure, this=inner) if isinstance(inner, ObjectPart | OpaqueValue) else closure
+
+
+def call_function(
+    ev: Evaluator,
+    closure: FunctionSet,
+    given: list[Any],
+    named: dict[str, Any],
+    span: Span,
+    at: tree.Call | None = None,
+) -> Any:
+    """Return the value that a function of the text gives, None of a void one. at: the call as it is written."""
+    arguments = [ev.make_argument(one) for one in given] if not ev.python else given
+    if ev.python:
+        chosen: OverloadCandidate | None = OverloadCandidate(
+            python_overload(ev, closure, len(given) + len(named)), (), {}
+        )
+    else:
+        closure, chosen = _choose(ev, closure, arguments)
+    if chosen is None or chosen.function.body is None or _is_endless_call(ev, chosen.function):
+        return _call_unread(ev, closure, arguments, span)
+    function = chosen.function
+    scope = ev.bind_parameters(closure, chosen, arguments, named)
+    ev.called.add(id(function))
+    known_before = len(ev.found)
+    value = _run_called(ev, closure, function, scope, span, at)
+    if ev.is_descriptor(value, function.name):
+        del ev.found[known_before:]
+    if isinstance(value, ObjectValue) and value.record.ends and not value.held and not ev.python:
+        ev.temporaries.append((value, MADE))
+    return value
+
+
+def _choose(
+    ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]
+) -> tuple[FunctionSet, OverloadCandidate | None]:
+    """Return the function that a call of C++ runs, as overloads and the object's class decide; None where not known."""
+    chosen = ev.choose_function(closure, arguments)
+    if chosen is not None:
+        closure, chosen = dispatch(ev, closure, chosen, len(arguments))
+    if closure.this is not None and not isinstance(closure.this, ObjectValue | ObjectPart):
+        ev.forget_same_class(closure.this, chosen.function if chosen is not None else None)
+    return closure, chosen
+
+
+def _call_unread(ev: Evaluator, closure: FunctionSet, arguments: list[Any], span: Span) -> OpaqueValue:
+    """Return a call that is not evaluated: no function is chosen, or it has no body, or it does not end."""
+    name = closure.functions[0].name
+    if not ev.python:
+        ev.forget_call(arguments, closure)
+        note_possible_throw(ev, name)
+    inner = ", ".join(shorten_name(a.value if isinstance(a, CallArgument) else a) for a in arguments)
+    text = f"{name}({inner})"[:120]
+    return OpaqueValue(
+        ev.make_fresh_name(text) if not ev.python else text, _find_declared_return_type(ev, closure), name, span=span
+    )
+
+
+def _run_called(
+    ev: Evaluator, closure: FunctionSet, function: tree.Function, scope: NameScope, span: Span, at: tree.Call | None
+) -> Any:
+    """Run the body of a function in a frame of its own; return its value."""
+    refers = function.returns is not None and bool(function.returns.reference) and not ev.python
+    ev.enter_function(
+        function.name, span, passed=_map_given_arguments(function, closure, at), refers=refers, constant=function.const
+    )
+    frame = ev.frames[-1]
+    frame.returns = ev.find_declared_return_type(function, scope)
+    frame.instance = _make_instance_key(ev, closure, function, scope)
+    frame.single = not ev.python and _has_single_return(ev, function)
+    try:
+        return ev.finish_function(ev.run_body(function, scope), scope)
+    finally:
+        ev.leave_function()
+
+
+def _has_single_return(ev: Evaluator, function: tree.Function) -> bool:
+    """Return whether a function has one return statement."""
+    return len(re.findall(r"\breturn\b", ev.text[slice(*function.span)])) == 1
+
+
+def _make_instance_key(ev: Evaluator, closure: FunctionSet, function: tree.Function, scope: NameScope) -> str:
+    """Return what tells instances of a function template, or of a member of a class template, apart."""
+    owner = closure.get_home(function).owner
+    bound = [find_name(scope, p.name)[0] for p in function.templates if p.name]
+    keys = [
+        make_argument_key(one.value if isinstance(one, Cell) else one)
+        for one in bound
+        if not isinstance(one, ParameterPack)
+    ]
+    return f"{id(owner) if isinstance(owner, RecordType) else 0} {keys}"
+
+
+def find_declared_return_type(ev: Evaluator, function: tree.Function, scope: NameScope) -> ResolvedType | None:
+    """Return the type that a function says it returns, None for auto and void."""
+    returns = function.returns
+    if returns is None or (returns.name in ("auto", "void", "decltype", "decltype(auto)") and not returns.pointers):
+        return None
+    kind: ResolvedType = ev.resolve_type(returns, scope)
+    return kind
+
+
+def _find_declared_return_type(ev: Evaluator, closure: FunctionSet) -> ResolvedType | None:
+    """Return the type of what a call gives that is not evaluated, where its function's declaration alone says it."""
+    kinds = {f.returns.name for f in closure.functions if f.returns is not None}
+    function = closure.functions[0]
+    if len(kinds) != 1 or function.templates or function.returns is None:
+        return None
+    kind: ResolvedType = ev.resolve_type(function.returns, closure.get_home(function))
+    return None if kind.open else replace(kind, reference="")
+
+
+def _is_endless_call(ev: Evaluator, function: tree.Function) -> bool:
+    """Return whether a call goes deeper than any that ends: a function that calls its namesake of a library, or itself
+    under a condition that the text leaves open. What it gives is not known.
+    """
+    if len(ev.frames) > ev.most_calls:
+        ev.bottomless.add(id(function))
+        return True
+    return id(function) in ev.bottomless and any(frame.name == function.name for frame in ev.frames)
+
+
+def _unwrap_launch(ev: Evaluator, function: tree.Expression, scope: Any) -> Any:
+    """Return what an expression is that is called; kernel[grid] of Triton is the kernel."""
+    if ev.python and isinstance(function, tree.Index) and isinstance(function.value, tree.Name):
+        found = ev.resolve_name(function.value.path, scope)
+        if isinstance(found, FunctionSet):
+            return found
+    return ev.evaluate_expression(function, scope)
+
+
+def _find_method(ev: Evaluator, function: tree.Member, scope: NameScope) -> Any:
+    """Return the member function that a call names, with its object; a term for one that the text lacks."""
+    if not ev.python and (function.owner or function.arrow):
+        found = ev.find_place(function, scope)
+        if isinstance(found, FunctionSet):
+            inner = function.value
+            const = find_pointee_constness(ev, inner, scope) if function.arrow else find_constness(ev, inner, scope)
+            found = replace(found, constant=const, direct=bool(function.owner))
+    else:
+        whole = ev.find_place(function.value, scope)
+        value = (
+            ev.load_place(whole, function.value)
+            if isinstance(whole, PLACES) and not isinstance(whole, ObjectPart)
+            else whole
+        )
+        if isinstance(value, ArrayValue) and not ev.python and value.typed is not None:
+            return OpaqueValue(ev.format_expression(function), head=function.name, arguments=(value,))
+        if isinstance(value, SymbolicInt | str | ArrayValue):
+            return OpaqueValue(f"{ev.format_expression(function)}", head=function.name, arguments=(value,))
+        found = ev.member(whole, function.name, function.span, None)
+        if isinstance(found, FunctionSet):
+            found = replace(found, constant=find_constness(ev, function.value, scope))
+    if isinstance(found, FunctionSet) and function.templates:
+        return replace(found, templates=tuple(ev.evaluate_template_arguments(function.templates, scope)))
+    return found
+
+
+def _is_overload_set(closure: FunctionSet) -> bool:
+    """Return whether what a variable holds is a set of overloads or a template, and no lambda."""
+    if closure.captured is not None or closure.this is not None:
+        return False
+    return len(closure.functions) > 1 or bool(closure.functions[0].templates and closure.templates is None)
+
+
+def _map_given_arguments(
+    function: tree.Function, closure: FunctionSet, at: tree.Call | None
+) -> dict[str, tree.Expression]:
+    """Return what a call gives each parameter, as it is written."""
+    if at is None:
+        return {}
+    names = [parameter.name for parameter in function.parameters]
+    if function.python and closure.this is not None and names[:1] in (["self"], ["cls"]):
+        names = names[1:]
+    return {**dict(zip(names, at.arguments, strict=False)), **dict(at.named)}

@@ -1,0 +1,167 @@
+"""A CuTe layout inside a call: GMMA::Layout_K_SW128_Atom<half_t> with tile_to_shape, or the atom alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.errors import LayoutError
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, get_integer
+from lanescope.shared.swizzle import get_mode
+from lanescope.shared.tiling import Tile
+
+MOST_WALKED = 400
+MOST_DEEP = 4  # modes in modes
+# CUTLASS 4, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp: Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom<T>
+_KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW(?:32|64|128))$")
+_ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_Atom(_Bits)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class CallLayout:
+    """A shared-memory layout: its element type, its swizzle, its storage as the contract has it, its tile where it is a
+    canonical one."""
+
+    element_bits: int | None
+    element: str | None
+    swizzle: str | None
+    storage: Mapping[str, Any] | None
+    tile: Tile | None = None
+    symbols: Mapping[str, str] = field(default_factory=dict)
+
+
+def find_layout(values: Iterable[Any]) -> CallLayout | None:
+    """The first layout among some arguments, however deep it stands."""
+    for value in values:
+        for found in walk_values(value):
+            made = _parse_tile_to_shape(found)
+            if made is not None:
+                return made
+    return None
+
+
+def walk_values(value: Any) -> Iterator[Any]:
+    """A value and what it holds, each once, breadth first, so many at the most: values may hold one another."""
+    waiting, seen = [value], {id(value)}
+    for one in waiting:
+        yield one
+        inner: tuple[Any, ...] = ()
+        if isinstance(one, OpaqueValue):
+            inner = (*one.arguments, *(v for _, v in one.named), one.kind)
+        elif isinstance(one, ResolvedType):
+            inner = one.arguments
+        elif isinstance(one, ArrayValue):
+            inner = (one.typed, *(cell.value for cell in one.cells))
+        elif isinstance(one, tuple):
+            inner = one
+        for each in inner:
+            if each is not None and id(each) not in seen and len(waiting) < MOST_WALKED:
+                seen.add(id(each))
+                waiting.append(each)
+
+
+def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
+    """(major, swizzle, element bits, element) of an atom's name."""
+    if isinstance(value, OpaqueValue) and value.head == "make_smem_layout_atom" and len(value.arguments) > 1:
+        return _dsl_atom(value)
+    kind = value.typed if isinstance(value, ArrayValue) else value
+    name = kind.name if isinstance(kind, ResolvedType) else value.head if isinstance(value, OpaqueValue) else ""
+    found = _ATOM.search(name)
+    if found is None:
+        return None
+    arguments = kind.arguments if isinstance(kind, ResolvedType) else dict(value.named).get("<>", ())
+    element = arguments[0] if arguments else None
+    bits = element.bits if isinstance(element, ResolvedType) else ELEMENT_BITS.get(str(element).split("::")[-1])
+    return found[1], _mode_name(found[2]), bits, str(element) if element is not None else None
+
+
+def _dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | None:
+    """The same of the Python DSL: make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, cutlass.Float16)."""
+    said = _KIND.search(str(call.arguments[0]))
+    if said is None:
+        return None
+    name = re.split(r"[.:]", str(call.arguments[1]))[-1]
+    width = re.fullmatch(r"[BT]?(?:Float|U?[Ii]nt)(\d+)\w*", name)
+    return said[1], _mode_name(said[2]), int(width[1]) if width else None, name if width else None
+
+
+def _mode_name(written: str) -> str:
+    """The swizzle of an atom's name: INTER is none, SW128 is 128B."""
+    return "none" if written == "INTER" else written.removeprefix("SW") + "B"
+
+
+def _list_extents(value: Any, deep: int = 0) -> list[int | None] | None:
+    """The extents of make_shape(…) or Shape<…>; of a nested mode their product."""
+    items: list[Any] | None = None
+    if isinstance(value, ArrayValue):
+        items = [cell.value for cell in value.cells]
+        if (
+            not items
+            and isinstance(value.typed, ResolvedType)
+            and value.typed.name in ("Shape", "tuple", "Stride", "Step", "Coord")
+        ):
+            items = list(value.typed.arguments)
+    if items is None or deep > MOST_DEEP:
+        return None
+    return [_get_extent(one, deep) for one in items[:8]]
+
+
+def _get_extent(value: Any, deep: int) -> int | None:
+    if isinstance(value, ResolvedType):
+        found = re.fullmatch(r"_(\d+)", value.name)
+        if found:
+            return int(found[1])
+        return _get_extent(value.arguments[-1], deep) if value.name in ("Int", "C") and value.arguments else None
+    inner = _list_extents(value, deep + 1)
+    if inner:
+        product = 1
+        for one in inner:
+            if one is None:
+                return None
+            product *= one
+        return product
+    read = get_integer(value) if not isinstance(value, str | ArrayValue) else None
+    return read.known if read is not None else None
+
+
+def _parse_tile_to_shape(value: Any) -> CallLayout | None:
+    """tile_to_shape(atom, shape[, order]): a canonical tile; an atom alone is a tile of its own size."""
+    if isinstance(value, OpaqueValue) and value.head == "tile_to_shape" and len(value.arguments) >= 2:
+        atom = next((a for a in (_parse_atom(one) for one in walk_values(value.arguments[0])) if a), None)
+        if atom is None:
+            return None
+        sizes = _list_extents(value.arguments[1]) or []
+        order = _list_extents(value.arguments[2]) if len(value.arguments) > 2 else None
+        return _make_canonical_layout(atom, sizes, order)
+    return None
+
+
+def _make_canonical_layout(
+    atom: tuple[str, str, int | None, str | None], sizes: list[int | None], order: list[int | None] | None
+) -> CallLayout:
+    major, swizzle, bits, element = atom
+    mn, k = [*sizes, None, None][:2]
+    outer, inner = [*(order or ()), None, None][:2]
+    k_first = outer is not None and inner is not None and outer > inner
+    storage = {
+        "kind": "canonical",
+        "element_bits": bits,
+        "major": major,
+        "swizzle": swizzle,
+        "mn": mn,
+        "k": k,
+        "order": "k" if k_first else "mn",
+        "base": None,
+    }
+    tile = None
+    if bits and mn and k:
+        try:
+            tile = Tile(
+                bits, major, get_mode(swizzle), mn, k, order="k" if k_first else "mn", base=0, swizzle_by="address"
+            )
+        except LayoutError:
+            tile = None
+    return CallLayout(bits, element, swizzle, storage, tile)

@@ -1,0 +1,216 @@
+"""One 64-bit word that code builds: CUTLASS's bit fields assigned one by one, statements or a function that return it.
+
+    desc.bitfield.leading_byte_offset_ = 1024 >> 4; …      what is not assigned is 0, as in `GmmaDescriptor desc{}`
+    uint64_t d = (uint64_t)(1024 >> 4) << 16; d |= …; return d | start;
+
+The evaluator of code computes it, whatever its variables are called. One value may be left open, the address that the
+start field is made of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lanescope.cxx.expression import LONGEST
+from lanescope.cxx.integers import ULONG
+from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
+from lanescope.reader.code import cxx, tree
+from lanescope.reader.code.definitions import DEFINITIONS
+from lanescope.reader.code.evaluation import BUDGET, make_machine
+from lanescope.reader.code.evaluator import Evaluator
+from lanescope.reader.code.expressions import BudgetError
+from lanescope.reader.code.paths import EarlyExit
+from lanescope.reader.code.preprocessor import prepare_source
+from lanescope.reader.code.symbolic_integers import FIELD_BITS, FIELD_SHIFT, SymbolicInt, convert_int
+from lanescope.reader.code.values import PLACES, Cell, NameScope, ObjectValue, OpaqueValue, get_integer
+
+_ASSIGNS = re.compile(r"\s*[A-Za-z_][\w.>\[\]-]*(?:\.|->)\w+\s*=[^=]")  # a member
+HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations and a `return` of one expression."
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltWord:
+    """A word that code builds. start: the symbol whose address its start field takes, "" where the start is a number
+    (else 0 in word). notices: what to look at in the code.
+    """
+
+    word: int
+    start: str = ""
+    notices: tuple[str, ...] = ()
+
+
+def build_word(text: str, field: str = "descriptor") -> BuiltWord:
+    """Return the word that code builds; LayoutError says what is left open beside the start.
+
+    >>> start = "desc.bitfield.start_address_ = cast_smem_ptr_to_uint(smem) >> 4;"
+    >>> built = build_word(f"{start} desc.bitfield.layout_type_ = 1;")
+    >>> hex(built.word), built.start
+    ('0x4000000000000000', 'smem')
+    """
+    built = build_words(text, field)
+    if len(built) > 1:
+        names = " and ".join(sorted(name for name, _ in built))
+        raise _make_error(f"it builds {len(built)} descriptors, {names}", field, "Paste one of them.")
+    return built[0][1]
+
+
+def build_words(text: str, field: str = "descriptor") -> tuple[tuple[str, BuiltWord], ...]:
+    """Return each word that code builds, with its variable's name where it builds several: one at the least.
+
+    >>> [name for name, _ in build_words("a.bitfield.layout_type_ = 1; b.bitfield.layout_type_ = 2;")]
+    ['a', 'b']
+    """
+    if len(text) > LONGEST:
+        raise LayoutError("bad_word", f"The code has {len(text)} characters.", f"At most {LONGEST}.", field)
+    machine, values = _evaluate_words(text, field)
+    return tuple((name, _make_word(machine, value, field)) for name, value in values.items())
+
+
+def _make_word(machine: Evaluator, value: Any, field: str) -> BuiltWord:
+    given = get_integer(value)
+    if given is None or (isinstance(value, OpaqueValue) and value.kind is None):
+        raise _make_error(
+            f"'{shorten_value(str(value), 60)}' has no value" if value is not None else "nothing is returned", field
+        )
+    notices = tuple(dict.fromkeys(one.message for one in machine.warned.values()))
+    whole = convert_int(given, ULONG) if given.type.bits < ULONG.bits else given
+    if whole.known is not None:
+        return BuiltWord(whole.known & ULONG.mask, "", notices)
+    return BuiltWord(whole.const & ULONG.mask, _get_start(whole, field), notices)
+
+
+def _make_error(why: str, field: str, hint: str = HINT) -> LayoutError:
+    return LayoutError("bad_word", f"The code is not understood: {why}.", hint, field)
+
+
+def _get_start(value: SymbolicInt, field: str) -> str:
+    """The address that a word's start field is made of, where nothing else is open."""
+    names = list(dict.fromkeys(str(piece.source) for piece in value.pieces))
+    one = value.pieces[0]
+    if len(value.pieces) > 1 or one.low >= FIELD_BITS:
+        raise _make_error(
+            f"{shorten_value(', '.join(names), 80)}: no value", field, "Only the start address may be left open."
+        )
+    if one.low or one.shift != FIELD_SHIFT or value.const & ((1 << FIELD_BITS) - 1):
+        raise _make_error(
+            f"the start field is not bits {FIELD_SHIFT} and up of the address '{shorten_value(names[0], 60)}'",
+            field,
+            "The start field is (address & 0x3FFFF) >> 4 in bits 0 to 13.",
+        )
+    return names[0]
+
+
+def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
+    """The evaluation of a text, and the value it comes to, or the values of the variables that it builds."""
+    text = text.rstrip()
+    if ";" not in text and "{" not in text and not text.lstrip().startswith("return") and not _ASSIGNS.match(text):
+        text = f"return {text}"
+    text = text if text[-1:] in (";", "}") else f"{text};"
+    source = prepare_source(text)
+    if not cxx.is_well_formed(source):
+        raise _make_error("a part of it is not C++", field)
+    body = cxx.parse_cxx(source)
+    machine, scope = make_machine(text, BUDGET)
+    try:
+        for statement in body:
+            machine.define(statement, scope)
+        values = _evaluate_loose_lines(machine, body, scope, field)
+        if isinstance(values, dict):
+            return machine, values
+        value = values
+        functions = [one for one in body if isinstance(one, tree.Function)]
+        for function in functions if value is None else ():
+            if id(function) not in machine.called:
+                value = machine.run_entry(function, scope)
+    except (BudgetError, RecursionError):
+        raise _make_error("it takes too many steps", field, "Paste only what builds the word.") from None
+    return machine, {"": value}
+
+
+def _evaluate_loose_lines(machine: Evaluator, body: tuple[tree.Statement, ...], scope: NameScope, field: str) -> Any:
+    """What the lines outside every function return; else the last expression, the object whose bits they assign, or the
+    variable that they write last. By name where they build several.
+    """
+    last: Any = None
+    written: list[str] = []
+    for statement in body:
+        if isinstance(statement, DEFINITIONS):
+            continue
+        if isinstance(statement, tree.ExpressionStatement) and not isinstance(
+            statement.value, tree.Assignment | tree.Member
+        ):
+            last = machine.evaluate_expression(statement.value, scope)
+            continue
+        _check_target(machine, statement, scope, field)
+        left = machine.execute_statement(statement, scope)
+        if isinstance(left, EarlyExit) and left.word == "return":
+            return left.value
+        written += _list_written_names(statement)
+    if last is not None or not written:
+        return last
+    assigned = {
+        name
+        for statement in body
+        if isinstance(statement, tree.ExpressionStatement)
+        for name in _list_written_names(statement)
+    }
+    return _choose_written(machine, scope, written, assigned)
+
+
+def _choose_written(machine: Evaluator, scope: NameScope, written: list[str], assigned: set[str]) -> Any:
+    """Return the object whose bits are assigned, or the variable that is written last; by name where they are several.
+
+    written: the variables in the order of their statements; assigned: those that are not only declared.
+    """
+    cells = {name: scope.names[name] for name in written if isinstance(scope.names.get(name), Cell)}
+    objects = [name for name, cell in cells.items() if isinstance(cell.value, ObjectValue) and name in assigned]
+    ends = [name for name in cells if not objects and _is_final_word(machine, name, cells[name], written)]
+    for several in (objects, ends):
+        if len(several) > 1:
+            return {name: cells[name].value for name in several}
+    if objects:
+        return cells[objects[0]].value
+    chosen = cells.get(written[-1])
+    if ends and chosen is not None and _is_narrow(chosen):  # it is an instruction's
+        chosen = cells[ends[0]]
+    return chosen.value if chosen is not None and not isinstance(chosen.value, ObjectValue) else None
+
+
+def _is_narrow(cell: Cell) -> bool:
+    """Whether a variable has a number of less than 64 bits."""
+    whole = get_integer(cell.value)
+    return whole is not None and whole.type.bits < ULONG.bits
+
+
+def _is_final_word(machine: Evaluator, name: str, cell: Cell, written: list[str]) -> bool:
+    """Whether a variable has more than an address, and the text only writes it."""
+    value = get_integer(cell.value) if not isinstance(cell.value, ObjectValue | OpaqueValue) else None
+    whole = value is not None and value.type.bits == ULONG.bits and value.const >> 32 != 0
+    return whole and len(re.findall(rf"\b{re.escape(name)}\b", machine.text)) == written.count(name)
+
+
+def _check_target(machine: Evaluator, statement: tree.Statement, scope: NameScope, field: str) -> None:
+    """Refuse an assignment to a member that is none, or that changes a variable without a value."""
+    if not isinstance(statement, tree.ExpressionStatement) or not isinstance(statement.value, tree.Assignment):
+        return
+    target = statement.value.target
+    if isinstance(target, tree.Member) and not isinstance(machine.find_place(target, scope), PLACES):
+        raise _make_error(f"'{shorten_value(target.name)}' is not a member of the descriptor's bit field", field)
+    if isinstance(target, tree.Name) and statement.value.op and machine.resolve_name(target.path, scope) is None:
+        raise _make_error(f"'{shorten_value(target.last)}' has no value before it is changed", field)
+
+
+def _list_written_names(statement: tree.Statement) -> Iterator[str]:
+    """The variable that a statement declares or writes."""
+    if isinstance(statement, tree.Declaration) and statement.name:
+        yield statement.name
+    if isinstance(statement, tree.ExpressionStatement) and isinstance(statement.value, tree.Assignment):
+        target = statement.value.target
+        while isinstance(target, tree.Member | tree.Index):
+            target = target.value
+        if isinstance(target, tree.Name):
+            yield target.last

@@ -1,0 +1,494 @@
+"""One text, evaluated: what it defines is entered, its loose lines are run, then every function that nothing calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Any
+
+from lanescope.deadline import note_reading_place
+from lanescope.reader.code import cxx, evaluation_merge, python, tree
+from lanescope.reader.code.definitions import DEFINITIONS
+from lanescope.reader.code.evaluation_merge import EvaluationRecords
+from lanescope.reader.code.evaluator import Evaluator
+from lanescope.reader.code.expressions import BudgetError, CallFrame
+from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
+from lanescope.reader.code.header_names import PRELUDE, find_fields_union
+from lanescope.reader.code.predefined import PresumedMacro
+from lanescope.reader.code.preprocessor import Preprocessor
+from lanescope.reader.code.source import PreparedSource, UnreadPart, make_plain_source
+from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.values import Cell, NameScope, NamespaceValue, OpaqueValue, ResolvedType, TemplateEntity
+from lanescope.reader.code.variants import Variant, VariantChoice, list_leaves, make_variants
+
+BUDGET = 8_000  # steps of one text's evaluation
+MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
+MOST_TIMES = 2  # so many times as many steps where a text is several, all of them together
+MOST_TEXT = 1 << 16
+# Words without which a text builds neither a descriptor nor a tensor map.
+CLUE = re.compile(
+    r"desc|<<|\|=|bitfield|layout_type|start_address|byte_offset|(?<!nvgpu\.)tensor_?map|make_tma|tma_atom"
+    r"|make_tensor_desc|swizzle|gmma"
+    r"|umma|matrix_d|:\s?14\s?[,;]",
+    re.I,
+)
+# Lines that are no code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
+# layouts, what a debugger and printf say.
+_PRINTED = re.compile(
+    r"^[ \t]*+(?:(?:wgmma|mma|wmma|ldmatrix|stmatrix)\.[\w.:]++[^;\n\"]*+;?|SM\d{2,3}_\w+(?:<[^;\n]{0,120}>)?"
+    r"|\((?:cuda-)?gdb\)[^\n]*+|\$\d{1,6} = [^;\n]*+|(?:/\*\w{4,6}\*/[ \t]*+)?(?:@!?U?P\w+ )?[A-Z]{1,3}MMA\.[^\n]*+"
+    r"|(?:[\w. \[\]()*]{1,40}[:=]? {0,40})?(?:Sw|Swizzle|S)<\d[^;:\n]*+:[^;\n]*+"
+    r"|(?:[\w. ]{1,40}: {0,40})?\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
+    r"|(?:[A-Za-z_][\w .\[\]]{0,40}[ :])?(?:0x[0-9a-fA-F]{9,16}[ \t,]{0,8})+)[ \t\r]*+$",
+    re.M,
+)
+_PRINT = re.compile(
+    r"mma\.|matrix\.|^[ \t]*SM\d\d|gdb\)|^[ \t]*\$\d|MMA\.|S(?:w|wizzle)?<\d|\):\(|0x[0-9a-fA-F]{9}", re.M
+)
+_WORDS = re.compile(r"[A-Za-z_]\w*")
+# behind a name that is called; kernel[grid](…) of Triton
+_CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
+# behind one that is taken as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
+_TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
+
+
+_Entry = tuple[
+    tree.Function, tree.StructDefinition | None, NameScope
+]  # a function, its class, the scope of its namespace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What came of a text. unfinished: (function, where its name stands) of each that the budget did not suffice for,
+    "" for the lines outside all.
+    """
+
+    found: tuple[FoundDescriptor, ...]
+    made: tuple[BodilessCall, ...]
+    warnings: tuple[Pitfall, ...]
+    unfinished: tuple[tuple[str, Span], ...]
+    python: bool
+    assembled: tuple[AsmRun, ...] = ()
+    endless: frozenset[str] = frozenset()  # variables of loops whose end the text leaves open
+    recast: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
+    text: str = ""
+    taken: tuple[str, ...] = ()  # functions without code that were taken as PTX's matrix-descriptor-encode
+    widened: frozenset[str] = frozenset()  # undeclared names that are cast to an integer with a step added
+    presumed: tuple[PresumedMacro, ...] = ()  # macros that the text does not define and that decide a branch of it
+    unread: tuple[UnreadPart, ...] = ()  # parts that are not read
+    foreign: tuple[tuple[str, str], ...] = ()  # a type or an object without code, and whose members it is taken to have
+
+    @property
+    def complete(self) -> bool:
+        """Whether the budget sufficed, and all was read."""
+        return not self.unfinished and not self.unread
+
+
+def make_machine(text: str, budget: int, python: bool = False) -> tuple[Evaluator, NameScope]:
+    """Return a machine for a text, and the scope of its global names."""
+    machine = Evaluator(text, budget, python)
+    machine.frames.append(CallFrame("", (0, len(text))))
+    machine.prelude = NameScope()
+    for one in () if python else parse_prelude():
+        machine.define(one, machine.prelude)
+    union, machine.unions = ("", frozenset()) if python else find_fields_union(text)
+    for one in cxx.parse_cxx(make_plain_source(union)) if union else ():
+        machine.define(one, machine.prelude)
+    machine.globals = NameScope(NameScope(machine.prelude), "namespace")
+    return machine, machine.globals
+
+
+@cache
+def parse_prelude() -> tuple[tree.Statement, ...]:
+    return cxx.parse_cxx(make_plain_source(PRELUDE))
+
+
+def is_python(text: str) -> bool:
+    """Whether a text reads as Python rather than C++."""
+    score = 0
+    # without blanks at the ends of lines: each pattern would go through a run of them from each of its places
+    head = re.sub(r"\n{3,}", "\n\n", "\n".join(map(str.strip, text[:8192].split("\n"))))
+    for pattern, weight in (
+        (r"^\s*(?:def|class)\s+\w+[^;{]*:\s*(?:#.*)?$", 3),
+        (r"^\s*(?:from\s+[\w.]+\s+)?import\s+[\w.]", 3),
+        (r"^\s*(?:if|for|while|elif|else|with)\b[^;{]*:\s*(?:#.*)?$", 2),
+        (r"^\s*#\s?[^\s!#]", 1),
+        (r"\bself\.", 1),
+        (r"^\s*@\w", 2),
+        (r"\bNone\b|\bTrue\b|\bFalse\b|\bnot in\b", 1),
+        (r"\w\s*=\s*\[[^;]*\]\s*$", 2),
+        (r"\b\w+=[\[(]", 2),
+        (r"\b(?:tl|torch|triton|gl|np|ctypes)\.", 2),
+        (r"^\s*[\w.]+\s*(?:\||<<|\+)?=[^=;{]*[^;{},\s]\s*$", 1),
+        (r";\s*(?://.*)?$", -2),
+        (r"^\s*#\s*(?:include|define|if|ifdef|pragma|endif)\b", -4),
+        (r"//|/\*", -1),
+        (r"\b(?:uint\d+_t|__device__|constexpr|template|static_cast|reinterpret_cast|auto|void|unsigned)\b", -2),
+        (r"^\s*[{}]\s*$|\{\s*$", -1),
+        (r"::\w", -1),
+        (r"\d(?:u?ll|ULL)\b", -2),
+        (r"->", -1),
+    ):
+        score += weight * len(re.findall(pattern, head, re.M))
+    return score > 0
+
+
+@lru_cache(maxsize=4)
+def evaluate_text(
+    text: str,
+    patience: int = 1,
+    standard: tuple[tuple[str, str], ...] = (),
+    macros: tuple[tuple[str, str], ...] = (),
+) -> Evaluation | None:
+    """What a text of C++ or Python builds; None where it has none of the words, or is no code that can be parsed.
+    standard: functions without code, and the swizzle of the K-major tile whose descriptor each builds. macros: those
+    that the text does not define, and what is given for each.
+
+    Where an #if depends on macros that the text leaves open, every text that it can be is evaluated: what they agree on
+    is known, the rest depends on the condition.
+
+    patience: how many times as many steps it may take as a server grants one. The last few are kept: the reader, the
+    workbench and `check` ask for the same text one after the other.
+    """
+    text, cut = _cut_text(text, MOST_TEXT * patience)
+    if not CLUE.search(text):
+        return None
+    written = _blank_printed(text)
+    if is_python(text):
+        made = _evaluate_statements(text, python.parse_python(written), BUDGET * patience, standard, True)
+        return made and replace(made, unread=cut)
+    tree_ = make_variants(Preprocessor(written, patience, dict(macros)))
+    every = tuple(list_leaves(tree_))
+    budget = BUDGET * patience * (1 if len(every) == 1 else MOST_TIMES) // len(every)
+    found = _evaluate_variant(text, tree_, budget, standard)
+    presumed = {one.name: one for leaf in every for one in leaf.presumed}
+    unread = dict.fromkeys((*cut, *(one for leaf in every for one in leaf.unread), *found.made.unread))
+    if not found.parsed and not unread:
+        return None
+    return replace(found.made, presumed=tuple(presumed.values()), unread=tuple(unread))
+
+
+@dataclass(frozen=True, slots=True)
+class _VariantEvaluation:
+    """What a text builds under some choices of what its #if leave open. parsed: whether it is code; holds, loses: as
+    merging.Records has them.
+    """
+
+    made: Evaluation
+    parsed: bool
+    holds: evaluation_merge.Place
+    loses: evaluation_merge.Place
+
+    @property
+    def records(self) -> EvaluationRecords:
+        made = self.made
+        return EvaluationRecords(made.found, made.made, made.warnings, made.assembled, self.holds, self.loses)
+
+
+def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
+    """The lines of a text that are read, and what is not."""
+    if len(text) <= most:
+        return text, ()
+    at = text.rfind("\n", 0, most) + 1 or most
+    line = text.count("\n", 0, at) + 1
+    stopped = UnreadPart(f"Reading stopped at line {line}: the text has more than {most:,} characters.", (at, at))
+    return text[:at], (stopped,)
+
+
+def _evaluate_variant(
+    text: str, one: Variant, budget: int, standard: tuple[tuple[str, str], ...]
+) -> _VariantEvaluation:
+    """What every text of a tree of conditions builds, as one."""
+    if isinstance(one, VariantChoice):
+        yes, no = _evaluate_variant(text, one.yes, budget, standard), _evaluate_variant(text, one.no, budget, standard)
+        return _merge_evaluations(one.condition, yes, no)
+    return _evaluate_leaf(text, one, budget, standard)
+
+
+def _evaluate_leaf(
+    text: str, one: PreparedSource, budget: int, standard: tuple[tuple[str, str], ...]
+) -> _VariantEvaluation:
+    body, left_out = cxx.parse_cxx_parts(one.source)
+    made = _evaluate_statements(text, body, budget, standard, False)
+    unread = tuple(
+        UnreadPart(
+            f"Lines {_get_line(text, a)} to {_get_line(text, b)} are not read: parsing them takes too much.", (a, b)
+        )
+        for a, b in left_out
+    )
+    lost = (*one.lost, *left_out)
+    whole = made is not None and bool(made.unfinished)
+
+    def loses(span: Span) -> bool:
+        return whole or any(first < span[1] and span[0] < past for first, past in lost)
+
+    return _VariantEvaluation(
+        replace(
+            made or Evaluation(found=(), made=(), warnings=(), unfinished=(), python=False, text=text), unread=unread
+        ),
+        made is not None,
+        lambda span: one.source.has_place(span[0]),
+        loses,
+    )
+
+
+def _get_line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEvaluation) -> _VariantEvaluation:
+    """One evaluation for those under both choices of a condition."""
+    a, b = yes.made, no.made
+    both = evaluation_merge.merge_records(condition, yes.records, no.records)
+    made = Evaluation(
+        found=both.found,
+        made=both.made,
+        warnings=both.warnings,
+        unfinished=tuple(dict.fromkeys((*a.unfinished, *b.unfinished))),
+        python=False,
+        assembled=both.assembled,
+        endless=a.endless | b.endless,
+        recast=a.recast | b.recast,
+        text=a.text,
+        taken=tuple(dict.fromkeys((*a.taken, *b.taken))),
+        widened=a.widened | b.widened,
+        unread=tuple(dict.fromkeys((*a.unread, *b.unread))),
+        foreign=tuple(dict.fromkeys((*a.foreign, *b.foreign))),
+    )
+    return _VariantEvaluation(made, yes.parsed or no.parsed, both.holds, both.loses)
+
+
+def _evaluate_statements(
+    text: str, body: tuple[tree.Statement, ...], budget: int, standard: tuple[tuple[str, str], ...], is_py: bool
+) -> Evaluation | None:
+    """What the statements of a text build, within so many steps; None where there are none."""
+    if not body:
+        return None
+    machine, scope = make_machine(text, budget, is_py)
+    with note_reading_place(lambda: machine.reached):
+        return _run_statements(machine, scope, body, standard)
+
+
+def _run_statements(
+    machine: Evaluator, scope: NameScope, body: tuple[tree.Statement, ...], standard: tuple[tuple[str, str], ...]
+) -> Evaluation:
+    text, budget, is_py = machine.text, machine.left, machine.python
+    machine.standard = dict(standard)
+    unfinished: list[tuple[str, Span]] = []
+    try:
+        _run_loose_lines(machine, scope, body)
+    except (BudgetError, RecursionError):
+        unfinished.append(("", (0, 0)))
+    earlier = [] if is_py else _list_earlier_writes(machine, body)
+    entries = list(_list_entries(machine, body, text))
+    for n, entry in enumerate(entries):
+        function = entry[0]
+        if id(function) in machine.called:
+            continue
+        if machine.left <= 0:
+            unfinished.append((function.name, _get_name_span(text, function)))
+            break
+        share = max(budget * MOST_STEPS // BUDGET, machine.left // (len(entries) - n))
+        if not _run_entry(machine, entry, share, earlier):
+            unfinished.append((function.name, _get_name_span(text, function)))
+    return Evaluation(
+        found=tuple(machine.found),
+        made=tuple(machine.made),
+        warnings=tuple(machine.warned.values()),
+        unfinished=tuple(unfinished),
+        python=is_py,
+        assembled=tuple(machine.assembled),
+        endless=frozenset(machine.endless),
+        recast=frozenset(machine.recast),
+        text=text,
+        taken=tuple(machine.taken),
+        widened=frozenset(machine.widened),
+        foreign=tuple(machine.foreign.items()),
+    )
+
+
+def _run_loose_lines(machine: Evaluator, scope: NameScope, body: tuple[tree.Statement, ...]) -> None:
+    """Enter what a text defines, then run its lines outside every function."""
+    below = scope.parent  # what loose lines use before the line that gives it
+    if below is not None:
+        for given in _find_late_values(body):
+            below.names.setdefault(given.name, machine.make_later_member(given, scope))
+    for one in body:
+        if not isinstance(one, tree.UsingDeclaration):
+            machine.define(one, scope)
+    for one in body:
+        if not isinstance(one, DEFINITIONS):
+            machine.execute_statement(one, scope)
+
+
+def _run_entry(machine: Evaluator, entry: _Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:
+    """Run a function by itself within `share` steps; False where they do not suffice."""
+    function, owner, home = entry
+    rest = max(machine.left - share, 0)
+    machine.left -= rest
+    machine.begins = function.name == "main" and owner is None and home is machine.globals
+    for cell, first, value in earlier:
+        cell.value = machine.copy_unshared(first if machine.begins else value)
+    machine.forget_entry_writes()
+    try:
+        _enter_function(machine, function, owner, home)
+    except (BudgetError, RecursionError):
+        return False
+    finally:
+        machine.left = max(machine.left, 0) + rest
+        del machine.frames[1:]
+        machine.loops.clear()
+        for list_ in (machine.log, machine.branches, machine.gone, machine.targets, machine.tries):
+            list_.clear()
+        machine.nested, machine.haunting = 0, []
+    return True
+
+
+def _list_earlier_writes(machine: Evaluator, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
+    """Global variables that some function may have written before another is run, each with its first value, which main
+    finds, and an unknown one; what loose lines use is a variable of theirs.
+    """
+    loose = " ".join(
+        machine.text[slice(*one.span)] for one in body if not isinstance(one, (*DEFINITIONS, tree.Declaration))
+    )
+    own = set(_WORDS.findall(loose))
+    out: list[tuple[Cell, Any, Any]] = []
+    waiting, seen = [machine.globals], set()
+    while waiting:
+        scope = waiting.pop()
+        if id(scope) in seen:
+            continue
+        seen.add(id(scope))
+        for name, cell in scope.names.items():
+            if isinstance(cell, NamespaceValue):
+                waiting.append(cell.scope)
+            elif isinstance(cell, Cell) and not cell.const and name not in own and machine.may_asm_write(name):
+                first = machine.copy_unshared(cell.value)
+                machine.give_earlier_value(cell)
+                out.append((cell, first, cell.value))
+    return out
+
+
+def _get_name_span(text: str, function: tree.Function) -> Span:
+    """Where a function's name stands."""
+    at = text.find(function.name, *function.span)
+    return (at, at + len(function.name)) if function.name and at >= 0 else (function.span[0], function.span[0])
+
+
+def _blank_printed(text: str) -> str:
+    """A text with blanks for what is printed in it: only a line that has a part of such is looked at."""
+    out: list[str] = []
+    done = 0
+    for hint in _PRINT.finditer(text):
+        if hint.start() < done:
+            continue
+        first = text.rfind("\n", done, hint.start()) + 1 or done
+        past = text.find("\n", first)
+        past = len(text) if past < 0 else past + 1
+        line = text[first:past]
+        out += text[done:first], _PRINTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), line)
+        done = past
+    return "".join((*out, text[done:]))
+
+
+def _find_late_values(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declaration]:
+    """Loose lines that give a name a list of values or a layout: people paste them behind the call that takes them."""
+    for one in body:
+        if isinstance(one, tree.Declaration) and one.name and one.type and one.type.dims:
+            if isinstance(one.value, tree.ItemList):
+                yield one
+        elif isinstance(one, tree.ExpressionStatement) and isinstance(one.value, tree.Assignment) and not one.value.op:
+            target, value = one.value.target, one.value.value
+            layout = isinstance(value, tree.Call) and "ayout" in "".join(_get_name_parts(value.function))
+            if isinstance(target, tree.Name) and len(target.path) == 1 and (layout or isinstance(value, tree.ItemList)):
+                yield tree.Declaration(None, target.last, value, span=one.span)
+
+
+def _get_name_parts(function: tree.Expression) -> tuple[str, ...]:
+    """The names of a called function: NVMMASharedLayout.get_default_for."""
+    if isinstance(function, tree.Member):
+        return (*_get_name_parts(function.value), function.name)
+    return tuple(name for name, _ in function.path) if isinstance(function, tree.Name) else ()
+
+
+def _enter_function(
+    machine: Evaluator, function: tree.Function, owner: tree.StructDefinition | None, scope: NameScope
+) -> None:
+    if owner is None:
+        machine.run_entry(function, scope)
+        return
+    template = scope.names.get(owner.name)
+    if not isinstance(template, TemplateEntity) or template.decl is not owner:
+        template = TemplateEntity(owner, scope, owner.templates)
+    kind = machine.apply_template(template, [])
+    record = kind.record if isinstance(kind, ResolvedType) else None
+    if record is None:
+        return
+    closure = record.methods.get(function.name)
+    own = next((f for f in closure.functions if f.span == function.span), function) if closure else function
+    home = closure.get_home(own) if closure is not None else record.scope
+    this: Any = machine.make_instance(record, "" if function.name == owner.name else "this")
+    if function.name == owner.name:
+        machine.run_constructor_entry(own, home, this, record)
+        return
+    this.loose = True
+    if record.fields is not None:
+        this = OpaqueValue("this", kind)
+    else:
+        machine.forget_place(Cell(this))
+    machine.run_entry(own, home, this)
+
+
+def _list_entries(machine: Evaluator, body: tuple[tree.Statement, ...], text: str) -> Iterator[_Entry]:
+    """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue; each with
+    its class and the scope of its namespace.
+    """
+    functions = list(_list_functions(machine, body, None, machine.globals))
+    wanted, called = _with_clues(functions, text)
+    special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
+    called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
+    chosen = [one for one in functions if one[0].name in wanted]
+    yield from [one for one in chosen if one[0].name not in called]
+    yield from [one for one in chosen if one[0].name in called]
+
+
+def _with_clues(functions: Sequence[_Entry], text: str) -> tuple[set[str], set[str]]:
+    """Return the names of functions that have a clue or call one that has, and of those among them that are called."""
+    words = {id(f): set(_WORDS.findall(text[f.span[0] : f.span[1]])) for f, _, _ in functions}
+    wanted = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]])}
+    while True:
+        more = {f.name for f, _, _ in functions if f.name not in wanted and words[id(f)] & wanted}
+        if not more:
+            break
+        wanted |= more
+    called: set[str] = set()
+    for f, _, _ in functions:
+        for name in (words[id(f)] & wanted) - {f.name} - called:
+            if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})", text[f.span[0] : f.span[1]]):
+                called.add(name)
+    return wanted, called
+
+
+def _list_functions(
+    machine: Evaluator, body: tuple[tree.Statement, ...], owner: tree.StructDefinition | None, scope: NameScope
+) -> Iterator[_Entry]:
+    for one in body:
+        if isinstance(one, tree.Function) and one.body is not None and not one.deleted:
+            if not one.owner:
+                yield one, owner, scope
+            elif (struct := _find_struct(machine, one, scope)) is not None:
+                yield one, struct, scope
+        elif isinstance(one, tree.StructDefinition):
+            yield from _list_functions(machine, one.members, one, scope)
+        elif isinstance(one, tree.Namespace) and id(one) in machine.spaces:
+            yield from _list_functions(machine, one.body, None, machine.spaces[id(one)])
+        elif isinstance(one, tree.UnreadText):
+            yield from _list_functions(machine, one.body, owner, scope)
+
+
+def _find_struct(machine: Evaluator, function: tree.Function, scope: NameScope) -> tree.StructDefinition | None:
+    """The class of a member function that is defined outside it."""
+    owner = machine.find_owner(function.owner, scope)
+    return owner.decl if isinstance(owner, TemplateEntity) and isinstance(owner.decl, tree.StructDefinition) else None

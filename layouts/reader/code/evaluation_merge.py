@@ -1,0 +1,344 @@
+"""Evaluations of one text under two choices of a condition of #if → one: what they agree on stays, what differs depends
+on the condition, as after an `if` that the text leaves open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free, merge_ints
+from lanescope.reader.code.values import Address, ArrayValue, Cell, ObjectValue, OpaqueValue, Pointer, get_integer
+
+MOST_DEPTH = 6  # of values that hold one another
+Place = Callable[[Span], bool]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRecords:
+    """What an evaluation found. holds: whether a place of the pasted text is in what was evaluated; loses: whether what
+    it says there is not known.
+    """
+
+    found: tuple[FoundDescriptor, ...]
+    made: tuple[BodilessCall, ...]
+    warnings: tuple[Pitfall, ...]
+    assembled: tuple[AsmRun, ...]
+    holds: Place
+    loses: Place
+
+
+def merge_records(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> EvaluationRecords:
+    """What both found; condition: what decides between them."""
+    made, assembled = _merge_calls_and_asm(condition, yes, no)
+    return EvaluationRecords(
+        _merge_found(condition, yes, no),
+        made,
+        _merge_pitfalls(condition, yes, no),
+        assembled,
+        lambda span: yes.holds(span) or no.holds(span),
+        lambda span: yes.loses(span) or no.loses(span),
+    )
+
+
+# values ---------------------------------------------------------------------------------------------------------------
+
+
+def is_same_value(one: Any, two: Any, depth: int = 0) -> bool:
+    """Whether values of two evaluations are the same, as far as they can be looked into."""
+    if isinstance(one, SymbolicInt) and isinstance(two, SymbolicInt):
+        return (one.const, one.pieces, one.type) == (two.const, two.pieces, two.type)
+    if type(one) is not type(two) or depth > MOST_DEPTH:
+        return False
+    compare = _COMPARED.get(type(one))
+    if compare is not None:
+        return compare(one, two, depth + 1)
+    return bool(one == two) or str(one) == str(two)
+
+
+def _same_arrays(one: ArrayValue, two: ArrayValue, depth: int) -> bool:
+    return len(one.cells) == len(two.cells) and all(
+        is_same_value(a.value, b.value, depth) for a, b in zip(one.cells, two.cells, strict=True)
+    )
+
+
+def _same_pointers(one: Pointer, two: Pointer, depth: int) -> bool:
+    kinds = str(one.element) == str(two.element) and one.shared == two.shared
+    return kinds and one.base == two.base and is_same_value(one.array, two.array, depth)
+
+
+def _same_addresses(one: Address, two: Address, depth: int) -> bool:
+    return is_same_value(_get_held_value(one.place), _get_held_value(two.place), depth)
+
+
+def _same_objects(one: ObjectValue, two: ObjectValue, depth: int) -> bool:
+    return (
+        _is_same_struct(one, two)
+        and is_same_value(one.store.value, two.store.value, depth)
+        and all(is_same_value(cell.value, two.members[name].value, depth) for name, cell in one.members.items())
+    )
+
+
+def _same_terms(one: OpaqueValue, two: OpaqueValue, depth: int) -> bool:
+    if one.text != two.text or one.head != two.head or len(one.arguments) != len(two.arguments):
+        return False
+    return all(is_same_value(a, b, depth) for a, b in zip(one.arguments, two.arguments, strict=True))
+
+
+_COMPARED: dict[type, Callable[[Any, Any, int], bool]] = {
+    ArrayValue: _same_arrays,
+    Pointer: _same_pointers,
+    Address: _same_addresses,
+    ObjectValue: _same_objects,
+    OpaqueValue: _same_terms,
+}
+
+
+def _is_same_struct(one: ObjectValue, two: ObjectValue) -> bool:
+    """Whether objects are of one struct."""
+    return one.record.name == two.record.name and one.members.keys() == two.members.keys()
+
+
+def _get_held_value(place: Any) -> Any:
+    return place.value if isinstance(place, Cell) else place
+
+
+def merge_values(condition: str, yes: Any, no: Any, depth: int = 0) -> Any:
+    """One value for two that a condition decides between."""
+    if is_same_value(yes, no):
+        return yes
+    if depth > MOST_DEPTH:
+        return OpaqueValue(f"({condition} ? {yes} : {no})")
+    merge_inside = _MERGED.get(type(yes)) if type(yes) is type(no) else None
+    made = merge_inside(condition, yes, no, depth) if merge_inside is not None else None
+    if made is not None:
+        return made
+    a, b = get_integer(yes), get_integer(no)
+    if a is not None and b is not None:
+        return merge_ints(condition, a, b)
+    return OpaqueValue(f"({condition} ? {yes} : {no})")
+
+
+def _merge_arrays(condition: str, yes: ArrayValue, no: ArrayValue, depth: int) -> ArrayValue | None:
+    if len(yes.cells) != len(no.cells):
+        return None
+    cells = [
+        replace(a, value=merge_values(condition, a.value, b.value, depth + 1))
+        for a, b in zip(yes.cells, no.cells, strict=True)
+    ]
+    return ArrayValue(cells, yes.element if str(yes.element) == str(no.element) else None, yes.name, yes.typed)
+
+
+def _merge_addresses(condition: str, yes: Address, no: Address, depth: int) -> Address | None:
+    if not isinstance(yes.place, Cell):
+        return None
+    held = merge_values(condition, _get_held_value(yes.place), _get_held_value(no.place), depth + 1)
+    return Address(replace(yes.place, value=held))
+
+
+def _merge_objects(condition: str, yes: ObjectValue, no: ObjectValue, depth: int) -> ObjectValue | None:
+    if not _is_same_struct(yes, no):
+        return None
+    store = replace(yes.store, value=merge_values(condition, yes.store.value, no.store.value, depth + 1))
+    members = {
+        name: replace(cell, value=merge_values(condition, cell.value, no.members[name].value, depth + 1))
+        for name, cell in yes.members.items()
+    }
+    return ObjectValue(yes.record, store, members)
+
+
+def _merge_calls(condition: str, yes: OpaqueValue, no: OpaqueValue, depth: int) -> OpaqueValue | None:
+    return merge_calls(condition, yes, no, depth) if yes.head and yes.head == no.head else None
+
+
+_MERGED: dict[type, Callable[[str, Any, Any, int], Any]] = {
+    ArrayValue: _merge_arrays,
+    Address: _merge_addresses,
+    ObjectValue: _merge_objects,
+    OpaqueValue: _merge_calls,
+}
+
+
+def merge_calls(condition: str, yes: OpaqueValue, no: OpaqueValue, depth: int = 0) -> OpaqueValue:
+    """One call for two of the same function."""
+    if len(yes.arguments) != len(no.arguments) or [n for n, _ in yes.named] != [n for n, _ in no.named]:
+        return OpaqueValue(f"({condition} ? {yes} : {no})", yes.kind, "", (), (), yes.span)
+    arguments = tuple(
+        merge_values(condition, a, b, depth + 1) for a, b in zip(yes.arguments, no.arguments, strict=True)
+    )
+    named = tuple(
+        (n, merge_values(condition, a, b, depth + 1)) for (n, a), (_, b) in zip(yes.named, no.named, strict=True)
+    )
+    text = yes.text if yes.text == no.text else f"({condition} ? {yes.text} : {no.text})"
+    return replace(yes, text=text, arguments=arguments, named=named)
+
+
+# records --------------------------------------------------------------------------------------------------------------
+
+
+def _number_by_key(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Hashable, T]:
+    """The items by their keys, those of one key by their number among them."""
+    seen: dict[Hashable, int] = {}
+    out: dict[Hashable, T] = {}
+    for one in items:
+        name = key(one)
+        seen[name] = n = seen.get(name, -1) + 1
+        out[name, n] = one
+    return out
+
+
+def _make_turn_key(loops: Sequence[tuple[str, SymbolicInt]]) -> Hashable:
+    return tuple((name, turn.known if turn.known is not None else str(turn)) for name, turn in loops)
+
+
+def _weave_keys(yes: Sequence[Hashable], no: Sequence[Hashable]) -> list[Hashable]:
+    """The keys of both in their orders: one that only the second has stands behind the one before it."""
+    own = set(yes)
+    behind: dict[Hashable, list[Hashable]] = {}
+    last: Hashable = None
+    for key in no:
+        if key in own:
+            last = key
+        else:
+            behind.setdefault(last, []).append(key)
+    out = list(behind.get(None, ()))
+    for key in yes:
+        out += [key, *behind.get(key, ())]
+    return out
+
+
+def _merge_found(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[FoundDescriptor, ...]:
+    def key(one: FoundDescriptor) -> Hashable:
+        return one.name, one.span, one.calls, _make_turn_key(one.loops), one.kind
+
+    ours, theirs = _number_by_key(yes.found, key), _number_by_key(no.found, key)
+    cells: dict[int, Cell] = {}  # of the second: the same variable of the first
+    for name, one in ours.items():
+        if name in theirs and one.cell is not None and theirs[name].cell is not None:
+            cells[id(theirs[name].cell)] = one.cell
+    out: list[FoundDescriptor] = []
+    for name in _weave_keys(list(ours), list(theirs)):
+        a, b = ours.get(name), theirs.get(name)
+        if a is not None and b is not None:
+            out.append(
+                a if is_same_value(a.value, b.value) else replace(a, value=merge_ints(condition, a.value, b.value))
+            )
+        elif a is not None:
+            out.append(_limit_to_choice(condition, a, no.holds))
+        elif b is not None:
+            cell = cells.get(id(b.cell), b.cell)
+            out.append(_limit_to_choice(f"!({condition})", replace(b, cell=cell), yes.holds))
+    return tuple(out)
+
+
+def _limit_to_choice(condition: str, one: FoundDescriptor, holds: Place) -> FoundDescriptor:
+    """What was found under one choice only: where the other has the same line, it has another value there."""
+    if not all(holds(span) for span in (one.span, *one.calls)):
+        return one
+    other = make_free("another value", one.value.type)
+    return replace(one, value=merge_ints(condition, one.value, other))
+
+
+def _is_lost(span: Span, calls: Iterable[tuple[str, Span]], other: EvaluationRecords) -> bool:
+    """Whether an evaluation does not know what runs at a place."""
+    return other.loses(span) or any(other.loses(at) for _, at in calls)
+
+
+def _make_other_value(condition: str, value: SymbolicInt | None) -> SymbolicInt | None:
+    return value and merge_ints(condition, value, make_free("another value", value.type))
+
+
+def _make_unknown_call(condition: str, one: OpaqueValue) -> OpaqueValue:
+    """A call of which only one choice of a condition is known."""
+    arguments = tuple(
+        _make_other_value(condition, x) if isinstance(x, SymbolicInt) else OpaqueValue(f"({condition} ? {x} : …)")
+        for x in one.arguments
+    )
+    named = tuple(
+        (
+            name,
+            _make_other_value(condition, x) if isinstance(x, SymbolicInt) else OpaqueValue(f"({condition} ? {x} : …)"),
+        )
+        for name, x in one.named
+    )
+    return replace(one, arguments=arguments, named=named)
+
+
+def _merge_pitfalls(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[Pitfall, ...]:
+    """Pitfalls of both; one that only one choice has names it."""
+    first = {(one.code, one.span): one for one in yes.warnings}
+    second = {(one.code, one.span): one for one in no.warnings}
+    out = []
+    for key in _weave_keys(list(first), list(second)):
+        a, b = first.get(key), second.get(key)  # type: ignore[call-overload]
+        one = a or b
+        assert one is not None  # a key is one of either
+        where = f" This is so {'where' if a else 'unless'} {condition} holds."
+        out.append(one if a and b else replace(one, message=one.message + where))
+    return tuple(out)
+
+
+def _merge_calls_and_asm(
+    condition: str, yes: EvaluationRecords, no: EvaluationRecords
+) -> tuple[tuple[BodilessCall, ...], tuple[AsmRun, ...]]:
+    """Calls and asm statements of both, numbered anew in the order they are run."""
+    ours, theirs = _by_identity(yes), _by_identity(no)
+    merged_: list[BodilessCall | AsmRun] = []
+    for n, name in enumerate(_weave_keys(list(ours), list(theirs)), 1):
+        a, b = ours.get(name), theirs.get(name)
+        if a is not None and b is not None:
+            one = _merge_run(condition, a, b)
+        elif a is not None:
+            one = _run_under_one_choice(condition, a, no)
+        else:
+            one = _run_under_one_choice(condition, theirs[name], yes)
+        merged_.append(replace(one, order=n))
+    made = tuple(one for one in merged_ if isinstance(one, BodilessCall))
+    return made, tuple(one for one in merged_ if isinstance(one, AsmRun))
+
+
+def _by_identity(records: EvaluationRecords) -> dict[Hashable, BodilessCall | AsmRun]:
+    """Calls and asm statements in the order they are run, by what tells them apart."""
+
+    def key(one: BodilessCall | AsmRun) -> Hashable:
+        own: Hashable
+        if isinstance(one, BodilessCall):
+            own = (one.term.head, one.term.span, one.result, len(one.term.arguments))
+        else:
+            own = (one.text, one.span, len(one.given))
+        return own, one.calls, _make_turn_key(one.loops)
+
+    return _number_by_key(sorted((*records.made, *records.assembled), key=lambda one: one.order), key)
+
+
+def _merge_run(condition: str, yes: BodilessCall | AsmRun, no: BodilessCall | AsmRun) -> BodilessCall | AsmRun:
+    """One call or asm statement for the same one under both choices."""
+    if isinstance(yes, BodilessCall) and isinstance(no, BodilessCall):
+        return replace(yes, term=merge_calls(condition, yes.term, no.term))
+    assert isinstance(yes, AsmRun) and isinstance(no, AsmRun)  # of one identity
+    given = tuple(
+        (kind, _merge_input(condition, x, y), at) for (kind, x, at), (_, y, _) in zip(yes.given, no.given, strict=True)
+    )
+    return replace(yes, given=given)
+
+
+def _merge_input(condition: str, yes: SymbolicInt | None, no: SymbolicInt | None) -> SymbolicInt | None:
+    """An operand of an asm statement."""
+    if yes is None or no is None:
+        return None
+    return yes if is_same_value(yes, no) else merge_ints(condition, yes, no)
+
+
+def _run_under_one_choice(
+    condition: str, one: BodilessCall | AsmRun, other: EvaluationRecords
+) -> BodilessCall | AsmRun:
+    """A call or asm statement that the other choice has not; where that may have lost it, its operands are open."""
+    if isinstance(one, BodilessCall):
+        lost = _is_lost(one.term.span, one.calls, other)
+        return replace(one, term=_make_unknown_call(condition, one.term)) if lost else one
+    if not _is_lost(one.span, one.calls, other):
+        return one
+    return replace(one, given=tuple((kind, _make_other_value(condition, x), at) for kind, x, at in one.given))

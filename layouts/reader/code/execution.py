@@ -1,0 +1,314 @@
+"""Runs statements over values of which some are symbols: no loop without a bound, no step beyond the budget. What it
+comes by on the way is kept: values that look like descriptors, calls the text has no body of, and C's pitfalls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.asm_statements import execute_assembly
+from lanescope.reader.code.branches import execute_if, execute_switch, run_unscoped
+from lanescope.reader.code.call_arguments import is_move_call
+from lanescope.reader.code.declarations import declare, unpack
+from lanescope.reader.code.definitions import DEFINITIONS, define
+from lanescope.reader.code.exceptions import execute_throw, execute_try
+from lanescope.reader.code.forgetting import forget_function, skip_unread
+from lanescope.reader.code.lifetimes import is_named_object
+from lanescope.reader.code.lookup import find_name, open_namespace
+from lanescope.reader.code.loops import execute_each
+from lanescope.reader.code.overloads import OverloadCandidate
+from lanescope.reader.code.paths import EarlyExit, ThrownError
+from lanescope.reader.code.values import (
+    PLACES,
+    ArrayValue,
+    Cell,
+    FunctionSet,
+    NameScope,
+    ObjectValue,
+    OpaqueValue,
+    ReferredPlace,
+    ResolvedType,
+)
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+
+# statements ------------------------------------------------------------------------------------------------------
+
+
+def execute_statements(ev: Evaluator, body: Sequence[tree.Statement], scope: NameScope) -> EarlyExit | None:
+    """Execute statements; what ended them early, or None. A goto goes on behind its label where it stands here."""
+    at = 0
+    left: EarlyExit | None = None
+    while at < len(body):
+        left = ev.execute_statement(body[at], scope)
+        at += 1
+        if left is not None:
+            label = _find_label(body, left)
+            if label is None:
+                break
+            at, left = label, None
+    ev.leave_block(scope, left)
+    return left
+
+
+def _find_label(body: Sequence[tree.Statement], left: EarlyExit) -> int | None:
+    """Where a goto goes on in a block; None where its label stands elsewhere."""
+    if left.word != "goto":
+        return None
+    return next(
+        (n for n, one in enumerate(body) if isinstance(one, tree.LabelStatement) and one.name == left.value), None
+    )
+
+
+def leave_block(ev: Evaluator, scope: NameScope, left: EarlyExit | None) -> None:
+    """End a block: destroy its variables, but for the object that a function returns."""
+    if left is not None and left.word == "return" and isinstance(left.value, ObjectValue):
+        ev.release_object(scope, left.value)
+    ev.destroy_variables(scope)
+
+
+def execute_statement(ev: Evaluator, one: tree.Statement, scope: NameScope) -> EarlyExit | None:
+    """Execute a statement; return what ended the statements around it early, or None."""
+    ev.reached = one.span[0]
+    ev.spend_step()
+    rule = _STATEMENTS.get(type(one), define)
+    if ev.python:
+        return rule(ev, one, scope)
+    ev.frames[-1].scope = scope
+    made = len(ev.temporaries)
+    try:
+        left = rule(ev, one, scope)
+        ev.destroy_temporaries(made, one.span, left.value if left is not None else None)
+        if ev.haunting != []:
+            ev.forget_pending_ends(scope)
+        return left
+    except ThrownError as thrown:
+        ev.abandon_temporaries(made, one.span)
+        return EarlyExit("throw", thrown.value)
+    finally:
+        del ev.temporaries[made:]
+        if ev.misread:  # a < b … > c read as template arguments: what else stands there is not known
+            ev.misread = False
+            ev.forget_names(ev.text[slice(*one.span)], scope)
+
+
+def _execute_expression(ev: Evaluator, one: tree.ExpressionStatement, scope: NameScope) -> None:
+    """Evaluate an expression for its effect."""
+    ev.statements.add(id(one.value))
+    ev.evaluate_for_effect(one.value, scope)
+    if isinstance(one.value, tree.Binary) and one.value.op == ">>" and not ev.python:  # stream >> variable
+        ev.forget_names(ev.text[slice(*one.value.span)], scope)
+
+
+def _execute_block(ev: Evaluator, one: tree.Block, scope: NameScope) -> EarlyExit | None:
+    """Execute the statements of a block, in a scope of its own where it has one."""
+    if not one.scoped:
+        return run_unscoped(ev, one.body, scope)
+    return execute_statements(ev, one.body, NameScope(scope))
+
+
+def _execute_jump(ev: Evaluator, one: tree.Jump, scope: NameScope) -> EarlyExit:
+    """Leave by break, continue or goto."""
+    return EarlyExit(one.word, one.label)
+
+
+def _execute_loop(ev: Evaluator, one: tree.Loop, scope: NameScope) -> EarlyExit | None:
+    """Run a loop, whose variable stands in a scope of its own."""
+    return ev.execute_loop(one, NameScope(scope))
+
+
+def _execute_label(ev: Evaluator, one: tree.LabelStatement, scope: NameScope) -> None:
+    """Pass a label, which a goto of which it is not known where it went may have reached from anywhere."""
+    if ev.frames[-1].lost:
+        forget_function(ev)
+
+
+def _execute_namespace(ev: Evaluator, one: tree.Namespace, scope: NameScope) -> None:
+    """Execute what stands in a namespace beside its definitions."""
+    inner = ev.spaces.get(id(one)) or open_namespace(scope, one.names, one.inline)
+    for statement in one.body:
+        if not isinstance(statement, DEFINITIONS):
+            ev.execute_statement(statement, inner)
+
+
+# return ----------------------------------------------------------------------------------------------------------
+
+
+def _execute_return(ev: Evaluator, one: tree.Return, scope: NameScope) -> EarlyExit:
+    """Leave a function with the value that it gives: a place, where it returns a reference."""
+    frame = ev.frames[-1]
+    if one.value is None:
+        return EarlyExit("return")
+    if ev.python:
+        result = ev.evaluate_expression(one.value, scope)
+    elif frame.refers:
+        return EarlyExit("return", _returned_place(ev, one.value, scope))
+    else:
+        result = _returned_value(ev, one.value, scope)
+    if frame.entry:
+        ev.note_value(result, frame.name, one.value.span)
+    return EarlyExit("return", result)
+
+
+def _returned_place(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
+    """Return the place that a function's reference names, as the class that it declares."""
+    frame = ev.frames[-1]
+    place = ev.find_place(one, scope)
+    inner = ev.load_place(place, one) if isinstance(place, PLACES) else None
+    record = frame.returns.record if frame.returns is not None else None
+    if isinstance(inner, ObjectValue) and record is not None and inner.record is not record:
+        place = Cell(ev.upcast_object(inner, record), frame.returns)
+    return ReferredPlace(place) if isinstance(place, PLACES) else place
+
+
+def _returned_value(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
+    """Return a function's value in the type that it declares."""
+    frame = ev.frames[-1]
+    result = ev.evaluate_initializer(one, frame.returns, scope, frame.name)
+    if isinstance(result, ArrayValue) and result.typed is None and result.element is not None:
+        result = ev.decay_array(result)
+    if frame.returns is not None and result is not None:
+        result = ev.convert_to_kind(result, frame.returns, one.span, frame.name)
+    return (
+        _make_returned_object(ev, result, one, scope) if isinstance(result, ObjectValue) else ev.copy_assigned(result)
+    )
+
+
+def _make_returned_object(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope: NameScope) -> Any:
+    """The object that a function gives: of a variable of its own the very object, which compilers do not copy where
+    all returns name it; a parameter is moved, all else that has a name is copied.
+    """
+    home = _own_variable(ev, value, at, scope)
+    given = isinstance(at, tree.Name) and home is not None and f"({at.last})" in home.consts
+    if not value.held and not is_named_object(at):
+        result: Any = ev.copy_assigned(value)
+    elif home is not None and not given:
+        plain = ev.frames[-1].single and home.owner == "function"  # gcc moves one of an inner block
+        several = (value.record.copies or value.record.ends) and not plain
+        result = _make_lost_copy(ev, value) if several else value
+    elif value.record.copies:
+        moved = home is not None or is_move_call(at)
+        result = ev.copy_construct(value, replace(ev.make_place_argument(value), place=not moved, const=None))
+    else:
+        result = ev.copy_assigned(value, 1)
+    if isinstance(result, ObjectValue):
+        result.held = False  # nobody has it yet
+    return result
+
+
+def _own_variable(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope: NameScope) -> NameScope | None:
+    """Return the scope of the function's own variable or parameter that an expression names, if it holds an object."""
+    if not isinstance(at, tree.Name):
+        return None
+    found, home = find_name(scope, at.last)
+    if not isinstance(found, Cell) or found.value is not value or not _is_in_function(scope, home):
+        return None
+    if f"static {at.last}" in home.consts:
+        return None
+    # a reference has the name of what it refers to, or is of a caller
+    named = found.name == at.last and found.frame == len(ev.frames)
+    return home if named or f"({at.last})" in home.consts else None
+
+
+def _is_in_function(scope: NameScope, home: NameScope) -> bool:
+    """Whether a scope is one of the function's that another stands in."""
+    for one in scope.iterate_outward():
+        if one is home:
+            return True
+        if one.owner == "function":
+            return False
+    return False
+
+
+def _make_lost_copy(ev: Evaluator, value: ObjectValue) -> ObjectValue:
+    """A copy of which it is not known how it is made."""
+    ev.run_perhaps(lambda: ev.destroy_object(value, (0, 0)))
+    ev.forget_globals()
+    return ev.forget_members(ev.make_instance(value.record, value.store.name))
+
+
+def finish_function(ev: Evaluator, left: EarlyExit | None, scope: NameScope) -> Any:
+    """The value that a function ends with, its conditional returns joined; ThrownError where it throws."""
+    frame = ev.frames[-1]
+    value = left.value if left is not None and left.word == "return" else None
+    if left is not None and left.word == "throw":
+        if not frame.escapes:
+            raise ThrownError(left.value)
+        if ev.tries:
+            ev.forget_globals()
+        value = ev.restore_last_path(frame.escapes)
+    if (left is not None and left.word == "goto") or frame.lost:
+        forget_function(ev)
+        value = OpaqueValue(ev.make_fresh_name(frame.name or "goto"), frame.returns)
+    while frame.escapes:
+        value = ev.merge(frame.escapes[-1].text, frame.escapes[-1].value, value)
+        last = [frame.escapes.pop()]
+        ev.rejoin_paths(last)
+    return value
+
+
+_STATEMENTS: dict[type[tree.Statement], Callable[[Evaluator, Any, NameScope], EarlyExit | None]] = {
+    tree.Declaration: declare,
+    tree.ExpressionStatement: _execute_expression,
+    tree.Block: _execute_block,
+    tree.If: execute_if,
+    tree.Return: _execute_return,
+    tree.Jump: _execute_jump,
+    tree.Loop: _execute_loop,
+    tree.RangeLoop: execute_each,
+    tree.Switch: execute_switch,
+    tree.Assembly: execute_assembly,
+    tree.UnpackDeclaration: unpack,
+    tree.LabelStatement: _execute_label,
+    tree.Throw: execute_throw,
+    tree.Try: execute_try,
+    tree.UnreadText: skip_unread,
+    tree.Namespace: _execute_namespace,
+}
+
+
+# functions -------------------------------------------------------------------------------------------------------
+
+
+def run_body(ev: Evaluator, function: tree.Function, scope: NameScope) -> EarlyExit | None:
+    """Run the body of a function; return what ended it."""
+    body = function.body.make() if isinstance(function.body, tree.DeferredBody) else function.body
+    if isinstance(body, tree.Block):
+        return execute_statements(ev, body.body, scope)
+    return ev.execute_statement(body, scope) if body is not None else None
+
+
+def run_entry(ev: Evaluator, function: tree.Function, scope: NameScope, this: Any = None) -> Any:
+    """Run a function nothing in the text calls, its parameters as symbols; return what it gives."""
+    closure = FunctionSet((function,), scope, this)
+    inner = ev.bind_parameters(closure, OverloadCandidate(function, (), {}), [], {}, symbolic=True)
+    ev.called.add(id(function))
+    refers = function.returns is not None and bool(function.returns.reference) and not ev.python
+    ev.enter_function(function.name, function.span, entry=True, refers=refers, constant=function.const)
+    ev.frames[-1].returns = None if ev.python else ev.find_declared_return_type(function, inner)
+    ev.frames[-1].symbols = frozenset(inner.names)
+    try:
+        left = ev.run_body(function, inner)
+        pending = bool(ev.frames[-1].escapes)
+        value = ev.finish_function(left, inner)
+        if pending and value is not None:
+            ev.note_value(value, function.name, function.span, replace=True)
+        return (
+            ev.load_place(value, tree.OpaqueExpression("", span=function.span))
+            if isinstance(value, ReferredPlace)
+            else value
+        )
+    except ThrownError:
+        return None
+    finally:
+        ev.leave_function()
+
+
+def make_array(ev: Evaluator, values: Iterable[Any], element: ResolvedType | None = None, name: str = "") -> ArrayValue:
+    """Return an array that is no variable's, of values."""
+    return ArrayValue([Cell(value, element) for value in values], element, name)

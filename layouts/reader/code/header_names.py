@@ -1,0 +1,204 @@
+"""Names that CUDA's and CUTLASS's headers define, and what they stand for.
+
+Sources: cuda.h (CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapInterleave), CUTLASS 4
+include/cute/arch/mma_sm90_desc.hpp (GMMA::LayoutType, Major) and mma_sm100_desc.hpp (UMMA::LayoutType).
+"""
+
+from __future__ import annotations
+
+import re
+
+from lanescope.cxx.integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType
+
+_TYPES = "UINT8 UINT16 UINT32 INT32 UINT64 INT64 FLOAT16 FLOAT32 FLOAT64 BFLOAT16 FLOAT32_FTZ TFLOAT32 TFLOAT32_FTZ"
+_PACKED = "16U4_ALIGN8B 16U4_ALIGN16B 16U6_ALIGN16B"
+_SWIZZLES = "NONE 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B"
+DATA_TYPES = tuple(f"{_TYPES} {_PACKED}".split())
+SWIZZLES = tuple(_SWIZZLES.split())
+# bits of an element in shared memory by its code
+DATA_BITS = dict(enumerate((8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 8, 8)))
+_L2 = "NONE L2_64B L2_128B L2_256B".split()
+
+CONSTANTS: dict[str, int] = {
+    **{f"CU_TENSOR_MAP_DATA_TYPE_{name}": code for code, name in enumerate(DATA_TYPES)},
+    **{f"CU_TENSOR_MAP_SWIZZLE_{name}": code for code, name in enumerate(SWIZZLES)},
+    **{f"CU_TENSOR_MAP_INTERLEAVE_{name}": code for code, name in enumerate(("NONE", "16B", "32B"))},
+    **{f"CU_TENSOR_MAP_L2_PROMOTION_{name}": code for code, name in enumerate(_L2)},
+    "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE": 0,
+    "CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA": 1,
+    "CUDA_SUCCESS": 0,
+}
+# limits that <cstdint> and <climits> name → value and type
+LIMITS: dict[str, tuple[int, IntegerType]] = {
+    **{
+        f"{kind}{bits}_MAX": (type_.most, type_)
+        for kind, bits, type_ in (
+            ("INT", 8, SCHAR),
+            ("INT", 16, SHORT),
+            ("INT", 32, INT),
+            ("INT", 64, LONG),
+            ("UINT", 8, UCHAR),
+            ("UINT", 16, USHORT),
+            ("UINT", 32, UINT),
+            ("UINT", 64, ULONG),
+        )
+    },
+    "INT_MAX": (INT.most, INT),
+    "UINT_MAX": (UINT.most, UINT),
+    "LONG_MAX": (LONG.most, LONG),
+    "CHAR_BIT": (8, INT),
+    "ULONG_MAX": (ULONG.most, ULONG),
+    "SIZE_MAX": (ULONG.most, ULONG),
+    "INT_MIN": (INT.least, INT),
+    "INT32_MIN": (INT.least, INT),
+    "INT64_MIN": (LONG.least, LONG),
+}
+# members of CUTLASS's enums: (a word that the qualified name has before the member, member) → value
+MEMBERS: dict[tuple[str, str], int] = {
+    **{("LayoutType", name): code for code, name in enumerate(("INTERLEAVE", "B128", "B64", "B32"))},
+    **{
+        ("LayoutType", f"SWIZZLE_{name}"): code
+        for name, code in {"NONE": 0, "128B_BASE32B": 1, "128B": 2, "64B": 4, "32B": 6}.items()
+    },
+    ("Major", "K"): 0,
+    ("Major", "MN"): 1,
+}
+
+# Bytes of types that are no elements of a tensor: cuda.h (CUtensorMap), CUDA's vector_types.h and driver_types.h,
+# libcu++ (a block's barrier is one mbarrier), CUTLASS's cute/arch/copy_sm90_desc.hpp and cutlass/arch/barrier.h
+OPAQUE_BYTES: dict[str, int] = {
+    **dict.fromkeys("CUtensorMap CUtensorMap_st TmaDescriptor".split(), 128),
+    **dict.fromkeys("cudaStream_t CUstream cudaEvent_t CUevent CUmodule CUfunction CUcontext cudaGraph_t".split(), 8),
+    **dict.fromkeys("ClusterBarrier ClusterTransactionBarrier nullptr_t".split(), 8),
+    **dict.fromkeys("cudaError_t CUresult CUtensorMapDataType CUtensorMapSwizzle CUtensorMapInterleave".split(), 4),
+    **dict.fromkeys("dim3 uint3 int3 float3".split(), 12),
+}
+# Bits of CUDA's built-in variables, unsigned ints (CUDA C++ Programming Guide 13.0, compute capabilities: at most
+# 1,024 × 1,024 × 64 threads a block, 2³¹ − 1 × 65,535 × 65,535 blocks a grid)
+BUILT_IN: dict[tuple[str, str], int] = {
+    (name, axis): bits
+    for name, each in {
+        "threadIdx": (10, 10, 6),
+        "blockDim": (11, 11, 7),
+        "blockIdx": (31, 16, 16),
+        "gridDim": (31, 16, 16),
+    }.items()
+    for axis, bits in zip("xyz", each, strict=True)
+}
+THREADS = frozenset(f"{name}.{axis}" for name, axis in BUILT_IN)
+OF_DESCRIPTOR = frozenset("reg32_ reg16_ bitfield desc_ lo hi".split())  # members of CUTLASS's descriptors
+
+# A function that the text does not have and whose name says that it gives a pointer's shared-window address.
+SHARED_ADDRESS = re.compile(
+    r"__cvta_generic_to_shared|__nvvm_ptr_gen_to_shared|cast_smem_ptr_to_uint"
+    r"|(?:get_)?(?:smem|shared|shmem)_?(?:ptr|addr\w*|u32\w*)(?:_?to_?\w+)?"
+    r"|(?:to|as|get)_?(?:smem|shared)_?(?:ptr|addr\w*|u32|uint)?|smem_?u32|u32_?smem"
+    r"|cvta_?(?:to_?(?:shared|smem))?\w*"
+    r"|smem_ptr_to_uint\w*|generic_to_shared\w*|elect_smem_addr",
+    re.I,
+)
+# A function that gives what it is given: its name → which of its arguments that is. Of a shuffle, whose first is the
+# mask of lanes, it is what the lanes hold; the text's names stand for the same in each of them.
+IDENTITY = dict.fromkeys(
+    "raw_pointer_cast make_smem_ptr recast_ptr forward move __builtin_assume_aligned launder to_address as_const ref"
+    " __builtin_expect const_expr __ldg addressof __shfl readfirstlane".split(),
+    0,
+) | {"__shfl_sync": 1}
+# PTX's own function of the descriptor's section, (x & 0x3FFFF) >> 4, as programs call it; it often stands in a header.
+ENCODE = re.compile(
+    r"(?:smem_?)?(?:matrix_?)?desc(?:riptor)?_?enc(?:ode)?|encode_?(?:matrix_?)?desc(?:riptor)?(?:_?field)?", re.I
+)
+# swizzle → (bytes of a row, layout_type) of the descriptors that K-major tiles have: LBO 1, SBO eight rows (PTX ISA
+# 9.1, canonical layouts; CUTLASS's make_gmma_desc)
+STANDARD = {"128B": (128, 1), "64B": (64, 2), "32B": (32, 3)}
+# The types of CUTLASS, and of Triton's Utility.h, that programs use without writing them: C++ for the same evaluator.
+PRELUDE = """
+union GmmaDescriptor {
+  uint64_t desc_; uint32_t reg32_[2]; uint16_t reg16_[4];
+  struct { uint16_t start_address_ : 14, : 2; uint16_t leading_byte_offset_ : 14, : 2;
+           uint16_t stride_byte_offset_ : 14, : 2; uint8_t : 1, base_offset_ : 3, : 4;
+           uint8_t : 6, layout_type_ : 2; } bitfield;
+};
+union SmemDescriptor {
+  uint64_t desc_;
+  struct { uint16_t start_address_ : 14, : 2; uint16_t leading_byte_offset_ : 14, : 2;
+           uint16_t stride_byte_offset_ : 14, version_ : 2;
+           uint8_t : 1, base_offset_ : 3, lbo_mode_ : 1, : 3; uint8_t : 5, layout_type_ : 3; };
+  struct { uint32_t lo; uint32_t hi; };
+};
+typedef SmemDescriptor UmmaDescriptor;
+union SMEMDescriptor {
+  uint64_t descriptor;
+  struct { uint64_t baseAddress : 14, : 2, leadDimensionBaseOffset : 14, : 2, strideDimensionBaseOffset : 14, : 3,
+           matrixBaseOffset : 3, : 10, swizzlingMode : 2; };
+};
+"""
+FIELDS_UNION = "MatrixDescriptor"
+_LAYS_OUT = re.compile(r"(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b")
+_CONTAINED = re.compile(r"(?:->|\.)\s*([A-Za-z_]\w*)\s*\.\s*(?:leading|stride)_byte_offset_?\b")
+_OF_BLACKWELL = re.compile(r"\.\s*(?:version|lbo_mode)_?\b|\bUMMA\b|tcgen05|sm_?10\d|blackwell", re.I)
+_WORDS_OF_UNION = "desc desc_ raw raw_ u64 value".split()
+_HOLDER = re.compile(r"(?<![\w.>])(\w{1,80})(?:\[\w*\])?(?:->|\.)\w+\.(?:leading|stride)_byte_offset_?\b")
+MOST_HOLDERS = 16  # objects of one text
+
+
+def find_matching_union(text: str) -> str:
+    """Return which of CUTLASS's unions has the members that a text assigns: tcgen05's or wgmma's."""
+    return "SmemDescriptor" if _OF_BLACKWELL.search(text) else "GmmaDescriptor"
+
+
+def _find_union_word(text: str) -> tuple[str, ...]:
+    """Return what a text calls the whole word of a union that it does not define: the one other member of the objects
+    whose fields it assigns.
+    """
+    names = dict.fromkeys(_HOLDER.findall(text))
+    others: set[str] = set()
+    for name in list(names)[:MOST_HOLDERS]:
+        others |= set(re.findall(rf"(?<![\w.>]){name}(?:->|\.)(\w{{1,80}})\b(?!\s*[.(\[]|->)", text))
+    others -= {"desc_", "lo", "hi"}
+    return tuple(others) if len(others) == 1 else ()
+
+
+def find_fields_union(text: str) -> tuple[str, frozenset[str]]:
+    """A union that has the members which a text assigns as a matrix descriptor's, for one that the text does not
+    define, whatever it is called: C++, and the members that tell it; ("", nothing) where a text has no such members.
+
+    Source of the fields: CUTLASS, cute/arch/mma_sm90_desc.hpp and mma_sm100_desc.hpp.
+
+    >>> sorted(find_fields_union("d.bits.stride_byte_offset = 64;")[1]), find_fields_union("d.x = 1;")[0]
+    (['bits'], '')
+    """
+    if not _LAYS_OUT.search(text):
+        return "", frozenset()
+    blackwell = _OF_BLACKWELL.search(text) is not None
+    fields, names = _fields_as_spelled(text, blackwell)
+    word = _find_union_word(text)
+    containers = {name for name in _CONTAINED.findall(text) if name != "bitfield" or blackwell or word}
+    direct = re.search(r"(?<![.\w])\w+(?:\[\w*\])?\s*(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b", text)
+    members = [f"struct {{ {fields} }} {name};" for name in sorted(containers)]
+    if direct:
+        members.append(f"struct {{ {fields} }};")
+    if not members:
+        return "", frozenset()
+    words = " ".join(f"uint64_t {name};" for name in dict.fromkeys([*_WORDS_OF_UNION, *word]))
+    told = containers | ({*names, *_WORDS_OF_UNION} if direct else set())
+    told |= {"version_", "lbo_mode_", "version", "lbo_mode"} if direct and blackwell else set()
+    return f"union {FIELDS_UNION} {{ {words} {' '.join(members)} }};", frozenset(told)
+
+
+def _fields_as_spelled(text: str, blackwell: bool) -> tuple[str, tuple[str, ...]]:
+    """(a descriptor's bit fields in C++, the names of those that both formats have) as a text calls them."""
+
+    def spelled(*names: str) -> str:
+        each = (one for name in names for one in (f"{name}_", name))
+        return next((one for one in each if re.search(rf"\.\s*{one}\b", text)), names[0])
+
+    start, lead, stride = map(spelled, ("start_address", "leading_byte_offset", "stride_byte_offset"))
+    base, mode = spelled("base_offset"), spelled("layout_type", "swizzle_mode", "swizzle_type", "swizzle")
+    head = f"uint64_t {start} : 14, : 2, {lead} : 14, : 2, {stride} : 14, "
+    if blackwell:
+        version, lbo_mode = spelled("version"), spelled("lbo_mode")
+        fields = f"{head}{version} : 2, : 1, {base} : 3, {lbo_mode} : 1, : 8, {mode} : 3;"
+    else:
+        fields = f"{head}: 3, {base} : 3, : 10, {mode} : 2;"
+    return fields, (start, lead, stride, base, mode)

@@ -1,0 +1,433 @@
+"""What names and types mean here: qualified names, static members, aliases, enumerations."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cxx.integers import BOOL, ULONG, find_integer_type
+from lanescope.reader.code import traits, tree
+from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualifier
+from lanescope.reader.code.records import lay_out_record
+from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
+from lanescope.reader.code.templates import flatten_packs
+from lanescope.reader.code.values import (
+    Cell,
+    EnumerationType,
+    FunctionSet,
+    NameScope,
+    NamespaceValue,
+    ObjectValue,
+    OpaqueValue,
+    ParameterPack,
+    Pointer,
+    RecordType,
+    ResolvedType,
+    TemplateEntity,
+    find_element_type,
+)
+from lanescope.reader.code.write_summaries import walk_nodes
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+_INTEGRAL = re.compile(r"_(\d+)$")
+Path = tree.Path
+
+
+@lru_cache(maxsize=4096)
+def _find_plain_type(name: str, whole: bool) -> ResolvedType | None:
+    """Return the type of a name without arguments; whole: whether it may be an integer type."""
+    integer = find_integer_type(name) if whole else None
+    if integer is not None:
+        return ResolvedType(name, integer, integer.bits)
+    return find_element_type(name) or (ResolvedType(name) if _INTEGRAL.fullmatch(name) else None)
+
+
+def resolve_name(ev: Evaluator, path: Path, scope: NameScope, at: int = 0) -> Any:
+    """Return what a qualified name means, None for what the text does not define. at: where it is used: what a
+    namespace declares later is another's.
+    """
+    if not path:
+        return None
+    (name, given), *rest = path
+    if not name and rest:  # ::name
+        (name, given), *rest = rest
+        found, home = find_in(ev.globals, name)
+    else:
+        found, home = _find_qualified(ev, scope, name, bool(rest), at)
+    if found is None and rest:
+        return ev.prelude.names.get(path[-1][0]) if path[-1][1] is None else None
+    found = _make_instance_of(ev, _get_own_meaning(ev, found, home, name), given, scope)
+    for name, given in rest:
+        if found is None:
+            return None
+        found = _make_instance_of(ev, _find_below(ev, found, name, scope), given, scope)
+    return found
+
+
+def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool, at: int) -> tuple[Any, NameScope]:
+    """Find the first part of a name where it is used: what a namespace declares later does not count."""
+    if ev.python:
+        return find_name(scope, name)
+
+    def declared(value: Any, home: NameScope) -> bool:
+        if qualifier and not is_qualifier(value, home):
+            return False
+        known = home.since.get(name)
+        if known is None:
+            known = _get_begin(value) if home.owner == "namespace" else 0
+        elif isinstance(value, FunctionSet):  # a using declaration beside functions of its own
+            known = min([known, *(f.first for f in value.functions if value.get_home(f) is home)])
+        return not at or known <= at
+
+    found, home = find_name(scope, name, declared)
+    if found is None and at:
+        return find_name(scope, name, is_qualifier) if qualifier else find_name(scope, name)
+    return found, home
+
+
+def _get_own_meaning(ev: Evaluator, found: Any, home: NameScope, name: str) -> Any:
+    """Return what a name means, a static member evaluated."""
+    return ev.evaluate_later_member(home, name) if isinstance(found, LaterMember) else found
+
+
+def _make_instance_of(ev: Evaluator, found: Any, given: tuple[tree.Expression, ...] | None, scope: NameScope) -> Any:
+    """Return a template with its arguments; a name that is no template and has some is misread."""
+    if isinstance(found, TemplateEntity) and isinstance(found.decl, tree.Declaration):
+        return ev.apply_template(found, ev.evaluate_template_arguments(given or (), scope))
+    if given is None or found is None:
+        return found
+    arguments = ev.evaluate_template_arguments(given, scope)
+    if isinstance(found, TemplateEntity):
+        return ev.apply_template(found, arguments)
+    if isinstance(found, FunctionSet):
+        return replace(found, templates=tuple(arguments))
+    if (
+        isinstance(found, ResolvedType)
+        and found.record is not None
+        and isinstance(found.record.template, TemplateEntity)
+    ):
+        return ev.apply_template(found.record.template, arguments)
+    if isinstance(found, ResolvedType):
+        return ResolvedType(found.name, arguments=tuple(arguments))
+    ev.misread = True
+    return OpaqueValue("a template that is none")
+
+
+def evaluate_template_arguments(ev: Evaluator, given: tuple[tree.Expression, ...], scope: NameScope) -> list[Any]:
+    """Return template arguments, packs expanded."""
+    out: list[Any] = []
+    for one in given:
+        if isinstance(one, tree.Unary) and one.op == "...":
+            out.extend(ev.expand_pack(one.value, scope))
+        else:
+            out.append(ev.evaluate_template_argument(one, scope))
+    return out
+
+
+def evaluate_template_argument(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
+    """Return a template argument: a type, a value or a template."""
+    if isinstance(one, tree.Type | tree.Name) and one.path and one.path[-1][1] is None:
+        plain = not isinstance(one, tree.Type) or not (one.pointers or one.dims or one.reference)
+        found = ev.resolve_name(one.path, scope, one.span[0]) if plain else None
+        if isinstance(found, TemplateEntity) and found.parameters:
+            return found
+        if isinstance(found, ParameterPack):
+            return found
+    return ev.evaluate_expression(one, scope)
+
+
+def expand_pack(ev: Evaluator, pattern: tree.Expression, scope: NameScope) -> list[Any]:
+    """Return the values of `pattern...`, one for each item of the packs in it."""
+    return [ev.evaluate_expression(pattern, inner) for inner in ev.make_pack_scopes(pattern, scope)]
+
+
+def make_pack_scopes(ev: Evaluator, pattern: Any, scope: NameScope) -> list[NameScope]:
+    """Return a scope for each item of the packs that an expression names."""
+    packs = {
+        name: found for name in _list_names(pattern) if isinstance(found := find_name(scope, name)[0], ParameterPack)
+    }
+    if not packs:
+        return []
+    out = []
+    for n in range(max(map(len, packs.values()))):
+        inner = NameScope(scope)
+        inner.names.update({name: pack[n] for name, pack in packs.items() if n < len(pack)})
+        out.append(inner)
+    return out
+
+
+def _find_below(ev: Evaluator, found: Any, name: str, scope: NameScope) -> Any:
+    """Return what a name means in a namespace, class, enumeration or object."""
+    if isinstance(found, NamespaceValue):
+        inner, home = find_in(found.scope, name)
+        return _get_own_meaning(ev, inner, home, name)
+    if isinstance(found, Cell):
+        found = found.value
+    if isinstance(found, TemplateEntity):
+        found = ev.apply_template(found, [])
+    if isinstance(found, EnumerationType):
+        return found.scope.names.get(name)
+    if isinstance(found, ResolvedType) and found.record is not None:
+        return _find_class_member(ev, found.record, name, scope)
+    if isinstance(found, ResolvedType):
+        known = traits.find_trait_member(found, name)
+        return known if known is not None else OpaqueValue(f"{found}::{name}")
+    if isinstance(found, ObjectValue | OpaqueValue):
+        return ev.member(found, name, (0, 0))
+    return None
+
+
+def _find_class_member(ev: Evaluator, record: RecordType, name: str, scope: NameScope) -> Any:
+    """Return what S::name means: a static member, a type, a function, or a member of `*this`."""
+    if name in record.methods:
+        return record.methods[name]
+    if name in record.scope.names:
+        return ev.evaluate_later_member(record.scope, name)
+    if name in record.members:
+        this = get_this(scope)
+        if isinstance(this, ObjectValue) and this.record.is_derived_from(record) and name not in this.record.hidden:
+            return ev.member(this, name, (0, 0))
+        return OpaqueValue(f"{record.name}::{name}")
+    for base in record.bases:
+        found = _find_class_member(ev, base, name, scope)
+        if found is not None:
+            return found
+    return next((known for one in record.library if (known := traits.find_trait_member(one, name)) is not None), None)
+
+
+def make_later_member(ev: Evaluator, member: tree.Declaration, scope: NameScope) -> LaterMember:
+    """Return a static member that is evaluated when it is asked for."""
+    return LaterMember(member, scope)
+
+
+def define_later_member(ev: Evaluator, member: tree.Statement, scope: NameScope) -> None:
+    """Define a member of a class, as of a namespace."""
+    ev.define(member, scope)
+
+
+def evaluate_later_member(ev: Evaluator, scope: NameScope, name: str) -> Any:
+    """Return a static member, evaluated when it is asked for."""
+    found = scope.names.get(name)
+    if isinstance(found, LaterMember):
+        scope.names[name] = Cell(OpaqueValue(name), name=name)
+        member = found.decl
+        if not member.const:
+            ev.statics.append((scope.names, name, found))
+        kind = ev.resolve_type(member.type, found.scope) if member.type else None
+        inner, first = NameScope(found.scope), len(ev.log)
+        if member.value is not None:
+            value = ev.evaluate_initializer(member.value, kind, inner, name)
+        elif member.arguments is not None:
+            value = ev.construct_value(
+                kind, [ev.evaluate_expression(a, inner) for a in member.arguments], member, inner
+            )
+        else:
+            value = ev.make_default(kind, name)
+        if kind is not None and member.type and member.type.name != "auto":
+            value = ev.convert_to_kind(value, kind, member.span, name)
+        if isinstance(value, ObjectValue):
+            value.held = True
+        found = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
+        _forget_initialization_order(ev, found, member, inner, first)
+        if ev.is_changed_before_entry(member):
+            ev.give_earlier_value(found)
+        if not member.const and ev.globals_lost:
+            ev.forget_place(found, integers=True)
+    return found
+
+
+def _forget_initialization_order(
+    ev: Evaluator, cell: Cell, member: tree.Declaration, scope: NameScope, first: int
+) -> None:
+    """Forget what a static member writes or reads when it begins, with the program: it may have changed since."""
+    written = [c for c, _ in ev.list_writes_since(first).values() if c.born < cell.born and c.frame <= 1 and c.name]
+    if written or (not member.const and (_begins_globally(ev, cell.value) or _reads_variables(member, scope))):
+        for one in written:
+            ev.forget_place(one)
+        ev.forget_place(cell)
+
+
+def _begins_globally(ev: Evaluator, value: Any) -> bool:
+    """Return whether a constructor makes a value, which may read variables of namespaces."""
+    globals_ = ev.globals.names.values()
+    return isinstance(value, ObjectValue) and value.record.begins and any(_is_global_variable(c) for c in globals_)
+
+
+def _reads_variables(member: tree.Declaration, scope: NameScope) -> bool:
+    """Return whether a static member's initializer names a variable of a namespace, or calls a function."""
+    nodes = list(walk_nodes(member.value)) if member.value is not None else []
+    named = (find_name(scope, node.last)[0] for node in nodes if isinstance(node, tree.Name))
+    return any(isinstance(node, tree.Call) for node in nodes) or any(map(_is_global_variable, named))
+
+
+def _is_global_variable(value: Any) -> bool:
+    """Return whether a name means a variable of a namespace that may be written."""
+    return isinstance(value, Cell) and not value.const and value.frame <= 1
+
+
+def resolve_type(ev: Evaluator, given: tree.Type, scope: NameScope) -> ResolvedType:
+    """Return a type as it is here."""
+    dims = tuple(
+        SymbolicInt(0, ULONG) if size is None else ev.make_whole_number(ev.evaluate_expression(size, scope))
+        for size in given.dims
+    )
+    base = _resolve_base_type(ev, given, scope)
+    if not given.pointers and not dims and not given.reference and given.const <= base.const:
+        return base
+    return ResolvedType(
+        base.name,
+        base.whole,
+        base.bits,
+        base.record,
+        pointers=base.pointers + given.pointers,
+        dims=(*dims, *base.dims),
+        arguments=base.arguments,
+        reference=_collapse_reference(base.reference, given.reference),
+        const=base.const or (given.const and not base.pointers),
+    )
+
+
+def _resolve_base_type(ev: Evaluator, given: tree.Type, scope: NameScope) -> ResolvedType:
+    """Return the type that a name means, without pointers, sizes and references beside it."""
+    if isinstance(given.body, tree.StructDefinition):
+        record = lay_out_record(ev, RecordType(given.body.name, given.body, scope))
+        return ResolvedType(given.body.name, record=record, bits=record.bits or None)
+    if given.name == "decltype" and given.path[-1][1]:
+        return _evaluate_decltype(ev, given.path[-1][1][0], scope)
+    found = ev.resolve_name(given.path, scope, given.span[0])
+    if isinstance(found, Cell):
+        found = found.value
+    if isinstance(found, TemplateEntity):
+        found = ev.apply_template(found, [])
+    if isinstance(found, EnumerationType):
+        found = found.kind
+    return found if isinstance(found, ResolvedType) else _find_foreign_type(ev, given, scope)
+
+
+def _find_foreign_type(ev: Evaluator, given: tree.Type, scope: NameScope) -> ResolvedType:
+    """Return a type that the text does not define: a built-in one, T::type of a library's template, or a name alone."""
+    name = "::".join(part for part, _ in given.path)
+    if len(given.path) > 1 and given.name == "type" and not ev.python:
+        outer = ev.find_builtin_type(given.path[:-1], scope)
+        inner = traits.find_trait_member(outer, "type") if outer is not None else None
+        return inner if isinstance(inner, ResolvedType) else ResolvedType(name, unbound=True)
+    return ev.find_builtin_type(given.path, scope) or ResolvedType(name)
+
+
+def _evaluate_decltype(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> ResolvedType:
+    """Evaluate decltype(inner): of a name what it was declared as, else the type of the value."""
+    if isinstance(inner, tree.Name | tree.Type):
+        found = ev.resolve_name(inner.path, scope, inner.span[0])
+        if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
+            return replace(found.kind, const=found.const or found.kind.const)
+    start = len(ev.log)
+    try:
+        value = ev.evaluate_expression(inner, scope)
+    finally:  # an operand that is not evaluated
+        for cell, old in ev.list_writes_since(start).values():
+            cell.value = old
+        ev.rewrite_log(start, {})
+    known = ev.get_value_type(value) if not isinstance(value, OpaqueValue) or value.kind is not None else None
+    return known or ResolvedType("decltype", arguments=(value,))
+
+
+def find_builtin_type(ev: Evaluator, path: Path, scope: NameScope) -> ResolvedType | None:
+    """Return an integer or element type, cute's C<4>, _4, half_t …, and what the standard library's traits give."""
+    if not path:
+        return None
+    name, given = path[-1]
+    if given is not None:
+        arguments = flatten_packs(ev.evaluate_template_arguments(given, scope))
+        if name in ("make_index_sequence", "make_integer_sequence"):
+            return traits.make_index_sequence(arguments) or ResolvedType(name, arguments=tuple(arguments))
+        known = traits.find_trait_type(name, arguments)
+        if known is None and traits.is_type_transformation(name):
+            return ResolvedType(name, arguments=tuple(arguments), unbound=True)
+        return known if isinstance(known, ResolvedType) else ResolvedType(name, arguments=tuple(arguments))
+    if name in ("true_type", "false_type") and not ev.python:
+        return ResolvedType(
+            "integral_constant", arguments=(ResolvedType("bool", BOOL, 1), SymbolicInt(int(name == "true_type"), BOOL))
+        )
+    return _find_plain_type(name, len(path) < 3)
+
+
+def find_named_type(ev: Evaluator, name: str, scope: NameScope) -> ResolvedType | None:
+    """Return the type that a name means; None where it means none."""
+    found = ev.resolve_name(((name, None),), scope)
+    made = ev.apply_template(found, []) if isinstance(found, TemplateEntity) else found
+    return made if isinstance(made, ResolvedType) else None
+
+
+def get_value_type(ev: Evaluator, value: Any) -> ResolvedType | None:
+    """Return the type of a value, as far as templates need it."""
+    if isinstance(value, SymbolicInt):
+        return ResolvedType(value.type.name, value.type, value.type.bits) if value.type != UNKNOWN else None
+    if isinstance(value, ObjectValue):
+        record = value.record
+        return ResolvedType(record.name, record=record, bits=record.bits or None, arguments=record.arguments)
+    if isinstance(value, Pointer) and value.element is not None:
+        e = value.element
+        return ResolvedType(
+            e.name,
+            e.whole,
+            e.bits,
+            e.record,
+            pointers=e.pointers + 1,
+            dims=(),
+            arguments=e.arguments,
+            reference="",
+            const=e.const,
+        )
+    if isinstance(value, OpaqueValue):
+        return value.kind or ResolvedType(value.text)
+    return value if isinstance(value, ResolvedType) else None
+
+
+def _collapse_reference(inner: str, outer: str) -> str:
+    """Return a reference to a reference: [dcl.ref]."""
+    return "&" if "&" in (inner, outer) else outer or inner
+
+
+def _get_begin(value: Any) -> int:
+    """Return where a variable or the first of some functions is declared; 0 for what may be used before."""
+    if isinstance(value, Cell):
+        return value.span[0]
+    if isinstance(value, LaterMember):
+        return value.decl.span[0]
+    if isinstance(value, FunctionSet):
+        return min(function.first for function in value.functions)
+    return 0
+
+
+def _list_names(pattern: Any) -> set[str]:
+    """Return every name in an expression."""
+    if isinstance(pattern, tree.Name | tree.Type):
+        out = {name for name, _ in pattern.path}
+        for _, given in pattern.path:
+            out |= _list_names(given or ())
+        return out | (_list_names(pattern.dims) if isinstance(pattern, tree.Type) else set())
+    if isinstance(pattern, tree.SyntaxNode):
+        return set().union(*(_list_names(getattr(pattern, slot)) for slot in _list_slots(type(pattern))))  # type: ignore[arg-type]
+    if isinstance(pattern, tuple):
+        return set().union(*map(_list_names, pattern))
+    return set()
+
+
+@lru_cache(maxsize=64)
+def _list_slots(kind: Any) -> tuple[str, ...]:
+    """Return the attributes of a node of the tree, its place left out."""
+    return tuple(slot for slot in getattr(kind, "__slots__", ()) if slot != "span")
+
+
+class LaterMember:
+    """A static member not yet evaluated."""
+
+    __slots__ = ("decl", "scope")
+
+    def __init__(self, decl: tree.Declaration, scope: NameScope) -> None:
+        self.decl = decl
+        self.scope = scope

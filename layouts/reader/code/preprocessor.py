@@ -1,0 +1,438 @@
+"""What C's preprocessor does to a text: lines joined, macros expanded, conditions decided, attributes of compilers
+blanked; each character of the result keeps its place in the pasted text. Source: C++17, [cpp].
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lanescope.deadline import note_reading_place
+from lanescope.reader.code import attributes, predefined
+from lanescope.reader.code.brackets import blank_brackets
+from lanescope.reader.code.decisions import Conditions
+from lanescope.reader.code.directives import Directive, DirectiveText, find_directives, get_include_guard
+from lanescope.reader.code.lexing import PreprocessingToken, find_unbroken_pieces, split_tokens
+from lanescope.reader.code.macro_uses import MacroUses
+from lanescope.reader.code.macros import (
+    MOST_STEPS,
+    MacroDefinition,
+    StepCounter,
+    TooLongError,
+    format_tokens,
+    parse_define,
+)
+from lanescope.reader.code.source import ParsedSource, PreparedSource, UnreadPart
+from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.top_declarations import (
+    LostStretch,
+    blank_declarations,
+    find_declarations,
+    is_function_definition,
+    list_declared_names,
+)
+
+MOST_TEXT = 1 << 17  # characters that expansion may add to a text
+MOST_TOLD = 8  # places of a text that are not read
+_LEFT = "what depends on it is left open."
+# a comment that begins or ends over a line that is continued
+_SPLIT = re.compile(r"([*/])((?:\\[ \t]*\n)+)([*/])")
+_WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")
+_OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*+\(", re.S)
+_RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
+
+
+def prepare_source(text: str) -> ParsedSource:
+    """The text as a C++ parser should see it, where no undecided condition holds."""
+    return Preprocessor(text).read_text().source
+
+
+class Preprocessor:
+    """One text, which may be read several times, each time with other choices.
+
+    macros: what is given for macros that the text does not define, "" for one that is defined as nothing.
+    """
+
+    def __init__(self, text: str, patience: int = 1, macros: Mapping[str, str] | None = None) -> None:
+        if "u64" in text and _RUST.search(text):
+            text = _convert_rust(text)
+        self.given: dict[str, MacroDefinition] = {}
+        self.undefined: set[str] = set()
+        for name, value in (macros or {}).items():
+            if value == predefined.NOT_DEFINED:
+                self.undefined.add(name)
+            else:
+                self.given[name] = MacroDefinition(None, tuple(split_tokens("1" if value == predefined.HAS else value)))
+        joined = _SPLIT.sub(r"\1\3\2", re.sub(r"[^\x00-\x7f]", "?", text))
+        self.text: DirectiveText = find_directives(_blank_open_comment(joined))
+        self.arch = predefined.find_architecture(text)
+        self.steps = StepCounter(MOST_STEPS * patience)
+
+    def read_text(
+        self, decisions: Mapping[str, bool] | None = None, chosen: frozenset[str] | None = None
+    ) -> PreparedSource:
+        """Read the text. decisions: undecided condition → whether it holds; of any other it is taken that it does not.
+        chosen: the only ones that are decided so (None: all are); the branches of the others are left out, with every
+        declaration that they stand in or change.
+        """
+        return _PreprocessorRun(self, decisions or {}, chosen).make_prepared()
+
+
+def _blank_open_comment(text: str) -> str:
+    """A text with blanks for a comment that is not closed, at which a parser would begin again and again."""
+    if text.rfind("/*") < text.rfind("*/") or "/*" not in text:
+        return text
+    for whole in find_unbroken_pieces(text):
+        if whole.end == len(text) and text.startswith("/*", whole.start) and not text.endswith("*/"):
+            return text[: whole.start] + re.sub(r"[^\n]", " ", text[whole.start :])
+    return text
+
+
+def _convert_rust(text: str) -> str:
+    """Rust's integers as C spells them, as long as they were: `let d: u64 = 64u64 << 32 | x as u64`."""
+    text = re.sub(r"\blet(?: mut)? (\w+): u64(?= =)", lambda found: f"u64 {found[1]}".ljust(len(found[0])), text)
+    text = re.sub(
+        r"(?<![\w.])(0x[0-9a-fA-F_]+|\d[\d_]*)_?u64\b",
+        lambda found: f"{found[1].replace('_', '')}ull".ljust(len(found[0])),
+        text,
+    )
+    text = re.sub(r"(?<![\w.])(\d+)( as u64)\b", r"\1ull    ", text)
+    return re.sub(r"(?<=[\w)]) as u(?:64|32|size)\b", lambda found: " " * len(found[0]), text)
+
+
+@dataclass(slots=True)
+class _OpenCondition:
+    """A condition that is not closed: whether its branch is read, whether one of its branches was; frozen: where its
+    text begins in the output, −1 where it is not left out.
+    """
+
+    reads: bool
+    taken: bool
+    matters: bool = True
+    frozen: int = -1
+    at: int = 0  # its directive
+
+
+class _PreprocessorRun:
+    """One reading of a text."""
+
+    def __init__(self, own: Preprocessor, decisions: Mapping[str, bool], chosen: frozenset[str] | None) -> None:
+        self.own = own
+        self.text = own.text
+        self.code = own.text.joined.text
+        self.known = Conditions(own.text, own.arch, own.steps, decisions, chosen)
+        self.known.macros.update(own.given)
+        self.known.undefined |= own.undefined
+        self.uses = MacroUses(self.text, self.known.macros)
+        self.pushed: dict[str, list[tuple[MacroDefinition | None, bool]]] = {}
+        self.out: list[str] = []
+        self.length = 0
+        self.starts: list[int] = []
+        self.places: list[tuple[int, int, bool]] = []
+        self.failed = False
+        self.unread: list[UnreadPart] = []
+        self.lost: list[LostStretch] = []  # stretches of the output that are not what C++ makes of the text
+        self.opened: list[_OpenCondition] = []
+        self.counted = 0  # uses of __COUNTER__, of macros that are not expanded
+
+    def make_prepared(self) -> PreparedSource:
+        with note_reading_place(lambda: self.text.joined.get_original(self.known.at)):
+            return self._process_text()
+
+    def _process_text(self) -> PreparedSource:
+        start = 0
+        directives = self.text.directives
+        for n, one in enumerate(directives):
+            if self.reads:
+                self._write_code(start, one.start)
+            start = one.past
+            self.known.at = one.start
+            handle = _HANDLERS.get(one.name)
+            if handle is not None:
+                handle(self, n, one)
+        if self.reads:
+            self._write_code(start, len(self.code))
+        for top in self.opened:  # a condition that is not closed
+            if top.frozen >= 0:
+                self.lost.append(LostStretch(top.frozen, self.length, frozenset(_WORD.findall(self.code))))
+        text = attributes.blank_attributes("".join(self.out), self.text.attributes)
+        blanked: list[Span] = []
+        if self.lost:
+            text, blanked = blank_declarations(text, self.lost)
+        source = ParsedSource(blank_brackets(text), tuple(self.starts), tuple(self.places))
+        lost = tuple(source.get_original(start, end) for start, end in blanked)
+        return PreparedSource(
+            source, tuple(self.known.met), self.failed, tuple(self.known.presumed.values()), tuple(self.unread), lost
+        )
+
+    @property
+    def reads(self) -> bool:
+        return not self.opened or self.opened[-1].reads
+
+    def _get_original_span(self, start: int, end: int) -> Span:
+        joined = self.text.joined
+        return joined.get_original(start), joined.get_original(max(end - 1, start)) + 1
+
+    def _get_line(self, at: int) -> int:
+        """The line of the pasted text, counted from 1."""
+        return self.code.count("\n", 0, at) + self._count_joined_lines(at) + 1
+
+    def _count_joined_lines(self, at: int) -> int:
+        return bisect_right(self.text.joined.cuts, at)
+
+    # directives ------------------------------------------------------------------------------------------------------
+
+    def _keep_macro(self, name: str, push: bool) -> None:
+        """Keep a macro's definition, or bring the one back that was kept last."""
+        if push:
+            self.pushed.setdefault(name, []).append((self.known.macros.get(name), name in self.known.undefined))
+        elif self.pushed.get(name):
+            macro, undefined = self.pushed[name].pop()
+            self.known.macros.pop(name, None)
+            self.known.undefined.discard(name)
+            if macro is not None:
+                self.known.macros[name] = macro
+            elif undefined:
+                self.known.undefined.add(name)
+
+    @property
+    def _leaves_out(self) -> bool:
+        return any(one.frozen >= 0 for one in self.opened)
+
+    def _open_condition(self, n: int, one: Directive) -> None:
+        if not self.reads:
+            self.opened.append(_OpenCondition(False, True, False))
+            return
+        self.known.matters = self.text.has_visible_difference(n) and not one.guard
+        truth = self._is_host_code(one) or self.known.truth(one.name, one.rest)
+        made = _OpenCondition(truth, truth, self.known.matters, at=n)
+        self.opened.append(made)
+        self._freeze_condition(made, n)
+
+    def _define(self, n: int, one: Directive) -> None:
+        found = parse_define(one.rest) if self.reads else None
+        if found is not None:
+            name, macro = found
+            self.known.macros[name] = macro
+            self.known.undefined.discard(name)
+            self._judge_definition(name)
+
+    def _undefine(self, n: int, one: Directive) -> None:
+        if self.reads and one.rest:
+            name = one.rest[0].text
+            self.known.macros.pop(name, None)
+            self.known.undefined.add(name)
+            self._judge_definition(name)
+
+    def _judge_definition(self, name: str) -> None:
+        """Whether what a name means now rests on a condition that is left out."""
+        self.known.doubtful.discard(name)
+        if self._leaves_out:
+            self.known.doubtful.add(name)
+
+    def _pragma(self, n: int, one: Directive) -> None:
+        if self.reads and len(one.rest) > 2 and one.rest[0].text in ("push_macro", "pop_macro"):
+            self._keep_macro(one.rest[2].text.strip('"'), one.rest[0].text == "push_macro")
+
+    def _error(self, n: int, one: Directive) -> None:
+        if self.reads and (not self.opened or self.opened[-1].matters):
+            self.failed = True
+
+    def _is_host_code(self, one: Directive) -> bool:
+        """Whether a condition holds functions of the host alone: nvcc compiles a file for it, too."""
+        if get_include_guard(one) != predefined.ARCHITECTURE or one.following >= 0 or one.end < 0:
+            return False
+        code = self.code[one.past : self.text.directives[one.end].start]
+        return any(is_function_definition(code, piece) for piece in find_declarations(code))
+
+    def _freeze_condition(self, opened: _OpenCondition, n: int) -> None:
+        """Leave a condition out that nobody decides: every branch's macros are doubtful."""
+        if not self.known.asked_frozen:
+            return
+        self.known.asked_frozen = False
+        if opened.frozen < 0:
+            opened.frozen = self.length
+            first = self.text.directives[n]
+            for one in self.text.directives[n : first.end if first.end >= 0 else len(self.text.directives)]:
+                if one.name in ("define", "undef") and one.rest:
+                    self.known.doubtful.add(one.rest[0].text)
+
+    def _turn_branch(self, n: int, one: Directive) -> None:
+        if not self.opened:
+            return
+        top = self.opened[-1]
+        if top.taken:
+            top.reads = False
+            return
+        top.reads = True  # so far: what is outside it is read
+        self.known.matters = top.matters
+        if one.name == "else":
+            truth = True
+        else:
+            truth = self.known.truth("if" if one.name == "elif" else one.name.removeprefix("el"), one.rest)
+        top.reads = top.taken = truth
+        if self.known.asked_frozen:
+            self._freeze_condition(top, top.at)
+
+    def _close_condition(self, n: int, one: Directive) -> None:
+        if not self.opened:
+            return
+        top = self.opened.pop()
+        if top.frozen >= 0:
+            first = self.text.directives[top.at].start
+            self.lost.append(LostStretch(top.frozen, self.length, self._list_declared(top.at)))
+            line, span = self._get_line(first), self._get_original_span(first, one.past)
+            if len(self.lost) <= MOST_TOLD:
+                what = f"Line {line}: more conditions than are told apart are undecided; {_LEFT}"
+                self.unread.append(UnreadPart(what, span))
+            self._write_text("\n", span[1] - 1, 1, False)
+
+    def _list_declared(self, opened: int) -> frozenset[str]:
+        """What every branch of a condition may declare or store into."""
+        inside = self.text.directives[opened : self.text.directives[opened].end + 1]
+        out: set[str] = set()
+        for before, after in pairwise(inside):
+            code = self.code[before.past : after.start]
+            for piece in find_declarations(code):
+                out |= list_declared_names(code, piece)
+        return frozenset(out)
+
+    # output ----------------------------------------------------------------------------------------------------------
+
+    def _write_text(self, text: str, start: int, length: int, copied: bool) -> None:
+        if text:
+            self.starts.append(self.length)
+            self.places.append((start, length, copied))
+            self.out.append(text)
+            self.length += len(text)
+
+    def _copy_stretch(self, start: int, end: int) -> None:
+        """A stretch of the text whose lines are joined."""
+        for first, past in self.text.joined.split_stretch(start, end):
+            self._write_text(self.code[first:past], self.text.joined.get_original(first), past - first, True)
+
+    def _write_code(self, start: int, end: int) -> None:
+        """A stretch of code, its macros expanded."""
+        words = set(_WORD.findall(self.code, start, end))
+        if words.isdisjoint(self.known.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.known.doubtful):
+            self._copy_stretch(start, end)
+            return
+        covered = self.text.covered
+        n = self.text.find_literal_behind(start + 1)
+        copied = at = start
+        while (found := _WORD.search(self.code, at, end)) is not None:
+            at = found.end()
+            while n < len(covered) and covered[n][1] <= found.start():
+                n += 1
+            if n < len(covered) and covered[n][0] <= found.start():
+                at = covered[n][1]
+                continue
+            name = found[0]
+            if name not in self.known.macros and name not in _BUILTIN and name not in self.known.doubtful:
+                continue
+            past = self._write_macro_use(name, found.start(), at=at, end=end, copied=copied)
+            if past is not None:
+                copied = at = past
+        self._copy_stretch(copied, end)
+
+    def _write_macro_use(self, name: str, start: int, *, at: int, end: int, copied: int) -> int | None:
+        """Write what a use of a macro becomes, after the text in front of it; where the use ends, None for no use."""
+        self.known.expander.builtin = {
+            "__LINE__": lambda: self._make_line_token(start),
+            "__COUNTER__": self._make_counter_token,
+        }
+        self.own.steps.begin_use()
+        found = self._expanded(name, start, at, end)
+        if found is None:
+            return None
+        made, past = found
+        if made is not None and self.length + len(made) > len(self.code) + MOST_TEXT:
+            made = None
+        place = self._get_original_span(start, past)
+        self._copy_stretch(copied, start)
+        if made is None:
+            self._leave_use(name, start, past, place)
+        else:
+            self._write_text(self._apart(made, start, past), place[0], place[1] - place[0], False)
+        return past
+
+    def _expanded(self, name: str, start: int, at: int, end: int) -> tuple[str | None, int] | None:
+        """(what a use of a macro becomes, where it ends); None for no use, None as text where that is not known."""
+        past, broken = at, name in self.known.doubtful
+        if not broken and self.uses.takes_arguments(name):
+            opened = _OPEN.match(self.code, at, end)
+            if opened is None:
+                return None
+            past, broken = self.uses.find_close(opened.end(), end)
+        while not broken:
+            try:
+                found = self.known.expander.expand_all(split_tokens(self.code[start:past]))
+                last = found[-1] if found else None
+                again = last is not None and last.kind == "name" and not last.painted
+                goes_on = again and last is not None and self.uses.takes_arguments(last.text)
+                opened = _OPEN.match(self.code, past, end) if goes_on else None
+                if opened is None:
+                    return format_tokens(found), past
+                past, broken = self.uses.find_close(opened.end(), end)
+            except TooLongError:
+                broken = True
+        return None, past
+
+    def _apart(self, made: str, start: int, past: int) -> str:
+        """What a use becomes, with blanks where it would make one token with what stands beside it."""
+        before = self.code[start - 1] if start else " "
+        after = self.code[past] if past < len(self.code) else " "
+        left = " " if _may_join(before, made[:1]) else ""
+        right = " " if _may_join(made[-1:], after) else ""
+        return left + made + right
+
+    def _make_line_token(self, at: int) -> PreprocessingToken:
+        return PreprocessingToken(str(self._get_line(at)), "number")
+
+    def _make_counter_token(self) -> PreprocessingToken:
+        """__COUNTER__: a name of its own at every use, since headers that are not read count too."""
+        self.counted += 1
+        return PreprocessingToken(f"counter_{self.counted}", "name")
+
+    def _leave_use(self, name: str, start: int, past: int, place: Span) -> None:
+        """Leave a use that is not expanded: as a name that nothing defines where it surely is an operand, else its
+        declaration is left out.
+        """
+        line = self._get_line(start)
+        operand = name not in self.known.doubtful and self.uses.is_operand(name, start, past)
+        if len(self.unread) < MOST_TOLD:
+            self.unread.append(UnreadPart(f"Line {line}: the macro {name} takes too long to expand; {_LEFT}", place))
+        if operand:
+            self.counted += 1
+            self._write_text(f" macro_of_line_{line}_{self.counted} ", place[0], place[1] - place[0], False)
+        else:
+            names = self.uses.reachable(set(_WORD.findall(self.code, start, past)), len(self.lost) > MOST_TOLD)
+            self.lost.append(LostStretch(self.length, self.length + 1, names))
+            self._write_text("\n" if "\n" in self.code[start:past] else " ", place[0], place[1] - place[0], False)
+
+
+_BUILTIN = frozenset(("__LINE__", "__COUNTER__"))
+_HANDLERS: dict[str, Callable[[_PreprocessorRun, int, Directive], None]] = {  # by the directive's name
+    **dict.fromkeys(("if", "ifdef", "ifndef"), _PreprocessorRun._open_condition),
+    **dict.fromkeys(("else", "elif", "elifdef", "elifndef"), _PreprocessorRun._turn_branch),
+    "endif": _PreprocessorRun._close_condition,
+    "define": _PreprocessorRun._define,
+    "undef": _PreprocessorRun._undefine,
+    "pragma": _PreprocessorRun._pragma,
+    "error": _PreprocessorRun._error,
+}
+
+
+def _may_join(left: str, right: str) -> bool:
+    """Whether two characters side by side may be one token's."""
+    if not left or not right or left.isspace() or right.isspace():
+        return False
+    words = (left.isalnum() or left in "_$\"'", right.isalnum() or right in "_$\"'")
+    if all(words):
+        return True
+    if any(words):
+        return (left == "." and right.isdigit()) or (left.isdigit() and right in ".+-")
+    return left in "+-<>=&|*/%^!:#." and right in "+-<>=&|*/:#.>"

@@ -1,0 +1,425 @@
+"""What the PTX of an asm statement leaves in its outputs, where it is integer arithmetic on registers.
+
+Everything else (loads, elect, votes, floating point, wide shapes of integer types) leaves what it may write unknown; a
+branch, a label or text that is no PTX leaves every output unknown.
+
+Source: PTX ISA 9.1, integer arithmetic, logic and shift, data movement and conversion instructions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanescope.cxx.integers import BOOL, IntegerType
+from lanescope.reader.code import inline_ptx as ptx
+from lanescope.reader.code import symbolic_integers
+from lanescope.reader.code.header_names import BUILT_IN
+from lanescope.reader.code.ptx_arithmetic import ARITHMETIC, get_integer_type
+from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
+from lanescope.reader.code.values import get_integer
+
+# bits of an operand by its constraint's letter; "n" and "C" are immediates, "f" and "d" hold floating point
+WIDTHS = {"h": 16, "r": 32, "l": 64, "q": 128, "f": 32, "d": 64}
+_INTEGER = re.compile(r"([usb])(8|16|32|64|128)")
+_WIDE = 64  # of an immediate
+# special registers that have one value as long as a thread runs, and what CUDA C++ calls them
+_SPECIAL = {
+    f"%{ptx_name}.{axis}": f"{name}.{axis}"
+    for ptx_name, name in (("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"), ("nctaid", "gridDim"))
+    for axis in "xyz"
+} | {name: name for name in ("%laneid", "%cluster_ctarank", "%cluster_nctarank", "%dynamic_smem_size")}
+_COMPARED: dict[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lo": lambda a, b: a < b,
+    "ls": lambda a, b: a <= b,
+    "hi": lambda a, b: a > b,
+    "hs": lambda a, b: a >= b,
+}
+_LEAVES = re.compile(r"(?:bra|brx|call)\.")  # what may not go on behind it, as every opcode without a dot
+# instructions that write to no variable whose address they are given
+_NO_STORE = re.compile(
+    r"wgmma|mma\.|wmma\.(?:load|mma)|tcgen05\.(?:mma|ld|commit|wait|fence|cp|dealloc|relinquish)|ldmatrix|ldu?\."
+    r"|fence|membar|bar(?:rier)?\.|cp\.async\.(?:bulk\.)?(?:commit|wait)|mbarrier\.(?:try_wait|test_wait)|prefetch"
+    r"|griddepcontrol|setmaxnreg|nanosleep|elect|activemask|vote|shfl|match|redux|mapa|getctarank|isspacep|\.pragma"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AsmOperand:
+    """An operand of an asm statement. value: what it holds before, a pointer among others, None where unknown."""
+
+    constraint: str
+    name: str = ""  # %[name]
+    value: Any = None
+
+    @property
+    def output(self) -> bool:
+        return self.constraint.startswith(("=", "+"))
+
+    @property
+    def bits(self) -> int:
+        """Its register's width; 64 of an immediate."""
+        return next((WIDTHS[letter] for letter in self.constraint if letter in WIDTHS), _WIDE)
+
+
+def evaluate_outputs(
+    code: str, operands: Sequence[AsmOperand], shared: Callable[[Any], Any] = lambda value: value
+) -> list[Any]:
+    """Return what each operand holds afterwards, None where that is unknown; inputs keep their values.
+
+    shared: a pointer → its address in the shared window.
+
+    >>> [str(one) for one in evaluate_outputs("shl.b32 %0, %1, 4;", [AsmOperand("=r"), AsmOperand("r", "",
+    ... SymbolicInt(3))])]
+    ['48', '3']
+    """
+    parsed = ptx.parse_ptx(code)
+    if parsed is None:
+        return [None if one.output else one.value for one in operands]
+    made = _RegisterFile(operands, shared)
+    for one in parsed:
+        if not made.run_statement(one):
+            return [None if one.output else one.value for one in operands]
+    return [made.held.get(made.own[n]) for n in range(len(operands))]
+
+
+def may_store(code: str | None) -> bool:
+    """Whether a statement with a "memory" clobber may write to a variable whose address it is given."""
+    parsed = ptx.parse_ptx(code) if code is not None else None
+    if parsed is None:
+        return True
+    told = [one for one in parsed if isinstance(one, ptx.PtxInstruction)]
+    return any(_NO_STORE.match(one.opcode) is None and _find_reader(one.opcode) is None for one in told)
+
+
+@dataclass(slots=True)
+class _RegisterFile:
+    """The registers of one asm statement while it runs."""
+
+    operands: Sequence[AsmOperand]
+    shared: Callable[[Any], Any]
+    held: dict[str, Any] = field(default_factory=dict)  # register → its value, None where unknown
+    bits: dict[str, int] = field(default_factory=dict)
+    scopes: list[dict[str, str]] = field(default_factory=lambda: [{}])  # name → register
+    own: list[str] = field(default_factory=list)  # operand's number → register
+
+    def __post_init__(self) -> None:
+        for n, one in enumerate(self.operands):
+            tied = re.fullmatch(r"\d+", one.constraint)
+            if tied and int(tied[0]) < n:  # "0"(x): the register of output 0, which begins with x
+                self.own.append(self.own[int(tied[0])])
+                self.held[self.own[n]] = one.value
+                continue
+            register = f"%{n}"
+            self.own.append(register)
+            self.bits[register] = one.bits
+            self.held[register] = None if one.constraint.startswith("=") else one.value
+
+    def run_statement(self, one: ptx.Statement) -> bool:
+        """Run a statement; False where nothing is known any more."""
+        match one:
+            case ptx.ScopeBrace(opens=True):
+                self.scopes.append({})
+            case ptx.ScopeBrace():
+                if len(self.scopes) == 1:
+                    return False
+                self.scopes.pop()
+            case ptx.RegisterDeclaration(types=types):
+                for name, kind in types:
+                    register = f"{name} {len(self.held)}"
+                    self.scopes[-1][name] = register
+                    self.held[register] = None
+                    found = re.search(r"\d+", kind)
+                    self.bits[register] = int(found[0]) if found else 1
+            case ptx.PtxInstruction():
+                return self._run_instruction(one)
+        return True
+
+    def _run_instruction(self, one: ptx.PtxInstruction) -> bool:
+        if _LEAVES.match(one.opcode) or "." not in one.opcode:
+            return False
+        runs = self._is_run(one)
+        if runs is False:
+            return True
+        reader = _find_reader(one.opcode)
+        targets = (
+            _list_targets(one)
+            if reader is not None
+            else [name for text in one.operands for name in ptx.list_registers(text)]
+        )
+        made = reader(self, one) if reader is not None and runs else None
+        if made is None or len(made) != len(targets):
+            made = [None] * len(targets)
+        for name, value in zip(targets, made, strict=True):
+            self.write_register(name, value)
+        return True
+
+    def _is_run(self, one: ptx.PtxInstruction) -> bool | None:
+        """Whether an instruction's guard lets it run; None where that is not known."""
+        if one.guard is None:
+            return True
+        held = self._make_integer(self.read_operand(one.guard[0]))
+        return None if held is None or held.known is None else bool(held.known & 1) != one.guard[1]
+
+    # registers -------------------------------------------------------------------------------------------------------
+
+    def find_register(self, name: str) -> str | None:
+        """The register of a name; None for what is none, a special register among them."""
+        name = ptx.normalize_register(name)
+        if re.fullmatch(r"%\d+", name):
+            n = int(name[1:])
+            return self.own[n] if n < len(self.own) else None
+        if named := re.fullmatch(r"%\[(\w+)\]", name):
+            return next((self.own[n] for n, one in enumerate(self.operands) if one.name == named[1]), None)
+        return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+
+    def read_operand(self, name: str) -> Any:
+        """What a register, a special register or an immediate holds; None where unknown."""
+        name = ptx.normalize_register(name)
+        value = ptx.parse_immediate(name) if name != "WARP_SZ" else 32
+        if value is not None:
+            return SymbolicInt(value, get_integer_type(_WIDE, True))
+        if name in _SPECIAL:
+            own, _, axis = _SPECIAL[name].partition(".")
+            return make_free(_SPECIAL[name], get_integer_type(32), BUILT_IN.get((own, axis), 0))
+        register = self.find_register(name)
+        return self.held.get(register) if register is not None else None
+
+    def read_integer(self, name: str, bits: int, signed: bool = False) -> SymbolicInt | None:
+        """A source operand as an integer of an instruction's type."""
+        value = self._make_integer(self.read_operand(name))
+        return None if value is None else _reinterpret_bits(value, bits, signed)
+
+    def _make_integer(self, value: Any) -> SymbolicInt | None:
+        return None if value is None else get_integer(value)
+
+    def write_register(self, name: str, value: Any) -> None:
+        """Put a value into a register: a signed one is extended to its width."""
+        register = self.find_register(name)
+        if register is None:
+            return
+        if isinstance(value, SymbolicInt):
+            kind = get_integer_type(self.bits[register]) if self.bits[register] > 1 else BOOL
+            value = _extend_value(value, kind)
+        self.held[register] = value
+
+
+def _reinterpret_bits(value: SymbolicInt, bits: int, signed: bool) -> SymbolicInt | None:
+    """The lowest bits of a value, read with or without a sign; None for a symbol that may be negative."""
+    cut = symbolic_integers.convert_int(value, get_integer_type(bits))
+    if not signed:
+        return cut
+    if cut.known is not None:
+        return symbolic_integers.convert_int(cut, get_integer_type(bits, True))
+    return symbolic_integers.convert_int(cut, get_integer_type(bits, True)) if cut.width < bits else None
+
+
+def _extend_value(value: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
+    """A value in a wider register: its sign goes along, where it has one."""
+    if value.type.signed and value.known is None and value.width >= value.type.bits < kind.bits:
+        return None
+    return symbolic_integers.convert_int(value, kind)
+
+
+def _list_targets(one: ptx.PtxInstruction) -> list[str]:
+    """The registers that an instruction of the table below writes: its first operand's."""
+    first = one.operands[0] if one.operands else ""
+    return [name.strip() for name in re.split(r"[|,]", first.strip("{} "))]
+
+
+# instructions ---------------------------------------------------------------------------------------------------------
+
+_Made = list[Any] | None
+_Reader = Callable[[_RegisterFile, ptx.PtxInstruction], _Made]
+
+
+def _find_reader(opcode: str) -> _Reader | None:
+    """What evaluates an opcode, None for one that is not in the table or has modifiers that the table does not know."""
+    name, *modifiers = opcode.split(".")
+    row = _OPCODES.get(name)
+    return row.reader if row is not None and row.fits(modifiers) else None
+
+
+def _is_type(modifier: str, *others: str) -> bool:
+    """Whether a modifier is an integer type, or one of some others."""
+    return modifier in others or _INTEGER.fullmatch(modifier) is not None
+
+
+def _parse_type(opcode: str) -> tuple[int, bool]:
+    """(bits, whether signed) of an opcode's last type."""
+    found = _INTEGER.fullmatch(opcode.rpartition(".")[2])
+    return (int(found[2]), found[1] == "s") if found else (1, False)
+
+
+def _evaluate_cvta(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
+    value = at.read_operand(one.operands[1]) if len(one.operands) == 2 else None
+    return None if value is None else [at.shared(value)]
+
+
+def _evaluate_cvt(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
+    """cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
+    into, of = (_INTEGER.fullmatch(part) for part in one.opcode.split(".")[1:])
+    if into is None or of is None or len(one.operands) != 2:
+        return None
+    value = at.read_integer(one.operands[1], int(of[2]), of[1] == "s")
+    if value is None:
+        return None
+    cut = _extend_value(value, get_integer_type(int(into[2])))
+    return [None if cut is None else _reinterpret_bits(cut, int(into[2]), into[1] == "s")]
+
+
+def _evaluate_mov(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
+    """mov of a register, and mov.b that packs `{low, …, high}` into one or takes one apart."""
+    if len(one.operands) != 2:
+        return None
+    target, source = one.operands
+    if not target.startswith("{") and not source.startswith("{"):
+        return [at.read_operand(source)]
+    bits, _ = _parse_type(one.opcode)
+    if source.startswith("{"):
+        parts = [part.strip() for part in source.strip("{} ").split(",")]
+        each = bits // len(parts)
+        whole = SymbolicInt(0, get_integer_type(bits))
+        for n, part in enumerate(parts):
+            value = at.read_integer(part, each)
+            if value is None:
+                return None
+            whole = symbolic_integers.or_ints(
+                whole,
+                symbolic_integers.shift_int(symbolic_integers.convert_int(value, get_integer_type(bits)), n * each),
+            )
+        return [whole]
+    parts = _list_targets(one)
+    each = bits // len(parts)
+    value = at.read_integer(source, bits)
+    return (
+        None
+        if value is None
+        else [symbolic_integers.extract_bits(value, n * each, each, get_integer_type(each)) for n in range(len(parts))]
+    )
+
+
+def _evaluate_setp(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
+    """setp.cmp.type p, a, b and p|q, where q is not p."""
+    bits, signed = _parse_type(one.opcode)
+    test = one.opcode.split(".")[1]
+    signed = signed and test not in ("lo", "ls", "hi", "hs")
+    if len(one.operands) != 3:
+        return None
+    left, right = (at.read_integer(text, bits, signed) for text in one.operands[1:])
+    if left is None or right is None or left.known is None or right.known is None:
+        return None
+    truth = int(_COMPARED[test](left.known, right.known))
+    return [SymbolicInt(truth, BOOL), SymbolicInt(1 - truth, BOOL)][: len(_list_targets(one))]
+
+
+def _evaluate_selp(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
+    """selp d, a, b, p: a where p is true, else b."""
+    if len(one.operands) != 4:
+        return None
+    choice = at.read_integer(one.operands[3], 1)
+    if choice is None or choice.known is None:
+        return None
+    bits, signed = _parse_type(one.opcode)
+    chosen = one.operands[1 if choice.known else 2]
+    return [at.read_integer(chosen, bits, signed) if bits > 1 else at.read_operand(chosen)]
+
+
+def _evaluate_mul(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
+    """mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
+    name, part, _ = one.opcode.split(".")
+    bits, signed = _parse_type(one.opcode)
+    if len(one.operands) != (3 if name == "mul" else 4) or (part == "wide" and bits > 32):
+        return None
+    signed = signed and part != "lo"  # which does not depend on it
+    left, right = (at.read_integer(text, bits, signed) for text in one.operands[1:3])
+    if left is None or right is None:
+        return None
+    wide = 2 * bits if part == "wide" else bits
+    made = _product(left, right, part, bits, get_integer_type(wide, signed))
+    if made is not None and name == "mad":
+        more = at.read_integer(one.operands[3], wide, signed)
+        made = (
+            None
+            if more is None
+            else symbolic_integers.add_ints(
+                symbolic_integers.convert_int(made, get_integer_type(wide)),
+                symbolic_integers.convert_int(more, get_integer_type(wide)),
+            )
+        )
+    return None if made is None else [symbolic_integers.convert_int(made, get_integer_type(wide))]
+
+
+def _product(left: SymbolicInt, right: SymbolicInt, part: str, bits: int, kind: IntegerType) -> SymbolicInt | None:
+    """A part of the product of two numbers of so many bits, in a type; None where that is not known."""
+    if left.known is not None and right.known is not None:
+        product = left.known * right.known
+        total = SymbolicInt(product >> bits if part == "hi" else product, get_integer_type(2 * bits, kind.signed))
+        return symbolic_integers.convert_int(total, kind)
+    if part == "hi":
+        return None
+    return symbolic_integers.multiply_ints(
+        *(symbolic_integers.convert_int(one, get_integer_type(kind.bits)) for one in (left, right))
+    )
+
+
+def _evaluate_table_opcode(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
+    """What a row of arithmetic has: operands of the opcode's type, amounts and selectors of 32 bits."""
+    bits, signed = _parse_type(one.opcode)
+    row = ARITHMETIC[one.opcode.partition(".")[0]]
+    if not row.fits(len(one.operands), bits):
+        return None
+    signed_type = signed and row.signs
+    sources = [
+        at.read_integer(text, bits if read == "t" else 32, read == "t" and signed_type)
+        for text, read in zip(one.operands[1:], row.reads, strict=True)
+    ]
+    given = [value for value in sources if value is not None]
+    if len(given) < len(sources):
+        return None
+    kind = get_integer_type(bits, signed_type)
+    known = [value.known for value in given]
+    if None not in known and row.known is not None:
+        result = row.known(bits, signed, *known)
+        return None if result is None else [SymbolicInt(kind.wrap(result), kind)]
+    made = row.symbolic(bits, signed, *given) if row.symbolic is not None else None
+    return None if made is None else [symbolic_integers.convert_int(made, kind)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Opcode:
+    """What evaluates an opcode; fits: whether it knows these modifiers, the type last."""
+
+    reader: _Reader
+    fits: Callable[[list[str]], bool]
+
+
+def _fits_product(modifiers: list[str]) -> bool:
+    """.lo.u32 and its like: not of .b types."""
+    known = len(modifiers) == 2 and modifiers[0] in ("lo", "wide", "hi")
+    return known and _is_type(modifiers[1]) and not modifiers[1].startswith("b")
+
+
+_OPCODES: dict[str, _Opcode] = {
+    **dict.fromkeys(ARITHMETIC, _Opcode(_evaluate_table_opcode, lambda given: len(given) == 1 and _is_type(given[0]))),
+    **dict.fromkeys(
+        ("and", "or", "xor", "not"),
+        _Opcode(_evaluate_table_opcode, lambda given: len(given) == 1 and _is_type(given[0], "pred")),
+    ),
+    **dict.fromkeys(("mul", "mad"), _Opcode(_evaluate_mul, _fits_product)),
+    "cvta": _Opcode(
+        _evaluate_cvta, lambda given: len(given) == 3 and given[0] == "to" and given[1] in ("shared", "shared::cta")
+    ),
+    "cvt": _Opcode(_evaluate_cvt, lambda given: len(given) == 2 and all(map(_is_type, given))),
+    "mov": _Opcode(_evaluate_mov, lambda given: len(given) == 1 and _is_type(given[0], "pred", "f32", "f64")),
+    "setp": _Opcode(_evaluate_setp, lambda given: len(given) == 2 and given[0] in _COMPARED and _is_type(given[1])),
+    "selp": _Opcode(_evaluate_selp, lambda given: len(given) == 1 and _is_type(given[0], "f32", "f64")),
+}

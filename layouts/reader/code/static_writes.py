@@ -1,0 +1,53 @@
+"""Which variables of a text a statement may write: what one that outlives its function holds at the function's start is
+not its initialiser, unless nothing ever writes it.
+
+Names are told by how they stand in the text, without scopes: a local variable of the same name makes the static one
+unknown, never known.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BLANKED = re.compile(r"//[^\n]*|/\*.*?(?:\*/|$)|\"(?:\\.|[^\"\\\n]){6,}\"|'(?:\\.|[^'\\\n])'", re.S)
+_PATH = r"(?:\s*\.\s*\w+|\s*\[[^\[\]]*\])*"  # of a member or an item
+# a name with = or += behind it, where a statement or an expression begins: no type stands before it
+_ASSIGNED = re.compile(
+    rf"(?P<before>(?:[;{{}}(),=?:&|!]|\belse|\bdo|\breturn)\s*|^[ \t]*)(?P<name>[A-Za-z_]\w*){_PATH}\s*"
+    r"(?:[-+*/%&|^]|<<|>>)?=(?!=)",
+    re.M,
+)
+_COUNTED = re.compile(
+    rf"(?:\+\+|--)\s*(?P<first>[A-Za-z_]\w*)"
+    rf"|(?<![\w.])(?!(?:return|else|do)\b)(?P<last>[A-Za-z_]\w*){_PATH}\s*(?:\+\+|--)"
+)
+_ADDRESS = re.compile(r"(?<=[(,={;!?:~<>])\s*&\s*(?:\w+\s*::\s*)*(?P<name>[A-Za-z_]\w*)|\breturn\s*&\s*(?P<given>\w+)")
+_OUTPUT = re.compile(r"\"[=+][^\"]*\"\s*\(\s*(?P<name>[A-Za-z_]\w*)")
+_COPIED = re.compile(r"\bcuda(?:MemcpyToSymbol\w*|GetSymbolAddress)\s*\([^;]*?(?P<name>[A-Za-z_]\w*)\s*,")
+_DECLARATION = re.compile(r"\s*(?:[A-Za-z_][\w:]*(?:<[^;{}]*>)?[\s*&]+)+[A-Za-z_]\w*\s*[=,\[({]")
+
+
+def find_written_names(text: str) -> frozenset[str]:
+    """Return the names that C++ of this text assigns, counts, takes the address of or gives asm as an output.
+
+    >>> sorted(find_written_names("int BM = 64, BN = 128; int last = 0; void f(int n) { if (last != n) last = n; }"))
+    ['last']
+    """
+    code = _BLANKED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    out = {name for one in _COUNTED.finditer(code) for name in one.groups() if name}
+    for pattern in (_ADDRESS, _OUTPUT, _COPIED):
+        out |= {name for one in pattern.finditer(code) for name in one.groups() if name}
+    at = 0
+    while found := _ASSIGNED.search(code, at):
+        if found["before"].strip() != "," or not _is_declarator_comma(code, found.start()):
+            out.add(found["name"])
+        at = max(found.end("name"), at + 1)
+    return frozenset(out)
+
+
+def _is_declarator_comma(code: str, comma: int) -> bool:
+    """Whether a comma stands among the declarators of a declaration: int a = 1, b = 2."""
+    begin = max(code.rfind(letter, 0, comma) for letter in ";{}#") + 1
+    statement = code[begin:comma]
+    opened = statement.count("(") - statement.count(")")
+    return not opened and _DECLARATION.match(statement) is not None

@@ -1,0 +1,98 @@
+"""Integers of which some bits are known and others come from a symbol: what is left when a descriptor's start address
+is free. Knows bits, names and C's types (lanescope.cxx.integers), nothing of C's statements.
+
+Whatever is known of a result's bits is true for every value of its symbols: operands are converted to the type that C
+computes in, a sum that may wrap is known only modulo 2^bits, and what is not known becomes a symbol. What rests on the
+values being addresses or field amounts is written into `assumed`.
+"""
+
+from lanescope.reader.code.symbolic_integers.bits import (
+    MOST_BITS,
+    and_ints,
+    extract_bits,
+    insert_bits,
+    invert_int,
+    or_ints,
+    shift_int,
+    xor_ints,
+)
+from lanescope.reader.code.symbolic_integers.choices import compare_ints, merge_ints
+from lanescope.reader.code.symbolic_integers.conversion import (
+    convert_int,
+    convert_to_bool,
+    divide_as_symbol,
+    round_as_symbol,
+)
+from lanescope.reader.code.symbolic_integers.integer import (
+    FIELD_BITS,
+    FIELD_SHIFT,
+    MOST_ORIGINS,
+    SHARED_BITS,
+    UNKNOWN,
+    FitAssumption,
+    Span,
+    SymbolBits,
+    SymbolicInt,
+    TextMark,
+    find_runs,
+    format_factor,
+    format_name,
+    get_exact_linear,
+    get_modular_linear,
+    get_possible_bits,
+    int_from_linear,
+    is_bracketed,
+    is_nonnegative,
+    make_free,
+    make_opaque,
+    make_reduced,
+)
+from lanescope.reader.code.symbolic_integers.linear import MOST_TERMS, MOST_TEXT, LinearExpression, make_symbol
+from lanescope.reader.code.symbolic_integers.sums import add_ints, divide_ints, get_remainder, multiply_ints
+
+__all__ = [
+    "FIELD_BITS",
+    "FIELD_SHIFT",
+    "MOST_BITS",
+    "MOST_ORIGINS",
+    "MOST_TERMS",
+    "MOST_TEXT",
+    "SHARED_BITS",
+    "UNKNOWN",
+    "FitAssumption",
+    "LinearExpression",
+    "Span",
+    "SymbolBits",
+    "SymbolicInt",
+    "TextMark",
+    "add_ints",
+    "and_ints",
+    "compare_ints",
+    "convert_int",
+    "convert_to_bool",
+    "divide_as_symbol",
+    "divide_ints",
+    "extract_bits",
+    "find_runs",
+    "format_factor",
+    "format_name",
+    "get_exact_linear",
+    "get_modular_linear",
+    "get_possible_bits",
+    "get_remainder",
+    "insert_bits",
+    "int_from_linear",
+    "invert_int",
+    "is_bracketed",
+    "is_nonnegative",
+    "make_free",
+    "make_opaque",
+    "make_reduced",
+    "make_symbol",
+    "merge_ints",
+    "multiply_ints",
+    "or_ints",
+    "round_as_symbol",
+    "shift_int",
+    "xor_ints",
+]

@@ -1,0 +1,220 @@
+"""Operations bit by bit: |, &, ^, ~, shifts, and bit fields."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lanescope.cxx.integers import IntegerType, find_common_type, promote
+from lanescope.reader.code.symbolic_integers.conversion import convert_int
+from lanescope.reader.code.symbolic_integers.integer import (
+    FitAssumption,
+    Span,
+    SymbolBits,
+    SymbolicInt,
+    TextMark,
+    carry_marks,
+    carry_origins,
+    find_runs,
+    format_factor,
+    get_possible_bits,
+    is_nonnegative,
+    join_assumptions,
+    make_inexact,
+    make_reduced,
+    mask_pieces,
+)
+from lanescope.reader.code.symbolic_integers.linear import MOST_TERMS, make_symbol
+
+MOST_BITS = 4096  # of one of Python's integers
+
+
+def or_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+    """left | right."""
+    kind = find_common_type(left.type, right.type)
+    a, b = convert_int(left, kind), convert_int(right, kind)
+    const = a.const | b.const
+    pieces = tuple(dict.fromkeys((*a.pieces, *b.pieces)))
+    low = min(left.low, right.low)
+    if len(pieces) > MOST_TERMS:
+        made = make_reduced(f"{format_factor(a, True)} | {format_factor(b, True)}", kind)
+        return carry_marks(
+            SymbolicInt(const, kind, made.pieces if not const else make_inexact(made.pieces), low), left, right
+        )
+    return carry_marks(SymbolicInt(const, kind, _separate_pieces(pieces, const & kind.mask), low), left, right)
+
+
+def _separate_pieces(pieces: tuple[SymbolBits, ...], const: int) -> tuple[SymbolBits, ...]:
+    """Pieces that are OR-ed together: those that others overlap are no numbers of their own."""
+    if len(pieces) + bool(const) < 2:
+        return pieces
+    out = []
+    for p in pieces:
+        others = const
+        for other in pieces:
+            if other is not p:
+                others |= other.mask
+        out.append(replace(p, exact=False) if p.exact and others & p.mask else p)
+    return tuple(out)
+
+
+def and_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+    """left & right."""
+    kind = find_common_type(left.type, right.type)
+    a, b = convert_int(left, kind), convert_int(right, kind)
+    if a.known is not None and b.known is None:
+        a, b = b, a
+    if b.known is not None:
+        mask = b.const
+        kept = tuple(m for m in a.marks if mask >> m.bit & 1)
+        pieces = mask_pieces(a.pieces, mask, kind.bits)
+        return carry_origins(SymbolicInt(kind.wrap(a.const & mask), kind, pieces, a.low, kept), a, b)
+    if (a.const, a.pieces) == (b.const, b.pieces):
+        return a
+    ones = a.const & b.const & (kind.mask if kind.bits else (1 << MOST_BITS) - 1)
+    may = get_possible_bits(a) & get_possible_bits(b) & ~ones
+    return _weave_bits(f"{format_factor(a, True)} & {format_factor(b, True)}", kind, kind.wrap(ones), may, a, b)
+
+
+def xor_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+    """left ^ right; a symbol where both may have a bit."""
+    kind = find_common_type(left.type, right.type)
+    a, b = convert_int(left, kind), convert_int(right, kind)
+    if a.known is not None and b.known is not None:
+        return carry_marks(SymbolicInt(kind.wrap(a.const ^ b.const), kind), left, right)
+    if (a.const, a.pieces) == (b.const, b.pieces):
+        return carry_marks(SymbolicInt(0, kind), left, right)
+    at_l, at_r = get_possible_bits(a), get_possible_bits(b)
+    if not at_l & at_r:
+        return or_ints(a, b)
+    open_ = 0
+    for p in (*a.pieces, *b.pieces):
+        open_ |= p.mask
+    may = at_l & at_r & open_
+    made = _weave_bits(
+        f"{format_factor(a, True)} ^ {format_factor(b, True)}", kind, kind.wrap((a.const ^ b.const) & ~open_), may, a, b
+    )
+    ones_l, ones_r = a.const & kind.mask & open_ & ~may, b.const & kind.mask & open_ & ~may
+    alone = (*mask_pieces(a.pieces, ~at_r & kind.mask, kind.bits), *mask_pieces(b.pieces, ~at_l & kind.mask, kind.bits))
+    return replace(made, const=kind.wrap(made.const | ones_l | ones_r), pieces=(*made.pieces, *make_inexact(alone)))
+
+
+def _weave_bits(
+    text: str, kind: IntegerType, const: int, may: int, left: SymbolicInt, right: SymbolicInt
+) -> SymbolicInt:
+    """Known bits, and those of `may` as bits of a symbol of the whole result."""
+    whole = make_reduced(text, kind, left, right)
+    source = whole.pieces[0].source
+    most = kind.bits or max(left.width, right.width, 64)
+    pieces = tuple(SymbolBits(low, width, source, low) for low, width in find_runs(may, most))
+    if len(pieces) > MOST_TERMS:
+        pieces = (SymbolBits(0, most, source),)
+    return SymbolicInt(const, kind, pieces, low=0, marks=whole.marks, origin=whole.origin, assumed=whole.assumed)
+
+
+def invert_int(value: SymbolicInt) -> SymbolicInt:
+    """~value."""
+    kind = promote(value.type)
+    own = convert_int(value, kind)
+    if own.known is not None:
+        return SymbolicInt(kind.wrap(~own.known), kind, origin=own.origin, assumed=own.assumed)
+    if not kind.bits:
+        return make_reduced(f"~{format_factor(own, True)}", kind, own)
+    taken = 0
+    for p in own.pieces:
+        taken |= p.mask
+    return _weave_bits(
+        f"~{format_factor(own, True)}",
+        kind,
+        kind.wrap(~own.const & ~taken),
+        taken & ~own.const,
+        own,
+        SymbolicInt(0, kind),
+    )
+
+
+def shift_int(value: SymbolicInt, by: int) -> SymbolicInt:
+    """value << by, or value >> -by; the type stays."""
+    kind = value.type
+    return _shift_left(value, by, kind) if by >= 0 else shifted_right(value, -by, kind)
+
+
+def _shift_left(value: SymbolicInt, by: int, kind: IntegerType) -> SymbolicInt:
+    pieces, rests = [], []
+    for p in value.pieces:
+        if kind.bits and p.low + by >= kind.bits:
+            continue
+        if by and _is_signed_product(p, by, kind):  # one that does not fit its signed type is a mistake
+            rests.append(FitAssumption(p.source.scale(1 << (p.low + by)), kind.bits, True))
+            exactly = True
+        else:
+            exactly = p.exact and (not by or _stays_exact(p, by, kind))
+        width = min(p.width, kind.bits - p.low - by) if kind.bits else p.width
+        pieces.append(replace(p, low=p.low + by, width=width, exact=exactly))
+    marks = tuple(replace(m, bit=m.bit + by) for m in value.marks)
+    return replace(
+        value,
+        const=kind.wrap(value.const << by),
+        pieces=tuple(pieces),
+        low=value.low + by,
+        marks=marks,
+        assumed=join_assumptions(value, more=tuple(rests)),
+    )
+
+
+def _is_signed_product(piece: SymbolBits, by: int, kind: IntegerType) -> bool:
+    """Whether a piece that is shifted left is a number times a power of two that reaches a signed type's top bit."""
+    return piece.exact and not piece.shift and kind.signed and 0 < kind.bits <= piece.end + by
+
+
+def _stays_exact(piece: SymbolBits, by: int, kind: IntegerType) -> bool:
+    """Whether no bit of a piece that is shifted left is cut, and none becomes the sign."""
+    if not kind.bits:
+        return True
+    end = piece.end + by
+    return end < kind.bits or (end == kind.bits and not kind.signed)
+
+
+def shifted_right(value: SymbolicInt, down: int, kind: IntegerType) -> SymbolicInt:
+    bits = kind.bits
+    signed = kind.signed and bits > 0 and not is_nonnegative(value) and value.const >= 0
+    top = [p for p in value.pieces if p.end == bits]
+    given = value.pieces
+    if signed and len(top) == 1 and top[0].exact:  # the sign moves in from above
+        given = tuple(replace(p, width=p.width + down) if p is top[0] else p for p in given)
+    elif signed:
+        given = (*given, SymbolBits(bits, down, make_symbol(f"({format_factor(value)} < 0 ? -1 : 0)")))
+    pieces = tuple(
+        replace(
+            p,
+            low=max(p.low - down, 0),
+            width=p.width - max(down - p.low, 0),
+            shift=p.shift + max(down - p.low, 0),
+        )
+        for p in given
+        if p.end > down
+    )
+    marks = tuple(replace(m, bit=m.bit - down) for m in value.marks if m.bit >= down)
+    return replace(value, const=value.const >> down, pieces=pieces, low=max(value.low - down, 0), marks=marks)
+
+
+def insert_bits(into: SymbolicInt, value: SymbolicInt, low: int, width: int, span: Span) -> SymbolicInt:
+    """`into` with bits low … low + width − 1 replaced by value's lowest, as a bit field's assignment does."""
+    mask = (1 << width) - 1
+    rest = and_ints(into, SymbolicInt(into.type.mask & ~(mask << low), into.type))
+    unsigned = IntegerType("bits", max(value.type.bits, low + width, into.type.bits), False, 9)
+    cut = and_ints(convert_int(value, unsigned), SymbolicInt(mask, unsigned))
+    put = shift_int(replace(convert_int(cut, into.type), marks=(), low=0), low)
+    mark = TextMark(low, span, value.origin)
+    kept = tuple(m for m in into.marks if not low <= m.bit < low + width)
+    inner = tuple(replace(m, bit=m.bit + low) for m in value.marks if m.bit < width) if width > 16 else ()
+    return replace(or_ints(rest, put), type=into.type, marks=(*kept, *(inner or (mark,))), origin=())
+
+
+def extract_bits(value: SymbolicInt, low: int, width: int, kind: IntegerType) -> SymbolicInt:
+    """Bits low … low + width − 1 as a value of a type; of a bit field narrower than that, as such."""
+    wide = IntegerType("bits", max(value.type.bits, low + width), False, 9)
+    cut = shift_int(and_ints(convert_int(value, wide), SymbolicInt(((1 << width) - 1) << low, wide)), -low)
+    if kind.signed and width < kind.bits:
+        cut = convert_int(cut, IntegerType("bits", width, True, 9))
+    made = convert_int(cut, kind)
+    return replace(made, type=replace(kind, field_bits=width)) if width < kind.bits else made

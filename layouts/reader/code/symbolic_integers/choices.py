@@ -1,0 +1,137 @@
+"""Comparisons, and the value after a choice that the text leaves open."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+
+from lanescope.cxx import integers as c_integers
+from lanescope.cxx.integers import IntegerType, find_common_type
+from lanescope.reader.code.symbolic_integers.bits import shifted_right
+from lanescope.reader.code.symbolic_integers.conversion import convert_int
+from lanescope.reader.code.symbolic_integers.integer import (
+    SymbolBits,
+    SymbolicInt,
+    find_runs,
+    format_name,
+    get_exact_linear,
+    get_possible_bits,
+    is_nonnegative,
+    join_assumptions,
+    join_marks,
+    join_origins,
+    make_inexact,
+    mask_pieces,
+)
+from lanescope.reader.code.symbolic_integers.linear import make_symbol
+
+MOST_SIDE = 32  # characters of an arm in the name of a choice
+
+
+# What holds where the left side's most is the right side's least, and where its least is the right side's most.
+_AT_MOST = {"<=": True, ">": False}
+_AT_LEAST = {">=": True, "<": False}
+
+
+def compare_ints(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | None:
+    """Return whether `left op right` holds in the common type, whatever the symbols are; None where it depends on
+    them.
+    """
+    kind = find_common_type(left.type, right.type)
+    a, b = convert_int(left, kind), convert_int(right, kind)
+    if (a.const, a.pieces) == (b.const, b.pieces):
+        return c_integers.COMPARED[op](0, 0)
+    one, two = get_exact_linear(a), get_exact_linear(b)
+    gap = one + two.scale(-1) if one is not None and two is not None else None
+    if gap is not None and not gap.terms:
+        return c_integers.COMPARED[op](gap.const, 0)
+    if not kind.bits:
+        return None
+    if op in ("==", "!=") and _has_different_bit(a, b):
+        return op == "!="
+    return _compare_ranges(op, a, b) if is_nonnegative(a) and is_nonnegative(b) else None
+
+
+def _compare_ranges(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | None:
+    """Compare two values that are not negative by the least and the most that they may be."""
+    (least, most), (low, high) = _get_range(left), _get_range(right)
+    if most < low:
+        return c_integers.COMPARED[op](-1, 0)
+    if least > high:
+        return c_integers.COMPARED[op](1, 0)
+    if most <= low and op in _AT_MOST:
+        return _AT_MOST[op]
+    return _AT_LEAST.get(op) if least >= high else None
+
+
+def _get_range(value: SymbolicInt) -> tuple[int, int]:
+    """The least and the most that a value may be that is not negative."""
+    return value.const, get_possible_bits(value)
+
+
+def _has_different_bit(left: SymbolicInt, right: SymbolicInt) -> bool:
+    """Whether a bit is known of both, and another in each."""
+    mask = left.type.mask
+    return bool((left.const & ~get_possible_bits(right) | right.const & ~get_possible_bits(left)) & mask)
+
+
+def merge_ints(condition: str, yes: SymbolicInt, no: SymbolicInt) -> SymbolicInt:
+    """Return the value after a choice that the text leaves open: bits that agree stay, the others are a symbol."""
+    kind = c_integers.find_arms_type(yes.type, no.type)
+    a, b = convert_int(yes, kind), convert_int(no, kind)
+    rests = join_assumptions(a, b)
+    if (a.const, a.pieces) == (b.const, b.pieces):
+        return replace(a, marks=join_marks(a, b), origin=join_origins(a, b), assumed=rests)
+    if a.plain is not None and b.plain is not None and (a.width <= 32 or b.width <= 32) and not (a.marks or b.marks):
+        made = _choose_whole(condition, a, b, kind)
+    else:
+        made = _choose_bits(condition, a, b, kind)
+    return replace(made, low=min(a.low, b.low), origin=join_origins(a, b), assumed=rests)
+
+
+def _choose_whole(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: IntegerType) -> SymbolicInt:
+    """Return a choice between two numbers as a symbol; low zero bits that both have stay zero."""
+    text = f"({condition} ? {format_name(yes)} : {format_name(no)})"
+    low = min(yes.low, no.low)
+    shift = low if low and not (yes.const | no.const) & ((1 << low) - 1) and not (yes.pieces or no.pieces) else 0
+    width = max(yes.width, no.width, shift + 1)
+    width = min(width, kind.bits) if kind.bits else width
+    return SymbolicInt(0, kind, (SymbolBits(shift, width - shift, make_symbol(text), shift, True),))
+
+
+def _choose_bits(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: IntegerType) -> SymbolicInt:
+    """Return a choice between two words: a symbol for each stretch in which they differ."""
+    common_pieces = tuple(p for p in yes.pieces if p in no.pieces)
+    loose = [p for v in (yes, no) for p in v.pieces if p not in common_pieces]
+    most = kind.bits or max(64, yes.width, no.width)
+    differ = (yes.const ^ no.const) & ((1 << most) - 1)
+    for p in loose:
+        differ |= p.mask
+    pieces: list[SymbolBits] = []
+    hidden = 0
+    for low, width in _split_difference(differ, most):
+        sides = [_format_side(v, low, width) for v in (yes, no)]
+        text = f"({condition} ? {sides[0]} : {sides[1]})"
+        pieces.append(SymbolBits(low, width, make_symbol(text)))
+        hidden |= ((1 << width) - 1) << low
+    kept = mask_pieces(common_pieces, ~hidden & ((1 << most) - 1), most)
+    const = kind.wrap(yes.const & no.const & ~hidden)
+    return SymbolicInt(const, kind, (*make_inexact(kept), *pieces), marks=join_marks(yes, no))
+
+
+def _format_side(value: SymbolicInt, low: int, width: int) -> str:
+    """What a value has at some bits: a number, or an open value's name; a long one's is a mark of its own."""
+    mask = ((1 << width) - 1) << low
+    if not any(p.mask & mask for p in value.pieces):
+        return str(value.const >> low & ((1 << width) - 1))
+    if not all(str(p.source) for p in value.pieces):
+        return "…"
+    cut = SymbolicInt(value.const & mask, IntegerType("bits", 64, False, 9), mask_pieces(value.pieces, mask, 64))
+    text = format_name(shifted_right(cut, low, cut.type))
+    return text if len(text) <= MOST_SIDE else f"…{zlib.crc32(text.encode()) & 0xFFF:03x}"
+
+
+def _split_difference(mask: int, most: int = 64) -> list[tuple[int, int]]:
+    """(low, width) of what differs: of the lowest three 16 bits as a whole, of bits from 48 on run by run."""
+    out = [(low, 16) for low in (0, 16, 32) if mask >> low & 0xFFFF and low + 16 <= max(most, 16)]
+    return out + [(low, width) for low, width in find_runs(mask >> 48 << 48, most)]

@@ -1,0 +1,124 @@
+"""An integer in another type: cut, sign extended, as a bool, or as a symbol of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import replace
+
+from lanescope.cxx.integers import BOOL, INT, IntegerType
+from lanescope.reader.code.symbolic_integers.integer import (
+    SHARED_BITS,
+    UNKNOWN,
+    FitAssumption,
+    SymbolBits,
+    SymbolicInt,
+    carry_marks,
+    format_factor,
+    get_exact_linear,
+    get_possible_bits,
+    join_assumptions,
+    make_free,
+    make_opaque,
+)
+from lanescope.reader.code.symbolic_integers.linear import LinearExpression, make_symbol
+
+ROUNDED = range(4, 14)  # powers of two that addresses are rounded to
+
+
+def convert_int(value: SymbolicInt, kind: IntegerType) -> SymbolicInt:
+    """Return the value in a variable of another type: cut to its width, or its sign extended."""
+    old = value.type
+    if kind == old:
+        return value
+    if kind.bits == 1:
+        return convert_to_bool(value)
+    if not value.pieces or not kind.bits:
+        pieces = value.pieces
+    elif old == UNKNOWN and kind.bits >= INT.bits and (line := get_exact_linear(value)) is not None:
+        return _convert_undeclared(value, line, kind)
+    else:
+        pieces = _convert_pieces(value, kind)
+    return SymbolicInt(
+        kind.wrap(value.const),
+        kind,
+        pieces,
+        low=value.low,
+        marks=value.marks,
+        origin=value.origin,
+        assumed=value.assumed,
+    )
+
+
+def _convert_pieces(value: SymbolicInt, kind: IntegerType) -> tuple[SymbolBits, ...]:
+    """Return the pieces of a value in another type of a known width."""
+    old = value.type
+    given = _extend_sign(value, kind.bits) if old.signed and 0 < old.bits < kind.bits else value.pieces
+    out = []
+    for p in given:
+        if p.low >= kind.bits:
+            continue
+        width = min(p.width, kind.bits - p.low)
+        top = p.low + width == kind.bits and kind.signed
+        negative = old.signed and p.end >= max(old.bits, 1)
+        kept = (top and kind.bits >= old.bits) if negative else not top
+        out.append(replace(p, width=width, exact=p.exact and width == p.width and kept))
+    return tuple(out)
+
+
+def _convert_undeclared(value: SymbolicInt, line: LinearExpression, kind: IntegerType) -> SymbolicInt:
+    """What the text does not declare, put into a variable: it is taken to be of that type."""
+    rests = join_assumptions(value, more=(FitAssumption(line, kind.bits, kind.signed),))
+    pieces = tuple(replace(p, width=min(p.width, kind.bits - p.low)) for p in value.pieces if p.low < kind.bits)
+    return replace(value, const=kind.wrap(value.const), type=kind, pieces=pieces, assumed=rests)
+
+
+def _extend_sign(value: SymbolicInt, bits: int) -> tuple[SymbolBits, ...]:
+    """The pieces of a signed value in more bits: its sign goes on above them."""
+    old = value.type.bits
+    top = [p for p in value.pieces if p.end == old]
+    if value.const < 0 or not top:
+        return value.pieces
+    if len(top) == 1 and top[0].exact:
+        return tuple(replace(p, width=bits - p.low) if p is top[0] else p for p in value.pieces)
+    return (*value.pieces, SymbolBits(old, bits - old, make_symbol(f"({format_factor(value)} < 0 ? -1 : 0)")))
+
+
+def convert_to_bool(value: SymbolicInt) -> SymbolicInt:
+    """The value as a bool: whether it is not 0."""
+    if value.known is not None or value.const:
+        return replace(value, const=int(value.const != 0), type=BOOL, pieces=())
+    if get_possible_bits(value) == 1 and len(value.pieces) == 1:
+        return replace(value, type=BOOL, pieces=(replace(value.pieces[0], exact=False),))
+    return make_opaque(f"{format_factor(value)} != 0", BOOL, value)
+
+
+def round_as_symbol(value: SymbolicInt) -> SymbolicInt:
+    """An address that was rounded to a multiple of a power of two, as a symbol of its own: sums with it are linear.
+
+    smem + 127 & ~127 is smem⌈128⌉, smem & ~127 is smem⌊128⌋.
+    """
+    if value.const or len(value.pieces) != 1:
+        return value
+    (one,) = value.pieces
+    terms, least = one.source.terms, 1 << one.low
+    whole = one.end in (SHARED_BITS, value.type.bits) or one.exact
+    if one.shift != one.low or one.low not in ROUNDED or len(terms) != 1 or terms[0][1] != 1 or not whole:
+        return value
+    if one.source.const not in (0, least - 1):
+        return value
+    name = f"{terms[0][0]}⌈{least}⌉" if one.source.const else f"{terms[0][0]}⌊{least}⌋"
+    return carry_marks(make_free(name, value.type, one.end), value, value)
+
+
+def divide_as_symbol(value: SymbolicInt, names: Container[str]) -> SymbolicInt:
+    """threadIdx.x / 128, and its like of other names, as a symbol of its own: what it is multiplied by and added to is
+    linear then.
+    """
+    if value.const or len(value.pieces) != 1 or value.low:
+        return value
+    (one,) = value.pieces
+    (name, by), *more = one.source.terms or (("", 0),)
+    whole, _, before = name.partition("/")
+    if one.low or not one.shift or not one.exact or more or by != 1 or one.source.const or whole not in names:
+        return value
+    return carry_marks(make_free(f"{whole}/{int(before or 1) << one.shift}", value.type, one.width), value, value)

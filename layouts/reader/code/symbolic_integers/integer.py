@@ -1,0 +1,327 @@
+"""An integer of C++ of which some bits are known: its type, its pieces, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from lanescope.cxx.integers import INT, IntegerType
+from lanescope.reader.code.symbolic_integers.linear import MOST_TERMS, LinearExpression, make_symbol
+
+Span = tuple[int, int]
+MOST_ORIGINS = 8
+MOST_ASSUMED = 64
+SHARED_BITS = 18  # of a shared-window address: PTX ISA 9.1, matrix-descriptor-encode
+FIELD_BITS, FIELD_SHIFT = 14, 4  # of start, LBO and SBO, which count 16 bytes
+UNKNOWN = IntegerType("unknown", 64, True, 4)  # of a symbol whose declaration the text does not have
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolBits:
+    """Bits `shift` and up of a symbolic value, `width` of them, standing at bit `low` and up.
+
+    exact: `source >> shift` has no other bits, so that the piece is that number: above them are zeros only, or
+    copies of the sign where the piece ends at the top of a signed type.
+    """
+
+    low: int
+    width: int
+    source: LinearExpression
+    shift: int = 0
+    exact: bool = field(default=False, compare=False)
+
+    @property
+    def end(self) -> int:
+        return self.low + self.width
+
+    @property
+    def mask(self) -> int:
+        return ((1 << self.width) - 1) << self.low
+
+
+@dataclass(frozen=True, slots=True)
+class TextMark:
+    """The text that put something at bit `bit`: the expression itself, and the literals it was made of."""
+
+    bit: int
+    span: Span
+    origin: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FitAssumption:
+    """A linear expression is taken to fit so many bits: an address the shared window, an amount its field, a product of
+    a signed type that type.
+    """
+
+    source: LinearExpression
+    bits: int
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicInt:
+    """const OR pieces, of a type. low: the bit its lowest digit was shifted to; origin: the literals it came from.
+
+    assumed: what its known bits rest on.
+    """
+
+    const: int
+    type: IntegerType = INT
+    pieces: tuple[SymbolBits, ...] = ()
+    low: int = 0
+    marks: tuple[TextMark, ...] = ()
+    origin: tuple[Span, ...] = ()
+    assumed: tuple[FitAssumption, ...] = field(default=(), compare=False)
+
+    @property
+    def known(self) -> int | None:
+        """Its value where no bit is free."""
+        return None if self.pieces else self.const
+
+    @property
+    def plain(self) -> LinearExpression | None:
+        """The linear expression it is, as a whole; None where its bits were put together."""
+        if not self.pieces:
+            return LinearExpression(self.const)
+        one = self.pieces[0]
+        whole = len(self.pieces) == 1 and not self.const and not one.low and not one.shift
+        return one.source if whole else None
+
+    @property
+    def width(self) -> int:
+        """Bits above which it has none."""
+        return max([self.const.bit_length() if self.const >= 0 else self.type.bits, *(p.end for p in self.pieces)])
+
+    def make_linear(self) -> LinearExpression:
+        """The same as a linear expression; bits that were cut out become symbols of their own."""
+        plain = self.plain
+        if plain is not None:
+            return plain
+        total = LinearExpression(self.const)
+        for p in self.pieces:
+            source: LinearExpression | None = p.source
+            if p.shift:
+                source = p.source.divide_exactly(1 << p.shift) or make_symbol(f"({p.source} >> {p.shift})")
+            total += (source or LinearExpression()).scale(1 << p.low)
+        return total
+
+    def __str__(self) -> str:
+        return str(self.make_linear())
+
+
+def make_free(name: str, kind: IntegerType, width: int = 0, origin: tuple[Span, ...] = ()) -> SymbolicInt:
+    """A symbol of a type; width: bits above which it is known to have none."""
+    return int_from_linear(make_symbol(name), kind, width, origin)
+
+
+def int_from_linear(
+    source: LinearExpression, kind: IntegerType, width: int = 0, origin: tuple[Span, ...] = (), exact: bool = True
+) -> SymbolicInt:
+    """A linear expression in a type; exact: its value needs no more than `width` bits there."""
+    if not source.terms:
+        return SymbolicInt(kind.wrap(source.const), kind, origin=origin)
+    if not exact and kind.bits:  # modulo 2^bits -1 is shorter than 2^64 - 1
+        near = replace(kind, name="bits", signed=True)
+        source = LinearExpression(
+            near.wrap(source.const), tuple((name, near.wrap(f)) for name, f in source.terms if near.wrap(f))
+        )
+        if not source.terms:
+            return SymbolicInt(kind.wrap(source.const), kind, origin=origin)
+    return SymbolicInt(0, kind, (SymbolBits(0, width or kind.bits or 64, source, exact=exact),), origin=origin)
+
+
+# what is known of a value ---------------------------------------------------------------------------------------------
+
+
+def get_possible_bits(value: SymbolicInt) -> int:
+    """The bits that may be 1."""
+    out = value.const if value.const >= 0 else value.const & value.type.mask
+    for p in value.pieces:
+        out |= p.mask
+    return out
+
+
+def is_nonnegative(value: SymbolicInt) -> bool:
+    """Whether no value of its symbols makes it negative."""
+    if value.const < 0:
+        return False
+    return not value.type.signed or not value.type.bits or all(p.end < value.type.bits for p in value.pieces)
+
+
+def _sum_linear(value: SymbolicInt, modulo: bool) -> LinearExpression | None:
+    """The linear expression that a value is; modulo: that it is modulo 2^bits of its type. None where it is none."""
+    total, taken = LinearExpression(value.const), value.const & value.type.mask if value.pieces else 0
+    for p in value.pieces:
+        source = p.source.divide_exactly(1 << p.shift) if p.shift else p.source
+        whole = p.exact or (modulo and not p.shift and p.end >= value.type.bits > 0)
+        if source is None or not whole or taken & p.mask:
+            return None
+        taken |= p.mask
+        total += source.scale(1 << p.low)
+    return total
+
+
+def get_exact_linear(value: SymbolicInt) -> LinearExpression | None:
+    """The linear expression whose value a value is, whatever its symbols are; None where it may wrap or is cut."""
+    return _sum_linear(value, False)
+
+
+def get_modular_linear(value: SymbolicInt) -> LinearExpression | None:
+    """The linear expression that a value is modulo 2^bits of its type."""
+    return _sum_linear(value, True)
+
+
+# names ----------------------------------------------------------------------------------------------------------------
+
+
+def format_name(value: SymbolicInt, modulo: bool = False) -> str:
+    """Return a text for a value, another one for each other value.
+
+    modulo: of an operand whose bits above its type do not count, as in a sum, a product or an operation bit by bit.
+    """
+    if value.known is not None:
+        return str(value.const)
+    line = get_exact_linear(value)
+    if line is not None:
+        return str(line)
+    parts = [f"{value.const:#x}"] if value.const else []
+    return " | ".join([*parts, *(_name_piece(value, p, modulo) for p in value.pieces)])
+
+
+def _name_piece(value: SymbolicInt, piece: SymbolBits, modulo: bool) -> str:
+    """Return the text of one piece of a value."""
+    text = _bracket(str(piece.source))
+    if piece.end == value.type.bits and not piece.low and not piece.shift:
+        return text if modulo else f"({value.type.written or value.type.name}){text}"
+    if piece.shift:
+        text = f"{text} >> {piece.shift}"
+    if not piece.exact:
+        text = f"({text})" if piece.shift else text
+        text = f"{text} & {(1 << piece.width) - 1:#x}"
+    if piece.low:
+        return f"({text}) << {piece.low}"
+    return f"({text})" if len(value.pieces) > 1 else text
+
+
+def _bracket(text: str) -> str:
+    """Put brackets around a text of several words that has none."""
+    return f"({text})" if " " in text and not is_bracketed(text) else text
+
+
+def is_bracketed(text: str) -> bool:
+    """Whether one pair of brackets is around a whole text."""
+    if text[:1] != "(" or text[-1:] != ")":
+        return False
+    deep = 0
+    for at, letter in enumerate(text):
+        deep += (letter == "(") - (letter == ")")
+        if not deep:
+            return at == len(text) - 1
+    return False
+
+
+def format_factor(value: SymbolicInt, modulo: bool = False) -> str:
+    """Return the name of a value as an operand."""
+    return _bracket(format_name(value, modulo))
+
+
+def make_reduced(text: str, kind: IntegerType, *values: SymbolicInt, width: int = 0) -> SymbolicInt:
+    """A sum, a product or an operation bit by bit of which only the name is known: the bits of a symbol that stands for
+    the number that no type cuts.
+    """
+    made = make_free(f"({text})", kind, min(width, kind.bits) if kind.bits else width)
+    fits = kind.signed or 0 < width <= kind.bits
+    whole = not kind.bits or (fits and all(get_exact_linear(v) is not None for v in values))
+    return replace(
+        made,
+        pieces=made.pieces if whole else make_inexact(made.pieces),
+        marks=join_marks(*values),
+        origin=join_origins(*values),
+        assumed=join_assumptions(*values),
+    )
+
+
+def make_opaque(text: str, kind: IntegerType, *values: SymbolicInt, width: int = 0) -> SymbolicInt:
+    """A result nothing is known of but its name, which its operands' names are part of."""
+    small = kind.bits == 64 and any(v.pieces for v in values) and all(v.width <= 32 for v in values)
+    told = f"({kind.written or kind.name})({text})" if small else f"({text})"
+    return replace(
+        make_free(told, kind, min(width, kind.bits) if kind.bits else width),
+        marks=join_marks(*values),
+        origin=join_origins(*values),
+        assumed=join_assumptions(*values),
+    )
+
+
+# what a result comes from and rests on --------------------------------------------------------------------------------
+
+
+def join_assumptions(*values: SymbolicInt, more: tuple[FitAssumption, ...] = ()) -> tuple[FitAssumption, ...]:
+    """Return what several values rest on."""
+    every = [one for v in values for one in v.assumed]
+    return tuple(dict.fromkeys((*every, *more)))[:MOST_ASSUMED] if every or more else ()
+
+
+def join_origins(*values: SymbolicInt) -> tuple[Span, ...]:
+    """Return the literals that several values came from."""
+    having = [v.origin for v in values if v.origin]
+    if len(having) < 2:
+        return having[0][:MOST_ORIGINS] if having else ()
+    return tuple(dict.fromkeys(span for origin in having for span in origin))[:MOST_ORIGINS]
+
+
+def join_marks(*values: SymbolicInt) -> tuple[TextMark, ...]:
+    """Return the marks of several values."""
+    having = [v.marks for v in values if v.marks]
+    if len(having) < 2:
+        return having[0][:MOST_TERMS] if having else ()
+    return tuple(dict.fromkeys(mark for marks in having for mark in marks))[:MOST_TERMS]
+
+
+def carry_marks(made: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+    """Return a result with what its operands came from and rest on."""
+    return replace(
+        made,
+        origin=join_origins(left, right),
+        marks=join_marks(left, right),
+        assumed=join_assumptions(made, left, right),
+    )
+
+
+def carry_origins(made: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+    """Return the same, where the operands' marks do not stand at their bits any more."""
+    return replace(made, origin=join_origins(left, right), assumed=join_assumptions(made, left, right))
+
+
+# pieces ---------------------------------------------------------------------------------------------------------------
+
+
+def make_inexact(pieces: tuple[SymbolBits, ...]) -> tuple[SymbolBits, ...]:
+    """Return pieces that are no numbers of their own."""
+    return tuple(replace(p, exact=False) for p in pieces)
+
+
+def find_runs(mask: int, most: int = 64) -> list[tuple[int, int]]:
+    """(low, width) of the runs of ones among a mask's lowest bits."""
+    out: list[tuple[int, int]] = []
+    bit = 0
+    while bit < most:
+        if mask >> bit & 1:
+            low = bit
+            while bit < most and mask >> bit & 1:
+                bit += 1
+            out.append((low, bit - low))
+        bit += 1
+    return out
+
+
+def mask_pieces(pieces: tuple[SymbolBits, ...], mask: int, bits: int) -> tuple[SymbolBits, ...]:
+    """What a mask leaves of pieces; one whose upper bits it cuts is no number of its own."""
+    out = []
+    for p in pieces:
+        for low, width in find_runs(mask, max(bits or 64, p.end)):
+            first, past = max(low, p.low), min(low + width, p.end)
+            if first < past:
+                whole = p.exact and past == p.end
+                out.append(SymbolBits(first, past - first, p.source, p.shift + first - p.low, whole))
+    return tuple(out)

@@ -1,0 +1,289 @@
+"""Sums, products, quotients and remainders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lanescope.cxx import integers as c_integers
+from lanescope.cxx.integers import IntegerType, find_common_type
+from lanescope.reader.code.symbolic_integers.bits import and_ints, or_ints, shift_int
+from lanescope.reader.code.symbolic_integers.conversion import convert_int
+from lanescope.reader.code.symbolic_integers.integer import (
+    FIELD_BITS,
+    FIELD_SHIFT,
+    SHARED_BITS,
+    UNKNOWN,
+    FitAssumption,
+    SymbolBits,
+    SymbolicInt,
+    carry_marks,
+    carry_origins,
+    format_factor,
+    get_exact_linear,
+    get_modular_linear,
+    get_possible_bits,
+    int_from_linear,
+    is_nonnegative,
+    join_assumptions,
+    join_marks,
+    join_origins,
+    make_opaque,
+    make_reduced,
+)
+from lanescope.reader.code.symbolic_integers.linear import LinearExpression
+
+FIELD_LOWS = (0, 16, 32)  # where start, LBO and SBO begin
+
+
+def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicInt:
+    """left + sign·right. A step added to bits that were put together goes into the start field at bit 0."""
+    kind = find_common_type(left.type, right.type)
+    a, b = convert_int(left, kind), convert_int(right, kind)
+    if a.known is not None and b.known is not None:
+        return carry_marks(
+            SymbolicInt(kind.wrap(a.const + sign * b.const), kind, assumed=join_assumptions(a, b)), left, right
+        )
+    halves = (_assume_halves(a, b) or _assume_halves(b, a)) if sign == 1 else ()
+    if halves:
+        return replace(or_ints(a, b), assumed=join_assumptions(a, b, more=halves))
+    one, two = get_modular_linear(a), get_modular_linear(b)
+    if one is not None and two is not None:
+        total = one + two.scale(sign)
+        width, whole, more = _measure_sum(a, b, sign, total)
+        made = int_from_linear(total, kind, width, join_origins(left, right), whole)
+        return replace(made, assumed=join_assumptions(a, b, more=more))
+    if sign == 1 and not get_possible_bits(a) & get_possible_bits(b):
+        return or_ints(a, b)
+    for whole_, step in ((a, b), (b, a)) if sign == 1 else ((a, b),):
+        stepped = _step_address(whole_, step, sign)
+        if stepped is not None:
+            return carry_marks(replace(stepped, type=kind, low=min(left.low, right.low)), left, right)
+    if sign == 1 and (fields := _assume_fitting_fields(a, b)):
+        return replace(or_ints(a, b), assumed=join_assumptions(a, b, more=fields))
+    return _add_low_bits(a, b, sign)
+
+
+def _measure_sum(
+    left: SymbolicInt, right: SymbolicInt, sign: int, total: LinearExpression
+) -> tuple[int, bool, tuple[FitAssumption, ...]]:
+    """(bits of a sum of linear expressions, whether it is exact in them, what that rests on)."""
+    kind = left.type
+    homes = [_is_shared_address(left), _is_shared_address(right)]
+    if homes == [True, False] or (homes == [False, True] and sign == 1):
+        return SHARED_BITS, True, (FitAssumption(total, SHARED_BITS),)
+    wide = max(left.width, right.width)
+    if not kind.bits:
+        return wide, True, ()
+    both_exact = get_exact_linear(left) is not None and get_exact_linear(right) is not None
+    if both_exact and sign == 1 and is_nonnegative(left) and is_nonnegative(right) and wide < kind.bits:
+        return wide + 1, True, ()
+    return kind.bits, both_exact and kind.signed, ()  # a signed sum that does not fit is undefined
+
+
+def _assume_halves(low: SymbolicInt, high: SymbolicInt) -> tuple[FitAssumption, ...]:
+    """What `low + (high << 32)` rests on, two words side by side: the low one has 32 bits. () for another sum."""
+    whole = low.plain is not None and bool(low.pieces) and low.type.bits == 64
+    if not whole or not high.pieces or get_possible_bits(high) & 0xFFFFFFFF or not low.plain:
+        return ()
+    return (FitAssumption(low.plain, 32),)
+
+
+def _is_shared_address(value: SymbolicInt) -> bool:
+    """Whether it is an address of the shared window, and nothing but it."""
+    one = value.pieces[0] if len(value.pieces) == 1 and not value.const else None
+    return one is not None and one.exact and not one.low and not one.shift and one.width == SHARED_BITS
+
+
+def _step_address(whole: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicInt | None:
+    """Bits put together with an address's at the bottom, and a small step added: the address grows. None where there is
+    no address. Taken to stay in its field, as every shared address does.
+    """
+    amount = get_modular_linear(step)
+    base = next((p for p in whole.pieces if not p.low), None)
+    if amount is None or base is None or amount.divide_exactly(1 << FIELD_BITS) is not None:
+        return None
+    ends = base.shift + base.width
+    if not (base.shift == FIELD_SHIFT and ends >= SHARED_BITS) and not (not base.shift and ends == SHARED_BITS):
+        return None
+    if step.known is not None and abs(step.known) >= 1 << min(base.width, SHARED_BITS - base.shift):
+        return None
+    grown = replace(base, source=base.source + amount.scale(by << base.shift), exact=False)
+    rests = (FitAssumption(base.source, SHARED_BITS), FitAssumption(grown.source, SHARED_BITS))
+    return replace(whole, pieces=tuple(grown if p is base else p for p in whole.pieces), assumed=rests)
+
+
+def _assume_fitting_fields(left: SymbolicInt, right: SymbolicInt) -> tuple[FitAssumption, ...]:
+    """What a sum rests on that puts fields side by side of which some are not masked: each amount fits its field. ()
+    where that does not make it one.
+    """
+    rests: list[FitAssumption] = []
+    masks = []
+    for value in (left, right):
+        mask = value.const & value.type.mask
+        for p in value.pieces:
+            cut = p.low in FIELD_LOWS and p.width > FIELD_BITS
+            if cut:
+                rests.append(FitAssumption(p.source, FIELD_BITS + p.shift))
+            mask |= ((1 << FIELD_BITS) - 1) << p.low if cut else p.mask
+        masks.append(mask)
+    return tuple(rests) if rests and not masks[0] & masks[1] else ()
+
+
+def _add_low_bits(left: SymbolicInt, right: SymbolicInt, sign: int) -> SymbolicInt:
+    """A sum of which only the bits below the other operand's lowest are known."""
+    kind = left.type
+    lows = [
+        (get_possible_bits(v) & -get_possible_bits(v)).bit_length() - 1 if get_possible_bits(v) else kind.bits
+        for v in (left, right)
+    ]
+    kept, at = (right, lows[0]) if sign == 1 and lows[0] > lows[1] else (left, lows[1])
+    text = f"{format_factor(left, True)} {'+' if sign == 1 else '-'} {format_factor(right, True)}"
+    bound = (
+        max(left.width, right.width) + 1 if sign == 1 and is_nonnegative(left) and is_nonnegative(right) else kind.bits
+    )
+    bound = min(bound, kind.bits) if kind.bits else max(left.width, right.width)
+    if not 0 < at < bound:
+        return make_reduced(text, kind, left, right, width=bound if bound < kind.bits else 0)
+    below = and_ints(kept, SymbolicInt((1 << at) - 1, kind))
+    above = make_reduced(text, kind, left, right, width=bound).pieces[0]
+    piece = replace(above, low=at, width=bound - at, shift=at, exact=False)
+    return replace(
+        below,
+        pieces=(*below.pieces, piece),
+        marks=join_marks(left, right),
+        origin=join_origins(left, right),
+        assumed=join_assumptions(left, right),
+    )
+
+
+def multiply_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+    """Return left · right."""
+    kind = find_common_type(left.type, right.type)
+    a, b = convert_int(left, kind), convert_int(right, kind)
+    if a.known is not None and b.known is not None:
+        return carry_marks(SymbolicInt(kind.wrap(a.const * b.const), kind), left, right)
+    if a.known is not None:
+        a, b = b, a
+    if b.known is None:
+        text = " * ".join(sorted((format_factor(a, True), format_factor(b, True))))
+        return make_reduced(text, kind, a, b, width=_product_width(a, b))
+    if not b.known:
+        return carry_marks(SymbolicInt(0, kind), left, right)
+    product = _times_number(a, b, kind)
+    if product is None:
+        return make_reduced(f"{format_factor(a, True)} * {b.known}", kind, a, b, width=_product_width(a, b))
+    return carry_marks(product, left, right)
+
+
+def _product_width(left: SymbolicInt, right: SymbolicInt) -> int:
+    """Return the bits above which a product has none."""
+    wide = left.width + right.width
+    return wide if is_nonnegative(left) and is_nonnegative(right) else left.type.bits or wide
+
+
+def _times_number(value: SymbolicInt, number: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
+    """Return a value times a known number that is not 0, both of one type; None where only its name is known."""
+    by = number.const
+    line = get_modular_linear(value)
+    if _is_power_of_two(by) and (line is None or by >= 1 << FIELD_BITS):
+        return shift_int(value, by.bit_length() - 1)
+    if line is None:
+        return None
+    bound = _product_width(value, number)
+    whole = get_exact_linear(value) is not None
+    fits = whole and is_nonnegative(value) and is_nonnegative(number) and bound <= kind.bits
+    if not kind.bits or fits:
+        return int_from_linear(line.scale(by), kind, bound)
+    return int_from_linear(line.scale(by), kind, kind.bits, exact=whole and kind.signed)
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number > 0 and not number & (number - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Division:
+    """left op right; dividend, divisor: both in the common type, `kind`."""
+
+    op: str
+    left: SymbolicInt
+    right: SymbolicInt
+    kind: IntegerType
+    dividend: SymbolicInt
+    divisor: SymbolicInt
+
+    @classmethod
+    def of(cls, op: str, left: SymbolicInt, right: SymbolicInt) -> _Division:
+        kind = find_common_type(left.type, right.type)
+        return cls(op, left, right, kind, convert_int(left, kind), convert_int(right, kind))
+
+    def decide(self) -> SymbolicInt | None:
+        """Return the result where nothing is to be worked out: both are known, or the divisor is open or 0."""
+        if self.divisor.known is not None and self.dividend.known is not None:
+            made = c_integers.compute_binary(self.op, self.dividend.known, self.kind, self.divisor.known, self.kind)
+            return self.carry(SymbolicInt(made.value, self.kind)) if made.value is not None else self.leave_open()
+        return None if self.divisor.known else self.leave_open()
+
+    def carry(self, result: SymbolicInt) -> SymbolicInt:
+        """Return a result with what the operands came from and rest on."""
+        return carry_origins(result, self.left, self.right)
+
+    def leave_open(self, width: int = 0) -> SymbolicInt:
+        """Return a result of which only the name is known."""
+        text = f"{format_factor(self.dividend)} {self.op} {format_factor(self.divisor)}"
+        return make_opaque(text, self.kind, self.dividend, self.divisor, width=width)
+
+    def take_as_nonnegative(self, line: LinearExpression) -> tuple[FitAssumption, ...]:
+        """Return what the dividend rests on that is taken not to be negative."""
+        return join_assumptions(self.dividend, more=(FitAssumption(line, self.kind.bits - 1),))
+
+
+def divide_ints(left: SymbolicInt, right: SymbolicInt, op: str = "/") -> SymbolicInt:
+    """Return left / right as the common type has it; Python's / of whole numbers, and //."""
+    division = _Division.of(op, left, right)
+    decided = division.decide()
+    if decided is not None:
+        return decided
+    kind, value, by = division.kind, division.dividend, division.divisor.const
+    small = is_nonnegative(value)
+    line = get_exact_linear(value)
+    exactly = line.divide_exactly(by) if line is not None else None
+    if exactly is not None:
+        return division.carry(int_from_linear(exactly, kind, value.width if small and by > 0 else kind.bits))
+    if _is_power_of_two(by) and (kind.bits or op != "/"):
+        down = 1 - by.bit_length()
+        if small or not kind.bits:
+            return division.carry(shift_int(value, down))
+        if kind == UNKNOWN and line is not None:  # a name without a declaration counts or addresses something
+            moved = shift_int(SymbolicInt(0, kind, (SymbolBits(0, kind.bits - 1, line, exact=True),)), down)
+            return replace(moved, origin=join_origins(left, right), assumed=division.take_as_nonnegative(line))
+    return division.leave_open(value.width if small and by > 0 else 0)
+
+
+def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+    """Return left % right as the common type has it."""
+    division = _Division.of("%", left, right)
+    decided = division.decide()
+    if decided is not None:
+        return decided
+    kind, value, by = division.kind, division.dividend, division.divisor.const
+    small = is_nonnegative(value)
+    counts = small and by > 0
+    line = get_exact_linear(value)
+    rest = _constant_remainder(line, by)
+    if rest is not None and (rest == 0 or not kind.bits or counts):
+        return division.carry(SymbolicInt(rest, kind))
+    if _is_power_of_two(by):
+        mask = SymbolicInt(by - 1, kind, origin=right.origin)
+        if small or not kind.bits:
+            return and_ints(value, mask)
+        if kind == UNKNOWN and line is not None:
+            return replace(and_ints(value, mask), assumed=division.take_as_nonnegative(line))
+    return division.leave_open(min(value.width, (by - 1).bit_length()) if counts else 0)
+
+
+def _constant_remainder(line: LinearExpression | None, by: int) -> int | None:
+    """Return the remainder of the constant alone; None where a symbol's factor is no multiple of the divisor."""
+    if line is None or any(f % by for _, f in line.terms):
+        return None
+    return line.const % by

@@ -1,0 +1,259 @@
+"""The declarations at the top of a text of C++: where each begins and ends, what it declares, a text without some."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from lanescope.reader.code.symbolic_integers import Span
+
+_MARK = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|(?:u8|[uUL])?\bR\"(?P<raw>[^ ()\\\s\"]{0,16})\(.*?(?:\)(?P=raw)\"|\Z)"
+    r"|\"(?:\\.|[^\"\\\n])*\""
+    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n]){1,16}'|[{}();]",
+    re.S,
+)
+_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z))*", re.S)
+_NAMESPACE = re.compile(r"(?:\binline\s+)?\bnamespace\b[^=;(){}]*\Z|\bextern\s*\"C(?:\+\+)?\"\s*\Z")
+_TYPED = re.compile(r"\b(?:struct|class|union|enum)\b|\btypedef\b")
+_ASSIGNED = re.compile(r"(?<![=!<>])=(?!=)")
+_GOES_ON = re.compile(r"(?:else|catch|while)\b")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_TYPE_NAME = re.compile(r"\b(?:struct|class|union|enum|using)\s+(?:class\s+|struct\s+)?([A-Za-z_]\w*)")
+_DECLARED = re.compile(
+    r"\b([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?=\(|[=;,{:)]|(?:[-+*/%&|^]|<<|>>)=|\+\+|--|<[^;{}()]*>\s*[({=;])"
+)
+_WORDS = frozenset(
+    "if for while switch return sizeof alignof decltype static_assert __launch_bounds__ template typename const"
+    " constexpr static inline extern operator int unsigned long short char bool void float double auto public private"
+    " protected asm volatile struct class union enum using typedef namespace requires noexcept override final".split()
+)
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_LOOSE = re.compile(r"\s*(?:(?:if|for|while|switch|do|else|try)\b|\{)")
+_TYPES = re.compile(r"\s*(?:template|using|struct|class|union|enum|typedef|namespace|static_assert)\b")
+_FUNCTION = re.compile(r"(?=[^={;)]*\))[^={;]*\{")
+_TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
+
+
+@dataclass(slots=True)
+class NamespaceSpan:
+    """A namespace: its header, and where its closing brace stands, −1 where it has none."""
+
+    header: Span
+    close: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TopDeclaration:
+    """One declaration: where it stands; around: the namespaces it stands in, outermost first."""
+
+    start: int
+    end: int
+    around: tuple[NamespaceSpan, ...] = ()
+
+    def list_spans(self) -> Iterator[Span]:
+        """The parts of the text that make it a text of its own, in order."""
+        yield from (space.header for space in self.around)
+        yield self.start, self.end
+        for space in reversed(self.around):
+            if space.close >= self.end:
+                yield space.close, space.close + 1
+
+
+def find_declarations(text: str) -> Iterator[TopDeclaration]:
+    """The declarations of a text that stand in no other but namespaces; together they cover all but the namespaces'
+    headers and ends, white space and what follows the last.
+    """
+    cutter = _Cutter(text)
+    for mark in _MARK.finditer(text):
+        word = mark[0]
+        if word == "(":
+            cutter.brackets += 1
+        elif word == ")":
+            cutter.brackets = max(cutter.brackets - 1, 0)
+        elif word == "{":
+            cutter.open_brace(mark.start(), mark.end())
+        elif word == "}":
+            yield from cutter.close_brace(mark.start(), mark.end())
+        elif word == ";" and not cutter.depth and not cutter.brackets:
+            yield cutter.cut(mark.end())
+    if text[cutter.start :].strip():
+        yield cutter.cut(len(text))
+
+
+@dataclass(slots=True)
+class _Cutter:
+    """A text while it is cut into its declarations. start: of the declaration at hand; head: where its body opens."""
+
+    text: str
+    around: list[NamespaceSpan] = field(default_factory=list)  # the namespaces that are open
+    depth: int = 0
+    brackets: int = 0
+    start: int = 0
+    head: int = 0
+
+    def cut(self, end: int) -> TopDeclaration:
+        """End the declaration at hand."""
+        piece = TopDeclaration(self.start, end, tuple(self.around))
+        self.start = end
+        return piece
+
+    def open_brace(self, at: int, past: int) -> None:
+        if not self.depth and not self.brackets and _NAMESPACE.search(self.text, self.start, at):
+            self.around.append(NamespaceSpan((self.start, past)))
+            self.start = past
+            return
+        if not self.depth:
+            self.head = at
+        self.depth += 1
+
+    def close_brace(self, at: int, past: int) -> Iterator[TopDeclaration]:
+        if self.depth:
+            self.depth -= 1
+            if self.depth:
+                return
+            self.brackets = 0
+            if not _is_continued(self.text, self.start, self.head, past):
+                yield self.cut(past)
+        elif self.around:
+            if self.text[self.start : at].strip():
+                yield self.cut(at)
+            self.around.pop().close = at
+            self.start = past
+            self.brackets = 0
+
+
+def group_declarations(text: str, most: int) -> Iterator[TopDeclaration]:
+    """The declarations of a text, those that follow one another in one namespace together up to so many characters."""
+    held: TopDeclaration | None = None
+    for piece in list(find_declarations(text)):  # so that every namespace's end is known
+        if held is not None and piece.around == held.around and piece.end - held.start <= most:
+            held = TopDeclaration(held.start, piece.end, held.around)
+            continue
+        if held is not None:
+            yield held
+        held = piece
+    if held is not None:
+        yield held
+
+
+def _is_continued(text: str, start: int, head: int, past: int) -> bool:
+    """Whether a declaration goes on behind its closing brace: up to a semicolon, or to its else."""
+    found = _SPACE.match(text, past)
+    following = found.end() if found else past
+    if text[following : following + 1] in (";", ",", ")", "(", "."):
+        return True
+    if _GOES_ON.match(text, following):
+        return True
+    before = text[start:head]
+    if _ASSIGNED.search(before):
+        return True
+    return "(" not in before and _TYPED.search(before) is not None and text[following : following + 1] not in ("", "}")
+
+
+def list_declared_names(text: str, piece: TopDeclaration) -> set[str]:
+    """The names that a declaration may declare or store into, as far as its head says: more rather than fewer."""
+    whole = text[piece.start : piece.end]
+    if _LOOSE.match(whole):
+        return set(_DECLARED.findall(whole)) - _WORDS
+    head = whole[: whole.find("{") + 1 or len(whole)]
+    if _is_function_head(head):
+        return {next((name for name in _CALLED.findall(head) if name not in _WORDS), "operator")}
+    found = set(_DECLARED.findall(head)) | set(_TYPE_NAME.findall(head))
+    if re.search(r"\b(?:enum|typedef)\b", head):
+        found |= set(_NAME.findall(whole))
+    return found - _WORDS
+
+
+def _is_function_head(head: str) -> bool:
+    """Whether what stands before a body is a function's head."""
+    return head.endswith("{") and _FUNCTION.match(_TEMPLATE.sub("", head)) is not None
+
+
+def is_function_definition(text: str, piece: TopDeclaration) -> bool:
+    """Whether a declaration is a function with its body."""
+    whole = text[piece.start : piece.end]
+    return not _LOOSE.match(whole) and _is_function_head(whole[: whole.find("{") + 1])
+
+
+def may_be_variable(text: str, piece: TopDeclaration) -> bool:
+    """Whether a declaration may be one of a variable, or a statement that stores into one."""
+    whole = text[piece.start : piece.end]
+    if _LOOSE.match(whole):
+        return True
+    return not _TYPES.match(whole) and not is_function_definition(text, piece)
+
+
+@dataclass(frozen=True, slots=True)
+class LostStretch:
+    """A stretch of a text that is not what C++ makes of it, and the names that C++ may declare or store into there."""
+
+    start: int
+    end: int
+    names: frozenset[str]
+
+
+def blank_declarations(text: str, lost: Iterable[LostStretch]) -> tuple[str, list[Span]]:
+    """A text with blanks for the declarations that stretches of it stand in, for those of the same names, and for the
+    variables that they name: nothing that is left depends on them. Also what is blanked.
+    """
+    every = [TopDeclaration(_get_begin(text, piece), piece.end, piece.around) for piece in find_declarations(text)]
+    lost = sorted(lost, key=lambda one: one.start)
+    gone = _depending(text, every, lost)
+    spans = sorted([*((every[n].start, every[n].end) for n in gone), *((one.start, one.end) for one in lost)])
+    out, at = [], 0
+    for start, end in spans:
+        start = max(start, at)
+        if start < end:
+            out += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
+            at = end
+    return "".join((*out, text[at:])), spans
+
+
+def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> set[int]:
+    """The numbers of the declarations that depend on lost stretches, which are in the order of the text."""
+    owners: dict[str, list[int]] = {}  # name → the declarations of it
+    variables: dict[str, list[int]] = {}  # … those of variables
+    for n, piece in enumerate(every):
+        for name in list_declared_names(text, piece):
+            owners.setdefault(name, []).append(n)
+            if may_be_variable(text, piece):
+                variables.setdefault(name, []).append(n)
+    todo = _touched(every, lost)
+    tainted = [name for one in lost for name in one.names if name not in _WORDS]
+    todo += [n for name in dict.fromkeys(tainted) for n in owners.get(name, ())]
+    gone: set[int] = set()
+    while todo:
+        n = todo.pop()
+        if n in gone:
+            continue
+        gone.add(n)
+        own = list_declared_names(text, every[n])
+        for name in set(_NAME.findall(text, every[n].start, every[n].end)):
+            if name in own:
+                todo += owners.pop(name, ())
+                variables.pop(name, None)
+            else:
+                todo += variables.pop(name, ())
+    return gone
+
+
+def _touched(every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> list[int]:
+    """The numbers of the declarations that lost stretches stand in."""
+    starts = [one.start for one in lost]
+    ends = list(accumulate((one.end for one in lost), max))
+    out: list[int] = []
+    for n, piece in enumerate(every):
+        before = bisect_left(starts, piece.end)
+        if before and ends[before - 1] > piece.start:
+            out.append(n)
+    return out
+
+
+def _get_begin(text: str, piece: TopDeclaration) -> int:
+    """Where a declaration begins, behind white space and comments."""
+    found = _SPACE.match(text, piece.start, piece.end)
+    return found.end() if found else piece.start

@@ -1,0 +1,133 @@
+"""Which variables a statement may write, by its syntax: what is not run must be forgotten all the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from lanescope.reader.code import tree
+
+# What a function that only uses its arguments is called: what such a one is given is as it was. A member of a class
+# that the text does not have counts only by what it does on the device: log.print(x) may write x.
+_DEVICE = (
+    r"mma|gemm|load|store|copy|issue|sync|wait|arrive|fence|commit"
+    r"|launch|fetch|expect|barrier|tma|tensor_?map|tcgen|umma"
+)
+USES = re.compile(
+    _DEVICE + r"|print|assert|check|log|trap|sleep|visit|dump|show|debug|verify|test|likely|unused|ignore|void|use\b"
+    r"|emit|send|record",
+    re.I,
+)
+MEMBER_USES = re.compile(_DEVICE, re.I)
+
+
+def is_read_only_call(function: tree.Expression, name: str) -> bool:
+    """Whether a function that the text does not have is taken to leave its arguments as they are, by its name."""
+    member = isinstance(function, tree.Member) or (isinstance(function, tree.Name) and len(function.path) > 1)
+    return (MEMBER_USES if member else USES).search(name) is not None
+
+
+def walk_nodes(one: object) -> Iterator[tree.SyntaxNode]:
+    """A statement and all that is in it; bodies of functions are made where they are reached."""
+    waiting = [one]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting.extend(node)
+        elif isinstance(node, tree.DeferredBody):
+            waiting.append(node.make())
+        elif isinstance(node, tree.SyntaxNode):
+            yield node
+            waiting.extend(getattr(node, slot) for slot in _list_slots(type(node)))  # type: ignore[arg-type]  # slots
+
+
+@lru_cache(maxsize=64)
+def _list_slots(kind: Any) -> tuple[str, ...]:
+    return tuple(slot for slot in getattr(kind, "__slots__", ()) if slot != "span")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSummary:
+    """What a statement may do, by its syntax. names: variables that it may write; calls: whether it calls anything;
+    gathered: variables that it changes by an operator other than +; returns, jumps: whether it may end its function, or
+    go to a label.
+    """
+
+    names: frozenset[str]
+    calls: bool
+    gathered: frozenset[str]
+    returns: bool
+    jumps: bool
+
+
+class WriteSummaries:
+    """The summaries of one text's statements, each made once."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[tree.Statement | tree.Expression, WriteSummary]] = {}
+
+    def get_summary(self, one: tree.Statement | tree.Expression) -> WriteSummary:
+        found = self.known.get(id(one))
+        if found is None:
+            found = self.known[id(one)] = one, summarize_writes(one)
+        return found[1]
+
+
+def summarize_writes(one: tree.Statement | tree.Expression) -> WriteSummary:
+    """Return what a statement may do, from one walk over all that is in it."""
+    names: set[str] = set()
+    declared: set[str] = set()
+    gathered: set[str] = set()
+    calls = returns = jumps = False
+    for node in walk_nodes(one):
+        match node:
+            case tree.Declaration():
+                declared.add(node.name)
+            case tree.Assignment():
+                names.add(get_root_name(node.target))
+                if node.op not in ("", "+"):
+                    gathered.add(get_root_name(node.target))
+            case tree.Unary(op="&"):
+                names.add(get_root_name(node.value))
+            case tree.Call():
+                calls = True
+                names.update(_written_by_call(node))
+            case tree.Assembly():
+                names.update(get_root_name(value) for constraint, value in node.operands if constraint[:1] in "=+")
+            case tree.UnreadText():
+                calls = True
+            case tree.Return():
+                returns = True
+            case tree.Jump(word="goto"):
+                jumps = True
+    return WriteSummary(frozenset(names - declared - {""}), calls, frozenset(gathered), returns, jumps)
+
+
+def _written_by_call(call: tree.Call) -> Iterator[str]:
+    """The variables that a call may write: its arguments, and the object whose method it calls."""
+    last = getattr(call.function, "last", "") or getattr(call.function, "name", "")
+    if not is_read_only_call(call.function, last):
+        yield from (get_root_name(argument) for argument in call.arguments)
+    if isinstance(call.function, tree.Member):
+        yield get_root_name(call.function.value)
+
+
+def get_root_name(one: tree.Expression) -> str:
+    """The variable that a place is a part of."""
+    while True:
+        match one:
+            case tree.Member() | tree.Index() | tree.Unary() | tree.Cast():
+                one = one.value
+            case tree.Name():
+                return one.path[0][0]
+            case _:
+                return ""
+
+
+def list_used_names(function: tree.Function) -> set[str]:
+    """Every name that a function's body uses."""
+    names = (node for node in walk_nodes(function.body) if isinstance(node, tree.Name | tree.Type) and node.path)
+    return {node.path[0][0] for node in names}

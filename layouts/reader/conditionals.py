@@ -1,0 +1,86 @@
+"""std::conditional_t: which atom each of its arms is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from lanescope.reader import atoms, terms
+from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.terms import SyntaxTerm, TermText
+
+_CONDITIONAL = re.compile(r"(?<![\w.])(?:std::|cute::|cuda::std::)?conditional(?:_t)?\s*<")
+_MOST = 8  # conditionals of one text
+_DEEPEST = 4
+_LONGEST = 80  # characters of an arm or a condition
+_CHOSEN = ("instruction", "tiled_mma", "tiled_copy", "layout")
+
+
+def add_conditionals(text: str, found: list[TextMeaning]) -> list[TextMeaning]:
+    """The meanings of a text, with what its conditionals choose beside those that they leave open."""
+    if "conditional" not in text or not _CONDITIONAL.search(text):
+        return found
+    home = terms.make_term_text(text)
+    notices: list[str] = []
+    past = 0
+    for term in terms.find_terms(home, _CONDITIONAL):
+        if term.span[0] >= past and len(notices) < _MOST:
+            past = term.span[1]
+            notices += _describe_arms(home, term, "")
+    if not notices:
+        return found
+    return [_add_notices(one, tuple(notices)) for one in found]
+
+
+def _add_notices(one: TextMeaning, notices: tuple[str, ...]) -> TextMeaning:
+    count = len(one.facts.get("candidates", ()))
+    title = f"std::conditional_t: {count} instructions fit" if one.kind == "instruction" and count > 1 else one.title
+    return replace(one, title=title, notices=(*one.notices, *notices)) if one.kind in _CHOSEN else one
+
+
+def _describe_arms(home: TermText, term: SyntaxTerm, before: str, deep: int = 0) -> Iterator[str]:
+    """A sentence for each arm: the condition, the type, and its instruction where it is an atom."""
+    angle = term.angle or ()
+    written = _split_arguments(home.text[slice(*term.span)])
+    if len(angle) != 3 or len(written) != 3 or deep > _DEEPEST:
+        return
+    condition, *names = (" ".join(one.split())[:_LONGEST] for one in written)
+    for holds, value, name in zip(("", "not "), angle[1:], names, strict=True):
+        where = f"{before}{holds}({condition})" if holds else f"{before}{condition}"
+        meant = home.resolve_value(value)
+        if isinstance(meant, SyntaxTerm) and meant.name in ("conditional_t", "conditional"):
+            yield from _describe_arms(home, meant, f"{where} and ", deep + 1)
+        else:
+            yield f"If {where}, {name}{_instruction_of(home, value, name)}."
+
+
+def _instruction_of(home: TermText, value: Any, name: str) -> str:
+    """Return what stands behind an arm: the atom that its name means, and its instruction; "" for any other type."""
+    atom = atoms.parse_atom(home, value)
+    if atom is None or not atom.found:
+        return ""
+    called = f" = {atom.name}" if atom.name and atom.name not in name else ""
+    return f"{called}: {atom.found[0].ptx if len(atom.found) == 1 else f'{len(atom.found)} instructions'}"
+
+
+def _split_arguments(text: str) -> list[str]:
+    """The arguments of the first <…> of a text; inside parentheses < and > are comparisons."""
+    out: list[str] = []
+    open_: list[str] = []
+    first = at = text.find("<") + 1
+    while at < len(text):
+        letter = text[at]
+        angles = not open_ or open_[-1] == "<"
+        if letter in "([{" or (letter == "<" and angles):
+            open_.append(letter)
+        elif letter in ")]}" or (letter == ">" and angles and open_):
+            open_ = open_[:-1]
+        elif letter in ",>" and not open_:
+            out.append(text[first:at])
+            first = at + 1
+            if letter == ">":
+                return out
+        at += 1
+    return []

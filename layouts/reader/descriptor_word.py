@@ -1,0 +1,242 @@
+"""A 64-bit matrix descriptor, in every spelling of lanescope.descriptor.spelling, or code that builds one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lanescope.bits import format_word
+from lanescope.cxx.expression import LONGEST
+from lanescope.descriptor.matrix import FIELDS, WGMMA, Descriptor
+from lanescope.descriptor.spelling import parse_word
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import get_format_of_word
+from lanescope.reader import instruction_word, printed_words
+from lanescope.reader.code import recogniser
+from lanescope.reader.code.code_words import BuiltWord, build_words
+from lanescope.reader.code.symbolic_integers import find_runs
+from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.word_spellings import is_address_number, marked
+
+_NUMBER = re.compile(
+    r"\s*(?:0[xX][0-9a-fA-F]|0[bB][01]|0[dD][0-9]|[0-9a-fA-F]{1,8}\s*:\s*(?:0[xX])?[0-9a-fA-F]{1,8}\s*;?\s*$)"
+)
+_BARE = re.compile(r"\s*[0-9a-fA-F][0-9a-fA-F_'` ]*;?\s*")
+_PAIR = re.compile(r"\s*(?:make_uint2\s*\(|[({\[])\s*(?:\w+\s*=\s*)?(?:0[xX])?[0-9a-fA-F]+[uU]?\s*,")
+_CODE = re.compile(
+    r"<<|\buint64_t\s+\w+\s*=|\breturn\b|\bbitfield\b|\b(?:leading|stride)_byte_offset_|\bstart_address_"
+)
+_HINT = re.compile(  # in code that may build a descriptor, and that other code lacks
+    r"desc|gmma|smem|lbo|sbo|swizzle|leading|stride_|layout_type|start_addr|matrix|shared|0x3F{4}\b|bitfield"
+    r"|<<=?\s*\(?\s*(?:0x)?(?:16|32|46|49|52|61|62|10|20|2e|31|34|3d|3e)\b|>>\s*\(?\s*(?:0x)?4\b",
+    re.I,
+)
+_MOST_MEANT = 1200  # characters of code that is told why it is no descriptor
+_MEANT = re.compile(
+    r"\bdesc|_desc\b|gmma|\blbo\b|\bsbo\b|bitfield|_byte_offset|start_addr|0x3F{4}\b"
+    r"|<<=?\s*\(?\s*(?:16|32|46|49|52|61|62)\b",
+    re.I,
+)
+_NAMED = re.compile(r"desc|gmma|lbo|sbo|bitfield|_offset_|start_addr", re.I)
+# what the members of a descriptor's union are called: CUTLASS, cute/arch/mma_sm90_desc.hpp
+_MEMBERS = {
+    "start": "start_address_?",
+    "lbo_bytes": "leading_byte_offset_?",
+    "sbo_bytes": "stride_byte_offset_?",
+    "base_offset": "base_offset_?",
+    "swizzle": r"(?:layout_type|swizzle)\w*",
+}
+_SAYS = {"lbo_bytes": "LBO {} B", "sbo_bytes": "SBO {} B", "base_offset": "base offset {}", "swizzle": "swizzle {}"}
+_MEMBER_OF = re.compile(
+    r"(?<![\w.>])(\w{1,80})(?:\[\w*\])?(?:\.|->)(?:\w{1,80}\.)?"
+    r"(?:start_address|leading_byte_offset|stride_byte_offset|layout_type)_?\s*="
+)
+_SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may be a layout as well
+_PLAIN = re.compile(r"(?:0[xX])?[0-9a-fA-F']+(?:[uU]?[lL]{0,2})")
+_WHOLE = 16  # digits of a word whose zeros are written
+_DIGITS = 9  # hex digits from which digits alone are a word of 64 bits
+RESERVED = find_runs(WGMMA.reserved_mask)
+UNLIKELY = 3  # groups of reserved bits; one or two are what an address does that is not shifted or not masked
+_OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
+
+
+def recognise_word(text: str) -> tuple[TextMeaning, ...]:
+    """The word that a text spells or builds; LayoutError where it looks like one and is none."""
+    return (
+        _recognise_spelled_or_built(text)
+        if not printed_words.recognise_bit_field_types(text)
+        else _recognise_descriptor_type(text)
+    )
+
+
+def _recognise_descriptor_type(text: str) -> tuple[TextMeaning, ...]:
+    """What a text with a descriptor's type makes of it; where that is nothing, what the type is."""
+    try:
+        found = (
+            _recognise_spelled_or_built(text)
+            if re.search(r"\w", re.sub(r"\}\s*\w*\s*;", "", printed_words.blank_bit_field_types(text)))
+            else ()
+        )
+    except LayoutError:
+        found = ()
+    return found or (() if recogniser.is_code(text) else printed_words.recognise_bit_field_types(text))
+
+
+def _recognise_spelled_or_built(text: str) -> tuple[TextMeaning, ...]:
+    if printed_words.UNION.search(text):
+        return printed_words.recognise_printed_words(text)
+    if recogniser.is_code(text):
+        return ()
+    if len(text) > LONGEST or _OTHER.search(text):
+        return printed_words.recognise_printed_words(text)
+    if _is_number(text):
+        return printed_words.recognise_debugger_words(text) or _recognise_spelled(text)
+    return _read_code(text) if _CODE.search(text) else printed_words.recognise_printed_words(text)
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text begins as one number does, or as its two halves."""
+    digits = re.sub(r"[^0-9a-fA-F]", "", text) if _BARE.fullmatch(text) else ""
+    bare = len(digits) >= _DIGITS and any(letter.isdecimal() for letter in digits)
+    return bare or bool(_NUMBER.match(text) or (_PAIR.match(text) and ":" not in text))
+
+
+def _read_code(text: str) -> tuple[TextMeaning, ...]:
+    """The words that code builds; LayoutError for short code that speaks of a descriptor and builds none."""
+    if not _HINT.search(text):
+        return ()
+    builds = re.search(r"\breturn\b|[;=]|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]", text.strip().rstrip(";"))
+    try:
+        return _recognise_built(text) if builds else _recognise_spelled(text)
+    except LayoutError:
+        if told := printed_words.recognise_printed_words(text):  # `kernel<<<1, 128>>>: desc_a 0x…`
+            return told
+        if len(text) > _MOST_MEANT or not _MEANT.search(text):
+            return ()  # code and prose of something else
+        raise
+
+
+def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
+    if instruction_word.NAMED.search(text) and instruction_word.recognise_instruction_word(text):
+        return ()
+    read = parse_word(text, "text")
+    plain = text.strip().rstrip(";")
+    number = _PLAIN.fullmatch(plain) is not None
+    if _is_other_value(plain, read.word) or (number and _has_32_bits(text, read.word)):
+        return ()
+    small = read.word >> 32 == 0
+    short = _SHORT.fullmatch(text) is not None
+    notices = tuple(note.text for note in read.warnings) or _doubts(read.word)
+    fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not marked(read.word)))
+    out = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
+    meant = {note.word for note in read.warnings} - {read.word}
+    out += [
+        printed_words.make_descriptor_meaning(word, ("What arithmetic in 64 bits throughout gives.",), False)
+        for word in sorted(meant)
+    ]
+    return tuple(out)
+
+
+def _is_strange(word: int) -> bool:
+    """Whether a word has reserved bits that wgmma's descriptors leave 0."""
+    return bool(word & WGMMA.reserved_mask) and get_format_of_word(word).usual
+
+
+def _is_other_value(plain: str, word: int) -> bool:
+    """Whether a number is an address, a hash or a count."""
+    bare = plain.isalnum() and (word >> 32 == 0 or plain[:2].lower() != "0x")
+    return is_address_number(word) or (bare and _is_strange(word))
+
+
+def _has_32_bits(text: str, word: int) -> bool:
+    """Whether a number is the 32 bits of tcgen05.mma's instruction descriptor, or is written as 32 bits in decimal."""
+    if word >> 32 == 0 and instruction_word.recognise_instruction_word(text):
+        return True
+    plain = text.strip().rstrip(";")
+    return plain.isdecimal() and len(plain) < _WHOLE and int(plain) < 1 << 32
+
+
+def _doubts(word: int) -> tuple[str, ...]:
+    """What makes it unlikely that a word is a descriptor, or a whole one."""
+    count = _count_reserved_runs(word)
+    if _is_strange(word) and count >= UNLIKELY:
+        many = "All" if count == len(RESERVED) else f"{count} of its"
+        return (
+            f"{many} {len(RESERVED)} groups of reserved bits are not 0. A program that builds a descriptor leaves them"
+            " 0, so this is probably another 64-bit value.",
+        )
+    if word >> 32 == 0:
+        return ("Bits 32 to 63 are 0: no SBO and no swizzle. A whole descriptor has 64 bits; was the high word lost?",)
+    return ()
+
+
+def _count_reserved_runs(word: int) -> int:
+    """How many groups of reserved bits of a word are not 0."""
+    return sum(bool(word >> low & (1 << width) - 1) for low, width in RESERVED)
+
+
+def _recognise_built(text: str) -> tuple[TextMeaning, ...]:
+    if "=" in text and "{" not in text and "return" not in text and text.count(";") <= 1 and "bitfield" not in text:
+        return _recognise_spelled(text)  # one declaration
+    several = build_words(text, "text")
+    return tuple(one for name, built in several for one in _make_built_meaning(text, built, name))
+
+
+def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
+    """Return the fields that a text leaves out which assigns members of one object, and neither declares the object nor
+    sets its whole word. name: the object's, "" where the text has one.
+
+    >>> _list_unassigned_fields("d.bitfield.start_address_ = a >> 4; d.bitfield.layout_type_ = 1;", "")
+    ('lbo_bytes', 'sbo_bytes', 'base_offset')
+    >>> _list_unassigned_fields("Desc d; d.bitfield.layout_type_ = 1;", "")
+    ()
+    """
+    objects = {name} if name else set(_MEMBER_OF.findall(text))
+    if len(objects) != 1:
+        return ()
+    own = re.escape(objects.pop())
+    begun = rf"(?<![\w.>]){own}\s*(?:=[^=]|[{{(;])|(?<![\w.>]){own}(?:\.|->)(?:desc|raw|u64|value)\w*\s*=[^=]"
+    if not _MEMBER_OF.search(text) or re.search(begun, text):
+        return ()
+    member = rf"(?<![\w.>]){own}(?:\[\w*\])?(?:\.|->)(?:\w{{1,80}}\.)?"
+    return tuple(amount for amount, spelt in _MEMBERS.items() if not re.search(rf"{member}{spelt}\s*[|+]?=[^=]", text))
+
+
+def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMeaning, ...]:
+    """What one word that code builds is; name: its variable, where the code builds several."""
+    if not built.start and built.word >> 32 == 0 and (not _NAMED.search(text) or instruction_word.NAMED.search(text)):
+        return ()
+    form = get_format_of_word(built.word)
+    descriptor = Descriptor(built.word, form)
+    said = descriptor.facts
+    amounts = [f.amount for f in FIELDS if f.name != "start_address"]
+    unassigned = _list_unassigned_fields(text, name)
+    fields = {amount: None if amount in unassigned else said[amount] for amount in amounts}
+    facts = {
+        "fields": fields,
+        "start": None if "start" in unassigned else built.start or descriptor.start_address,
+        "format": form.name,
+        "word": None if built.start or unassigned else format_word(built.word),
+        "warnings": list(built.notices),
+    }
+    told = _summarize_built(built, fields if unassigned else None, name)
+    open_ = unassigned or (("start",) if built.start else ())
+    return (
+        TextMeaning(
+            "builder", f"Code that builds a descriptor: {told}", facts, built.notices, not built.notices, open_
+        ),
+    )
+
+
+def _summarize_built(built: BuiltWord, fields: dict[str, Any] | None, name: str) -> str:
+    """Say what is known of a word: its start address where code leaves it open, the fields (None for those that a text
+    leaves out), else the word.
+    """
+    behind = f" ({name})" if name else ""
+    if built.start:
+        return f"start address from '{built.start}'{behind}"
+    if fields is None:
+        return format_word(built.word) + behind
+    known = [_SAYS[amount].format(value) for amount, value in fields.items() if value is not None]
+    start = Descriptor(built.word, get_format_of_word(built.word)).start_address
+    return (", ".join(known) or f"start address {start:#x}") + behind

@@ -1,0 +1,222 @@
+"""CuTe layouts that do not stand alone: behind a label, a print or a pointer, several lines of them, and in C++ or
+Python as Layout<Shape<…>, Stride<…>>, make_layout(…) and ComposedLayout<Swizzle<…>, …>.
+
+CUTLASS 4: print of a Tensor is `ptr o layout`; of the DSL tensor<ptr<f16, smem, align<1024>, S<3,4,3>> o layout>, whose
+swizzle is that of the pointer, so of byte addresses (cute/pointer_flagged.hpp).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lanescope.cute import layout as cute
+from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.errors import LayoutError
+from lanescope.reader import shapes, terms
+from lanescope.reader.terms import SyntaxTerm, TermText
+
+MOST_LINES = 512
+LONGEST_LINE = 1024
+MOST = 16  # layouts of one text
+_MOST_BEGUN = 4  # places of a line where a layout may begin
+_BEGIN = re.compile(r"\bS(?:w(?:izzle)?)?\s?<\s?\d|\bsmem_ptr\s?\[|\(\s?[(_\d]|(?<![\w)])_?\d+\s?:\s?_?\d")
+_LABEL = re.compile(
+    r"[ \t>*!-]{0,20}(?P<label>[A-Za-z_](?:[\w.]|[()\[\]<>&*,\"' -](?![ \t]*[:=]\s*$)){0,80}?[()\]>\"']{0,4})"
+    r"[ \t]{0,20}(?P<joint>->|[:=]|\bis\b|(?<=ayout)|(?<=TV)|(?<=AYOUT))[ \t]{0,20}"
+)
+_POINTER = re.compile(
+    r"!?(?:cute\.)?memref<(?P<memref>[^\"\n]{1,120})\"|!?cute\.(?:composed_)?layout<\"|"
+    r"(?:(?:raw_)?[Tt]ensor(?:_value)?\s?[<(]\s?)?(?:[gsrt]mem_|raw_|counting_)?(?:ptr|iterator)\w{0,12}"
+    r"(?:\[(?P<bits>\d{1,3})b\]|<(?P<inside>[^()\n]{1,120}>{1,3}))?(?:\((?P<shown>[^()\n]{0,120})\))?\s?o\s?"
+)
+_MODE = re.compile(r"(?<=[(,])\s?[A-Za-z_]\w{0,16}\s?=\s?(?=[(\d_])")  # (MMA=(128,16), STAGE=8)
+_RESULT = re.compile(
+    r"[ \t]*%[\w#:]{1,20} = \"?[a-z][\w.]{1,40}\"?(?:\(\))?[ \t]*:?[ \t]*(?:\(\) -> )?"
+)  # of an operation of MLIR
+_OTHER_SCRIPT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff\uac00-\ud7a3]{1,24}[:=]?\s{0,4}")
+_UNDERSCORED = re.compile(r"raw_ptr_(\d{1,3})b")
+_ENDING = re.compile(r"[\s>;,.|\")]{0,20}(?:data ?= ?.*|(?://|#).*)?")
+_SAID = r"[A-Za-z][\w'-]*(?:[\s,.;]+[A-Za-z0-9][\w'-]*){0,23}"
+_BEHIND = re.compile(  # words that say more of a layout
+    rf"\s*[,;.–-]?\s+(?!o\b)(?:{_SAID}[\s,.;]*(?:\({_SAID}\))?|\({_SAID}\))[\s,.;!]*"
+)
+_CODE = re.compile(
+    r"(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:(?:Composed)?Layout\s*<"
+    r"|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\(|Layout\s*\(\s*\()"
+)
+_VALUE_END = re.compile(r"\n|//|#|(?<=\))\s")
+LONGEST_VALUE = 600  # characters of what a print's field says
+_TYPES = {"bf16": 16, "f16": 16, "f32": 32, "tf32": 32, "f64": 64, "i8": 8, "u8": 8, "i32": 32, "i16": 16, "i64": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledLayout:
+    """A layout and what it is called, "" without a name; pointed: whether a pointer stands in front of it; worded:
+    whether words stand behind it.
+    """
+
+    label: str
+    layout: cute.CuteLayout
+    pointed: bool = False
+    worded: bool = False
+
+
+def find_layout_lines(text: str) -> Iterator[LabelledLayout]:
+    """The layouts of lines that hold a label, a pointer and a layout and nothing else."""
+    told = 0
+    for line in text.split("\n"):
+        if ":" not in line or len(line) > LONGEST_LINE:
+            continue
+        told += 1
+        if told > MOST_LINES:
+            return
+        found = _parse_line((_MODE.sub("", line) if "=" in line else line).strip())
+        if found is not None:
+            yield found
+
+
+def find_print_fields(named: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """What a print says behind its fields' names, with the match of each name: up to the end of the line, a comment or
+    the blank behind a parenthesis.
+    """
+    at = 0
+    while match := named.search(text, at):
+        at = first = match.end()
+        ended = _VALUE_END.search(text, first + 1, first + LONGEST_VALUE + 1)
+        past = ended.start() if ended else len(text)
+        if past - first <= LONGEST_VALUE and text[first : first + 1] not in ("", "\n"):
+            yield match, text[first:past].strip()
+            at = past
+
+
+def _parse_line(line: str) -> LabelledLayout | None:
+    for match, _ in zip(_BEGIN.finditer(line), range(_MOST_BEGUN), strict=False):
+        before = line[: match.start()]
+        pointer = _match_at_end(_POINTER, before)
+        head = before[: pointer.start()] if pointer else before
+        if _RESULT.fullmatch(head) or (_OTHER_SCRIPT.fullmatch(head) and not match[0][0].isdigit()):
+            head = ""
+        label = _label(head)
+        if head.strip(" \t>*-") and label is None:
+            continue
+        layout, worded = _layout_before_words(line[match.start() :])
+        if layout is not None:
+            name = _get_layout_name(label["label"]) if label else ""
+            return LabelledLayout(name, _put_behind_pointer(pointer, layout), pointer is not None, worded)
+    return None
+
+
+def _label(head: str) -> re.Match[str] | None:
+    """Match the label that stands before a layout, or the last of two."""
+    label = _LABEL.fullmatch(head) if head.strip() else None
+    if label is None and ": " in head:  # a label in front of the label
+        label = _LABEL.fullmatch(head[head[:-2].rfind(": ") + 2 :])
+    return label
+
+
+def _layout_before_words(rest: str) -> tuple[cute.CuteLayout | None, bool]:
+    """The layout that the rest of a line is, and whether words stand behind it."""
+    close = max(rest.rfind(")"), max((m.end() - 1 for m in re.finditer(r":\s?_?\d+", rest)), default=-1))
+    layout = _parse_layout(rest[: close + 1]) if _ENDING.fullmatch(rest, close + 1) else None
+    if layout is None and (close := find_pair_end(rest)) >= 0 and _BEHIND.fullmatch(rest, close + 1):
+        return _parse_layout(rest[: close + 1]), True
+    return layout, False
+
+
+def _parse_layout(text: str) -> cute.CuteLayout | None:
+    try:
+        return cute.parse_layout(text)
+    except LayoutError:
+        return None
+
+
+def find_pair_end(rest: str) -> int:
+    """Where a shape and its strides, both in parentheses, end in a line that goes on; -1 where it begins with no such
+    layout.
+    """
+    deep = 0
+    colon = False
+    for at, letter in enumerate(rest):
+        deep += (letter == "(") - (letter == ")")
+        if letter == ":" and not deep:
+            if colon or not rest[:at].rstrip().endswith(")") or not rest[at + 1 :].lstrip().startswith("("):
+                return -1
+            colon = True
+        elif letter == ")" and not deep and colon:
+            return at
+    return -1
+
+
+def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """A match that ends where the text does; the text is short."""
+    starts = (
+        m.start()
+        for m in re.finditer(
+            r"(?<!\w)(?:raw_|[gsrt]mem_|counting_|ptr|[Tt]ensor|!?cute\.(?:memref|(?:composed_)?layout)|memref)", text
+        )
+    )
+    return next((m for at in starts if (m := pattern.fullmatch(text, at))), None)
+
+
+def _get_layout_name(words: str) -> str:
+    """`print(sA.layout())` is sA; `tCrC layout` is tCrC."""
+    inner = re.sub(r"^(?:cute::)?print\w*\s*\(|\.layout\(?\)?|[()\"'&*]|\s+layout$", "", words.strip(), flags=re.I)
+    return inner.strip()[:40]
+
+
+def _put_behind_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
+    """A layout behind a pointer: its swizzle and what it counts, as far as the pointer says so."""
+    if pointer is None or layout.unit_bits or layout.offset or layout.swizzle is not None:
+        return layout
+    shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>
+    inside = pointer["inside"] or pointer["memref"] or shown
+    swizzle = re.search(r"\bSw?(?:izzle)?<[-\d, ]+>", inside)
+    bits = _pointed_bits(pointer, inside)
+    if swizzle is None or not bits:
+        return layout
+    return cute.CuteLayout(layout.shape, layout.stride, cute.parse_swizzle(swizzle[0].replace("S<", "Sw<")), bits)
+
+
+def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
+    """The bits of an element that a pointer names: ptr[16b], raw_ptr_16b, or the type inside its brackets."""
+    flagged = _UNDERSCORED.search(pointer[0])
+    if bits := int(pointer["bits"] or (flagged[1] if flagged else 0)):
+        return bits
+    kind = re.match(r"\s*([\w:]+)", inside)
+    name = kind[1] if kind else ""
+    return _TYPES.get(name) or ELEMENT_BITS.get(name) or (8 if name.startswith("f8") else None)
+
+
+def find_code_layouts(text: str) -> Iterator[LabelledLayout]:
+    """The layouts that C++ or Python spells, those with symbols left out."""
+    if "ayout" not in text or not _CODE.search(text):
+        return
+    home = terms.make_term_text(text)
+    for count, term in enumerate(terms.find_terms(home, _CODE)):
+        if count >= MOST:
+            return
+        made = _parse_composed_layout(home, term) or _parse_plain_layout(home, term)
+        if made is not None:
+            line = text.rfind("\n", 0, term.span[0]) + 1
+            named = re.search(r"([A-Za-z_]\w{0,40})\s*=\s*$", text[max(line, term.span[0] - 80) : term.span[0]])
+            yield LabelledLayout(named[1] if named else "", made)
+
+
+def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
+    laid = shapes.parse_layout(home, term)
+    if laid is None or not laid.known:
+        return None
+    return _parse_layout(str(laid))  # what cannot be a layout of CuTe is refused there
+
+
+def _parse_composed_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
+    """ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<…>>; in the middle an offset of 0 may stand."""
+    if term.name not in ("ComposedLayout", "make_composed_layout") or len(term.inside) != 3:
+        return None
+    found = shapes.composed(home, term.inside)
+    if found is None or len(found.numbers) != 3 or None in found.numbers:
+        return None
+    unit = f"smem_ptr[{found.unit_bits}b](unset) o " if found.unit_bits else ""
+    return _parse_layout(f"Sw<{','.join(map(str, found.numbers))}> o {unit}{found.inner}")

@@ -1,0 +1,59 @@
+"""One meaning of a text, and how instructions are found by shape and types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanescope.ptx.instruction import Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class TextMeaning:
+    """What a text may mean: its kind, a title for people, what it says as the kind has it, what to look at.
+
+    sure: whether it can mean nothing else. fits: the text does not say that it is this, its number only may be.
+    """
+
+    kind: str
+    title: str
+    facts: Mapping[str, Any]
+    notices: tuple[str, ...] = ()
+    sure: bool = False
+    undetermined: tuple[str, ...] = field(default=())
+    fits: bool = False
+
+
+def make_instruction_meaning(
+    found: Iterable[Instruction],
+    what: str,
+    notices: tuple[str, ...] = (),
+    operand: str | None = None,
+    majors: Mapping[str, str] | None = None,
+) -> tuple[TextMeaning, ...]:
+    """The meaning of a text that names these instructions: one for sure, several as candidates, none not at all.
+
+    majors: which way A and B lie in shared memory, where the text says so.
+    """
+    names = tuple(dict.fromkeys(i.ptx for i in found))
+    if not names:
+        return ()
+    one = len(names) == 1
+    facts = {
+        "ptx": names[0] if one else None,
+        "candidates": [] if one else list(names),
+        "operand": operand,
+        "all": [names[0]] if one else [],
+        **({"majors": dict(majors)} if majors else {}),
+    }
+    title = names[0] if one else f"{what}: {len(names)} instructions fit"
+    return (TextMeaning("instruction", title, facts, notices, sure=one),)
+
+
+def drop_repeats(found: Iterable[TextMeaning], most: int) -> tuple[TextMeaning, ...]:
+    """Meanings without those that say the same as one before them."""
+    seen: dict[str, TextMeaning] = {}
+    for one in found:
+        seen.setdefault(repr(one.facts), one)
+    return tuple(seen.values())[:most]

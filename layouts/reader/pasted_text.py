@@ -1,0 +1,221 @@
+"""A pasted text as it was meant: without what a terminal, a web page, a diff or a listing adds to it.
+
+Every change keeps the length and the lines, so that a place in the result is that place in the text. What is taken out
+of a word is made up for by blanks behind it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+_MOST_COMMENTED = 8192  # characters of a text that is a comment throughout and is read as what it holds
+_ESCAPE = r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])"  # of a terminal
+_UNSEEN = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
+_ADDED = re.compile(rf"(?:{_ESCAPE}|{_UNSEEN})+")
+_WORD = re.compile(rf"[^\s\x1b]*(?:(?:{_ESCAPE}|{_UNSEEN})+[^\s\x1b]*)+")
+_ENTITY = r"&(?:quot|lt|gt|amp|nbsp|apos|colon|lpar|rpar|#\d{1,5}|#[xX][0-9a-fA-F]{1,4});"
+_ENTITIES = re.compile(rf"(?:{_ENTITY})+")
+# One character each: the forms of East Asian type, blanks of all widths, and what word processors make of ASCII
+_SAME = {
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+    **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000), " "),
+    **dict.fromkeys(map(ord, "“”„‟″＂"), '"'),
+    **dict.fromkeys(map(ord, "‘’‚‛′"), "'"),
+    **dict.fromkeys(map(ord, "‐‑‒–−"), "-"),
+    **dict.fromkeys(map(ord, "⟨〈〈‹"), "<"),
+    **dict.fromkeys(map(ord, "⟩〉〉›"), ">"),
+    **dict.fromkeys(map(ord, "∶ː"), ":"),
+    ord("∘"): "o",
+}
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.M)
+_HEAD = re.compile(r"(?:diff --git |index [0-9a-f]{6}|--- \S|\+\+\+ \S|@@ -\d)")
+_REPLACED = re.compile(r"(?P<old>-+)(?P<new>\++)")  # the first characters of lines
+_OWN = re.compile(r"[A-Za-z_]\w{2,}")
+_PLUS = re.compile(r"\+(?!\+\+ )")
+# `file.cu:41:` of grep -n, `  41 | ` and `41:` of an editor, a Markdown quote's `>`
+_FOUND = re.compile(
+    r"(?P<added>[\w./+-]{1,120}\.(?:cu|cuh|h|hpp|hh|cc|cpp|cxx|c|py|inl|ptx|mlir|ll)[:-](?P<n>\d{1,6})[:-])"
+)
+_NUMBERED = re.compile(  # 4:1 is a layout
+    r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})(?:[ \t]?(?:[|│]|:(?!\d+\b))|[ \t])[ \t]?)"
+)
+_BARRED = re.compile(r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})[ \t]?[|│][ \t]?)")  # such a line alone
+_TIME = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?"
+_LOGGED = re.compile(  # a time, a level, [rank0]:
+    rf"(?P<added>[ \t]{{0,8}}(?:\[?{_TIME}\]?[ \t]+|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR)\]?:?[ \t]+"
+    rf"|\[(?![^\]\n]{{0,30}}(?:[Dd]esc|DESC))[A-Za-z][\w ./-]{{0,30}}\]:?[ \t]+){{1,4}})(?=\S)"
+)
+_FENCE = re.compile(r"[ \t]{0,3}```(?P<behind>[^`\n]*)$")
+# what Markdown has behind a fence: a language, and its attributes
+LANGUAGE = re.compile(r"\s*[A-Za-z+#-]{0,20}\d{0,2}(?:\s+[A-Za-z]+|\s+[\w-]+=\S+|\s*\{[^{}]*\})*\s*")
+_CODE = re.compile(r"[;{}=<>]|0x|::|\w\.\w+\.|\w_\w|\)\s?:\s?\(|\d{10}")
+_FIRST = re.compile(r"^[^\n]*\S[^\n]*", re.M)
+_LETTERS = re.compile(r"[A-Za-z]{2}|\)\s?:\s?\(")
+_QUOTED = re.compile(r"(?P<added>[ \t]{0,3}>)(?:[ \t]|$)")
+_SLASHES = re.compile(r"(?P<added>[ \t]{0,40}//[/!]?)")
+_HASH = re.compile(
+    r"(?P<added>[ \t]{0,40}#)(?=\s)(?!\s*(?:define|undef|include|pragma|if|ifdef|ifndef|elif|else|endif)\b)"
+)
+
+
+def clean_text(text: str, places: bool = False) -> str:
+    r"""The text that was meant, as long as what was given. places: whether what stands behind an entity of HTML keeps
+    its place, too, and not its line alone.
+
+    >>> clean_text("mma.sync\u200b.aligned &lt;&lt; １６", places=True)
+    'mma.sync.aligned  <<       16'
+    """
+    if not text.isascii():
+        text = text.translate(_SAME)
+    if _ADDED.search(text):
+        text = _WORD.sub(lambda match: _ADDED.sub("", match[0]).ljust(len(match[0])), text)
+    if "&" in text and _ENTITIES.search(text):
+        if places:
+            text = _ENTITIES.sub(lambda match: _unescape_html(match[0]), text)
+        else:
+            text = "\n".join(_unescape_html(line) if "&" in line else line for line in text.split("\n"))
+    return _strip_line_heads(text)
+
+
+def make_place_map(text: str) -> Callable[[int, int], tuple[int, int]] | None:
+    """Where (first, past last) of a text's legible form stands in the text; None where that is the same place: where
+    no word has a character inside that takes no room.
+
+    >>> make_place_map("a\\u200bb c")(0, 2)
+    (0, 3)
+    """
+    if not _ADDED.search(text):
+        return None
+    at = list(range(len(text)))
+    for word in _WORD.finditer(text):
+        kept = list(_list_seen_places(word))
+        at[word.start() : word.end()] = kept + [word.end() - 1] * (len(word[0]) - len(kept))
+    return lambda first, past: (at[first], at[past - 1] + 1) if first < past else (first, past)
+
+
+def _list_seen_places(word: re.Match[str]) -> Iterator[int]:
+    """The places of a word's characters that are seen."""
+    last = word.start()
+    for added in _ADDED.finditer(word.string, *word.span()):
+        yield from range(last, added.start())
+        last = added.end()
+    yield from range(last, word.end())
+
+
+def _unescape_html(text: str) -> str:
+    return _ENTITIES.sub(lambda match: re.sub(r"[\xa0\r\n]", " ", html.unescape(match[0])), text).ljust(len(text))
+
+
+def _strip_line_heads(text: str) -> str:
+    """The lines of a text without what stands before each of them."""
+    if _HUNK.search(text) or text.lstrip().startswith(("+ ", "+\t")) or "\n+ " in text:
+        text = _take_new_side(text)
+    if not text.strip():
+        return text
+    text = strip_quotes(text)
+    if "```" in text:
+        text = _strip_fences(text)
+    for pattern in (_LOGGED, _FOUND, _NUMBERED if "\n" in text.strip() else _BARRED, _SLASHES, _HASH):
+        text = _blank_line_heads(pattern, text)
+    return text
+
+
+def strip_quotes(text: str) -> str:
+    """A text without the `>` of a quote that all its lines begin with."""
+    return _blank_line_heads(_QUOTED, text)
+
+
+def _strip_fences(text: str) -> str:
+    """Markdown with blocks of code: without the marks and the prose around them, where that has no code itself."""
+    lines = text.split("\n")
+    out, whole = [], sum(_FENCE.match(line) is not None for line in lines) % 2 == 1  # half a block: nothing is prose
+    for line, (mark, inside) in zip(lines, find_fences(lines), strict=True):
+        if mark and not LANGUAGE.fullmatch(mark["behind"]):
+            line = line.replace("```", "   ")  # what was pasted begins there
+        elif mark or not (whole or inside or _CODE.search(line)):
+            line = " " * len(line)
+        out.append(line)
+    return "\n".join(out)
+
+
+def find_fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]:
+    """(a fence's mark, whether it is inside a block) of every line. A paste may begin in a block: where a mark with a
+    language would stand in one otherwise, and where nothing else closes the last.
+    """
+    marks = [_FENCE.match(line) for line in lines]
+    languages = [bool(mark["behind"].strip()) for mark in marks if mark]
+
+    def clashes(inside: bool) -> int:
+        return sum(language and (at % 2 == 1) != inside for at, language in enumerate(languages))
+
+    odd = len(languages) % 2 == 1
+    inside = clashes(True) < clashes(False) or (odd and clashes(True) == clashes(False))
+    out: list[tuple[re.Match[str] | None, bool]] = []
+    for mark in marks:
+        inside ^= mark is not None
+        out.append((mark, inside))
+    return out
+
+
+def _take_new_side(text: str) -> str:
+    """The new side of a diff; itself where the text is none, or nothing tells it from a list or a sum."""
+    lines = text.split("\n")
+    whole = _HUNK.search(text) is not None
+    if not whole and not _has_diff_marks(lines):
+        return text
+    out = []
+    for line in lines:
+        if line[:1] == "-" or (whole and _HEAD.match(line)):
+            out.append(" " * len(line))
+        else:
+            out.append(_PLUS.sub(" ", line, count=1) if line[:1] == "+" else line)
+    return "\n".join(out)
+
+
+def _has_diff_marks(lines: list[str]) -> bool:
+    """Whether lines without a hunk's head are a diff's: all of them new, or new ones behind the old ones that they are
+    made from. In a sum over several lines the last alone ends its statement.
+    """
+    told = [line for line in lines if line.strip()]
+    signs = "".join(line[0] for line in told)
+    if not set(signs) <= set("+- "):
+        return False
+    for match in _REPLACED.finditer(signs):
+        old, new = (told[slice(*match.span(side))] for side in ("old", "new"))
+        ends = old[-1].rstrip().endswith(";"), new[-1].rstrip().endswith(";")
+        if ends[0] == ends[1] and _collect_words(old) & _collect_words(new):
+            return True
+    return set(signs) == {"+"}
+
+
+def _collect_words(lines: list[str]) -> set[str]:
+    return {word for line in lines for word in _OWN.findall(line)}
+
+
+def _blank_line_heads(pattern: re.Pattern[str], text: str) -> str:
+    """A text whose every line that is not blank begins as the pattern says, with blanks in its place; else itself.
+    Numbers must go up by one.
+    """
+    first = _FIRST.search(text)
+    commented = pattern in (_SLASHES, _HASH)
+    if first is None or not pattern.match(first[0]) or (commented and len(text) > _MOST_COMMENTED):
+        return text
+    lines = text.split("\n")
+    out, last = [], None
+    for line in lines:
+        match = pattern.match(line)
+        if match is None:
+            if line.strip():
+                return text
+            out.append(line)
+            continue
+        if "n" in pattern.groupindex:
+            number = int(match["n"])
+            if last is not None and number <= last:
+                return text
+            last = number
+        out.append(" " * match.end("added") + line[match.end("added") :])
+    made = "\n".join(out)
+    return made if "n" not in pattern.groupindex or _LETTERS.search(made) else text  # numbers alone are a table

@@ -1,0 +1,274 @@
+"""Descriptor words of a printout by what stands around them: a label before them, names on the left of an assignment,
+a heading over a column, a line of their own; registers of a debugger that hold the two halves of a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+Span = tuple[int, int]
+MOST_LINES = 2048  # with a word
+_NEAR = 200  # characters before a word that may name it
+LONGEST_LINE = 2048
+_WORD = re.compile(
+    r"(?<![\w.$%#])(?:0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){8,15}"
+    r"|[01]{64}|-\d{10,19}|\d{11,20}|(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{16})"
+    r"(?:[uU]?[lL]{1,2}|[uU]|_?[ui]64)?(?![\w.]|[ \t]*:[ \t]*0x)"
+)
+_HALF = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")
+_NAME = r"[A-Za-z_][\w.]{0,40}(?:[\[(]\d{1,4}[\])])?"
+_BEFORE = re.compile(
+    rf"(?P<label>(?:(?!an?[ \t])[A-Za-z_][\w.]{{0,24}}[ \t])?{_NAME})[\"'\]]?"
+    r"(?P<joint>[ \t]{0,40}(?:[:=]=?|->|is|are)?[ \t]{0,40})"
+    r"[\[({\"']{0,2}$"
+)
+_LEFT = re.compile(
+    rf"(?<![\w.])(?P<names>{_NAME}(?:[ \t]?[,/][ \t]?{_NAME})+)[ \t]{{0,40}}[)\]]?[ \t]{{0,40}}(?:=|:|->|are)?"
+    r"[ \t]{0,40}[(\[{]?[ \t]{0,8}$"
+)
+_SAME = re.compile(r"[\s,;|/\"'\[\](){}]{0,40}")  # between words of one label
+_DESC = re.compile(r"desc|word", re.I)
+_POINTER = re.compile(  # the end of a label of an address
+    r"(?:^|[\s_.\[\]\d])(?:ptrs?|pointers?|addr(?:ess(?:es)?)?|at|location|PTR|ADDR)$"
+    r"|(?:^|[\s_.])[a-z]{1,5}(?:ptr|addr)$|[a-z\d](?:Ptr|Addr|Address|Pointer)$"
+)
+_OF_ADDRESS = re.compile(  # words before a number that say where something lies
+    r"&\s?(?:\w+(?:\.|->|::)){0,3}\w*(?:\[\w*\])?$|\*\s?\)$"
+    r"|\b(?:addr(?:ess)?|ptr|pointer|location|lies|stored|located)\s+(?:of|to|at|in)\b[^=:;,\n]{0,40}$",
+    re.I,
+)
+_OTHER = re.compile(  # descriptors that are no matrix's: of a tensor map, of an instruction
+    r"(?:^|[^a-z])(?:tma|k?i_?desc|instr|instruction|inst[\s_.]?desc)|tensor_?map|[a-z](?:TMA|Tma|Idesc|IDesc|Instr)"
+    r"|^(?:tma|instr)|\b(?:file|texture|surface|cudnn)[\s_]desc"
+)
+_SECTION = re.compile(rf"\W{{0,40}}(?P<label>(?:{_NAME}[ \t]){{0,2}}{_NAME})[ \t]{{0,40}}[:=]?\W{{0,40}}")
+_ROW = re.compile(r"[\s|,]*(?:(?:\d{1,6}|(?:0[xX])?[0-9a-fA-F]{8}|0[xX][0-9a-fA-F]{1,8})(?:[\s|,]++|$)){2,}")
+_RULE = re.compile(r"[\s|+:=-]+")
+_CODE = re.compile(
+    r"[A-Za-z_]\w*\(|<<|\|=|[{}%]|;\s*\S|\b[a-z]+\.[a-z]\w*|\b[A-Z]{3,}\w*\b.*\bU?R\d|^\s*#\s*(?:define|pragma)|//"
+)
+_OPERANDS = re.compile(r"(?:^|[\s_.])(?:s?[ab]|[ab]s|lhs|rhs)(?:$|[\s_.\[(\d])|s[AB]$", re.I)
+_REGISTER = re.compile(
+    r"(?<![\w.])\$?(?P<name>U?R\d{1,3})[ \t]*(?:[:=]|[ \t])[ \t]*(?P<value>0[xX][0-9a-fA-F]{1,8})(?![\w.])"
+)
+_MOVED = re.compile(r"(?<![\w.])U?MOV[ \t]{1,20}(?P<name>U?R\d{1,3}),[ \t]{1,4}(?P<value>0x[0-9a-fA-F]{1,8})(?![\w.])")
+_ASKED = re.compile(
+    r"\bp(?:rint)?(?:/\w)?[ \t]{1,8}(?P<what>[^\s][^\n]{0,79})\n[ \t]{0,40}\$\d{1,6}[ \t]{0,8}=[ \t]{0,8}"
+    r"(?P<value>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})(?!\w)"
+)
+_HALVES = re.compile(r"(?P<stem>.*?)[\s._\[(]{0,8}(?P<half>lo|low|hi|high|x|y|0|1)[\])]?$", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledWord:
+    """A number of up to 64 bits, the label that it stands under ("" without one), and its place in the text.
+
+    named: whether the label says that it is a descriptor.
+    """
+
+    label: str
+    word: int
+    span: Span
+    named: bool
+
+
+def parse_printed_number(spelled: str) -> int:
+    """A number as a program prints it: 0x…, 16 hex digits, decimal, negative decimal; C's suffixes are passed over."""
+    digits = re.sub(r"_?[ui]64$|[uUlL]+$|[_']", "", spelled)
+    if len(digits) == 64:
+        return int(digits, 2)
+    if digits[:2].lower() == "0x":
+        return int(digits, 16)
+    hexadecimal = len(digits) == 16 and (digits[0] == "0" or not digits.isdecimal())
+    return int(digits, 16) if hexadecimal or (len(digits) == 16 and digits[0] in "4c8") else int(digits)
+
+
+def find_labelled_words(text: str) -> Iterator[LabelledWord]:
+    """The words of a text's lines. Lines of code have those alone whose label says what they are."""
+    above = _Heading()
+    told = start = 0
+    for line in text.split("\n"):
+        at, start = start, start + len(line) + 1
+        if not line.strip():
+            above = above if above.fresh else _Heading()
+        elif len(line) <= LONGEST_LINE and told < MOST_LINES:
+            found = list(_WORD.finditer(line))
+            if found:
+                told += 1
+                above.fresh = False
+                yield from _find_line_words(line, at, found, above)
+            elif _ROW.fullmatch(line):
+                told += 1
+                yield from _join_halves(line, at, above)
+            elif not _RULE.fullmatch(line):
+                above = _Heading(line)
+
+
+class _Heading:
+    """What the last line says that holds no word: the names of columns, or one label."""
+
+    def __init__(self, line: str = "") -> None:
+        self.line = line
+        self.fresh = bool(line)  # no row has come under it
+
+    @cached_property
+    def cut(self) -> tuple[list[re.Match[str]], ...]:
+        """The columns of a heading, by its marks and by single blanks; none where the line is no heading."""
+        line = self.line
+        if not _DESC.search(line) and not _OPERANDS.search(line):
+            return ()
+        if _CODE.search(line) or ":" in line.replace("::", ""):
+            return ()
+        cuts = (_find_cells(line, by) for by in dict.fromkeys((_find_separator(line), " ")))
+        return tuple(
+            cut for cut in cuts if len(cut) > 1 and any(is_matrix_descriptor_label(cell[0].strip()) for cell in cut)
+        )
+
+    def match_columns(self, row: str) -> Iterator[tuple[str, re.Match[str]]]:
+        """(the name of its column, a cell) of a row that has as many as the heading; else nothing."""
+        for names in self.cut:
+            for by in dict.fromkeys((_find_separator(row), " ")):
+                cells = _find_cells(row, by)
+                if len(cells) == len(names):
+                    yield from ((name[0].strip(), cell) for name, cell in zip(names, cells, strict=True))
+                    return
+
+    @cached_property
+    def label(self) -> str:
+        found = None if _CODE.search(self.line) else _SECTION.fullmatch(self.line)
+        return found["label"] if found and is_matrix_descriptor_label(found["label"]) else ""
+
+    def find_column(self, row: str, match: re.Match[str]) -> str:
+        """The name of the column that something in a row stands in."""
+        for name, cell in self.match_columns(row):
+            if cell.start() <= match.start() < cell.end():
+                return name
+        middle = match.start() + match.end()
+        return min(self.cut[0], key=lambda cell: abs(cell.start() + cell.end() - middle))[0].strip()
+
+
+class _Line:
+    """A line with words, and where the label of each of them is found."""
+
+    def __init__(self, text: str, words: list[re.Match[str]], above: _Heading) -> None:
+        self.text, self.words, self.above = text, words, above
+        first = words[0].start()
+        statement = text.rstrip().endswith(";") and re.search(r"[A-Za-z_]", text[:first])
+        self.code = _CODE.search(text) is not None or bool(statement)
+        left = _LEFT.search(text[max(0, first - _NEAR) : first])
+        self.several = re.split(r"[ \t]?[,/][ \t]?", left["names"]) if left else []  # desc_a, desc_b: 0x… 0x…
+
+    def label(self, place: int, last: str) -> str:
+        """Return the label of a word by its place in the line; last: that of the word before it."""
+        word = self.words[place]
+        past = self.words[place - 1].end() if place else 0
+        gap = self.text[max(past, word.start() - _NEAR) : word.start()]
+        before = _BEFORE.search(gap)
+        if len(self.several) == len(self.words) > 1:
+            return self.several[place]
+        if before and (before["joint"].strip() or is_matrix_descriptor_label(before["label"])):
+            return before["label"].strip()
+        if not self.code and not self.several and self.above.cut:
+            return self.above.find_column(self.text, word)
+        if place and _SAME.fullmatch(gap):
+            return last
+        return self.above.label if not place and not self.code else ""
+
+
+def _find_line_words(text: str, start: int, words: list[re.Match[str]], above: _Heading) -> Iterator[LabelledWord]:
+    line, label = _Line(text, words, above), ""
+    for place, match in enumerate(words):
+        label = line.label(place, label)
+        named = _DESC.search(label) is not None
+        if not line.code or named:
+            yield LabelledWord(
+                label, parse_printed_number(match[0]), (start + match.start(), start + match.end()), named
+            )
+
+
+def is_other_label(label: str) -> bool:
+    """Whether a label says that a number is a descriptor of something else, or an instruction's.
+
+    >>> is_other_label("TMA Desc"), is_other_label("idesc"), is_other_label("smem_desc")
+    (True, True, False)
+    """
+    return any(_OTHER.search(one) for one in (label, label.lower()))
+
+
+def is_address_label(label: str, before: str) -> bool:
+    """Whether a label, or the words up to a number, say that it is the address of something.
+
+    >>> (is_address_label("desc ptr", ""), is_address_label("desc", "the address of desc"),
+    ... is_address_label("desc", "store desc"))
+    (True, True, False)
+    """
+    return label.startswith("&") or _POINTER.search(label) is not None or _OF_ADDRESS.search(before) is not None
+
+
+def is_descriptor_label(label: str) -> bool:
+    """Whether a label calls a number a descriptor by that word."""
+    return _DESC.search(label) is not None
+
+
+def is_matrix_descriptor_label(label: str) -> bool:
+    """Whether a label says that a number is a matrix descriptor: by that word, or by an operand's name."""
+    return bool(_DESC.search(label) or _OPERANDS.search(label))
+
+
+# tables ---------------------------------------------------------------------------------------------------------------
+
+
+def _find_cells(line: str, by: str) -> list[re.Match[str]]:
+    pattern = {"|": r"[^|]+", "\t": r"[^\t]+", ",": r"[^,]+", "  ": r"\S+(?: \S+)*", " ": r"\S+"}[by]
+    return [cell for cell in re.finditer(pattern, line) if cell[0].strip()]
+
+
+def _find_separator(line: str) -> str:
+    inside = line.strip().strip("|")
+    return next((mark for mark in ("|", "\t", ",") if mark in inside), "  " if "  " in inside.strip() else " ")
+
+
+def _join_halves(row: str, start: int, above: _Heading) -> Iterator[LabelledWord]:
+    """A row whose columns have the two halves of a word: desc_a.lo, desc_a.hi."""
+    halves: dict[str, dict[int, tuple[int, Span]]] = {}
+    for name, cell in above.match_columns(row):
+        match = _HALVES.fullmatch(name)
+        if match and _DESC.search(match["stem"]) and _HALF.fullmatch(cell[0].strip()):
+            half = int(match["half"].lower() in ("hi", "high", "y", "1"))
+            value = int(cell[0].strip(), 16)
+            halves.setdefault(match["stem"], {})[half] = value, (start + cell.start(), start + cell.end())
+    for stem, both in halves.items():
+        if len(both) == 2:
+            spans = sorted(span for _, span in both.values())
+            yield LabelledWord(stem, both[0][0] | both[1][0] << 32, (spans[0][0], spans[1][1]), True)
+
+
+# registers ------------------------------------------------------------------------------------------------------------
+
+
+def find_register_words(text: str) -> Iterator[LabelledWord]:
+    """Words in pairs of registers, the even one the lower half: `info registers`, `R12 0x10100`, `p/x $R12`."""
+    found: dict[str, tuple[int, Span]] = {}
+    for match in (*_REGISTER.finditer(text), *_MOVED.finditer(text)):
+        found.setdefault(match["name"], (int(match["value"], 16), match.span()))
+    for match in _ASKED.finditer(text):
+        what = match["what"].strip().lstrip("$")
+        if re.fullmatch(r"U?R\d{1,3}", what):
+            found.setdefault(
+                what,
+                (int(match["value"], 16 if "x" in match["value"].lower() else 10) & 0xFFFFFFFF, match.span("value")),
+            )
+    for name, (low, span) in found.items():
+        stem, number = name.rstrip("0123456789"), int(name.lstrip("UR"))
+        other = found.get(f"{stem}{number + 1}")
+        if number % 2 == 0 and other is not None:
+            spans = sorted((span, other[1]))
+            yield LabelledWord(f"{name}:{stem}{number + 1}", low | other[0] << 32, (spans[0][0], spans[1][1]), False)
+
+
+def find_debugger_questions(text: str) -> dict[int, str]:
+    """Where a debugger's answer stands → what it was asked for: `p/x desc_a` before `$1 = 0x…`."""
+    return {match.start("value"): match["what"].strip() for match in _ASKED.finditer(text)}

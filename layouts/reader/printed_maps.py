@@ -1,0 +1,214 @@
+"""Tensor maps as libraries print their arguments: the map's box, its swizzle, and the rule that the driver refused.
+
+Which names a print has, and in which unit: CUTLASS 4.7, cute/atom/copy_traits_sm90_tma.hpp (five sizes whatever the
+rank, the innermost stride before the others); TVM, src/runtime/cuda/cuda_device_api.cc; TileLang; ThunderKittens,
+include/types/global; TensorRT-LLM, trtllmGenKernels (strides in bytes); DeepGEMM, csrc/jit_kernels (strides in
+elements, the swizzle in bytes).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from lanescope.reader.code import recogniser
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.header_names import DATA_BITS, DATA_TYPES, SWIZZLES
+from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules
+from lanescope.reader.code.values import OpaqueValue
+from lanescope.reader.meaning import TextMeaning
+from lanescope.shared.swizzle import MODES
+
+MOST_MAPS = 24
+LONGEST_HEAD, LONGEST_LINE = 80, 1024  # characters before a print's first field, and of its line
+MAP_ALIGNED, ADDRESS_ALIGNED = 64, 16  # bytes: cuTensorMapEncodeTiled's tensorMap and globalAddress
+_NAMES = {  # what a field holds → the names that prints give it
+    "map": r"(?:tma|tensormap)[ _]?desc(?:riptor)?[ _]?addr(?:ess)?|tma_map|tensor_?map",
+    "type": r"(?:tma_?)?format|cu_dtype|tensor_?data_?type",
+    "rank": r"(?:tma_|t_)?dim|tensor[ _]?rank|rank",
+    "address": r"gmem(?:_addr(?:ess)?)?|global_?addr(?:ess)?|pointer",
+    "dims": r"global_?dims?|global(?: prob)?[ _]shape|gmem(?:_prob)?_shape|global memory|shape",
+    "strides": r"global_?strides?|global prob stride|gmem(?:_prob)?_stride|outer stride|stride",
+    "box": r"box_?(?:dims?|shape|size)|smem(?: |_)(?:box[ _])?shape|shared memory|tile_?shapes?",
+    "steps": r"element_?strides?|smem(?: |_)(?:box[ _])?stride|tile_?strides?",
+    "interleave": r"(?:tma[ _]?)?interleave",
+    "swizzle": r"(?:smem[ _]|tma[ _])?swizzle(?:[ _]?(?:type|mode|kind))?",
+    "grain": r"base",
+    "size": r"elem(?:ent)?[ _]size",
+}
+_FIELD = re.compile(
+    rf"(?<![\w.])(?:{'|'.join(f'(?P<{name}>{spelled})' for name, spelled in _NAMES.items())})"
+    r"(?:[ \t]*[:=][ \t]*|[ \t]+)"
+    r"(?:(?P<pointer>0x[0-9a-f]+|\d{13,})(?=[\s,;]|$)[ \t]*)?"
+    r"(?:[\[({]?[ \t]*(?P<numbers>-?\d+(?:(?:[ \t]*,[ \t]*|[ \t]+)-?\d+)*)|(?P<word>CU_TENSOR_MAP_\w+))?",
+    re.I,
+)
+_IN_ELEMENTS = re.compile(r"making\b[^\n]{0,20}tma desc[^\n]*outer stride[^\n]*swizzle: \d+(?: \(base: \d+\))?,", re.I)
+_IN_BYTES = re.compile(r"making\b[^\n]{0,20}tma desc", re.I)
+_LOOKS = re.compile(r"box_?dim|box_?shape|smem(?: |_)(?:box[ _])?shape|tile_?shapes|making\b[^\n]{0,20}tma desc", re.I)
+_CODE = re.compile(  # a line of a program around a number, or a comment of it
+    r";[ \t]*$|^[ \t]*(?://|/\*|\*[ \t]|#[ \t]|#(?:include|define)|def\b|class\b|return\b)|<<"
+    r"|=[ \t]*\w+[.(]|\w\([^)\n]*\)[ \t]*[{:;]",
+    re.M,
+)
+
+
+@dataclass(slots=True)
+class _PrintedFields:
+    """The fields of one print: numbers or the name of a constant, and the pointers that stand for an array."""
+
+    start: int
+    end: int
+    numbers: dict[str, list[int]] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
+    pointers: dict[str, int] = field(default_factory=dict)
+
+    def has_field(self, name: str) -> bool:
+        return name in self.numbers or name in self.words or name in self.pointers
+
+    def get_first(self, name: str) -> int | None:
+        return self.numbers[name][0] if self.numbers.get(name) else None
+
+
+def recognise_printed_maps(text: str) -> tuple[TextMeaning, ...]:
+    """The tensor maps whose arguments a text prints."""
+    return tuple(map(recogniser.make_map_meaning, find_printed_maps(text)))
+
+
+def find_printed_maps(text: str) -> tuple[TensorMap, ...]:
+    """The same, as the reader of code has them; () for a text that prints none.
+
+    >>> (one,) = find_printed_maps("boxDim (64,512,1,1,1)\\nformat 6\\ndim 2\\nswizzle 3\\nglobalDim (4096,4096,1,1,1)")
+    >>> one.box, one.swizzle, [problem.message for problem in one.problems]
+    ((64, 512), '128B', ['boxDim[1] is 512; it must be 1 to 256.'])
+    """
+    if not _LOOKS.search(text):
+        return ()
+    text = text.replace("\\n", " \n")  # of an exception that was printed as Python spells it
+    whole = (one for one in _find_prints(text) if _is_whole_map(one) and not _is_code_line(one, text))
+    return tuple(_make_map(one, text) for one in islice(whole, MOST_MAPS))
+
+
+def _find_prints(text: str) -> Iterator[_PrintedFields]:
+    """Each print of a text: a field that it has already begins the next."""
+    at: _PrintedFields | None = None
+    for match in _FIELD.finditer(text):
+        name = match.lastgroup if match.lastgroup in _NAMES else next(key for key in _NAMES if match[key] is not None)
+        if not (match["pointer"] or match["numbers"] or match["word"]):
+            continue
+        if at is None or at.has_field(name):
+            if at is not None:
+                yield at
+            at = _PrintedFields(match.start(), match.end())
+        at.end = match.end()
+        if match["numbers"]:
+            at.numbers[name] = [int(digits) for digits in re.findall(r"-?\d+", match["numbers"])]
+        elif match["word"]:
+            at.words[name] = match["word"]
+        if match["pointer"]:
+            at.pointers[name] = int(match["pointer"], 0)
+    if at is not None:
+        yield at
+
+
+def _is_whole_map(one: _PrintedFields) -> bool:
+    """Whether fields are a map's: a box, and two others that a tile in shared memory alone would not have."""
+    return (
+        one.has_field("box")
+        and sum(map(one.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))) >= 2
+    )
+
+
+def _is_code_line(one: _PrintedFields, text: str) -> bool:
+    """Whether the lines of some fields are a program's."""
+    end = text.find("\n", one.end)
+    return _CODE.search(text[text.rfind("\n", 0, one.start) + 1 : end if end >= 0 else len(text)]) is not None
+
+
+def _make_map(one: _PrintedFields, text: str) -> TensorMap:
+    span = (one.start, one.end)
+    printed = text[slice(*span)]
+    line = text[max(text.rfind("\n", 0, one.start) + 1, one.start - LONGEST_HEAD) : one.end][:LONGEST_LINE]
+    sheet = MapSheet()
+    bits, kind = _parse_element_type(one)
+    rank = one.get_first("rank") or max((len(one.numbers.get(name, ())) for name in ("dims", "box")), default=0)
+    dims, box, steps = (_parse_sizes(one, name, rank, sheet) for name in ("dims", "box", "steps"))
+    strides = _parse_strides(one, rank, bits, sheet)
+    mode, strange = _parse_swizzle(one, _IN_BYTES.search(line) is not None)
+    if _IN_ELEMENTS.search(line) and bits:
+        strides = tuple(stride * bits // 8 if stride is not None else None for stride in strides)
+        if bits == 8 and box[:1] != (None,) and mode in ("32B", "64B", "128B") and box[0] == 2 * int(mode[:-1]):
+            bits = 4  # two elements of fp4 a byte, of which the box counts the elements
+    made = MapParts(
+        OpaqueValue(printed[:40], head="printed", span=span),
+        bits,
+        kind,
+        dims=dims,
+        strides=strides,
+        box=box,
+        swizzle=mode,
+        sheet=sheet,
+    )
+    problems = find_broken_rules(made, one.get_first("interleave"), steps)
+    problems += [Pitfall(code, message, span) for code, message in (*strange, *_check_pointers(one))]
+    return made.make_tensor_map(problems)
+
+
+def _parse_element_type(one: _PrintedFields) -> tuple[int | None, str | None]:
+    """(bits, name) of an element in shared memory."""
+    code = one.get_first("type")
+    if "type" in one.words:
+        name = one.words["type"].upper().removeprefix("CU_TENSOR_MAP_DATA_TYPE_")
+        code = DATA_TYPES.index(name) if name in DATA_TYPES else None
+    if code is not None:
+        return (DATA_BITS.get(code), DATA_TYPES[code]) if 0 <= code < len(DATA_TYPES) else (None, None)
+    size = one.get_first("size")
+    return (8 * size if size else None), None
+
+
+def _parse_sizes(one: _PrintedFields, name: str, rank: int, sheet: MapSheet) -> tuple[int | None, ...]:
+    """A size of each dimension; None for all where an address stands in place of the array."""
+    given = one.numbers.get(name)
+    if given is not None:
+        return tuple(given[:rank] if rank else given)
+    if name in one.pointers:
+        sheet.symbols[name] = f"the array at {one.pointers[name]:#x}"
+    return (None,) * (rank if name in one.pointers else 0)
+
+
+def _parse_strides(one: _PrintedFields, rank: int, bits: int | None, sheet: MapSheet) -> tuple[int | None, ...]:
+    """The strides without the innermost, which a print that has as many as dimensions puts first."""
+    given = one.numbers.get("strides")
+    if given is None or not rank:
+        return _parse_sizes(one, "strides", max(rank - 1, 0), sheet)
+    if len(given) >= rank and bits and given[0] in (bits // 8, 1):
+        given = given[1:]
+    return tuple(given[: rank - 1])
+
+
+def _parse_swizzle(one: _PrintedFields, bytes_: bool) -> tuple[str | None, list[tuple[str, str]]]:
+    """The swizzle's name, and what is wrong with its code."""
+    code = one.get_first("swizzle")
+    if "swizzle" in one.words:
+        name = one.words["swizzle"].upper().removeprefix("CU_TENSOR_MAP_SWIZZLE_")
+        code = SWIZZLES.index(name) if name in SWIZZLES else None
+    elif bytes_ and code is not None:
+        name = "NONE" if code in (0, 16) else f"{code}B" + ("_ATOM_32B" if one.get_first("grain") == 32 else "")
+        if name not in SWIZZLES:
+            return None, [("tma_swizzle", f"No swizzle is {code} bytes wide: 0, 32, 64 or 128.")]
+        code = SWIZZLES.index(name)
+    if code is None:
+        return None, []
+    if not 0 <= code < len(SWIZZLES):
+        return None, [("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.")]
+    return next((mode.name for mode in MODES if mode.tma == code), SWIZZLES[code]), []
+
+
+def _check_pointers(one: _PrintedFields) -> Iterator[tuple[str, str]]:
+    """The rules of the two addresses that a map is made with."""
+    for name, what, by in (("map", "tensorMap", MAP_ALIGNED), ("address", "globalAddress", ADDRESS_ALIGNED)):
+        at = one.pointers.get(name)
+        if at is not None and at % by:
+            yield "tma_address", f"{what} is {at:#x}; it must be a multiple of {by}."

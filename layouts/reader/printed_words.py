@@ -1,0 +1,244 @@
+"""Descriptor words inside what a program, a debugger or a compiler prints: `desc: 0x…`, `$1 = …`, x/gx and x/2wx,
+lo and hi halves, constants of LLVM and MLIR, and CuTe's print(GmmaDescriptor).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from lanescope.bits import format_word
+from lanescope.descriptor.matrix import BASE_OFFSET, LBO, SBO, START, SWIZZLE, Descriptor
+from lanescope.ptx.table.descriptors import get_format_of_word
+from lanescope.reader import printed_columns
+from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.printed_columns import LabelledWord, Span
+from lanescope.reader.word_spellings import (
+    WORD,
+    find_words,
+    is_address_number,
+    is_examined,
+    is_likely_descriptor,
+    marked,
+    parse_number,
+)
+
+_MOST = 16  # words of one text that are told as its meanings
+MOST_WORDS = 128
+_ENCODED = re.compile(r"/\*\s?0x[0-9a-fA-F]{16}\s?\*/")  # of an instruction of SASS
+READ = re.compile(r"\bwgmma\b|\btcgen05\.(?:mma|cp)\b|[A-Z]GMMA\b|UTC\w*MMA|\bg?desc\[|\bSM(?:90|1\d\d)_\w*\d+x\d+")
+_PAIR = re.compile(r"U?R\d{1,3}:U?R\d{1,3}")  # registers
+_DEFINED = re.compile(r"\b(?:union|struct|class)\b[^;{}()=]{0,200}\{")
+_WIDTH = re.compile(r"\b(?P<name>[A-Za-z_]\w*)\s*:\s*(?P<bits>\d+)\s*(?=[,;])")  # of a bit-field
+_NEAR = 80  # characters before a word that say what it is
+FITS = "The text does not say that this number is a descriptor. Read as one, it is this."
+ADDRESS = "This number is an address of host or device memory. Read as a descriptor, its SBO is 64 KB or more."
+_ORED = re.compile(
+    r"\b(?:or(?:\s+disjoint)?\s+i64|llvm\.or|arith\.ori|or\.b64\s+%\w{1,20},)\s+(?P<start>%[\w.]{1,60})\s*,"
+    r"\s*(?P<word>-?\d{10,20}|0x[0-9a-fA-F]{9,16})\b"
+)
+_FIELD = re.compile(
+    r"(start_addr\w*|leading_(?:byte_)?off\w*|stride_(?:byte_)?off\w*|base_offset\w*|layout_type\w*)\s{0,8}"
+    r"(?::|=(?=[^;\n]*[,}\n]))\s{0,8}(0x[0-9a-fA-F]+|\d+)"
+)
+UNION = re.compile(  # what a debugger prints of a GmmaDescriptor
+    r"(?:\{|^)\s{0,40}(?:desc_\s{0,8}=\s{0,8}[\dx]"
+    r"|start_address_\s{0,8}=\s{0,8}\w{1,8}\s{0,8},)[^;]{0,400}layout_type_",
+    re.M,
+)
+_FIELDS = {"start": START, "leadi": LBO, "strid": SBO, "base_": BASE_OFFSET, "layou": SWIZZLE}
+
+
+def make_descriptor_meaning(
+    word: int, notices: tuple[str, ...], sure: bool, name: str = "", fits: bool = False
+) -> TextMeaning:
+    """The meaning of a word; fits: the text does not say that it is a descriptor."""
+    form = get_format_of_word(word)
+    notices = (*notices, form.notice) if form.notice else notices
+    facts = {"word": format_word(word), "format": form.name, **({"name": name} if name else {})}
+    title = f"{form.name} matrix descriptor {format_word(word)}" + (f" ({name})" if name else "")
+    return TextMeaning("descriptor", title, facts, notices, sure and not fits, fits=fits)
+
+
+def recognise_printed_words(text: str) -> tuple[TextMeaning, ...]:
+    """The words that a text prints; none where it prints none."""
+    text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
+    first: dict[int, LabelledWord] = {}
+    for one in find_descriptor_words(text):
+        if len(first) < _MOST:
+            first.setdefault(one.word, one)
+    reads = READ.search(text) is not None
+    unnamed = {
+        word for word, one in first.items() if not reads and not _is_called_descriptor(one, text)
+    }  # as descriptors
+    told = {word: one.label[:40] for word, one in first.items()}
+    notices = _add_fields(text, told)
+    if not told and (completed := _recognise_folded_words(text)):
+        return completed
+    alone = len(told) == 1 and not any(_is_point(one, text) for one in first.values())
+    return tuple(
+        make_descriptor_meaning(
+            word,
+            notices if word not in unnamed else (*notices, ADDRESS if is_address_number(word) else FITS),
+            alone and not notices,
+            name,
+            word in unnamed,
+        )
+        for word, name in told.items()
+    )
+
+
+def _is_point(one: LabelledWord, text: str) -> bool:
+    """Whether a word may as well be a point of two numbers: {x = …, y = …} without a label."""
+    return text[one.span[0]] == "{" and not one.named and get_format_of_word(one.word).usual
+
+
+def _add_fields(text: str, told: dict[int, str]) -> tuple[str, ...]:
+    """Add the word that printed fields make, where no other word is told; a notice where they differ from the one."""
+    block = {match[1][:5]: parse_number(match[2]) for match in _FIELD.finditer(blank_bit_field_types(text))}
+    if len(block) < 3:
+        return ()
+    built = sum(value << _FIELDS[name].low for name, value in block.items()) & WORD
+    only = next(iter(told)) if len(told) == 1 else None
+    usual = only is not None and get_format_of_word(only).usual
+    if "version_" in text and not usual:
+        return ()  # another format's fields
+    if not told:
+        told[built] = ""
+    if usual and built != only:
+        return (f"The fields below it make {format_word(built)}, another word.",)
+    return ()
+
+
+def blank_bit_field_types(text: str) -> str:
+    """A text with blanks in place of its types that have bit-fields: the number behind a name there is its width."""
+    for start, end in _find_bit_field_types(text):
+        text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+    return text
+
+
+def _find_bit_field_types(text: str) -> Iterator[Span]:
+    """Where the definitions of types with bit-fields stand."""
+    past = 0
+    for match in _DEFINED.finditer(text):
+        if match.start() < past:
+            continue
+        deep, at = 1, match.end()
+        while deep and at < len(text):
+            deep += {"{": 1, "}": -1}.get(text[at], 0)
+            at += 1
+        past = at  # what an outer type lacks, those inside it lack
+        if _WIDTH.search(text, match.end(), at):
+            yield match.start(), at
+
+
+def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
+    """A union or struct that has a matrix descriptor's bit-fields: what it lays out, and that it holds no value."""
+    for span in _find_bit_field_types(text):
+        inside = text[slice(*span)]
+        widths = {match["name"].strip("_"): int(match["bits"]) for match in _WIDTH.finditer(inside)}
+        fields = [name for name in widths if re.match(r"start_addr|leading|stride|base_off|layout_t|swizzle", name)]
+        if len(fields) < 3 or not any(name.startswith("stride") for name in fields):
+            continue
+        mode = next((widths[name] for name in fields if name.startswith(("layout_t", "swizzle"))), 0)
+        form = "tcgen05" if mode == 3 or {"version", "lbo_mode"} & set(widths) else "wgmma"
+        notice = (
+            f"A type holds no value: the numbers are the widths of its {len(fields)} fields. Paste what is assigned to"
+            " them, or the word."
+        )
+        return (TextMeaning("topic", f"The bit-fields of a {form} matrix descriptor", {"topic": "fields"}, (notice,)),)
+    return ()
+
+
+def _is_called_descriptor(one: LabelledWord, text: str) -> bool:
+    """Whether a label says that a word is a descriptor and the word is no address; whether one that an operand's name
+    or nothing stands before has what other numbers seldom have.
+    """
+    if printed_columns.is_descriptor_label(one.label):
+        return not is_address_number(one.word)
+    if one.label and not printed_columns.is_matrix_descriptor_label(one.label) and not _PAIR.fullmatch(one.label):
+        return False
+    apart = not one.label and text[: one.span[0]].endswith((" ", "\t"))
+    other = re.search(r"(?<![\w.%$])[A-Za-z_]{3,}$", _get_words_before(one, text)) if apart else None
+    return marked(one.word) and (other is None or printed_columns.is_matrix_descriptor_label(other[0]))
+
+
+def _recognise_folded_words(text: str) -> tuple[TextMeaning, ...]:
+    """What LLVM or MLIR makes of a descriptor: the fields as a constant, a start address put in by OR."""
+    out = []
+    for match in _ORED.finditer(text):
+        start, word = match["start"], parse_number(match["word"]) & WORD
+        if START.get(word) or not is_likely_descriptor(word) or not get_format_of_word(word).usual:
+            continue
+        said = Descriptor(word).facts
+        facts: dict[str, Any] = {
+            "fields": {name: said[name] for name in ("lbo_bytes", "sbo_bytes", "base_offset", "swizzle")},
+            "start": start,
+            "format": "wgmma",
+            "word": None,
+            "warnings": [],
+        }
+        notice = f"{format_word(word)} with a start address that {start} puts in."
+        out.append(
+            TextMeaning(
+                "builder",
+                f"IR that builds a descriptor: start address from '{start}'",
+                facts,
+                (notice,),
+                False,
+                ("start",),
+            )
+        )
+    return tuple(out[:_MOST])
+
+
+def recognise_debugger_words(text: str) -> tuple[TextMeaning, ...]:
+    """The words of a debugger's x/gx and x/2wx, each line an address and what it holds."""
+    return recognise_printed_words(text) if is_examined(text) else ()
+
+
+def find_descriptor_words(text: str) -> tuple[LabelledWord, ...]:
+    """Every descriptor word that a text prints, in its order; of two readings of one place the longer."""
+    text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
+    found = sorted(find_words(text), key=lambda one: (one.span[0] - one.span[1], one.span))
+    out: list[LabelledWord] = []
+    taken: list[Span] = []
+    for one in found:
+        if len(out) >= MOST_WORDS:
+            break
+        if _is_called_otherwise(one, text):
+            continue
+        if not any(a < one.span[1] and one.span[0] < b for a, b in taken):
+            out.append(one)
+            taken.append(one.span)
+    return tuple(sorted(out, key=lambda one: one.span))
+
+
+def _is_called_otherwise(one: LabelledWord, text: str) -> bool:
+    """Whether the words before a number say that it is an address, or another descriptor than a matrix's."""
+    before = _get_words_before(one, text)
+    label = before if one.label and before.endswith(one.label) else one.label
+    return printed_columns.is_other_label(re.split(r"[,;|=]", label)[-1]) or _is_called_address(one, text)
+
+
+def _is_called_address(one: LabelledWord, text: str) -> bool:
+    """Whether the words before a number call it an address, and it may be one."""
+    before = _get_words_before(one, text)
+    said = printed_columns.is_address_label(one.label or before, before)
+    return said and one.word >> 47 in (0, (1 << 17) - 1)
+
+
+def _get_words_before(one: LabelledWord, text: str) -> str:
+    line = text.rfind("\n", 0, one.span[0]) + 1
+    return text[max(line, one.span[0] - _NEAR) : one.span[0]].rstrip(" \t=:({[\"'")
+
+
+def find_addresses(text: str) -> tuple[int, ...]:
+    """The numbers of a text that are addresses of memory, by their size or by what stands before them.
+
+    >>> [hex(word) for word in find_addresses("smem desc ptr 0x7f0000001000, desc_a 0x4000004000010100")]
+    ['0x7f0000001000']
+    """
+    found = (one for one in printed_columns.find_labelled_words(text) if one.word > 0)
+    return tuple(one.word for one in found if is_address_number(one.word) or _is_called_address(one, text))[:_MOST]

@@ -1,0 +1,411 @@
+"""Shared-memory layouts of CUTLASS and of CuTe's DSL: swizzle atoms, and tile_to_shape of them.
+
+CUTLASS 4.7, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp: Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom<T>
+are 8 rows of one swizzle width, or its transpose. tile_to_shape lays copies of the atom, the first mode fastest unless
+a Step or an order says otherwise; a third mode is the pipeline's stage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from lanescope.cute.words import LAYOUTS
+from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.ptx.table.descriptors import BASE32B, TCGEN05
+from lanescope.reader import shapes, terms
+from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.terms import SyntaxTerm, TermText
+
+_NAME = r"Layout_(?:K|MN)_(?:INTER|SW(?:32|64|128))(?:_32B)?_(?:Sp)?Atom(?:_Bits)?"
+_ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW32|SW64|SW128)(_32B)?_(?:Sp)?Atom(_Bits)?$")
+_KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW32|SW64|SW128)(_32B)?$")
+_MADE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}tile_to_(?:mma_)?shape\s*\(")
+_ALONE = re.compile(
+    rf"(?<![\w.])(?:\w+::){{0,6}}{_NAME}\b(?!\s*[=:]\s*(?:Sw?<|smem_ptr|\())|(?<![\w.])(?:\w+\.){{0,6}}make_smem_layout_atom\s*\("
+    r"|(?<![\w.])(?:\w+\.){0,6}SmemLayoutAtomKind\.\w+"
+    r"|(?<![\w:])composition\s*\(\s*(?:\w+::)?Swizzle\s*<"
+)
+_WIDTHS = {"INTER": (0, 16), "SW32": (1, 32), "SW64": (2, 64), "SW128": (3, 128)}  # Sw's bits, bytes
+_NAMES = {0: "none", 1: "32B", 2: "64B", 3: "128B"}
+_DSL_BITS = re.compile(r"(?:Float|BFloat|TFloat|Int|Uint)(\d+)\w*$")
+_MOST_MADE = 16
+_LONGEST_NAME = 80
+_LAYS = LAYOUTS | {"ComposedLayout", "composition"}
+_LAID = re.compile(r"Layout|make_(?:ordered_)?layout|composition\s*\(")
+# what programs call a tile of A or B in shared memory, and what they call other things
+_OF_TILE = re.compile(
+    r"(?i:smem|shared|shmem)\w*?(?:(?<=[a-z\d_])[AB]|_[ab])(?![a-z])|(?<![A-Za-z])(?:s_?[AB]|s_[ab])(?![a-z])"
+    r"|(?<![A-Za-z])[ABab]_?(?:[Ss]mem|[Ss]hared)"
+)
+_OF_OTHER = re.compile(r"gmem|glob|thr|tid|copy|tiler|tv|cluster|warp|atom|block|reg|acc|(?<![A-Za-z])g[AB]", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class SwizzleAtom:
+    """A swizzle atom: Sw<bits,base,shift> of what XORs; its layout in elements (None where the type is open); the major
+    and swizzle of a canonical one.
+    """
+
+    swizzle: tuple[int, int, int]
+    bits: int | None
+    laid: shapes.SymbolicLayout | None
+    major: str = ""
+    mode: str = ""
+    by_element: bool = False  # the swizzle counts elements, as composition(Swizzle, Layout) does
+    opened: tuple[str, ...] = ()
+
+
+def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
+    """Every shared-memory layout that a text makes of an atom, each once; atoms alone where none is tiled."""
+    if not (_MADE.search(text) or _ALONE.search(text)):
+        return ()
+    home = terms.make_term_text(text)
+    out = [one for term in terms.find_terms(home, _MADE) if (one := _parse_tile_to_shape(home, term))]
+    if not out:
+        out = [
+            _make_meaning(made, None, None)
+            for term in terms.find_terms(home, _ALONE)
+            if (made := parse_swizzle_atom(home, term))
+        ]
+    seen: dict[str, TextMeaning] = {}
+    for one in out:
+        seen.setdefault(repr(one.facts), one)
+    return tuple(seen.values())[:_MOST_MADE]
+
+
+def _parse_element_bits(home: TermText, value: Any) -> int | None:
+    value = home.resolve_value(value)
+    name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
+    match = _DSL_BITS.match(name)
+    return ELEMENT_BITS.get(name) or (int(match[1]) if match else None)
+
+
+def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
+    """The swizzle atom that a value names, makes or composes; a plain layout is one without a swizzle."""
+    value = home.resolve_value(value)
+    if not isinstance(value, SyntaxTerm):
+        return None
+    if named := _ATOM.search(value.name):
+        bits = 1 if named[4] else _parse_element_bits(home, value.angle[0]) if value.angle else None
+        opened = () if bits else tuple(home.format_words(one) for one in (value.angle or ())[:1])
+        return _make_canonical_atom(named[1], named[2], bits, bool(named[3]), opened)
+    if kind := _KIND.search(value.path):
+        return _make_canonical_atom(kind[1], kind[2], None, bool(kind[3]), ())
+    read_atom = _ATOM_READERS.get(value.name)
+    return read_atom(home, value) if read_atom else None
+
+
+def _declared(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
+    """decltype(…)"""
+    return parse_swizzle_atom(home, value.args[0]) if value.args else None
+
+
+def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
+    """make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)"""
+    inner = parse_swizzle_atom(home, value.args[0]) if value.args else None
+    if inner is None or not value.args:
+        return None
+    bits = _parse_element_bits(home, value.args[1]) if len(value.args) > 1 else None
+    opened = (home.format_words(value.args[1]),) if len(value.args) > 1 and bits is None else ()
+    return _make_canonical_atom(inner.major, _get_width_name(inner), bits, False, opened)
+
+
+def _unswizzled(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
+    """Layout<…>, make_layout(…) and make_ordered_layout(…)"""
+    laid = shapes.parse_layout(home, value)
+    if laid is None:
+        return None
+    names = tuple(shapes.list_symbols(laid.shape))
+    return SwizzleAtom((0, 0, 0), None, laid if laid.known else None, by_element=True, opened=names)
+
+
+def _get_width_name(inner: SwizzleAtom) -> str:
+    return next(name for name, (bits, _) in _WIDTHS.items() if _NAMES[bits] == inner.mode.removesuffix("_base32B"))
+
+
+def _make_canonical_atom(
+    major: str, width: str, bits: int | None, base32: bool, opened: tuple[str, ...]
+) -> SwizzleAtom:
+    count, size = _WIDTHS[width]
+    laid = None
+    if bits:
+        run = size * 8 // bits
+        deep = BASE32B.deep if base32 else 8
+        laid = (
+            shapes.SymbolicLayout((8, run), (run, 1)) if major == "K" else shapes.SymbolicLayout((run, deep), (1, run))
+        )
+    swizzle = (2, 5, 2) if base32 else (count, 4, 3)
+    return SwizzleAtom(
+        swizzle,
+        bits,
+        laid,
+        major=major,
+        mode=_NAMES[count] + ("_base32B" if base32 else ""),
+        opened=opened,
+    )
+
+
+def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
+    """composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}): the swizzle counts elements; with
+    smem_ptr_flag_bits<16> in the middle, of a ComposedLayout<…>, bytes.
+    """
+    parts = (value.args if value.name == "composition" else value.angle) or ()
+    made = shapes.composed(home, parts) if len(parts) > 1 else None
+    if made is None or made.swizzle.name != "Swizzle" or len(made.swizzle.angle or ()) != 3:
+        return None
+    if made.middle is not None and not made.flagged and home.parse_number(made.middle) != 0:
+        return None
+    bits, base, shift = (n if n is not None else 0 for n in made.numbers[:3])
+    return SwizzleAtom(
+        (bits, base, shift),
+        made.unit_bits,
+        made.inner if made.known else None,
+        by_element=not made.flagged,
+        opened=(*shapes.list_symbols(made.inner.shape), *made.open),
+    )
+
+
+_ATOM_READERS: Mapping[str, Callable[[TermText, SyntaxTerm], SwizzleAtom | None]] = {
+    "decltype": _declared,
+    **dict.fromkeys(("make_smem_layout_atom", "get_smem_layout_atom"), _of_kind),
+    **dict.fromkeys(("composition", "ComposedLayout"), _parse_composition),
+    **dict.fromkeys(LAYOUTS, _unswizzled),
+}
+
+
+def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """(name, span, CuTe text) of every tile_to_shape of a text whose sizes are known. bits: of an element whose type is
+    open.
+    """
+    if "tile_to_" not in text or not _MADE.search(text):
+        return
+    home = terms.make_term_text(text)
+    for term in terms.find_terms(home, _MADE):
+        found = _parse_tile_to_shape(home, term, bits)
+        if found is not None and found.facts["cute"]:
+            line = text[max(0, term.span[0] - 120) : term.span[0]]
+            named = re.search(r"([A-Za-z_]\w*)\s*=\s*(?:decltype\s*\(\s*)?(?:\w+(?:::|\.)){0,3}$", line)
+            yield named[1] if named else "", term.span, found.facts["cute"]
+
+
+def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """(name, span, CuTe text) of every layout that a text defines under a name of a shared-memory tile: SmemLayoutA,
+    sB_layout. What is tiled is `find_tiled_layouts`'s; an atom is no tile.
+    """
+    if not _LAID.search(text):
+        return
+    home = terms.make_term_text(text)
+    for name, places in home.defined.items():
+        if len(name) > _LONGEST_NAME or not _OF_TILE.search(name) or _OF_OTHER.search(name):
+            continue
+        value = _first_definition(home, places)
+        if isinstance(value, SyntaxTerm) and (value.name in _LAYS or _ATOM.search(value.name)):
+            found = parse_layout_text(home, value, bits)
+            if found:
+                yield name, value.span, found
+
+
+def _first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> Any:
+    """The value that a name is first given, decltype taken off; None behind a typedef."""
+    _, begin, behind = places[0]
+    value = None if behind else home.parse_term(begin)
+    while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
+        value = value.args[0]
+    return value
+
+
+def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> str | None:
+    """The CuTe text of a layout that a value spells, tiles or composes; None where the text leaves it open."""
+    value = home.resolve_value(value)
+    while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
+        value = home.resolve_value(value.args[0])
+    if isinstance(value, SyntaxTerm) and value.name in ("tile_to_shape", "tile_to_mma_shape"):
+        found = _parse_tile_to_shape(home, value, bits)
+        return found.facts["cute"] if found else None
+    one = parse_swizzle_atom(home, value)
+    if one is not None and one.bits is None and one.major and bits:
+        one = _make_canonical_atom(one.major, _get_width_name(one), bits, "base32B" in one.mode, ())
+    return _format_cute(one, one.laid) if one is not None and one.laid is not None else None
+
+
+def _parse_tile_to_shape(home: TermText, term: SyntaxTerm, bits: int | None = None) -> TextMeaning | None:
+    """tile_to_shape(atom, shape, order)."""
+    args = list(term.args or ())
+    if len(args) < 2:
+        return None
+    one = parse_swizzle_atom(home, args[0])
+    if one is not None and one.bits is None and one.major and bits:
+        one = _make_canonical_atom(one.major, _get_width_name(one), bits, "base32B" in one.mode, ())
+    one = one or SwizzleAtom((0, 0, 0), None, None, by_element=True, opened=(home.format_words(args[0]),))
+    shape = shapes.parse_nested(home, args[1])
+    ordered = args[2] if len(args) > 2 else term.get_argument(9, "order", "trg_order")
+    order = shapes.parse_nested(home, ordered) if ordered is not None else None
+    ranks = tuple(order) if isinstance(order, tuple) and all(isinstance(n, int) for n in order) else None
+    return _make_meaning(one, shape if isinstance(shape, tuple) else (shape,), ranks)
+
+
+def _make_meaning(one: SwizzleAtom, shape: Any, order: tuple[int, ...] | None) -> TextMeaning:
+    tile = _Tile(one, shape, order)
+    missing = ["element_bits"] if one.bits is None else []
+    missing += ["cute"] if tile.text is None else []
+    names = [*one.opened, *(shapes.list_symbols(shape) if shape is not None else [])]
+    return TextMeaning("layout", tile.title, tile.facts, tile.notices, True, tuple(dict.fromkeys((*missing, *names))))
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A shared-memory layout: copies of an atom that fill a shape in an order of its modes. shape: None for the atom
+    alone.
+    """
+
+    atom: SwizzleAtom
+    shape: Any
+    order: tuple[int, ...] | None
+
+    @cached_property
+    def sizes(self) -> list[Any] | None:
+        """The size of each mode, by its words where it is open."""
+        return [_get_extent(mode) for mode in self.shape] if self.shape is not None else None
+
+    @cached_property
+    def laid(self) -> shapes.SymbolicLayout | None:
+        laid, sizes = self.atom.laid, self.sizes
+        if laid is None or sizes is None:
+            return laid
+        return _tile_atom(laid, sizes, self.order) if all(isinstance(n, int) for n in sizes) else None
+
+    @cached_property
+    def text(self) -> str | None:
+        return _format_cute(self.atom, self.laid) if self.laid else None
+
+    @property
+    def mn_k(self) -> tuple[Any, Any]:
+        """The two sizes of the tile, by their words where they are open."""
+        sizes = self.sizes
+        return (sizes[0], sizes[1]) if sizes and len(sizes) > 1 else _get_atom_sizes(self.atom)
+
+    @property
+    def stages(self) -> Any:
+        return self.sizes[2] if self.sizes and len(self.sizes) > 2 else None
+
+    @property
+    def modes(self) -> int:
+        if self.laid:
+            return len(self.laid.shape) if isinstance(self.laid.shape, tuple) else 1
+        return len(self.sizes) if self.sizes else 2
+
+    @property
+    def storage(self) -> dict[str, Any] | None:
+        """The storage of one stage, as POST /memory takes it."""
+        if self.atom.major:
+            mn, k = (n if isinstance(n, int) else None for n in self.mn_k)
+            order = self.order
+            return {
+                "kind": "canonical",
+                "element_bits": self.atom.bits,
+                "major": self.atom.major,
+                "swizzle": self.atom.mode,
+                "mn": mn,
+                "k": k,
+                "order": "k" if order and len(order) > 1 and order[0] > order[1] else "mn",
+                "base": None,
+            }
+        return {"kind": "cute", "layout": self.text} if self.text and self.modes == 2 else None
+
+    @property
+    def swizzle(self) -> str | None:
+        """The numbers of the swizzle; None where they count elements of a layout that is open."""
+        return None if self.atom.by_element and self.atom.laid is None else ",".join(map(str, self.atom.swizzle))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        laid = self.laid
+        flat = list(zip(shapes.list_leaves(laid.shape), shapes.list_leaves(laid.stride), strict=True)) if laid else []
+        return {
+            "cute": self.text,
+            "swizzle": self.swizzle,
+            "element_bits": self.atom.bits,
+            "shape": shapes.format_nested(laid.shape) if laid else None,
+            "stride": shapes.format_nested(laid.stride) if laid else None,
+            "modes": self.modes,
+            "size": prod(n for n, _ in flat) if laid else None,
+            "cosize": 1 + sum((n - 1) * step for n, step in flat) if laid else None,
+            "storage": self.storage,
+            **self.stage_facts,
+        }
+
+    @property
+    def stage_facts(self) -> dict[str, Any]:
+        """How many stages there are and the bytes of one, where the tile has a third mode."""
+        if self.stages is None:
+            return {}
+        (mn, k), bits = self.mn_k, self.atom.bits
+        known = bits and isinstance(mn, int) and isinstance(k, int)
+        return {
+            "stages": self.stages if isinstance(self.stages, int) else None,
+            "stage_bytes": mn * k * bits // 8 if known else None,
+        }
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        one = self.atom
+        if one.major != "MN" or one.bits in (None, 1, 16):
+            return ()
+        also = TCGEN05.allows_elements(one.bits, "MN", TCGEN05.get_mode_by_name(one.mode))
+        says = f"wgmma reads MN-major tiles of 16-bit types only, not of {one.bits} bits"
+        return (f"{says}; tcgen05 reads this one." if also else f"{says}; tcgen05 reads none in this swizzle.",)
+
+    @property
+    def title(self) -> str:
+        what = "×".join("?" if not isinstance(n, int) else str(n) for n in (self.sizes or self.mn_k))
+        one = self.atom
+        mode = f"{one.major}-major, swizzle {one.mode}" if one.major else f"Sw<{self.swizzle or '?'}>"
+        stages = f", {self.stages} stages" if self.stages is not None else ""
+        return f"Shared-memory layout {what}, {mode}{stages}"
+
+
+def _get_extent(mode: Any) -> Any:
+    found = shapes.compute_size(mode)
+    return found if found is not None else shapes.format_nested(mode)
+
+
+def _get_atom_sizes(one: SwizzleAtom) -> tuple[Any, Any]:
+    shape = one.laid.shape if one.laid and isinstance(one.laid.shape, tuple) else (None, None)
+    return shapes.compute_size(shape[0]) if shape[0] else None, shapes.compute_size(shape[1]) if shape[1] else None
+
+
+def _tile_atom(
+    laid: shapes.SymbolicLayout, sizes: list[int], order: tuple[int, ...] | None
+) -> shapes.SymbolicLayout | None:
+    """The atom copied to fill a shape: each mode (atom, copies); None where it does not divide the shape."""
+    modes = list(laid.shape) if isinstance(laid.shape, tuple) else [laid.shape]
+    steps = list(laid.stride) if isinstance(laid.stride, tuple) else [laid.stride]
+    modes += [1] * (len(sizes) - len(modes))
+    steps += [0] * (len(sizes) - len(steps))
+    if len(modes) != len(sizes):
+        return None
+    owned = [shapes.compute_size(mode) or 1 for mode in modes]
+    if any(size % own for size, own in zip(sizes, owned, strict=True)):
+        return None
+    copies = [size // own for size, own in zip(sizes, owned, strict=True)]
+    leaves = zip(shapes.list_leaves(laid.shape), shapes.list_leaves(laid.stride), strict=True)
+    step = 1 + sum((n - 1) * d for n, d in leaves)
+    ranks = order if order and len(order) == len(sizes) else tuple(range(len(sizes)))
+    strides = [0] * len(sizes)
+    for mode in sorted(range(len(sizes)), key=lambda n: ranks[n]):
+        strides[mode] = step if copies[mode] > 1 else 0
+        step *= copies[mode]
+    shape = tuple((mode, n) for mode, n in zip(modes, copies, strict=True))
+    return shapes.SymbolicLayout(shape, tuple(zip(steps, strides, strict=True)))
+
+
+def _format_cute(one: SwizzleAtom, laid: shapes.SymbolicLayout) -> str:
+    bits, base, shift = one.swizzle
+    if one.by_element:
+        return f"Sw<{bits},{base},{shift}> o {laid}" if bits else str(laid)
+    return f"Sw<{bits},{base},{shift}> o smem_ptr[{one.bits}b](unset) o {laid}"

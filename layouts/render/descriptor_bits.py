@@ -1,0 +1,50 @@
+"""A descriptor drawn: its 64 bits with their fields."""
+
+from __future__ import annotations
+
+from html import escape
+
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.render.palette import Palette
+from lanescope.render.svg import render_hatches
+
+
+def render_descriptor_bits(descriptor: Descriptor, palette: Palette | None) -> str:
+    """Draw the 64 bits in two rows with their fields; palette: None takes the page's colours."""
+    form, bw = descriptor.format, palette is not None and palette.name == "bw"
+    halo = ' stroke="#ffffff" stroke-width="3" paint-order="stroke"' if bw else ""
+    paper, muted, line, ink = (
+        (palette.paper, palette.muted, palette.line, palette.ink)
+        if palette
+        else ("var(--paper)", "var(--muted)", "var(--cell-line)", "var(--cell-ink)")
+    )
+    out = [
+        (
+            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 190" width="780" height="190" role="img"'
+            " font-family=\"'DejaVu Sans Mono', ui-monospace, monospace\">"
+        ),
+        f"<title>{form.name} matrix descriptor {descriptor}</title>",
+        *(render_hatches() if bw else []),
+        f'<rect width="780" height="190" fill="{paper}"/>',
+        f'<text x="10" y="18" font-size="13" fill="{muted}">{descriptor}</text>',
+    ]
+    fills = {f.name: palette.fills[n] if palette else f"var(--fill-{n})" for n, f in enumerate(form.fields)}
+    for bit in range(63, -1, -1):
+        row, col = divmod(63 - bit, 32)
+        x, y, name = 10 + col * 23.7, 42 + row * 74, form.get_field_name(bit)
+        out.append(f'<text x="{x + 11:.1f}" y="{y - 4}" font-size="8" text-anchor="middle" fill="{muted}">{bit}</text>')
+        out.append(
+            f'<rect x="{x:.1f}" y="{y}" width="23.7" height="24" fill="{fills.get(name, paper)}" stroke="{line}"'
+            ' stroke-width=".6"/>'
+        )
+        out.append(
+            f'<text x="{x + 11.8:.1f}" y="{y + 16}" font-size="12" text-anchor="middle"'
+            f' fill="{ink}"{halo}>{descriptor.word >> bit & 1}</text>'
+        )
+    for field in form.fields:
+        row, col = divmod(63 - field.high, 32)
+        out.append(
+            f'<text x="{10 + col * 23.7:.1f}" y="{42 + row * 74 + 40}" font-size="11"'
+            f' fill="{muted}">{escape(field.short)} {escape(form.format_field_value(descriptor.word, field))}</text>'
+        )
+    return "\n".join([*out, "</svg>\n"])

@@ -1,0 +1,101 @@
+"""CUDA C++ for an operand in rows, panels or a CuTe layout: where an element lies, the fill, the descriptors of its
+steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lanescope.descriptor.matrix import START
+from lanescope.errors import LayoutError
+from lanescope.product.plan import PlacedSide
+from lanescope.render.cuda import get_memory_type, render_swizzled
+
+MOST_SUMMANDS = 12
+
+
+def find_summands(offsets: list[int]) -> list[tuple[int, int, int]]:
+    """Return [(unit, size, stride), …] with offset[x] = offset[0] + Σ (x div unit mod size) · stride, exactly.
+
+    LayoutError where there is no such sum.
+
+    >>> find_summands([0, 2, 4, 6, 64, 66, 68, 70])
+    [(1, 4, 2), (4, 2, 64)]
+    """
+    out: list[tuple[int, int, int]] = []
+    unit, count = 1, len(offsets)
+    while unit < count and len(out) < MOST_SUMMANDS:
+        stride = offsets[unit] - offsets[0]
+        size = 1
+        while unit * size < count and offsets[unit * size] - offsets[0] == stride * size:
+            size += 1
+        out.append((unit, size, stride))
+        unit *= size
+    x = np.arange(count)
+    told = offsets[0] + sum((x // unit % size * stride for unit, size, stride in out), np.zeros(count, np.int64))
+    if told.tolist() != offsets:
+        raise LayoutError(
+            "no_formula",
+            "The offsets are not a sum of strides.",
+            "Give a layout whose modes have one stride each.",
+            "kind",
+        )
+    return out
+
+
+def _format_sum(name: str, offsets: list[int]) -> str:
+    """Return the sum as C++."""
+    terms = []
+    for unit, size, stride in find_summands(offsets):
+        inside = f"{name} / {unit}" if unit > 1 else name
+        inside = inside if unit * size >= len(offsets) else f"{inside} % {size}"
+        terms += [f"{inside} * {stride}" if stride != 1 else inside] if stride else []
+    return " + ".join(terms)
+
+
+def render_offset(side: PlacedSide) -> str:
+    """Return `{name}_offset(mn, k)`: an element's byte offset from shared memory's first byte; for b1, k counts
+    bytes.
+    """
+    placed, per = side.where.placed, side.per_unit
+    assert placed is not None
+    mn = [int(placed.before(n, 0, 0)) >> 3 for n in range(side.mn)]
+    k = [int(placed.before(0, n * per, 0)) >> 3 for n in range(side.units_k)]
+    both = (
+        np.asarray(placed.before(np.arange(side.mn)[:, None], per * np.arange(side.units_k)[None, :], 0), np.int64) >> 3
+    )
+    assert np.array_equal(both, np.array(mn)[:, None] + np.array(k)[None, :] - mn[0]), "CuTe's modes are M or N, and K"
+    terms = " + ".join(filter(None, (_format_sum("mn", mn), _format_sum("k", k), str(mn[0]) if mn[0] else ""))) or "0"
+    base = f"{placed.base} + " if placed.base else ""
+    made = render_swizzled(placed.xor, "before")
+    inner, outer = (f"{base}{terms}", made) if placed.by == "address" else (terms, f"{base}({made})" if base else made)
+    return (
+        f"// {side.letter.upper()} in shared memory: {side.where.text}.\n"
+        f"__device__ inline unsigned {side.letter}_offset(unsigned mn, unsigned k) {{\n"
+        f"  const unsigned before = {inner};\n  return {outer};\n}}\n"
+    )
+
+
+def render_fill(side: PlacedSide) -> str:
+    """Return the offset, and `fill_{name}` from global lines of the contiguous dimension."""
+    kind = get_memory_type(side.element, side.container_bits)
+    k, mn = side.units_k, side.mn
+    order = f"mn = i / {k}, k = i % {k}" if side.major == "K" else f"k = i / {mn}, mn = i % {mn}"
+    return (
+        f"{render_offset(side)}__device__ inline void fill_{side.letter}(unsigned char* shared, const {kind}*"
+        f" global) {{\n"
+        f"  for (unsigned i = threadIdx.x; i < {side.units}; i += blockDim.x) {{\n"
+        f"    const unsigned {order};\n"
+        f"    *reinterpret_cast<{kind}*>(shared + {side.letter}_offset(mn, k)) = global[i];\n  }}\n}}\n"
+    )
+
+
+def render_descriptor(side: PlacedSide, steps: int) -> str:
+    """Return `{name}_descriptor(shared, step)`: the words, moved to where the block's shared memory begins."""
+    words = ", ".join(f"{side.get_descriptor(step).word:#x}ull" for step in range(steps))
+    return (
+        f"__device__ inline unsigned long long {side.letter}_descriptor(const void* shared, unsigned step) {{\n"
+        f"  constexpr unsigned long long words[] = {{{words}}};  // starts count from shared memory's first byte\n"
+        "  const unsigned long long base = __cvta_generic_to_shared(shared);\n"
+        f"  return words[step] + ((base & 0x{START.mask:X}) >> 4);\n}}\n"
+    )

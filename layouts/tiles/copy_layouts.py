@@ -1,0 +1,170 @@
+"""What a TiledCopy is made of: its thread-value layout and the tiler that this layout is over, as make_tiled_copy and
+related functions find them (include/cute/atom/copy_atom.hpp, CUTLASS 4.7).
+"""
+
+from __future__ import annotations
+
+from lanescope.cute import algebra
+from lanescope.cute.algebra import Tiler
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import parse_cute_layout, parse_tiler
+from lanescope.errors import LayoutError
+from lanescope.inputs import quote_value, shorten_value
+from lanescope.tiles.arguments import get_least_size
+from lanescope.tiles.mma import MOST_THREADS, MOST_VALUES, TiledMMA
+
+Made = tuple[CuteLayout, tuple[Tiler, Tiler]]  # (thread, value) → element of the tiler, and a tiler a dimension
+OPERANDS = ("a", "b", "c", "c_atom")  # make_tiled_copy_A, _B, _C and _C_atom
+
+
+def copy_from_layouts(threads: str | CuteLayout | None, values: str | CuteLayout | None) -> Made:
+    """Return the map of make_tiled_copy(atom, thr_layout, val_layout): values raked inside threads."""
+    return _rake_layouts(
+        _parse_coordinate_layout(threads, "thr_layout"), _parse_coordinate_layout(values or "(1,1)", "val_layout")
+    )
+
+
+def copy_from_map(given: str | CuteLayout, tiler: object) -> Made:
+    """Return the map of make_tiled_copy_impl(atom, layout_tv, tiler), the DSL's make_tiled_copy, as print(tiled_copy)
+    shows it.
+    """
+    read = given if isinstance(given, CuteLayout) else parse_cute_layout(given, "layout_tv")
+    if read.rank != 2 or isinstance(read.shape, int) or read.swizzle or read.offset:
+        raise LayoutError(
+            "bad_layout",
+            f"layout_tv is '{shorten_value(str(read), 80)}': it does not have two modes, (thread, value).",
+            "e.g. ((8,16),8):((128,1),16).",
+            "layout_tv",
+        )
+    found = parse_tiler(tiler, "tiler_mn") if isinstance(tiler, str) else tiler
+    if not isinstance(found, tuple) or len(found) != 2 or any(not isinstance(one, int | CuteLayout) for one in found):
+        raise LayoutError(
+            "bad_layout",
+            f"tiler_mn is {quote_value(tiler, 80)}.",
+            "A size or a layout for rows and one for columns: (32,16), or ((8,2,2):(1,16,8),16:1).",
+            "tiler_mn",
+        )
+    if read.modes[0].size > MOST_THREADS or read.size > MOST_VALUES:
+        raise LayoutError(
+            "bad_layout",
+            f"layout_tv has {read.modes[0].size} threads and {read.size} values.",
+            f"At most {MOST_THREADS} threads and {MOST_VALUES} values.",
+            "layout_tv",
+        )
+    elements = get_tiler_sizes((found[0], found[1]))
+    if read.size and read.cosize > elements[0] * elements[1]:
+        raise LayoutError(
+            "bad_layout",
+            f"layout_tv {read} reaches element {read.cosize - 1}, outside the {elements[0]}×{elements[1]} of tiler_mn.",
+            f"Give a tiler of at least {read.cosize} elements.",
+            "tiler_mn",
+        )
+    return read, (found[0], found[1])
+
+
+def copy_from_operand(made: TiledMMA, operand: str, values: int) -> Made:
+    """Return the map of make_tiled_copy_A, _B (over (n, k)), _C, or _C_atom, which has only the values of one copy
+    atom.
+    """
+    made.require_registers("tiled_mma")
+    found = made.operand(operand.removesuffix("_atom"))
+    if found.shared:
+        raise LayoutError(
+            "bad_operand",
+            f"Operand {found.name} of {made.atom.instruction.ptx} is read from shared memory by a descriptor.",
+            "No TiledCopy loads it into registers: fill the tile by TMA or cp.async.",
+            "operand",
+        )
+    if found.layout is None or made.idle:
+        raise LayoutError(
+            "bad_operand",
+            f"The threads of {made.thread_layout} have gaps: no thread-value layout numbers them.",
+            "Give an atom layout that uses every thread, as (2,2,1) of quad pairs.",
+            "tiled_mma",
+        )
+    m, n, k = made.shape
+    first, second = {"a": (m, k), "b": (n, k), "c": (m, n)}[found.name]
+    if found.layout.cosize > first * second:
+        reach = " × ".join(str(n * mode.size) for n, mode in zip(made.atom.shape, made.atom_layout.modes, strict=True))
+        raise LayoutError(
+            "bad_operand",
+            f"The permutation covers {m} × {n} × {k}, the atoms of all threads {reach}: the TiledCopy of"
+            f" {found.name.upper()} would leave its {first}×{second} tile.",
+            f"Give a permutation of {reach} or more, or none.",
+            "tiled_mma",
+        )
+    if operand == "c_atom":
+        return _restrict_to_atom(found.layout, (first, second), values)
+    return found.layout, (first, second)
+
+
+def _restrict_to_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Made:
+    """Return the first `values` values of each thread, over the rows and columns they reach
+    (make_tiled_copy_C_atom).
+    """
+    if values > tv.modes[1].size:
+        raise LayoutError(
+            "bad_atom",
+            f"The copy atom has {values} values, C of the TiledMMA {tv.modes[1].size} a thread.",
+            f"Give an atom of at most {tv.modes[1].size} values.",
+            "atom",
+        )
+    try:
+        own = algebra.composition(tv, algebra.make_layout((tv.modes[0].size, values)))
+        down, across = (
+            algebra.filter_layout(algebra.composition(CuteLayout(tile, steps), own)) for steps in ((1, 0), (0, 1))
+        )
+        reached = algebra.composition(algebra.make_layout(tile), (down, across))
+        return algebra.composition(algebra.left_inverse(reached), own), (down, across)
+    except LayoutError as error:
+        raise error.at("operand", "bad_operand") from None
+
+
+def get_tiler_sizes(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
+    """Return the rows and columns that a tiler takes."""
+    rows, cols = (one if isinstance(one, int) else one.size for one in tilers)
+    return rows, cols
+
+
+def get_tiler_steps(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
+    """Return the rows and columns that a tiler covers with its gaps: a tile is a multiple of them."""
+    rows, cols = (get_least_size(one) for one in tilers)
+    return rows, cols
+
+
+def _parse_coordinate_layout(given: str | CuteLayout | None, field: str) -> CuteLayout:
+    """Parse a layout of two modes, coordinates → numbers."""
+    if given is None:
+        raise LayoutError(
+            "bad_layout", f"{field} is missing.", "Give thr_layout and val_layout, or tiled_mma and operand.", field
+        )
+    read = given if isinstance(given, CuteLayout) else parse_cute_layout(given, field)
+    if read.rank > 2 or read.swizzle or read.offset:
+        raise LayoutError(
+            "bad_layout", f"'{shorten_value(str(read), 80)}' does not have two modes.", "e.g. (32,4):(4,1).", field
+        )
+    return algebra.concatenate(*read.modes, *[algebra.ONE] * (2 - read.rank))
+
+
+def _rake_layouts(threads: CuteLayout, values: CuteLayout) -> Made:
+    """Return (thread-value layout, tiler) of raked layouts of threads and values."""
+    if threads.size > MOST_THREADS:
+        raise LayoutError(
+            "bad_layout", f"thr_layout has {threads.size} threads.", f"At most {MOST_THREADS}.", "thr_layout"
+        )
+    for field, one in (("thr_layout", threads), ("val_layout", values)):
+        if one.size < 1:
+            raise LayoutError("bad_layout", f"{field} {one} has no element.", "Sizes from 1.", field)
+        if max(one.size, one.cosize) > MOST_VALUES or sorted(one.list_indices().tolist()) != list(range(one.size)):
+            raise LayoutError(
+                "bad_layout",
+                f"{field} {one} does not number its {one.size} coordinates 0 to {one.size - 1}, each once.",
+                "Give a compact layout, e.g. (32,4):(4,1).",
+                field,
+            )
+    try:
+        raked = algebra.raked_product(threads, values)
+        tv = algebra.with_shape(algebra.right_inverse(raked), (threads.size, values.size))
+    except LayoutError as error:
+        raise error.at("val_layout", "bad_layout") from None
+    return tv, (raked.modes[0].size, raked.modes[1].size)

@@ -1,0 +1,150 @@
+"""A layout of Triton as CuTe writes it, or why CuTe cannot.
+
+A linear layout XORs its bases; CuTe adds strides. The two agree where no two bases move the same bit of a coordinate.
+In shared memory a swizzle in front says the XOR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope import triton
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import unwrap_single
+from lanescope.shared.swizzle import Swizzle
+from lanescope.triton.gluon import TritonLayout
+from lanescope.triton.linear import LinearLayout
+
+Longs = NDArray[np.int64]
+PLAIN = Swizzle(0, 4, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class CuteEquivalent:
+    """The layout as CuTe has it, None where CuTe has none, and why. maps: what it maps to what."""
+
+    layout: CuteLayout | None
+    maps: str
+    why: str = ""
+
+
+def find_cute_equivalent(made: TritonLayout) -> CuteEquivalent:
+    """Return a layout of threads as (thread, value) → element, first axis fastest; of shared memory as coordinates →
+    offset.
+
+    Offsets are in elements.
+    """
+    if made.tensor_memory:
+        told = f"{describe_shared_bit(made.linear)} Triton XORs them; CuTe adds strides."
+        return CuteEquivalent(
+            made.cute,
+            f"(lane, column of {made.element_bits}-bit elements) → element of"
+            f" {format_tile(made.shape[-2:])}, the first axis fastest",
+            "" if made.cute else told,
+        )
+    if made.shared:
+        found = layout_from_offsets(made.offset)
+        axes = ", ".join(("row", "column") if len(made.shape) == 2 else (f"axis {n}" for n in range(len(made.shape))))
+        return CuteEquivalent(found, f"({axes}) → offset in elements", "" if found else _explain_missing_layout(made))
+    found = made.cute
+    maps = f"(thread, value) → element of {format_tile(made.shape)}, the first axis fastest"
+    return CuteEquivalent(
+        found, maps, "" if found else f"{describe_shared_bit(made.linear)} Triton XORs them; CuTe adds strides."
+    )
+
+
+def format_tile(shape: tuple[int, ...]) -> str:
+    """Return sizes as CuTe writes a tile: (64,32)."""
+    return f"({','.join(map(str, shape))})"
+
+
+def describe_shared_bit(made: LinearLayout) -> str:
+    """Say which two bases move the same bit of a coordinate; "" where there are none."""
+    seen: dict[tuple[int, int], str] = {}
+    for name, bases in made.bases.items():
+        for number, basis in enumerate(bases):
+            told = f"{name} bit {number} ({','.join(map(str, basis))})"
+            for axis, value in enumerate(basis):
+                for bit in range(value.bit_length()):
+                    if value >> bit & 1 and (before := seen.setdefault((axis, bit), told)) != told:
+                        return f"{before[0].upper()}{before[1:]} and {told} both move bit {bit} of axis {axis}."
+    return ""
+
+
+def _explain_missing_layout(made: TritonLayout) -> str:
+    if triton.list_paddings(made.params):
+        return "Its padding falls inside a row, so that no strides say it."
+    return "No Swizzle<B,M,S> in front of strides gives these offsets."
+
+
+def layout_from_offsets(offset: Longs) -> CuteLayout | None:
+    """Return the CuTe layout of an array of offsets whose sizes are powers of two: strides, or strides behind the
+    smallest swizzle; None where there is none.
+    """
+    shape = offset.shape
+    if any(size & (size - 1) for size in shape) or int(offset[(0,) * offset.ndim]):
+        return None
+    units = _list_bit_offsets(offset)
+    if np.array_equal(_sum_offsets(shape, units), offset):
+        return CuteLayout(*_merge_digits(shape, units))
+    for xor in _list_swizzles(max(value for _, value in units).bit_length()):
+        plain = [(axis, int(xor(value))) for axis, value in units]
+        if _is_one_bit_each(plain) and np.array_equal(xor(_sum_offsets(shape, plain)), offset):
+            shape_, stride = _merge_digits(shape, plain)
+            return CuteLayout(shape_, stride, xor)
+    return None
+
+
+def _list_bit_offsets(offset: Longs) -> list[tuple[int, int]]:
+    """Return (axis, offset) of every bit of every coordinate."""
+    units = []
+    for axis, size in enumerate(offset.shape):
+        for bit in range(size.bit_length() - 1):
+            at = [0] * offset.ndim
+            at[axis] = 1 << bit
+            units.append((axis, int(offset[tuple(at)])))
+    return units
+
+
+def _list_swizzles(top: int) -> Iterator[Swizzle]:
+    """Yield the swizzles that move bits below `top` alone, the fewest bits first."""
+    for bits, base, shift in product(range(1, 6), range(top), range(1, top)):
+        if bits <= shift <= top - base - bits:
+            yield Swizzle(bits, base, shift)
+
+
+def _is_one_bit_each(units: list[tuple[int, int]]) -> bool:
+    """Return whether every offset is 0 or a power of two, and no power comes twice."""
+    values = [value for _, value in units if value]
+    return not any(value & (value - 1) for value in values) and len(set(values)) == len(values)
+
+
+def _sum_offsets(shape: tuple[int, ...], units: list[tuple[int, int]]) -> Longs:
+    out = np.zeros(shape, dtype=np.int64)
+    seen = [0] * len(shape)
+    for axis, value in units:
+        digit = np.arange(shape[axis], dtype=np.int64) >> seen[axis] & 1
+        out = out + (digit * value).reshape([-1 if a == axis else 1 for a in range(len(shape))])
+        seen[axis] += 1
+    return out
+
+
+def _merge_digits(shape: tuple[int, ...], units: list[tuple[int, int]]) -> tuple[object, object]:
+    """Return shape and stride with one mode per axis; digits that continue one another become one."""
+    shapes, strides = [], []
+    for axis in range(len(shape)):
+        digits: list[list[int]] = []
+        for value in (v for a, v in units if a == axis):
+            if digits and digits[-1][0] * digits[-1][1] == value:
+                digits[-1][0] *= 2
+            else:
+                digits.append([2, value])
+        digits = digits or [[1, 0]]
+        shapes.append(unwrap_single(n for n, _ in digits))
+        strides.append(unwrap_single(d for _, d in digits))
+    return unwrap_single(shapes), unwrap_single(strides)

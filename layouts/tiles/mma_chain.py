@@ -1,0 +1,100 @@
+"""The accumulator of one product as A of the next, in registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.errors import LayoutError
+from lanescope.tiles.mma import TiledMMA, TileOperand
+
+
+@dataclass(frozen=True, slots=True)
+class MmaChain:
+    """Whether C of one TiledMMA can serve as A of the next in registers.
+
+    elements: of the whole tile; stay: that are already in the thread that needs them; in_warp: in its warp;
+    order: [values], the C value that becomes each A value, where it is the same for all threads. k_order: [k], the
+    column of C that takes the place of column k of A so that every element stays in its thread, where the columns can
+    be reordered so; the rows of B follow.
+    """
+
+    elements: int
+    stay: int
+    in_warp: int
+    order: tuple[int, ...] | None
+    k_order: tuple[int, ...] | None = None
+
+    @property
+    def same_thread(self) -> bool:
+        return self.stay == self.elements
+
+    @property
+    def identity(self) -> bool:
+        """Whether even the order of the values is the same."""
+        return self.order is not None and self.order == tuple(range(len(self.order)))
+
+
+def chain_mmas(first: TiledMMA, second: TiledMMA) -> MmaChain:
+    """Compare C of `first` (m, n) with A of `second` (m, k), as for FlashAttention's P.
+
+    LayoutError where the tiles differ, and where C is in parts: atoms along K each hold a sum over their own part of K.
+    """
+    first.require_registers("first")
+    second.require_registers("second")
+    if first.atoms[2] > 1:
+        raise LayoutError(
+            "no_chain",
+            f"C of the first TiledMMA is in parts: its {first.atoms[2]} atoms along K each hold a partial sum.",
+            "Use an atom layout with 1 in K, or add the parts up before the second product.",
+            "first",
+        )
+    c, a = first.c, second.a
+    if a.shared:
+        raise LayoutError(
+            "no_chain",
+            "A of the second TiledMMA lies in shared memory.",
+            "Use an atom that reads A from registers (_RS).",
+            "second",
+        )
+    if (c.row_count, c.col_count) != (a.row_count, a.col_count):
+        raise LayoutError(
+            "no_chain",
+            f"C is {c.row_count}×{c.col_count}, A is {a.row_count}×{a.col_count}.",
+            "K of the second tile is N of the first; M is the same.",
+            "second",
+        )
+    places = np.full(c.row_count * c.col_count, -1, dtype=np.int64)  # element → thread of C that holds it
+    places[(c.rows.astype(np.int64) * c.col_count + c.cols).reshape(-1)] = np.repeat(c.thread_ids, c.values)
+    wanted = a.rows.astype(np.int64) * a.col_count + a.cols
+    thread = np.broadcast_to(a.thread_ids[:, None], wanted.shape)
+    stay, warp = places[wanted] == thread, places[wanted] // 32 == thread // 32
+    order = None
+    if bool(stay.all()) and c.values == a.values and np.array_equal(c.thread_ids, a.thread_ids):
+        held = c.rows.astype(np.int64) * c.col_count + c.cols
+        by_c, by_a = np.argsort(held, axis=1, kind="stable"), np.argsort(wanted, axis=1, kind="stable")
+        moves = np.empty_like(by_a)
+        np.put_along_axis(moves, by_a, by_c, axis=1)
+        if (moves == moves[0]).all():
+            order = tuple(int(at) for at in moves[0])
+    columns = None if stay.all() or a.copies > 1 else _find_k_order(places.reshape(c.row_count, -1), a)
+    return MmaChain(int(wanted.size), int(stay.sum()), int(warp.sum()), order, columns)
+
+
+def _find_k_order(places: NDArray[np.int64], a: TileOperand) -> tuple[int, ...] | None:
+    """Return for each column of A a column of C that the same threads hold, row by row; None where there is none.
+
+    places: [m, n], the thread of each element of C.
+    """
+    wanted = np.empty((a.row_count, a.col_count), dtype=np.int64)
+    wanted[a.rows, a.cols] = a.thread_ids[:, None]
+    free: dict[bytes, list[int]] = {}
+    for n in range(places.shape[1] - 1, -1, -1):
+        free.setdefault(places[:, n].tobytes(), []).append(n)
+    found = [free.get(wanted[:, k].tobytes(), []) for k in range(a.col_count)]
+    if not all(found):
+        return None
+    order = [columns.pop() if columns else -1 for columns in found]
+    return tuple(order) if -1 not in order else None

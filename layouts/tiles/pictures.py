@@ -1,0 +1,55 @@
+"""Tiles as pictures: each element with its thread and value, coloured by warp. Jupyter asks objects for them by
+`_repr_svg_`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.render.palette import LIGHT, Palette
+from lanescope.render.svg import render_svg
+from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
+
+MOST_DRAWN = 1 << 14  # cells of a picture; a larger tile shows its first rows and columns
+MOST_LABELS = 2048
+
+
+def render_tile_svg(
+    rows: NDArray[Any],
+    cols: NDArray[Any],
+    size: tuple[int, int],
+    title: str,
+    ids: NDArray[Any] | None = None,
+    palette: Palette | None = LIGHT,
+) -> str:
+    """Draw which thread and value hold each element of a tile; of copies the first, marked `+`.
+
+    rows, cols: [threads, values]; ids: the thread of each row of the arrays, where it is not its number; palette: None
+    takes the page's colours.
+    """
+    height, width = size[0], min(size[1], 256)
+    height = min(height, max(8, MOST_DRAWN // width))
+    thread, value = np.indices(rows.shape)
+    flat = rows.reshape(-1).astype(np.int64) * size[1] + cols.reshape(-1)
+    owner = np.full(size[0] * size[1], -1, dtype=np.int64)
+    owner[flat[::-1]] = np.arange(flat.size)[::-1]  # the first holder stays
+    copies = np.bincount(flat, minlength=owner.size).reshape(size)[:height, :width]
+    owner = owner.reshape(size)[:height, :width]
+    held = thread.reshape(-1) if ids is None else np.asarray(ids)[thread.reshape(-1)]
+    category = np.where(owner < 0, -1, held[owner] // 32).astype(np.int32)
+    texts = None
+    if owner.size <= MOST_LABELS:
+        number = value.reshape(-1)
+        texts = [["" for _ in range(width)] for _ in range(height)]
+        for (row, col), at in np.ndenumerate(owner):
+            if at >= 0:
+                texts[row][col] = f"T{held[at]}:V{number[at]}{'+' * bool(copies[row, col] > 1)}"
+    cell = (58.0, 17.0) if texts else (max(2.0, 900 / width), max(2.0, 900 / width))
+    panel = FigurePanel(
+        "tile", title, height, width, LEFT + 24, TOP, *cell, None, category, texts, of=int(category.max()) + 1
+    )
+    figure = PanelFigure(panel.x + panel.width + 8, TOP + panel.height + 8, (panel,))
+    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_LABELS)

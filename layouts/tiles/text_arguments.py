@@ -1,0 +1,61 @@
+"""A TiledMMA or a TiledCopy given as a text: what print shows of it in C++ or in CuTe's Python, an object of
+cutlass.cute, or the call that makes it. The texts are lanescope.reader's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
+
+_TEXT = re.compile(r"Layout\s*_?VMNK|Tiler\s*_?MN\b|Tiled\s?(?:MMA|Mma|Copy)\b|make_\w*tiled_(?:mma|copy)")
+_SCALAR = re.compile(r"UniversalFMA|SM\d+_DP[24]A|SM\d+_\w*FMA\w*")
+_FOLLOW = ("threads", "tile_mnk", "values_per_thread", "tiler_mn", "bits")  # what the arguments decide
+_FIELDS = ("atom_layout", "permutation", "thr_layout", "val_layout", "element_bits", "tiled_mma")
+
+
+def parse_text_arguments(
+    kind: str, given: object, more: Mapping[str, Any] | None = None, field: str = "atom"
+) -> dict[str, Any] | None:
+    """Return the arguments in a text of `kind`, tiled_mma or tiled_copy, with `more` instead of its own.
+
+    None for a text that is an atom alone. With `more`, LayoutError where an argument is left open.
+    """
+    text = str(given)
+    if not _TEXT.search(text):
+        return None
+    from lanescope.reader import tiled_copy, tiled_mma  # the reader's parsers load when a text is read
+
+    recognise = tiled_mma.recognise_tiled_mmas if kind == "tiled_mma" else tiled_copy.recognise_tiled_copies
+    found = recognise(text)
+    if not found:
+        what = "TiledMMA" if kind == "tiled_mma" else "TiledCopy"
+        raise LayoutError(
+            "bad_atom",
+            f"'{shorten_value(text, 80)}' is not a {what}.",
+            f"An atom, or the whole text that print shows of a {what}, with its layouts.",
+            field,
+        )
+    named = {name: value for name, value in (more or {}).items() if value is not None}
+    body: dict[str, Any] = {name: value for name, value in found[0].facts["body"].items() if value is not None} | named
+    if more is None:
+        return body
+    left = [name for name in found[0].undetermined if name not in (*body, *_FOLLOW)]
+    if "atom" in left and (scalar := _SCALAR.search(text)):
+        raise LayoutError(
+            "bad_atom",
+            f"{scalar[0]} multiplies in one thread: it is not a warp-level instruction.",
+            "Give an mma or wgmma atom: its operands are spread over threads.",
+            field,
+        )
+    if left:
+        raise LayoutError(
+            "bad_atom",
+            f"'{shorten_value(text, 60)}' leaves open: {', '.join(left[:6])}.",
+            "Write the values in the text, or give them beside it.",
+            left[0] if left[0] in _FIELDS else field,
+        )
+    return body

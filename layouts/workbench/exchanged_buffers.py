@@ -1,0 +1,109 @@
+"""Operands that are given the other one's buffer, as the names of the buffers say.
+
+`bench_builder.py` asks `find_exchanged_buffers` before stores are paired, and lets `mark_wrong_steps` turn the steps
+of such an operand into mismatches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from lanescope.descriptor.case import Diagnosis
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.workbench.addresses import start_names
+from lanescope.workbench.names import find_operand_letter
+from lanescope.workbench.results import OperandStep
+from lanescope.workbench.stores import TileStore
+from lanescope.workbench.uses import DescriptorUse
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedBuffer:
+    """The buffer that an operand's descriptors point to. name: its own; of: the operand that it is named for;
+    deliberate: the sizes of the maps say that the product is meant to be the transposed one.
+    """
+
+    name: str
+    of: str
+    deliberate: bool = False
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def find_exchanged_buffers(
+    uses: Iterable[DescriptorUse],
+    stores: Sequence[TileStore],
+    rows: Mapping[str, int],
+    code: Evaluation | None,
+    text: str,
+) -> dict[str, FollowedBuffer]:
+    """operand → the buffer of the other operand that it is given; nothing where names say nothing of the kind.
+
+    The address names the buffer; where it does not, the first variable that held the descriptor, then the expression
+    that gives it. rows: of M or N that one instruction takes of each operand.
+    """
+    called: dict[tuple[int, object], str] = {}
+    for one in code.found if code else ():
+        called.setdefault((one.value.const, one.value.pieces), one.name)
+    seen: dict[str, set[str]] = {}
+    for use in uses:
+        for operand, given in use.given.items():
+            told = start_names(given.value)
+            if find_operand_letter(*told) is None and use.computed:
+                first = called.get((given.value.const, given.value.pieces), "")
+                told = (first,) if find_operand_letter(first) else tuple(_WORD.findall(text[slice(*given.span)]))
+            seen.setdefault(operand, set()).update(told)
+    of = {operand: find_operand_letter(*sorted(own)) for operand, own in seen.items()}
+    named = {*of.values(), *(store.operand for store in stores)}
+    out: dict[str, FollowedBuffer] = {}
+    for operand, own in of.items():
+        if own is None or own == operand or operand not in named:
+            continue
+        buffer = next(name for name in sorted(seen[operand]) if find_operand_letter(name) == own)
+        out[operand] = FollowedBuffer(buffer, own, _fits_only_exchanged(stores, rows))
+    return out
+
+
+def _fits_only_exchanged(stores: Sequence[TileStore], rows: Mapping[str, int]) -> bool:
+    """Whether the boxes fit the operands only when A's buffer is read as B and the reverse."""
+    tall = {s.operand: prod(size or 0 for size in s.map.box[1:]) for s in stores if s.map and s.operand}
+    if set(tall) < {"a", "b"} or set(rows) < {"a", "b"} or not all(tall.values()):
+        return False
+    return (tall["a"] < rows["a"] or tall["b"] < rows["b"]) and tall["b"] >= rows["a"] and tall["a"] >= rows["b"]
+
+
+def format_exchange_note(operand: str, one: FollowedBuffer) -> str:
+    """What is said where the operands are exchanged on purpose."""
+    return (
+        f"{operand.upper()} is read from {one.name}, {one.of.upper()}’s buffer by its name; the boxes fit only that"
+        " way, so D is taken to be the transposed product."
+    )
+
+
+def mark_wrong_steps(
+    operand: str, one: FollowedBuffer, steps: Sequence[OperandStep], own: int | None
+) -> list[OperandStep]:
+    """The steps of an operand that reads the other's buffer. own: where its own tile begins, None where the text does
+    not say.
+    """
+    given = one.name if "desc" in one.name.lower() else f"the descriptor of {one.name}"
+    says = (
+        f"{operand.upper()} of the instruction is given {given}, which is {one.of.upper()}’s by"
+        " its name. Exchange the two descriptors in the call; if D is meant to be the transposed product, name the"
+        " buffers so."
+    )
+    first = steps[0].read if steps else 0
+    return [
+        replace(
+            step,
+            verdict="mismatch",
+            matched=0,
+            expected=None if own is None else own + step.read - first,
+            causes=() if n else (Diagnosis("operands_exchanged", says),),
+        )
+        for n, step in enumerate(steps)
+    ]

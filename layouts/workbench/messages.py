@@ -1,0 +1,272 @@
+"""The workbench's sentences: what a text holds, what is wrong with it, and what a verdict rests on.
+
+`bench_builder.py` calls `message` when all operands are judged; the page of a paste calls `describe_contents`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lanescope.descriptor import causes
+from lanescope.descriptor import matrix as descriptor
+from lanescope.descriptor.matrix import Descriptor, summarize_caution, view
+from lanescope.inputs import join_words
+from lanescope.ptx import catalog
+from lanescope.workbench.results import Assumption, TextPiece, VerifiedOperand
+
+_PAST = {  # cause and major → what a step does in place of its slice
+    ("k_advance_past_atom", "K"): "past the swizzle atom",
+    ("k_step_missing", "K"): "the first slice again",
+    ("k_step_missing", "MN"): "the first slice again",
+    **{("operands_exchanged", major): "the other operand’s buffer" for major in ("K", "MN")},
+    **{("stages_overlap", major): "bytes of another stage" for major in ("K", "MN")},
+    **{("tma_destination", major): "a tile that begins where TMA cannot store it" for major in ("K", "MN")},
+}
+_KINDS = {
+    "tensor_map": ("tensor map", "tensor maps"),
+    "layout": ("CuTe layout", "CuTe layouts"),
+    "descriptor": ("descriptor", "descriptors"),
+    "instruction": ("instruction", "instructions"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is told of a text: one sentence, why, and what speaks against calling right operands right."""
+
+    headline: str
+    detail: str
+    caution: tuple[str, ...]
+
+
+def verdict(operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece]) -> str:
+    """mismatch if a step is wrong or a map breaks a rule of TMA, match if all operands are right; else unknown."""
+    if any(one.wrong for one in operands) or _broken_rules(pieces):
+        return "mismatch"
+    return "match" if _all_right(operands) else "unknown"
+
+
+def _all_right(operands: Sequence[VerifiedOperand]) -> bool:
+    return bool(operands) and all(one.verdict == "match" for one in operands)
+
+
+def _broken_rules(pieces: Sequence[TextPiece]) -> list[str]:
+    """The rules of TMA that tensor maps break."""
+    return [notice for piece in pieces for notice in piece.notices if piece.kind == "tensor_map"]
+
+
+def message(
+    operands: Sequence[VerifiedOperand],
+    pieces: Sequence[TextPiece],
+    assumed: Sequence[Assumption],
+    missing: Sequence[str],
+) -> Message:
+    """The headline, and why: the cause, or what a verdict rests on."""
+    line, why = render_headline(operands, pieces, missing)
+    caution = () if verdict(operands, pieces) == "mismatch" else list_cautions(operands, assumed)
+    right = _all_right(operands)
+    rests = list_grounds([one for one in assumed if right or one.detailed]) if operands else []
+    if not right:
+        return Message(line, _joined(why, *rests), caution)
+    beside = [one for one in caution if one not in rests]
+    return Message(
+        _qualified(line, operands, assumed, caution),
+        _joined(why, *beside, *rests, describe_assumed_alignment(assumed)),
+        caution,
+    )
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
+
+
+def _qualified(
+    line: str, operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption], caution: Sequence[str]
+) -> str:
+    """The headline of right operands, with what it cannot confirm."""
+    reserved = [one for one in caution if one.startswith("Reserved")]
+    rests = describe_first_bytes(operands, assumed)
+    if not reserved:
+        return f"{line}, {rests}" if rests else line
+    line = summarize_caution(reserved)
+    return f"{line}; this holds {rests}" if rests else line
+
+
+def format_wrong_steps(one: VerifiedOperand) -> str:
+    """Which steps of an operand are wrong: `K step 2 of A`, `K steps 4 to 7 of A`, `every K step of A in stage 1`."""
+    wrong, alone = one.wrong, f" of {one.name.upper()}"
+    if len(wrong) == len(one.steps):
+        return f"every K step{alone}" if one.k_steps > 1 else f"the descriptor{alone}"
+    ks = sorted({step.k // step.depth for step in wrong})
+    where = _where(one)
+    if where and len(ks) == len({s.k for s in one.steps}):
+        return f"every K step{alone}{where}"
+    if len(ks) == 1:
+        return f"K step {ks[0]}{alone}{where}"
+    in_a_row = ks[-1] - ks[0] + 1 == len(ks) > 2
+    numbers = f"{ks[0]} to {ks[-1]}" if in_a_row else join_words([str(k) for k in ks])
+    return f"K steps {numbers}{alone}{where}"
+
+
+def _where(one: VerifiedOperand) -> str:
+    """The stages and the rows of an operand's wrong steps, as far as others are right."""
+    stages, tiles = sorted({s.stage for s in one.wrong}), sorted({(s.mn, s.rows) for s in one.wrong})
+    where = ""
+    if len(stages) < one.stages:
+        where = f" in stage{'s' if len(stages) > 1 else ''} {join_words([str(n) for n in stages])}"
+    if len(tiles) < len({s.mn for s in one.steps}):
+        mn, rows = tiles[0]
+        where += f" for {'rows' if one.name == 'a' else 'columns'} {mn} to {mn + rows - 1}"
+    return where
+
+
+def render_headline(
+    operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece], missing: Sequence[str]
+) -> tuple[str, str]:
+    """(one sentence, why)."""
+    if broken := _broken_rules(pieces):
+        return _of_broken_map(pieces), broken[0]
+    if any(one.wrong for one in operands):
+        return _of_wrong(operands)
+    if any(one.verdict == "match" for one in operands):
+        return _of_right(operands)
+    return "No verdict yet", missing[0] if missing else ""
+
+
+def _of_broken_map(pieces: Sequence[TextPiece]) -> str:
+    maps = [piece for piece in pieces if piece.kind == "tensor_map"]
+    own = dict.fromkeys(name.upper() for piece in maps if piece.notices for name in piece.operands)
+    of = f" of {join_words(list(own))}" if own and len(maps) > 1 else ""
+    return f"The tensor map{of} breaks a rule of TMA"
+
+
+def _of_wrong(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
+    """The headline of the first wrong operand, with those that are wrong in the same way; and the cause."""
+    one, first = next((one, first) for one in operands if (first := one.first_wrong))
+    cause = first.causes[0] if first.causes else None
+    code, why = (cause.code, cause.message) if cause else ("", "")
+    which = _which_steps(one, code, operands)
+    if any(other.instruction != one.instruction and not other.wrong for other in operands):
+        which += f" of {catalog.find(one.instruction).shape}"
+    verb = "read" if which.startswith(("K steps", "the descriptors")) else "reads"
+    said = f"{which[0].upper()}{which[1:]} {verb}"
+    where = _PAST.get((code, one.major))
+    if where:
+        return f"{said} {'past the end of a row' if 'edge of a row' in why else where}", why
+    title = f": {_lower_title(causes.get_cause_title(code))}" if code else ""
+    return f"{said} the wrong bytes{title}", why
+
+
+def _which_steps(one: VerifiedOperand, code: str, operands: Sequence[VerifiedOperand]) -> str:
+    """The wrong steps of an operand, and of those whose same steps are wrong for the same cause."""
+    which, same = format_wrong_steps(one), []
+    for other in operands:
+        step, name = other.first_wrong, other.name.upper()
+        alike = step is not None and step.causes and step.causes[0].code == code
+        if alike and format_wrong_steps(other).replace(f"of {name}", "") == which.replace(f"of {one.name.upper()}", ""):
+            same.append(name)
+    if len(set(same)) < 2:
+        return which
+    which = which.replace(f" of {one.name.upper()}", f" of {join_words(list(dict.fromkeys(same)))}", 1)
+    return which.replace("the descriptor of", "the descriptors of")
+
+
+def _of_right(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
+    """The headline of operands that are right, and what is missing for those without a verdict."""
+    right = [one for one in operands if one.verdict == "match"]
+    names = join_words(list(dict.fromkeys(one.name.upper() for one in right)))
+    if max(one.k_steps for one in right) > 1:
+        said = f"Every K step of {names} reads what is stored"
+    elif "and" in names:
+        said = f"The descriptors of {names} read what is stored"
+    else:
+        said = f"The descriptor of {names} reads what is stored"
+    unsaid = [one for one in operands if one.verdict == "unknown"]
+    rest = next((m for one in unsaid for m in one.missing), "")
+    return said, f"No verdict for {unsaid[0].name.upper()}. {rest}" if rest else ""
+
+
+def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> tuple[str, ...]:
+    """What speaks against calling the operands right that are: reserved bits of their words, what was assumed."""
+    right = [one for one in operands if one.verdict == "match"]
+    bits: dict[str, list[str]] = {}
+    for one in right:
+        seen = view(catalog.find(one.instruction), one.name, one.major)
+        for step in one.steps:
+            for said in descriptor.list_cautions(Descriptor(step.word), seen):
+                names = bits.setdefault(said, [])
+                names += [one.name.upper()] if one.name.upper() not in names else []
+    reserved = [
+        said.replace(" set", f" set in {_format_descriptors(names)}", 1) if said.startswith("Reserved") else said
+        for said, names in bits.items()
+    ]
+    own_names = {one.name for one in right}
+    own = [
+        one for one in assumed if right and (not _list_assumed_operands(one) or own_names & _list_assumed_operands(one))
+    ]
+    return (*reserved, *list_grounds(own))
+
+
+def _format_descriptors(names: Sequence[str]) -> str:
+    return f"{names[0]}’s descriptor" if len(names) == 1 else f"the descriptors of {join_words(names)}"
+
+
+def _list_assumed_operands(one: Assumption) -> set[str]:
+    """The operands that an assumption is about; none for all."""
+    name = one.key.partition(".")[2]
+    return {name} if name in ("a", "b") else set(one.operands)
+
+
+def describe_first_bytes(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> str:
+    """What a headline says of tiles whose first byte is the word's own: it cannot confirm the word."""
+    right = {one.name for one in operands if one.verdict == "match"}
+    own = [one for one in assumed if one.key.startswith("base.") and one.said and one.key[5:] in right]
+    if not own:
+        return ""
+    names, values = [one.key[5:].upper() for one in own], [one.value for one in own]
+    if len(own) == 1:
+        return f"if the word is right that {names[0]}’s tile begins at {values[0]}"
+    return f"if the words are right that the tiles of {join_words(names)} begin at {join_words(values)}"
+
+
+def list_grounds(assumed: Sequence[Assumption]) -> list[str]:
+    """What a verdict rests on, a sentence each; of names that are taken for the same one sentence."""
+    names: dict[str, list[str]] = {}
+    for one in assumed:
+        name = one.key.removeprefix("size.") if one.key.startswith("size.") else ""
+        if one.said:
+            alike = one.said.replace(f"{name} is", "they are").replace(name, "{}") if name else one.said
+            names.setdefault(alike, []).append(name or one.said)
+    single = {one.key.removeprefix("size."): one.said for one in assumed}
+    return [
+        single.get(own[0], own[0]) if len(own) == 1 else alike.replace("{}", join_words(own), 1)
+        for alike, own in names.items()
+    ]
+
+
+def describe_assumed_alignment(assumed: Sequence[Assumption]) -> str:
+    """The addresses that are taken to be aligned, in a sentence; "" where the text promises it of all."""
+    names = [one.label for one in assumed if one.placed]
+    return f"Taken 1024-byte aligned: {join_words(names)}." if names else ""
+
+
+def describe_contents(pieces: Sequence[TextPiece], operands: Sequence[VerifiedOperand]) -> str:
+    """What the text holds: One tensor map, one descriptor and one instruction, in a K loop of 8 steps."""
+    counts = {kind: sum(piece.kind == kind for piece in pieces) for kind in _KINDS}
+    told = [f"{_spell_count(n)} {_KINDS[kind][n > 1]}" for kind, n in counts.items() if n]
+    if not told:
+        return ""
+    text = join_words(told)
+    steps = max((one.k_steps for one in operands), default=0)
+    return f"{text[0].upper()}{text[1:]}{f', in a K loop of {steps} steps' if steps > 1 else ''}."
+
+
+def _spell_count(n: int) -> str:
+    return ("no", "one", "two", "three", "four", "five", "six")[n] if n < 7 else str(n)
+
+
+def _lower_title(title: str) -> str:
+    """A title inside a sentence: names in capitals stay."""
+    first = title.split(" ")[0]
+    return title if len(first) > 1 and first[:3].isupper() else title[0].lower() + title[1:]

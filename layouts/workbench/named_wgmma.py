@@ -1,0 +1,68 @@
+"""The wgmma that a call names whose code is not in the text: wgmma_m64n128k16(acc, desc_a, desc_b) says its shape, its
+name or the tensor map the type. It is an assumption, for only the name says so; `contents.py` asks for it where a text
+has no instruction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import atoms
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.workbench.results import Assumption
+from lanescope.workbench.scan import InstructionMention
+
+MOST = 12  # instructions to choose from
+_CALLED = re.compile(r"mma", re.I)
+_SHAPE = re.compile(r"(?<![0-9])m?(?P<m>64)(?:n|x)(?P<n>\d{1,3})(?:k|x)(?P<k>\d{1,3})(?![0-9])", re.I)
+_TYPES = re.compile(r"bf16|tf32|f16|f32|e4m3|e5m2|s32|s8|u8|b1")
+_OF_MAP = {"BFLOAT16": "bf16", "FLOAT16": "f16", "TFLOAT32": "tf32", "TFLOAT32_FTZ": "tf32", "FLOAT32": "tf32"}
+
+
+def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[InstructionMention, Assumption] | None:
+    """The instruction of the first call that names one, and what was assumed; None where none does.
+
+    stored: element types of the tensor maps, as CUtensorMapDataType has them.
+    """
+    kinds = [kind for kind in map(_OF_MAP.get, filter(None, stored)) if kind]
+    for one in code.made:
+        shape = _SHAPE.search(one.term.head) if _CALLED.search(one.term.head) else None
+        if shape is not None and one.term.arguments and one.term.span != (0, 0):
+            found = _instruction(one.term.head, shape, kinds)
+            if found is not None:
+                return InstructionMention(found[0], one.term.span), found[1]
+    return None
+
+
+def _instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumption] | None:
+    """The instruction that a function's name says, and what was assumed. kinds: element types of the tensor maps."""
+    every = atoms.find_products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)
+    said = _parse_type_names(head, shape.span(), every)
+    fitting = [i for i in every if _has_types(i, said)]
+    likely = [i for i in fitting if i.types["a"] in kinds] or fitting
+    if not likely:
+        return None
+    chosen = next((i for i in likely if i.types["d"] in ("f32", "s32")), likely[0])
+    typed = "; the tensor map holds that type" if not said and chosen.types["a"] in kinds else ""
+    why = f"{head} has no code in the text: taken as its name says{typed}"
+    choices = tuple(dict.fromkeys([chosen.ptx, *(i.ptx for i in every)]))[:MOST]
+    return chosen, Assumption("instruction", "Instruction", chosen.ptx, why, choices)
+
+
+def _parse_type_names(head: str, shape: tuple[int, int], every: list[Instruction]) -> dict[str, str]:
+    """Operand → the type that a name gives it: of D, A and B, of D and both others, of both, or of D alone."""
+    types = _TYPES.findall((head[: shape[0]] + " " + head[shape[1] :]).lower())
+    if len(types) >= 3:
+        return dict(zip("dab", types, strict=False))
+    inputs = {i.types["a"] for i in every}
+    if len(types) == 2:
+        return {"d": types[0], "a": types[1], "b": types[1]} if types[1] in inputs else {"a": types[0], "d": types[1]}
+    if len(types) == 1:
+        return {"a": types[0], "b": types[0]} if types[0] in inputs else {"d": types[0]}
+    return {}
+
+
+def _has_types(one: Instruction, said: dict[str, str]) -> bool:
+    return all(one.types.get(name) == kind for name, kind in said.items())

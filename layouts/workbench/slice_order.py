@@ -1,0 +1,241 @@
+"""Which slice each run of an instruction is about: the loops around it told apart into K steps, M and N tiles and
+stages, by what they move and how they are named.
+
+`bench_builder.py` calls `find_places` once for each instruction; `statements.py` says which calls follow one another
+as K steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.workbench import statements
+from lanescope.workbench.addresses import get_start_address
+from lanescope.workbench.uses import DescriptorUse
+
+_STAGE = re.compile(r"stage|pipe|buf|slot|^s$|^st$|phase", re.I)
+_K = re.compile(r"^k+\d?$|^k_|_k$|^ki$|k_?(?:step|iter|block|inner|idx)|(?:inner|sub)_?k|^kk|[a-z]K$", re.I)
+_TILES = re.compile(r"tile|block|iter|outer|chunk", re.I)
+_M = re.compile(r"^m+\d?$|^m_|_m$|^mi$|^wm$", re.I)
+_N = re.compile(r"^n+\d?$|^n_|_n$|^ni$|^wn$", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePlace:
+    """The stage, the tile of M, the tile of N and the K step of a use, all counted from 0."""
+
+    stage: int
+    m: int
+    n: int
+    k: int
+
+
+Lines = dict[str, LinearExpression | None]
+
+
+def find_places(
+    uses: list[DescriptorUse], endless: Iterable[str], text: str = "", k_bytes: int = 32
+) -> list[SlicePlace]:
+    """The place of every use of one instruction. text: the code that they stand in; k_bytes: of a K step of a K-major
+    operand.
+    """
+    written = statements.find_k_runs(uses, text)
+    lines = [{name: get_start_address(given.value)[0] for name, given in use.given.items()} for use in uses]
+    order = _Order(uses, _find_loop_roles(uses, lines, set(endless)), k_bytes)
+    return [order.place(use, lines[number], *written.get(number, (None, 0))) for number, use in enumerate(uses)]
+
+
+class _Order:
+    """The uses of one instruction, placed one after the other. roles: what each loop variable moves."""
+
+    def __init__(self, uses: list[DescriptorUse], roles: dict[str, str], k_bytes: int) -> None:
+        self.uses = uses
+        self.roles = roles
+        self.k_bytes = k_bytes
+        self.runs = _LoopRuns()
+        self.stages: dict[tuple[object, ...], int] = {}
+        self.first: dict[object, SlicePlace] = {}  # of calls that are written one after the other
+        self.seen: dict[tuple[int, str], list[tuple[Lines, SlicePlace]]] = {}
+        self.steps: dict[tuple[object, ...], int] = {}  # turn of the loops along K → its K step
+
+    def place(self, use: DescriptorUse, own: Lines, run_of: object, at: int) -> SlicePlace:
+        """The place of the next use. own: where its descriptors start; run_of, at: the calls in a row that it belongs
+        to, and which of them it is.
+        """
+        values = dict(use.loops)
+        turn = tuple(values[name] for name in values if self.roles.get(name) == "k")
+        run, site = self.runs.get_run(use, own, turn)
+        stage_key = (run, *(value for name, value in use.loops if self.roles.get(name) == "stage"))
+        stage = self.stages.setdefault(stage_key, len(self.stages))
+        whose = next(iter(own)) if len(own) == 1 else ""  # the steps of a lone operand are counted by themselves
+        before = self.seen.setdefault((stage, whose), [])
+        step = (stage, whose, site, turn)
+        if at and run_of in self.first:  # one of several calls, each a K step further than the one before
+            begun = self.first[run_of]
+            made = SlicePlace(stage, begun.m, begun.n, begun.k + at)
+        else:
+            again = None if use.again or (turn and step not in self.steps) else _find_repeat(before, own)
+            tiles = self._tiles(values)
+            k, m, n = (again.k, again.m, again.n) if again else self._next(step, before, own, tiles)
+            made = SlicePlace(stage, m, n, k)
+            if run_of is not None:
+                self.first[run_of] = made
+        self.steps[step] = made.k
+        before.append((own, made))
+        return made
+
+    def _tiles(self, values: Mapping[str, int]) -> dict[str, int]:
+        """m and n, as far as loops count them."""
+        tiled = [name for name in values if self.roles.get(name) in ("m", "n")]
+        return {self.roles[name]: _get_rank(self.uses, name, values[name]) for name in tiled}
+
+    def _next(
+        self, step: tuple[object, ...], before: list[tuple[Lines, SlicePlace]], own: Lines, tiles: Mapping[str, int]
+    ) -> tuple[int, int, int]:
+        """(k, m, n) of a use that reads what none before it did."""
+        if step in self.steps:
+            return self.steps[step], tiles.get("m", 0), tiles.get("n", 0)
+        if not before:
+            return 0, tiles.get("m", 0), tiles.get("n", 0)
+        last, turn = before[-1][1], step[-1]
+        k, m, n = 1 + max(place.k for _, place in before), tiles.get("m", last.m), tiles.get("n", last.n)
+        unrolled = not turn and len(own) == 2
+        return _place_unrolled(before, own, k, m, n, self.k_bytes) if unrolled else (k, m, n)
+
+
+class _LoopRuns:
+    """Loops of K that a function runs each time that it is called: each call with other addresses reads a tile of its
+    own.
+    """
+
+    def __init__(self) -> None:
+        self.turns: dict[object, dict[tuple[object, ...], set[tuple[int, ...]]]] = {}  # of each call of a site
+        self.first: dict[object, Lines] = {}
+        self.number: dict[object, int] = {}
+        self.like: dict[object, tuple[object, ...]] = {}
+
+    def get_run(self, use: DescriptorUse, own: Lines, turn: tuple[int, ...]) -> tuple[int, tuple[object, ...]]:
+        """(which run of its loop a use belongs to, 0 for the first and where calls are no runs; its site, of a run that
+        begins where another did that one's).
+        """
+        around = use.site[1:]
+        site = use.site[0], tuple(sorted(own))
+        others = self.turns.setdefault(site, {})
+        if around not in others:
+            self.first[site, around] = own
+            self.like[site, around] = around
+            run = 0
+            if turn and any(len(turns) > 1 for turns in others.values()):  # they had theirs before this one began
+                same = next((c for c in others if self.first[site, c] == own), None)
+                run = 1 + max(self.number[site, c] for c in others) if same is None else self.number[site, same]
+                self.like[site, around] = self.like[site, same] if same is not None else around
+            self.number[site, around] = run
+        others.setdefault(around, set()).add(turn)
+        return self.number[site, around], (use.site[0], *self.like[site, around])
+
+
+def _get_rank(uses: list[DescriptorUse], name: str, value: int) -> int:
+    values = list(dict.fromkeys(dict(use.loops)[name] for use in uses if name in dict(use.loops)))
+    return values.index(value)
+
+
+def _find_repeat(before: list[tuple[Lines, SlicePlace]], own: Lines) -> SlicePlace | None:
+    """The place of an earlier use that reads the same."""
+    return next((place for lines, place in before if lines == own), None)
+
+
+def _place_unrolled(
+    before: list[tuple[Lines, SlicePlace]], own: Lines, k: int, m: int, n: int, k_bytes: int
+) -> tuple[int, int, int]:
+    """The place of a use that is written out: of the two addresses one may be that of an earlier use."""
+    last = before[-1][0]
+    for name, other in (("a", "b"), ("b", "a")):
+        same = [(lines, place) for lines, place in before if lines.get(other) == own.get(other)]
+        if not same or own.get(name) is None:
+            continue
+        moved = _get_difference(own[name], last.get(name))
+        if moved == k_bytes and last.get(other) == own.get(other):
+            return k, m, n  # one K step further, and the other operand is not
+        place = same[0][1]
+        known = [lines.get(name) for lines, p in same]
+        count = len(set(map(str, known)))
+        return (place.k, count, place.n) if name == "a" else (place.k, place.m, count)
+    return k, _find_nearest_tile(before, own, "a", m), _find_nearest_tile(before, own, "b", n)
+
+
+def _find_nearest_tile(before: list[tuple[Lines, SlicePlace]], own: Lines, name: str, last: int) -> int:
+    """The tile of M or N that a later K step goes on with: the one whose address in the step before is next below."""
+    least: tuple[int, int] | None = None
+    for lines, place in before:
+        moved = _get_difference(own.get(name), lines.get(name))
+        tile = place.m if name == "a" else place.n
+        if place.k == before[-1][1].k and moved is not None and moved > 0:
+            least = min(least, (moved, tile)) if least else (moved, tile)
+    return least[1] if least else last
+
+
+def _get_difference(one: LinearExpression | None, two: LinearExpression | None) -> int | None:
+    if one is None or two is None:
+        return None
+    line = one + two.scale(-1)
+    return None if line.terms else line.const
+
+
+def is_staged(use: DescriptorUse) -> bool:
+    """Whether a loop around a use counts stages, by its name."""
+    return any(_STAGE.search(name.rstrip("'")) for name, _ in use.loops)
+
+
+def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set[str]) -> dict[str, str]:
+    """Loop variable → k, m, n, stage, or "" where it moves nothing."""
+    turns: dict[str, set[int]] = {}
+    for use in uses:
+        for name, value in use.loops:
+            turns.setdefault(name, set()).add(value)
+    moves = _moves(uses, lines)
+    order = list(turns)
+    operands = {name for use in uses for name in use.given}
+    roles: dict[str, str] = {}
+    for name in order:
+        if len(turns[name]) > 1:
+            counts = name == order[-1] and name.rstrip("'") not in endless
+            roles[name] = _role(name.rstrip("'"), moves.get(name, set()), operands, counts)
+    steps = {name for name in order if roles.get(name) == "k" and moves.get(name)}
+    for use in uses:  # of several, the innermost steps along K; one around it goes from tile to tile
+        nested = [name for name, _ in use.loops if name in steps]
+        roles.update(dict.fromkeys(nested[:-1], "stage"))
+    return roles
+
+
+def _moves(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:
+    """Loop variable → the operands whose descriptors it moves, the other loops held still."""
+    moves: dict[str, set[str]] = {}
+    first: dict[tuple[object, ...], tuple[int, Lines]] = {}
+    for use, own in zip(uses, lines, strict=True):
+        for name, value in use.loops:
+            key = (name, use.site, tuple(one for one in use.loops if one[0] != name))
+            at = first.setdefault(key, (value, own))
+            if at[0] != value:
+                moves.setdefault(name, set()).update(n for n in own if own[n] != at[1].get(n))
+    return moves
+
+
+def _role(name: str, moved: set[str], operands: set[str], counts: bool) -> str:
+    """What a loop goes along, by its name and the operands that it moves. counts: whether a loop that moves nothing may
+    count K steps: it is the innermost, and ends.
+    """
+    if _STAGE.search(name):
+        return "stage" if moved else ""
+    if not moved:
+        return "k" if counts and _K.search(name) and not _TILES.search(name) else ""
+    if _K.search(name):
+        return "k"
+    both = operands == {"a", "b"}
+    if moved == {"a"} and (both or _M.search(name)):
+        return "m"
+    if moved == {"b"} and (both or _N.search(name)):
+        return "n"
+    return "k"

@@ -1,0 +1,358 @@
+"""One operand's steps, each verified element for element against where the tile lies.
+
+`operands.py` calls `steps` with the tile that was laid; `bench_builder.py` lets `lay_blame` find the place of every
+wrong step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lanescope.deadline import check_deadline
+from lanescope.descriptor.case import Diagnosis
+from lanescope.descriptor.fits import find_fitting_tiles
+from lanescope.descriptor.matrix import Descriptor, View, reads
+from lanescope.descriptor.repair import compute_expected_reads
+from lanescope.descriptor.verify import require_inside, verify
+from lanescope.errors import LayoutError
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.shared import tma
+from lanescope.shared.storage import Storage, storage
+from lanescope.shared.swizzle import WIDEST_PATTERN
+from lanescope.workbench import stages
+from lanescope.workbench.addresses import evaluate_linear, get_start_address, word_of
+from lanescope.workbench.descriptor_arguments import DescriptorArgument
+from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
+from lanescope.workbench.slice_order import SlicePlace, is_staged
+from lanescope.workbench.tiles import StoredTile
+from lanescope.workbench.uses import DescriptorUse
+
+MOST_STEPS = 64  # of one operand
+MOST_CAUSES = 8  # chains of calls of one operand whose causes are looked for
+_OF_CODE = ("shifts_of_32_bits", "sign_extended", "high_word_missing", "generic_pointer")
+
+
+@dataclass(frozen=True, slots=True)
+class OperandTurn:
+    """A use of one operand: its descriptor, and which slice it is about."""
+
+    use: DescriptorUse
+    given: DescriptorArgument
+    place: SlicePlace
+    tile: int  # of M or N
+
+
+def list_turns(uses: Sequence[DescriptorUse], where: Sequence[SlicePlace], operand: str) -> list[OperandTurn]:
+    """The different turns of one operand, in order: one that another operand's tiles repeat is told once, and so is one
+    that another call repeats with the same descriptor.
+    """
+    out: dict[tuple[Any, ...], OperandTurn] = {}
+    sites: dict[tuple[int, int, int], OperandTurn] = {}
+    for use, place in zip(uses, where, strict=True):
+        given = use.given.get(operand)
+        if given is None:
+            continue
+        tile = place.m if operand == "a" else place.n
+        turn, at = OperandTurn(use, given, place, tile), (place.stage, tile, place.k)
+        first = sites.setdefault(at, turn)
+        again = first.use.site != use.site and first.given.value != given.value
+        out.setdefault((*at, given.value) if again else at, turn)
+    return list(out.values())
+
+
+def get_extents(found: Sequence[OperandTurn], seen: View) -> tuple[int, int]:
+    """Rows and elements of K that the turns reach."""
+    return (1 + max(t.tile for t in found)) * seen.rows, (1 + max(t.place.k for t in found)) * seen.k
+
+
+def find_bases(found: Sequence[OperandTurn], symbols: Mapping[str, int], apart: bool) -> dict[tuple[int, int], int]:
+    """(stage, tile) → first byte of its tile: where its first step begins. apart: every tile of M or N is one of its
+    own; else those of a stage lie in one.
+    """
+    out: dict[tuple[int, int], int] = {}
+    for turn in found:
+        key = (turn.place.stage, turn.tile if apart else 0)
+        line, _ = get_start_address(turn.given.value)
+        at = evaluate_linear(line, symbols) if line is not None else None
+        if key not in out and at is not None:
+            out[key] = at
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where an operand's tile begins: its first byte, None for where the first step begins; the first step's K."""
+
+    base: int | None = None
+    first_k: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What the steps of an operand are verified against: the tile, None where none is known, and where it begins.
+    by_tma: a tensor map stores it, so it begins where TMA may write.
+    """
+
+    seen: View
+    tile: StoredTile | None
+    symbols: Mapping[str, int]
+    start: Start
+    by_tma: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Tiles:
+    """The tiles of one operand. begins: (stage, tile) → first byte; apart: every tile of M or N is one of its own;
+    several: instructions have transpose immediates of their own.
+    """
+
+    ground: Ground
+    begins: Mapping[tuple[int, int], int]
+    first_stage: int
+    apart: bool
+    several: bool
+
+    @classmethod
+    def of(cls, found: Sequence[OperandTurn], ground: Ground) -> _Tiles:
+        tile = ground.tile
+        apart = tile is not None and tile.mn is not None and tile.mn < get_extents(found, ground.seen)[0]
+        several = len({_get_stated_major(turn) for turn in found} - {""}) > 1
+        return cls(ground, find_bases(found, ground.symbols, apart), found[0].place.stage, apart, several)
+
+    def view(self, turn: OperandTurn) -> View:
+        """Return how a turn's instruction reads its operand."""
+        seen = self.ground.seen
+        return replace(seen, major=_get_stated_major(turn) or seen.major) if self.several else seen
+
+    def storage(self, turn: OperandTurn) -> Storage | None:
+        """Return the tile that a turn should read."""
+        tile = self.ground.tile
+        return None if tile is None else tile.make_storage(max(self._begin(turn, tile), 0), self.ground.seen)
+
+    def _begin(self, turn: OperandTurn, tile: StoredTile) -> int:
+        stage, number, base = turn.place.stage, turn.tile if self.apart else 0, self.ground.start.base
+        own = self.begins.get((stage, number), 0)
+        if base is not None:
+            own = base + own - self.begins.get((self.first_stage, 0), own)
+        if tile.stage_bytes and is_staged(turn.use):  # a layout with stages says where each begins
+            own = self.begins.get((self.first_stage, number), own)
+            own += (stage - self.first_stage) * tile.stage_bytes
+        return own
+
+    def step(self, turn: OperandTurn, word: int) -> OperandStep:
+        """Return the step of a turn with this descriptor, without its causes."""
+        seen, stored, own_view = self.ground.seen, self.storage(turn), self.view(turn)
+        mn = 0 if self.apart else turn.tile * seen.rows
+        k = self.ground.start.first_k + turn.place.k * seen.k
+        step = replace(
+            _verify_step(turn, Descriptor(word), own_view, stored, mn, k), base=None if stored is None else stored.base
+        )
+        if own_view.major != seen.major:  # what is wrong is the call that gives the immediate
+            step = replace(step, span=turn.use.site[-1], around=())
+        if self.ground.by_tma and stored is not None and stored.base % tma.ALIGNED:
+            step = replace(step, verdict="mismatch", causes=(_make_nowhere_diagnosis(turn, stored.base),))
+        return step
+
+
+def verify_steps(
+    found: Sequence[OperandTurn],
+    ground: Ground,
+    *,
+    pitfalls: Sequence[Pitfall],
+    endless: Collection[str] = (),
+    why: bool = True,
+) -> list[OperandStep]:
+    """Every turn as a step; without a tile none has a verdict. endless: variables of loops with an open end; why:
+    whether the causes of a mismatch are looked for. LayoutError for one whose slice does not lie in the tile.
+    """
+    tiles = _Tiles.of(found, ground)
+    ran: list[OperandTurn] = []
+    out: list[OperandStep] = []
+    for turn in found[:MOST_STEPS]:
+        check_deadline()
+        word = word_of(turn.given.value, ground.symbols)
+        if word is not None:
+            ran.append(turn)
+            out.append(tiles.step(turn, word))
+    if ground.tile is not None and ran:
+        operand = next(name for name, own in ran[0].use.given.items() if own is ran[0].given)
+        out = stages.mark_shared_stages(operand, out, [turn.use for turn in ran], ground.seen, endless)
+    return _explained(ran, out, tiles, pitfalls, why)
+
+
+def _explained(
+    ran: Sequence[OperandTurn], steps: Sequence[OperandStep], tiles: _Tiles, pitfalls: Sequence[Pitfall], why: bool
+) -> list[OperandStep]:
+    """The steps with the causes of a mismatch, looked for once for each chain of calls."""
+    told: set[tuple[Span, ...]] = set()
+    words: dict[tuple[int, int, int], tuple[OperandTurn, OperandStep]] = {}  # the first turn with each word of a tile
+    out = list(steps)
+    for n, (turn, step) in enumerate(zip(ran, steps, strict=True)):
+        check_deadline()
+        before = words.setdefault((step.stage, step.mn, step.word), (turn, step))
+        chain, stored = (turn.given.span, *turn.given.around), tiles.storage(turn)
+        if step.verdict != "mismatch" or stored is None or chain in told or len(told) >= MOST_CAUSES:
+            continue
+        told.add(chain)
+        if step.causes:
+            continue
+        if why:
+            out[n] = replace(step, causes=_causes(turn, step, stored, tiles.view(turn), before, pitfalls))
+        else:
+            require_inside(tiles.view(turn), stored, step.mn, step.k)  # what looking for causes would refuse
+    return out
+
+
+def _causes(
+    turn: OperandTurn,
+    step: OperandStep,
+    stored: Storage,
+    seen: View,
+    before: tuple[OperandTurn, OperandStep],
+    pitfalls: Sequence[Pitfall],
+) -> tuple[Diagnosis, ...]:
+    """Why a step is wrong. before: the first turn with this word, and its step."""
+    word = Descriptor(step.word)
+    found = diagnose_step(word, seen, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
+    first, earlier = before
+    again = turn.use.again or (first.use.site != turn.use.site and 0 < earlier.k != step.k)
+    return (_make_repeat_diagnosis(step, earlier, found[0]), *found) if again and found else found
+
+
+def _get_stated_major(turn: OperandTurn) -> str:
+    """What the transpose immediate of a turn's instruction says; "" where the text does not."""
+    return next((turn.use.majors.get(name, "") for name, own in turn.use.given.items() if own is turn.given), "")
+
+
+def _make_repeat_diagnosis(step: OperandStep, earlier: OperandStep, other: Diagnosis) -> Diagnosis:
+    """A word that is one before it once more."""
+    before = earlier.k // step.depth
+    moved = "the start did not move for this step"
+    why = moved if earlier.k + step.depth == step.k else "this step needs a start of its own"
+    says = f"The descriptor of K step {before} stands here again: {why}."
+    return Diagnosis("other_slice", says, other.fix, other.changes)
+
+
+def lay_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
+    """The operands with every wrong step laid to a place: where its descriptor is written or, where other calls run the
+    same place and are right, the innermost call of which all that it runs is wrong. The first step of a place has its
+    causes.
+    """
+    out = []
+    chains = [(one.name, (step.span, *step.around), step) for one in operands for step in one.steps]
+    wrong = {(name, chain) for name, chain, step in chains if step.verdict == "mismatch"}
+    shared = {(name, span) for name, chain, _ in chains if (name, chain) not in wrong for span in chain}
+    for one in operands:
+        steps: list[OperandStep] = []
+        places: set[Span] = set()
+        for step in one.steps:
+            chain = (step.span, *step.around)
+            if (one.name, chain) in wrong:
+                span = next((span for span in chain if (one.name, span) not in shared), step.span)
+                causes = () if step.verdict != "mismatch" or span in places else step.causes
+                places.update([span] if step.verdict == "mismatch" else [])
+                step = replace(step, span=span, causes=causes)
+            steps.append(step)
+        out.append(replace(one, steps=tuple(steps)))
+    return out
+
+
+def _make_nowhere_diagnosis(turn: OperandTurn, base: int) -> Diagnosis:
+    """A tile that begins where TMA writes no box (CUDA driver API 13.0: the shared-memory address)."""
+    where = f"The tile of stage {turn.place.stage}" if turn.place.stage else "The tile"
+    says = (
+        f"{where} begins at {base:#x}, {base % tma.ALIGNED} bytes past a multiple of {tma.ALIGNED}. TMA stores a box"
+        f" only at a multiple of {tma.ALIGNED} bytes, and a swizzle of 128B repeats every {WIDEST_PATTERN}: begin every"
+        " stage at a multiple of that."
+    )
+    return Diagnosis("tma_destination", says)
+
+
+def mark_spoilt_steps(steps: Sequence[OperandStep], pitfall: Pitfall) -> list[OperandStep]:
+    """Steps that are right but for what stands above the address in the word, as wrong for that: the address is a
+    symbol here, and has no such bits.
+    """
+    cause = Diagnosis(pitfall.code, pitfall.message)
+    out, told = [], False
+    for step in steps:
+        if step.verdict == "match":
+            step = replace(step, verdict="mismatch", matched=0, causes=() if told else (cause,))
+            told = True
+        out.append(step)
+    return out
+
+
+def _verify_step(
+    turn: OperandTurn, word: Descriptor, seen: View, stored: Storage | None, mn: int, k: int
+) -> OperandStep:
+    address_of = reads(word, seen)
+    total = seen.rows * seen.k
+    expected, matched, verdict = None, 0, "unknown"
+    outside = stored is not None and (
+        (stored.mn is not None and mn + seen.rows > stored.mn) or (stored.k is not None and k + seen.k > stored.k)
+    )
+    if stored is not None and not outside:
+        wanted = compute_expected_reads(stored, seen, mn, k)
+        matched = int(np.count_nonzero(address_of == wanted))
+        expected, verdict = int(wanted[0, 0]), "match" if matched == total else "mismatch"
+    return OperandStep(
+        loops=dict(turn.use.loops),
+        stage=turn.place.stage,
+        word=word.word,
+        mn=mn,
+        k=k,
+        rows=seen.rows,
+        depth=seen.k,
+        verdict=verdict,
+        expected=expected,
+        read=int(address_of[0, 0]),
+        matched=matched,
+        total=total,
+        causes=(),
+        span=turn.given.span,
+        around=turn.given.around,
+    )
+
+
+def diagnose_step(
+    word: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, computed: bool, pitfalls: Sequence[Pitfall]
+) -> tuple[Diagnosis, ...]:
+    """Why a step reads other bytes; a pitfall of C that the code fell into comes first."""
+    found = list(verify(word, seen, stored, mn=mn, k=k, computed=computed).diagnoses)
+    of_code = [p for p in pitfalls if p.code in _OF_CODE]
+    if of_code and all(one.code != of_code[0].code for one in found):
+        rest = found[0] if found else Diagnosis("", "")
+        found.insert(0, Diagnosis(of_code[0].code, of_code[0].message, rest.fix, rest.changes))
+    return tuple(found)
+
+
+def list_fitting_tiles(turn: OperandTurn, seen: View, symbols: Mapping[str, int]) -> tuple[str, ...]:
+    """Standard tiles that a step reads, where nothing is known of the storage."""
+    word = word_of(turn.given.value, symbols)
+    if word is None:
+        return ()
+    try:
+        return tuple(
+            storage(spec, seen.bits, seen.major).text for spec, _ in find_fitting_tiles(Descriptor(word), seen)[:2]
+        )
+    except LayoutError:
+        return ()
+
+
+__all__ = [
+    "Ground",
+    "LinearExpression",
+    "OperandTurn",
+    "Start",
+    "diagnose_step",
+    "find_bases",
+    "get_extents",
+    "list_fitting_tiles",
+    "list_turns",
+    "verify_steps",
+]

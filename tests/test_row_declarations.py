@@ -1,0 +1,311 @@
+"""A row says what its family does: no code outside layouts/ptx/table/ asks for a name, and one row of a new kind is
+all a family takes.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.ptx.table.tmem import COPIES, MOVES
+from tests import added_rows
+
+ROOT = Path(__file__).parents[1]
+CODE = [
+    p
+    for room in ("layouts", "app")
+    for p in sorted((ROOT / room).rglob("*.py"))
+    if "table" not in p.relative_to(ROOT).parts
+]
+PACKED = {row.unpacks for row in catalog.families() if row.unpacks}
+HEADS = {opcode.words[0] for opcode in catalog.OPCODES.values()}
+NAMES = {*catalog.FAMILY_NAMES, *HEADS, *catalog.OPCODES}
+# Words of a PTX text that say what an instruction is. Layouts, types and the modifiers that a pattern is chosen by are
+# none.
+SHAPES = {move.shape for move in MOVES} | {name.partition(".")[0] for name in COPIES}
+WORDS = {*NAMES, *catalog.OPCODE_WORDS, *PACKED, "b8x16", *SHAPES} - set("abcd")
+ROWS = {row.name for row in (*KINDS, *FORMATS)} | (DTYPES.keys() - {"f32", "s32"})  # rows that have names alone
+TEXTS = {"ptx", "listed_ptx", "opcode", "text", "name"}  # attributes that hold an opcode or a family's name
+ASKING = {
+    "startswith",
+    "endswith",
+    "removeprefix",
+    "removesuffix",
+    "find",
+    "index",
+    "count",
+    "search",
+    "match",
+    "fullmatch",
+    "get",
+}
+DESCRIPTORS = {row.name.upper() for row in FORMATS}
+MISTAKEN = {"packing.py", "mistakes.py"}  # what is mistaken for what is a matter of two formats
+THREADS = {"32", "128", "WARP", "WARPGROUP"}
+
+
+def list_constants(node: ast.AST) -> set[str]:
+    return {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def is_opcode_word(texts: set[str]) -> bool:
+    """Whether a constant holds a word of an opcode, a family's name or a packed format: ".load.", "wmma", "b8x16",
+    "ldmatrix.x4".
+    """
+    return any(word in WORDS for text in texts for word in (text, *re.split(r"[.\s]+", text)))
+
+
+def is_about_instruction(node: ast.AST) -> bool:
+    """Whether an expression is an instruction's text or opcode or a family's name."""
+    return any(
+        isinstance(n, ast.Attribute)
+        and n.attr in TEXTS
+        and (n.attr in ("ptx", "listed_ptx", "opcode") or re.search(r"family|opcode", ast.unparse(n.value)))
+        for n in ast.walk(node)
+    )
+
+
+def is_row_name(node: ast.AST) -> bool:
+    """Whether an expression is the name of a kind, a format or an element type: row.name, mma.kind.name."""
+    whose = ast.unparse(node.value) if isinstance(node, ast.Attribute) and node.attr == "name" else ""
+    return bool(re.search(r"(?:^|\.)(?:row|kind|form|format|element)$", whose))
+
+
+def find_questions(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every condition that asks a name: (line, what it is)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(map(is_row_name, sides)) and any(list_constants(side) & ROWS for side in sides):
+                yield node.lineno, "asks for a row by its name"
+            text, told = (
+                any(map(is_about_instruction, sides)),
+                is_opcode_word({c for side in sides for c in list_constants(side)}),
+            )
+            if text and told:
+                yield node.lineno, "asks a name"
+            if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) and any(
+                isinstance(side, ast.Name) and side.id in DESCRIPTORS for side in sides
+            ):
+                yield node.lineno, "asks which format"
+            threads = any(isinstance(side, ast.Attribute) and side.attr == "threads" for side in sides)
+            if threads and any(ast.unparse(side) in THREADS for side in sides):
+                yield node.lineno, "asks for a number of threads"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ASKING:
+            if any(is_about_instruction(part) for part in (node.func.value, *node.args)) and is_opcode_word(
+                {c for argument in (node.func.value, *node.args) for c in list_constants(argument)}
+            ):
+                yield node.lineno, "asks a text"
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict) and is_about_instruction(node.slice):
+            yield node.lineno, "looks a name up"
+        elif isinstance(node, ast.Match) and is_about_instruction(node.subject):
+            yield node.lineno, "matches a name"
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
+            items = node.keys if isinstance(node, ast.Dict) else node.elts
+            held = {item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)}
+            if len(held) > 1 and held <= NAMES:
+                yield node.lineno, "is a menu of families"
+
+
+@pytest.mark.parametrize("room", sorted({path.parent for path in CODE}), ids=lambda room: str(room.relative_to(ROOT)))
+def test_no_code_asks_for_a_name(room: Path) -> None:
+    files = [path for path in CODE if path.parent == room]
+    found = [
+        f"{path.name}:{line} {what}"
+        for path in files
+        for line, what in find_questions(ast.parse(path.read_text()))
+        if not (what == "asks which format" and path.name in MISTAKEN)
+    ]
+    assert not found
+
+
+def test_no_template_and_no_script_asks_for_a_name() -> None:
+    names = "|".join(sorted(NAMES))
+    # a run's kind has a name of its own
+    asks = re.compile(
+        r"(?<!kind"
+        rf" )(?:[=!]=+|\bin)\s*\(?\s*['\"](?:{names})['\"]|['\"][.]?(?:{names})[.]?['\"]\s*("
+        rf"?:[=!]=|in\b)|startsWith\(['\"](?:{names})"
+    )
+    for path in [*(ROOT / "templates").rglob("*.html"), *(ROOT / "static").rglob("*.js")]:
+        assert not asks.search(path.read_text()), path
+    assert (
+        asks.search("{% if found.family.name != 'movmatrix' %}")
+        and asks.search('"wgmma" in ptx')
+        and asks.search('ptx.startsWith("mma")')
+    )
+
+
+ASKED = [
+    'i.family.name == "wmma"',
+    'i.family.name != "mma"',
+    'i.family.name in ("mma", "mma_sp")',
+    '".load." in i.ptx',
+    '"b8x16" in i.ptx',
+    'i.ptx.startswith("wmma")',
+    "i.threads == 128",
+    "i.threads != WARPGROUP",
+    "op.threads == 32",
+    'i.syntax.opcode == "wgmma.mma_async"',
+    'i.family.opcode.text.endswith(".sp")',
+    '{"mma": 1}[i.family.name]',
+    'MENU = ("wmma", "wgmma")',
+    'T = {"ldmatrix": 1, "stmatrix": 2}',
+    'i.family.name.startswith("wgmma")',
+    're.match("wmma.load", i.ptx)',
+    '".16x32bx2." in found.ptx',
+    '"4x256b" not in found.ptx',
+    'row.name == "tf32"',
+    'mma.kind.name in ("f16", "tf32")',
+    'form.name != "wgmma"',
+    'op.element.name == "tf32"',
+    "form is WGMMA",
+    "tile.form is not TCGEN05",
+]
+
+
+@pytest.mark.parametrize("line", ASKED)
+def test_the_check_bites(line: str) -> None:
+    assert list(find_questions(ast.parse(line)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"trans" in i.modifiers',
+        'i.types["a"] == "f16"',
+        "i.threads // 32",
+        "i.family.name == other.family.name",
+        'load == "ldmatrix"',
+    ],
+)
+def test_the_check_lets_pass(line: str) -> None:
+    assert not list(find_questions(ast.parse(line)))
+
+
+# one row --------------------------------------------------------------------------------------------------------------
+
+LOAD, PRODUCT = "tmem.ld.sync.aligned.16x64b.x4.b32", "imma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, str]:
+    """What engine, API and pages say of two families that only a row of a test's own table names, in a process of its
+    own.
+    """
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.added_families"], cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    told: dict[str, str] = json.loads(ran.stdout)
+    return told
+
+
+def test_a_load_of_tensor_memory_is_one_row(said: dict[str, str]) -> None:
+    listed = json.loads(said["/api/v1/instructions?family=tmem_ld"])
+    assert [row["ptx"] for row in listed["instructions"]] == [LOAD.replace("x4", f"x{n}") for n in (1, 4, 16)]
+    assert json.loads(said["/api/v1/instructions?q=tmem x4"])["count"] == 1
+    told = json.loads(said[f"/api/v1/instructions/{LOAD}/operands/data"])
+    assert told["axes"] == ["lane", "column"] and (told["rows"], told["cols"], told["registers"]) == (16, 8, 4)
+    assert (told["lane"][5][2], told["column"][5][2]) == (9, 4)  # g = 1, c = 0, h = 1 of PTX's figure for 16x64b
+    assert json.loads(said[f"/api/v1/instructions/{LOAD}"])["operands"][0]["formula"]["forward"].splitlines()[1:] == [
+        "lane = 8 * (%laneid & 1) + groupID",
+        "column = 2 * i + ((%laneid >> 1) & 1)",
+    ]
+    page = said[f"/i/{LOAD}"]
+    assert (
+        "x4" in page
+        and "[taddr]" in page
+        and "4 times, in neighboring columns" not in said["/instructions"]
+        and 'value="tmem_ld"' in said["/instructions"]
+    )
+    assert "tmem.ld.sync.aligned.16x64b.x16.b32" in page  # the picker of the modifiers
+    assert said[f"/i/{LOAD}/data.svg"].startswith("<svg") and "T5:2" in said[f"/i/{LOAD}/data.svg"]
+    assert "T5:2" in said[f"/i/{LOAD}/data.txt"] and "lane,column" in said[f"/i/{LOAD}/data.csv"]
+    code = said[f"/i/{LOAD}.cu"]
+    assert 'asm volatile("tmem.ld.sync.aligned.16x64b.x4.b32 {%0, %1, %2, %3}, [%4];' in code
+    assert said["packed"] == "True"
+    assert said["find"] == LOAD and "tmem.ld" in said["refusal"] and LOAD in said["refusal"]
+    assert "load from tensor memory" in said["parts"] and "4 times, in neighboring columns" in said["parts"]
+    assert "unsupported_here" in said["run"]
+    assert "no_program" in said["plan"] and "no_chain" in said["chain"]
+
+
+def test_a_product_is_one_row(said: dict[str, str]) -> None:
+    told = json.loads(said[f"/api/v1/instructions/{PRODUCT}"])
+    assert told["family"] == "imma" and [op["name"] for op in told["operands"]] == ["a", "b", "c", "d"]
+    assert (
+        'value="imma"' in said["/instructions"]
+        and "imma.sync" in said[f"/i/{PRODUCT}.cu"]
+        and said[f"/i/{PRODUCT}.svg"].startswith("<svg")
+    )
+    assert said["product"] == "True" and f"{PRODUCT}" in said["program"] and "section imma" in said["sections"]
+
+
+# a line in a table ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def more() -> dict[str, str]:
+    """What pages, API, document, runs and command line say of a shape of tcgen05.ld, an element type and a descriptor
+    format, each a line added to a table's file, in a process of its own.
+    """
+    ran = subprocess.run([sys.executable, "-m", "tests.added_rows"], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    told: dict[str, str] = json.loads(ran.stdout)
+    wrong = {asked: said[:300] for asked, said in told.items() if asked[0] == "/" and said[:3] not in ("200", "303")}
+    assert not wrong
+    assert all(told[" ".join(words)].startswith("0 ") for words in added_rows.COMMANDS)
+    return told
+
+
+def test_a_shape_of_a_load_of_tensor_memory_is_one_line(more: dict[str, str]) -> None:
+    shape, load = added_rows.SHAPE, added_rows.LOAD
+    texts = [row["ptx"] for row in json.loads(more[f"/api/v1/instructions?q={shape}"][4:])["instructions"]]
+    assert len(texts) == 28 and load in texts and f"tcgen05.st.sync.aligned.{shape}.x64.unpack::16b.b32" in texts
+    told = json.loads(more[f"/api/v1/tmem/access?access=tcgen05.ld.{shape}.x4"][4:])
+    assert told["ptx"] == load and told["columns"] == 8 and told["column"][3] == list(range(8))
+    for address in ("/instructions", "/guide/tensor-memory", f"/tmem?access=tcgen05.st.{shape}.x2&at=32:64"):
+        assert shape in more[address], address
+    assert f'asm volatile("{load} {{' in more[f"/i/{load}.cu"] and load in more[f"/i/{load}"]
+    assert load in more["list --family tcgen05_ld --json"] and "(l:32) (r:4 c:2)" in more[f"show {load}"]
+    assert f"128 loads of 8 registers, {load}" in more[f"tmem epilogue --access tcgen05.ld.{shape}.x4"]
+    assert {f"tcgen05.ld.{shape}", f"tcgen05.st.{shape}", f"tcgen05.ld.{shape}.pack::16b"} <= set(more["probe"].split())
+
+
+def test_an_element_type_is_one_line(more: dict[str, str]) -> None:
+    element, product = added_rows.ELEMENT, added_rows.PRODUCT
+    told = json.loads(more[f"/api/v1/instructions/{product}"][4:])
+    assert [op["element_type"] for op in told["operands"]] == [element, element, "f32", "f32"]
+    document = json.loads(more["/openapi.json"][4:])
+    assert element in document["components"]["schemas"]["ElementType"]["enum"]
+    assert json.loads(more[f"/api/v1/instructions?type={element}"][4:])["count"] == 1
+    assert element in more["/instructions"] and element in more[f"/i/{product}"] and product in more["program"]
+    assert more["run"] == "True" and "A[3,2]" in more[f"show {product} a --at 3,2"]
+
+
+def test_a_descriptor_format_is_one_line(more: dict[str, str]) -> None:
+    name, word = added_rows.FORMAT, added_rows.WORD
+    told = json.loads(more[f"/api/v1/descriptors/{word}?format={name}"][4:])
+    assert (told["format"], told["swizzle"], told["base_offset"]) == (name, "128B", 1)
+    assert "desc.base_offset_ = 1;" in told["code"]["cutlass"] and "cute::Later" in told["code"]["cutlass"]
+    assert json.loads(more["/openapi.json"][4:])["components"]["schemas"]["FormatName"]["enum"][-1] == name
+    assert (
+        f"{name} matrix descriptor" in more[f"/descriptor/{name}/{word}"]
+        and "CUTLASS (" not in more[f"/descriptor/{name}/{word}"]
+    )
+    assert f'name="format" value="{name}"' in more[f"/smem?format={name}"]
+    assert "59–57  base_offset" in more[f"descriptor decode {word} --format {name}"]
+    tile = json.loads(more[f"/api/v1/smem/tile?format={name}"][4:])
+    assert tile["k_steps"][0]["descriptor"].startswith("0x1")
