@@ -12,7 +12,10 @@ import lanescope
 
 # Its defaults are class attributes; bases and subclasses of classes that hold cached properties.
 SLOTLESS = {"Family", "ProductSide", "DescribedSide", "TransferSide"}
-READING = {"lanescope.reader.terms.TermText"}  # a text while it is read
+READING = {  # what is read or put together step by step
+    "lanescope.reader.terms.TermText",
+    "lanescope.workbench.operands.OperandCase",
+}
 
 
 def list_value_types() -> Iterator[type]:
