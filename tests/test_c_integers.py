@@ -311,3 +311,10 @@ def test_a_bit_field_is_promoted_by_its_width() -> None:
 def test_an_enumeration_has_the_type_that_its_values_need() -> None:
     assert build_word("enum { A = 1ull << 40, B }; uint64_t f() { return B; }").word == (1 << 40) + 1
     assert build_word("enum E : uint64_t { A = 1 }; uint64_t f() { return A << 40; }").word == 1 << 40
+
+
+def test_a_common_type_is_spelled_as_the_operand_it_is() -> None:
+    """Whatever was computed before: types that differ in their spelling alone are equal."""
+    words = ("unsigned int", "uint32_t", "unsigned int")
+    spelled = [c_integers.find_common_type(find_integer_type(one), INT).written for one in words]  # type: ignore[arg-type]
+    assert spelled == ["", "uint32_t", ""]

@@ -704,3 +704,12 @@ def test_layouts_of_one_mode_and_open_types_are_read_without_an_error() -> None:
     assert tiled.facts["cute"] is None and "cute" in tiled.undetermined
     (product,) = reader.recognise_text("warp.MmaF16BF16Op(ab_dtype=T, acc_dtype=U, shape_mnk=(16, 8, 16))").found
     assert product.facts["ptx"] is None and len(product.facts["candidates"]) > 1
+
+
+@pytest.mark.parametrize(
+    ("middle", "layout"), [("_0", "Sw<3,4,3> o (8,64):(64,1)"), ("_8", "Sw<3,4,3> o 8 o (8,64):(64,1)")]
+)
+def test_the_offset_of_a_composed_layout_is_kept(middle: str, layout: str) -> None:
+    text = "ComposedLayout<Swizzle<3,4,3>, {}, Layout<Shape<_8,_64>,Stride<_64,_1>>>"
+    assert [found.facts["cute"] for found in reader.recognise_text(text.format(middle)).found] == [layout]
+    assert reader.recognise_text(text.format("Offset")).found == ()

@@ -295,7 +295,6 @@ def promote(kind: IntegerType) -> IntegerType:
     return INT if 0 < kind.bits < 32 else kind
 
 
-@lru_cache(maxsize=1024)
 def find_common_type(left: IntegerType, right: IntegerType) -> IntegerType:
     """Return the type in which a binary operation is computed: the usual arithmetic conversions.
 

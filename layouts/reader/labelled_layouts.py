@@ -212,11 +212,18 @@ def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | N
 
 
 def _parse_composed_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
-    """ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<…>>; in the middle an offset of 0 may stand."""
+    """Return the layout of ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<…>>, in whose middle an offset
+    in elements may stand; None where a number is open.
+    """
     if term.name not in ("ComposedLayout", "make_composed_layout") or len(term.inside) != 3:
         return None
     found = shapes.composed(home, term.inside)
     if found is None or len(found.numbers) != 3 or None in found.numbers:
         return None
-    unit = f"smem_ptr[{found.unit_bits}b](unset) o " if found.unit_bits else ""
-    return _parse_layout(f"Sw<{','.join(map(str, found.numbers))}> o {unit}{found.inner}")
+    between = f"smem_ptr[{found.unit_bits}b](unset) o " if found.unit_bits else ""
+    if not found.flagged:
+        offset = home.parse_number(found.middle)
+        if offset is None:
+            return None
+        between = f"{offset} o " if offset else ""
+    return _parse_layout(f"Sw<{','.join(map(str, found.numbers))}> o {between}{found.inner}")
