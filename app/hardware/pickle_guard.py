@@ -39,7 +39,7 @@ class _RestrictedUnpickler(pickle.Unpickler):
 
 
 def loads(data: Any, *, buffers: Iterable[Any] = ()) -> Any:
-    """What a pickle holds, if it names nothing but what is allowed; Refused otherwise."""
+    """What a pickle holds, if it names only what is allowed; RefusedPickle otherwise."""
     return _RestrictedUnpickler(io.BytesIO(data), buffers=buffers).load()
 
 

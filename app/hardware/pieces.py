@@ -139,7 +139,7 @@ def check_result(piece: VerificationPiece, target: str, found: Any, worker: str 
 def merge_results(
     info: Mapping[str, str], found: Sequence[tuple[VerificationPiece, Json]], ran_by: Mapping[str, int]
 ) -> Json:
-    """The evidence of one device from its pieces' results, as `verify.verify` gives it."""
+    """The evidence of one device from its pieces' results, as `verification.verify_device` returns it."""
     held = dict(sorted(found, key=lambda row: row[0]))
     results: Json = {}
     parts: dict[str, dict[str, Json]] = {}

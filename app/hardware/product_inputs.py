@@ -49,7 +49,7 @@ class ProductInputs:
         return out
 
     def compute_tolerance(self, i: Instruction) -> Array:
-        """How far D may be from expected(): nothing where every sum is a whole number that the accumulator holds, else
+        """How far D may be from compute_expected(): nothing where every sum is a whole number that the accumulator holds, else
         K + 2 roundings.
 
         Where a product is of fp8 or narrower types, 13 significant bits are counted on: some tensor cores add those
@@ -73,7 +73,7 @@ def make_random_inputs(
 ) -> ProductInputs:
     """Random whole numbers every type of the instruction holds exactly. selector: of a sparse A's metadata.
 
-    data: matrices in place of random ones (own.check); C is then zero where it is not given.
+    data: matrices in place of random ones (user_matrices.check_matrices); C is then zero where it is not given.
     """
     rng = np.random.default_rng(seed)
     op = i.operands["a"]

@@ -193,7 +193,7 @@ def _reshape_lists(name: str, given: Any, linear: Array) -> Array:
 
 
 def format_matrix(matrix: Any) -> str:
-    """Lists as from_text reads them: a line a row, products one after another separated by blank lines."""
+    """Lists as parse_matrix parses them: a line a row, products one after another separated by blank lines."""
     if not matrix or not isinstance(matrix[0], list):
         return " ".join(f"{value:.17g}" for value in matrix)
     if isinstance(matrix[0][0], list):

@@ -89,7 +89,7 @@ def build_error_body(error: LayoutError) -> ErrorBody:
 
 
 def make_missing_error(error: dict[str, Any]) -> LayoutError:
-    """What FastAPI refuses of a query: every parameter is text, so that it can only be missing."""
+    """Translate FastAPI's "missing parameter" error; all parameters are strings."""
     field = str(error["loc"][-1])
     return LayoutError("bad_request", f"{field} is missing.", "See /docs for what is required.", field)
 

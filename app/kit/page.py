@@ -75,7 +75,7 @@ def render_template(request: Request, name: str, context: dict[str, Any]) -> byt
 def render_page(
     request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
 ) -> CachedBody:
-    """A rendered page. keep: False where it says more than its address does (this server's host, what runs now)."""
+    """A rendered page. keep: False if the page depends on more than its URL (this server's host, what runs now)."""
     return CachedBody(render_template(request, name, context), HTML, status=status, keep=keep)
 
 
@@ -159,7 +159,7 @@ def render_closing_error(scope: Scope, error: LayoutError) -> Response:
 
 
 def install_handlers(app: FastAPI) -> None:
-    """The handlers of an application; Unexpected is its innermost middleware."""
+    """The handlers of an application; UnexpectedErrors is its innermost middleware."""
     app.add_middleware(UnexpectedErrors)
 
     @app.exception_handler(LayoutError)

@@ -54,7 +54,7 @@ def print_answer(made: Any, lines: Callable[[Any], Iterable[str]], as_json: bool
 
 
 def read_text(file: str) -> str:
-    """The text of a file, - for standard input; LayoutError where it is none."""
+    """Read a text file ("-" is stdin); LayoutError if it is not text."""
     from pathlib import Path
 
     from lanescope.errors import LayoutError

@@ -1,9 +1,9 @@
 """Where requests compute: a few threads beside the event loop, a bounded queue, a time limit, and a cache of what was
 made.
 
-A route written as a plain function runs in these threads (`api.OffLoop` sees to it); one written `async def` must
+A route written as a plain function runs in these threads (`api.OffLoopRoute` does that); one written `async def` must
 compute nothing itself and gives what it has to compute to `run_off_loop`. A plain function that returns a
-`wire.Body` for a
+`wire.CachedBody` for a
 GET has it kept under the address, so that the next request for the same address is answered from the event loop without
 a thread, a route or a dependency.
 

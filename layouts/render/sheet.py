@@ -179,7 +179,7 @@ def _list_row_names(plane: DrawingPlane, rows: int, cols: int) -> tuple[str, ...
 
 @dataclass(frozen=True, slots=True)
 class LegendSwatch:
-    """A category of a legend: its number among `make_plane`, and the range it stands for."""
+    """A category of a legend: its number among `of`, and the range it stands for."""
 
     category: int
     of: int

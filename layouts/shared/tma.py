@@ -46,7 +46,7 @@ def make_box_storage(
 
     box: innermost first; strides: bytes, without the innermost.
 
-    Rows in the order of the box's outer dimensions, one `get_pitch_bytes` after the other. Where the third dimension
+    Rows in the order of the box's outer dimensions, one `pitch_bytes` after the other. Where the third dimension
     goes on along the innermost (its stride is the inner box), the box is panels side by side: kind "atoms".
     """
     width = box[0] * element_bits // 8

@@ -51,7 +51,7 @@ def _evaluate(source: str, patience: int, standard: Pairs, macros: Pairs) -> Eva
 
 class TextContents:
     """One text, its code evaluated with what is given: pieces, storages, assumptions, and what is missing. source: the
-    text's code, as excerpt.code_of has it; `find_uses` fills the pieces.
+    text's code, as excerpt.extract_code returns it; `find_uses` fills the pieces.
     """
 
     def __init__(self, text: str, source: str, given: dict[str, str], patience: int) -> None:

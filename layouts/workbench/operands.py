@@ -1,6 +1,6 @@
 """One operand of one instruction on its way to a verdict: its tile laid, its steps verified, what is missing named.
 
-`bench_builder.py` makes one OperandCase for each operand of a group of uses and keeps the Operand that it answers.
+`bench_builder.py` makes one OperandCase for each operand of a group of uses and keeps the VerifiedOperand that it returns.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def _swizzle(
 @dataclass(frozen=True, slots=True)
 class _Cover:
     """How boxes of a tensor map cover a tile: `boxes` one after the other along the lines make a panel,
-    `make_panel_storage` one after the other along the inner dimension the tile.
+    `panels` one after the other along the inner dimension the tile.
 
     width: bytes of a box's line; pitch: bytes from one line to the next; lines: of one box; total: of one panel; along:
     elements that the steps reach along the inner dimension; reached: lines that have to lie in one panel.

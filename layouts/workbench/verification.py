@@ -1,6 +1,6 @@
 """One operand's steps, each verified element for element against where the tile lies.
 
-`operands.py` calls `steps` with the tile that was laid; `bench_builder.py` lets `lay_blame` find the place of every
+`operands.py` calls `verify_steps` with the tile that was laid; `bench_builder.py` lets `lay_blame` find the place of every
 wrong step.
 """
 
@@ -230,7 +230,7 @@ def _get_stated_major(turn: OperandTurn) -> str:
 
 
 def _make_repeat_diagnosis(step: OperandStep, earlier: OperandStep, other: Diagnosis) -> Diagnosis:
-    """A word that is one before it once more."""
+    """Diagnose a descriptor that repeats that of an earlier K step."""
     before = earlier.k // step.depth
     moved = "the start did not move for this step"
     why = moved if earlier.k + step.depth == step.k else "this step needs a start of its own"

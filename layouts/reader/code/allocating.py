@@ -1,4 +1,4 @@
-"""new: objects and arrays that no variable is."""
+"""Evaluate new: objects and arrays without a variable."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evalua
 
 
 def evaluate_call(ev: Evaluator, one: tree.Call, scope: NameScope) -> Any:
-    """Return what a call gives; Referred where the function returns a reference."""
+    """Return what a call gives; a ReferredPlace where the function returns a reference."""
     function = one.function
     if isinstance(function, tree.Name) and function.last in UNEVALUATED and not ev.python:
         return make_free(ev.format_expression(one), BOOL)

@@ -200,7 +200,7 @@ def _parse_character(text: str) -> ConditionValue:
 
 def parse_condition(given: list[PreprocessingToken]) -> ConditionNode:
     """The condition that tokens say, whose macros are expanded and whose `defined` are one token of kind asked each;
-    BadError where they say none.
+    BadConditionError where they say none.
     """
     if len(given) > MOST_TOKENS:
         raise BadConditionError
@@ -234,7 +234,7 @@ def is_true(node: ConditionNode, named: Named, asked: Asked) -> bool:
 
 
 def decide_condition(node: ConditionNode, named: Named) -> bool | None:
-    """Whether a condition holds; None where that is unknown. BadError where C++ refuses it."""
+    """Whether a condition holds; None where that is unknown. BadConditionError where C++ refuses it."""
     if node.op == "!1":
         inner = decide_condition(node.parts[0], named)
         return None if inner is None else not inner
@@ -255,7 +255,7 @@ def decide_condition(node: ConditionNode, named: Named) -> bool | None:
 
 
 def evaluate_node(node: ConditionNode, named: Named) -> ConditionValue | None:
-    """The value of a part; None where it is unknown. BadError where C++ refuses it."""
+    """The value of a part; None where it is unknown. BadConditionError where C++ refuses it."""
     if node.op == "number":
         return node.value
     if node.op in ("name", "defined"):

@@ -60,7 +60,7 @@ class PointerFlag:
 def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
     """Return the layout that make_tensor is given behind its pointer: one layout, or a shape and a stride.
 
-    text: that the call stands in; bits: of an element whose type is open. OpenValueError for what the text leaves open,
+    text: that the call stands in; bits: of an element whose type is open. OpenLayoutValueError for what the text leaves open,
     LayoutError for what CuTe would not compile.
     """
     given = CuteEvaluator(text, bits).evaluate_arguments(call, 0, skipped=1)
@@ -70,7 +70,7 @@ def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) ->
 
 
 def make_call_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
-    """Return the layout that a call of CuTe's makes. Errors as tensor_layout."""
+    """Return the layout that a call of CuTe's makes. Errors as in make_tensor_layout."""
     return _make_layout([CuteEvaluator(text, bits).evaluate_value(call)])
 
 
@@ -82,7 +82,7 @@ class CuteEvaluator:
     bits: int | None
 
     def evaluate_value(self, value: Any, deep: int = 0) -> Value:
-        """A number, a tuple, a layout, a swizzle. Errors as tensor_layout."""
+        """A number, a tuple, a layout, a swizzle. Errors as in make_tensor_layout."""
         if deep > DEEPEST:
             raise OpenLayoutValueError(shorten_name(value))
         if isinstance(value, tuple):

@@ -1,5 +1,5 @@
 """C++ and CUDA → the tree of layouts/reader/code/tree.py, by tree-sitter's CUDA grammar. What the parser cannot read
-becomes Unread: the evaluator forgets what such text may write.
+becomes UnreadText: the evaluator forgets what such text may write.
 """
 
 from __future__ import annotations

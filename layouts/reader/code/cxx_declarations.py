@@ -18,7 +18,7 @@ Heads = tuple[tuple[tree.Parameter, ...], ...]  # the parameters of each `templa
 
 
 class Declarations(ExpressionLowering):
-    """Declarations of one text; Lowering adds the statements of functions."""
+    """Declarations of one text; CxxLowering adds the statements of functions."""
 
     @abstractmethod
     def lower_statement(self, node: tree_sitter.Node, heads: Heads = ()) -> Iterator[tree.Statement]:

@@ -22,7 +22,7 @@ _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "bit_cast", "dynamic_
 
 
 class ExpressionLowering(Types):
-    """Types and expressions of one text; Lowering adds the statements."""
+    """Types and expressions of one text; CxxLowering adds the statements."""
 
     @abstractmethod
     def _lower_block(self, node: tree_sitter.Node) -> tree.Statement:

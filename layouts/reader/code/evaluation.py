@@ -173,7 +173,7 @@ def evaluate_text(
 @dataclass(frozen=True, slots=True)
 class _VariantEvaluation:
     """What a text builds under some choices of what its #if leave open. parsed: whether it is code; holds, loses: as
-    merging.Records has them.
+    evaluation_merge.EvaluationRecords has them.
     """
 
     made: Evaluation

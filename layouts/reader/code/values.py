@@ -43,7 +43,7 @@ _births = count(1)
 
 @dataclass(slots=True)
 class Cell:
-    """A variable. Writes go through Evaluator.put, which can take them back.
+    """A variable. Writes go through Evaluator.write_cell, which can undo them.
 
     born: later variables have greater numbers; 0 is one that outlives the block it was made in.
     """

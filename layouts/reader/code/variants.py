@@ -47,7 +47,7 @@ def _explore_texts(
 def _branch_text(
     text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int, made: PreparedSource
 ) -> Variant | None:
-    """The same, of which the text that has no other condition hold is made already."""
+    """Like _explore_texts, given the prepared text in which no other condition holds."""
     open_ = [key for key in made.met if key not in decisions]
     if not open_:
         return made
