@@ -129,7 +129,7 @@ def collect_answers() -> dict[str, str]:
         out[" ".join(words)] = f"{ran.returncode} {ran.stdout}{ran.stderr}"
     out["probe"] = " ".join(one.key for one in tensor_moves.run_moves(SimulatedTensorDevice()) if one.ran == one.agreed)
     body = {"kind": "mma", "instruction": PRODUCT, "backend": "numpy"}
-    out["run"] = str(runs.execute_run(NumpyDevice(), runs.check_run(body))["agrees"])
+    out["run"] = str(runs.execute_run(NumpyDevice(), runs.parse_run(body))["agrees"])
     out["program"] = kernel.render_program(planning.make_plan(catalog.find(PRODUCT)))
     app.state.work.close()
     app.state.hardware.pool.close()

@@ -334,11 +334,11 @@ def test_parts_of_a_card_without_stmatrix_or_wgmma() -> None:
         told = verification.verify_banks(cuda)
         assert verification.verify_descriptors(cuda) == {}
         with pytest.raises(LayoutError, match="does not assemble for this device's sm_80") as refused:
-            runs.execute_run(cuda, runs.check_run({"kind": "mma", "instruction": WGMMA}))
+            runs.execute_run(cuda, runs.parse_run({"kind": "mma", "instruction": WGMMA}))
         assert refused.value.hint == "Run it on such a device, or with backend numpy (a simulation)."
     assert "ldmatrix.x4" in told and not any(name.startswith("stmatrix") for name in told)
     with install_gpu(FakeGpu("7.5")):
-        request = runs.check_run({"kind": "banks", "access": "stmatrix.x1", "address": list(range(0, 128, 16))})
+        request = runs.parse_run({"kind": "banks", "access": "stmatrix.x1", "address": list(range(0, 128, 16))})
         with pytest.raises(LayoutError, match="stmatrix needs sm_90"):
             runs.execute_run(CudaDevice(), request)
 

@@ -141,8 +141,8 @@ def test_an_instruction_goes_where_it_can_run_and_a_run_where_it_says(fleet: Fle
         assert fleet.submit(build_request(instruction=WGMMA)).result(60)["ran_by"]["worker"] in ("a:0", "b:0")
     assert fleet.submit(build_request(architecture="sm_120")).result(60)["ran_by"]["worker"] == "b:2"
     assert fleet.submit(build_request(worker="b:1")).result(60)["ran_by"]["worker"] == "b:1"
-    by_both = runs.check_run(build_request() | {"worker": "b", "device": 1})
-    assert by_both == runs.check_run(by_both) == build_request(worker="b:1") | {"device": 1, "a_from": "registers"}
+    by_both = runs.parse_run(build_request() | {"worker": "b", "device": 1})
+    assert by_both == runs.parse_run(by_both) == build_request(worker="b:1") | {"device": 1, "a_from": "registers"}
     assert fleet.submit(by_both).result(60)["ran_by"]["worker"] == "b:1"
 
 
@@ -170,7 +170,7 @@ def test_no_such_worker_says_what_there_is(fleet: Fleet, given: dict[str, Any], 
 def test_a_worker_of_another_version_refuses_the_job_itself(fleet: Fleet) -> None:
     found = {member.name: member for member in fleet.members().result(60)}
     old = found["old:0"]
-    assert old.refused == f"it is Lanescope 0.1.0, this is {jobs.get_program_version()}"
+    assert old.refused == f"it is Lanescope 0.1.0, this is {jobs.compute_program_version()}"
     text = fleet.start_coroutine(fleet._request_answer(old, jobs.format_job("run", build_request()))).result(30)
     assert '"other_version"' in text and "This worker is Lanescope 0.1.0" in text
 

@@ -123,9 +123,9 @@ def test_a_connection_that_ends_under_a_question_is_the_schedulers(monkeypatch: 
     ],
 )
 def test_a_worker_that_says_nonsense_of_its_device_is_not_asked(told: Any) -> None:
-    post = {"name": "a:0", "host": "a", "program": jobs.get_program_version(), "device": told}
+    post = {"name": "a:0", "host": "a", "program": jobs.compute_program_version(), "device": told}
     row = {"name": "a:0", "status": "running", "last_seen": 0.0, "lanescope": post}
-    (found,) = parse_members({"workers": {"tcp://1": row}}, {}, jobs.get_program_version(), 0.0)
+    (found,) = parse_members({"workers": {"tcp://1": row}}, {}, jobs.compute_program_version(), 0.0)
     assert found.refused == "no worker of Lanescope"
     with pytest.raises(LayoutError, match="No worker is ready"):
         select_members([found], build_request())
@@ -142,12 +142,12 @@ def test_a_worker_that_says_nonsense_of_its_device_is_not_asked(told: Any) -> No
 def test_a_device_has_one_name(given: dict[str, Any], code: str) -> None:
     asked = {"kind": "mma", "instruction": MMA}
     with pytest.raises(LayoutError) as caught:
-        runs.check_run(asked | given)
+        runs.parse_run(asked | given)
     assert caught.value.code == code
     for one in ({"worker": "a:1"}, {"worker": "a:1", "device": 0}, {"worker": "a", "device": 1}):
-        checked = runs.check_run(asked | one)
+        checked = runs.parse_run(asked | one)
         assert (checked["worker"], checked["device"]) == ("a:1", 1)
-    assert runs.check_run(asked | {"worker": "a"})["worker"] == "a:0"
+    assert runs.parse_run(asked | {"worker": "a"})["worker"] == "a:0"
 
 
 def test_brackets_without_end_are_no_job() -> None:
@@ -184,7 +184,7 @@ def test_a_journal_that_cannot_be_written_is_told_before_anything_runs(tmp_path:
         fleet_verification.PieceJournal(tmp_path / "file" / "journal")
     assert caught.value.field == "journal"
     with fleet_verification.PieceJournal(tmp_path / "new" / "journal") as kept:
-        assert kept.told.startswith("0 pieces are done")
+        assert kept.summary.startswith("0 pieces are done")
     assert not (tmp_path / "new" / "journal").exists(), "nothing was done"
 
 

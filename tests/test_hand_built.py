@@ -231,11 +231,11 @@ for (int k = 0; k < 4; ++k) {
 
 def test_what_is_taken_for_a_missing_union_is_said() -> None:
     (one,) = (a for a in build_bench(PLAIN.whole(union=False)).assumed if a.key.startswith("type."))
-    assert (one.key, one.value) == ("type.Matrix64", "GmmaDescriptor") and "CUTLASS" in one.said
+    assert (one.key, one.value) == ("type.Matrix64", "GmmaDescriptor") and "CUTLASS" in one.summary
     told = read_and_verify(PLAIN.whole(union=False), {})
     assert told.bench and told.assumed and told.caution
-    assert told.assumed["type.Matrix64"] == "GmmaDescriptor" and one.said in told.bench.detail
-    assert told.caution == (one.said,), "the page is amber, not green"
+    assert told.assumed["type.Matrix64"] == "GmmaDescriptor" and one.summary in told.bench.detail
+    assert told.caution == (one.summary,), "the page is amber, not green"
     assert "type.Matrix64" not in (read_and_verify(PLAIN.whole(), {}).assumed or {})
 
 

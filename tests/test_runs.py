@@ -218,7 +218,7 @@ def test_banks_runs_compare_clocks_with_wavefronts() -> None:
 
 def trace_random_run(i: Instruction, seed: int, row: int, col: int) -> Steps:
     """The steps of one run of random numbers in NumPy."""
-    request = runs.check_run({"kind": "mma", "instruction": i.ptx, "seed": seed, "backend": "numpy"})
+    request = runs.parse_run({"kind": "mma", "instruction": i.ptx, "seed": seed, "backend": "numpy"})
     found = trace_steps(i, parse_mma_result(runs.execute_run(DEVICE, request)), row, col)
     assert isinstance(found, Steps)
     return found

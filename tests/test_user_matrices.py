@@ -224,7 +224,7 @@ def test_a_dense_matrix_is_compressed_and_told_back(found: Any) -> None:
 
 def run_product(ptx: str, **data: Any) -> dict[str, Any]:
     return runs.execute_run(
-        NumpyDevice(), runs.check_run({"kind": "mma", "instruction": ptx, "backend": "numpy", "data": data})
+        NumpyDevice(), runs.parse_run({"kind": "mma", "instruction": ptx, "backend": "numpy", "data": data})
     )
 
 
@@ -323,13 +323,13 @@ def test_data_of_a_whole_product() -> None:
         "a": "major=MN,swizzle=64B,k=32",
         "b": "swizzle=64B",
     }
-    told = runs.execute_run(NumpyDevice(), runs.check_run(job | {"data": {"a": "i % 7", "b": "row - col", "c": "i"}}))
+    told = runs.execute_run(NumpyDevice(), runs.parse_run(job | {"data": {"a": "i % 7", "b": "row - col", "c": "i"}}))
     a, b = np.arange(64 * 32).reshape(64, 32) % 7, np.arange(32)[:, None] - np.arange(16)[None, :]
     assert told["agrees"] and np.array_equal(told["measured"], a @ b + np.arange(1024).reshape(64, 16))
     sparse = job | {"instruction": "wgmma.mma_async.sp.m64n16k32.f32.f16.f16", "a": "k=64", "b": ""}
     told = runs.execute_run(
         NumpyDevice(),
-        runs.check_run(sparse | {"data": {"a": "col % 4 == row % 4 || col % 4 == 3 ? i % 5 : 0", "b": "1"}}),
+        runs.parse_run(sparse | {"data": {"a": "col % 4 == row % 4 || col % 4 == 3 ? i % 5 : 0", "b": "1"}}),
     )
     i, row, col = (
         user_matrices.build_formula_names(find(sparse["instruction"]), "a", told["steps"])[name][0]
@@ -344,14 +344,14 @@ def test_data_of_a_whole_product() -> None:
 
 def get_error(job: dict[str, Any]) -> None:
     try:
-        runs.check_run(job)
+        runs.parse_run(job)
     except LayoutError as error:
         raise LayoutError(error.code, f"{error.message} {error.hint}", error.hint, error.field) from None
 
 
 def test_data_is_an_object() -> None:
     with pytest.raises(LayoutError, match="data is missing"):
-        runs.check_run({"kind": "mma", "instruction": F16, "backend": "numpy", "data": None})
+        runs.parse_run({"kind": "mma", "instruction": F16, "backend": "numpy", "data": None})
 
 
 def test_numpy_files(tmp_path: Path) -> None:

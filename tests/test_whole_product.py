@@ -33,7 +33,7 @@ def test_every_program_has_a_simulation_that_agrees() -> None:
 @pytest.mark.parametrize("name", WORKED)
 def test_the_worked_examples_run_as_one_product(name: str) -> None:
     a, b = WORKED[name]
-    request = runs.check_run({"kind": "mma", "instruction": F16, "backend": "numpy", "a": a, "b": b})
+    request = runs.parse_run({"kind": "mma", "instruction": F16, "backend": "numpy", "a": a, "b": b})
     found = runs.execute_run(NumpyDevice(), request)
     assert found["agrees"] and found["compared"] == 64 * 32
     assert ("a" in found["descriptors"]) is (name != "registers-64b") and request["a_from"] == (
@@ -96,7 +96,7 @@ def test_steps_add_up_to_the_product(case: tuple[str, str, str, str]) -> None:
         "seed": 3,
         **dict(zip("abd", case[1:], strict=True)),
     }
-    found = trace_steps(i, parse_mma_result(runs.execute_run(NumpyDevice(), runs.check_run(given))), 19, 5)
+    found = trace_steps(i, parse_mma_result(runs.execute_run(NumpyDevice(), runs.parse_run(given))), 19, 5)
     assert isinstance(found, WgmmaSteps)
     element = found.element
     assert element.c + sum(term.product for term in element.terms) == element.sum == element.expected == element.d
@@ -139,11 +139,11 @@ def test_requests_are_checked_before_anything_runs() -> None:
         ({"d": 3}, "d"),
     ):
         with pytest.raises(LayoutError) as caught:
-            runs.check_run(base | given)
+            runs.parse_run(base | given)
         assert caught.value.field == field
-    told = runs.check_run(base | {"a": {"major": "MN"}, "a_from": "shared"})
+    told = runs.parse_run(base | {"a": {"major": "MN"}, "a_from": "shared"})
     assert (
-        told["a"] == {"from": "shared", "major": "MN"} and told["b"] == told["d"] == {} and runs.check_run(told) == told
+        told["a"] == {"from": "shared", "major": "MN"} and told["b"] == told["d"] == {} and runs.parse_run(told) == told
     )
 
 

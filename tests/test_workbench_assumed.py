@@ -47,7 +47,7 @@ def test_the_size_of_an_undeclared_pointers_elements_is_assumed(given: str, righ
         return
     (size,) = sizes
     assert size.value == ("1" if "(half*)" in given else "2") and size.choices and "is not declared" in size.why
-    assert size.said in made.detail and (right or not check_text(build_text(given)).findings)
+    assert size.summary in made.detail and (right or not check_text(build_text(given)).findings)
     other = build_bench(MAKE % ("FLOAT16", 64, given, 16, "f16.f16"), {size.key: "1" if size.value == "2" else "2"})
     assert (format_verdicts(other, "a") in ("....", "...")) == (given == "smem_a + k * 32")
 
@@ -125,7 +125,7 @@ def test_steps_whose_descriptor_is_open_keep_a_verdict_back() -> None:
 def test_a_box_shorter_than_the_operand_is_said_to_be() -> None:
     made = build_bench(replace_all(("m64n64k16", "m64n128k16")))
     (boxes,) = [one for one in made.assumed if one.key == "boxes.b"]
-    assert made.verdict == "match" and boxes.value == "2" and boxes.said in made.detail
+    assert made.verdict == "match" and boxes.value == "2" and boxes.summary in made.detail
     assert "the box has 64 of N and one instruction takes 128" in boxes.why
     alone = build_bench(replace_all(("m64n64k16", "m64n128k16")), {"boxes.b": "1"})
     assert alone.verdict == "unknown" and any("where the rest lies" in one for one in alone.missing)

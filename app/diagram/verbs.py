@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lanescope.app.diagram.options import DIAGRAM
-from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, drop_empty, find_picture_form, write_output
+from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, drop_empty, parse_picture_form, write_output
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -65,6 +65,6 @@ def diagram(
         "caption": "1" * caption,
         "embed": "1" * embed,
     }
-    form = "json" if as_json else find_picture_form(output)
+    form = "json" if as_json else parse_picture_form(output)
     made, _ = pictures.render_instruction(form, found, found.operand(operand) if operand else None, drop_empty(asked))
     write_output(made, output)

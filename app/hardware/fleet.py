@@ -290,7 +290,7 @@ class Fleet:
             async with asyncio.timeout(self.connect_seconds):
                 identity = await client.scheduler.identity(n_workers=-1)
                 processing = await client.scheduler.processing(workers=None)
-            found = parse_members(identity, processing, jobs.get_program_version(), time.time())
+            found = parse_members(identity, processing, jobs.compute_program_version(), time.time())
         except Exception as error:
             await self._drop()
             raise self._make_no_scheduler(self._explain_silence(error)) from None

@@ -205,7 +205,7 @@ def _build_announcement(name: str, number: int, info: Json, program: str) -> Jso
         "host": socket.gethostname(),
         "number": number,
         "device": info,
-        "program": program or jobs.get_program_version(),
+        "program": program or jobs.compute_program_version(),
     }
 
 

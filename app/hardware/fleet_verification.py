@@ -95,7 +95,7 @@ class PieceJournal:
             told = json.loads(line)
             piece = VerificationPiece(*told["piece"])
             target = str(told["target"])
-            if told["program"] == jobs.get_program_version():
+            if told["program"] == jobs.compute_program_version():
                 found = check_result(piece, target, told["found"])
                 self.done[str(told["group"]), piece] = {"found": found, "worker": str(told["worker"])}
         except (ValueError, KeyError, TypeError, RecursionError, LayoutError):
@@ -111,7 +111,7 @@ class PieceJournal:
             self._file.close()
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What it holds, in words."""
         count = len(self.done)
         return f"{count} {'piece is' if count == 1 else 'pieces are'} done and kept in {self.path}."
@@ -120,7 +120,7 @@ class PieceJournal:
         """A piece is done: it is on the disk when this returns."""
         self.done[group.key, piece] = {"found": found, "worker": worker}
         line: Json = {
-            "program": jobs.get_program_version(),
+            "program": jobs.compute_program_version(),
             "group": group.key,
             "target": group.device["target"],
             "worker": worker,
@@ -135,7 +135,7 @@ class PieceJournal:
         self._file.close()
 
 
-def find_journal_folder() -> Path:
+def get_default_journal_path() -> Path:
     """Where a journal lies unless somebody says otherwise."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state) / "lanescope" / "verify.jsonl"

@@ -35,11 +35,11 @@ class JobKind:
     seconds: float
 
 
-JOBS = {"run": JobKind(runs.check_run, 20.0), pieces.KIND: JobKind(pieces.check_piece, 900.0)}
+JOBS = {"run": JobKind(runs.parse_run, 20.0), pieces.KIND: JobKind(pieces.parse_piece, 900.0)}
 
 
 @lru_cache(maxsize=1)
-def get_program_version() -> str:
+def compute_program_version() -> str:
     """Which Lanescope this is: its version and a digest of the code that decides what a run says."""
     digest = hashlib.sha256()
     engine, here = Path(lanescope.__file__).parent, Path(__file__).parent
@@ -52,7 +52,7 @@ def get_program_version() -> str:
 
 def format_job(job: str, params: Json) -> str:
     """A job as it travels."""
-    return json.dumps({"job": job, "program": get_program_version(), "params": params})
+    return json.dumps({"job": job, "program": compute_program_version(), "params": params})
 
 
 def parse_job(text: object, own: str) -> tuple[str, Json]:

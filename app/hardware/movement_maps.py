@@ -18,7 +18,7 @@ def find_wmma_access(i: Instruction, operand: str) -> Instruction:
     if not i.family.multiplies:
         return i
     layouts = dict(zip("ab", i.syntax.layouts, strict=True))
-    return catalog.find_access(i, operand, layouts.get(operand, "row"))
+    return catalog.require_access(i, operand, layouts.get(operand, "row"))
 
 
 def measure_wmma(device: RunDevice, i: Instruction, operand: str) -> MeasuredMap:

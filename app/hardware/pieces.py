@@ -75,7 +75,7 @@ def split_verification(target: str, part: str = "") -> tuple[VerificationPiece, 
     return tuple(out)
 
 
-def check_piece(given: Mapping[str, Any]) -> Json:
+def parse_piece(given: Mapping[str, Any]) -> Json:
     """A job's parameters, checked."""
     check_keys(given, ("kind", "part", "first", "count"))
     part = parse_choice(given.get("part"), "part", (FORMS, *evidence.PARTS), "unknown_part")

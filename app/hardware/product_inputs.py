@@ -49,8 +49,8 @@ class ProductInputs:
         return out
 
     def compute_tolerance(self, i: Instruction) -> Array:
-        """How far D may be from compute_expected(): nothing where every sum is a whole number that the accumulator holds, else
-        K + 2 roundings.
+        """How far D may be from compute_expected(): nothing where every sum is a whole number that the accumulator
+        holds, else K + 2 roundings.
 
         Where a product is of fp8 or narrower types, 13 significant bits are counted on: some tensor cores add those
         with fewer than f32 has.

@@ -45,7 +45,7 @@ FIELDS = {
 }
 
 
-def check_run(given: Mapping[str, Any]) -> Json:
+def parse_run(given: Mapping[str, Any]) -> Json:
     """The request with every parameter validated and spelled in full; LayoutError names the wrong one. Nothing else
     ever reaches a kernel.
     """

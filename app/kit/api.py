@@ -22,7 +22,7 @@ from starlette.responses import Response
 
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.question import Option, options_of, spelled
+from lanescope.app.kit.question import Option, options_of, to_python_name
 from lanescope.app.kit.schemas import PTX, NumberText
 from lanescope.app.kit.wire import PictureSketch
 from lanescope.app.kit.work import get_request_context, keep_body, run_off_loop
@@ -176,7 +176,7 @@ def make_query_dependency(parameters: Mapping[str, Any], defaults: Mapping[str, 
 
     named = [
         Parameter(
-            spelled(name),
+            to_python_name(name),
             Parameter.KEYWORD_ONLY,
             default=(defaults or {}).get(name, ""),
             annotation=kind,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from lanescope.app.kit.feature import Feature, Tool
-from lanescope.app.kit.question import Option, options_of, spelled
+from lanescope.app.kit.question import Option, options_of, to_python_name
 from lanescope.app.kit.terminal import AsJson, drop_empty, print_json
 
 Commands = partial(typer.Typer, rich_markup_mode=None)  # plain help answers in half the time
@@ -80,13 +80,16 @@ def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
     options = options_of(tool.question)
 
     def run(*, as_json: bool, **typed: Any) -> None:
-        words = {name: typed.pop(spelled(name)) for name in options}
+        words = {name: typed.pop(to_python_name(name)) for name in options}
         words = drop_empty({name: "1" * word if isinstance(word, bool) else word for name, word in words.items()})
         (tool.run or partial(_answer, tool))(words, as_json=as_json, **typed)
 
     parameters = [
         Parameter(
-            spelled(name), Parameter.KEYWORD_ONLY, default=_left_out(option), annotation=_annotation(name, option)
+            to_python_name(name),
+            Parameter.KEYWORD_ONLY,
+            default=_left_out(option),
+            annotation=_annotation(name, option),
         )
         for name, option in options.items()
     ]

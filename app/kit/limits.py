@@ -63,7 +63,7 @@ class RequestGuard:
             await send(message)
 
         try:
-            refused = self.check_request(scope, given)
+            refused = self.find_refusal(scope, given)
             if refused:
                 if refused.code == "body_too_large" and b"expect" not in given:
                     await self.drain_body(receive)
@@ -78,7 +78,7 @@ class RequestGuard:
             if self.settings.access_log:
                 self.log_access(scope, status, time.perf_counter() - begun)
 
-    def check_request(self, scope: Scope, given: dict[bytes, bytes]) -> LayoutError | None:
+    def find_refusal(self, scope: Scope, given: dict[bytes, bytes]) -> LayoutError | None:
         """Why a request is not even looked at, None where it is."""
         host = given.get(b"host", b"").decode("latin-1")
         name = host.rpartition(":")[0] if re.search(r":\d+\Z", host) else host

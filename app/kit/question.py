@@ -126,7 +126,7 @@ def text_field(default: str, label: str, help: str, **more: Any) -> Any:
     return parsed_field(require_text, label, help, default, **more)
 
 
-def spelled(name: str) -> str:
+def to_python_name(name: str) -> str:
     """Return the name of an option as Python has it: `from` is `from_`."""
     return f"{name}_" if iskeyword(name) else name
 
@@ -152,7 +152,7 @@ def read_question(wanted: type[Asked], given: Mapping[str, Any]) -> Asked:
         name: option.parse(given.get(name) if option.required else get_given(given, name, option.default), name)
         for name, option in options.items()
     }
-    return wanted(**{spelled(name): value for name, value in values.items()})
+    return wanted(**{to_python_name(name): value for name, value in values.items()})
 
 
 def link_to(path: str, query: Mapping[str, object]) -> str:

@@ -7,7 +7,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 
 
-def find_instruction(text: str, field: str) -> Instruction:
+def parse_instruction_field(text: str, field: str) -> Instruction:
     """The instruction of a query's field; its error keeps its code, for an address that names nothing is not found."""
     try:
         return catalog.find(text)
@@ -25,5 +25,5 @@ def find_operand(text: str, field: str) -> tuple[Instruction, Operand]:
             "Write {ptx}/{operand}, e.g. mma.m16n8k16.row.col.f32.f16.f16.f32/a.",
             field,
         )
-    found = find_instruction(name, field)
+    found = parse_instruction_field(name, field)
     return found, found.operand(letter)

@@ -127,7 +127,7 @@ def complete_ptx(incomplete: str) -> list[str]:
     return [text for text in texts if text.startswith(incomplete)]
 
 
-def find_picture_form(output: str) -> str:
+def parse_picture_form(output: str) -> str:
     """The form a file's name asks for."""
     from lanescope.app.kit.media import FORMS
     from lanescope.errors import LayoutError

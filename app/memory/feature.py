@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.kit.terminal import drop_empty, find_picture_form, print_json, write_output
+from lanescope.app.kit.terminal import drop_empty, parse_picture_form, print_json, write_output
 from lanescope.app.memory import facts
 from lanescope.app.memory.facts import TileQuestion
 from lanescope.app.memory.options import LOOK
@@ -33,7 +33,7 @@ def run_smem(
         from lanescope.app.diagram import forms as pictures  # which draws what this folder knows
 
         looks = {"down": down, "unit": unit, "number": number, "show": show, "plain": "1" * plain, "theme": theme}
-        return write_output(pictures.render_tile(find_picture_form(output), drop_empty(words | looks))[0], output)
+        return write_output(pictures.render_tile(parse_picture_form(output), drop_empty(words | looks))[0], output)
     told = TILE.ask(words)[1]
     if as_json:
         return print_json(told)

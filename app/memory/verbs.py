@@ -8,9 +8,9 @@ import typer
 
 from lanescope.app.kit.terminal import (
     AsJson,
-    find_picture_form,
     format_storage_options,
     make_verb_group,
+    parse_picture_form,
     parse_storage_options,
     print_json,
     print_warnings,
@@ -44,7 +44,7 @@ def descriptor_decode(
         from lanescope.app.diagram import forms as pictures
 
         read = memory.parse_descriptor(word, form)
-        return write_output(pictures.render_descriptor(find_picture_form(output), read, {"theme": theme})[0], output)
+        return write_output(pictures.render_descriptor(parse_picture_form(output), read, {"theme": theme})[0], output)
 
     facts = memory.decode_text(word, form)
     if as_json:
@@ -128,7 +128,7 @@ def descriptor_verify(
     if output:
         from lanescope.app.diagram import verdicts
 
-        write_output(verdicts.render_verdict(find_picture_form(output), asked, {"theme": theme})[0], output)
+        write_output(verdicts.render_verdict(parse_picture_form(output), asked, {"theme": theme})[0], output)
     if as_json:
         print_json(result)
     else:

@@ -9,7 +9,7 @@ from typing import Annotated
 from lanescope import inputs
 from lanescope.app.kit.fact import ByThread, Description, Json, fact
 from lanescope.app.kit.question import number_field, parsed_field, question
-from lanescope.app.kit.requests import find_instruction
+from lanescope.app.kit.requests import parse_instruction_field
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.reuse import find_conversion, render_code
 from lanescope.tiles.reuse import match_accumulator
@@ -25,10 +25,10 @@ class ReuseQuestion:
     """Two instructions, of which the second takes what the first made."""
 
     from_: Instruction = parsed_field(
-        find_instruction, "D of", "The instruction whose D is reused.", FLASH, **INSTRUCTION_FIELD
+        parse_instruction_field, "D of", "The instruction whose D is reused.", FLASH, **INSTRUCTION_FIELD
     )
     to: Instruction = parsed_field(
-        find_instruction, "A of", "The instruction whose A it becomes.", FLASH, **INSTRUCTION_FIELD
+        parse_instruction_field, "A of", "The instruction whose A it becomes.", FLASH, **INSTRUCTION_FIELD
     )
     step: int = number_field(0, "K step", "The K step of A that tile, thread and value show.", examples=("0",))
 

@@ -29,5 +29,5 @@ async def run_api(request: Request, given: Given) -> Response:
     banks {access, address}. 503 where there is no device.
     """
     return await run_off_loop(
-        encode_json_body, await get_hardware(request).execute_run(await run_off_loop(runs.check_run, given))
+        encode_json_body, await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, given))
     )

@@ -121,7 +121,11 @@ def build_fleet_status(scheduler: str, known: Sequence[FleetMember], reason: str
         for member in known
     ]
     return FleetStatus(
-        scheduler=scheduler, connected=not reason, reason=reason, program=jobs.get_program_version(), workers=workers
+        scheduler=scheduler,
+        connected=not reason,
+        reason=reason,
+        program=jobs.compute_program_version(),
+        workers=workers,
     )
 
 

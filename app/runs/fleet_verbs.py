@@ -127,7 +127,7 @@ def verify_on_fleet(
                 **where,
             )
     except KeyboardInterrupt:
-        print(f"\nInterrupted. {kept.told} The same command goes on with what is left.", file=sys.stderr)
+        print(f"\nInterrupted. {kept.summary} The same command goes on with what is left.", file=sys.stderr)
         raise typer.Exit(130) from None
 
 

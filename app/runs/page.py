@@ -71,7 +71,7 @@ async def run_page(request: Request) -> Response:
     }
     try:
         given = await run_off_loop(_parse_run, query)
-        found = await get_hardware(request).execute_run(await run_off_loop(runs.check_run, given))
+        found = await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, given))
         differing = [fact_to_json(row) for row in found.mismatches[:MOST_LISTED]]
         context |= {"found": found, "differing": differing, "views": await run_off_loop(run_views.draw_answer, found)}
         if isinstance(found, MmaRan) and found.options:

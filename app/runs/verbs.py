@@ -60,7 +60,7 @@ def steps(
     options, data = trace.parse_inputs(found, {name: text for name, text in texts.items() if text})
     matrices = {name: _parse_matrix_option(text, name) for name, text in data.items()}
     asked = {"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend} | options
-    request = runs.check_run(asked | ({"data": matrices} if matrices else {}))
+    request = runs.parse_run(asked | ({"data": matrices} if matrices else {}))
     device: RunDevice = NumpyDevice() if request["backend"] == "numpy" else CudaDevice(0)
     told = trace.trace_steps(found, parse_mma_result(runs.execute_run(device, request)), row, col)
     print_json(told) if as_json else print(render_steps(told), end="")
@@ -162,7 +162,7 @@ def gpu_run(
     options = own[kind]() if kind in own else {}
     about = {} if kind == "banks" else {"instruction": what}
     placed = {"backend": backend, "device": device} | _filled(architecture=architecture, worker=worker)
-    request = runs.check_run({"kind": kind} | placed | about | options)
+    request = runs.parse_run({"kind": kind} | placed | about | options)
     if worker and not contact.given:
         raise make_scheduler_error("worker")
     if contact.given and request["backend"] == "cuda":
@@ -248,7 +248,7 @@ def gpu_verify(
     for name, text in (("architecture", architecture), ("worker", worker), ("journal", journal)):
         if text and not contact.given:
             raise make_scheduler_error(name)
-    path = Path(journal) if journal else fleet_verification.find_journal_folder()
+    path = Path(journal) if journal else fleet_verification.get_default_journal_path()
     with fleet_verification.PieceJournal(path) if contact.given else nullcontext() as kept:
         with fleet_verbs.show_progress() as progress:
             if kept:

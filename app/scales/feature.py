@@ -11,7 +11,7 @@ from lanescope.app.scales.facts import ScaleFactors, ScaleQuestion
 from lanescope.render import scaling as code
 
 
-def show_factor(asked: ScaleQuestion, told: ScaleFactors) -> dict[str, Any]:
+def build_factor_context(asked: ScaleQuestion, told: ScaleFactors) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
     tile = facts.parse_tile(asked)
     issued = (
@@ -36,7 +36,7 @@ def draw_factor(asked: ScaleQuestion, told: ScaleFactors) -> str:
     return draw.draw_scales(tile.looked, tile.row, tile.factor, tile.looked.locate_factor(tile.row, tile.factor))
 
 
-def print_factors(asked: ScaleQuestion, told: ScaleFactors) -> Iterator[str]:
+def format_factors(asked: ScaleQuestion, told: ScaleFactors) -> Iterator[str]:
     """Yield the lines of the command."""
     yield f"kind::{told.kind}, scale_vec::{told.scale_vec}: a factor scales {told.block} elements of K"
     for name, one in (("A", told.a), ("B", told.b)):
@@ -69,10 +69,10 @@ SCALE_FACTORS = Tool(
     api="scale-factors",
     page="/scale-factors",
     template="scales/page.html",
-    context=show_factor,
+    context=build_factor_context,
     picture=draw_factor,
     command="scale-factors",
-    lines=print_factors,
+    lines=format_factors,
     examples=(
         ("mxf8f6f4, 128 × 256 × 256", {}),
         ("mxf4nvf4 with 16 elements a factor", {"kind": "mxf4nvf4", "scale_vec": "4X", "n": "128"}),

@@ -47,6 +47,6 @@ async def trace_run(
         "seed": at["seed"],
         "backend": given.get("backend", OPTIONS["backend"]),
     }
-    run = await get_hardware(request).execute_run(await run_off_loop(runs.check_run, {**job, **sides, **asked}))
+    run = await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, {**job, **sides, **asked}))
     assert isinstance(run, MmaRan)
     return await run_off_loop(steps.trace_steps, found, run, at["row"], at["col"], at["product"])

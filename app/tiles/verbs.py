@@ -9,8 +9,8 @@ import typer
 from lanescope.app.kit.terminal import (
     AsJson,
     drop_empty,
-    find_picture_form,
     make_verb_group,
+    parse_picture_form,
     parse_sizes,
     parse_storage_options,
     print_answer,
@@ -76,7 +76,7 @@ def mma(
         }
         if not is_umma(atom):
             asked["legend"] = "1"
-        return write_output(figure.render_tiled_mma(find_picture_form(output), drop_empty(asked | more))[0], output)
+        return write_output(figure.render_tiled_mma(parse_picture_form(output), drop_empty(asked | more))[0], output)
     made = facts.parse_mma(_build_mma_body(atom, atom_layout, permutation, tile) | drop_empty(more))
     if as_json:
         print_json(facts.build_mma(made))

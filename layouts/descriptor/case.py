@@ -116,7 +116,7 @@ class DiagnosisCase:
         return mask | (BASE_OFFSET.most & ~(self.mode.chunks - 1)) << BASE_OFFSET.low
 
     @cached_property
-    def read(self) -> frozenset[str]:
+    def read_fields(self) -> frozenset[str]:
         """The fields the hardware reads in the right word."""
         return frozenset(f.name for f in self.form.fields) - set(find_inert_fields(self.right, self.seen))
 

@@ -73,31 +73,31 @@ def _slip_exchange(case: DiagnosisCase) -> Iterator[FieldSlip]:
     to_mn, to_k = case.get_start(mn, 0) - first, case.get_start(0, k) - first
     lbo, sbo = (to_k, to_mn) if case.seen.major == "K" or case.mode.chunks == 1 else (to_mn, to_k)
     usual = {"lbo": {0, 16, lbo}, "sbo": {0, case.mode.pattern_bytes, sbo}}
-    for lbo in [wanted["lbo"]] if "lbo" in case.read else usual["lbo"]:
-        for sbo in [wanted["sbo"]] if "sbo" in case.read else usual["sbo"]:
-            amounts = {name: value for name, value in (("lbo", sbo), ("sbo", lbo)) if name in case.read}
+    for lbo in [wanted["lbo"]] if "lbo" in case.read_fields else usual["lbo"]:
+        for sbo in [wanted["sbo"]] if "sbo" in case.read_fields else usual["sbo"]:
+            amounts = {name: value for name, value in (("lbo", sbo), ("sbo", lbo)) if name in case.read_fields}
             if amounts and lbo != sbo:
                 says = f"LBO and SBO are exchanged: {describe_required_strides(case, lbo, sbo)}."
-                usual_lbo = "lbo" in case.read or case.seen.major == "MN" or lbo in (0, 16)
+                usual_lbo = "lbo" in case.read_fields or case.seen.major == "MN" or lbo in (0, 16)
                 yield FieldSlip("lbo_sbo_swapped", says, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo})
 
 
 def describe_required_strides(case: DiagnosisCase, lbo_bytes: int, sbo_bytes: int) -> str:
     """Say what LBO and SBO must be, or that one of them is not read."""
-    if "lbo" not in case.read:
+    if "lbo" not in case.read_fields:
         return f"SBO must be {format_bytes(sbo_bytes)}; LBO is not read here"
-    if "sbo" not in case.read:
+    if "sbo" not in case.read_fields:
         return f"LBO must be {format_bytes(lbo_bytes)}; SBO is not read here"
     return f"LBO must be {format_bytes(lbo_bytes)} and SBO {format_bytes(sbo_bytes)}"
 
 
 def _slip_strides(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield wrong SBO and LBO, alone, then together."""
-    if "sbo" in case.read:
+    if "sbo" in case.read_fields:
         yield from _sbo_zero(case)
         yield from _sbo_row_pitch(case)
         yield from _sbo_other_width(case)
-    if "lbo" in case.read:
+    if "lbo" in case.read_fields:
         yield from _lbo_usual(case)
         yield from _lbo_of_other_tile(case)
     yield from _slip_side_by_side(case)
@@ -208,7 +208,7 @@ def _slip_side_by_side(case: DiagnosisCase) -> Iterator[FieldSlip]:
         f" begin {format_bytes(one)} further: SBO must be {format_bytes(one)}"
     )
     yield FieldSlip("atom_order", f"{says}.", {"sbo": had["sbo"]}, 1.3 if case.seen.bits > 8 else 1.6, taken=True)
-    if "lbo" in case.read:
+    if "lbo" in case.read_fields:
         yield FieldSlip(
             "atom_order",
             f"{says} and LBO {format_bytes(case.wanted['lbo'])}.",
@@ -227,7 +227,7 @@ def _slip_core_order(case: DiagnosisCase) -> Iterator[FieldSlip]:
         return
     wide, deep = -(-mn // case.atom[0]), -(-k // case.atom[1])
     orders = {"M/N first": {"lbo": 128 * wide, "sbo": 128}, "K first": {"lbo": 128, "sbo": 128 * deep}}
-    read = [name for name in ("lbo", "sbo") if name in case.read]
+    read = [name for name in ("lbo", "sbo") if name in case.read_fields]
     for (had, amounts), own in zip(orders.items(), reversed(orders), strict=True):
         wrong: dict[str, int] = {name: amounts[name] for name in read if amounts[name] != case.wanted[name]}
         if wrong and all(orders[own][name] == case.wanted[name] for name in read):
@@ -276,7 +276,7 @@ def _slip_base_offset(case: DiagnosisCase) -> Iterator[FieldSlip]:
     The base offset says how many 128-byte rows past its boundary the swizzle pattern begins; 0 for data swizzled by
     address.
     """
-    if "base_offset" not in case.read:
+    if "base_offset" not in case.read_fields:
         return
     name, wanted, had, mode = "base_offset", case.wanted["base_offset"], case.had["base_offset"], case.mode
     mask, start = mode.chunks - 1, case.wanted["start_address"]
@@ -347,7 +347,7 @@ def _slip_element_size(case: DiagnosisCase) -> Iterator[FieldSlip]:
         bits = 8 * size
         if bits == seen.bits or seen.bits % 8:
             continue
-        scaled = {n: case.wanted[n] * bits // seen.bits for n in ("lbo", "sbo") if n in case.read}
+        scaled = {n: case.wanted[n] * bits // seen.bits for n in ("lbo", "sbo") if n in case.read_fields}
         starts = {name: case.get_start(case.mn, 0) + case.k * size} if case.k else {}
         of = f"for elements of {format_bytes(size)}; these have {count_bytes(1, seen)}"
         for names in list_subsets((*scaled, *starts)):
@@ -375,7 +375,7 @@ def _slip_resized_tile(case: DiagnosisCase, bits: int, of: str) -> Iterator[Fiel
     except LayoutError:
         return
     values = {START.name: word.start_address, LBO.name: word.lbo_bytes, SBO.name: word.sbo_bytes}
-    wrong = {n: v for n, v in values.items() if n in case.read and v != case.wanted[n]}
+    wrong = {n: v for n, v in values.items() if n in case.read_fields and v != case.wanted[n]}
     if wrong:
         says = (
             f"{capitalize_sentence(list_field_names(wrong))} would be right {of}."

@@ -58,7 +58,7 @@ def list_packings(case: DiagnosisCase, values: Amounts, also: frozenset[str] = f
     word = pack_word(values, form)
     coded, code = form.get_field(form.coded), values[form.coded]
     name = form.get_mode(code).name
-    yield from _pack_wrong_shifts(case, values, case.read | also)
+    yield from _pack_wrong_shifts(case, values, case.read_fields | also)
     yield from drop_high_word(word)
     if word >> 32:
         yield exchange_halves(case, word)
@@ -70,7 +70,7 @@ def list_packings(case: DiagnosisCase, values: Amounts, also: frozenset[str] = f
         yield from _pack_as_wgmma(case, bare, code, right)
     if case.computed:
         return
-    strides = [values["sbo"], *([] if "sbo" in case.read | also else [form.get_mode(code).pattern_bytes])]
+    strides = [values["sbo"], *([] if "sbo" in case.read_fields | also else [form.get_mode(code).pattern_bytes])]
     for sbo in strides:
         yield from _pack_narrow_shifts({**values, "sbo": sbo}, word, form)
 
@@ -261,7 +261,7 @@ def has_pointer_bits(case: DiagnosisCase, right: int) -> bool:
     given, free = case.given.word, case.free
     extra = (given ^ right) & ~free
     within = not right & ~given & ~free and not extra & START.most and not extra >> 43
-    top = given >> 40 & 7 == 7 and ("sbo" not in case.read or right >> 40 & 7 != 7)
+    top = given >> 40 & 7 == 7 and ("sbo" not in case.read_fields or right >> 40 & 7 != 7)
     if within and top and extra:
         return True
     if _is_pointer_added((given - right) & WORD, top):

@@ -324,7 +324,7 @@ def _find_in_space(syntax: OpcodeSyntax) -> Instruction | None:
     return None
 
 
-def find_access(product: Instruction, operand: str, layout: str) -> Instruction:
+def require_access(product: Instruction, operand: str, layout: str) -> Instruction:
     """Return the load or store of the same family for one operand of a product whose fragments PTX leaves open.
 
     layout: row or col.

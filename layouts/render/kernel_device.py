@@ -265,7 +265,7 @@ def find_accesses(plan: ProductPlan) -> dict[str, Instruction]:
     layouts = {side.letter: side.layout for side in (plan.a, plan.b) if isinstance(side, WmmaSide)} | dict.fromkeys(
         "cd", plan.d_layout
     )
-    return {name: catalog.find_access(i, name, layout) for name, layout in layouts.items()}
+    return {name: catalog.require_access(i, name, layout) for name, layout in layouts.items()}
 
 
 def _render_wmma(plan: ProductPlan) -> tuple[list[str], list[str]]:

@@ -74,7 +74,7 @@ class _BenchBuilder(TextContents):
             self.name_missing()
         missing = tuple(dict.fromkeys([*self.missing, *(m for one in operands for m in one.missing)]))
         assumed = tuple(self.assumed.values())
-        told = messages.message(operands, pieces, assumed, missing)
+        told = messages.build_message(operands, pieces, assumed, missing)
         made = Bench(
             pieces=pieces,
             operands=tuple(operands),
@@ -181,7 +181,7 @@ class _BenchBuilder(TextContents):
     ) -> VerifiedOperand | None:
         """An operand with its verdict; None where something is refused that was not given, which is then missing."""
         try:
-            one = case.judged()
+            one = case.verify()
             return one if other is None else self._make_exchanged_operand(one, other, own)
         except LayoutError as error:
             if error.field in self.given:

@@ -149,7 +149,7 @@ def _count_verified(operands: Iterable[VerifiedOperand]) -> tuple[int, tuple[tup
     """(reads that match, reason → how many could not be compared): against a storage that is a guess nothing is."""
     verified, rest = 0, Counter[str]()
     for one in operands:
-        reason = next((assumed.said for assumed in one.assumed), "")
+        reason = next((assumed.summary for assumed in one.assumed), "")
         for step in one.steps:
             if step.verdict == "unknown":
                 rest[one.missing[0] if one.missing else "The text does not say enough."] += 1
@@ -253,7 +253,7 @@ def _why_open(guesses: Guesses, one: VerifiedOperand, step: OperandStep) -> str:
     crossed = next((cause.message for cause in step.causes if cause.code == "operands_exchanged"), "")
     if crossed:
         return crossed
-    doubt = guesses.of(one, step)
+    doubt = guesses.find_guess(one, step)
     where = f"{one.name.upper()} of {one.instruction} would be read from the wrong place"
     return f"{where}, but {doubt}" if doubt else ""
 
@@ -270,7 +270,7 @@ def _make_mismatch_finding(made: Bench, alike: list[tuple[VerifiedOperand, Opera
     """What is wrong with operands that one place makes wrong for one cause; the first of them is told in full."""
     wrong = alike[0][1]
     names = {other.name for other, _ in alike}
-    assumed = tuple((a.key, a.value) for a in made.assumed if a.said and (not a.operands or names & set(a.operands)))
+    assumed = tuple((a.key, a.value) for a in made.assumed if a.summary and (not a.operands or names & set(a.operands)))
     reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
     head = _lost(alike)
     if not wrong.causes:

@@ -25,7 +25,7 @@ from lanescope.workbench.results import Assumption, TextPiece
 from lanescope.workbench.stores import TileStore
 from lanescope.workbench.tensors import find_named_layouts, find_shared_tensors
 from lanescope.workbench.uses import DescriptorUse, find_code_uses
-from lanescope.workbench.words import of_words
+from lanescope.workbench.words import find_word_uses
 
 Pairs = tuple[tuple[str, str], ...]
 LONGEST_MACRO = 200  # characters of what is given for one
@@ -127,7 +127,7 @@ class TextContents:
         self._add_unknown_builders()
         printed = self._add_words()
         self._add_instructions()
-        return of_words(printed, self.mentions) if printed and not taken else taken
+        return find_word_uses(printed, self.mentions) if printed and not taken else taken
 
     def _add_maps(self) -> None:
         made = tensor_maps.find_named_maps(self.code) if self.code else ()

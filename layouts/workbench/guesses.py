@@ -32,7 +32,7 @@ class Guesses:
         self.maps = sum(1 + one.alike for one in tensor_maps.find_named_maps(code)) if code else 0
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
-    def of(self, one: VerifiedOperand, wrong: OperandStep) -> str:
+    def find_guess(self, one: VerifiedOperand, wrong: OperandStep) -> str:
         """ "" where a mismatch stands whatever the text leaves open."""
         made, name = self.made, one.name
         if one.storage is not None and "(it is named" not in one.stored_why and len(made.operands) > 1:

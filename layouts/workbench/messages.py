@@ -56,7 +56,7 @@ def _broken_rules(pieces: Sequence[TextPiece]) -> list[str]:
     return [notice for piece in pieces for notice in piece.notices if piece.kind == "tensor_map"]
 
 
-def message(
+def build_message(
     operands: Sequence[VerifiedOperand],
     pieces: Sequence[TextPiece],
     assumed: Sequence[Assumption],
@@ -221,7 +221,7 @@ def _list_assumed_operands(one: Assumption) -> set[str]:
 def describe_first_bytes(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> str:
     """What a headline says of tiles whose first byte is the word's own: it cannot confirm the word."""
     right = {one.name for one in operands if one.verdict == "match"}
-    own = [one for one in assumed if one.key.startswith("base.") and one.said and one.key[5:] in right]
+    own = [one for one in assumed if one.key.startswith("base.") and one.summary and one.key[5:] in right]
     if not own:
         return ""
     names, values = [one.key[5:].upper() for one in own], [one.value for one in own]
@@ -235,10 +235,10 @@ def list_grounds(assumed: Sequence[Assumption]) -> list[str]:
     names: dict[str, list[str]] = {}
     for one in assumed:
         name = one.key.removeprefix("size.") if one.key.startswith("size.") else ""
-        if one.said:
-            alike = one.said.replace(f"{name} is", "they are").replace(name, "{}") if name else one.said
-            names.setdefault(alike, []).append(name or one.said)
-    single = {one.key.removeprefix("size."): one.said for one in assumed}
+        if one.summary:
+            alike = one.summary.replace(f"{name} is", "they are").replace(name, "{}") if name else one.summary
+            names.setdefault(alike, []).append(name or one.summary)
+    single = {one.key.removeprefix("size."): one.summary for one in assumed}
     return [
         single.get(own[0], own[0]) if len(own) == 1 else alike.replace("{}", join_words(own), 1)
         for alike, own in names.items()

@@ -1,6 +1,7 @@
 """One operand of one instruction on its way to a verdict: its tile laid, its steps verified, what is missing named.
 
-`bench_builder.py` makes one OperandCase for each operand of a group of uses and keeps the VerifiedOperand that it returns.
+`bench_builder.py` makes one OperandCase for each operand of a group of uses and keeps the VerifiedOperand that it
+returns.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile
 from lanescope.workbench.results import Assumption, OperandStep, VerifiedOperand
 from lanescope.workbench.stores import BY_ORDER, TileStore
-from lanescope.workbench.symbols import names_of, take_symbols
+from lanescope.workbench.symbols import list_symbols, take_symbols
 from lanescope.workbench.tiles import StoredTile, TileRequest, lay_tile
 from lanescope.workbench.verification import OperandTurn
 
@@ -44,7 +45,7 @@ class OperandCase:
     missing: list[str] = field(default_factory=list)
     uneven: str = ""  # why it is open what other threads read
 
-    def judged(self) -> VerifiedOperand:
+    def verify(self) -> VerifiedOperand:
         """Return the operand with every step verified. LayoutError where a given value is wrong, or the word's slice
         does not lie in the tile.
         """
@@ -88,7 +89,7 @@ class OperandCase:
             contents.assume(one, self.name)
             if one.missing:
                 self.missing.append(f"The descriptor of {self.name.upper()} depends on {one.label}: give its value.")
-        for symbol in set(names_of(self.turns)):  # another operand's symbol is this one's, too
+        for symbol in set(list_symbols(self.turns)):  # another operand's symbol is this one's, too
             if f"at.{symbol}" in contents.assumed:
                 contents.assume(contents.assumed[f"at.{symbol}"], self.name)
 
@@ -300,7 +301,7 @@ class OperandCase:
             k_steps=verification.get_extents(self.turns, seen)[1] // seen.k,
             stages=stages,
             left=max(len(taken) - len(steps), int(bool(self.uneven))),
-            symbols=tuple(dict.fromkeys(names_of(self.turns))),
+            symbols=tuple(dict.fromkeys(list_symbols(self.turns))),
             others=tuple(dict.fromkeys(contents.piece_of([turn]) for turn in taken)),
             assumed=self._storage_rests_on(),
         )

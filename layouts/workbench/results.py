@@ -70,7 +70,7 @@ class Assumption:
         return bool(self.value) and self.why != "as given" and self.key.partition(".")[0] in _OF_STORAGE
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """What a verdict rests on, in a sentence; "" where it rests on nothing here: the value was given, or moves a
         whole tile only.
         """
@@ -99,7 +99,7 @@ class Assumption:
     @property
     def deciding(self) -> bool:
         """Whether the verdict could be another one with another value."""
-        return bool(self.said) or self.placed
+        return bool(self.summary) or self.placed
 
     @property
     def detailed(self) -> bool:

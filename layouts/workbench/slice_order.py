@@ -67,7 +67,7 @@ class _Order:
         """
         values = dict(use.loops)
         turn = tuple(values[name] for name in values if self.roles.get(name) == "k")
-        run, site = self.runs.get_run(use, own, turn)
+        run, site = self.runs.assign_run(use, own, turn)
         stage_key = (run, *(value for name, value in use.loops if self.roles.get(name) == "stage"))
         stage = self.stages.setdefault(stage_key, len(self.stages))
         whose = next(iter(own)) if len(own) == 1 else ""  # the steps of a lone operand are counted by themselves
@@ -117,7 +117,7 @@ class _LoopRuns:
         self.number: dict[object, int] = {}
         self.like: dict[object, tuple[object, ...]] = {}
 
-    def get_run(self, use: DescriptorUse, own: Lines, turn: tuple[int, ...]) -> tuple[int, tuple[object, ...]]:
+    def assign_run(self, use: DescriptorUse, own: Lines, turn: tuple[int, ...]) -> tuple[int, tuple[object, ...]]:
         """(which run of its loop a use belongs to, 0 for the first and where calls are no runs; its site, of a run that
         begins where another did that one's).
         """

@@ -22,7 +22,7 @@ _BRANCH = re.compile(r"\(.* \? (\d+) : (\d+)\)")
 _ADDRESS = ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s")  # in what addresses are called
 
 
-def names_of(found: Sequence[OperandTurn]) -> Iterator[str]:
+def list_symbols(found: Sequence[OperandTurn]) -> Iterator[str]:
     """Yield every symbol of the turns' descriptors, each as often as it stands there."""
     return (name for turn in found for piece in turn.given.value.pieces for name, _ in piece.source.terms)
 
@@ -41,7 +41,7 @@ def take_symbols(
     of two turns depends on has to be given.
     """
     symbols = _Symbols(found, known, aligned)
-    taken = (symbols.take(name, given, seen) for name in dict.fromkeys(names_of(found)))
+    taken = (symbols.take(name, given, seen) for name in dict.fromkeys(list_symbols(found)))
     return [one for one in taken if one is not None]
 
 

@@ -51,9 +51,7 @@ def find_code_uses(made: Evaluation, told: tuple[InstructionMention, ...]) -> li
     descriptors by themselves.
     """
     given_at = ArgumentSources(made)
-    loose = [
-        replace(use, given=given_at.find_arguments(use.given)) for use in find_assembled_uses(made.assembled, told)
-    ]
+    loose = [replace(use, given=given_at.find_arguments(use.given)) for use in find_asm_uses(made.assembled, told)]
     seen = {g.value for use in loose for g in use.given.values()}
     calls = [use for use in find_call_uses(made, told) if not seen & {g.value for g in use.given.values()}]
     found = sorted([*loose, *calls], key=lambda use: use.order)
@@ -111,7 +109,7 @@ def _wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]
             yield one, mention
 
 
-def _find_turned_operands(ran: Iterable[AsmRun]) -> dict[str, str]:
+def _find_stated_majors(ran: Iterable[AsmRun]) -> dict[str, str]:
     """Operand → the major that every asm statement with a transpose immediate says, whatever its descriptors are."""
     said: dict[str, set[str]] = {}
     for one, mention in _wgmmas({each.text: each for each in ran}.values()):
@@ -121,7 +119,7 @@ def _find_turned_operands(ran: Iterable[AsmRun]) -> dict[str, str]:
     return {name: next(iter(each)) for name, each in said.items() if len(each) == 1 and each != {""}}
 
 
-def find_assembled_uses(ran: Iterable[AsmRun], told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
+def find_asm_uses(ran: Iterable[AsmRun], told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
     """asm statements with a wgmma: its operands by their numbers."""
     out = []
     for one, mention in _wgmmas(ran):
@@ -326,7 +324,7 @@ def find_unread_descriptors(made: Evaluation, told: tuple[InstructionMention, ..
     """Descriptors that code builds and that no instruction of the text is seen to take."""
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
-    majors = {**_find_turned_operands(made.assembled), **(mention.majors if mention else {})}
+    majors = {**_find_stated_majors(made.assembled), **(mention.majors if mention else {})}
     groups = _groups(made)
     out: list[DescriptorUse] = []
     for name, found in groups.items():

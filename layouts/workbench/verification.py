@@ -1,7 +1,7 @@
 """One operand's steps, each verified element for element against where the tile lies.
 
-`operands.py` calls `verify_steps` with the tile that was laid; `bench_builder.py` lets `lay_blame` find the place of every
-wrong step.
+`operands.py` calls `verify_steps` with the tile that was laid; `bench_builder.py` lets `lay_blame` find the place of
+every wrong step.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _Tiles:
     several: bool
 
     @classmethod
-    def of(cls, found: Sequence[OperandTurn], ground: Ground) -> _Tiles:
+    def from_turns(cls, found: Sequence[OperandTurn], ground: Ground) -> _Tiles:
         tile = ground.tile
         apart = tile is not None and tile.mn is not None and tile.mn < get_extents(found, ground.seen)[0]
         several = len({_get_stated_major(turn) for turn in found} - {""}) > 1
@@ -170,7 +170,7 @@ def verify_steps(
     """Every turn as a step; without a tile none has a verdict. endless: variables of loops with an open end; why:
     whether the causes of a mismatch are looked for. LayoutError for one whose slice does not lie in the tile.
     """
-    tiles = _Tiles.of(found, ground)
+    tiles = _Tiles.from_turns(found, ground)
     ran: list[OperandTurn] = []
     out: list[OperandStep] = []
     for turn in found[:MOST_STEPS]:

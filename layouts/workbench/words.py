@@ -17,7 +17,7 @@ from lanescope.workbench.scan import InstructionMention, PrintedWord
 from lanescope.workbench.uses import DescriptorUse, in_registers
 
 
-def of_words(printed: Iterable[PrintedWord], told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
+def find_word_uses(printed: Iterable[PrintedWord], told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
     """Printed words: those of one operand are its steps, in their order."""
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def evaluate_new(ev: Evaluator, one: tree.New, scope: NameScope) -> Any:
     """Return the pointer that `new T(arguments)` gives."""
     kind = ev.resolve_type(one.type, scope)
-    places = [ev.get_pointee(ev.evaluate_expression(where, scope), one) for where in one.placement]
+    places = [ev.evaluate_dereference(ev.evaluate_expression(where, scope), one) for where in one.placement]
     for place in places:  # what stood there is no more
         ev.forget_place(place)
     if ev.has_own_allocation("new", kind.record):

@@ -118,7 +118,7 @@ def _computed(ev: Evaluator, one: tree.Assembly, values: Sequence[Any]) -> Seque
         ptx_evaluation.AsmOperand(kind, name, value)
         for (kind, _), name, value in zip(one.operands, names, values, strict=True)
     ]
-    return ptx_evaluation.evaluate_outputs(one.code, given, ev.shared_address)
+    return ptx_evaluation.evaluate_outputs(one.code, given, ev.evaluate_shared_address)
 
 
 def _lose_reals(ev: Evaluator, one: tree.Assembly, outputs: Sequence[int], scope: NameScope) -> None:

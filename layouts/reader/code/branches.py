@@ -65,7 +65,7 @@ def decide_condition(ev: Evaluator, one: tree.Expression, scope: NameScope) -> t
 
     def run() -> tuple[Any, bool | None]:
         asked = ev.evaluate_expression(one, scope)
-        return asked, ev.get_truth(asked)
+        return asked, ev.evaluate_truth(asked)
 
     result: tuple[Any, bool | None] = ev.evaluate_full_expression(run, one.span)
     return result
@@ -82,7 +82,7 @@ def branch(ev: Evaluator, body: tree.Statement | None, scope: NameScope) -> Call
 def evaluate_choice(ev: Evaluator, one: tree.ConditionalExpression, scope: NameScope) -> Any:
     """Return the value of `condition ? yes : no`."""
     asked = ev.evaluate_expression(one.condition, scope)
-    condition = ev.get_truth(asked)
+    condition = ev.evaluate_truth(asked)
     if condition is None:
         text = ev.format_condition(asked, one.condition)
         if ev.python:
@@ -134,7 +134,7 @@ def format_condition(ev: Evaluator, asked: Any, at: tree.Expression) -> str:
 _PRESENT = (Pointer, Address, ArrayValue, FunctionSet, EitherFunction)  # what is true as it is there
 
 
-def get_truth(ev: Evaluator, value: Any) -> bool | None:
+def evaluate_truth(ev: Evaluator, value: Any) -> bool | None:
     """Whether a value is true; None where the text leaves it open."""
     if isinstance(value, str | dict):
         return bool(value)
@@ -241,7 +241,10 @@ def _merge_pointers(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Merge two pointers into one array, or into none that is known."""
     if not (isinstance(yes, Pointer) and isinstance(no, Pointer)):
         return None
-    made = Pointer(merge_ints(condition, ev.require_integer(yes), ev.require_integer(no)).make_linear(), yes.element)
+    made = Pointer(
+        merge_ints(condition, ev.as_integer_or_bool_symbol(yes), ev.as_integer_or_bool_symbol(no)).make_linear(),
+        yes.element,
+    )
     if yes.array is None and no.array is None:
         return made
     return replace(made, array=yes.array) if yes.array is no.array else _either_text(condition, yes, no)
@@ -279,7 +282,7 @@ _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
 )
 
 
-def require_integer(ev: Evaluator, value: Any) -> SymbolicInt:
+def as_integer_or_bool_symbol(ev: Evaluator, value: Any) -> SymbolicInt:
     """Return a value as an integer, a symbol of its name where it is none."""
     found = get_integer(value)
     return found if found is not None else make_free(str(value), BOOL)
@@ -311,11 +314,13 @@ def _execute_switch_body(ev: Evaluator, one: tree.Switch, outer: NameScope) -> E
         return _execute_cases(ev, one, start, outer)
     text = ev.format_expression(one.value)
     starts = [n for n, t in enumerate(tests) if t is not None]
-    runs = [(f"{text} == {ev.format_expression(one.cases[n][0])}", ev.enter_case(one, n, outer)) for n in starts]
-    return ev.follow_alternatives([*runs, ("default", ev.enter_case(one, default, outer))])
+    runs = [(f"{text} == {ev.format_expression(one.cases[n][0])}", ev.make_case_branch(one, n, outer)) for n in starts]
+    return ev.follow_alternatives([*runs, ("default", ev.make_case_branch(one, default, outer))])
 
 
-def enter_case(ev: Evaluator, one: tree.Switch, start: int | None, scope: NameScope) -> Callable[[], EarlyExit | None]:
+def make_case_branch(
+    ev: Evaluator, one: tree.Switch, start: int | None, scope: NameScope
+) -> Callable[[], EarlyExit | None]:
     """Return what runs a switch from one of its labels on."""
     return lambda: _execute_cases(ev, one, start, scope)
 

@@ -121,7 +121,7 @@ def _drop_superseded(
         for group in groups.values()
         if group[0].cell is None or not (group[0].name in used or _is_superseded(group, moved, after))
     ]
-    return _without_begun(_without_halves(left))
+    return _drop_unstarted(_without_halves(left))
 
 
 def _without_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
@@ -131,7 +131,7 @@ def _without_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescr
     return [group for group in groups if group[0].value.type.bits != 32 or not _HALF.search(group[0].name)]
 
 
-def _without_begun(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
+def _drop_unstarted(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
     """The groups without objects that have no start yet."""
     started: dict[tuple[str, str], list[tuple[int, int]]] = {}  # what has a start: where it stands, its other bits
     for n, group in enumerate(groups):

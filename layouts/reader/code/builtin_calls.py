@@ -81,7 +81,7 @@ class _Call:
         return self.given[0] if self.given else None
 
     @property
-    def whole(self) -> SymbolicInt | None:
+    def only_integer(self) -> SymbolicInt | None:
         """Its only argument as an integer; None of several arguments."""
         return get_integer(self.given[0]) if len(self.given) == 1 else None
 
@@ -100,7 +100,7 @@ _EVERYWHERE: dict[str, _Reader] = {}  # by the function's name
 _OF_PYTHON: dict[str, _Reader] = {}
 
 
-def _evaluates(table: dict[str, _Reader], *names: str) -> Callable[[_Reader], _Reader]:
+def _register_rule(table: dict[str, _Reader], *names: str) -> Callable[[_Reader], _Reader]:
     """Register what gives the result of functions; MISSING where it does not know it."""
 
     def register(reader: _Reader) -> _Reader:
@@ -121,8 +121,8 @@ def evaluate_known_function(
         return _address(call)
     if name in machine.standard and given:
         return _make_standard_descriptor(machine, machine.standard[name], call.first, span)
-    if call.whole is not None and _is_encoder(name):
-        return _encoded(machine, name, call.whole)
+    if call.only_integer is not None and _is_encoder(name):
+        return _encoded(machine, name, call.only_integer)
     for table in (_EVERYWHERE, _OF_PYTHON) if machine.python else (_EVERYWHERE,):
         reader = table.get(name)
         made = reader(call) if reader is not None else MISSING
@@ -136,7 +136,7 @@ def _address(call: _Call) -> Any:
     if call.machine.python:
         return make_shared_address(call.first)
     return call.machine.convert_to_kind(
-        call.machine.shared_address(call.first), ResolvedType("uint32_t", UINT, 32), call.span
+        call.machine.evaluate_shared_address(call.first), ResolvedType("uint32_t", UINT, 32), call.span
     )
 
 
@@ -147,7 +147,7 @@ def _encoded(machine: Evaluator, name: str, whole: SymbolicInt) -> SymbolicInt:
     return symbolic_integers.shift_int(symbolic_integers.and_ints(wide, SymbolicInt(START.mask, wide.type)), -4)
 
 
-@_evaluates(_EVERYWHERE, "min", "max")
+@_register_rule(_EVERYWHERE, "min", "max")
 def _extreme(call: _Call) -> Any:
     found = call.pair()
     if found is None:
@@ -156,7 +156,7 @@ def _extreme(call: _Call) -> Any:
     return left if (one <= two) == (call.name == "min") else get_integer(call.given[1])
 
 
-@_evaluates(_EVERYWHERE, "ceil_div", "cdiv", "div_up", "ceildiv")
+@_register_rule(_EVERYWHERE, "ceil_div", "cdiv", "div_up", "ceildiv")
 def _rounded_up(call: _Call) -> Any:
     found = call.pair()
     if found is None or not found[2]:
@@ -165,7 +165,7 @@ def _rounded_up(call: _Call) -> Any:
     return SymbolicInt(-(-one // two), left.type)
 
 
-@_evaluates(_EVERYWHERE, *_TUPLES)
+@_register_rule(_EVERYWHERE, *_TUPLES)
 def _tuple(call: _Call) -> Any:
     """A tuple of the arguments; not of tie and forward_as_tuple of C++, which refer to them."""
     others = ("list", "tuple", "array") if call.machine.python else ("tie", "forward_as_tuple")
@@ -174,7 +174,7 @@ def _tuple(call: _Call) -> Any:
     return ArrayValue([Cell(value) for value in call.given], None, "", ResolvedType(call.name))
 
 
-@_evaluates(_EVERYWHERE, "sizeof_bits")
+@_register_rule(_EVERYWHERE, "sizeof_bits")
 def _size_in_bits(call: _Call) -> Any:
     kind = call.templates[0] if call.templates else None
     return SymbolicInt(kind.bits, INT) if isinstance(kind, ResolvedType) and kind.bits else MISSING
@@ -195,23 +195,23 @@ def _make_standard_descriptor(machine: Evaluator, mode: str, one: Any, span: Spa
     return made
 
 
-@_evaluates(_OF_PYTHON, *_WIDTHS)
+@_register_rule(_OF_PYTHON, *_WIDTHS)
 def _cut(call: _Call) -> Any:
     """An integer of ctypes, NumPy or a DSL: as many bits as it has."""
-    if call.whole is None:
+    if call.only_integer is None:
         return MISSING
     cut = symbolic_integers.convert_int(
-        call.whole, IntegerType(call.name, _WIDTHS[call.name], "u" not in call.name.lower())
+        call.only_integer, IntegerType(call.name, _WIDTHS[call.name], "u" not in call.name.lower())
     )
     return symbolic_integers.convert_int(cut, PYTHON)
 
 
-@_evaluates(_OF_PYTHON, "int", "constexpr", "hex", "index", "cast", "bool")
+@_register_rule(_OF_PYTHON, "int", "constexpr", "hex", "index", "cast", "bool")
 def _unchanged(call: _Call) -> Any:
-    return call.first if call.whole is not None or call.name == "cast" else MISSING
+    return call.first if call.only_integer is not None or call.name == "cast" else MISSING
 
 
-@_evaluates(_OF_PYTHON, "len")
+@_register_rule(_OF_PYTHON, "len")
 def _length(call: _Call) -> Any:
     one = call.first
     if isinstance(one, ArrayValue):
@@ -219,25 +219,25 @@ def _length(call: _Call) -> Any:
     return SymbolicInt(len(one), PYTHON) if isinstance(one, str | dict) else OpaqueValue(f"len({one})")
 
 
-@_evaluates(_OF_PYTHON, "bit_length", "abs")
+@_register_rule(_OF_PYTHON, "bit_length", "abs")
 def _of_integer(call: _Call) -> Any:
-    if call.whole is None or call.whole.known is None:
+    if call.only_integer is None or call.only_integer.known is None:
         return MISSING
-    value = call.whole.known
+    value = call.only_integer.known
     return SymbolicInt(abs(value) if call.name == "abs" else value.bit_length(), PYTHON)
 
 
-@_evaluates(_OF_PYTHON, "list", "tuple")
+@_register_rule(_OF_PYTHON, "list", "tuple")
 def _copied_array(call: _Call) -> Any:
     one = call.first
     return ArrayValue([Cell(c.value) for c in one.cells], one.element) if isinstance(one, ArrayValue) else MISSING
 
 
-@_evaluates(_OF_PYTHON, "range", "static_range", "range_constexpr", "range_dynamic", "serial", "unroll")
+@_register_rule(_OF_PYTHON, "range", "static_range", "range_constexpr", "range_dynamic", "serial", "unroll")
 def _range(call: _Call) -> Any:
     return OpaqueValue(call.name, head="range", arguments=tuple(call.given), span=call.span)
 
 
-@_evaluates(_OF_PYTHON, "enumerate")
+@_register_rule(_OF_PYTHON, "enumerate")
 def _enumerate(call: _Call) -> Any:
     return OpaqueValue(call.name, head="enumerate", arguments=tuple(call.given), span=call.span)

@@ -35,7 +35,7 @@ from lanescope.reader.code.values import (
     ResolvedType,
     shorten_name,
 )
-from lanescope.reader.code.virtual_calls import dispatch
+from lanescope.reader.code.virtual_calls import resolve_virtual_call
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -173,7 +173,7 @@ def _choose(
     """Return the function that a call of C++ runs, as overloads and the object's class decide; None where not known."""
     chosen = ev.choose_function(closure, arguments)
     if chosen is not None:
-        closure, chosen = dispatch(ev, closure, chosen, len(arguments))
+        closure, chosen = resolve_virtual_call(ev, closure, chosen, len(arguments))
     if closure.this is not None and not isinstance(closure.this, ObjectValue | ObjectPart):
         ev.forget_same_class(closure.this, chosen.function if chosen is not None else None)
     return closure, chosen

@@ -189,7 +189,7 @@ def _enabled(ev: Evaluator, closure: FunctionSet, one: OverloadCandidate) -> boo
         return None if _has_opaque_constraint(function) else True
     scope = NameScope(closure.get_home(function))
     enter_template(ev, function, one.deduced, scope)
-    answers = [ev.get_truth(ev.evaluate_expression(condition, scope)) for condition in conditions]
+    answers = [ev.evaluate_truth(ev.evaluate_expression(condition, scope)) for condition in conditions]
     return False if False in answers else None if None in answers else True
 
 

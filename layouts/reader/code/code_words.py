@@ -20,7 +20,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.definitions import DEFINITIONS
-from lanescope.reader.code.evaluation import BUDGET, make_machine
+from lanescope.reader.code.evaluation import BUDGET, make_evaluator
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError
 from lanescope.reader.code.paths import EarlyExit
@@ -114,7 +114,7 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
     if not cxx.is_well_formed(source):
         raise _make_error("a part of it is not C++", field)
     body = cxx.parse_cxx(source)
-    machine, scope = make_machine(text, BUDGET)
+    machine, scope = make_evaluator(text, BUDGET)
     try:
         for statement in body:
             machine.define(statement, scope)

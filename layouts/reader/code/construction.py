@@ -140,7 +140,7 @@ def zero_member(ev: Evaluator, made: ObjectValue, name: str, declared: tree.Decl
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     plain = declared.value is None and kind is not None and kind.record is None and not kind.reference
     if plain and kind is not None and name in made.members and (kind.dims or kind.whole is not None):
-        made.members[name].value = own_items(v) if isinstance(v := zero_value(ev, kind), ArrayValue) else v
+        made.members[name].value = link_inner_arrays(v) if isinstance(v := zero_value(ev, kind), ArrayValue) else v
     else:
         _initialize_default_member(ev, made, name, declared, scope)
 
@@ -279,7 +279,7 @@ def _run_constructor_body(
                 if name in starts:
                     values = starts[name]
                     ev.evaluate_full_expression(
-                        partial(start_member, ev, made, name, declared, values, scope), declared.span
+                        partial(initialize_member, ev, made, name, declared, values, scope), declared.span
                     )
                 else:
                     _initialize_default_member(ev, made, name, declared, scope)
@@ -310,7 +310,7 @@ def _start_values(
     return [ev.evaluate_initializer(one, kind, scope, "") for one in values]
 
 
-def start_member(
+def initialize_member(
     ev: Evaluator,
     made: ObjectValue,
     name: str,
@@ -391,7 +391,9 @@ def zero_value(ev: Evaluator, element: ResolvedType) -> Any:
     if element.dims:
         size = element.dims[0].known or 0
         inner = replace(element, dims=element.dims[1:])
-        return own_items(ArrayValue([Cell(zero_value(ev, inner), inner) for _ in range(min(size, MOST_ITEMS))], inner))
+        return link_inner_arrays(
+            ArrayValue([Cell(zero_value(ev, inner), inner) for _ in range(min(size, MOST_ITEMS))], inner)
+        )
     if element.record is not None and not element.pointers:
         return make_initialized(ev, element.record, "")
     if element.whole is not None and not element.pointers:
@@ -399,7 +401,7 @@ def zero_value(ev: Evaluator, element: ResolvedType) -> Any:
     return ev.make_symbolic_value(element, "0")
 
 
-def construct_by(ev: Evaluator, made: ObjectValue, closure: FunctionSet, given: list[Any]) -> ObjectValue:
+def run_given_constructor(ev: Evaluator, made: ObjectValue, closure: FunctionSet, given: list[Any]) -> ObjectValue:
     """Run one of some constructors on an object, and return it."""
     ev.run_constructor(made, made.record, closure, given)
     return made
@@ -416,7 +418,7 @@ def _is_same_record(value: Any, record: RecordType) -> bool:
     return isinstance(value, ObjectValue) and value.record is record
 
 
-def own_items(array: ArrayValue) -> ArrayValue:
+def link_inner_arrays(array: ArrayValue) -> ArrayValue:
     """Return an array whose items, where they are arrays, know it."""
     for cell in array.cells:
         if isinstance(cell.value, ArrayValue):

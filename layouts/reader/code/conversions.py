@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, LONG, ULONG
 from lanescope.reader.code import builtin_calls, symbolic_integers, tree
-from lanescope.reader.code.construction import construct_by
+from lanescope.reader.code.construction import run_given_constructor
 from lanescope.reader.code.symbolic_integers import (
     UNKNOWN,
     LinearExpression,
@@ -45,7 +45,7 @@ _NAMED = re.compile(r"smem|shared|ptr|buf|tile|^s?[AB]\b|^[ab]s?\b|(?<![a-z])s[A
 _CONSTANT = re.compile(r"::|^[A-Z][A-Z0-9_]{2,}$|^k[A-Z]\w+$|\(")  # and what a constant or a call
 
 
-def make_whole_number(ev: Evaluator, value: Any) -> SymbolicInt:
+def as_integer_or_symbol(ev: Evaluator, value: Any) -> SymbolicInt:
     """Return a value as an integer, a symbol where it is none."""
     found = get_integer(value)
     return found if found is not None else make_free(str(value), UNKNOWN)
@@ -115,7 +115,7 @@ def _convert_to_record(ev: Evaluator, value: Any, record: RecordType, name: str)
         if not kept:
             return OpaqueValue(f"{record.name}({value})"[:80], ResolvedType(record.name, record=record))
         ctors = replace(ctors, functions=kept, homes=tuple(ctors.get_home(f) for f in kept))
-        return construct_by(ev, ev.make_instance(record, name), ctors, [value])
+        return run_given_constructor(ev, ev.make_instance(record, name), ctors, [value])
     if ctors is not None and any(f.body is not None for f in ctors.functions) and not isinstance(value, OpaqueValue):
         return ev.construct_object(ev.make_instance(record, name), [value])
     if given is not None and record.fields is not None and not isinstance(value, OpaqueValue):
@@ -242,7 +242,7 @@ def make_part_object(ev: Evaluator, part: ObjectPart) -> ObjectValue:
     return made
 
 
-def shared_address(ev: Evaluator, value: Any) -> Any:
+def evaluate_shared_address(ev: Evaluator, value: Any) -> Any:
     """Evaluate __cvta_generic_to_shared: it takes a pointer, so what it is given is one."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         ev.lent[f"&{value.place.name}"] = value.place

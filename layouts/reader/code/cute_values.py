@@ -60,8 +60,8 @@ class PointerFlag:
 def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
     """Return the layout that make_tensor is given behind its pointer: one layout, or a shape and a stride.
 
-    text: that the call stands in; bits: of an element whose type is open. OpenLayoutValueError for what the text leaves open,
-    LayoutError for what CuTe would not compile.
+    text: that the call stands in; bits: of an element whose type is open. OpenLayoutValueError for what the text
+    leaves open, LayoutError for what CuTe would not compile.
     """
     given = CuteEvaluator(text, bits).evaluate_arguments(call, 0, skipped=1)
     if not given:

@@ -46,13 +46,13 @@ class Conditions:
                 return False
             return self._is_defined(rest[0].text) == (name == "ifdef")
         try:
-            node = conditions.parse_condition(self._read(rest))
+            node = conditions.parse_condition(self._tokenize_condition(rest))
             return conditions.is_true(node, self._named, self._asked)
         except (BadConditionError, TooLongError):
             asked = ConditionNode("asked", (), " ".join(token.text for token in rest) or "#if")
             return self._decided(conditions.format_node(asked))
 
-    def _read(self, rest: list[PreprocessingToken]) -> list[PreprocessingToken]:
+    def _tokenize_condition(self, rest: list[PreprocessingToken]) -> list[PreprocessingToken]:
         """A condition's tokens: what asks for a name is one token each, macros are expanded."""
         self.steps.begin_use()
         made = self._asking(rest)

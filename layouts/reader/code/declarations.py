@@ -237,7 +237,7 @@ def _bind_place(
         scope.names[name] = Cell(ev.upcast_object(value, kind.record), kind, name, one.span)
         if kind.const:
             scope.consts.add(name)
-    elif own is None or kind.name == "auto" or _same(own, kind):
+    elif own is None or kind.name == "auto" or _binds_without_conversion(own, kind):
         scope.names[name] = place
         _mark_const(ev, one, kind, scope)
     elif isinstance(value, ObjectValue) and kind.reference == "&" and not kind.const:  # its conversion refers to it
@@ -283,7 +283,7 @@ def _bind_temporary(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, va
     _end_with_block(cell, scope)
 
 
-def _same(one: ResolvedType, two: ResolvedType) -> bool:
+def _binds_without_conversion(one: ResolvedType, two: ResolvedType) -> bool:
     """Whether a reference to one type binds an object of another without a conversion."""
     if one.record is not None and two.record is not None:
         return one.record.is_derived_from(two.record)

@@ -86,7 +86,7 @@ class Evaluation:
         return not self.unfinished and not self.unread
 
 
-def make_machine(text: str, budget: int, python: bool = False) -> tuple[Evaluator, NameScope]:
+def make_evaluator(text: str, budget: int, python: bool = False) -> tuple[Evaluator, NameScope]:
     """Return a machine for a text, and the scope of its global names."""
     machine = Evaluator(text, budget, python)
     machine.frames.append(CallFrame("", (0, len(text))))
@@ -266,7 +266,7 @@ def _evaluate_statements(
     """What the statements of a text build, within so many steps; None where there are none."""
     if not body:
         return None
-    machine, scope = make_machine(text, budget, is_py)
+    machine, scope = make_evaluator(text, budget, is_py)
     with note_reading_place(lambda: machine.reached):
         return _run_statements(machine, scope, body, standard)
 

@@ -166,9 +166,9 @@ class Evaluator:
     convert_object_to_integer = conversions.convert_object_to_integer
     make_part_object = conversions.make_part_object
     make_name_pointer = conversions.make_name_pointer
-    shared_address = conversions.shared_address
+    evaluate_shared_address = conversions.evaluate_shared_address
     slice_to_base = conversions.slice_to_base
-    make_whole_number = conversions.make_whole_number
+    as_integer_or_symbol = conversions.as_integer_or_symbol
     # naming
     find_builtin_type = name_resolution.find_builtin_type
     define_later_member = name_resolution.define_later_member
@@ -229,7 +229,7 @@ class Evaluator:
     find_place = places.find_place
     # pointers
     decay_array = pointers.decay_array
-    get_pointee = pointers.get_pointee
+    evaluate_dereference = pointers.evaluate_dereference
     store_memory = pointers.store_memory
     find_target_place = pointers.find_target_place
     # views
@@ -247,7 +247,7 @@ class Evaluator:
     # expressions
     evaluate_for_effect = expressions.evaluate_for_effect
     enter_function = expressions.enter_function
-    keep_call = expressions.keep_call
+    record_call = expressions.record_call
     make_key = expressions.make_key
     leave_function = expressions.leave_function
     evaluate_name = expressions.evaluate_name
@@ -299,11 +299,11 @@ class Evaluator:
     evaluate_chosen_arm = branches.evaluate_chosen_arm
     format_condition = branches.format_condition
     decide_condition = branches.decide_condition
-    enter_case = branches.enter_case
+    make_case_branch = branches.make_case_branch
     evaluate_both_arms = branches.evaluate_both_arms
     merge = branches.merge
-    get_truth = branches.get_truth
-    require_integer = branches.require_integer
+    evaluate_truth = branches.evaluate_truth
+    as_integer_or_bool_symbol = branches.as_integer_or_bool_symbol
     # forgetting
     forget_place = forgetting.forget_place
     forget_same_class = forgetting.forget_same_class
@@ -311,4 +311,4 @@ class Evaluator:
     forget_globals = forgetting.forget_globals
     forget_names = forgetting.forget_names
     make_fresh_name = forgetting.make_fresh_name
-    lose_control = forgetting.lose_control
+    forget_after_goto = forgetting.forget_after_goto

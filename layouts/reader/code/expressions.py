@@ -122,7 +122,7 @@ def leave_function(ev: Evaluator) -> None:
     ev.targets = ev.frames.pop().targets
 
 
-def keep_call(ev: Evaluator, term: OpaqueValue) -> None:
+def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     """A call the text has no body of. Those that may make a tensor map or take a descriptor are counted apart: they
     may come behind hundreds of others.
     """

@@ -67,7 +67,7 @@ def _find_unknown(variable: str, member: str, whole: Any) -> OpaqueValue | None:
     if _is_zeroed(whole):
         return OpaqueValue(variable, whole.kind)
     value = whole.value if isinstance(whole, Cell) else whole
-    if member == "bitfield" and _lacks_bitfield_member(value):
+    if member == "bitfield" and _is_tcgen05_union(value):
         return OpaqueValue(variable)
     return value if isinstance(value, OpaqueValue) else None
 
@@ -95,7 +95,7 @@ def _is_descriptor_half(ev: Evaluator, name: str) -> bool:
     return "desc" in name.lower() and ";" in ev.text
 
 
-def _lacks_bitfield_member(value: Any) -> bool:
+def _is_tcgen05_union(value: Any) -> bool:
     """Return whether a value is of CUTLASS's tcgen05 union; unions with a member `bitfield` have that name as well."""
     named = isinstance(value, ObjectValue) and value.record.name == "SmemDescriptor"
     return named and "bitfield" not in value.record.members

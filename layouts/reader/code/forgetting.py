@@ -53,7 +53,7 @@ def make_fresh_name(ev: Evaluator, name: str) -> str:
 # goto, and what is not read --------------------------------------------------------------------------------------
 
 
-def lose_control(ev: Evaluator, changed: Journal) -> None:
+def forget_after_goto(ev: Evaluator, changed: Journal) -> None:
     """A goto under a condition that the text leaves open: what the function writes is not known from here on."""
     for cell, _ in changed.values():
         ev.forget_place(cell)
@@ -83,7 +83,7 @@ def skip_unread(ev: Evaluator, one: tree.UnreadText, scope: NameScope) -> EarlyE
         if re.search(rf"\b{word}\b", one.text) and (word == "return" or ev.targets):
             ev.keep_escape("?", EarlyExit(word, value), {})
     if re.search(r"\bgoto\b", one.text):
-        ev.lose_control({})
+        ev.forget_after_goto({})
     return None
 
 

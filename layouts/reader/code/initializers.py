@@ -11,13 +11,13 @@ from lanescope.cxx.integers import INT, ULONG
 from lanescope.reader.code import tree
 from lanescope.reader.code.construction import (
     MOST_ITEMS,
-    construct_by,
     default_members,
     fill_aggregate,
+    initialize_member,
     initialized_by,
+    link_inner_arrays,
     make_initialized,
-    own_items,
-    start_member,
+    run_given_constructor,
     zero_member,
     zero_value,
 )
@@ -63,7 +63,7 @@ def _make_default_array(ev: Evaluator, kind: ResolvedType, name: str) -> Any:
     followed = kind.record is not None or (kind.whole is not None and not kind.pointers)
     if size is not None and 0 < size <= MOST_CELLS and followed:
         cells = [Cell(ev.make_default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
-        return own_items(ArrayValue(cells, element, name))
+        return link_inner_arrays(ArrayValue(cells, element, name))
     bare = replace(kind, dims=(), reference="")
     return Pointer(make_symbol(name), bare, kind.dims[1:])
 
@@ -149,7 +149,7 @@ def _make_library_array(ev: Evaluator, kind: ResolvedType, items: list[tuple[str
         if size is not None and size.known is not None and kind.name.endswith("array"):
             while len(cells) < min(size.known, MOST_ITEMS):
                 cells.append(Cell(zero_value(ev, element), element))
-    return own_items(ArrayValue(cells, element, name, kind))
+    return link_inner_arrays(ArrayValue(cells, element, name, kind))
 
 
 def _nest_arrays(ev: Evaluator, cells: list[Cell], element: ResolvedType) -> None:
@@ -186,7 +186,7 @@ def _make_braced_array(ev: Evaluator, one: tree.ItemList, kind: ResolvedType, sc
         return OpaqueValue(name or "{…}")
     while len(cells) < min(kind.dims[0].known or 0, MOST_ITEMS):
         cells.append(Cell(zero_value(ev, element), element, f"{name}[{len(cells)}]"))
-    return own_items(ArrayValue(cells, element, name))
+    return link_inner_arrays(ArrayValue(cells, element, name))
 
 
 def _is_followed(one: tree.ItemList, element: ResolvedType) -> bool:
@@ -330,7 +330,7 @@ def _begin_member(
     kind = ev.resolve_type(declared.type, made.record.scope) if declared.type else None
     place = ev.member(made, member, value.span)
     if kind is not None and kind.reference:
-        start_member(ev, made, member, declared, (value,), scope)
+        initialize_member(ev, made, member, declared, (value,), scope)
         return True
     record = kind.record if kind is not None else None
     whole = record is not None or (kind is not None and bool(kind.dims))
@@ -359,7 +359,7 @@ def _construct_from_list(
         return ev.forget_members(made)
     cells = [Cell(ev.convert_to_kind(ev.evaluate_expression(v, scope), element, v.span), element) for _, v in one.items]
     closure = replace(ctors, functions=(function,), homes=(home,))
-    return construct_by(ev, made, closure, [ArrayValue(cells, element, "", kind)])
+    return run_given_constructor(ev, made, closure, [ArrayValue(cells, element, "", kind)])
 
 
 def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:

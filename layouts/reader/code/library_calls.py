@@ -283,10 +283,10 @@ def _copy_bytes(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) ->
     bytes_ = count.known if count is not None else None
     bits = IntegerType("bits", 8 * (bytes_ or 0), False)
     if not bytes_ or bytes_ > 512:
-        ev.forget_place(ev.get_pointee(arguments[0].value, one))
+        ev.forget_place(ev.evaluate_dereference(arguments[0].value, one))
         return arguments[0].value
     kind = ResolvedType("bits", bits, bits.bits)
-    to = ev.get_pointee(arguments[0].value, one)
+    to = ev.evaluate_dereference(arguments[0].value, one)
     target, origin = (_load_bytes(ev, a.value, kind, one) for a in arguments[:2])
     if isinstance(target, PLACES) and not isinstance(target, PointedPlace):
         copied = (
@@ -308,7 +308,7 @@ def _load_bytes(ev: Evaluator, value: Any, kind: ResolvedType, one: tree.Express
     if isinstance(value, Pointer) and value.array is not None and at is not None:
         size = get_type_size(ev, value.element or value.array.element)
         return _view_item(ev, Cell(value.array), kind, at, size or None)
-    return ev.get_pointee(value, one)
+    return ev.evaluate_dereference(value, one)
 
 
 def _view_item(ev: Evaluator, place: Any, kind: ResolvedType, at: int, size: int | None) -> Any:
@@ -324,7 +324,7 @@ def get_type_size(ev: Evaluator, kind: ResolvedType | None) -> int | None:
 def _set_bytes(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) -> Any:
     """Evaluate memset(to, byte, bytes)."""
     count, byte = get_integer(arguments[2].value), get_integer(arguments[1].value)
-    to = ev.get_pointee(arguments[0].value, one)
+    to = ev.evaluate_dereference(arguments[0].value, one)
     size = count.known if count is not None else None
     if (
         not isinstance(to, PLACES)
@@ -356,7 +356,7 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
     term = OpaqueValue(
         f"{head}{listed}({inner})"[:120], None, call.name, tuple(call.given), tuple(named), call.one.span
     )
-    ev.keep_call(term)
+    ev.record_call(term)
     return term
 
 

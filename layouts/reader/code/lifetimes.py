@@ -153,7 +153,7 @@ def destroy_object(ev: Evaluator, value: Any, span: tuple[int, int]) -> None:
             _end_object(ev, whole, value.record, span)
         finally:
             whole.dynamic = before
-        _end_on_other_paths(ev, first)
+        _forget_on_escaped_paths(ev, first)
 
 
 def _end_object(ev: Evaluator, value: ObjectValue, record: RecordType, span: tuple[int, int]) -> None:
@@ -171,7 +171,7 @@ def _end_object(ev: Evaluator, value: ObjectValue, record: RecordType, span: tup
         _end_object(ev, value, base, span)
 
 
-def _end_on_other_paths(ev: Evaluator, first: int) -> None:
+def _forget_on_escaped_paths(ev: Evaluator, first: int) -> None:
     """What a destructor has written is not known on paths that left before it ran there."""
     if ev.gone:
         for cell, _ in ev.list_writes_since(first).values():
@@ -281,7 +281,7 @@ def _variables_in(scope: NameScope) -> list[str]:
 def run_delete(ev: Evaluator, one: tree.Delete, scope: NameScope) -> None:
     """delete p: of what is known of the object, its destructor."""
     value = ev.evaluate_expression(one.value, scope)
-    place = ev.get_pointee(value, one)
+    place = ev.evaluate_dereference(value, one)
     inner = place.value if isinstance(place, Cell) else None
     if ev.has_own_allocation("delete", inner.record if isinstance(inner, ObjectValue) else None):
         ev.forget_all(scope)
@@ -289,7 +289,7 @@ def run_delete(ev: Evaluator, one: tree.Delete, scope: NameScope) -> None:
         _delete_object(ev, inner, one.span)
     elif one.array and isinstance(value, Pointer) and _begins_array(value):
         ev.destroy_object(value.array, one.span)
-    elif ev.get_truth(value) is not False and not isinstance(inner, SymbolicInt | ArrayValue) and _may_end(value):
+    elif ev.evaluate_truth(value) is not False and not isinstance(inner, SymbolicInt | ArrayValue) and _may_end(value):
         ev.forget_all(scope)
 
 

@@ -116,7 +116,7 @@ def _run_turns(ev: Evaluator, one: tree.Loop, scope: NameScope, run: LoopRun, ta
         if inner is None:
             return None
         if run.variable is not None:
-            ev.loops[-1] = (run.variable.name, ev.require_integer(run.variable.value))
+            ev.loops[-1] = (run.variable.name, ev.as_integer_or_bool_symbol(run.variable.value))
         left = _run_body(ev, one.body, inner, target)
         if left is not None:
             run.whole = run.told
@@ -170,7 +170,7 @@ def _note_possible_return(ev: Evaluator, one: tree.Statement) -> None:
             "?", EarlyExit("return", ev.make_symbolic_value(frame.returns, ev.make_fresh_name(frame.name or "?"))), {}
         )
     if summary.jumps:
-        ev.lose_control({})
+        ev.forget_after_goto({})
 
 
 def _forget_open_loop(ev: Evaluator, one: tree.Statement, written: Journal, scope: NameScope, told: bool) -> None:

@@ -51,10 +51,10 @@ def list_part_items(ev: Evaluator, part: ObjectPart) -> list[ObjectPart]:
 # items -----------------------------------------------------------------------------------------------------------
 
 
-def item_of(ev: Evaluator, whole: Any, index: Any, at: tree.Index, const: bool | None = None) -> Any:
+def evaluate_item(ev: Evaluator, whole: Any, index: Any, at: tree.Index, const: bool | None = None) -> Any:
     """whole[index]. const: whether the whole is, None where not known."""
     if isinstance(whole, OverlayPlace):
-        inner = item_of(ev, whole.place, index, at, const)
+        inner = evaluate_item(ev, whole.place, index, at, const)
         return OverlayPlace(whole.of, whole.name, inner) if isinstance(inner, PLACES) else inner
     value: Any = (
         ev.load_place(whole, at.value) if isinstance(whole, PLACES) and not isinstance(whole, PointedPlace) else whole
@@ -124,7 +124,7 @@ def _item_of_memory(ev: Evaluator, value: PointedPlace, index: Any, at: tree.Ind
         return _item_of_name(ev, OpaqueValue(ev.format_expression(at.value)), index, at)
     held = ev.load_place(value, at.value)
     if isinstance(held, Pointer):
-        return item_of(ev, held, index, at)
+        return evaluate_item(ev, held, index, at)
     return _item_of_name(ev, held, index, at) if isinstance(held, OpaqueValue) else None
 
 

@@ -59,14 +59,14 @@ def _evaluate_logical(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
     if isinstance(left, ObjectValue) and f"operator{one.op}" in left.record.methods:
         return ev.evaluate_operator(one.op, left, ev.evaluate_expression(one.right, scope), one)
     decides = one.op == "||"  # the truth of a side that makes the other irrelevant
-    truth = ev.get_truth(left)
+    truth = ev.evaluate_truth(left)
     if truth is decides:
         return left if ev.python else SymbolicInt(int(truth), BOOL)
     if ev.python:
         right = ev.evaluate_expression(one.right, scope)
         return right if truth is not None else ev.make_unknown(one)
     right = ev.evaluate_expression(one.right, scope) if truth is not None else _evaluate_perhaps(ev, one, scope)
-    other = ev.get_truth(right)
+    other = ev.evaluate_truth(right)
     if other is not None and (truth is not None or other is decides):
         return SymbolicInt(int(other), BOOL)
     return _make_open_logical(ev, one, left, right, truth)
@@ -136,7 +136,7 @@ def _evaluate_expansion(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Opa
 
 def _evaluate_pointee(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
     """*p."""
-    return ev.load_place(ev.get_pointee(ev.evaluate_expression(one.value, scope), one), one)
+    return ev.load_place(ev.evaluate_dereference(ev.evaluate_expression(one.value, scope), one), one)
 
 
 def _evaluate_not(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
@@ -145,7 +145,7 @@ def _evaluate_not(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
     own = ev.evaluate_operator(one.op, value, None, one) if not ev.python else None
     if own is not None:
         return ev.load_place(own, one)
-    truth = ev.get_truth(value)
+    truth = ev.evaluate_truth(value)
     if truth is not None:
         return SymbolicInt(int(not truth), BOOL)
     given = get_integer(value)
@@ -253,7 +253,7 @@ def _is_empty_pack(ev: Evaluator, pattern: tree.Expression, scope: NameScope) ->
 def _evaluate_logical_fold(ev: Evaluator, one: tree.Fold, pattern: tree.Expression, scopes: list[NameScope]) -> Any:
     """Fold with && or ||."""
     for inner in scopes:
-        truth = ev.get_truth(ev.evaluate_expression(pattern, inner))
+        truth = ev.evaluate_truth(ev.evaluate_expression(pattern, inner))
         if truth is None:
             return ev.make_unknown(one)
         if truth == (one.op == "||"):

@@ -183,7 +183,7 @@ def _refer_place(
     """Return the place that a reference names; None where it is no reference, or names none of that type."""
     if kind is None or not kind.reference or not isinstance(argument.where, PLACES):
         return None
-    if not (argument.kind is None or kind.name == "auto" or _alike(argument.kind, kind)):
+    if not (argument.kind is None or kind.name == "auto" or _binds_without_conversion(argument.kind, kind)):
         return None
     if isinstance(value, ObjectValue) and kind.record is not None and value.record is not kind.record:
         return Cell(ev.upcast_object(value, kind.record), kind, parameter.name, parameter.span)
@@ -244,7 +244,7 @@ def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: t
     return Cell(ev.make_symbolic_value(bare, parameter.name), bare, parameter.name, parameter.span, len(ev.frames))
 
 
-def _alike(one: ResolvedType, two: ResolvedType) -> bool:
+def _binds_without_conversion(one: ResolvedType, two: ResolvedType) -> bool:
     """Return whether a reference to one type may bind an object of another without a conversion."""
     if one.record is not None and two.record is not None:
         return one.record.is_derived_from(two.record)

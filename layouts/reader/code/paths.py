@@ -156,7 +156,7 @@ def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> 
                 return  # the program ends
             escapes, depth = ev.tries[-1]
         case _:
-            ev.lose_control(changed)
+            ev.forget_after_goto(changed)
             return
     escapes.append(one)
     if left.word == "return" and ev.frames[-1].entry:

@@ -10,7 +10,7 @@ from lanescope.cxx.integers import ULONG, IntegerType
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.header_names import OF_DESCRIPTOR
-from lanescope.reader.code.members import get_pointed_object, item_of, qualified_member
+from lanescope.reader.code.members import evaluate_item, get_pointed_object, qualified_member
 from lanescope.reader.code.pointers import load_memory
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.values import (
@@ -73,7 +73,7 @@ def _place_item(ev: Evaluator, one: tree.Index, scope: NameScope) -> Any:
     whole = ev.find_place(one.value, scope)
     const = find_constness(ev, one.value, scope) if "[" in ev.overloaded and not ev.python else None
     for index in one.indices:
-        whole = item_of(ev, whole, ev.evaluate_expression(index, scope), one, const)
+        whole = evaluate_item(ev, whole, ev.evaluate_expression(index, scope), one, const)
     return whole
 
 
@@ -81,7 +81,7 @@ def _place_unary(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
     """Return what *p names."""
     if one.op != "*":
         return ev.evaluate_expression(one, scope)
-    return ev.get_pointee(ev.evaluate_expression(one.value, scope), one)
+    return ev.evaluate_dereference(ev.evaluate_expression(one.value, scope), one)
 
 
 def _place_cast(ev: Evaluator, one: tree.Cast, scope: NameScope) -> Any:
@@ -106,7 +106,7 @@ def _place_binary(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
 
 def _place_choice(ev: Evaluator, one: tree.ConditionalExpression, scope: NameScope) -> Any:
     """Return what the chosen arm of ?: names, or one of both."""
-    condition = ev.get_truth(asked := ev.evaluate_expression(one.condition, scope))
+    condition = ev.evaluate_truth(asked := ev.evaluate_expression(one.condition, scope))
     if condition is not None:
         chosen = ev.find_place(one.yes if condition else one.no, scope)
         return chosen if isinstance(chosen, PLACES) else ev.evaluate_chosen_arm(one, condition, chosen, scope)

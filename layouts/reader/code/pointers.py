@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def get_pointee(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
+def evaluate_dereference(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
     """What *value names."""
     if isinstance(value, Address):
         return ev.find_target_place(value)

@@ -68,7 +68,7 @@ def _size_of_operand(ev: Evaluator, one: tree.SizeOf, inner: tree.Expression, sc
     declared = find_declared_type(ev, inner, scope) if member else None
     if declared is not None and (known := get_size(ev, declared, one)).known is not None:
         return known
-    held = _get_unevaluated(ev, inner, scope)
+    held = _evaluate_and_discard(ev, inner, scope)
     unsure = Pointer if isinstance(inner, tree.Member) else Pointer | SymbolicInt
     if member and isinstance(held, unsure) and declared is None:
         return make_free(ev.format_expression(one), ULONG, 16)  # an array may be read as a pointer to its first item
@@ -99,7 +99,7 @@ def _kind_of_size(value: Any) -> ResolvedType | None:
     return value.kind if isinstance(value, OpaqueValue) else None
 
 
-def _get_unevaluated(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> Any:
+def _evaluate_and_discard(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> Any:
     """The value of an operand that is not evaluated: for its type."""
     values: list[Any] = []
     first = len(ev.temporaries)

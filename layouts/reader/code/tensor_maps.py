@@ -86,7 +86,7 @@ def find_named_maps(made: Evaluation) -> tuple[TensorMap, ...]:
 
 def _list_maps(made: Evaluation) -> Iterator[TensorMap]:
     for one in made.made:
-        found = _read_call(one, made.text)
+        found = _parse_map_call(one, made.text)
         if found is not None:
             yield replace(found, names=_list_names(one), calls=one.calls)
 
@@ -109,7 +109,7 @@ def _list_names(one: BodilessCall) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in out if name))
 
 
-def _read_call(one: BodilessCall, text: str) -> TensorMap | None:
+def _parse_map_call(one: BodilessCall, text: str) -> TensorMap | None:
     term = one.term
     given = list(term.arguments)
     named = dict(term.named)

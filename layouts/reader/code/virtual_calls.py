@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def dispatch(
+def resolve_virtual_call(
     ev: Evaluator, closure: FunctionSet, chosen: OverloadCandidate, count: int
 ) -> tuple[FunctionSet, OverloadCandidate | None]:
     """Return the function that a call of a virtual one runs, by the object's class; None where that is not known."""
