@@ -309,3 +309,15 @@ def test_api_and_pages() -> None:
     assert (
         "open" in client.get("/guide/scale-factors").text and "inferred" in client.get("/guide/three-descriptors").text
     )
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_the_byte_of_a_factor_is_in_the_atom_that_its_copy_reads(side: str) -> None:
+    query = f"kind=mxf4&n=192&row=100&factor=5&shared=4096&side={side}"
+    found = Client(create_app()).get(f"/api/v1/scale-factors?{query}").json()
+    (start,) = (
+        (int(copy["descriptor"], 16) & 0x3FFF) * 16
+        for copy in found["copies"]
+        if (copy["operand"], copy["row"], copy["factor"]) == (side, 0, 4)
+    )
+    assert found["held"]["shared"] == start + 100 % 32 * 16 + 100 // 32 * 4 + 5 % 4

@@ -98,9 +98,9 @@ class ScaleHeld:
     column: int
     byte: int
     step: Annotated[int, Description("The MMA of the tile that reads it.")]
-    shared: Annotated[int | None, Description("Byte in the tile's shared memory; left out where it is open.")] = (
-        make_optional_field()
-    )
+    shared: Annotated[
+        int | None, Description("Byte of shared memory, counted as the request's `shared`; left out where it is open.")
+    ] = make_optional_field()
 
 
 @fact
@@ -177,7 +177,7 @@ def scale_factors(asked: ScaleQuestion) -> ScaleFactors:
             factor=tile.factor,
             row_major=where.row_major,
             atoms=where.atoms,
-            shared=where.shared,
+            shared=None if where.shared is None else tile.looked.shared + where.shared,
             lanes=where.lanes,
             column=where.column,
             byte=where.byte,
