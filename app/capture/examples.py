@@ -37,7 +37,7 @@ def _expect_offset(step: int) -> int:
 EXAMPLES = (
     CaptureExample("k-step", "The K step of B runs past the swizzle atom", lambda step: 32 * step),
     CaptureExample("panel", "Half the panel stride in B", lambda step: step // 4 * PANEL // 2 + step % 4 * 32),
-    CaptureExample("strides", "LBO and SBO of A swapped", _expect_offset, 16),
+    CaptureExample("strides", "LBO and SBO of A exchanged", _expect_offset, 16),
     CaptureExample("right", "A correct K loop", _expect_offset),
 )
 BY_NAME = {example.name: example for example in EXAMPLES}

@@ -70,7 +70,7 @@ def _is_encoder(name: str) -> bool:
 class _Call:
     """A call of a function of the text's language, its libraries or a kernel library."""
 
-    machine: Evaluator
+    ev: Evaluator
     name: str
     templates: tuple[Any, ...]
     given: list[Any]
@@ -110,20 +110,18 @@ def _register_rule(table: dict[str, _Reader], *names: str) -> Callable[[_Reader]
     return register
 
 
-def evaluate_known_function(
-    machine: Evaluator, name: str, templates: tuple[Any, ...], given: list[Any], span: Span
-) -> Any:
+def evaluate_known_function(ev: Evaluator, name: str, templates: tuple[Any, ...], given: list[Any], span: Span) -> Any:
     """What a well-known function gives; MISSING for another."""
     if len(given) > IDENTITY.get(name, len(given)):
         return given[IDENTITY[name]]
-    call = _Call(machine, name, templates, given, span)
+    call = _Call(ev, name, templates, given, span)
     if len(given) == 1 and _is_address_function(name) and not isinstance(call.first, str):
         return _address(call)
-    if name in machine.standard and given:
-        return _make_standard_descriptor(machine, machine.standard[name], call.first, span)
+    if name in ev.standard and given:
+        return _make_standard_descriptor(ev, ev.standard[name], call.first, span)
     if call.only_integer is not None and _is_encoder(name):
-        return _encoded(machine, name, call.only_integer)
-    for table in (_EVERYWHERE, _OF_PYTHON) if machine.python else (_EVERYWHERE,):
+        return _encoded(ev, name, call.only_integer)
+    for table in (_EVERYWHERE, _OF_PYTHON) if ev.python else (_EVERYWHERE,):
         reader = table.get(name)
         made = reader(call) if reader is not None else MISSING
         if made is not MISSING:
@@ -133,17 +131,17 @@ def evaluate_known_function(
 
 def _address(call: _Call) -> Any:
     """An address of the shared window: a number of 32 bits in C++."""
-    if call.machine.python:
+    if call.ev.python:
         return make_shared_address(call.first)
-    return call.machine.convert_to_kind(
-        call.machine.evaluate_shared_address(call.first), ResolvedType("uint32_t", UINT, 32), call.span
+    return call.ev.convert_to_kind(
+        call.ev.evaluate_shared_address(call.first), ResolvedType("uint32_t", UINT, 32), call.span
     )
 
 
-def _encoded(machine: Evaluator, name: str, whole: SymbolicInt) -> SymbolicInt:
+def _encoded(ev: Evaluator, name: str, whole: SymbolicInt) -> SymbolicInt:
     """PTX's matrix-descriptor-encode."""
-    machine.taken.setdefault(name)
-    wide = whole if machine.python else symbolic_integers.convert_int(whole, ULONG)
+    ev.taken.setdefault(name)
+    wide = whole if ev.python else symbolic_integers.convert_int(whole, ULONG)
     return symbolic_integers.shift_int(symbolic_integers.and_ints(wide, SymbolicInt(START.mask, wide.type)), -4)
 
 
@@ -168,7 +166,7 @@ def _rounded_up(call: _Call) -> Any:
 @_register_rule(_EVERYWHERE, *_TUPLES)
 def _tuple(call: _Call) -> Any:
     """A tuple of the arguments; not of tie and forward_as_tuple of C++, which refer to them."""
-    others = ("list", "tuple", "array") if call.machine.python else ("tie", "forward_as_tuple")
+    others = ("list", "tuple", "array") if call.ev.python else ("tie", "forward_as_tuple")
     if call.name in others:
         return MISSING
     return ArrayValue([Cell(value) for value in call.given], None, "", ResolvedType(call.name))
@@ -180,7 +178,7 @@ def _size_in_bits(call: _Call) -> Any:
     return SymbolicInt(kind.bits, INT) if isinstance(kind, ResolvedType) and kind.bits else MISSING
 
 
-def _make_standard_descriptor(machine: Evaluator, mode: str, one: Any, span: Span) -> SymbolicInt:
+def _make_standard_descriptor(ev: Evaluator, mode: str, one: Any, span: Span) -> SymbolicInt:
     """What a function without code gives that is taken to build the descriptor of a K-major tile: the start's bits, LBO
     1, SBO of eight rows, the swizzle's code.
     """
@@ -189,9 +187,7 @@ def _make_standard_descriptor(machine: Evaluator, mode: str, one: Any, span: Spa
     start = symbolic_integers.convert_int(get_integer(address) or SymbolicInt(0, ULONG), ULONG)
     low = symbolic_integers.shift_int(symbolic_integers.and_ints(start, SymbolicInt(START.mask, ULONG)), -4)
     rest = SymbolicInt(1 << 16 | (8 * width >> 4) << 32 | code << 62, ULONG)
-    made: SymbolicInt = machine.apply_integer_operator(
-        "|", machine.mark_operand(low, span), machine.mark_operand(rest, span)
-    )
+    made: SymbolicInt = ev.apply_integer_operator("|", ev.mark_operand(low, span), ev.mark_operand(rest, span))
     return made
 
 

@@ -66,17 +66,17 @@ def build_words(text: str, field: str = "descriptor") -> tuple[tuple[str, BuiltW
     """
     if len(text) > LONGEST:
         raise LayoutError("bad_word", f"The code has {len(text)} characters.", f"At most {LONGEST}.", field)
-    machine, values = _evaluate_words(text, field)
-    return tuple((name, _make_word(machine, value, field)) for name, value in values.items())
+    ev, values = _evaluate_words(text, field)
+    return tuple((name, _make_word(ev, value, field)) for name, value in values.items())
 
 
-def _make_word(machine: Evaluator, value: Any, field: str) -> BuiltWord:
+def _make_word(ev: Evaluator, value: Any, field: str) -> BuiltWord:
     given = get_integer(value)
     if given is None or (isinstance(value, OpaqueValue) and value.kind is None):
         raise _make_error(
             f"'{shorten_value(str(value), 60)}' has no value" if value is not None else "nothing is returned", field
         )
-    notices = tuple(dict.fromkeys(one.message for one in machine.warned.values()))
+    notices = tuple(dict.fromkeys(one.message for one in ev.warned.values()))
     whole = convert_int(given, ULONG) if given.type.bits < ULONG.bits else given
     if whole.known is not None:
         return BuiltWord(whole.known & ULONG.mask, "", notices)
@@ -114,24 +114,24 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
     if not cxx.is_well_formed(source):
         raise _make_error("a part of it is not C++", field)
     body = cxx.parse_cxx(source)
-    machine, scope = make_evaluator(text, BUDGET)
+    ev, scope = make_evaluator(text, BUDGET)
     try:
         for statement in body:
-            machine.define(statement, scope)
-        values = _evaluate_loose_lines(machine, body, scope, field)
+            ev.define(statement, scope)
+        values = _evaluate_loose_lines(ev, body, scope, field)
         if isinstance(values, dict):
-            return machine, values
+            return ev, values
         value = values
         functions = [one for one in body if isinstance(one, tree.Function)]
         for function in functions if value is None else ():
-            if id(function) not in machine.called:
-                value = machine.run_entry(function, scope)
+            if id(function) not in ev.called:
+                value = ev.run_entry(function, scope)
     except (BudgetError, RecursionError):
         raise _make_error("it takes too many steps", field, "Paste only what builds the word.") from None
-    return machine, {"": value}
+    return ev, {"": value}
 
 
-def _evaluate_loose_lines(machine: Evaluator, body: tuple[tree.Statement, ...], scope: NameScope, field: str) -> Any:
+def _evaluate_loose_lines(ev: Evaluator, body: tuple[tree.Statement, ...], scope: NameScope, field: str) -> Any:
     """What the lines outside every function return; else the last expression, the object whose bits they assign, or the
     variable that they write last. By name where they build several.
     """
@@ -143,10 +143,10 @@ def _evaluate_loose_lines(machine: Evaluator, body: tuple[tree.Statement, ...], 
         if isinstance(statement, tree.ExpressionStatement) and not isinstance(
             statement.value, tree.Assignment | tree.Member
         ):
-            last = machine.evaluate_expression(statement.value, scope)
+            last = ev.evaluate_expression(statement.value, scope)
             continue
-        _check_target(machine, statement, scope, field)
-        left = machine.execute_statement(statement, scope)
+        _check_target(ev, statement, scope, field)
+        left = ev.execute_statement(statement, scope)
         if isinstance(left, EarlyExit) and left.word == "return":
             return left.value
         written += _list_written_names(statement)
@@ -158,17 +158,17 @@ def _evaluate_loose_lines(machine: Evaluator, body: tuple[tree.Statement, ...], 
         if isinstance(statement, tree.ExpressionStatement)
         for name in _list_written_names(statement)
     }
-    return _choose_written(machine, scope, written, assigned)
+    return _choose_written(ev, scope, written, assigned)
 
 
-def _choose_written(machine: Evaluator, scope: NameScope, written: list[str], assigned: set[str]) -> Any:
+def _choose_written(ev: Evaluator, scope: NameScope, written: list[str], assigned: set[str]) -> Any:
     """Return the object whose bits are assigned, or the variable that is written last; by name where they are several.
 
     written: the variables in the order of their statements; assigned: those that are not only declared.
     """
     cells = {name: scope.names[name] for name in written if isinstance(scope.names.get(name), Cell)}
     objects = [name for name, cell in cells.items() if isinstance(cell.value, ObjectValue) and name in assigned]
-    ends = [name for name in cells if not objects and _is_final_word(machine, name, cells[name], written)]
+    ends = [name for name in cells if not objects and _is_final_word(ev, name, cells[name], written)]
     for several in (objects, ends):
         if len(several) > 1:
             return {name: cells[name].value for name in several}
@@ -186,21 +186,21 @@ def _is_narrow(cell: Cell) -> bool:
     return whole is not None and whole.type.bits < ULONG.bits
 
 
-def _is_final_word(machine: Evaluator, name: str, cell: Cell, written: list[str]) -> bool:
+def _is_final_word(ev: Evaluator, name: str, cell: Cell, written: list[str]) -> bool:
     """Whether a variable has more than an address, and the text only writes it."""
     value = get_integer(cell.value) if not isinstance(cell.value, ObjectValue | OpaqueValue) else None
     whole = value is not None and value.type.bits == ULONG.bits and value.const >> 32 != 0
-    return whole and len(re.findall(rf"\b{re.escape(name)}\b", machine.text)) == written.count(name)
+    return whole and len(re.findall(rf"\b{re.escape(name)}\b", ev.text)) == written.count(name)
 
 
-def _check_target(machine: Evaluator, statement: tree.Statement, scope: NameScope, field: str) -> None:
+def _check_target(ev: Evaluator, statement: tree.Statement, scope: NameScope, field: str) -> None:
     """Refuse an assignment to a member that is none, or that changes a variable without a value."""
     if not isinstance(statement, tree.ExpressionStatement) or not isinstance(statement.value, tree.Assignment):
         return
     target = statement.value.target
-    if isinstance(target, tree.Member) and not isinstance(machine.find_place(target, scope), PLACES):
+    if isinstance(target, tree.Member) and not isinstance(ev.find_place(target, scope), PLACES):
         raise _make_error(f"'{shorten_value(target.name)}' is not a member of the descriptor's bit field", field)
-    if isinstance(target, tree.Name) and statement.value.op and machine.resolve_name(target.path, scope) is None:
+    if isinstance(target, tree.Name) and statement.value.op and ev.resolve_name(target.path, scope) is None:
         raise _make_error(f"'{shorten_value(target.last)}' has no value before it is changed", field)
 
 

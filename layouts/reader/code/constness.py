@@ -23,43 +23,41 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def find_constness(machine: Evaluator, one: tree.Expression, scope: NameScope) -> bool | None:
+def find_constness(ev: Evaluator, one: tree.Expression, scope: NameScope) -> bool | None:
     """Whether what an expression gives is const; None where that is not known."""
     match one:
         case tree.Name():
-            return _find_name_constness(machine, one, scope)
+            return _find_name_constness(ev, one, scope)
         case tree.Member(value=inner, name=name):
-            around = (
-                find_pointee_constness(machine, inner, scope) if one.arrow else find_constness(machine, inner, scope)
-            )
-            return _find_member_constness(machine, _find_record(machine, inner, scope, one.arrow), name, around)
+            around = find_pointee_constness(ev, inner, scope) if one.arrow else find_constness(ev, inner, scope)
+            return _find_member_constness(ev, _find_record(ev, inner, scope, one.arrow), name, around)
         case tree.Index(value=inner):
-            return _of_item(machine, inner, scope)
+            return _of_item(ev, inner, scope)
         case tree.Unary(op="*", value=inner):
-            return find_pointee_constness(machine, inner, scope)
+            return find_pointee_constness(ev, inner, scope)
         case tree.Cast(type=kind):
             return kind.const if not kind.pointers and kind.path and kind.path[-1][0] != "auto" else None
         case tree.ItemList(type=kind) if kind is not None:
             return kind.const
         case tree.Call(function=function) if isinstance(function, tree.Name | tree.Type):
-            return _find_return_constness(machine, function, scope)
+            return _find_return_constness(ev, function, scope)
     return None
 
 
-def _of_item(machine: Evaluator, array: tree.Expression, scope: NameScope) -> bool | None:
+def _of_item(ev: Evaluator, array: tree.Expression, scope: NameScope) -> bool | None:
     """Whether an item of an array, or of what a pointer points to, is const."""
     kind = _find_declared_type(array, scope)
     if kind is not None and kind.dims:
-        return find_constness(machine, array, scope)
-    return find_pointee_constness(machine, array, scope) if kind is not None and kind.pointers else None
+        return find_constness(ev, array, scope)
+    return find_pointee_constness(ev, array, scope) if kind is not None and kind.pointers else None
 
 
-def find_pointee_constness(machine: Evaluator, one: tree.Expression, scope: NameScope) -> bool | None:
+def find_pointee_constness(ev: Evaluator, one: tree.Expression, scope: NameScope) -> bool | None:
     """Whether what a pointer points to is const."""
     if isinstance(one, tree.Name) and one.last == "this":
         return _find_this_constness(scope)
     if isinstance(one, tree.Unary) and one.op == "&":
-        return find_constness(machine, one.value, scope)
+        return find_constness(ev, one.value, scope)
     kind = _find_declared_type(one, scope)
     if kind is None or kind.pointers != 1 or kind.name in ("auto", "") or kind.unbound:
         return None
@@ -82,16 +80,14 @@ def _list_inner_scopes(scope: NameScope, home: NameScope) -> list[NameScope]:
     return out
 
 
-def _find_name_constness(machine: Evaluator, one: tree.Name, scope: NameScope) -> bool | None:
+def _find_name_constness(ev: Evaluator, one: tree.Name, scope: NameScope) -> bool | None:
     found, home = find_name(scope, one.last) if len(one.path) == 1 else (None, scope)
     if found is None or f"?{one.last}" in home.consts:
         return None
     if one.last in home.consts or (isinstance(found, Cell) and found.const):
         return True
     if "this" in home.names:  # a member of the object that a function is called for
-        return _find_member_constness(
-            machine, _record_pointed_to(home.names["this"]), one.last, _find_this_constness(scope)
-        )
+        return _find_member_constness(ev, _record_pointed_to(home.names["this"]), one.last, _find_this_constness(scope))
     if home.owner == "lambda" or not isinstance(found, Cell):
         return None  # a copy: const unless the lambda is mutable
     kind = found.kind
@@ -107,25 +103,23 @@ def _record_pointed_to(pointer: Any) -> RecordType | None:
     return held.record if isinstance(held, ObjectValue) else None
 
 
-def _find_member_constness(
-    machine: Evaluator, record: RecordType | None, name: str, around: bool | None
-) -> bool | None:
+def _find_member_constness(ev: Evaluator, record: RecordType | None, name: str, around: bool | None) -> bool | None:
     """Whether a member is const in an object that is, is not, or may be."""
     declared = record.members.get(name) if record is not None else None
     if declared is None or declared.type is None:
         return None
     assert record is not None
-    kind = machine.resolve_type(declared.type, record.homes.get(name, record.scope))
+    kind = ev.resolve_type(declared.type, record.homes.get(name, record.scope))
     if kind.reference:
         return kind.const if not kind.pointers and not kind.unbound else None
     if declared.const or (kind.const and not kind.pointers):
         return True
-    if "mutable" in machine.text[max(declared.span[0] - 40, 0) : declared.span[0]]:
+    if "mutable" in ev.text[max(declared.span[0] - 40, 0) : declared.span[0]]:
         return None
     return around
 
 
-def _find_record(machine: Evaluator, one: tree.Expression, scope: NameScope, arrow: bool) -> RecordType | None:
+def _find_record(ev: Evaluator, one: tree.Expression, scope: NameScope, arrow: bool) -> RecordType | None:
     if isinstance(one, tree.Name) and one.last == "this":
         return _record_pointed_to(find_name(scope, "this")[0])
     kind = _find_declared_type(one, scope)
@@ -144,16 +138,16 @@ def _find_declared_type(one: tree.Expression, scope: NameScope) -> ResolvedType 
     return found.kind if isinstance(found, Cell) else None
 
 
-def _find_return_constness(machine: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> bool | None:
+def _find_return_constness(ev: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> bool | None:
     """Whether what a function returns is const, where all of its overloads say the same."""
-    found = machine.resolve_name(function.path, scope, function.span[0])
+    found = ev.resolve_name(function.path, scope, function.span[0])
     if isinstance(found, FunctionSet):
         types = [f.returns for f in found.functions]
         if any(t is None or t.pointers or t.name in ("auto", "decltype", "decltype(auto)") for t in types):
             return None
         consts = {t.const for t in types if t is not None}
         named = all(
-            t is not None and machine.resolve_type(t, found.get_home(f)).record is not None
+            t is not None and ev.resolve_type(t, found.get_home(f)).record is not None
             for t, f in zip(types, found.functions, strict=True)
         )
         return consts.pop() if len(consts) == 1 and named else None

@@ -87,17 +87,17 @@ class Evaluation:
 
 
 def make_evaluator(text: str, budget: int, python: bool = False) -> tuple[Evaluator, NameScope]:
-    """Return a machine for a text, and the scope of its global names."""
-    machine = Evaluator(text, budget, python)
-    machine.frames.append(CallFrame("", (0, len(text))))
-    machine.prelude = NameScope()
+    """Return an evaluator for a text, and the scope of its global names."""
+    ev = Evaluator(text, budget, python)
+    ev.frames.append(CallFrame("", (0, len(text))))
+    ev.prelude = NameScope()
     for one in () if python else parse_prelude():
-        machine.define(one, machine.prelude)
-    union, machine.unions = ("", frozenset()) if python else find_fields_union(text)
+        ev.define(one, ev.prelude)
+    union, ev.unions = ("", frozenset()) if python else find_fields_union(text)
     for one in cxx.parse_cxx(make_plain_source(union)) if union else ():
-        machine.define(one, machine.prelude)
-    machine.globals = NameScope(NameScope(machine.prelude), "namespace")
-    return machine, machine.globals
+        ev.define(one, ev.prelude)
+    ev.globals = NameScope(NameScope(ev.prelude), "namespace")
+    return ev, ev.globals
 
 
 @cache
@@ -266,96 +266,94 @@ def _evaluate_statements(
     """What the statements of a text build, within so many steps; None where there are none."""
     if not body:
         return None
-    machine, scope = make_evaluator(text, budget, is_py)
-    with note_reading_place(lambda: machine.reached):
-        return _run_statements(machine, scope, body, standard)
+    ev, scope = make_evaluator(text, budget, is_py)
+    with note_reading_place(lambda: ev.reached):
+        return _run_statements(ev, scope, body, standard)
 
 
 def _run_statements(
-    machine: Evaluator, scope: NameScope, body: tuple[tree.Statement, ...], standard: tuple[tuple[str, str], ...]
+    ev: Evaluator, scope: NameScope, body: tuple[tree.Statement, ...], standard: tuple[tuple[str, str], ...]
 ) -> Evaluation:
-    text, budget, is_py = machine.text, machine.left, machine.python
-    machine.standard = dict(standard)
+    text, budget, is_py = ev.text, ev.left, ev.python
+    ev.standard = dict(standard)
     unfinished: list[tuple[str, Span]] = []
     try:
-        _run_loose_lines(machine, scope, body)
+        _run_loose_lines(ev, scope, body)
     except (BudgetError, RecursionError):
         unfinished.append(("", (0, 0)))
-    earlier = [] if is_py else _list_earlier_writes(machine, body)
-    entries = list(_list_entries(machine, body, text))
+    earlier = [] if is_py else _list_earlier_writes(ev, body)
+    entries = list(_list_entries(ev, body, text))
     for n, entry in enumerate(entries):
         function = entry[0]
-        if id(function) in machine.called:
+        if id(function) in ev.called:
             continue
-        if machine.left <= 0:
+        if ev.left <= 0:
             unfinished.append((function.name, _get_name_span(text, function)))
             break
-        share = max(budget * MOST_STEPS // BUDGET, machine.left // (len(entries) - n))
-        if not _run_entry(machine, entry, share, earlier):
+        share = max(budget * MOST_STEPS // BUDGET, ev.left // (len(entries) - n))
+        if not _run_entry(ev, entry, share, earlier):
             unfinished.append((function.name, _get_name_span(text, function)))
     return Evaluation(
-        found=tuple(machine.found),
-        made=tuple(machine.made),
-        warnings=tuple(machine.warned.values()),
+        found=tuple(ev.found),
+        made=tuple(ev.made),
+        warnings=tuple(ev.warned.values()),
         unfinished=tuple(unfinished),
         python=is_py,
-        assembled=tuple(machine.assembled),
-        endless=frozenset(machine.endless),
-        recast=frozenset(machine.recast),
+        assembled=tuple(ev.assembled),
+        endless=frozenset(ev.endless),
+        recast=frozenset(ev.recast),
         text=text,
-        taken=tuple(machine.taken),
-        widened=frozenset(machine.widened),
-        foreign=tuple(machine.foreign.items()),
+        taken=tuple(ev.taken),
+        widened=frozenset(ev.widened),
+        foreign=tuple(ev.foreign.items()),
     )
 
 
-def _run_loose_lines(machine: Evaluator, scope: NameScope, body: tuple[tree.Statement, ...]) -> None:
+def _run_loose_lines(ev: Evaluator, scope: NameScope, body: tuple[tree.Statement, ...]) -> None:
     """Enter what a text defines, then run its lines outside every function."""
     below = scope.parent  # what loose lines use before the line that gives it
     if below is not None:
         for given in _find_late_values(body):
-            below.names.setdefault(given.name, machine.make_later_member(given, scope))
+            below.names.setdefault(given.name, ev.make_later_member(given, scope))
     for one in body:
         if not isinstance(one, tree.UsingDeclaration):
-            machine.define(one, scope)
+            ev.define(one, scope)
     for one in body:
         if not isinstance(one, DEFINITIONS):
-            machine.execute_statement(one, scope)
+            ev.execute_statement(one, scope)
 
 
-def _run_entry(machine: Evaluator, entry: _Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:
+def _run_entry(ev: Evaluator, entry: _Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:
     """Run a function by itself within `share` steps; False where they do not suffice."""
     function, owner, home = entry
-    rest = max(machine.left - share, 0)
-    machine.left -= rest
-    machine.begins = function.name == "main" and owner is None and home is machine.globals
+    rest = max(ev.left - share, 0)
+    ev.left -= rest
+    ev.begins = function.name == "main" and owner is None and home is ev.globals
     for cell, first, value in earlier:
-        cell.value = machine.copy_unshared(first if machine.begins else value)
-    machine.forget_entry_writes()
+        cell.value = ev.copy_unshared(first if ev.begins else value)
+    ev.forget_entry_writes()
     try:
-        _enter_function(machine, function, owner, home)
+        _enter_function(ev, function, owner, home)
     except (BudgetError, RecursionError):
         return False
     finally:
-        machine.left = max(machine.left, 0) + rest
-        del machine.frames[1:]
-        machine.loops.clear()
-        for list_ in (machine.log, machine.branches, machine.gone, machine.targets, machine.tries):
+        ev.left = max(ev.left, 0) + rest
+        del ev.frames[1:]
+        ev.loops.clear()
+        for list_ in (ev.log, ev.branches, ev.gone, ev.targets, ev.tries):
             list_.clear()
-        machine.nested, machine.haunting = 0, []
+        ev.nested, ev.haunting = 0, []
     return True
 
 
-def _list_earlier_writes(machine: Evaluator, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
+def _list_earlier_writes(ev: Evaluator, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
     """Global variables that some function may have written before another is run, each with its first value, which main
     finds, and an unknown one; what loose lines use is a variable of theirs.
     """
-    loose = " ".join(
-        machine.text[slice(*one.span)] for one in body if not isinstance(one, (*DEFINITIONS, tree.Declaration))
-    )
+    loose = " ".join(ev.text[slice(*one.span)] for one in body if not isinstance(one, (*DEFINITIONS, tree.Declaration)))
     own = set(_WORDS.findall(loose))
     out: list[tuple[Cell, Any, Any]] = []
-    waiting, seen = [machine.globals], set()
+    waiting, seen = [ev.globals], set()
     while waiting:
         scope = waiting.pop()
         if id(scope) in seen:
@@ -364,9 +362,9 @@ def _list_earlier_writes(machine: Evaluator, body: tuple[tree.Statement, ...]) -
         for name, cell in scope.names.items():
             if isinstance(cell, NamespaceValue):
                 waiting.append(cell.scope)
-            elif isinstance(cell, Cell) and not cell.const and name not in own and machine.may_asm_write(name):
-                first = machine.copy_unshared(cell.value)
-                machine.give_earlier_value(cell)
+            elif isinstance(cell, Cell) and not cell.const and name not in own and ev.may_asm_write(name):
+                first = ev.copy_unshared(cell.value)
+                ev.give_earlier_value(cell)
                 out.append((cell, first, cell.value))
     return out
 
@@ -414,38 +412,38 @@ def _get_name_parts(function: tree.Expression) -> tuple[str, ...]:
 
 
 def _enter_function(
-    machine: Evaluator, function: tree.Function, owner: tree.StructDefinition | None, scope: NameScope
+    ev: Evaluator, function: tree.Function, owner: tree.StructDefinition | None, scope: NameScope
 ) -> None:
     if owner is None:
-        machine.run_entry(function, scope)
+        ev.run_entry(function, scope)
         return
     template = scope.names.get(owner.name)
     if not isinstance(template, TemplateEntity) or template.decl is not owner:
         template = TemplateEntity(owner, scope, owner.templates)
-    kind = machine.apply_template(template, [])
+    kind = ev.apply_template(template, [])
     record = kind.record if isinstance(kind, ResolvedType) else None
     if record is None:
         return
     closure = record.methods.get(function.name)
     own = next((f for f in closure.functions if f.span == function.span), function) if closure else function
     home = closure.get_home(own) if closure is not None else record.scope
-    this: Any = machine.make_instance(record, "" if function.name == owner.name else "this")
+    this: Any = ev.make_instance(record, "" if function.name == owner.name else "this")
     if function.name == owner.name:
-        machine.run_constructor_entry(own, home, this, record)
+        ev.run_constructor_entry(own, home, this, record)
         return
     this.loose = True
     if record.fields is not None:
         this = OpaqueValue("this", kind)
     else:
-        machine.forget_place(Cell(this))
-    machine.run_entry(own, home, this)
+        ev.forget_place(Cell(this))
+    ev.run_entry(own, home, this)
 
 
-def _list_entries(machine: Evaluator, body: tuple[tree.Statement, ...], text: str) -> Iterator[_Entry]:
+def _list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> Iterator[_Entry]:
     """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue; each with
     its class and the scope of its namespace.
     """
-    functions = list(_list_functions(machine, body, None, machine.globals))
+    functions = list(_list_functions(ev, body, None, ev.globals))
     wanted, called = _with_clues(functions, text)
     special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
     called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
@@ -472,23 +470,23 @@ def _with_clues(functions: Sequence[_Entry], text: str) -> tuple[set[str], set[s
 
 
 def _list_functions(
-    machine: Evaluator, body: tuple[tree.Statement, ...], owner: tree.StructDefinition | None, scope: NameScope
+    ev: Evaluator, body: tuple[tree.Statement, ...], owner: tree.StructDefinition | None, scope: NameScope
 ) -> Iterator[_Entry]:
     for one in body:
         if isinstance(one, tree.Function) and one.body is not None and not one.deleted:
             if not one.owner:
                 yield one, owner, scope
-            elif (struct := _find_struct(machine, one, scope)) is not None:
+            elif (struct := _find_struct(ev, one, scope)) is not None:
                 yield one, struct, scope
         elif isinstance(one, tree.StructDefinition):
-            yield from _list_functions(machine, one.members, one, scope)
-        elif isinstance(one, tree.Namespace) and id(one) in machine.spaces:
-            yield from _list_functions(machine, one.body, None, machine.spaces[id(one)])
+            yield from _list_functions(ev, one.members, one, scope)
+        elif isinstance(one, tree.Namespace) and id(one) in ev.spaces:
+            yield from _list_functions(ev, one.body, None, ev.spaces[id(one)])
         elif isinstance(one, tree.UnreadText):
-            yield from _list_functions(machine, one.body, owner, scope)
+            yield from _list_functions(ev, one.body, owner, scope)
 
 
-def _find_struct(machine: Evaluator, function: tree.Function, scope: NameScope) -> tree.StructDefinition | None:
+def _find_struct(ev: Evaluator, function: tree.Function, scope: NameScope) -> tree.StructDefinition | None:
     """The class of a member function that is defined outside it."""
-    owner = machine.find_owner(function.owner, scope)
+    owner = ev.find_owner(function.owner, scope)
     return owner.decl if isinstance(owner, TemplateEntity) and isinstance(owner.decl, tree.StructDefinition) else None

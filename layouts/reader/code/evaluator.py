@@ -125,7 +125,7 @@ class Evaluator:
         self.wraps = False  # whether a value is written that is meant to be cut
         self.told: set[tuple[TextMark, ...]] = set()  # the marks of what was found to be a descriptor
 
-    # finding
+    # findings
     check_operation = findings.check_operation
     is_descriptor = findings.is_descriptor
     mark_operand = findings.mark_operand
@@ -146,7 +146,7 @@ class Evaluator:
     restore_last_path = paths.restore_last_path
     rewrite_log = paths.rewrite_log
     list_writes_since = paths.list_writes_since
-    # making
+    # construction
     begin_member = construction.begin_member
     run_constructor_entry = construction.run_constructor_entry
     construct_object = construction.construct_object
@@ -169,7 +169,7 @@ class Evaluator:
     evaluate_shared_address = conversions.evaluate_shared_address
     slice_to_base = conversions.slice_to_base
     as_integer_or_symbol = conversions.as_integer_or_symbol
-    # naming
+    # name_resolution
     find_builtin_type = name_resolution.find_builtin_type
     define_later_member = name_resolution.define_later_member
     expand_pack = name_resolution.expand_pack
@@ -189,7 +189,7 @@ class Evaluator:
     # operators
     evaluate_binary = operators.evaluate_binary
     make_unknown = operators.make_unknown
-    # calling
+    # call_evaluation
     call_function = call_evaluation.call_function
     evaluate_call = call_evaluation.evaluate_call
     find_declared_return_type = call_evaluation.find_declared_return_type
@@ -237,7 +237,7 @@ class Evaluator:
     # members
     member = members.member
     list_part_items = members.list_part_items
-    # assigning
+    # assignments
     assign_place = assignments.assign_place
     find_local_scope = assignments.find_local_scope
     # storing
@@ -272,7 +272,7 @@ class Evaluator:
     evaluate_full_expression = lifetimes.evaluate_full_expression
     # loops
     execute_loop = loops.execute_loop
-    # assembling
+    # asm_statements
     is_absent = asm_statements.is_absent
     give_earlier_value = asm_statements.give_earlier_value
     forget_entry_writes = asm_statements.forget_entry_writes
@@ -280,7 +280,7 @@ class Evaluator:
     is_changed_before_entry = asm_statements.is_changed_before_entry
     copy_unshared = asm_statements.copy_unshared
     write_outputs = asm_statements.write_outputs
-    # machine
+    # execution
     make_array = execution.make_array
     run_entry = execution.run_entry
     execute_statement = execution.execute_statement

@@ -36,7 +36,7 @@ MOST_MEMBERS = 128
 _ALIGNED = re.compile(r"(?:alignas|__align__|aligned)\s*\(+\s*([^()]*)\)|(\bpack(?:ed)?\b)")
 
 
-def lay_out_record(machine: Evaluator, record: RecordType) -> RecordType:
+def lay_out_record(ev: Evaluator, record: RecordType) -> RecordType:
     """Fill in a struct's members, methods and, where all of it is integers, where each of them lies."""
     decl = record.decl
     if decl is None:
@@ -46,16 +46,16 @@ def lay_out_record(machine: Evaluator, record: RecordType) -> RecordType:
     if record.name and not record.python:
         inner.names[record.name] = ResolvedType(record.name, record=record, arguments=record.arguments)
     for base in decl.bases:
-        _inherit_base(machine, record, base)
+        _inherit_base(ev, record, base)
     functions: dict[str, list[tree.Function]] = {}
     for member in decl.members[:MOST_MEMBERS]:
         if isinstance(member, tree.Function):
             _collect_function(record, functions, member)
         else:
-            _add_member(machine, record, member)
+            _add_member(ev, record, member)
     _add_methods(record, functions)
-    _judge_lifetimes(machine, record)
-    placed = None if decl.bases and any(base.members for base in record.bases) else _place_fields(machine, record)
+    _judge_lifetimes(ev, record)
+    placed = None if decl.bases and any(base.members for base in record.bases) else _place_fields(ev, record)
     if placed is not None and not record.polymorphic:
         record.fields, record.bits, record.align = placed
     elif not record.python:
@@ -73,19 +73,19 @@ def _collect_function(record: RecordType, functions: dict[str, list[tree.Functio
     record.polymorphic = record.polymorphic or member.virtual
 
 
-def _add_member(machine: Evaluator, record: RecordType, member: tree.Statement) -> None:
+def _add_member(ev: Evaluator, record: RecordType, member: tree.Statement) -> None:
     """Add a member that is no function."""
     match member:
         case tree.Declaration(static=True) if member.name:
-            record.scope.names[member.name] = machine.make_later_member(member, record.scope)
+            record.scope.names[member.name] = ev.make_later_member(member, record.scope)
         case tree.Declaration():
             _add_data(record, member)
         case tree.UsingDeclaration():
-            _enter_using(machine, record, member)
+            _enter_using(ev, record, member)
         case tree.FriendFunction():
             pass
         case _:
-            machine.define_later_member(member, record.scope)
+            ev.define_later_member(member, record.scope)
 
 
 def _add_data(record: RecordType, member: tree.Declaration) -> None:
@@ -110,7 +110,7 @@ def _add_methods(record: RecordType, functions: dict[str, list[tree.Function]]) 
             inner.names[name] = record.methods[name]
 
 
-def _judge_lifetimes(machine: Evaluator, record: RecordType) -> None:
+def _judge_lifetimes(ev: Evaluator, record: RecordType) -> None:
     """Say whether objects of a class are begun, copied, assigned or destroyed by functions of the text."""
     name = record.name
     ctors = record.methods[name].functions if name in record.methods else ()
@@ -119,8 +119,8 @@ def _judge_lifetimes(machine: Evaluator, record: RecordType) -> None:
     record.begins = bool(ctors) or any(d.value is not None for d in record.members.values())
     record.copies = _takes_own_by_code(ctors, name)
     record.assigns = assigns is not None and _takes_own_by_code(assigns.functions, name)
-    record.ends = ends is not None and any(_has_effect(machine, f) for f in ends.functions)
-    for one in [*record.bases, *_classes_of_members(machine, record)]:
+    record.ends = ends is not None and any(_has_effect(ev, f) for f in ends.functions)
+    for one in [*record.bases, *_classes_of_members(ev, record)]:
         record.begins |= one.begins
         record.copies |= one.copies
         record.assigns |= one.assigns
@@ -133,22 +133,22 @@ def _takes_own_by_code(functions: Iterable[tree.Function], name: str) -> bool:
     return any(can_take_own_class(f, name) and not f.defaulted for f in functions)
 
 
-def _classes_of_members(machine: Evaluator, record: RecordType) -> Iterator[RecordType]:
+def _classes_of_members(ev: Evaluator, record: RecordType) -> Iterator[RecordType]:
     """Yield the classes of a class's own data members."""
     for declared in record.members.values() if not record.python else ():
         if declared.type is None or declared.type.pointers or declared.type.reference or declared.type.body:
             continue
         home = record.homes.get(declared.name, record.scope)
-        inner = machine.resolve_type(declared.type, home).record if home.owner is record else None
+        inner = ev.resolve_type(declared.type, home).record if home.owner is record else None
         if inner is not None and inner is not record:
             yield inner
 
 
-def _has_effect(machine: Evaluator, function: tree.Function) -> bool:
+def _has_effect(ev: Evaluator, function: tree.Function) -> bool:
     """Whether a destructor is more than `~T() = default` and `~T() {}`."""
     if function.defaulted:
         return False
-    return function.body is None or re.search(r"\{\s*\}\s*;?\s*$", machine.text[slice(*function.span)]) is None
+    return function.body is None or re.search(r"\{\s*\}\s*;?\s*$", ev.text[slice(*function.span)]) is None
 
 
 def _list_union_members(decl: tree.StructDefinition) -> Iterator[str]:
@@ -177,11 +177,11 @@ def _list_named_members(member: tree.Declaration) -> list[tree.Declaration]:
     return []
 
 
-def _inherit_base(machine: Evaluator, record: RecordType, base: tree.Type) -> None:
+def _inherit_base(ev: Evaluator, record: RecordType, base: tree.Type) -> None:
     """Take over what a base class has. Of one that depends on a template's parameters, names are not found unqualified
     ([temp.dep.type]): they are members, and no names of the scope.
     """
-    found = machine.resolve_type(base, record.scope)
+    found = ev.resolve_type(base, record.scope)
     other = found.record
     parameters = frozenset(p.name for p in (record.decl.templates if record.decl else ()))
     if other is None and found.arguments and found.name.rpartition("::")[2] in ("integral_constant", "constant"):
@@ -216,10 +216,10 @@ def _list_used_functions(record: RecordType) -> list[FunctionSet]:
     return [c for c in record.scope.names.get("(used)", ()) if isinstance(c, FunctionSet)]
 
 
-def _enter_using(machine: Evaluator, record: RecordType, member: tree.UsingDeclaration) -> None:
+def _enter_using(ev: Evaluator, record: RecordType, member: tree.UsingDeclaration) -> None:
     """using Base::name: its functions overload the class's own; using Base::Base: its constructors are the class's."""
     last = member.path[-1][0]
-    qualifier = machine.resolve_type(tree.Type(member.path[:-1]), record.scope) if len(member.path) > 1 else None
+    qualifier = ev.resolve_type(tree.Type(member.path[:-1]), record.scope) if len(member.path) > 1 else None
     base = qualifier.record if qualifier is not None else None
     if base is None:
         return
@@ -256,29 +256,29 @@ def merge_declarations(functions: list[tree.Function]) -> tuple[tree.Function, .
     return tuple(out.values())
 
 
-def _find_alignment(machine: Evaluator, record: RecordType) -> int | None:
+def _find_alignment(ev: Evaluator, record: RecordType) -> int | None:
     """Bits that alignas asks for; 0 where nothing does, None where that is not known."""
     assert record.decl is not None
-    text = machine.text[slice(*record.decl.span)]
+    text = ev.text[slice(*record.decl.span)]
     head = text.partition("{")[0]
-    before = machine.text[max(record.decl.span[0] - 40, 0) : record.decl.span[0]].rpartition(";")[2]
+    before = ev.text[max(record.decl.span[0] - 40, 0) : record.decl.span[0]].rpartition(";")[2]
     found = _ALIGNED.search(head) or _ALIGNED.search(before) or _ALIGNED.search(text.rpartition("}")[2])
-    inside = _ALIGNED.search(text) or re.search(r"#\s*pragma\s+pack", machine.text)
+    inside = _ALIGNED.search(text) or re.search(r"#\s*pragma\s+pack", ev.text)
     if found is None:
         return None if inside else 0
     return int(found[1]) * 8 if found[1] and found[1].strip().isdigit() else None
 
 
-def _place_fields(machine: Evaluator, record: RecordType) -> tuple[dict[str, RecordField], int, int] | None:
+def _place_fields(ev: Evaluator, record: RecordType) -> tuple[dict[str, RecordField], int, int] | None:
     """Return (fields by name, bits, alignment in bits); None where a member is not an integer."""
     assert record.decl is not None
     if len(record.decl.members) > MOST_MEMBERS:
         return None
-    own_text = not record.python and bool(record.decl.name) and record.scope.parent is not machine.prelude
-    asked = _find_alignment(machine, record) if own_text else 0
+    own_text = not record.python and bool(record.decl.name) and record.scope.parent is not ev.prelude
+    asked = _find_alignment(ev, record) if own_text else 0
     if asked is None:
         return None
-    members = (_bit_member(machine, record, one) for one in _data_members(record.decl))
+    members = (_bit_member(ev, record, one) for one in _data_members(record.decl))
     return place_members(members, record.decl.union, max(8, asked))
 
 
@@ -287,19 +287,19 @@ def _data_members(decl: tree.StructDefinition) -> Iterator[tree.Declaration]:
     return (one for one in decl.members if isinstance(one, tree.Declaration) and not one.static)
 
 
-def _kind_of_member(machine: Evaluator, record: RecordType, member: tree.Declaration) -> ResolvedType | None:
+def _kind_of_member(ev: Evaluator, record: RecordType, member: tree.Declaration) -> ResolvedType | None:
     """Return the type of a member, an unnamed one of a struct's body among them; None where it has none."""
     if member.type is None:
         return None
     if isinstance(member.type.body, tree.StructDefinition):
         body = member.type.body
-        return ResolvedType(body.name, record=lay_out_record(machine, RecordType(body.name, body, record.scope)))
-    return machine.resolve_type(member.type, record.scope)
+        return ResolvedType(body.name, record=lay_out_record(ev, RecordType(body.name, body, record.scope)))
+    return ev.resolve_type(member.type, record.scope)
 
 
-def _bit_member(machine: Evaluator, record: RecordType, member: tree.Declaration) -> BitMember | None:
+def _bit_member(ev: Evaluator, record: RecordType, member: tree.Declaration) -> BitMember | None:
     """Return a member that is kept as bits; None for another."""
-    kind = _kind_of_member(machine, record, member)
+    kind = _kind_of_member(ev, record, member)
     if kind is None or kind.pointers or kind.reference:
         return None
     unit = _bits_of(kind)
@@ -311,7 +311,7 @@ def _bit_member(machine: Evaluator, record: RecordType, member: tree.Declaration
     made = BitMember(member.name, kind.whole, kind.record, *unit, count)
     if member.bits is None:
         return made
-    width = get_integer(machine.evaluate_expression(member.bits, record.scope))
+    width = get_integer(ev.evaluate_expression(member.bits, record.scope))
     if width is None or width.known is None or width.known < 0 or kind.whole is None:
         return None
     return replace(made, field_width=width.known)
@@ -342,35 +342,33 @@ def _count_items(kind: ResolvedType) -> int | None:
     return count.known if count is not None and count.known is not None and 0 < count.known <= 64 else None
 
 
-def measure_record(machine: Evaluator, record: RecordType, deep: int = 0) -> RecordMeasures:
+def measure_record(ev: Evaluator, record: RecordType, deep: int = 0) -> RecordMeasures:
     """Return how gcc lays a struct of members of known sizes out; none of bit fields, virtual functions or bases."""
     decl = record.decl
-    asked = _find_alignment(machine, record) if decl is not None and record.scope.parent is not machine.prelude else 0
+    asked = _find_alignment(ev, record) if decl is not None and record.scope.parent is not ev.prelude else 0
     derived = record.polymorphic or record.bases or record.library
-    if decl is None or derived or asked is None or deep > 8 or _has_inner_alignment(machine, record):
+    if decl is None or derived or asked is None or deep > 8 or _has_inner_alignment(ev, record):
         return RecordMeasures()
-    members = (_measure_member(machine, record, one, deep) for one in _data_members(decl))
+    members = (_measure_member(ev, record, one, deep) for one in _data_members(decl))
     return measure_members(members, decl.union, max(1, asked // 8))
 
 
-def _has_inner_alignment(machine: Evaluator, record: RecordType) -> bool:
+def _has_inner_alignment(ev: Evaluator, record: RecordType) -> bool:
     """Whether a member asks for an alignment of its own."""
     assert record.decl is not None
-    if record.scope.parent is machine.prelude:
+    if record.scope.parent is ev.prelude:
         return False
-    return _ALIGNED.search(machine.text[slice(*record.decl.span)].partition("{")[2]) is not None
+    return _ALIGNED.search(ev.text[slice(*record.decl.span)].partition("{")[2]) is not None
 
 
-def _measure_member(
-    machine: Evaluator, record: RecordType, member: tree.Declaration, deep: int
-) -> MeasuredMember | None:
+def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration, deep: int) -> MeasuredMember | None:
     """Return a member with its size; None where that is not known, and for a bit field."""
-    kind = _kind_of_member(machine, record, member)
+    kind = _kind_of_member(ev, record, member)
     if kind is None:
         return None
     inside: Mapping[str, int] = {}
     if kind.record is not None and not kind.reference and not kind.pointers:
-        made = measure_record(machine, kind.record, deep + 1)
+        made = measure_record(ev, kind.record, deep + 1)
         size, align = made.size, made.align
         inside = made.offsets if not member.name else {}
     else:

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 MOST_DEEP = 32
 
 
-def find_integer_type(machine: Evaluator, one: tree.Expression, scope: NameScope, deep: int = 0) -> IntegerType | None:
+def find_integer_type(ev: Evaluator, one: tree.Expression, scope: NameScope, deep: int = 0) -> IntegerType | None:
     """Return the integer type of an expression; UNKNOWN where the text does not say it, None for what is no number."""
     if deep > MOST_DEEP:
         return UNKNOWN
 
     def of(inner: tree.Expression) -> IntegerType | None:
-        return find_integer_type(machine, inner, scope, deep + 1)
+        return find_integer_type(ev, inner, scope, deep + 1)
 
     match one:
         case tree.NumberLiteral(type=kind):
@@ -62,8 +62,8 @@ def find_integer_type(machine: Evaluator, one: tree.Expression, scope: NameScope
         case tree.SizeOf():
             return ULONG
         case tree.Cast(type=given) | tree.ItemList(type=tree.Type() as given):
-            return _get_integer_type(machine.resolve_type(given, scope))
-    return _of_named(machine, one, scope)
+            return _get_integer_type(ev.resolve_type(given, scope))
+    return _of_named(ev, one, scope)
 
 
 def _of_unary(op: str, inner: IntegerType | None) -> IntegerType | None:
@@ -72,15 +72,15 @@ def _of_unary(op: str, inner: IntegerType | None) -> IntegerType | None:
     return UNKNOWN if op == "*" else promote(inner)
 
 
-def _of_named(machine: Evaluator, one: tree.Expression, scope: NameScope) -> IntegerType | None:
+def _of_named(ev: Evaluator, one: tree.Expression, scope: NameScope) -> IntegerType | None:
     """The type of what a name says: a call, a variable, a member."""
     match one:
         case tree.Call(function=tree.Name() | tree.Type() as function):
-            return _find_call_type(machine, function, scope)
+            return _find_call_type(ev, function, scope)
         case tree.Name() | tree.Type():
-            return _get_value_type(machine, machine.resolve_name(one.path, scope))
+            return _get_value_type(ev, ev.resolve_name(one.path, scope))
         case tree.Member(value=tree.Name()):
-            return _get_value_type(machine, machine.find_place(one, scope))
+            return _get_value_type(ev, ev.find_place(one, scope))
     return UNKNOWN
 
 
@@ -107,13 +107,13 @@ def _get_integer_type(kind: ResolvedType) -> IntegerType | None:
     return kind.whole or UNKNOWN
 
 
-def _get_value_type(machine: Evaluator, found: Any) -> IntegerType | None:
+def _get_value_type(ev: Evaluator, found: Any) -> IntegerType | None:
     if isinstance(found, Cell):
         if found.kind is not None and found.kind.whole is not None and not found.kind.pointers:
             return found.kind.whole
         found = found.value
     if isinstance(found, ObjectPart):
-        found = machine.load_place(found, tree.OpaqueExpression(""))
+        found = ev.load_place(found, tree.OpaqueExpression(""))
     if isinstance(found, SymbolicInt):
         return found.type
     if isinstance(found, OpaqueValue):
@@ -123,25 +123,23 @@ def _get_value_type(machine: Evaluator, found: Any) -> IntegerType | None:
     return found.whole if isinstance(found, EnumerationType) else UNKNOWN
 
 
-def _find_call_type(machine: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> IntegerType | None:
-    found = machine.resolve_name(function.path, scope)
+def _find_call_type(ev: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> IntegerType | None:
+    found = ev.resolve_name(function.path, scope)
     if isinstance(found, FunctionSet):
         returns = found.functions[0].returns
         if returns is None or returns.name in ("auto", "decltype") or len(found.functions) > 1:
             return UNKNOWN
-        return _get_integer_type(machine.resolve_type(returns, found.scope))
+        return _get_integer_type(ev.resolve_type(returns, found.scope))
     if isinstance(found, ResolvedType):
         return _get_integer_type(found)
-    made = machine.find_builtin_type(function.path, scope) if found is None else None
+    made = ev.find_builtin_type(function.path, scope) if found is None else None
     return _get_integer_type(made) if made is not None and made.whole is not None else UNKNOWN
 
 
 # what an expression names, as it is declared ------------------------------------------------------------------------
 
 
-def find_declared_type(
-    machine: Evaluator, one: tree.Expression, scope: NameScope, deep: int = 0
-) -> ResolvedType | None:
+def find_declared_type(ev: Evaluator, one: tree.Expression, scope: NameScope, deep: int = 0) -> ResolvedType | None:
     """Return the type that the text declares for a variable, a member, an item of an array or what a pointer points to,
     without the reference; None where the text does not say it. An array keeps its sizes.
     """
@@ -149,47 +147,47 @@ def find_declared_type(
         return None
     match one:
         case tree.Name() | tree.Type():
-            return _find_path_type(machine, one, scope)
+            return _find_path_type(ev, one, scope)
         case tree.Member(value=inner, name=name, owner=()):
-            kind = find_declared_type(machine, inner, scope, deep + 1)
+            kind = find_declared_type(ev, inner, scope, deep + 1)
             if kind is None or kind.pointers + len(kind.dims) != int(one.arrow):
                 return None
-            return find_member_type(machine, kind.record, name)
+            return find_member_type(ev, kind.record, name)
         case tree.Index(value=inner, indices=(_,)) | tree.Unary(op="*", value=inner):
-            kind = find_declared_type(machine, inner, scope, deep + 1)
+            kind = find_declared_type(ev, inner, scope, deep + 1)
             return None if kind is None else _get_item_type(kind)
         case tree.Unary(op="&", value=inner):
-            kind = find_declared_type(machine, inner, scope, deep + 1)
+            kind = find_declared_type(ev, inner, scope, deep + 1)
             return replace(kind, pointers=kind.pointers + 1) if kind is not None and not kind.dims else None
         case tree.Cast(type=given):
-            cast: ResolvedType = machine.resolve_type(given, scope)
+            cast: ResolvedType = ev.resolve_type(given, scope)
             return replace(cast, reference="")
         case tree.Call(function=tree.Name() | tree.Type() as function):
-            return _find_returned_type(machine, machine.resolve_name(function.path, scope, function.span[0]))
+            return _find_returned_type(ev, ev.resolve_name(function.path, scope, function.span[0]))
     return None
 
 
-def find_member_type(machine: Evaluator, record: RecordType | None, name: str) -> ResolvedType | None:
+def find_member_type(ev: Evaluator, record: RecordType | None, name: str) -> ResolvedType | None:
     """Return the type of a data member as its class declares it, without the reference; None for what it has not."""
     declared = record.members.get(name) if record is not None else None
     if record is None or declared is None or declared.type is None or declared.bits is not None:
         return None
     if name in record.hidden or None in declared.type.dims:
         return None
-    kind: ResolvedType = machine.resolve_type(declared.type, record.homes.get(name, record.scope))
+    kind: ResolvedType = ev.resolve_type(declared.type, record.homes.get(name, record.scope))
     return replace(kind, reference="") if kind.name != "auto" else None  # a pointer to an array
 
 
-def _find_path_type(machine: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+def _find_path_type(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
     if not one.path or (isinstance(one, tree.Type) and _is_derived(one)):
         return None
     if len(one.path) == 1:
-        return _of_single_name(machine, one, scope)
-    owner = machine.resolve_name(one.path[:-1], scope, one.span[0])
-    owner = machine.apply_template(owner, []) if isinstance(owner, TemplateEntity) else owner
+        return _of_single_name(ev, one, scope)
+    owner = ev.resolve_name(one.path[:-1], scope, one.span[0])
+    owner = ev.apply_template(owner, []) if isinstance(owner, TemplateEntity) else owner
     if isinstance(owner, ResolvedType) and owner.record is not None and one.path[-1][0] in owner.record.members:
-        return find_member_type(machine, owner.record, one.path[-1][0])
-    return _of_resolved(machine, one, scope)
+        return find_member_type(ev, owner.record, one.path[-1][0])
+    return _of_resolved(ev, one, scope)
 
 
 def _is_derived(one: tree.Type) -> bool:
@@ -197,7 +195,7 @@ def _is_derived(one: tree.Type) -> bool:
     return bool(one.pointers or one.dims or one.reference or one.body or one.const)
 
 
-def _of_single_name(machine: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+def _of_single_name(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
     name = one.path[0][0]
     if name == "this":
         record = _find_this_class(scope)
@@ -205,39 +203,39 @@ def _of_single_name(machine: Evaluator, one: tree.Name | tree.Type, scope: NameS
     home = find_name(scope, name)[1]
     record = _find_this_class(home) if "this" in home.names else None
     if record is not None and name in record.members:
-        return find_member_type(machine, record, name)
-    kind = _of_resolved(machine, one, scope)
+        return find_member_type(ev, record, name)
+    kind = _of_resolved(ev, one, scope)
     if kind is not None and kind.dims and f"({name})" in home.consts:  # a parameter is a pointer
         return replace(kind, dims=(), pointers=kind.pointers + 1) if len(kind.dims) == 1 else None
     return kind
 
 
-def _of_resolved(machine: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
-    found = machine.resolve_name(one.path, scope, one.span[0])
-    return _find_place_type(machine, found) if isinstance(found, PLACES) else None
+def _of_resolved(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+    found = ev.resolve_name(one.path, scope, one.span[0])
+    return _find_place_type(ev, found) if isinstance(found, PLACES) else None
 
 
-def _find_place_type(machine: Evaluator, found: Any) -> ResolvedType | None:
+def _find_place_type(ev: Evaluator, found: Any) -> ResolvedType | None:
     if isinstance(found, Cell):
-        return _type_of_cell(machine, found)
+        return _type_of_cell(ev, found)
     if isinstance(found, PointedPlace):
         return None if found.pointer.dims else found.pointer.element
     if isinstance(found, ObjectPart):
-        kind: ResolvedType | None = machine.find_declared_type(found, None)
+        kind: ResolvedType | None = ev.find_declared_type(found, None)
         return replace(kind, dims=(SymbolicInt(found.field.count, ULONG),)) if kind and found.field.count else kind
     return None
 
 
-def _type_of_cell(machine: Evaluator, cell: Cell) -> ResolvedType | None:
+def _type_of_cell(ev: Evaluator, cell: Cell) -> ResolvedType | None:
     """The type of a variable: as it is declared, else that of its value."""
     value = cell.value
     if isinstance(value, PLACES):
-        return _find_place_type(machine, value)
+        return _find_place_type(ev, value)
     if cell.kind is not None and cell.kind.name not in ("auto", ""):
         return replace(cell.kind, reference="")
     if value is None or (isinstance(value, Pointer) and _may_lead_to_array(value)):
         return None
-    kind: ResolvedType | None = machine.find_declared_type(cell, value)
+    kind: ResolvedType | None = ev.find_declared_type(cell, value)
     if kind is None or (isinstance(value, Address) and kind.dims):
         return None
     return replace(kind, reference="")
@@ -272,12 +270,12 @@ def _get_item_type(kind: ResolvedType) -> ResolvedType | None:
     return replace(kind, pointers=kind.pointers - 1) if kind.pointers else None
 
 
-def _find_returned_type(machine: Evaluator, found: Any) -> ResolvedType | None:
+def _find_returned_type(ev: Evaluator, found: Any) -> ResolvedType | None:
     """What the one function of a name returns, where that depends on nothing."""
     if not isinstance(found, FunctionSet) or len(found.functions) > 1 or found.functions[0].templates:
         return None
     returns = found.functions[0].returns
     if returns is None or returns.name in ("auto", "decltype"):
         return None
-    kind: ResolvedType = machine.resolve_type(returns, found.get_home(found.functions[0]))
+    kind: ResolvedType = ev.resolve_type(returns, found.get_home(found.functions[0]))
     return replace(kind, reference="")
