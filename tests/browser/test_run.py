@@ -72,7 +72,7 @@ def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     assert len(page.url) < 7500
     (tmp_path / "bad.npy").write_bytes(b"no")
     page.set_input_files("[data-fills=a]", tmp_path / "bad.npy")
-    wait_until(page, "document.querySelector('[name=a]').validationMessage.includes('no .npy file')")
+    wait_until(page, "document.querySelector('[name=a]').validationMessage.includes('not a .npy file')")
     expect(page.locator("[name=a]")).to_have_value("i")
     page.fill("[name=a]", "i")
     wait_until(page, "document.querySelector('[name=a]').validationMessage", "")
