@@ -139,7 +139,8 @@ def test_its_page_has_the_form_the_links_and_the_menu(client: Client) -> None:
 def test_its_page_shows_a_wrong_field_beside_it(client: Client) -> None:
     answer = client.get("/tile-bytes?rows=x")
     assert answer.status_code == 422
-    assert "Rows is &#39;x&#39;. An integer from 1 to 64" in answer.text and 'name="rows" value="x"' in answer.text
+    note = answer.text.partition("data-error")[2].partition("</small>")[0]
+    assert "Rows is &#39;x&#39;. An integer from 1 to 64" in note and 'name="rows" value="x"' in answer.text
     assert '<p id="told">256 bytes</p>' in answer.text
 
 

@@ -175,6 +175,13 @@ class Control:
     option: Option
 
 
+def _format_note(error: LayoutError, label: str) -> str:
+    """Return what stands beside a wrong field: what was given, by the field's label, and what is allowed."""
+    given = error.message.removeprefix(f"{error.field} is ")
+    message = error.message if given == error.message else f"{label} is {given}"
+    return f"{message} {error.hint}"
+
+
 def form_of(
     asked: type,
     given: Mapping[str, str],
@@ -191,7 +198,7 @@ def form_of(
             option.label,
             str(given.get(name) or option.default),
             tuple((one, option.called.get(one, one)) for one in (choices or {}).get(name, option.words)),
-            error.message if error and error.field == name else "",
+            _format_note(error, option.label) if error and error.field == name else "",
             option,
         )
         for name, option in options_of(asked).items()
