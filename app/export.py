@@ -115,7 +115,7 @@ class SiteExport:
         return file + tail if file else NEEDS_SERVER
 
     def _standing(self, path: str) -> str:
-        """Return the file of a page or an asset that is no instruction's, "" if there is none."""
+        """Return the file of an asset, or of a page that is not an instruction's; "" for another address."""
         if path in CATALOGUE:
             return CATALOGUE[path]
         if path.startswith("/static/"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
+from importlib import import_module
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
@@ -13,30 +14,48 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from lanescope.app.apidocs import api as openapi
 from lanescope.app.catalogue import search
 from lanescope.app.catalogue.facts import CatalogueLimits, ChapterFamilies, list_chapters
 from lanescope.app.features import load_features
-from lanescope.app.kit.api import StrictRoute
+from lanescope.app.kit.api import StrictRoute, build_api_router
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from lanescope.app.kit.assets import IMMUTABLE, STATIC, STYLE, compute_digest, render_style_sheet
 from lanescope.app.kit.fact import fact_to_json
+from lanescope.app.kit.feature import Feature
 from lanescope.app.kit.health import Health, Ready
 from lanescope.app.kit.limits import RequestGuard
 from lanescope.app.kit.menus import entries, menu_of
 from lanescope.app.kit.metrics import CountingMiddleware, ServerMetrics
-from lanescope.app.kit.page import install_handlers, render_closing_error, render_palette_css, templates
+from lanescope.app.kit.page import (
+    build_page_router,
+    install_handlers,
+    render_closing_error,
+    render_palette_css,
+    templates,
+)
 from lanescope.app.kit.plotly import list_style_hashes, load_plotly, plotly_url
 from lanescope.app.kit.prefix import PrefixMiddleware, SlashRedirects
-from lanescope.app.kit.router import routes_of
 from lanescope.app.kit.settings import Settings
 from lanescope.app.kit.wire import CachedBody
 from lanescope.app.kit.work import CacheMiddleware, WorkThreads, freeze_memory
 from lanescope.app.runs.hardware import ServerHardware
 from lanescope.ptx import catalog
+
+
+def _generate_routes(features: Mapping[str, Feature]) -> Iterator[BaseRoute]:
+    """Yield the routes of all features by their folders: first the API in the order of /docs, then the pages."""
+    for folder, feature in features.items():
+        yield from build_api_router(feature.tools).routes
+        if "api" in feature.written:
+            yield from import_module(f"lanescope.app.{folder}.api").router.routes
+    for folder, feature in features.items():
+        yield from build_page_router(feature.tools).routes  # before one that takes any text in their place
+        if "page" in feature.written:
+            yield from import_module(f"lanescope.app.{folder}.page").router.routes
 
 
 class HeadRequests:
@@ -119,7 +138,7 @@ def create_app(
         redirect_slashes=False,  # Starlette's redirect repeats the Host header; ours is kit/prefix.Slashes
     )
     app.router.route_class = StrictRoute
-    app.router.routes.extend(routes_of(load_features()))  # include_router would build every route a second time
+    app.router.routes.extend(_generate_routes(load_features()))  # include_router would build every route a second time
     app.mount("/static", AssetFiles(directory=STATIC), name="static")
 
     @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})

@@ -282,7 +282,7 @@ def test_tiles_are_drawn_where_they_are_small(client: Client, text: str, first: 
     """A TiledMMA as C, A and B; a tile too large for a card has its facts alone."""
     page = client.get("/read", params={"text": text}).text
     assert page.count('class="scroll tilemap"') == count
-    assert first in page and ("names no shape" in page) == text.startswith("#ttg")
+    assert first in page and ("does not name a shape" in page) == text.startswith("#ttg")
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def examine_dump(given: Mapping[str, Any], raw: bytes, expected: bytes | None) -
         name = "mn" if origin[0] else "k"
         raise LayoutError(
             "bad_slice",
-            f"slice.{name} is {max(origin)}, but there is no expected tile to take it from.",
+            f"slice.{name} is {max(origin)}, but an expected tile is not given.",
             "Give the expected tile, or leave the slice out.",
             f"slice.{name}",
         )

@@ -50,7 +50,7 @@ def encode(
         name, equals, value = item.partition("=")
         if not equals:
             raise LayoutError(
-                "bad_usage", f"'{shorten_value(item)}' is no field.", "Write name=value, e.g. sparse=1.", "field"
+                "bad_usage", f"'{shorten_value(item)}' is not a field.", "Write name=value, e.g. sparse=1.", "field"
             )
         asked[name.strip()] = value.strip()
     made = facts.encode_idesc(asked)

@@ -106,7 +106,7 @@ def build_tile_options(
     """The options of a whole product one operand of which lies in a tile, from row `first` on, read through `word`
     where it is given.
 
-    None if there is no such product: no slice begins there, or the other operand cannot follow its steps of K.
+    None without such a product: a slice does not begin there, or the other operand cannot follow its steps of K.
     """
     shape = {
         "major": tile.major,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from inspect import Parameter, Signature
@@ -16,15 +17,16 @@ from math import isfinite
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from lanescope.app.kit.fact import Json
+from lanescope.app.kit.feature import Tool
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.question import Option, options_of, to_python_name
 from lanescope.app.kit.schemas import PTX, NumberText
-from lanescope.app.kit.wire import PictureSketch
+from lanescope.app.kit.wire import PictureSketch, encode_json_body
 from lanescope.app.kit.work import get_request_context, keep_body, run_off_loop
 from lanescope.errors import LayoutError
 from lanescope.inputs import LONGEST_KEY, LONGEST_TEXT, find_nearest_word, shorten_value
@@ -328,3 +330,29 @@ def describe_pictures(model: Any) -> dict[int | str, dict[str, Any]]:
             "content": kinds | {"application/json": {}},
         }
     }
+
+
+def build_api_router(tools: Iterable[Tool[Any, Any]]) -> APIRouter:
+    """Return the routes of the API that tools declare."""
+    made = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
+    for tool in tools:
+        if tool.api:
+            _add_route(made, tool)
+    return made
+
+
+def _add_route(router: APIRouter, tool: Tool[Any, Any]) -> None:
+    in_path = re.findall(r"{(\w+)", tool.api)
+    parameters, defaults = parameters_of(tool.question, in_path), defaults_of(tool.question, in_path)
+
+    def answer(given: dict[str, str]) -> Response:
+        return encode_json_body(tool.ask(given)[1])
+
+    answer.__annotations__["given"] = Annotated[dict[str, str], make_query_dependency(parameters, defaults)]
+    router.add_api_route(
+        f"/{tool.api}",
+        answer,
+        name=tool.operation,
+        description=inspect.getdoc(tool.answer),
+        responses={200: {"model": tool.model}},
+    )

@@ -83,7 +83,7 @@ def _is_optional(field: dataclasses.Field[Any]) -> bool:
 
 
 def fact_to_json(value: Any) -> Json:
-    """A fact as JSON has it, one level deep; TypeError where it is none.
+    """Convert a fact to JSON, one level deep; TypeError for another value.
 
     >>> @fact
     ... class Move: from_: int; note: str | None = make_optional_field()

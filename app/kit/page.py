@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.templating import Jinja2Templates
 from markupsafe import Markup, escape
@@ -19,9 +19,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from lanescope.app.kit import errors
+from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from lanescope.app.kit.assets import find_folder, script, static_url
 from lanescope.app.kit.fact import fact_to_json
+from lanescope.app.kit.feature import Tool
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.kit.prefix import prefix_links, strip_root
 from lanescope.app.kit.wire import CachedBody
@@ -77,19 +79,6 @@ def render_page(
 ) -> CachedBody:
     """A rendered page. keep: False if the page depends on more than its URL (this server's host, what runs now)."""
     return CachedBody(render_template(request, name, context), HTML, status=status, keep=keep)
-
-
-def render_form_page(request: Request, name: str, context: Callable[[dict[str, str]], dict[str, Any]]) -> CachedBody:
-    """The page of a form's query; where a field is wrong, the form as it was sent over what an empty one shows.
-    context: what a query shows, its fields as `given`; LayoutError names the wrong one.
-    """
-    query = dict(request.query_params)
-    try:
-        return render_page(request, name, context(query))
-    except LayoutError as error:
-        usual = context({})
-        given = usual["given"] | {field: query[field] for field in usual["given"] if query.get(field)}
-        return render_page(request, name, usual | {"error": error, "given": given}, 422)
 
 
 def pattern_names(pattern: str) -> Markup:
@@ -218,3 +207,25 @@ class UnexpectedErrors:
                 "It is logged there. Please report the address and the body.",
             )
             await render_error(Request(scope), 500, told)(scope, receive, send)
+
+
+def build_page_router(tools: Iterable[Tool[Any, Any]]) -> APIRouter:
+    """Return the pages that tools declare."""
+    made = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
+    for tool in tools:
+        if tool.page:
+            made.add_api_route(tool.page, _build_page(tool), name=tool.page)
+    return made
+
+
+def _build_page(tool: Tool[Any, Any]) -> Any:
+    """Return the page of a tool; where a field is wrong, the form as it was sent over what an empty one shows."""
+
+    def show(request: Request) -> Response:
+        sent = dict(request.query_params)
+        try:
+            return render_page(request, tool.template, tool.page_context(sent))
+        except LayoutError as error:
+            return render_page(request, tool.template, tool.refused_context(sent, error), 422)
+
+    return show

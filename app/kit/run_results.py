@@ -123,7 +123,7 @@ class MmaRan(RunResult):
 
 
 def parse_mma_result(told: Json) -> MmaRan:
-    """A worker's answer of kind mma as a fact; KeyError or TypeError where it is none."""
+    """Parse a worker's answer of kind mma; KeyError or TypeError for another."""
     options = {"options": Options(**told["options"])} if "options" in told else {}
     made = {
         "device": Device(**told["device"]),

@@ -106,7 +106,7 @@ def _parse_scheduler(given: Any, name: str) -> str:
 
 
 def parse_scheduler(given: str) -> str:
-    """A scheduler's address, as an option or LANESCOPE_SCHEDULER says it; LayoutError where it is none."""
+    """Parse a scheduler's address, of an option or LANESCOPE_SCHEDULER."""
     return str(_parse_scheduler(given, "scheduler"))
 
 

@@ -71,7 +71,7 @@ def read_text(file: str) -> str:
 
 
 def read_json(file: str) -> dict[str, Any]:
-    """The object in a JSON file; LayoutError where it is none."""
+    """Read an object from a JSON file; LayoutError if the file holds none."""
     from lanescope.errors import LayoutError
 
     try:
@@ -201,7 +201,7 @@ def parse_storage_options(items: list[str] | None, major: str) -> dict[str, str]
         if not equals:
             raise LayoutError(
                 "bad_storage",
-                f"'{shorten_value(item)}' is no storage option.",
+                f"'{shorten_value(item)}' is not a storage option.",
                 "Write name=value, e.g. swizzle=128B.",
                 "storage",
             )

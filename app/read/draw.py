@@ -138,7 +138,7 @@ def _triton(facts: Mapping[str, Any]) -> MeaningPictures | None:
         return None
     high, wide = (1, *layout.shape)[-2:]
     picture = render_tile_svg(layout.rows, layout.cols, (high, wide), f"{high} × {wide}", palette=None)
-    note = "" if shape else f"Drawn over a tensor of {high} × {wide}: the text names no shape."
+    note = "" if shape else f"Drawn over a tensor of {high} × {wide}: the text does not name a shape."
     return MeaningPictures((("Tensor", picture),), note)
 
 

@@ -154,7 +154,7 @@ def check_device(devices: Sequence[Device], request: dict[str, Any]) -> None:
     if "worker" in request:
         raise LayoutError(
             "no_worker",
-            f"There is no worker '{request['worker']}': this server has no fleet.",
+            f"There is no worker '{request['worker']}': this server does not use a fleet.",
             "LANESCOPE_SCHEDULER names one.",
             "worker",
         )

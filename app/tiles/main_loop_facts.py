@@ -67,9 +67,7 @@ class LoopOperand:
     """Whether an operand arrives, and in which steps it does not."""
 
     verdict: Literal["match", "mismatch"]
-    place: Annotated[
-        Literal["registers", "shared"], Description("shared: a descriptor reads it, and there is no load.")
-    ]
+    place: Annotated[Literal["registers", "shared"], Description("shared: a descriptor reads it without a load.")]
     wrong: int
     uncovered: Annotated[int, Description("Elements of the tile that the store does not write.")]
     overlaps: Annotated[int, Description("Elements that lie where another one lies.")]

@@ -92,7 +92,7 @@ class TiledCopyFacts:
     vector_bits: Annotated[int | None, Description("Bits that one access of the shared side can move.")] = (
         make_optional_field()
     )
-    why: Annotated[str | None, Description("Why it is no wider.")] = make_optional_field()
+    why: Annotated[str | None, Description("What keeps it from being wider.")] = make_optional_field()
     wavefronts: Annotated[int | None, Description("Of all warps' accesses to the tile.")] = make_optional_field()
     ideal: int | None = make_optional_field()
     ways: Annotated[int | None, Description("The worst degree of conflict; 1 is free of conflicts.")] = (

@@ -269,11 +269,6 @@ def format_columns(found: TiledUmma) -> str:
 # the MMAs -------------------------------------------------------------------------------------------------------------
 
 
-def list_operands(found: TiledUmma) -> list[str]:
-    """The operands in tensor memory, as the table of MMAs has them."""
-    return [NAMES[name] for name in found.places]
-
-
 def _format_steps(form: str, found: TiledUmma) -> str:
     """Every MMA of the tile: its descriptors and addresses, a line each."""
     names = list(found.places)

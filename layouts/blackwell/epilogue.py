@@ -17,7 +17,6 @@ from lanescope.blackwell import tmem
 from lanescope.blackwell.tmem import LANES, QUARTER, TensorAccess, TmemMma, TmemOperandLayout
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import IntArray
-from lanescope.ptx.table.tmem import MOVES
 from lanescope.shared import banks
 from lanescope.shared.swizzle import Mode, get_mode
 
@@ -196,8 +195,3 @@ def choose_load(mma: TmemMma, halves: bool) -> TensorAccess:
         if not d.columns % found.columns:
             return found
     raise AssertionError  # a D of 8 columns takes x1
-
-
-def list_load_shapes() -> tuple[str, ...]:
-    """Return the shapes an epilogue may load with."""
-    return tuple(move.shape for move in MOVES if not move.halves)

@@ -301,14 +301,6 @@ class CuteReader:
         return cute.parse_swizzle("".join(part.lstrip("_") for part in parts), self.field)
 
 
-def parse_cute_value(text: str, field: str = "layout") -> Value:
-    """Parse any CuTe value: an int, None for the underscore, a tuple, a CuteLayout or a Swizzle.
-
-    LayoutError `bad_cute` says which part cannot be read.
-    """
-    return CuteReader(text, field).parse_text()
-
-
 def parse_cute_layout(text: str, field: str = "layout") -> CuteLayout:
     """Parse a layout with everything that may precede it; a shape alone has compact column-major strides.
 

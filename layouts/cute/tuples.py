@@ -147,8 +147,3 @@ def index_to_coordinate(at: int, shape: Nested, stride: Nested = None) -> Nested
     if isinstance(shape, int):
         return at // stride % shape if shape > 1 and stride else 0
     return tuple(index_to_coordinate(at, s, d) for s, d in zip(shape, stride, strict=True))
-
-
-def flatten_coordinate(coord: Nested, shape: Nested) -> int:
-    """Return the colexicographic number of a natural coordinate."""
-    return coordinate_to_index(coord, shape, make_compact_strides(shape))

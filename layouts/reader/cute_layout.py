@@ -114,7 +114,7 @@ def _several(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple
 
 
 def _left_out(label: str, laid: cute.CuteLayout) -> tuple[str, ...]:
-    """What a thread-value layout that is no instruction's leaves out of its tile."""
+    """What a thread-value layout that is not an instruction's leaves out of its tile."""
     left = atom_traits.describe_missing(laid, None) if _TV.search(label) else ""
     return (f"{label} {left}",) if left else ()
 

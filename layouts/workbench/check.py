@@ -62,7 +62,7 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     "tma_rank": "The tensor map has too many dimensions",
     "tma_stride": "A stride of the tensor map is no multiple of 16 bytes, or out of range",
     "tma_stride_in_elements": "A stride of the tensor map counts elements",
-    "tma_swizzle": "The swizzle of the tensor map is none that there is",
+    "tma_swizzle": "The swizzle of the tensor map does not exist",
     "uninitialised": "Bits are set in an uninitialised descriptor",
     "unknown_swizzle": "The swizzle code is reserved",
 }
