@@ -10,7 +10,7 @@ from lanescope.cxx.integers import BOOL, INT, find_arms_type
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.paths import EarlyExit, EscapedPath, Journal, JumpTarget
 from lanescope.reader.code.static_types import find_integer_type
-from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, convert_int, make_free, merge_ints
+from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, convert_int, merge_ints
 from lanescope.reader.code.values import (
     Address,
     ArrayValue,
@@ -25,6 +25,7 @@ from lanescope.reader.code.values import (
     ResolvedType,
     SplitPlace,
     get_integer,
+    integer_or_symbol,
 )
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ def _merge_pointers(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     if not (isinstance(yes, Pointer) and isinstance(no, Pointer)):
         return None
     made = Pointer(
-        merge_ints(condition, ev.as_integer_or_bool_symbol(yes), ev.as_integer_or_bool_symbol(no)).make_linear(),
+        merge_ints(condition, integer_or_symbol(yes, BOOL), integer_or_symbol(no, BOOL)).make_linear(),
         yes.element,
     )
     if yes.array is None and no.array is None:
@@ -280,12 +281,6 @@ _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
     _merge_addresses,
     _merge_objects,
 )
-
-
-def as_integer_or_bool_symbol(ev: Evaluator, value: Any) -> SymbolicInt:
-    """Return a value as an integer, a symbol of its name where it is none."""
-    found = get_integer(value)
-    return found if found is not None else make_free(str(value), BOOL)
 
 
 # switch ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from lanescope.cxx.integers import BOOL, LONG, ULONG
 from lanescope.reader.code import builtin_calls, symbolic_integers, tree
 from lanescope.reader.code.construction import run_given_constructor
 from lanescope.reader.code.symbolic_integers import (
-    UNKNOWN,
     LinearExpression,
     Span,
     SymbolicInt,
@@ -43,12 +42,6 @@ if TYPE_CHECKING:
 
 _NAMED = re.compile(r"smem|shared|ptr|buf|tile|^s?[AB]\b|^[ab]s?\b|(?<![a-z])s[A-Z]", re.I)  # what a pointer is called
 _CONSTANT = re.compile(r"::|^[A-Z][A-Z0-9_]{2,}$|^k[A-Z]\w+$|\(")  # and what a constant or a call
-
-
-def as_integer_or_symbol(ev: Evaluator, value: Any) -> SymbolicInt:
-    """Return a value as an integer, a symbol where it is none."""
-    found = get_integer(value)
-    return found if found is not None else make_free(str(value), UNKNOWN)
 
 
 def slice_to_base(ev: Evaluator, value: ObjectValue, kind: ResolvedType | None) -> ObjectValue:

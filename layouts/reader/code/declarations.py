@@ -9,10 +9,9 @@ from lanescope.cxx.integers import ULONG
 from lanescope.reader.code import tree
 from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.lifetimes import is_named_object
-from lanescope.reader.code.overloads import CallArgument
+from lanescope.reader.code.overloads import CallArgument, binds_without_conversion
 from lanescope.reader.code.records import lay_out_record
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
-from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
     PLACES,
     ArrayValue,
@@ -237,7 +236,7 @@ def _bind_place(
         scope.names[name] = Cell(ev.upcast_object(value, kind.record), kind, name, one.span)
         if kind.const:
             scope.consts.add(name)
-    elif own is None or kind.name == "auto" or _binds_without_conversion(own, kind):
+    elif own is None or kind.name == "auto" or binds_without_conversion(own, kind):
         scope.names[name] = place
         _mark_const(ev, one, kind, scope)
     elif isinstance(value, ObjectValue) and kind.reference == "&" and not kind.const:  # its conversion refers to it
@@ -281,14 +280,6 @@ def _bind_temporary(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, va
     cell = Cell(ev.copy_assigned(made), None, one.name, one.span, len(ev.frames), kind.const)
     scope.names[one.name] = cell
     _end_with_block(cell, scope)
-
-
-def _binds_without_conversion(one: ResolvedType, two: ResolvedType) -> bool:
-    """Whether a reference to one type binds an object of another without a conversion."""
-    if one.record is not None and two.record is not None:
-        return one.record.is_derived_from(two.record)
-    bare = [replace(kind, const=False, reference="") for kind in (one, two)]
-    return is_same_type(*bare) is not False
 
 
 # structured bindings ---------------------------------------------------------------------------------------------

@@ -168,7 +168,6 @@ class Evaluator:
     make_name_pointer = conversions.make_name_pointer
     evaluate_shared_address = conversions.evaluate_shared_address
     slice_to_base = conversions.slice_to_base
-    as_integer_or_symbol = conversions.as_integer_or_symbol
     # name_resolution
     find_builtin_type = name_resolution.find_builtin_type
     define_later_member = name_resolution.define_later_member
@@ -303,7 +302,6 @@ class Evaluator:
     evaluate_both_arms = branches.evaluate_both_arms
     merge = branches.merge
     evaluate_truth = branches.evaluate_truth
-    as_integer_or_bool_symbol = branches.as_integer_or_bool_symbol
     # forgetting
     forget_place = forgetting.forget_place
     forget_same_class = forgetting.forget_same_class

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from lanescope.cxx.integers import BOOL
 from lanescope.reader.code import tree
 from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.lookup import find_name
@@ -22,6 +23,7 @@ from lanescope.reader.code.values import (
     ObjectValue,
     OpaqueValue,
     ResolvedType,
+    integer_or_symbol,
 )
 from lanescope.reader.code.write_summaries import get_root_name, walk_nodes
 
@@ -116,7 +118,7 @@ def _run_turns(ev: Evaluator, one: tree.Loop, scope: NameScope, run: LoopRun, ta
         if inner is None:
             return None
         if run.variable is not None:
-            ev.loops[-1] = (run.variable.name, ev.as_integer_or_bool_symbol(run.variable.value))
+            ev.loops[-1] = (run.variable.name, integer_or_symbol(run.variable.value, BOOL))
         left = _run_body(ev, one.body, inner, target)
         if left is not None:
             run.whole = run.told

@@ -27,6 +27,7 @@ from lanescope.reader.code.values import (
     ResolvedType,
     TemplateEntity,
     find_element_type,
+    integer_or_symbol,
 )
 from lanescope.reader.code.write_summaries import walk_nodes
 
@@ -272,7 +273,7 @@ def _is_global_variable(value: Any) -> bool:
 def resolve_type(ev: Evaluator, given: tree.Type, scope: NameScope) -> ResolvedType:
     """Return a type as it is here."""
     dims = tuple(
-        SymbolicInt(0, ULONG) if size is None else ev.as_integer_or_symbol(ev.evaluate_expression(size, scope))
+        SymbolicInt(0, ULONG) if size is None else integer_or_symbol(ev.evaluate_expression(size, scope))
         for size in given.dims
     )
     base = _resolve_base_type(ev, given, scope)

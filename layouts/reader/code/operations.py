@@ -24,6 +24,7 @@ from lanescope.reader.code.values import (
     ResolvedType,
     TemplateEntity,
     get_integer,
+    integer_or_symbol,
     make_size,
     move_pointer,
 )
@@ -124,7 +125,7 @@ def _move_pointer(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expres
         if step is not None:
             return move_pointer(left, step, _SIGNS[op])
     if op == "+" and isinstance(right, Pointer) and get_integer(left) is not None:
-        return move_pointer(right, ev.as_integer_or_symbol(left))
+        return move_pointer(right, integer_or_symbol(left))
     return None
 
 
@@ -139,7 +140,7 @@ def _move_array(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expressi
         return None
     if ev.python:
         return OpaqueValue(ev.format_expression(at))
-    return move_pointer(ev.decay_array(left), ev.as_integer_or_symbol(right), _SIGNS[op])
+    return move_pointer(ev.decay_array(left), integer_or_symbol(right), _SIGNS[op])
 
 
 def _apply_own(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:

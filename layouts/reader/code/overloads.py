@@ -107,7 +107,7 @@ def _binds_reference(argument: CallArgument, kind: ResolvedType) -> bool | None:
     if not kind.reference or (kind.reference == "&" and kind.const):
         return True
     if argument.loose or (argument.const is None and argument.place and kind.reference == "&"):
-        return None if argument.kind is None or _can_bind_reference(argument.kind, kind) else False
+        return None if argument.kind is None or binds_without_conversion(argument.kind, kind) else False
     if kind.reference == "&":
         return argument.place and argument.const is not True
     return not argument.place and (argument.const is not True or kind.const)
@@ -120,8 +120,8 @@ def _null_rank(argument: CallArgument, kind: ResolvedType) -> int | None:
     return EXACT if argument.null else CONVERTED
 
 
-def _can_bind_reference(given: ResolvedType, kind: ResolvedType) -> bool:
-    """Whether a reference to one type may bind an object of another, but for const."""
+def binds_without_conversion(given: ResolvedType, kind: ResolvedType) -> bool:
+    """Return whether a reference to a type may bind an object of another without a conversion, but for const."""
     if given.record is not None and kind.record is not None:
         return given.record.is_derived_from(kind.record)
     return is_same_type(_strip_reference(given), _strip_reference(kind)) is not False

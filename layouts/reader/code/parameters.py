@@ -12,9 +12,8 @@ from lanescope.reader.code.call_arguments import BracedArgument
 from lanescope.reader.code.candidates import enter_template
 from lanescope.reader.code.lifetimes import PASSED
 from lanescope.reader.code.lookup import find_name
-from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
+from lanescope.reader.code.overloads import CallArgument, OverloadCandidate, binds_without_conversion
 from lanescope.reader.code.symbolic_integers import UNKNOWN, make_free
-from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
     PLACES,
     Address,
@@ -183,7 +182,7 @@ def _refer_place(
     """Return the place that a reference names; None where it is no reference, or names none of that type."""
     if kind is None or not kind.reference or not isinstance(argument.where, PLACES):
         return None
-    if not (argument.kind is None or kind.name == "auto" or _binds_without_conversion(argument.kind, kind)):
+    if not (argument.kind is None or kind.name == "auto" or binds_without_conversion(argument.kind, kind)):
         return None
     if isinstance(value, ObjectValue) and kind.record is not None and value.record is not kind.record:
         return Cell(ev.upcast_object(value, kind.record), kind, parameter.name, parameter.span)
@@ -242,10 +241,3 @@ def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: t
         return Cell(make_free(parameter.name, PYTHON), None, parameter.name, parameter.span)
     bare = replace(kind, reference="") if kind is not None else None
     return Cell(ev.make_symbolic_value(bare, parameter.name), bare, parameter.name, parameter.span, len(ev.frames))
-
-
-def _binds_without_conversion(one: ResolvedType, two: ResolvedType) -> bool:
-    """Return whether a reference to one type may bind an object of another without a conversion."""
-    if one.record is not None and two.record is not None:
-        return one.record.is_derived_from(two.record)
-    return is_same_type(replace(one, const=False, reference=""), replace(two, const=False, reference="")) is not False

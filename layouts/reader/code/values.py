@@ -527,6 +527,12 @@ _NUMBERS: dict[type, Callable[[Any], SymbolicInt | None]] = {
 }
 
 
+def integer_or_symbol(value: Any, kind: IntegerType = UNKNOWN) -> SymbolicInt:
+    """Return a value as an integer; a symbol of an integer type for another value."""
+    found = get_integer(value)
+    return found if found is not None else make_free(str(value), kind)
+
+
 def _make_identity(place: Any) -> str:
     """What tells the variables apart whose addresses are taken."""
     if isinstance(place, Cell):
