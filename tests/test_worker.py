@@ -8,14 +8,15 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from lanescope.app.hardware.pool import WorkerPool
+from lanescope.app.hardware.pool import Json, RunLedger, WorkerPool
 from lanescope.app.main import create_app
 from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
 from lanescope.errors import LayoutError
@@ -48,6 +49,42 @@ def test_one_worker_serves_many_jobs(pool: WorkerPool) -> None:
     first, second = (pool.submit(build_request()).result(10)["source"] for _ in range(2))
     assert first == second != str(os.getpid())
     assert pool.ledger.counts["mma", "agrees"] == 2 and pool.ledger.recent[0]["outcome"] == "agrees"
+
+
+class SlowLedger(RunLedger):
+    """A ledger that somebody else holds while a run ends."""
+
+    def _note_run(self, *given: Any) -> None:
+        time.sleep(0.1)
+        super()._note_run(*given)
+
+
+@pytest.mark.parametrize("outcome", ["agrees", "run_failed", "failed", "cancelled"])
+def test_who_has_the_answer_finds_it_counted(outcome: str) -> None:
+    ledger, run = SlowLedger(), Future[Json]()
+    noted = ledger.watch_run(build_request(), run)
+    ends: dict[str, Callable[[], object]] = {
+        "agrees": lambda: run.set_result({"agrees": True}),
+        "run_failed": lambda: run.set_exception(LayoutError("run_failed", "It failed.", "")),
+        "failed": lambda: run.set_exception(KeyError()),
+        "cancelled": run.cancel,
+    }
+    with ThreadPoolExecutor() as other:
+        other.submit(ends[outcome])
+        wait([noted], 10)
+        assert ledger.counts == {("mma", outcome): 1}
+    assert noted.cancelled() == run.cancelled() == (outcome == "cancelled")
+    assert noted.cancelled() or (noted.exception() or noted.result()) is (run.exception() or run.result())
+
+
+def test_a_run_is_cancelled_by_its_noted_future() -> None:
+    ledger, waits, runs = RunLedger(), Future[Json](), Future[Json]()
+    assert ledger.watch_run(build_request(), waits).cancel() and waits.cancelled()
+    assert ledger.counts == {("mma", "cancelled"): 1}
+    runs.set_running_or_notify_cancel()
+    assert ledger.watch_run(build_request(), runs).cancel()
+    runs.set_result({"agrees": True})  # it could not be cancelled any more
+    assert ledger.counts["mma", "agrees"] == 1
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,18 @@ def classify_outcome(done: Future[Json]) -> str:
     return "agrees" if done.result()["agrees"] else "differs"
 
 
+def pass_on_outcome(done: Future[Json], to: Future[Json]) -> None:
+    """End a future as another ended, unless it was cancelled."""
+    if done.cancelled():
+        to.cancel()
+    if not to.set_running_or_notify_cancel():
+        return
+    if error := done.exception():
+        to.set_exception(error)
+    else:
+        to.set_result(done.result())
+
+
 class RunLedger:
     """What ran lately and how it ended, wherever it ran; counts for /metrics."""
 
@@ -227,10 +239,21 @@ class RunLedger:
         self._lock = threading.Lock()
 
     def watch_run(self, request: Json, future: Future[Json]) -> Future[Json]:
-        """Note a run when it ends."""
+        """Return a future of the same run that is done once the run is noted: a future's own callbacks come after those
+        who wait for it. Cancelling it cancels the run.
+        """
         begun = time.monotonic()
-        future.add_done_callback(lambda done: self._note_run(request, done, begun))
-        return future
+        noted: Future[Json] = Future()
+
+        def note_end(done: Future[Json]) -> None:
+            try:
+                self._note_run(request, done, begun)
+            finally:
+                pass_on_outcome(done, noted)
+
+        noted.add_done_callback(lambda given: future.cancel() if given.cancelled() else None)
+        future.add_done_callback(note_end)
+        return noted
 
     def _note_run(self, request: Json, done: Future[Json], begun: float) -> None:
         outcome = classify_outcome(done)
