@@ -65,7 +65,7 @@ class ChapterFamilies:
 
 
 def count_families() -> list[FamilyCount]:
-    """Families in the contract's order with their number of variants."""
+    """Count the variants of each family, in the contract's order."""
     counts = Counter(instruction.family.name for instruction in catalog.instructions())
     return [
         FamilyCount(
@@ -80,24 +80,24 @@ def count_families() -> list[FamilyCount]:
 
 
 def _find_leading_row(name: str) -> FamilyRow:
-    """The row that a family is called by: its first product, else its first row."""
+    """Find the row that names a family: its first product, else its first row."""
     rows = [row for row in catalog.families() if row.name == name]
     return next((row for row in rows if row.multiplies), rows[0])
 
 
 def list_chapters() -> list[ChapterFamilies]:
-    """The families by the chapter of the PTX ISA that describes them, both in the order of menus."""
-    held: dict[IsaChapter, list[FamilyCount]] = {}
+    """List the families by the chapter of the PTX ISA that describes them, both in the order of menus."""
+    by_chapter: dict[IsaChapter, list[FamilyCount]] = {}
     for family in count_families():
-        held.setdefault(get_chapter(_find_leading_row(family.name).opcode), []).append(family)
+        by_chapter.setdefault(get_chapter(_find_leading_row(family.name).opcode), []).append(family)
     return [
         ChapterFamilies(section=chapter.section, title=chapter.title, families=tuple(families))
-        for chapter, families in held.items()
+        for chapter, families in by_chapter.items()
     ]
 
 
 def list_shapes() -> list[str]:
-    """Every shape, small ones first."""
+    """List every shape, small ones first."""
     return sorted(
         {i.shape for i in catalog.instructions() if i.shape},
         key=lambda shape: [int(n) for n in re.findall(r"\d+", shape)],
@@ -109,7 +109,7 @@ _ROWS: dict[str, Summary] = {}
 
 
 def list_instructions(family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Listing:
-    """The catalogue, narrowed. LayoutError names an unknown filter value and the known ones.
+    """Narrow the catalogue. LayoutError names an unknown filter value and the known ones.
 
     type matches any operand's type; shape is mMnNkK or a part such as k16; q is the beginnings of words of the PTX
     text, or a pasted PTX line.
@@ -127,8 +127,8 @@ def _get_summary(instruction: Instruction) -> Summary:
     return _ROWS[instruction.ptx]
 
 
-def _check_filter(field: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given and given not in allowed:
+def _check_filter(field: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value and value not in allowed:
         raise LayoutError(
-            "bad_filter", f"No {field} '{catalog.shorten(given)}'.", f"Allowed: {', '.join(allowed)}.", field
+            "bad_filter", f"No {field} '{catalog.shorten(value)}'.", f"Allowed: {', '.join(allowed)}.", field
         )

@@ -97,7 +97,7 @@ def normalize_ptx(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def index_instructions() -> dict[str, SearchKeys]:
-    """The keys of every instruction, by its PTX text."""
+    """Return the keys of every instruction, by its PTX text."""
     return {instruction.ptx: _build_keys(instruction) for instruction in catalog.instructions()}
 
 
@@ -121,12 +121,12 @@ def _build_keys(i: Instruction) -> SearchKeys:
     return SearchKeys(frozenset(whole), tuple(words))
 
 
-def parse_query(given: Mapping[str, str]) -> SearchQuery:
-    """What the filters and the text of a search ask for."""
+def parse_query(filters: Mapping[str, str]) -> SearchQuery:
+    """Parse the filters and the text of a search into the keys that they ask for."""
     whole = [
-        f"{name}={value}" for name in FILTERS if name != "q" and (value := given.get(name, "").strip(BLANKS).lower())
+        f"{name}={value}" for name in FILTERS if name != "q" and (value := filters.get(name, "").strip(BLANKS).lower())
     ]
-    text = given.get("q", "")
+    text = filters.get("q", "")
     spelled = f"line={normalize_ptx(text)}"
     if spelled in _list_lines():
         return SearchQuery((*whole, spelled), ())
@@ -134,14 +134,14 @@ def parse_query(given: Mapping[str, str]) -> SearchQuery:
     return SearchQuery(tuple(whole), tuple(word for word in dict.fromkeys(words) if word not in SILENT))
 
 
-def find_instructions(given: Mapping[str, str]) -> list[Instruction]:
-    """Every instruction that a search finds, in the catalogue's order."""
-    asked, keys = parse_query(given), index_instructions()
-    return [instruction for instruction in catalog.instructions() if asked.has_keys(keys[instruction.ptx])]
+def find_instructions(filters: Mapping[str, str]) -> list[Instruction]:
+    """Find every instruction that matches a search, in the catalogue's order."""
+    query, keys = parse_query(filters), index_instructions()
+    return [instruction for instruction in catalog.instructions() if query.has_keys(keys[instruction.ptx])]
 
 
 def build_export(chosen: Iterable[Instruction]) -> SearchExport:
-    """What the script of an exported site needs to search among these instructions."""
+    """Build what the script of an exported site needs to search among these instructions."""
     rows = [index_instructions()[instruction.ptx] for instruction in chosen]
     names = sorted({key for keys in rows for key in (*keys.whole, *keys.words)})
     at = {key: number for number, key in enumerate(names)}

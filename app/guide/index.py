@@ -171,7 +171,7 @@ ORDER = tuple(entry.slug for entry in ENTRIES)
 
 @lru_cache(maxsize=64)
 def read_source(slug: str) -> str:
-    """A page's Markdown, docs/guide/<slug>.md."""
+    """Return a page's Markdown, docs/guide/<slug>.md."""
     return (GUIDE / f"{slug}.md").read_text()
 
 
@@ -180,5 +180,5 @@ def read_title(slug: str) -> str:
 
 
 def read_lead(slug: str) -> str:
-    """The paragraph under the title: what the page answers."""
+    """Return the paragraph under the title, which says what the page answers."""
     return " ".join(read_source(slug).split("\n\n")[1].split())

@@ -1,4 +1,4 @@
-"""Generated loads and stores of operands on the device: what /chain says and writes, executed."""
+"""Generated loads and stores of operands, executed on the device: the predictions and the code of /chain."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ PIECES = (
 
 @dataclass(frozen=True)
 class ChainCase:
-    """One load or store of one operand over one storage; key: the operand it serves and how that is stored."""
+    """One load or store of one operand over one storage; key: the operand that it serves and how it is stored."""
 
     key: str
     found: chain.Chain
@@ -101,52 +101,54 @@ class ChainCase:
         return kernel_source.render_chain(render_code(self.found), "k", function, operand.registers, store, self._base)
 
     def compute_addresses(self) -> Array:
-        """(byte, bit) address of the first bit of every byte of every register: [thread, register, byte]."""
+        """Compute the byte address of every byte of every register: [thread, register, byte]."""
         operand = self.found.want.operand
         per = 8 // self.found.want.granule_bits
         return self.found.expected.reshape(operand.threads, operand.registers, -1)[..., ::per] >> 3
 
     def run_case(self, device: CudaDevice) -> bool:
-        """Whether every byte arrives where /chain says: addresses (slots) are told a byte a run."""
-        want = self.compute_addresses()
-        threads, registers = want.shape[:2]
+        """Return whether every byte arrives where /chain predicts; each run carries one byte of the addresses."""
+        expected = self.compute_addresses()
+        threads, registers = expected.shape[:2]
         if self.found.store:
-            slots = np.arange(want.size).reshape(want.shape)
-            given = np.stack([(slots >> shift & 255).astype(np.uint8).view(np.uint32)[..., 0] for shift in (0, 8)])
+            slots = np.arange(expected.size).reshape(expected.shape)
+            registers_in = np.stack(
+                [(slots >> shift & 255).astype(np.uint8).view(np.uint32)[..., 0] for shift in (0, 8)]
+            )
             raw = (
                 device.run_chain(
-                    self.render_kernel(), given, threads=threads, registers=registers, words=WORDS, store=True
+                    self.render_kernel(), registers_in, threads=threads, registers=registers, words=WORDS, store=True
                 )
                 .view(np.uint8)
                 .astype(np.int64)
             )
-            return bool((raw[0][want] | raw[1][want] << 8 == slots).all())
+            return bool((raw[0][expected] | raw[1][expected] << 8 == slots).all())
         place = np.arange(4 * WORDS)
         images = np.stack([(place >> shift & 255).astype(np.uint8).view(np.uint32) for shift in (0, 8)])
         raw = device.run_chain(
             self.render_kernel(), images, threads=threads, registers=registers, words=WORDS, store=False
         )
-        got = raw.view(np.uint8).reshape(2, *want.shape).astype(np.int64)
-        return bool((got[0] | got[1] << 8 == want).all())
+        got = raw.view(np.uint8).reshape(2, *expected.shape).astype(np.int64)
+        return bool((got[0] | got[1] << 8 == expected).all())
 
 
 def generate_cases() -> Iterator[ChainCase]:
-    """Every load that feeds each operand from each storage."""
+    """Yield every load that feeds each operand from each storage."""
     for text, letter, major in CASES:
         instruction = catalog.find(text)
         operand = pieces.convert_for_memory(instruction.operand(letter))
         for spec in STORAGES:
             if spec["kind"] == "canonical" and (major == "MN" and operand.container_bits != 16):
                 continue
-            for found in chain.list_best_chains(
+            for best in chain.list_best_chains(
                 operand, chain.make_operand_storage(spec, operand, major), letter == "d"
             ):
-                yield ChainCase(f"{instruction.ptx} {letter} {major}", found)
+                yield ChainCase(f"{instruction.ptx} {letter} {major}", best)
     for text, letter, layout, unit in PIECES:
         instruction = catalog.find(text)
         operand = instruction.operand(letter)
-        for found in chain.list_best_chains(
+        for best in chain.list_best_chains(
             operand,
             chain.make_operand_storage({"kind": "cute", "layout": layout, "unit": unit, "base": 64}, operand, "K"),
         ):
-            yield ChainCase(f"{instruction.ptx} {letter} pieces", found)
+            yield ChainCase(f"{instruction.ptx} {letter} pieces", best)

@@ -1,5 +1,4 @@
-"""A grid of right and wrong cells, and of cells that are held elsewhere: what a run, a load or a comparison found.
-
+"""A grid of right and wrong cells, and of cells that are held elsewhere: the result of a run, a load or a comparison.
 Every page draws it so, with its legend.
 """
 
@@ -45,15 +44,13 @@ def draw_grid(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> d
 
 
 def draw_statuses(
-    grid: OperandGrid, kinds: IntArray, texts: list[list[str]], title: str, said: Mapping[int, str]
+    grid: OperandGrid, kinds: IntArray, texts: list[list[str]], title: str, words: Mapping[int, str]
 ) -> str:
-    """An operand's matrix with a status for every element: `said` gives palette.STATUSES' numbers their words here, in
-    the order of `kinds`.
+    """Draw an operand's matrix with a status for every element; `words` maps palette.STATUSES' numbers to words, in the
+    order of `kinds`.
     """
-    status = np.array(list(said), np.int32)[kinds]
+    status = np.array(list(words), np.int32)[kinds]
     figure = make_row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])
     panel = replace(figure.panels[0], status=status, texts=texts)
     drawing = render_svg(replace(figure, panels=(panel,)), title=title, palette=None, labels_up_to=1100)
-    return drawing + render_status_legend(
-        status, None, {STATUSES[number].name: words for number, words in said.items()}
-    )
+    return drawing + render_status_legend(status, None, {STATUSES[number].name: text for number, text in words.items()})

@@ -15,7 +15,7 @@ except ImportError:  # the command line without the extra `web`
 
 
 def encode_json(content: Any) -> bytes:
-    """JSON bytes; facts become objects (kit/fact.py), NumPy arrays go straight in."""
+    """Encode JSON bytes; facts become objects (kit/fact.py), NumPy arrays go straight in."""
     if orjson is None:
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=_convert_to_list).encode()
     return orjson.dumps(

@@ -141,7 +141,9 @@ _PARTICLES = re.compile(r"[\u3400-\u9fff\uac00-\ud7a3]+")
 
 
 def translate_words(text: str) -> str:
-    """A text with the known words in English and the rest of its foreign words left out; itself where it has none."""
+    """Translate the known words of a text into English and drop its other foreign words; return any other text as it
+    is.
+    """
     if not _SCRIPT.search(text):
         return text
     if not _ASCII.search(text) and len(_SCRIPT.findall(_FOREIGN.sub("", text))) > _MOST_OTHER * len(
