@@ -17,7 +17,7 @@ from lanescope.app.kit.commands import Commands, Verb, add_verbs, stub_of, verb_
 from lanescope.app.kit.serve import serve
 from lanescope.app.kit.terminal import AsJson, print_json
 
-# The order of --help; a verb that is not here comes last.
+# The order of --help; other verbs come last.
 ORDER = (
     "serve list show diagram export chain banks smem descriptor dump capture check kernel steps gpu read tiles cute"
     " convert feeds idesc tmem scale-factors metadata"

@@ -43,9 +43,9 @@ from lanescope.render.view import PanelFigure, make_figure, make_operand_figure
 REASON = "An exported site executes nothing; run the server for that."
 MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json
 NEEDS_SERVER = "needs-server.html"
-STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # pages that are exported whatever families are
+STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # exported whichever families are chosen
 CATALOGUE = {"/": "index.html", "/instructions": "instructions.html"}
-INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # what asks the server, and what does its work without one
+INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # script that asks the server → its substitute without one
 _LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
 _MODULE = re.compile(r'(?:<link rel="modulepreload"[^>]*>)*<script type="module" src="/static/([\w./-]+)\?\w+"([^>]*)>')
 
@@ -62,14 +62,14 @@ class SiteExport:
         self.folder, self.chosen = folder, chosen
         self.names = {i.ptx for i in chosen}
         self.thread = ThreadPoolExecutor(1)
-        self.found: dict[str, Instruction | None] = {}
-        self.drawn: dict[tuple[str, ...], str] = {}
+        self.instructions: dict[str, Instruction | None] = {}
+        self.shared_files: dict[tuple[str, ...], str] = {}
         self.files: dict[str, int] = {}
         self.written = 0
         limits = catalogue.CatalogueLimits(len(catalog.instructions()), MOST_TABLE_VALUES, frozenset(self.names))
         self.app = create_app(
             ServerHardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0)
-        )  # whatever this shell's variables say
+        )  # ignore this shell's environment variables
 
     def fetch_page(self, address: str) -> bytes:
         """Fetch one page of the application, in a separate thread so that it also works under a running event loop."""
@@ -105,7 +105,7 @@ class SiteExport:
             return self.resolve_address(
                 text_meanings.find_certain_link(text) or f"/instructions?{urlencode({'q': text} if text else {})}"
             )
-        if path == "/" and query:  # the catalogue's address once
+        if path == "/" and query:  # the old address of the catalogue
             path = "/instructions"
         file = self._resolve_page(path)
         if file.startswith("assets/"):
@@ -130,7 +130,7 @@ class SiteExport:
 
     def _resolve_instruction(self, rest: str) -> str:
         stem, _, form = rest.rpartition(".")
-        if form == "cu":  # the program stands in the page
+        if form == "cu":  # the page contains the program
             return self._resolve_instruction(stem)
         if form in ("png", "pdf", "tex"):
             return NEEDS_SERVER
@@ -145,7 +145,7 @@ class SiteExport:
         instruction = self._find_instruction(name if slash else stem)
         if instruction is None:
             return NEEDS_SERVER
-        instruction = bind_descriptor(instruction, {})  # a file shows the usual one
+        instruction = bind_descriptor(instruction, {})  # a file shows the default descriptor
         operand = instruction.operands.get(letter) if slash else None
         if form == "json":
             return self.write_map(operand) if operand else f"i/{name_instruction_file(instruction.ptx)}.json"
@@ -154,25 +154,27 @@ class SiteExport:
             letter if slash else instruction.shape,
             *(f"{op.name} {op.pattern} {op.element.name}" for op in operands),
         )
-        if key not in self.drawn:
-            self.drawn[key] = self.write_picture(make_operand_figure(operand) if operand else make_figure(instruction))
-        return self.drawn[key]
+        if key not in self.shared_files:
+            self.shared_files[key] = self.write_picture(
+                make_operand_figure(operand) if operand else make_figure(instruction)
+            )
+        return self.shared_files[key]
 
     def _find_instruction(self, text: str) -> Instruction | None:
-        if text not in self.found:
+        if text not in self.instructions:
             try:
                 instruction = catalog.find(text)
-                self.found[text] = instruction if instruction.ptx in self.names else None
+                self.instructions[text] = instruction if instruction.ptx in self.names else None
             except LayoutError:
-                self.found[text] = None
-        return self.found[text]
+                self.instructions[text] = None
+        return self.instructions[text]
 
     def write_map(self, operand: Operand) -> str:
         """Write an operand's map as JSON, shared by all instructions that have it."""
         key = ("map", operand.name, str(operand.pattern), operand.element.name)
-        if key not in self.drawn:
-            self.drawn[key] = self._write_map(operand)
-        return self.drawn[key]
+        if key not in self.shared_files:
+            self.shared_files[key] = self._write_map(operand)
+        return self.shared_files[key]
 
     def _write_map(self, operand: Operand) -> str:
         content = {"name": operand.name, "pattern": str(operand.pattern), "element_type": operand.element.name}

@@ -53,7 +53,7 @@ def _generate_routes(features: Mapping[str, Feature]) -> Iterator[BaseRoute]:
         if "api" in feature.written:
             yield from import_module(f"lanescope.app.{folder}.api").router.routes
     for folder, feature in features.items():
-        yield from build_page_router(feature.tools).routes  # before one that takes any text in their place
+        yield from build_page_router(feature.tools).routes  # before routes that take any text in the same place
         if "page" in feature.written:
             yield from import_module(f"lanescope.app.{folder}.page").router.routes
 
@@ -136,7 +136,7 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,  # FastAPI's own pages load their scripts from elsewhere; ours is app/apidocs
         redoc_url=None,
-        openapi_url=None,  # ours is made in a thread and kept
+        openapi_url=None,  # ours is built in a thread and cached
         redirect_slashes=False,  # Starlette's redirect repeats the Host header; ours is kit/prefix.Slashes
     )
     app.router.route_class = StrictRoute
@@ -174,8 +174,8 @@ def create_app(
 
     @app.get("/vendor/plotly-{digest}.js", include_in_schema=False)
     def plotly_js(digest: str) -> Response:
-        known, body = load_plotly()
-        if digest != known:
+        known_digest, body = load_plotly()
+        if digest != known_digest:
             raise HTTPException(404, f"No plotly.js '{digest}'.")
         return body
 

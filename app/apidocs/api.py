@@ -1,5 +1,5 @@
-"""/openapi.json: FastAPI's of the routes, with the bodies' models, the errors every route may answer with, and the
-pictures.
+"""/openapi.json: FastAPI's document of the routes, with the bodies' models, the errors that every route may answer
+with, and the pictures.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def get_document(app: FastAPI) -> Json:
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=TAGS
         )
         add_answer_models(document)
-        document = jsonable_encoder(OpenAPI(**document), by_alias=True, exclude_none=True)  # its order of keys
+        document = jsonable_encoder(
+            OpenAPI(**document), by_alias=True, exclude_none=True
+        )  # for FastAPI's order of keys
         schemas, responses = document["components"]["schemas"], document["components"].setdefault("responses", {})
         for path, method, operation in walk_operations(document):
             body = operation.get("requestBody")

@@ -1,4 +1,6 @@
-"""The OpenAPI document as rows of tables: routes with what they take and give, then the models. No framework."""
+"""The OpenAPI document as rows of tables: routes with their parameters, bodies and answers, then the models. No
+framework.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from lanescope.app.kit.examples import BODIES, EXAMPLES
 from lanescope.app.kit.fact import Json
 
 SAYS = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number", "null": "null"}
-MOST_WORDS = 12  # of an enumeration that are listed where it is used
+MOST_WORDS = 12  # longer enumerations are cut where they are used
 
 
 def list_routes(document: Json) -> list[Json]:

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of every route: errors, tags, and the walk over its operations. No framework."""
+"""The parts of the OpenAPI document of all routes: errors, tags, and the walk over its operations. No framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/docs: the OpenAPI document as a page, without a script of anybody's."""
+"""/docs: the OpenAPI document as a page, without scripts of third parties."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The first wrong operand of a capture: the operand, and shared memory where it is read through a descriptor. No
-framework.
+"""Pictures of the first wrong operand of a capture: the operand, and shared memory if it is read through a descriptor.
+No framework.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lanescope.app.kit.draw import render_status_panel
 from lanescope.capture.verdict import OperandPicture
 from lanescope.render import read_pictures
 from lanescope.render.palette import RIGHT, WRONG
-from lanescope.render.svg import render_status_legend, render_svg
-from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
+from lanescope.render.view import LEFT, TOP, FigurePanel
 
 WORDS = {"right": "the element it should be", "wrong": "another element"}
 
 
 @dataclass(frozen=True, slots=True)
 class OperandPictures:
-    """The pictures of one operand; memory and legend are empty where it is in registers, low: memory's first byte."""
+    """The pictures of one operand; memory and legend are empty for one in registers. low: memory's first byte."""
 
     operand: str
     memory: str
@@ -73,8 +73,7 @@ def _draw_matrix(picture: OperandPicture) -> str:
         texts=texts,
         status=status,
     )
-    figure = PanelFigure(max(LEFT + panel.width + 8, 7.6 * len(name)), TOP + panel.height + 8, (panel,))
-    return render_svg(figure, title=name, palette=None, labels_up_to=4200) + render_status_legend(status, None, WORDS)
+    return render_status_panel(panel, 7.6 * len(name), WORDS)
 
 
 def _format_cell(mn: int, k: int, ok: bool, transposed: bool) -> str:

@@ -1,4 +1,4 @@
-"""What is said of a capture, to programs, in a shell and on the page. No framework."""
+"""The verdict on a capture, for programs, a shell and the page. No framework."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FORM = "multipart/form-data"
 FILES = ("capture", "second", "a", "b")
 MOST_PART = 16 << 20
-MOST_ROWS = 128  # of the K loop's table
+MOST_ROWS = 128  # of the table of the K loop
 
 
 @router.get("/capture/lanescope.cuh")

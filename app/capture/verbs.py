@@ -58,7 +58,7 @@ def capture_verify(
             "Name one capture, or the two passes of an 8-bit type.",
             "files",
         )
-    # no more of a file than its first bytes say: a buffer is larger than its records, and other files may be enormous
+    # Read no more than the header announces: a buffer is larger than its records, and other files may be enormous.
     contents = (read_bytes(name, "files", MOST_FILE, head=HEADER_BYTES, extent=get_extent) for name in files)
     inputs = dict(zip(("capture", "second"), contents, strict=False))
     inputs |= {field: read_bytes(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}

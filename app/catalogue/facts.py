@@ -21,8 +21,10 @@ from lanescope.ptx.table.chapters import IsaChapter, get_chapter
 
 @dataclass(frozen=True, slots=True)
 class CatalogueLimits:
-    """How many shapes of a family the catalogue shows beside other families, up to how many values a map stands in its
-    page as a table, and which instructions there are to show: all where none are named.
+    """Limits of the catalogue.
+
+    shapes: of a family, when it shows several families; table_values: the largest map that stands in its page as a
+    table; chosen: the only instructions to show, or all if it is empty.
     """
 
     shapes: int = 12
@@ -117,8 +119,8 @@ def list_instructions(family: str = "", type: str = "", target: str = "", shape:
     _check_filter("family", family, catalog.FAMILY_NAMES)
     _check_filter("target", target, catalog.TARGETS)
     _check_filter("type", type, list_element_types())
-    found = search.find_instructions({"family": family, "type": type, "target": target, "shape": shape, "q": q})
-    return Listing(count=len(found), instructions=tuple(_get_summary(i) for i in found))
+    matches = search.find_instructions({"family": family, "type": type, "target": target, "shape": shape, "q": q})
+    return Listing(count=len(matches), instructions=tuple(_get_summary(i) for i in matches))
 
 
 def _get_summary(instruction: Instruction) -> Summary:

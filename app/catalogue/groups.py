@@ -16,7 +16,9 @@ from lanescope.ptx.syntax import SILENT
 
 @dataclass(frozen=True, slots=True)
 class CatalogueVariant:
-    """One instruction: its page, and what tells it from others of its shape with the same types; "" for nothing."""
+    """One instruction: its page, and what distinguishes it from others of its shape with the same types; "" for
+    nothing.
+    """
 
     ptx: str
     path: str
@@ -25,7 +27,7 @@ class CatalogueVariant:
 
 @dataclass(frozen=True, slots=True)
 class TypeGroup:
-    """The instructions of a shape with the same types, `text`: those as a product. The plain one first."""
+    """The instructions of a shape with the same types, the plain one first. text: the types as a product."""
 
     text: str
     variants: tuple[CatalogueVariant, ...]
@@ -43,7 +45,7 @@ class ShapeGroup:
 
 @dataclass(frozen=True, slots=True)
 class FamilyGroup:
-    """The shapes of one family that are shown; `more`: how many are not."""
+    """The shapes of one family that are shown. more: how many are not."""
 
     family: FamilyCount
     count: int
@@ -108,7 +110,7 @@ def _list_spelling_words(i: Instruction) -> list[str]:
 
 def sort_instructions(instructions: Iterable[Instruction]) -> tuple[Instruction, ...]:
     """Return the same instructions in the order of the page."""
-    shown = (
+    ptx_texts = (
         v.ptx for g in group_instructions(instructions, 1 << 16) for s in g.shapes for t in s.types for v in t.variants
     )
-    return tuple(map(catalog.find, shown))
+    return tuple(map(catalog.find, ptx_texts))

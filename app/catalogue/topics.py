@@ -1,4 +1,4 @@
-"""Topics: every page that explains something, found by its name or its words. What a search shows beside instructions.
+"""Topics: every page that explains something, found by its name or its words; a search shows them beside instructions.
 No framework.
 """
 

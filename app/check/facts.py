@@ -1,4 +1,4 @@
-"""Files that are checked, and what is said of them. No framework."""
+"""The files of a check, and their findings. No framework."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lanescope.workbench import check as engine
 
 ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx".split())
 MOST_FILES = 4096
-SECONDS = 60.0  # that one file may take
-MOST_BYTES = 4 * engine.LONGEST  # of a file: as many characters in UTF-8
+SECONDS = 60.0  # for one file
+MOST_BYTES = 4 * engine.LONGEST  # the longest text in UTF-8
 
 
 @fact
@@ -74,7 +74,7 @@ def find_sources(names: Iterable[str]) -> Iterator[Path]:
     """
     count = 0
     for name in names:
-        if not name.strip():  # Path("") is the whole of the current folder
+        if not name.strip():  # Path("") would be the whole current folder
             raise LayoutError("bad_usage", "A file's name is empty.", "Write . for the current folder.", "file")
         path = Path(name)
         try:
@@ -98,7 +98,7 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
 
 
 class TooSlowError(Exception):
-    """A file whose time is over. place: the character that was reached, None where that is not known."""
+    """A file whose time is over. place: the character that was reached, None if that is not known."""
 
     def __init__(self, place: int | None) -> None:
         super().__init__()

@@ -70,7 +70,7 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether every element is held in the same places on both sides, and in no other."""
+        """Return whether every element is held in the same places on both sides, and in no other."""
         return not self.other_lane + self.other_value + self.other_count
 
 
@@ -108,6 +108,6 @@ def _number_places(grid: OperandGrid) -> IntArray:
 
 
 def _is_within(one: IntArray, other: IntArray) -> NDArray[np.bool_]:
-    """Whether all that holds an element on one side does so on the other: [rows, cols]."""
+    """Return whether everything that holds an element on one side does so on the other: [rows, cols]."""
     within: NDArray[np.bool_] = (one[..., :, None] == other[..., None, :]).any(axis=3).all(axis=2)
     return within

@@ -35,9 +35,9 @@ from lanescope.shared.tiling import Tile
 
 DEFAULTS = {"theme": "light", "lang": "en", "scale": "2"}
 LONGEST_TITLE = 200
-Made = tuple[Any, str]  # what was made, bytes unless `draw` says otherwise, and its media type
-Draw = Callable[[DrawingJob], Any]  # what makes a PNG or PDF of a drawing: here and now, or later elsewhere
-MOST_SPAN = 4096  # rows or columns of a window; the operand's own size is checked where it is drawn
+Made = tuple[Any, str]  # (content, media type); the content is bytes unless `draw` returns something else
+Draw = Callable[[DrawingJob], Any]  # renders a drawing as PNG or PDF, now or later in another process
+MOST_SPAN = 4096  # rows or columns of a window; drawing checks the operand's size
 
 
 def render_instruction(
@@ -171,12 +171,12 @@ def _parse_cell(query: Mapping[str, str]) -> tuple[float, float] | None:
     if not text:
         return None
     match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)(?:x([0-9]{1,3}(?:\.[0-9]{1,3})?))?", text)
-    wide, high = (float(match[1]), float(match[2] or max(14.0, 0.45 * float(match[1])))) if match else (0.0, 0.0)
-    if not 2 <= wide <= 200 or not 2 <= high <= 200:
+    width, height = (float(match[1]), float(match[2] or max(14.0, 0.45 * float(match[1])))) if match else (0.0, 0.0)
+    if not 2 <= width <= 200 or not 2 <= height <= 200:
         raise LayoutError(
             "bad_option", f"cell is '{text[:20]}'.", "A width, or width x height, from 2 to 200: 40 or 40x20.", "cell"
         )
-    return wide, high
+    return width, height
 
 
 def parse_span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
@@ -213,9 +213,9 @@ def _render_text(form: str, figure: PanelFigure, style: DiagramStyle, title: str
     panels = [panel for panel in figure.panels if panel.grid]
     if form == "csv":
         return _render_csv(panels, style)
-    shown = title if style.title is None else style.title
+    heading = title if style.title is None else style.title
     mark = _MARKS[form]
-    parts = [mark.title.format(shown)] if shown else []
+    parts = [mark.title.format(heading)] if heading else []
     for panel in panels:
         head = mark.head.format(panel.title) if len(panels) > 1 else ""
         parts.append(head + mark.table(panel, style.label, style.threads))

@@ -15,7 +15,7 @@ MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 @dataclass(frozen=True, slots=True)
 class GalleryEntry:
-    """What is drawn: an instruction's operand ("" for all), a tile, or a descriptor."""
+    """One picture of the gallery: an instruction's operand ("" for all), a tile, or a descriptor."""
 
     title: str
     page: str = ""

@@ -25,7 +25,7 @@ from lanescope.render.diagram import WORDS
 from lanescope.render.palette import PALETTES
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-USUAL = state.PageState()  # how a figure is drawn where its address says nothing
+USUAL = state.PageState()  # how a figure is drawn by default
 DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
@@ -73,7 +73,7 @@ def builder_page(request: Request) -> Response:
         }
     except LayoutError as error:
         context["error"], code = error, 422
-        if context["found"]:  # a wrong option leaves a figure standing: the product, drawn as usual
+        if context["found"]:  # after a wrong option the page still shows a figure: the product by default
             context["svg"] = pictures.render_instruction("svg", context["found"], None, {})[0].decode()
     return render_page(request, "diagram/page.html", context, code, keep=False)
 

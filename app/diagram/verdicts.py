@@ -1,6 +1,4 @@
-"""The verdict on a descriptor as a picture for documents: what the word reads beside the tile as it is stored. No
-framework.
-"""
+"""The verdict on a descriptor as a picture for documents: what the word reads beside the stored tile. No framework."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from lanescope.render.read_pictures import make_figure
 from lanescope.render.svg import render_swatches
 from lanescope.render.view import FigurePanel
 
-_LINE, _ADVANCE = 16.0, 6.7  # of a line below the panels: its height, and a letter's width
+_LINE, _ADVANCE = 16.0, 6.7  # height of a line below the panels, and width of a letter
 
 
 def has_verdict_query(query: Mapping[str, str]) -> bool:
@@ -45,7 +43,7 @@ def render_query(form: str, word: Descriptor, query: Mapping[str, str], draw: Dr
         return render_verdict(
             form, build_request(word, verdict_query), query, draw, list_assumed_fields(word, verdict_query)
         )
-    except LayoutError as error:  # the field as the address names it
+    except LayoutError as error:  # name the field as the address does
         field = error.field.replace("storage.", "s_").replace("slice.", "slice_")
         raise LayoutError(error.code, error.message, error.hint, field) from None
 
@@ -107,8 +105,8 @@ def format_headline(judged: JudgedRequest) -> str:
 def list_findings(judged: JudgedRequest) -> list[str]:
     """List what the picture shows, what the verdict is about, and the cause of a mismatch with its repair."""
     request, findings = judged.request, [f"1 cell = {judged.seen.per} elements = 16 B ← the address they are read from"]
-    seen = f"operand {judged.cells.operand}, {judged.seen.major}-major"
-    findings.append(f"{request['descriptor']}, {descriptors.parse_view(request)[0]}, {seen}")
+    view = f"operand {judged.cells.operand}, {judged.seen.major}-major"
+    findings.append(f"{request['descriptor']}, {descriptors.parse_view(request)[0]}, {view}")
     if judged.stored is not None:
         start = request["slice"]
         part = "" if start["mn"] == start["k"] == "0" else f"; the slice at mn {start['mn']}, k {start['k']}"
@@ -123,11 +121,11 @@ def _draw_verdict(judged: JudgedRequest, first: int, last: int, palette: Palette
     figure = make_figure(judged.cells, first, last)
     head = format_headline(judged)
     below, lines = figure.height, list_findings(judged)
-    extra, wide = _draw_findings(judged, palette, lines, figure.panels, below)
-    wide = max(wide, figure.width, (len(head if title is None else title) + 2) * 8.5)
-    tall = below + _LINE * len(lines) + (28 if judged.result else 6)
+    extra, width = _draw_findings(judged, palette, lines, figure.panels, below)
+    width = max(width, figure.width, (len(head if title is None else title) + 2) * 8.5)
+    height = below + _LINE * len(lines) + (28 if judged.result else 6)
     style = DiagramStyle(palette=palette, title=head if title is None else title)
-    enlarged = type(figure)(wide, tall, figure.panels)
+    enlarged = type(figure)(width, height, figure.panels)
     return render_diagram(enlarged, style, head, ". ".join([head, *lines]), extra)
 
 
@@ -140,20 +138,20 @@ def _draw_findings(
         f'<text x="8" y="{top + 12 + _LINE * n:g}" font-size="11" fill="{muted}">{escape(text)}</text>'
         for n, text in enumerate(lines)
     ]
-    wide = max(len(text) for text in lines) * _ADVANCE + 16
+    width = max(len(text) for text in lines) * _ADVANCE + 16
     statuses = np.concatenate([panel.status.ravel() for panel in panels if panel.status is not None])
     if judged.result is not None:
         across, _, legend = render_swatches(
             statuses, palette, {"right": "read where it is stored", "wrong": "read elsewhere"}
         )
         parts.append(f'<g transform="translate(8 {top + _LINE * len(lines) + 6:g})">{legend}</g>')
-        wide = max(wide, across + 16)
-    return "".join(parts), wide
+        width = max(width, across + 16)
+    return "".join(parts), width
 
 
 def _format_text(form: str, judged: JudgedRequest, first: int, last: int) -> str:
     cells, has_verdict = judged.cells, judged.result is not None
-    along = "row" if judged.seen.major == "K" else "k"
+    line_axis = "row" if judged.seen.major == "K" else "k"
     rows = []
     for line in range(first, last + 1):
         marks = ["" if not has_verdict else "✓ " if ok else "✗ " for ok in cells.right[line].tolist()]
@@ -161,9 +159,9 @@ def _format_text(form: str, judged: JudgedRequest, first: int, last: int) -> str
         rows.append((line, addresses))
     head = [format_headline(judged), *list_findings(judged)]
     if form == "txt":
-        return "\n".join([*head, *(f"{along} {line:3}  {'  '.join(addresses)}" for line, addresses in rows)]) + "\n"
+        return "\n".join([*head, *(f"{line_axis} {line:3}  {'  '.join(addresses)}" for line, addresses in rows)]) + "\n"
     columns = "".join(f" +{n * judged.seen.per} |" for n in range(cells.across))
-    table = [f"| {along} |{columns}", "|---:|" + "---|" * cells.across]
+    table = [f"| {line_axis} |{columns}", "|---:|" + "---|" * cells.across]
     table += [f"| **{line}** | {' | '.join(addresses)} |" for line, addresses in rows]
     return f"### {head[0]}\n\n" + "\n".join(f"{text}  " for text in head[1:]) + "\n\n" + "\n".join(table) + "\n"
 

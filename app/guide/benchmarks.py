@@ -19,7 +19,7 @@ LEAD = "How fast Lanescope draws, answers and reads, and how much it sends, besi
 PAGE = DOCS / "benchmarks.md"
 Table = list[list[str]]
 
-# What an amount's unit measures: unit → (chart, amounts of the chart's unit that one of it is).
+# unit of an amount → (its chart, how many of the chart's units it is)
 UNITS = {
     "ms": ("Time, ms", 1.0),
     "s": ("Time, ms", 1000.0),
@@ -46,7 +46,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkBar:
-    """What was seen, and what was promised of it."""
+    """A measured amount, and the amount that was promised."""
 
     name: str
     chart: str
@@ -207,10 +207,10 @@ def draw_thumbnail() -> str:
     chart = next(chart for table in parse_tables(read_benchmarks()) for chart in build_charts(table) if chart["marks"])
     (values,) = (series["values"] for series in chart["series"])
     pairs = [(value, mark) for value, mark in zip_longest(values, chart["marks"]) if mark][:6]
-    drawn = []
+    rects = []
     for n, (value, mark) in enumerate(pairs):
-        wide = min(150.0, 110 * value / mark)
-        drawn.append(f'<rect x="8" y="{8 + 18 * n}" width="{wide:.1f}" height="11" fill="var(--fill-0)"/>')
+        width = min(150.0, 110 * value / mark)
+        rects.append(f'<rect x="8" y="{8 + 18 * n}" width="{width:.1f}" height="11" fill="var(--fill-0)"/>')
     height = 10 + 18 * len(pairs)
     line = f'<path d="M118 2V{height}" stroke="var(--cell-ink)" stroke-width="1.5" stroke-dasharray="4 3"/>'
-    return f'<svg viewBox="0 0 170 {height + 2}" aria-hidden="true" focusable="false">{"".join(drawn)}{line}</svg>'
+    return f'<svg viewBox="0 0 170 {height + 2}" aria-hidden="true" focusable="false">{"".join(rects)}{line}</svg>'

@@ -119,20 +119,20 @@ def render_memory(_: str) -> str:
     rows: dict[tuple[str, ...], list[str]] = {}
     for (element, accumulator, size), fragments in groups.items():
         cpp, ptx = wmma.get_requirements(fragments[0].operand)
-        both = wmma.combine_requirements(fragments[0].operand).ldm_elements
+        combined = wmma.combine_requirements(fragments[0].operand).ldm_elements
         binds = {(True, False): "PTX", (False, True): "C++", (True, True): "alike"}[
-            ptx.ldm_elements == both, cpp.ldm_elements == both
+            ptx.ldm_elements == combined, cpp.ldm_elements == combined
         ]
         cells = (
             _format_fragments(fragments, accumulator),
             f"{size} B",
             str(cpp.ldm_elements),
             str(ptx.ldm_elements),
-            f"{both} ({binds})",
+            f"{combined} ({binds})",
         )
         rows.setdefault(cells, []).append(f"`{element}`")
     head = ("T", "fragments", "size a lane", "ldm: C++ guide", "ldm: PTX", "ldm: both (which binds)")
-    order = {"PTX": 0, "alike": 1, "C++": 2}  # where the guide alone misleads comes first
+    order = {"PTX": 0, "alike": 1, "C++": 2}  # first the rows where the C++ guide alone misleads
     ordered = sorted(rows.items(), key=lambda row: order[row[0][-1].split("(")[1].rstrip(")")])
     return format_table(head, [(", ".join(names), *cells) for cells, names in ordered])
 
@@ -172,8 +172,8 @@ def _find_products(name: str) -> list[Instruction]:
         for i in catalog.instructions()
         if i.family.multiplies and i.family.feed is OperandFeed.LOADS and i.operands["a"].element.name == name
     ]
-    wide = [i for i in products if i.types["c"] != "f16"] or products
-    return list({i.shape: i for i in reversed(wide)}.values())[::-1]
+    wide_accumulators = [i for i in products if i.types["c"] != "f16"] or products
+    return list({i.shape: i for i in reversed(wide_accumulators)}.values())[::-1]
 
 
 def _format_stride(op: Operand, i: Instruction, layout: str) -> str:

@@ -1,4 +1,4 @@
-"""The guide's pages in their order and groups, and what each is found by. Titles and first sentences stand in
+"""The guide's pages in their order and groups, and the words that find them. Titles and first sentences stand in
 docs/guide/*.md. No framework.
 """
 
@@ -17,8 +17,8 @@ GUIDE = DOCS / "guide"
 class GuidePage:
     """One page.
 
-    slug: its file and address; words: what people type who look for it, beside the words of its title; names: spellings
-    that mean this page and no other, wherever they stand in a text.
+    slug: its file and address; words: search words besides those of its title; names: spellings that mean this page and
+    no other, anywhere in a text.
     """
 
     slug: str

@@ -73,11 +73,11 @@ SPACES = (
 def render_state_spaces(_: str) -> str:
     """Render the state spaces and the matrix instructions that take them."""
     rows = []
-    for name, what, key in SPACES:
+    for name, meaning, key in SPACES:
         takers = dict.fromkeys(
             i.syntax.opcode
             for i in catalog.instructions()
             if i.family.spaces and (key in i.family.spaces or (not key and i.family.memory is OperandPlace.MATRIX))
         )
-        rows.append((name, what, ", ".join(f"`{opcode}`" for opcode in takers)))
+        rows.append((name, meaning, ", ".join(f"`{opcode}`" for opcode in takers)))
     return format_table(("qualifier", "space", "taken by"), rows)

@@ -1,4 +1,4 @@
-"""Parts of guide pages: what a wgmma must wait for. No framework."""
+"""Parts of guide pages: the instructions that order a wgmma. No framework."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def render_shapes(section: str) -> str:
     head = ("A × B", *(("kind",) if kinds else ()), "C and D", "shapes", "PTX", "targets")
     rows = []
     for row in lines:
-        newer = "".join(f"; `{name}` from PTX {version}, {where}" for name, version, where in row.newer)
+        newer = "".join(f"; `{name}` from PTX {version}, {targets}" for name, version, targets in row.newer)
         cells = (
             row.multiplicands,
             *((f"`.{row.kind.replace(' ', ' .')}`" if row.kind else "",) if kinds else ()),
@@ -61,7 +61,9 @@ def render_generations(_: str) -> str:
         if i.family.multiplies:
             by_generation.setdefault(i.family.opcode.words[0], []).append(i)
     head = ("", *(f"**{name}**" for name in by_generation))
-    return format_table(head, [(what, *map(describe, by_generation.values())) for what, describe in _COMPARED.items()])
+    return format_table(
+        head, [(topic, *map(describe, by_generation.values())) for topic, describe in _COMPARED.items()]
+    )
 
 
 def _format_sources(instructions: list[Instruction], letter: str) -> str:
@@ -81,7 +83,7 @@ def _format_targets(instructions: list[Instruction]) -> str:
     return overview.format_targets(tuple(target for target in catalog.TARGETS if target in supported))
 
 
-# what is compared → what it says of one generation
+# what is compared → its text for one generation
 _COMPARED: dict[str, Callable[[list[Instruction]], str]] = {
     "threads": lambda instructions: f"{instructions[0].threads}, {instructions[0].family.scope.warps}",
     "A": lambda instructions: _format_sources(instructions, "a"),

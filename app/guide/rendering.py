@@ -42,8 +42,8 @@ from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.view import make_figure, make_operand_figure
 
 _FIGURE = re.compile(r"^@figure (\S+) \| (.+)$", re.M)
-PASTED = "paste "  # the mark of an example for the reader, and the kind it is read as
-KINDS = {  # what readers' kinds are called
+PASTED = "paste "  # marks an example for the reader, before the kind it is read as
+KINDS = {  # kind of a reading → its name
     "instruction": "an instruction",
     "descriptor": "a descriptor",
     "builder": "code that builds a descriptor",
@@ -100,7 +100,7 @@ def render_blocks(text: str) -> list[str]:
     replacements = {
         "<table>": '<div class="scroll" tabindex="0"><table>',
         "</table>": "</table></div>",
-        ' style="text-align:right"': ' class="num"',  # pages take no inline style
+        ' style="text-align:right"': ' class="num"',  # the security policy forbids inline styles
     }
     for old, new in replacements.items():
         blocks = [block.replace(old, new) for block in blocks]
@@ -195,14 +195,14 @@ def insert_ptx_form(body: str, text: str) -> str:
     """
 
     def form(match: re.Match[str]) -> str:
-        notice, shown = "", text.strip()[:400] or match[1]
+        notice, shown_text = "", text.strip()[:400] or match[1]
         try:
-            words = guide_reference.render_part("words", shown)
+            words = guide_reference.render_part("words", shown_text)
         except LayoutError as error:
             notice = f'<p class="notice" role="status">{escape(error.message)} {escape(error.hint)}</p>'
             words = guide_reference.render_part("words", match[1])
         field = (
-            f'<label>any matrix instruction of the catalogue <input name="ptx" value="{escape(shown)}" size="64"'
+            f'<label>any matrix instruction of the catalogue <input name="ptx" value="{escape(shown_text)}" size="64"'
             ' spellcheck="false" autocomplete="off"></label>'
         )
         return f'<form class="strip ask">{field}<button>read</button></form>{notice}{render_markdown(words)}'
@@ -289,7 +289,7 @@ def _draw_banks(request: FigureRequest) -> str:
     return draw_banks([use.compute_use_cost(xor)])
 
 
-# what the path of a figure begins with, or all of it → its picture, and its page's address where that is another
+# first part of a figure's path, or all of it → its picture, with its page's address if that differs
 DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
     "i": _draw_instruction,
     "smem": _draw_tile,

@@ -1,5 +1,4 @@
-"""Values and tables that guide pages print: computed where they stand, so that no page holds a number the engine can
-give.
+"""Values and tables that guide pages print, computed in place, so that no page repeats a number of the engine.
 
 In a page `{{name arguments}}` is one of VALUES, and a line `@table name` one of TABLES.
 """

@@ -29,9 +29,9 @@ from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.capture_header import render_header
 
-MISTAKES = 5  # that every example can plant
+MISTAKES = 5  # planted by every example
 BUFFER = 8 << 20
-TIMED = 200  # launches that a cost is measured on
+TIMED = 200  # launches per cost measurement
 
 
 # Each example is a whole kernel, although their main loops are alike: a reader follows it from load to store in one
@@ -380,7 +380,7 @@ def record_all(
         data = make_random(example)
         for name, codes in (("a", data.a), ("b", data.b)):
             np.save(parts / f"{example.name}-{name}.npy", codes)
-    with tarfile.open(folder / "captures.tar.xz", "w:xz", preset=9) as archive:  # whose files share most of their bytes
+    with tarfile.open(folder / "captures.tar.xz", "w:xz", preset=9) as archive:  # the files share most of their bytes
         for path in sorted([*parts.glob("*.lscap"), *parts.glob("*.npy")]):
             archive.add(path, path.name)
     for path in sorted(parts.glob("*.cost")):

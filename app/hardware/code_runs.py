@@ -26,23 +26,24 @@ from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from lanescope.tiles.reuse import AccumulatorReuse
 from lanescope.tiles.reuse import match_accumulator as match
 
-EXTRA = 24  # elements between the lines of memory beside those that are read: whole bytes of every type
-PAST = (0, 0x480)  # bytes from a boundary of every pattern to a tile
-SPILLED = 64  # shared words that a case's block has at the least
+EXTRA = 24  # unread elements between the lines of memory: whole bytes of every type
+PAST = (0, 0x480)  # offsets of a tile from a boundary of every pattern, in bytes
+SPILLED = 64  # least shared memory of a block, in words
 
 
 @dataclass(frozen=True)
 class CodeCase:
     """One kernel and its expected words.
 
-    key: the group it is counted in; code: its functions; lines: its body over `in`, `out`, `shared`. given and expected
-    are uint32 words; words that are not written stay 0. threads: of the block; shared: bytes of its shared memory.
+    key: the group it is counted in; code: its functions; lines: its body over `in`, `out`, `shared`. words_in and
+    expected are uint32 words; words that are not written stay 0. threads: of the block; shared: bytes of its shared
+    memory.
     """
 
     key: str
     code: str
     lines: tuple[str, ...]
-    given: Array
+    words_in: Array
     expected: Array
     threads: int = 32
     shared: int = 4 * SPILLED
@@ -99,10 +100,10 @@ def _build_access(key: str, text: str, op: Operand, store: bool, rng: np.random.
     )
     places = dict(op.coords)
     third = places.pop("product", 0)
-    line, along = (places["col"], places["row"]) if op.name == "b" else (places["row"], places["col"])
+    line, position = (places["col"], places["row"]) if op.name == "b" else (places["row"], places["col"])
     lines, length = (op.col_count, op.row_count) if op.name == "b" else (op.row_count, op.col_count)
     ld = length + EXTRA
-    index = (third * lines + line) * ld + along
+    index = (third * lines + line) * ld + position
     memory = rng.integers(0, 256, op.extents.get("product", 1) * lines * ld * bits // 8, np.uint8)
     elements = np.unpackbits(memory, bitorder="little").reshape(-1, bits)
     packed = np.packbits(elements[index].reshape(op.threads, -1), axis=1, bitorder="little")
@@ -174,7 +175,7 @@ def _generate_tiles() -> Iterator[CodeCase]:
             f"tile {major}-major",
             code,
             tuple(lines),
-            given=_pad_to_words(elements.tobytes()),
+            words_in=_pad_to_words(elements.tobytes()),
             expected=expected,
             threads=96,
             shared=offset + tile.bytes,
@@ -192,7 +193,7 @@ def _generate_descriptors(rng: np.random.Generator) -> Iterator[CodeCase]:
         )
         lines = tuple(f"((uint64_t*)out)[{n}] = make_desc(shared + {place});" for n, place in enumerate(places))
         yield CodeCase(
-            "make_desc", code, lines, given=np.zeros(1, np.uint32), expected=expected, threads=1, shared=2048
+            "make_desc", code, lines, words_in=np.zeros(1, np.uint32), expected=expected, threads=1, shared=2048
         )
 
 
@@ -264,5 +265,5 @@ def _build_reuse(text: str, conversion: AccumulatorReuse, rng: np.random.Generat
 
 def run_case(device: CudaDevice, case: CodeCase) -> bool:
     """Execute one case and return whether its words are those of the maps."""
-    words_out = device.run_generated(case.render_kernel(), case.given, len(case.expected), case.threads, case.shared)
+    words_out = device.run_generated(case.render_kernel(), case.words_in, len(case.expected), case.threads, case.shared)
     return case.is_expected(words_out)

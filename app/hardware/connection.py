@@ -108,7 +108,7 @@ def _walk_causes(error: BaseException) -> Iterator[BaseException]:
         seen = seen.__cause__ or seen.__context__
 
 
-# (class of a cause, pattern of its text, what it means), the first that fits
+# (class of a cause, pattern of its text, meaning); the first match counts
 _MEANINGS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, str], ...] = (
     (socket.gaierror, "", "this host knows no such host name"),
     (ConnectionRefusedError, "", "nothing listens there"),

@@ -24,7 +24,7 @@ from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 
 Array = NDArray[Any]
-MOST = desc.MOST_SHARED - 1024  # what a run takes of the 227 KiB a block may have
+MOST = desc.MOST_SHARED - 1024  # bytes of a run, of the 227 KiB that a block may have
 ADDRESS_BITS = 18
 
 
@@ -94,7 +94,7 @@ def measure_addresses(
     """Measure (byte address of every element [row, k], how far the descriptor was moved up, source)."""
     m, n = i.sizes["m"], i.sizes["n"]
     a, d = i.operands["a"], i.operands["d"]
-    across = n if operand == "a" else m  # elements of K one run can show
+    across = n if operand == "a" else m  # elements of K that one run can show
     shifts = range(0, view.k, across)
     base = np.arange(MOST // 4 * 4, dtype=np.int64) + WINDOW
     step = max(view.bits // 8, 1)

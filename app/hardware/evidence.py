@@ -47,7 +47,7 @@ METHODS = {
         " address a run, metadata and scale factors a bit of their place a run, random products of every type"
     ),
 }
-# What runs beside the instructions' own maps: its name, and what it shows where it agrees.
+# Parts besides the instructions' own maps: name → what each case of it shows if it agrees.
 PARTS = {
     "descriptors": "maps as the address model says",
     "banks": "address patterns that take the clocks the wavefronts say",
@@ -77,14 +77,14 @@ def build_meta(info: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def write_evidence(found: dict[str, Any], part: str = "") -> Path:
+def write_evidence(evidence: dict[str, Any], part: str = "") -> Path:
     """Write the evidence file of this device; a single part replaces that part of the file, if the file is of the same
     device and software.
     """
-    name = re.sub(r"\W+", "_", found["meta"]["device"].lower()).strip("_")
+    name = re.sub(r"\W+", "_", evidence["meta"]["device"].lower()).strip("_")
     path = FOLDER / f"{name}.json"
-    found = {key: part_results for key, part_results in found.items() if key != "skipped"}
-    if part and part not in found:
+    evidence = {key: part_results for key, part_results in evidence.items() if key != "skipped"}
+    if part and part not in evidence:
         raise LayoutError("bad_usage", f"Part '{part}' was skipped.", "Run it on a device that has it.", "part")
     if part:
         if not path.is_file():
@@ -93,7 +93,7 @@ def write_evidence(found: dict[str, Any], part: str = "") -> Path:
         differing = [
             key
             for key in ("device", "driver", "cuda", "nvrtc", "target")
-            if file_content["meta"].get(key) != found["meta"][key]
+            if file_content["meta"].get(key) != evidence["meta"][key]
         ]
         if differing:
             raise LayoutError(
@@ -106,10 +106,10 @@ def write_evidence(found: dict[str, Any], part: str = "") -> Path:
             part: METHODS[_METHOD_OF.get(part, part)]
         }
         file_content["meta"]["method"] = "; ".join(f"{key}: {text}" for key, text in methods.items())
-        file_content["meta"].setdefault("dates", {})[part] = found["meta"]["date"]
-        found = file_content | {part: found[part]}
+        file_content["meta"].setdefault("dates", {})[part] = evidence["meta"]["date"]
+        evidence = file_content | {part: evidence[part]}
     FOLDER.mkdir(exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n")
+    path.write_text(json.dumps(evidence, indent=1) + "\n")
     return path
 
 
@@ -125,11 +125,11 @@ class SummaryRow:
     methods: dict[str, tuple[int, int]]
 
 
-def summarize(found: dict[str, Any]) -> list[SummaryRow]:
+def summarize(evidence: dict[str, Any]) -> list[SummaryRow]:
     """Summarize a verification by family, then its other parts."""
     family_of = {i.ptx: i.family.name for i in catalog.instructions()}
     results_by_family: dict[str, list[dict[str, str]]] = {name: [] for name in catalog.FAMILY_NAMES}
-    for key, results_of_variant in found["results"].items():
+    for key, results_of_variant in evidence["results"].items():
         results_by_family[family_of[key.removesuffix(catalog.SHARED_A)]].append(results_of_variant)
     rows = []
     for name, results in results_by_family.items():
@@ -151,7 +151,7 @@ def summarize(found: dict[str, Any]) -> list[SummaryRow]:
             else []
         )
     for part in PARTS:
-        part_rows = found.get(part, {}).values()
+        part_rows = evidence.get(part, {}).values()
         rows += (
             [SummaryRow(part, sum(row["ran"] for row in part_rows), sum(row["agreed"] for row in part_rows), {})]
             if part_rows
@@ -160,18 +160,18 @@ def summarize(found: dict[str, Any]) -> list[SummaryRow]:
     return rows
 
 
-def list_failures(found: dict[str, Any]) -> list[str]:
+def list_failures(evidence: dict[str, Any]) -> list[str]:
     """List every variant, descriptor case and access that did not agree."""
     failures = [
         f"{key}: {method} {text}"
-        for key, methods in found["results"].items()
+        for key, methods in evidence["results"].items()
         for method, text in methods.items()
         if text != "agrees"
     ]
     for part in PARTS:
         failures += [
             f"{key}: {row['agreed']} of {row['ran']}"
-            for key, row in found.get(part, {}).items()
+            for key, row in evidence.get(part, {}).items()
             if row["agreed"] != row["ran"]
         ]
     return failures

@@ -29,7 +29,11 @@ from lanescope.errors import LayoutError
 Json = dict[str, Any]
 
 
-TOLD = ("Failed to start", "Worker failed to connect", "Unable to connect to scheduler")  # `_run_nanny` says why, once
+TOLD = (
+    "Failed to start",
+    "Worker failed to connect",
+    "Unable to connect to scheduler",
+)  # `_run_nanny` prints the reason once
 
 
 class LineFormatter(logging.Formatter):

@@ -23,10 +23,10 @@ from lanescope.app.hardware.pieces import KIND, VerificationPiece, check_result,
 from lanescope.errors import LayoutError
 
 Json = dict[str, Any]
-Progress = Callable[[str, int, int], None]  # (which piece by whom, its weight, the weight of all)
+Progress = Callable[[str, int, int], None]  # (text, weight of the piece, weight of all)
 SAME = ("name", "compute_capability", "driver", "cuda", "nvrtc", "target")
 AWAY_SECONDS, AGAIN_SECONDS = 120.0, 2.0
-MOST_SECONDS = 4 * 3600.0  # of one piece, its wait for a worker among them
+MOST_SECONDS = 4 * 3600.0  # for one piece, including its wait for a worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,16 @@ class DeviceGroup:
         return alike and self.worker in ("", member.name, member.name.rpartition(":")[0])
 
 
-def group_members(known: Sequence[FleetMember], architecture: str = "", worker: str = "") -> list[DeviceGroup]:
+def group_members(members: Sequence[FleetMember], architecture: str = "", worker: str = "") -> list[DeviceGroup]:
     """Group a fleet's ready workers by kind of device; LayoutError if none is left."""
     groups: dict[str, DeviceGroup] = {}
-    for member in known:
+    for member in members:
         if not member.refused and architecture in ("", member.architecture):
             group = DeviceGroup(member.device, worker)
             if group.has_member(member):
                 groups.setdefault(group.key, group)
     if not groups:
-        raise LayoutError("no_worker", "No worker of the fleet is ready for that.", describe_fleet(known), "worker")
+        raise LayoutError("no_worker", "No worker of the fleet is ready for that.", describe_fleet(members), "worker")
     return list(groups.values())
 
 
@@ -100,7 +100,7 @@ class PieceJournal:
                 result = check_result(piece, target, entry["found"])
                 self.done[str(entry["group"]), piece] = {"found": result, "worker": str(entry["worker"])}
         except (ValueError, KeyError, TypeError, RecursionError, LayoutError):
-            return  # a line that was being written when the power went
+            return  # the power failed while this line was written
 
     def __enter__(self) -> PieceJournal:
         return self
@@ -149,28 +149,28 @@ def verify_fleet(
     finished pieces stay in the journal until the caller deletes it.
     """
     groups = group_members(fleet.members().result(), architecture, worker)
-    todo = [(group, piece) for group in groups for piece in split_verification(group.device["target"], part)]
-    total = sum(piece.weight for _, piece in todo)
-    for group, piece in todo:
+    pending = [(group, piece) for group in groups for piece in split_verification(group.device["target"], part)]
+    total = sum(piece.weight for _, piece in pending)
+    for group, piece in pending:
         if (group.key, piece) in journal.done:
             progress(f"{piece.part or 'variants'} {piece.first}: done before", piece.weight, total)
     fleet.start_coroutine(
         _run_pieces(
             fleet,
-            [row for row in todo if (row[0].key, row[1]) not in journal.done],
+            [row for row in pending if (row[0].key, row[1]) not in journal.done],
             journal,
             lambda text, weight: progress(text, weight, total),
         )
     ).result()
     return [
-        _merge_evidence(group, [piece for piece_group, piece in todo if piece_group is group], journal)
+        _merge_evidence(group, [piece for piece_group, piece in pending if piece_group is group], journal)
         for group in groups
     ]
 
 
 async def _run_pieces(
     fleet: Fleet,
-    todo: Sequence[tuple[DeviceGroup, VerificationPiece]],
+    pending: Sequence[tuple[DeviceGroup, VerificationPiece]],
     journal: PieceJournal,
     progress: Callable[[str, int], None],
 ) -> None:
@@ -188,11 +188,11 @@ async def _run_pieces(
         journal.write_piece(group, piece, result, by)
         progress(f"{name} by {by}", piece.weight)
 
-    await asyncio.gather(*(run_one(group, piece) for group, piece in todo))
+    await asyncio.gather(*(run_one(group, piece) for group, piece in pending))
     if failed:
         raise LayoutError(
             "run_failed",
-            f"{len(failed)} of {len(todo)} pieces failed; {failed[0]}",
+            f"{len(failed)} of {len(pending)} pieces failed; {failed[0]}",
             "The same command goes on with what is left.",
         )
 
@@ -203,12 +203,12 @@ async def _run_piece(fleet: Fleet, group: DeviceGroup, piece: VerificationPiece)
     """
     away_since: float | None = None
     while True:
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             return await fleet.run(KIND, piece.params, MOST_SECONDS, group.has_member)
         except LayoutError as error:
             now = time.monotonic()
-            away_since = now if away_since is None or now - begun > AWAY_SECONDS else away_since
+            away_since = now if away_since is None or now - started > AWAY_SECONDS else away_since
             if error.code != "no_scheduler" or now - away_since > AWAY_SECONDS:
                 raise
             await asyncio.sleep(AGAIN_SECONDS)

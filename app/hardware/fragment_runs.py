@@ -1,12 +1,12 @@
-"""Kind "fragment": a map measured without using the map that it is to judge.
+"""Kind "fragment": a map measured without using the map under test.
 
-wmma, ldmatrix, stmatrix and movmatrix move elements that carry their own index, a bit of it a run. In mma every
+wmma, ldmatrix, stmatrix and movmatrix move elements that carry their own index, one bit of it a run. In mma every
 register slot of A is set alone while B's slots carry their number: D shows which slot of B met it, and where. wgmma's D
-and A are measured against the memory order of the operands its descriptors read. Metadata: every nibble of every thread
-is toggled and the group that moves is seen.
+and A are measured against the memory order of the operands that its descriptors read. Metadata: every nibble of every
+thread is toggled, and the group that moves shows in D.
 
-What no run can see: renumbering the rows of A and D alike (or the columns of B and D, or K in A and B) changes nothing
-an mma.sync computes. There a map is judged in the numbering that the other two operands' maps give.
+No run can see that renumbering the rows of A and D alike (or the columns of B and D, or K in A and B) changes nothing
+that an mma.sync computes. There a map is judged in the numbering of the other two operands' maps.
 """
 
 from __future__ import annotations

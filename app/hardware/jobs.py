@@ -23,7 +23,7 @@ from lanescope.inputs import check_keys, parse_choice, shorten_value
 
 Json = dict[str, Any]
 LONGEST_JOB = 64 << 20
-MARGIN_SECONDS = 70.0  # for a worker process that has to be started first
+MARGIN_SECONDS = 70.0  # for starting a worker process
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,13 @@ class JobQueue(Protocol):
 class Station:
     """The queue of one device behind a worker, and the version of this program."""
 
-    def __init__(self, lane: JobQueue, own: str) -> None:
-        self.lane, self.own = lane, own
+    def __init__(self, lane: JobQueue, version: str) -> None:
+        self.lane, self.version = lane, version
 
     def answer_job(self, text: object) -> str:
         """Answer a job: {"result"} or {"error": {code, message, hint, field}}."""
         try:
-            name, params = parse_job(text, self.own)
+            name, params = parse_job(text, self.version)
             seconds = JOBS[name].seconds
             result = self.lane.submit(params, seconds).result(seconds + MARGIN_SECONDS)
             return json.dumps({"result": result})

@@ -15,7 +15,11 @@ from lanescope.ptx import catalog
 
 Json = dict[str, Any]
 DEVICE = ("name", "compute_capability", "driver", "cuda", "nvrtc", "target")
-KNOWN = {"name": r".+", "compute_capability": r"\d{1,2}\.\d", "target": r"sm_\d{2,3}[af]?"}  # what a device has to say
+KNOWN = {
+    "name": r".+",
+    "compute_capability": r"\d{1,2}\.\d",
+    "target": r"sm_\d{2,3}[af]?",
+}  # patterns of what a device must announce
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def describe_fleet(members: Sequence[FleetMember]) -> str:
     return f"There is: {', '.join(member.summary for member in members)}." if members else "No worker has joined it."
 
 
-Among = Callable[[FleetMember], bool]
+MemberFilter = Callable[[FleetMember], bool]
 
 
 def accept_any(_: FleetMember) -> bool:
@@ -95,12 +99,12 @@ def accept_any(_: FleetMember) -> bool:
 
 
 def select_members(
-    members: Sequence[FleetMember], request: Mapping[str, Any], among: Among = accept_any
+    members: Sequence[FleetMember], request: Mapping[str, Any], is_allowed: MemberFilter = accept_any
 ) -> list[FleetMember]:
     """Select the members, at least one, that can run a checked request and are allowed to; LayoutError "no_worker"
     lists what there is.
     """
-    ready = [member for member in members if not member.refused and among(member)]
+    ready = [member for member in members if not member.refused and is_allowed(member)]
     architecture, worker = request.get("architecture"), request.get("worker")
     if worker:
         return _require_members(

@@ -58,8 +58,8 @@ def measure_metadata(device: RunDevice, i: Instruction) -> MeasuredMap:
         raw, source = device.product(
             ProductJob(i, "registers", registers, descriptors, image, immediates={"f": str(selector)}, keep=keep)
         )
-        seen = unpack_ones(d, raw)[..., thread_0, value_0]  # [e run, bit, row], column 0
-        groups = bits_to_codes((seen / sparsity.kept).round().astype(np.int64), 1)  # [e run, row]
+        sums = unpack_ones(d, raw)[..., thread_0, value_0]  # [e run, bit, row], column 0
+        groups = bits_to_codes((sums / sparsity.kept).round().astype(np.int64), 1)  # [e run, row]
         rows = np.where((groups >= 0).sum(1) == 1, np.argmax(groups >= 0, axis=1), -1)
         groups_moved = np.where(rows >= 0, groups[np.arange(len(e)), rows], -1)
         measured.append(np.stack([rows, groups_moved]).reshape(2, i.threads, 8))

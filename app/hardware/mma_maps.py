@@ -1,4 +1,4 @@
-"""Maps of mma.sync, measured: A's slots are set one at a time, B's carry their number, and D shows who met whom."""
+"""Maps of mma.sync, measured: A's slots are set one at a time, B's carry their number, and D shows which slots met."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def measure_partners(device: RunDevice, i: Instruction) -> dict[str, MeasuredMap
     A sparse A is met twice, keeping the first and the last positions of every group, so that every row of B is met.
     """
     a, b, c, d = (i.operands[name] for name in "abcd")
-    alone = np.eye(a.threads * a.values, dtype=np.int64).reshape(-1, a.threads, a.values)
+    slots_alone = np.eye(a.threads * a.values, dtype=np.int64).reshape(-1, a.threads, a.values)
     b_slots = np.arange(b.threads * b.values).reshape(b.threads, b.values)
     xor = i.types["a"] == "b1" and "xor" in i.modifiers
     registers = {
-        "a": pack_ones(a, alone),
+        "a": pack_ones(a, slots_alone),
         "b": pack_ones(b, codes_to_bits(b_slots)),
         "c": pack_ones(c, np.zeros((1, c.threads, c.values), np.int64)),
     }
@@ -39,15 +39,15 @@ def measure_partners(device: RunDevice, i: Instruction) -> dict[str, MeasuredMap
     for e in (FIRST, LAST) if a.sparsity else (FIRST,):
         inputs = registers | make_fixed_operands(i, e)
         raw, source = device.product(ProductJob(i, "registers", inputs))
-        seen = unpack_ones(d, raw)  # [A slot, bit, thread, value]
-        # popc(a ^ b) − popc(b) = popc(a) − 2 popc(a & b): the runs without any A tell popc(b), the maps the row of A's
+        sums = unpack_ones(d, raw)  # [A slot, bit, thread, value]
+        # popc(a ^ b) − popc(b) = popc(a) − 2 popc(a & b): the runs without any A give popc(b), the maps the row of A's
         # slot
         if xor:
-            without_a, _ = device.product(ProductJob(i, "registers", inputs | {"a": pack_ones(a, alone[:1] * 0)}))
+            without_a, _ = device.product(ProductJob(i, "registers", inputs | {"a": pack_ones(a, slots_alone[:1] * 0)}))
             same_row = a.rows.reshape(-1, 1, 1, 1) == d.rows
-            seen = (same_row - (seen - unpack_ones(d, without_a))) / 2
+            sums = (same_row - (sums - unpack_ones(d, without_a))) / 2
         partner = bits_to_codes(
-            seen.round().astype(np.int64).reshape(len(alone), seen.shape[1], -1), 1
+            sums.round().astype(np.int64).reshape(len(slots_alone), sums.shape[1], -1), 1
         )  # [A slot, D slot] → B slot or −1
         x, z = np.nonzero(partner >= 0)
         columns = a.sparsity.list_dense_columns(a.coords["col"], [e] * i.threads) if a.sparsity else a.cols

@@ -21,7 +21,7 @@ ALLOWED = {
     ("builtins", "bytes"),
 }
 ENUMERATIONS = {("distributed.core", "Status")}
-LONGEST_MESSAGE = 256 << 20  # a job or an answer of the longest kind, several times
+LONGEST_MESSAGE = 256 << 20  # several times the longest job or answer
 
 
 class RefusedPickle(pickle.UnpicklingError):
@@ -76,11 +76,11 @@ def install_guard() -> None:
             continue
         if getattr(module, "pickle", None) is pickle:
             module.pickle = shim  # type: ignore[attr-defined]
-        for attribute, original in originals.items():  # a module that took the function by its name
+        for attribute, original in originals.items():  # a module that imported the function by name
             if getattr(module, attribute, None) is original:
                 setattr(module, attribute, replacements[attribute])
     vars(tcp)["host_array"] = _limit_messages(vars(tcp)["host_array"])
-    distributed.Client._default_event_handlers = {}  # what others print and warn of is not shown here
+    distributed.Client._default_event_handlers = {}  # do not show prints and warnings of others
 
 
 def _restrict_enumerations(original: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -20,10 +20,10 @@ from lanescope.ptx.instruction import Instruction
 
 Json = dict[str, Any]
 KIND = "verify"
-FORMS = ""  # the part that is the catalogue's variants
-# How many cases a piece has, of the parts that are cut; the others run whole.
+FORMS = ""  # the part of the catalogue's variants
+# Cases per piece, for the parts that are cut; other parts run whole.
 CUT = {FORMS: 96, "chains": 96, "code": 96, "programs": 24}
-LAST = ("programs", "chains", "code", FORMS)  # short ones fill what time is left on every worker
+LAST = ("programs", "chains", "code", FORMS)  # short pieces fill the remaining time of every worker
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -160,9 +160,9 @@ def merge_results(
     return merged | ({"skipped": skipped} if skipped and results else {})
 
 
-def _merge_counts(counts: Json, more: Json) -> Json:
+def _merge_counts(counts: Json, other: Json) -> Json:
     merged = dict(counts)
-    for key, value in more.items():
+    for key, value in other.items():
         merged[key] = merged[key] + value if key in merged else value
     return merged
 
@@ -179,18 +179,18 @@ def find_contradictions(evidence: Sequence[Mapping[str, Any]]) -> list[Contradic
     """Find every case on which one device agrees with the maps and another does not."""
     outcomes: dict[str, dict[str, str]] = {}
     for data in evidence:
-        for what, outcome in _list_outcomes(data):
-            outcomes.setdefault(what, {})[_make_unique_name(data["meta"], outcomes.get(what, {}))] = outcome
+        for case, outcome in _list_outcomes(data):
+            outcomes.setdefault(case, {})[_make_unique_name(data["meta"], outcomes.get(case, {}))] = outcome
     return [
-        Contradiction(what, said)
-        for what, said in outcomes.items()
+        Contradiction(case, said)
+        for case, said in outcomes.items()
         if len({outcome == "agrees" for outcome in said.values()}) > 1
     ]
 
 
-def _make_unique_name(meta: Mapping[str, Any], taken: Mapping[str, str]) -> str:
+def _make_unique_name(meta: Mapping[str, Any], known_names: Mapping[str, str]) -> str:
     name = str(meta["device"])
-    return f"{name}, driver {meta['driver']}" if name in taken else name
+    return f"{name}, driver {meta['driver']}" if name in known_names else name
 
 
 def _list_outcomes(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -198,6 +198,6 @@ def _list_outcomes(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, methods in data.get("results", {}).items():
         yield from ((f"{key} {method}", outcome) for method, outcome in methods.items())
     for part in evidence.PARTS:
-        for what, row in data.get(part, {}).items():
-            good = row["agreed"] == row["ran"]
-            yield f"{part}: {what}", "agrees" if good else f"{row['agreed']} of {row['ran']} agree"
+        for group, row in data.get(part, {}).items():
+            agrees = row["agreed"] == row["ran"]
+            yield f"{part}: {group}", "agrees" if agrees else f"{row['agreed']} of {row['ran']} agree"

@@ -18,11 +18,11 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.render import kernel
 from lanescope.shared.swizzle import MODES
 
-# The four worked examples of the guide, then what a reader may choose beside mode and major: steps of K, an atom order,
+# The four worked examples of the guide, then the other choices of a reader: steps of K, an atom order,
 # a slice of a larger tile, tiles off the pattern's boundary swizzled by address and by their own start, signs, no C;
 # rows, panels, layouts as CuTe prints them.
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
-CUTE = (  # what CuTe prints for the second and third worked example
+CUTE = (  # CuTe's text of the second and third worked example
     "Sw<2,4,3> o smem_ptr16b o ((32,2),(8,2)):((1,256),(32,512))",
     "Sw<0,4,3> o smem_ptr16b o ((8,4),(8,2)):((1,64),(8,256))",
     "Sw<3,4,3> o smem_ptr16b o ((64,1),(8,2)):((1,512),(64,512))",
@@ -114,10 +114,14 @@ def run_script(plan: ProductPlan) -> bool:
     return bool(np.array_equal(expected, measured))
 
 
-def run_scripts(device: InstructionSupport, some: slice = slice(None), per_kind: int = 0) -> dict[str, dict[str, Any]]:
+def run_scripts(
+    device: InstructionSupport, selection: slice = slice(None), per_kind: int = 0
+) -> dict[str, dict[str, Any]]:
     """Count for each instruction the programs that ran and that agreed, and list the options of those that differ."""
     counts_by_instruction: dict[str, dict[str, Any]] = {}
-    for plan in take_first_of_each(generate_plans(device), lambda plan: plan.instruction.family.name, per_kind)[some]:
+    for plan in take_first_of_each(generate_plans(device), lambda plan: plan.instruction.family.name, per_kind)[
+        selection
+    ]:
         row = counts_by_instruction.setdefault(plan.instruction.ptx, {"ran": 0, "agreed": 0})
         agrees = run_script(plan)
         row["ran"] += 1

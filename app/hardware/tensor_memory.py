@@ -167,7 +167,7 @@ class TensorJob:
     registers: Array | None = None
 
     @property
-    def given(self) -> int:
+    def loaded_registers(self) -> int:
         """Return how many registers of a thread come back."""
         operation = self.operation
         return (
@@ -199,7 +199,7 @@ class CudaTensorDevice:
         if shared_bytes > DEFAULT_SHARED:
             device._allow(compiled, shared_bytes)
         out = cupy.zeros(job.tensor.shape, np.uint32)
-        registers = cupy.zeros((runs, ctas, THREADS, max(job.given, 1)), np.uint32)
+        registers = cupy.zeros((runs, ctas, THREADS, max(job.loaded_registers, 1)), np.uint32)
         stored = job.registers if job.registers is not None else np.zeros(1, np.uint32)
         status = cupy.zeros(2, np.uint32)
         arrays = [cupy.asarray(np.ascontiguousarray(array, np.uint32)) for array in (job.tensor, job.shared, stored)]

@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from lanescope.app.hardware import fragment_words, tensor_moves
 from lanescope.app.hardware.tensor_memory import MmaOperation, TensorDevice, TensorJob
 from lanescope.app.hardware.tensor_moves import ProbeResult, count_agreements
-from lanescope.blackwell import idesc, tmem, umma
+from lanescope.app.hardware.tensor_operands import (
+    bits_to_number,
+    build_image,
+    encode_idesc,
+    generate_products,
+    number_to_bits,
+    split_by_cta,
+    store_operand,
+    store_operands,
+)
+from lanescope.blackwell import tmem, umma
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import MmaKind
 from lanescope.blackwell.tmem import LANES, TmemMma
@@ -29,9 +39,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.metadata import WHOLE
 from lanescope.ptx.table.descriptors import BASE32B, TCGEN05
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, WS
-from lanescope.ptx.table.tmem import PLACES
-from lanescope.shared.swizzle import Mode, get_mode
-from lanescope.shared.tiling import Tile
+from lanescope.shared.swizzle import Mode
 
 Array = NDArray[Any]
 WIDE = 256  # columns of the dumps
@@ -41,84 +49,11 @@ IMAGE = 48 * 1024  # bytes of shared memory that a random descriptor may read
 LOWER, UPPER = WHOLE  # an index that keeps the first two of four positions, and one that keeps the last two
 
 
-def number_to_bits(numbers: Array, count: int) -> Array:
-    """Return every bit of an array, the runs of a probe: [count, …]."""
-    return numbers[None] >> np.arange(count).reshape(-1, *[1] * numbers.ndim) & 1
-
-
-def bits_to_number(bits: Array) -> Array:
-    """Join the numbers that runs returned one bit each: [count, …] → […]."""
-    return np.tensordot(1 << np.arange(len(bits)), bits.astype(np.int64), 1)
-
-
-# products -------------------------------------------------------------------------------------------------------------
-
-
-def encode_idesc(kind: str, m: int, n: int, form: str, **more: Any) -> IdescWord:
-    return idesc.encode(idesc.get_kind(kind), {"m": m, "n": n, **more}, form)
-
-
-def store_operand(idesc_word: IdescWord, form: str, side: str, matrix: Array, base: int = 0) -> tuple[int, Array]:
-    """Store a CTA's A [m, k] or B [n, k] as a K-major tile without swizzle: (descriptor, bytes from its start)."""
-    opcode = MmaOpcode(idesc_word.kind, form, idesc_word.sparse)
-    view = umma.make_view(opcode, idesc_word, side)
-    tile = Tile(view.bits, "K", get_mode("none"), view.rows, view.k, base=base, form=TCGEN05)
-    word = tile.descriptor(rows=view.rows)
-    code = fragment_words.encode_values(matrix, idesc_word.types[side]).astype(np.uint64)
-    image = np.zeros(tile.bytes, np.uint8)
-    address = desc.reads(word, view) - base
-    if view.bits == 4:
-        for half in (0, 1):
-            np.bitwise_or.at(image, address[:, half::2], (code[:, half::2] << np.uint64(4 * half)).astype(np.uint8))
-    else:
-        for n in range(view.bits // 8):
-            image[address + n] = (code >> np.uint64(8 * n) & np.uint64(255)).astype(np.uint8)
-    return word.word, image
-
-
-def build_image(parts: list[Array]) -> Array:
-    """Join byte images of one CTA, each on 1024 bytes, as words."""
-    padded = [np.pad(part, (0, -len(part) % 1024)) for part in parts]
-    return np.concatenate(padded).view(np.uint32)
-
-
-def store_operands(
-    idesc_word: IdescWord, form: str, a: list[Array] | None, b: list[Array]
-) -> tuple[int | None, int, Array]:
-    """Return descriptors of A and B and the shared memory [ctas, words]; a, b: what each CTA holds, None for A
-    elsewhere.
-    """
-    stored_a = [store_operand(idesc_word, form, "a", matrix) for matrix in a] if a is not None else []
-    base = len(build_image([stored_a[0][1]])) * 4 if stored_a else 0
-    stored_b = [store_operand(idesc_word, form, "b", matrix, base) for matrix in b]
-    shared = [build_image([*([stored_a[n][1]] if stored_a else []), stored_b[n][1]]) for n in range(len(b))]
-    return (stored_a[0][0] if stored_a else None), stored_b[0][0], np.stack(shared)
-
-
-def split_by_cta(matrix: Array, ctas: int) -> list[Array]:
-    return list(matrix.reshape(ctas, -1, matrix.shape[1]))
-
-
-def generate_products() -> Iterator[tuple[str, TmemMma, IdescWord, str, int]]:
-    """Yield a product for each data-path layout, at both places if it leaves lanes between: (letter, …, lane)."""
-    for place in PLACES:
-        for sparse in place.sparse:
-            for lane in place.aligned:
-                idesc_word = encode_idesc("f16", place.m, 64, place.form, sparse=int(sparse))
-                yield (
-                    place.letter,
-                    TmemMma(idesc_word.kind, place.form, sparse, place.m, 64),
-                    idesc_word,
-                    place.form,
-                    lane << 16,
-                )
-
-
 def probe_d(device: TensorDevice) -> Iterator[ProbeResult]:
     """Probe D by codes: D[i, j] = 256 i + j from two columns of A and rows of B. Lanes outside D keep what they had."""
     for letter, mma, idesc_word, form, lane in generate_products():
         if mma.sparse and mma.m != 128:
-            continue  # its metadata are probed apart
+            continue  # its metadata have their own probe
         m, n, k = idesc_word.m, idesc_word.n, idesc_word.k
         stored_k = k // 2 if mma.sparse else k
         a, b = np.zeros((m, stored_k)), np.zeros((n, k))
@@ -172,7 +107,7 @@ def probe_a(device: TensorDevice) -> Iterator[ProbeResult]:
         columns = coords[0].shape[1]
         in_d = coords[2] == lane >> 20 & 1 if len(coords) == 3 else np.ones(coords[0].shape, bool)
         k_of_unit = layout.pattern.evaluate()[1]
-        place = np.argsort(k_of_unit, axis=1, kind="stable")  # of every k, in a lane
+        place = np.argsort(k_of_unit, axis=1, kind="stable")  # the unit of every k, in a lane
         expected = np.take_along_axis(number, place, 1)[np.arange(LANES)[:, None], coords[1] % idesc_word.k]
         right = []
         for cta in range(mma.ctas):
@@ -181,7 +116,7 @@ def probe_a(device: TensorDevice) -> Iterator[ProbeResult]:
         yield count_agreements(f"A in tensor memory, layout {letter}", np.stack(right))
 
 
-# What random descriptors have: a start on the pattern's boundary alone, any start, and a base offset as well. PTX
+# Random descriptors: only a start on the pattern's boundary, any start, or a base offset as well. PTX
 # states the first; the addresses of the others are wgmma's model, and each is counted apart.
 FREEDOMS = ("", ", start off the boundary", ", base offset")
 
@@ -296,7 +231,7 @@ def probe_metadata(device: TensorDevice) -> Iterator[ProbeResult]:
         lane, unit = layout.pattern.inverse()
         lane, unit = (
             index[:, :, 0] if index.ndim == 4 else index for index in (lane, unit)
-        )  # of both halves the lower
+        )  # the lower of both halves
         legal = lane * count + unit  # [row, group, copies]
         kept_per_group = a.shape[1] // groups
         right = []
@@ -328,7 +263,7 @@ def probe_scales(device: TensorDevice, kinds: tuple[str, ...] = (), most: int = 
 def _probe_scale_form(device: TensorDevice, idesc_word: IdescWord, form: str, vector: str) -> Iterator[ProbeResult]:
     mma = TmemMma(idesc_word.kind, form, False, idesc_word.m, idesc_word.n, scale_vec=vector)
     per = tmem.FACTORS[vector]
-    one, two = (
+    code_of_one, code_of_two = (
         int(code) for code in fragment_words.encode_values(np.array([1.0, 2.0]), idesc_word.format_field("scale_type"))
     )
     k = np.arange(idesc_word.k)
@@ -337,16 +272,20 @@ def _probe_scale_form(device: TensorDevice, idesc_word: IdescWord, form: str, ve
         count = layout.pattern.value_count
         place = np.arange(LANES)[:, None] * count + np.arange(count)[None]
         steps = int(place.max()).bit_length()
-        code = np.where(number_to_bits(place, steps), two, one).astype(np.uint32).reshape(steps, LANES, count // 4, 4)
+        code = (
+            np.where(number_to_bits(place, steps), code_of_two, code_of_one)
+            .astype(np.uint32)
+            .reshape(steps, LANES, count // 4, 4)
+        )
         words = np.bitwise_or.reduce(code << 8 * np.arange(4, dtype=np.uint32), axis=-1)
-        memory = np.full((steps, mma.ctas, LANES, WIDE), one * 0x01010101, np.uint32)
+        memory = np.full((steps, mma.ctas, LANES, WIDE), code_of_one * 0x01010101, np.uint32)
         first = {"scale_a": 128, "scale_b": 160}
         memory[..., first[operand] : first[operand] + count // 4] = words[:, None]
         legal_lane, legal_unit = layout.pattern.inverse()  # [row, scale, copies]
         is_selected = legal_unit % 4 // per == idesc_word.get_code(f"sf{operand[-1]}_id") // per
         legal = np.where(is_selected, legal_lane * count + legal_unit, -1)
         for scale in range(per):
-            block_of_k = (k // (idesc_word.k // per) == scale).astype(float)  # one block of K alone is not zero
+            block_of_k = (k // (idesc_word.k // per) == scale).astype(float)  # only one block of K is not zero
             a = np.broadcast_to(block_of_k, (idesc_word.m, idesc_word.k))
             b = np.broadcast_to(block_of_k, (idesc_word.n, idesc_word.k))
             tile = store_operands(idesc_word, form, split_by_cta(a, mma.ctas), split_by_cta(b, mma.ctas))
@@ -368,7 +307,7 @@ def _probe_scale_form(device: TensorDevice, idesc_word: IdescWord, form: str, ve
             )
 
 
-PADDED = {"e2m3", "e3m2", "e2m1"}  # in shared memory; where their bits lie is open
+PADDED = {"e2m3", "e3m2", "e2m1"}  # in shared memory; the place of their bits is open
 
 
 def probe_types(device: TensorDevice) -> Iterator[ProbeResult]:
@@ -376,16 +315,18 @@ def probe_types(device: TensorDevice) -> Iterator[ProbeResult]:
     rng = np.random.default_rng(SEED)
     for row, a, b, d, negate in _generate_typed_products():
         try:
-            given = encode_idesc(row.name, 128, 64, ALONE, a=a, b=b, d=d, negate_a=negate)
+            idesc_word = encode_idesc(row.name, 128, 64, ALONE, a=a, b=b, d=d, negate_a=negate)
         except LayoutError:
             continue  # an f16 D of bf16
         low = 0 if "u8" in (a, b) else -3
-        left, right = (rng.integers(low, 4, (rows, given.k)).astype(float) for rows in (given.m, given.n))
-        tile = store_operands(given, ALONE, [left], [right])
+        a_matrix, b_matrix = (
+            rng.integers(low, 4, (rows, idesc_word.k)).astype(float) for rows in (idesc_word.m, idesc_word.n)
+        )
+        tile = store_operands(idesc_word, ALONE, [a_matrix], [b_matrix])
         memory = np.zeros((1, 1, LANES, 64), np.uint32)
-        job = TensorJob(MmaOperation(given, ALONE, tile[0], tile[1], {"d": 0}), memory, tile[2][None])
+        job = TensorJob(MmaOperation(idesc_word, ALONE, tile[0], tile[1], {"d": 0}), memory, tile[2][None])
         after, _ = device.tensor(job)
-        expected = left @ right.T * (-1 if negate else 1)
+        expected = a_matrix @ b_matrix.T * (-1 if negate else 1)
         code = after[0, 0].astype(np.uint64) & np.uint64(0xFFFF if d == "f16" else 0xFFFFFFFF)
         yield count_agreements(f"types, kind::{row.name}", fragment_words.decode_bits(code, d) == expected)
 
@@ -440,7 +381,7 @@ def list_operations() -> Iterator[Any]:
     class JobRecorder:
         def tensor(self, job: TensorJob) -> tuple[Array, Array]:
             operations.setdefault(job.operation.code, job.operation)
-            return job.tensor, np.zeros((*job.tensor.shape[:3], max(job.given, 1)), np.uint32)
+            return job.tensor, np.zeros((*job.tensor.shape[:3], max(job.loaded_registers, 1)), np.uint32)
 
     for probe in PROBES:
         deque(probe(JobRecorder()), 0)

@@ -30,7 +30,7 @@ class SimulatedTensorDevice:
         memory = job.tensor.astype(np.uint32).copy()
         runs, ctas = memory.shape[:2]
         numbers_read: dict[tuple[str, int], Array] = {}
-        registers = np.zeros((runs, ctas, LANES, max(job.given, 1)), np.uint32)
+        registers = np.zeros((runs, ctas, LANES, max(job.loaded_registers, 1)), np.uint32)
         for run in range(runs):
             operation = job.operation
             if isinstance(operation, MmaOperation):
@@ -124,10 +124,10 @@ def simulate_mma(
             _gather_scales(operation, before, "scale_a", mma),
             _gather_scales(operation, before, "scale_b", mma),
         )
-        right = b * b_scale if b_scale is not None else b
+        scaled_b = b * b_scale if b_scale is not None else b
         row = coords[0][:, 0]
-        left = a * a_scale[row] if a_scale is not None else a
-        value = np.take_along_axis(left @ right.T, coords[1], axis=1)
+        scaled_a = a * a_scale[row] if a_scale is not None else a
+        value = np.take_along_axis(scaled_a @ scaled_b.T, coords[1], axis=1)
         code = fragment_words.encode_values(value, idesc_word.types["d"]).astype(np.uint32)
         columns = (operation.at["d"] & 0xFFFF) + np.arange(code.shape[1])
         memory[cta][:, columns] = np.where(in_d, code, before[:, columns])
@@ -182,14 +182,14 @@ def _expand_sparse_a(operation: MmaOperation, memory: Array, stored: Array, row:
     nibble = gather_units(memory, layout, operation.at["metadata"])[lane, unit].astype(np.int64)[row]  # [lane, group]
     dense = np.zeros((len(stored), mma.k))
     groups = nibble.shape[1]
-    size, kept = mma.k // groups, stored.shape[1] // groups
+    size, kept_per_group = mma.k // groups, stored.shape[1] // groups
     group_starts = np.arange(groups) * size
     lanes = np.arange(len(stored))[:, None]
-    pairs = kept // 2 if kept > 2 else 1
-    for index in range(2 if kept > 1 else 1):
-        position = nibble >> 2 * index & 3 if kept > 1 else (nibble & 3) // 2
+    pairs = kept_per_group // 2 if kept_per_group > 2 else 1
+    for index in range(2 if kept_per_group > 1 else 1):
+        position = nibble >> 2 * index & 3 if kept_per_group > 1 else (nibble & 3) // 2
         for offset in range(pairs):
-            values = stored[:, (np.arange(groups) * kept + index * pairs + offset)]
+            values = stored[:, (np.arange(groups) * kept_per_group + index * pairs + offset)]
             dense[lanes, group_starts + position * pairs + offset] += values
     return dense
 

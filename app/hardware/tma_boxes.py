@@ -35,8 +35,8 @@ TYPES = {
     "TFLOAT32": (11, 32),
 }
 UNTOUCHED = 0xEE
-AFTER = 1024  # bytes behind the box that must stay untouched
-OFFERED = 200  # tensor maps a rule
+AFTER = 1024  # bytes after the box that must stay untouched
+OFFERED = 200  # tensor maps per rule
 _PROGRAMS = Templates(__package__)
 
 
@@ -111,14 +111,14 @@ class BoxLoad:
         m, size = self.map, self.map.bits // 8
         image = np.full(self.offset + self.room, UNTOUCHED, np.uint8)
         spec = tma.make_box_storage(m.box, m.bits, m.swizzle, m.strides, window + self.offset, "K")
-        where = storage.storage(spec, m.bits, "K")
+        layout = storage.storage(spec, m.bits, "K")
         lines = m.box[1] if spec["kind"] == "atoms" else int(np.prod(m.box[1:]))
         for n, outer in enumerate(product(*(range(most) for most in reversed(m.box[1:])))):
             index = tuple(reversed(outer))
             first = sum((c + i) * s for c, i, s in zip(self.at[1:], index, m.strides, strict=True))
             row_in_tensor = all(0 <= c + i < d for c, i, d in zip(self.at[1:], index, m.dims[1:], strict=True))
             for x in range(m.box[0]):
-                offset = int(where.address(n % lines, n // lines * m.box[0] + x)) - window
+                offset = int(layout.address(n % lines, n // lines * m.box[0] + x)) - window
                 place = first + (self.at[0] + x) * size
                 in_tensor = row_in_tensor and 0 <= self.at[0] + x < m.dims[0]
                 image[offset : offset + size] = memory[place : place + size] if in_tensor else 0
@@ -223,8 +223,8 @@ def generate_maps() -> Iterator[tuple[str, TensorMap]]:
             "stride",
             TensorMap(**arguments | {"strides": instead(strides, position, grain * int(rng.integers(1, 4000)))}),
         )
-        far = int(rng.choice([(1 << 40) - 16, 1 << 40, (1 << 40) + 16, 1 << 41]))
-        yield "stride", TensorMap(**arguments | {"strides": instead(strides, len(strides) - 1, far)})
+        far_stride = int(rng.choice([(1 << 40) - 16, 1 << 40, (1 << 40) + 16, 1 << 41]))
+        yield "stride", TensorMap(**arguments | {"strides": instead(strides, len(strides) - 1, far_stride)})
         size = int(rng.choice([0, 1, 2, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 33]))
         yield "dimension", TensorMap(**arguments | {"dims": instead(dims, len(dims) - 1, size)})
         steps = tuple(int(rng.integers(0, 11)) for _ in box)

@@ -20,7 +20,7 @@ from lanescope.ptx.instruction import Instruction
 Array = NDArray[Any]
 OPERANDS = ("a", "b", "c")
 LONGEST = 1 << 16  # characters of pasted numbers
-MOST_BYTES = 1 << 18  # of a file
+MOST_BYTES = 1 << 18  # in a file
 _SEPARATOR = re.compile(r"[\s,;\[\]]+")
 HINT = "Give a formula such as -(i + 1), or rows of numbers."
 

@@ -42,7 +42,7 @@ from lanescope.shared.banks import ACCESSES
 
 BATCH = 12
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
-# Of a quick verification: how many cases of each kind a part runs; descriptors take one of every swizzle mode.
+# Cases of each kind in a quick verification; descriptors take one of every swizzle mode.
 QUICK = {"descriptors": 4, "banks": 4, "chains": 1, "code": 1, "programs": 3, "boxes": 3, "captures": 1}
 Progress = Callable[[str, str, int], None]
 Stage = Callable[[str], None]
@@ -285,21 +285,21 @@ class KernelCase(Protocol):
 Judged = TypeVar("Judged", bound=KernelCase)
 
 
-def verify_chains(device: CudaDevice, some: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+def verify_chains(device: CudaDevice, selection: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Count the generated ldmatrix loads and stmatrix stores that put every byte right, by the operand they serve."""
     cases = take_first_of_each(list_chains(device), lambda case: case.key, per_kind)
-    return _judge_cases(device, cases[some], lambda case: case.run_case(device))
+    return _judge_cases(device, cases[selection], lambda case: case.run_case(device))
 
 
 def list_chains(device: script_runs.InstructionSupport) -> list[chain_runs.ChainCase]:
     """List the chains that a device can run."""
-    return [case for case in chain_runs.generate_cases() if not device.supports(case.found.load.instruction)]
+    return [case for case in chain_runs.generate_cases() if not device.supports(case.chain.load.instruction)]
 
 
-def verify_code(device: CudaDevice, some: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+def verify_code(device: CudaDevice, selection: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Count the generated functions of no other part that give every word of the maps, by what they do."""
     cases = take_first_of_each(code_runs.generate_cases(), lambda case: case.key, per_kind)
-    return _judge_cases(device, cases[some], lambda case: code_runs.run_case(device, case))
+    return _judge_cases(device, cases[selection], lambda case: code_runs.run_case(device, case))
 
 
 def _judge_cases(
@@ -335,9 +335,9 @@ _VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
 }
 
 
-def run_part(device: Any, part: str, some: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+def run_part(device: Any, part: str, selection: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Run one part on a device. some: these of the parts whose cases are counted; per_kind: so many cases of each kind
     instead of all.
     """
     run = _VERIFY[part]
-    return run(device, per_kind=per_kind) if some == ALL else run(device, some)
+    return run(device, per_kind=per_kind) if selection == ALL else run(device, selection)

@@ -11,9 +11,9 @@ from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.render.svg import render_svg
 from lanescope.render.view import PanelFigure, make_operand_figure
 
-_WIDE, _TALL, _STEP, _ROW = 16, 22, 18, 28  # a bit and the way to the next
+_WIDE, _TALL, _STEP, _ROW = 16, 22, 18, 28  # size of a bit, and step to the next
 _PER_ROW = 16
-_ROWS, _COLS = (0, 7), (0, 7)  # of the labelled part
+_ROWS, _COLS = (0, 7), (0, 7)  # of the labelled figure
 
 
 def draw_layout(ptx: str) -> str:

@@ -1,4 +1,4 @@
-"""What the home page says: texts to try, popular instructions, and what was counted. No framework."""
+"""The facts of the home page: texts to try, popular instructions, and counts of the evidence. No framework."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class PopularInstruction:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceCounts:
-    """What was counted: in the evidence files, in the assembler's answers, in the catalogue.
+    """Counts of the evidence files, the assembler's answers and the catalogue.
 
-    forms: instructions that ran, a wgmma once with A in registers and once with A in shared memory; agreed: those of
-    them that every device found as the maps say; descriptors: those that each device read; waiting: instructions that
-    no device has run.
+    forms: instructions that ran, a wgmma once with A in registers and once with A in shared memory; agreed: those on
+    which every device agreed with the maps; descriptors: those that each device read; waiting: instructions that no
+    device has run.
     """
 
     devices: tuple[str, ...]

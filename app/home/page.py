@@ -1,4 +1,4 @@
-"""/: the front door. It says the same to everybody, so it is rendered once and kept."""
+"""/: the home page. It is the same for everybody, so it is rendered once and kept."""
 
 from __future__ import annotations
 

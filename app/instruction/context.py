@@ -1,4 +1,4 @@
-"""What an instruction's page shows, and what its script draws from. No framework."""
+"""The context of an instruction's page, and the data of its script. No framework."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ TABS = {
 }
 
 
-SEPARATE_WORDS = {"product": ("Product", 1), "half": ("First lane", 16)}  # what a page shows one of, and its step
+SEPARATE_WORDS = {
+    "product": ("Product", 1),
+    "half": ("First lane", 16),
+}  # axis of which a page shows one place → (label, step)
 
 
 @fact

@@ -1,4 +1,4 @@
-"""What pages, the API and the command line say of an instruction: facts, made from the engine. No framework."""
+"""Facts about an instruction for pages, the API and the command line, built from the engine. No framework."""
 
 from __future__ import annotations
 

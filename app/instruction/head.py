@@ -117,7 +117,7 @@ def _build_version_pill(instruction: Instruction) -> StatusPill:
 
 def list_pictures(instruction: Instruction, page_state: PageState) -> list[PageLink]:
     """List the page's pictures, and the figure page, with this view's colour, label and lanes."""
-    defaults = PageState()  # what a picture shows where its address says nothing
+    defaults = PageState()  # the defaults of a picture
     query = page_state.format_query(defaults, pin="", view="")
     tail = f"?{query}" if query else ""
     pictures = [

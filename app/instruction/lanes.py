@@ -1,4 +1,4 @@
-"""What the instruction page says of one thread and of every thread: registers with the elements they hold, as text."""
+"""The values of one thread and of every thread on the instruction page: registers with their elements, as text."""
 
 from __future__ import annotations
 

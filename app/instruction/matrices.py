@@ -106,10 +106,10 @@ class ViewLink:
 
 def list_views(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> list[ViewLink]:
     """List the views: the whole, the opening view if that is less, and each warp of a warpgroup."""
-    whole = {dim: (0.0, float(count)) for dim, count in window.count_cells(instruction, figure).items()}
+    whole_view = {dim: (0.0, float(count)) for dim, count in window.count_cells(instruction, figure).items()}
     opening = window.make_opening_window(instruction, figure)
     views = [("Fit", window.WHOLE)]
-    if opening == whole:
+    if opening == whole_view:
         return [ViewLink(text="Fit", value="", chosen=not page_state.view)]
     if not instruction.family.scope.several:
         views.append(("Labels", ""))

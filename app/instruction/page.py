@@ -35,7 +35,7 @@ def instruction_page(request: Request, rest: str) -> Response:
         if named_topics:
             return RedirectResponse(named_topics[0].page, 303)
         raise
-    if letter in instruction.family.elsewhere and slash:  # its tile stands in the instruction's own page
+    if letter in instruction.family.elsewhere and slash:  # the instruction's page shows its tile
         return RedirectResponse(link_instruction(instruction), 303)
     query = request.query_params
     if wish := forms.parse_idesc_query(instruction, query):

@@ -9,7 +9,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.palette import list_fill_variables
 
-MOST = 255  # general registers that a thread can have: CUDA programming guide, compute capabilities
+MOST = 255  # registers of a thread: CUDA programming guide, compute capabilities
 
 
 @fact
@@ -53,12 +53,12 @@ def build_pressure(instruction: Instruction) -> RegisterPressure | None:
     by_shape = {instruction.shape: instruction}
     for other in catalog.instructions():
         syntax, shown = other.syntax, instruction.syntax
-        same = (
+        alike = (
             syntax.opcode == shown.opcode
             and syntax.layouts == shown.layouts
             and set(syntax.modifiers) == set(shown.modifiers)
         )
-        if same and other.types == instruction.types:
+        if alike and other.types == instruction.types:
             by_shape.setdefault(other.shape, other)
     if len(by_shape) < 2:
         return None

@@ -42,7 +42,7 @@ def build_default_tile(instruction: Instruction, name: str, major: str) -> tuple
     """
     _, view = memory.parse_view(_build_reader_query(instruction, name, major))
     swizzle, form = get_mode(SWIZZLE), WGMMA
-    if isinstance(instruction, BoundMma):  # its descriptor says the major, and 32 bits have a mode of their own
+    if isinstance(instruction, BoundMma):  # the descriptor has the major, and 32-bit types have a separate mode
         form, major = TCGEN05, view.major
         transposed_modes = form.turned.get(view.bits, ()) if major != "K" else ()
         swizzle = transposed_modes[0] if len(transposed_modes) == 1 else swizzle
@@ -98,7 +98,7 @@ def build_offset_panel(instruction: Instruction, panel: FigurePanel, major: str)
     k, n = np.indices((panel.rows, panel.cols))
     own_n = (
         n % (panel.cols // instruction.mma.ctas) if isinstance(instruction, BoundMma) else n
-    )  # of a pair each CTA holds its share
+    )  # each CTA of a pair holds its share
     offset = np.asarray(tile.address(own_n, k), np.int64)
     plain = np.full(offset.shape, -1, np.int32)
     return replace(panel, category=plain, texts=[[str(at) for at in row] for row in offset.tolist()], of=1)

@@ -20,16 +20,18 @@ from lanescope.render.window import Range
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 MOST_THREADS = max(SCOPES)
-AUTO = "auto"  # the colour that a window asks for: four warps, or one warp's lane groups
+AUTO = "auto"  # colour by the window: four warps, or one warp's lane groups
 PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this template, too
 
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """colour: a pattern's name, "register" or AUTO · label: one of LABELS · lanes: "", or "0-7,12" · pin: "", or
-    "d:3,2" · product: 0–3 (m8n8k4 f16) · view: which part is shown (layouts/render/window.py) · a_major, b_major: K or
-    MN, how wgmma's multiplicands lie in shared memory · idesc: the instruction descriptor of a tcgen05.mma.
-    Numbers stand in decimal here however they were written: scripts and links read them."""
+    """The state of an instruction page; numbers stand in decimal however they were written, for scripts and links.
+
+    colour: a pattern's name, "register" or AUTO; label: one of LABELS; lanes: "", or "0-7,12"; pin: "", or "d:3,2";
+    product: 0–3 (m8n8k4 f16); view: which part is shown (layouts/render/window.py); a_major, b_major: K or MN, how
+    wgmma's multiplicands lie in shared memory; idesc: the instruction descriptor of a tcgen05.mma.
+    """
 
     colour: str = "g"
     label: str = "lane:value"
@@ -210,9 +212,9 @@ def list_majors(instruction: Instruction, letter: str) -> tuple[str, ...]:
     registers.
     """
     if isinstance(instruction, BoundMma):
-        return ("K",)  # its instruction descriptor says it
-    both = instruction.family.by_descriptor and get_dtype(instruction.types[letter]).bits == 16
-    return tuple(DEFAULT_ORDER) if both else ("K",)
+        return ("K",)  # the instruction descriptor has the major
+    has_both = instruction.family.by_descriptor and get_dtype(instruction.types[letter]).bits == 16
+    return tuple(DEFAULT_ORDER) if has_both else ("K",)
 
 
 def count_products(instruction: Instruction) -> int:
@@ -224,8 +226,8 @@ def count_products(instruction: Instruction) -> int:
 
 
 SPEC: dict[str, object] = asdict(PageState())
-SEPARATE = ("product", "half")  # axes of which a page shows one at a time
+SEPARATE = ("product", "half")  # axes of which a page shows one place at a time
 MAJORS = ("a_major", "b_major")
 PICTURED = tuple(
     name for name in SPEC if name not in ("view", *MAJORS)
-)  # what pictures read; a window of theirs is rows and cols
+)  # the state of a picture; its window is rows and cols instead

@@ -1,5 +1,5 @@
-"""What the page of a tcgen05.mma shows beside its matrices: the fields of its instruction descriptor, what each operand
-takes of tensor memory, and the pictures of scale factors and metadata. No framework.
+"""The parts of a tcgen05.mma's page beside its matrices: the fields of its instruction descriptor, the place of each
+operand in tensor memory, and the pictures of scale factors and metadata. No framework.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lanescope.render.svg import render_svg
 from lanescope.render.view import make_operand_figure
 
 FIRST = ("a", "b", "d", "scale_type", "m", "n", "k", "transpose_a", "transpose_b")
-WINDOW = 32  # rows of their figures
+WINDOW = 32  # rows of a figure
 BESIDE = "abd"  # the matrices that the stage shows; the others have figures of their own
 
 

@@ -1,5 +1,5 @@
-"""What the page says of the whole picture: the colours of its cells, and the terms of a pinned element of D. The
-script prints the same (static/instruction/legend.js, trace.js); browser tests compare them. No framework.
+"""Texts about the whole picture: the colours of its cells, and the terms of a pinned element of D. The script prints
+the same (static/instruction/legend.js, trace.js); browser tests compare them. No framework.
 """
 
 from __future__ import annotations

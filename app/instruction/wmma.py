@@ -1,4 +1,4 @@
-"""What a wmma.load or wmma.store asks of memory, as facts for the API and as a form on its page."""
+"""The requirements of a wmma.load or wmma.store on memory, as facts for the API and as a form on its page."""
 
 from __future__ import annotations
 

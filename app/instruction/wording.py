@@ -1,4 +1,4 @@
-"""What the page calls things: types as an assignment, colours and labels in the words of the CUDA documentation."""
+"""Names on the page: types as an assignment, colours and labels in the words of the CUDA documentation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every way a request can fail, in one shape: its status, {"error": {"code", "message", "hint", "field"}}, and in whose
-words it is said.
+"""Every way a request can fail, in one shape: its status, {"error": {"code", "message", "hint", "field"}}, and its
+words.
 """
 
 from __future__ import annotations

@@ -64,14 +64,14 @@ class Computation(Generic[Result]):
         finally:
             try:
                 self._leave()
-            except OverdueError:  # there is no second one
+            except OverdueError:  # it comes only once
                 self._leave()
 
     def _leave(self) -> None:
         """Release the thread: from here on it is no longer this job's."""
         with self._lock:
             self._thread = None
-        for _ in range(2):  # a thread looks for interrupts at each turn of a loop: one that is under way is raised here
+        for _ in range(2):  # a thread checks for interrupts in each iteration: a pending one is raised here
             pass
 
     def end(self) -> None:

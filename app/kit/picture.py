@@ -28,8 +28,8 @@ SERVED_PIXELS = 8_000_000  # the same for a server: 60 MB
 SERVED_LABELS = {
     "png": 8192,
     "pdf": 4096,
-}  # a server draws so many in a few seconds; a PDF with 16,384 took 13 s and 120 MB
-LAST_GLYPH = "\u2fff"  # behind it stand the scripts that the shipped font lacks: Chinese, Japanese, Korean
+}  # drawn by a server in a few seconds; a PDF with 16,384 took 13 s and 120 MB
+LAST_GLYPH = "\u2fff"  # the scripts after it are not in the shipped font: Chinese, Japanese, Korean
 HINT = "pip install 'lanescope[pictures]'"
 
 

@@ -96,7 +96,7 @@ def find_group(instruction: Instruction) -> str:
 
 
 def format_short_name(instruction: Instruction) -> str:
-    """An instruction by its opcode and shape, as people say it; a short name for lists, no PTX.
+    """Format an instruction by its opcode and shape, as people say it; a short name for lists, not PTX.
 
     >>> (format_short_name(catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16")),
     ... format_short_name(catalog.find("ldmatrix.m8n8.x4.trans.b16")))
@@ -110,7 +110,7 @@ def format_short_name(instruction: Instruction) -> str:
 
 
 def format_product_types(instruction: Instruction) -> str:
-    """The types as the product reads; of what moves matrices, the operand and its type.
+    """Format the types as the product reads; for instructions that move matrices, the operand and its type.
 
     >>> (format_product_types(catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32")),
     ... format_product_types(catalog.find("ldmatrix.m8n8.x4.b16")))
@@ -135,7 +135,7 @@ def format_product_types(instruction: Instruction) -> str:
 
 
 def format_targets(targets: Sequence[str]) -> str:
-    """Targets in short: the first with + where every later one is among them, and code for it runs on them.
+    """Format targets in short: the first with + if every later one is among them, and code for it runs on them.
 
     >>> format_targets(catalog.TARGETS[1:]), format_targets(["sm_90a"]), format_targets(["sm_100a", "sm_120a"])
     ('sm_80+', 'sm_90a', 'sm_100a, sm_120a')

@@ -68,7 +68,7 @@ class MmaRequest:
     a: dict[str, str] | None = make_optional_field()
     b: dict[str, str] | None = make_optional_field()
     d: dict[str, str] | None = make_optional_field()
-    data: dict[str, Any] | None = make_optional_field()  # matrices as they travel: a formula's text, or lists
+    data: dict[str, Any] | None = make_optional_field()  # matrices as they are sent: a formula's text, or lists
     architecture: Architecture = make_optional_field()
     worker: WorkerName = make_optional_field()
 

@@ -17,11 +17,11 @@ from typing import Any
 
 PREFIX = "LANESCOPE_"
 LOG_FORMATS = ("text", "json")
-Read = Callable[[Any, str], Any]  # (what was given, the setting's name) → the value; LayoutError `bad_setting`
+Read = Callable[[Any, str], Any]  # (given value, the setting's name) → the value; LayoutError `bad_setting`
 
 
 def _make_error(value: Any, name: str, allowed: str) -> Exception:
-    from lanescope.errors import LayoutError  # NumPy comes with it: --help does not wait for that
+    from lanescope.errors import LayoutError  # imports NumPy, for which --help need not wait
     from lanescope.inputs import shorten_value
 
     return LayoutError("bad_setting", f"{name} is '{shorten_value(value)}'.", allowed, name)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API answers.")]
-# Of a tcgen05.mma.
+# Options of a tcgen05.mma.
 CtaGroup = Annotated[str, typer.Option(help="CTAs that issue it together: 1 or 2; 1 when left out.")]
 RowsOfD = Annotated[str, typer.Option(help="Rows of D, of both CTAs with --cta-group 2; 128 when left out.")]
 ColumnsOfD = Annotated[str, typer.Option(help="Columns of D; 256 when left out.")]
@@ -63,7 +63,7 @@ def read_text(file: str) -> str:
         return sys.stdin.read() if file == "-" else Path(file).read_text()
     except UnicodeDecodeError:
         raise LayoutError("bad_text", f"'{file[:60]}' is not UTF-8 text.", "Give a text file.", "file") from None
-    except ValueError:  # a name that no file can have
+    except ValueError:  # not a possible file name
         raise LayoutError("bad_text", f"{file[:60]!a} is not a file name.", "Name a text file.", "file") from None
     except OSError as error:
         hint = "Name a text file, or -, and give the text on standard input."

@@ -19,10 +19,10 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.picture import DrawingJob
 
 SMALLEST_COMPRESSED = 400
-LARGE = 4 << 20  # bytes from which compressing well takes longer than sending
+LARGE = 4 << 20  # from this size compressing well takes longer than sending
 CODINGS = ("br", "gzip")  # the better first
 DENSE = ("image/png", "application/pdf")  # compressed already
-OVERHEAD = 2048  # bytes an entry of the cache costs beside its bodies: objects, headers, the key
+OVERHEAD = 2048  # bytes of an entry of the cache besides its bodies: objects, headers, the key
 
 
 class CachedBody(Response):
@@ -44,9 +44,9 @@ class CachedBody(Response):
         """keep: whether the address alone determines the body, so that it may be sent again for it."""
         super().__init__(raw, status, headers, media_type)
         self.keep = keep
-        self.route: Any = None  # under which route metrics count it when it is sent from the cache
+        self.route: Any = None  # the route under which metrics count it when it is sent from the cache
         self._tag = hashlib.sha256(raw).hexdigest()[:20].encode()
-        self._always = [
+        self._common_headers = [
             *self.raw_headers[: len(headers or {})],
             (b"cache-control", cache.encode()),
             (b"vary", b"Accept-Encoding"),
@@ -88,7 +88,7 @@ class CachedBody(Response):
         if coding not in self._encoded:
             coding = ""
         tag = b'"' + self._tag + (b"-" + coding.encode() if coding else b"") + b'"'
-        headers = [*self._always, (b"etag", tag)]
+        headers = [*self._common_headers, (b"etag", tag)]
         if known_tags and self.status_code == 200 and _has_tag(known_tags, tag):
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             return await send({"type": "http.response.body", "body": b""})

@@ -37,7 +37,7 @@ from lanescope.errors import LayoutError
 Result = TypeVar("Result")
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # malloc.h
 COME_AGAIN = "Try again in a few seconds."
-MOMENT = 1.0  # seconds for which every thread may be at one computation before the server is not ready
+MOMENT = 1.0  # after so many seconds with every thread at one computation the server is not ready
 
 
 @lru_cache(maxsize=1)
@@ -54,7 +54,7 @@ def freeze_memory() -> None:
     sys.setswitchinterval(0.001)
     with contextlib.suppress(
         AttributeError, OSError
-    ):  # glibc's: else each thread keeps what its largest answer took, 40 MB in all
+    ):  # glibc: otherwise each thread keeps the memory of its largest answer, 40 MB in all
         malloc = ctypes.CDLL(None).mallopt
         malloc(M_ARENA_MAX, 1)
         malloc(M_MMAP_THRESHOLD, 256 << 10)
@@ -93,12 +93,12 @@ class WorkThreads:
             raise
 
     def check_free(self) -> None:
-        """LayoutError `busy` if every thread has been at one computation for longer than MOMENT."""
+        """Raise LayoutError `busy` if every thread has been at one computation for longer than MOMENT."""
         with self._lock:
             began = [job.began for job in self._jobs.values() if job.began is not None]
         if len(began) >= self.threads and self.clock() - max(began) > MOMENT:
-            many = f"All {self.threads} threads have" if self.threads > 1 else "The only thread has"
-            raise LayoutError("busy", f"{many} been computing for longer than {MOMENT:g} s.", COME_AGAIN)
+            subject = f"All {self.threads} threads have" if self.threads > 1 else "The only thread has"
+            raise LayoutError("busy", f"{subject} been computing for longer than {MOMENT:g} s.", COME_AGAIN)
 
     async def draw_sketch(self, sketch: PictureSketch) -> CachedBody:
         """Draw a sketch as PNG or PDF."""

@@ -109,7 +109,7 @@ def build_dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
     group = op.sparsity.group
     places: dict[
         tuple[int, int], tuple[int, int]
-    ] = {}  # of a group, by row and first column: lane, first bit of the nibble
+    ] = {}  # (row, first column of a group) → (lane, first bit of its nibble)
     stored_at: dict[tuple[int, int], tuple[str, int, int, int]] = {}
     arrays = (facts.row, facts.col, facts.stored_col, facts.meta_thread, facts.meta_bit)
     for number, (row, col, stored, lane, bit) in enumerate(

@@ -15,7 +15,7 @@ from lanescope.ptx.compressed_metadata import CompressedOrder
 from lanescope.ptx.table.compressed_metadata import OPCODES, ORDERS
 from lanescope.render.scaling import render_metadata
 
-SHOWN_WORDS = 4  # from the one that is looked at, either way, itself counted
+SHOWN_WORDS = 4  # words shown in each direction, including the selected one
 
 
 @question

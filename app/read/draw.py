@@ -17,7 +17,7 @@ from lanescope.tiles.tv import tv
 from lanescope.tiles.umma import TiledUmma
 from lanescope.triton.gluon import triton_layout
 
-MOST = 16  # rows and columns that are shown
+MOST = 16  # shown rows and columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ def _apply_swizzle(layout: cute.CuteLayout, index: int) -> int:
     return int(8 * layout.swizzle(byte) + bit) // bits
 
 
-MOST_SIDE = 128  # rows and columns of a tile that is drawn
-OVER = (32, 64)  # what a Triton layout is drawn over whose text has no tensor
+MOST_SIDE = 128  # larger tiles are not drawn
+OVER = (32, 64)  # tensor of a Triton layout whose text has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def draw_meaning(kind: str, facts: Mapping[str, Any]) -> MeaningPictures:
     try:
         return (draw and draw(facts)) or MeaningPictures(())
     except LayoutError:
-        return MeaningPictures(())  # the meaning stands without a picture
+        return MeaningPictures(())  # show the meaning without a picture
 
 
 def _draw_tiled_mma(facts: Mapping[str, Any]) -> MeaningPictures | None:
@@ -91,7 +91,7 @@ def _draw_tiled_mma(facts: Mapping[str, Any]) -> MeaningPictures | None:
     if not body.get("atom"):
         return None
     tiled = tiled_mma(body["atom"], body["atom_layout"] or "(1,1,1)", body["permutation"], body["tile"])
-    if max(tiled.tile) > MOST_SIDE or isinstance(tiled, TiledUmma):  # whose threads are CTAs
+    if max(tiled.tile) > MOST_SIDE or isinstance(tiled, TiledUmma):  # its threads are CTAs
         return None
     return MeaningPictures(tuple((op.name.upper(), _draw_operand(op)) for op in (tiled.c, tiled.a, tiled.b)))
 

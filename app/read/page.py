@@ -1,4 +1,4 @@
-"""/read: one paste box for everything, and /go, its address once."""
+"""/read: one paste box for everything, and /go, its old address."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def go_page(request: Request) -> Response:
     word, target = request.query_params.get("idesc", ""), answer.headers.get("location", "")
     if (
         word and target.startswith("/i/") and "?" not in target
-    ):  # a picker's descriptor; the page says where it is not legal
+    ):  # a picker's descriptor; the page explains an illegal one
         return RedirectResponse(f"{target}?{urlencode({'idesc': word})}", 303)
     return answer
 

@@ -27,11 +27,11 @@ from lanescope.reader.code.code_words import build_word
 from lanescope.reader.meaning import TextMeaning
 from lanescope.shared.tma import WIDTHS
 
-MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
-MOST_NAMED = 4096  # characters of a text that is looked for names of pages
-MOST_STAGES = 16  # of a layout that lead on
-FIRST = 0x1000  # where a tile begins that is asked about
-MOST_WORDS = 8  # of a text that is looked up word by word
+MOST_CANDIDATES = 48  # in an answer; the catalogue has all
+MOST_NAMED = 4096  # longest text that is searched for names of pages
+MOST_STAGES = 16  # linked stages of a layout
+FIRST = 0x1000  # first byte of a pasted tile
+MOST_WORDS = 8  # longest text that is looked up word by word
 ACCEPTED = (*((row.what, row.example) for row in reader.RECOGNISERS), ("a word to look up", "bank conflicts"))
 TRIED = (
     ("wgmma … m64n256k16.f32.bf16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
@@ -46,7 +46,7 @@ TRIED = (
     ),
     ("logical_divide(…)", "logical_divide((4,2,3):(2,1,8), 4:2)"),
 )
-TYPES = {  # what people call element types → as PTX does, each of its types
+TYPES = {  # common name of an element type → its types in PTX
     "fp64": "f64",
     "double": "f64",
     "fp32": "f32",
@@ -73,7 +73,7 @@ TYPES = {  # what people call element types → as PTX does, each of its types
 }
 
 
-TOOLS = {  # pages of the menus → the words that ask for them
+TOOLS = {  # page of a menu → the words that find it
     "/descriptor": frozenset("descriptor descriptors gmmadesc lbo sbo".split()),
     "/tmem": frozenset("tmem tcgen05".split()),
     "/idesc": frozenset("idesc instrdescriptor".split()),
@@ -91,11 +91,11 @@ TOOLS = {  # pages of the menus → the words that ask for them
     "/layouts/tv": frozenset("tv thread-value".split()),
     "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
 }
-GUIDE = {  # guide pages → words that ask for them beside their own
+GUIDE = {  # guide page → words that find it besides its own
     "/guide/wmma-mma-wgmma": frozenset("blackwell".split()),
     "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
 }
-TOPICS = {  # what a recogniser names → the page that tells it
+TOPICS = {  # topic of a recogniser → its page
     "tcgen05": "/tmem",
     "idesc": "/idesc",
     "fields": "/descriptor",
@@ -103,7 +103,7 @@ TOPICS = {  # what a recogniser names → the page that tells it
     "tma": "/guide/paste",
     "warp_group_dot": "/guide/wmma-mma-wgmma",
 }
-_TITLES = {  # code of a refusal → what a page is called that tells it
+_TITLES = {  # code of a refusal → title of the page that shows it
     "unknown_instruction": "No such instruction",
     "unknown_atom": "No such atom",
     "unknown_fragment": "No such fragment",
@@ -210,7 +210,7 @@ def link_algebra(text: str) -> str:
     except LayoutError:
         return ""
     if all(step.op == "layout" for step in algebra_steps):
-        return ""  # a layout, which the page of a text shows
+        return ""  # layouts have the page of a text
     return f"/cute?{urlencode({'expression': text})}"
 
 
@@ -322,7 +322,7 @@ def _build_meaning(meaning: TextMeaning, text: str) -> Meaning:
         facts["candidates"] = facts["candidates"][:MOST_CANDIDATES]
     if meaning.kind == "layout" and (spec := _build_storage(facts)) is not None:
         facts["descriptors"] = describe_tile(spec, facts["element_bits"])
-    kind: Any = meaning.kind  # the words of Kind
+    kind: Any = meaning.kind  # one of Kind
     return Meaning(kind=kind, title=meaning.title, link=_link_meaning(meaning, text), facts=facts, notices=notices)
 
 
@@ -338,7 +338,7 @@ def _look_up(text: str) -> list[Meaning]:
         return []
     pages = _find_pages(text)
     if not pages and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
-        pages = _find_pages(" ".join(plain))  # `core matrix 8x8`: without what no page is named after
+        pages = _find_pages(" ".join(plain))  # `core matrix 8x8`: drop the words that name no page
     shapes_and_types = [word for word in words if _SHAPE.fullmatch(word) or word in TYPES]
     return [
         *pages,

@@ -12,7 +12,7 @@ from lanescope.app.kit.terminal import AsJson, print_json, read_text
 if TYPE_CHECKING:
     from lanescope.app.read.facts import BenchFacts, BenchOperand, BenchStep, Meaning
 
-LONGEST_LINK = 160  # characters of a link that is printed
+LONGEST_LINK = 160  # longest printed link
 app = typer.Typer(rich_markup_mode=None)
 
 
@@ -89,7 +89,7 @@ def find_first_wrong(operand: BenchOperand) -> BenchStep | None:
 def _print_bench(bench: BenchFacts) -> None:
     """Print the verdict, what was assumed, and a line a step."""
     print(f"{bench.verdict}: {bench.headline}")
-    if bench.detail and not (bench.verdict == "match" and bench.caution):  # of a match it says the same
+    if bench.detail and not (bench.verdict == "match" and bench.caution):  # a match would repeat it
         print(f"  {bench.detail}")
     _print_marked("!", bench.caution)
     for assumption in bench.assumed:

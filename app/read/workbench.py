@@ -31,8 +31,8 @@ from lanescope.workbench import Bench, OperandStep, TextPiece, VerifiedOperand
 from lanescope.workbench.messages import describe_contents
 from lanescope.workbench.scan import find_mentions
 
-FAR = 64  # columns that the card of a text surely shows
-LONGEST_ADDRESS = 7 << 10  # characters of a query that an address surely holds
+FAR = 64  # columns that the card of a text always shows
+LONGEST_ADDRESS = 7 << 10  # longest query that every address holds
 KEYS = (
     "at.",
     "builder.",
@@ -62,7 +62,7 @@ def verify_text(text: str, assumptions: Mapping[str, str]) -> Bench | None:
     has_several_kinds = len(bench.kinds) > 1 and bench.kinds & {"descriptor", "tensor_map", "layout"}
     leaves_open = any(
         assumption.key.startswith("builder.") for assumption in bench.assumed
-    )  # what a function without code gives
+    )  # the result of a function without code
     return bench if bench.operands or has_broken_map or has_several_kinds or leaves_open else None
 
 
@@ -285,8 +285,11 @@ def expand_text(z: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """A run of characters of one line. piece: its number, -1 outside all; first: the first of its piece; wrong: gives
-    the first wrong step."""
+    """A run of characters of one line.
+
+    piece: its number, -1 outside all; first: whether it is the first of its piece; wrong: whether it causes the first
+    wrong step.
+    """
 
     text: str
     piece: int

@@ -1,4 +1,4 @@
-"""A of a reuse: where each of its elements comes from. No framework."""
+"""The picture of A in a reuse: the origin of each of its elements. No framework."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What becomes of an accumulator when it is the next A: facts for the API, the page and the command line.
-No framework.
-"""
+"""An accumulator as the next A: facts for the API, the page and the command line. No framework."""
 
 from __future__ import annotations
 

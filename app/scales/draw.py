@@ -1,5 +1,5 @@
 """The picture of a factor's way: rows as they are stored, atoms of 512 bytes, columns of tensor memory. Rows of a fill
-are 32 rows; the looked-up factor has a frame in each.
+are 32 rows; the selected factor has a frame in each.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from html import escape
 from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
 from lanescope.blackwell.scaling import FactorLocation, ScaleOperand
 
-HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels of 128 rows, above them, of a factor's width
+HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels: height of 128 rows, space above them, width of a factor
 GAP, LEFT = 76.0, 52.0
 BANDS = ROWS // GROUPS
-MOST_ROWS, MOST_WORDS = 2, 4  # atoms that are drawn along the rows and along K
+MOST_ROWS, MOST_WORDS = 2, 4  # drawn atoms along the rows and along K
 
 
 def draw_scales(side: ScaleOperand, row: int, factor: int, location: FactorLocation) -> str:
-    """Draw three panels, left to right; of a large tile the atoms around the looked-up factor."""
+    """Draw three panels, left to right; of a large tile the atoms around the selected factor."""
     row_atoms, k_atoms = (min(n, most) for n, most in zip(side.atoms, (MOST_ROWS, MOST_WORDS), strict=True))
     first_r = min(row // ROWS, side.atoms[0] - row_atoms)
     first_k = min(factor // COLUMNS, side.atoms[1] - k_atoms)

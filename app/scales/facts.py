@@ -1,4 +1,4 @@
-"""What the API and the page say about the scale factors of a tile. No framework."""
+"""Facts of the API and the page about the scale factors of a tile. No framework."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class ScaleFactors:
 
 @dataclass(frozen=True, slots=True)
 class ScaleTile:
-    """A tile that was asked for, and the factor that is looked at."""
+    """The tile of a question, and its selected factor."""
 
     a: ScaleOperand
     b: ScaleOperand
