@@ -179,10 +179,10 @@ def create_app(
             raise HTTPException(404, f"No plotly.js '{digest}'.")
         return body
 
-    def routed(scope: Scope) -> bool:
+    def is_routed(scope: Scope) -> bool:
         return any(route.matches(scope)[0] is not Match.NONE for route in app.router.routes)
 
-    app.router.default = SlashRedirects(routed, app.router.default)
+    app.router.default = SlashRedirects(is_routed, app.router.default)
     app.state.hardware = hardware or ServerHardware.from_settings(settings)
     app.state.limits = limits or CatalogueLimits()
     app.state.settings = settings

@@ -182,15 +182,15 @@ def tile_picture(form: Form, query: TileDrawing) -> Response:
 def _add_format_route(row: DescriptorFormat) -> None:
     """Add the route of the pictures of one format's words."""
 
-    def made(word: str, form: Form, query: Bits) -> Response:
+    def render_picture(word: str, form: Form, query: Bits) -> Response:
         return _render_descriptor(form, parse_descriptor(word, row), query)
 
     parameter = make_path_parameter("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", row.documented)
-    made.__annotations__["word"] = Annotated[str, parameter]
-    made.__name__ = "descriptor_picture" if row.usual else f"{row.name}_picture"
-    made.__doc__ = OF_DESCRIPTOR if row.usual else f"The same of a {row.name} descriptor."
+    render_picture.__annotations__["word"] = Annotated[str, parameter]
+    render_picture.__name__ = "descriptor_picture" if row.usual else f"{row.name}_picture"
+    render_picture.__doc__ = OF_DESCRIPTOR if row.usual else f"The same of a {row.name} descriptor."
     router.get(f"/descriptor/{row.name}/{{word:path}}.{{form:form}}", responses=describe_pictures(Decoded | Verified))(
-        made
+        render_picture
     )
 
 

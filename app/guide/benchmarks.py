@@ -173,11 +173,11 @@ def _build_comparison_chart(column: str, rows: Iterable[Sequence[str]], column_i
 
 
 def _build_percent_chart(head: Sequence[str], columns: Sequence[int], rows: Sequence[Sequence[str]]) -> dict[str, Any]:
-    def share(cell: str) -> float | None:
+    def parse_share(cell: str) -> float | None:
         match = _PERCENT.search(cell)
         return float(match[1]) if match and match[1] else None
 
-    series = {head[n]: [share(row[n]) for row in rows] for n in columns}
+    series = {head[n]: [parse_share(row[n]) for row in rows] for n in columns}
     return _build_chart("Percent: more is better", [row[0] for row in rows], series, log=False)
 
 

@@ -194,7 +194,7 @@ def insert_ptx_form(body: str, text: str) -> str:
     own.
     """
 
-    def form(match: re.Match[str]) -> str:
+    def render_form(match: re.Match[str]) -> str:
         notice, shown_text = "", text.strip()[:400] or match[1]
         try:
             words = guide_reference.render_part("words", shown_text)
@@ -207,7 +207,7 @@ def insert_ptx_form(body: str, text: str) -> str:
         )
         return f'<form class="strip ask">{field}<button>read</button></form>{notice}{render_markdown(words)}'
 
-    return re.sub(r"<p>@ask (\S+)</p>", form, body)
+    return re.sub(r"<p>@ask (\S+)</p>", render_form, body)
 
 
 def render_figure(address: str, caption: str) -> str:

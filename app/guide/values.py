@@ -185,7 +185,7 @@ def render_fields() -> str:
 def render_swizzle_modes() -> str:
     """Render the swizzle modes: width, XOR, where the pattern repeats, and the codes of descriptor and tensor map."""
 
-    def xor(mode: Mode) -> str:
+    def format_xor(mode: Mode) -> str:
         if mode.chunks == 1:
             return "–"
         top = 3 + mode.bits
@@ -195,7 +195,7 @@ def render_swizzle_modes() -> str:
         (
             m.name,
             f"{m.width_bytes} B",
-            xor(m),
+            format_xor(m),
             f"Swizzle<{m.bits},4,3>",
             f"{m.pattern_bytes} B" if m.bits else "–",
             str(WGMMA.codes[m]),

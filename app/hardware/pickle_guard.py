@@ -98,9 +98,9 @@ def _limit_messages(original: Callable[[int], Any]) -> Callable[[int], Any]:
     """Limit the size of a message: a peer that does not speak Dask seems to announce one of many petabytes."""
     from distributed.comm.core import CommClosedError
 
-    def room(count: int) -> Any:
+    def check_room(count: int) -> Any:
         if count > LONGEST_MESSAGE:
             raise CommClosedError("what is at the other end does not speak Dask")
         return original(count)
 
-    return room
+    return check_room

@@ -108,14 +108,14 @@ def _list_forms(target: str) -> tuple[str, ...]:
     return tuple(job.key for job in verification.generate_jobs(target))
 
 
-def _whole_variants(piece: VerificationPiece, target: str, result: Json) -> bool:
+def _has_all_variants(piece: VerificationPiece, target: str, result: Json) -> bool:
     """Return whether a result has every variant of a piece, each with its methods."""
     if set(result) != set(_list_forms(target)[piece.first : piece.first + piece.count]):
         return False
     return all(row and all(isinstance(outcome, str) for outcome in row.values()) for row in result.values())
 
 
-def _whole_part(piece: VerificationPiece, target: str, result: Json) -> bool:
+def _has_all_runs(piece: VerificationPiece, target: str, result: Json) -> bool:
     """Return whether a result counts the runs of a piece, and no group has more agreements than runs."""
     counts = [(row.get("ran"), row.get("agreed")) for row in result.values()]
     if not all(type(ran) is type(agreed) is int and 0 <= agreed <= ran for ran, agreed in counts):
@@ -125,7 +125,7 @@ def _whole_part(piece: VerificationPiece, target: str, result: Json) -> bool:
 
 def check_result(piece: VerificationPiece, target: str, result: Any, worker: str = "The journal") -> Json:
     """Return a worker's result of a piece; LayoutError "worker_garbage" if it is not that piece's result."""
-    is_complete = _whole_variants if piece.part == FORMS else _whole_part
+    is_complete = _has_all_variants if piece.part == FORMS else _has_all_runs
     valid = isinstance(result, dict) and all(isinstance(row, dict) for row in result.values())
     valid = valid and is_complete(piece, target, result)
     if not valid:

@@ -185,7 +185,7 @@ def generate_maps() -> Iterator[tuple[str, TensorMap]]:
     rng = np.random.default_rng(17)
     names = tuple(TYPES)
 
-    def base(name: str) -> dict[str, Any]:
+    def make_arguments(name: str) -> dict[str, Any]:
         bits = TYPES[name][1]
         swizzle = MODES[int(rng.integers(len(MODES)))].name
         widest = 256 if swizzle == "none" else min(256, tma.WIDTHS[swizzle] * 8 // bits)
@@ -203,30 +203,30 @@ def generate_maps() -> Iterator[tuple[str, TensorMap]]:
             "swizzle": swizzle,
         }
 
-    def instead(values: tuple[int, ...], position: int, value: int) -> tuple[int, ...]:
+    def replace_at(values: tuple[int, ...], position: int, value: int) -> tuple[int, ...]:
         return (*values[:position], value, *values[position + 1 :])
 
     for n in range(OFFERED):
         name = names[n % len(names)]
         bits = TYPES[name][1]
-        arguments = base(name)
+        arguments = make_arguments(name)
         yield "within every rule", TensorMap(**arguments)
         box, strides, dims = arguments["box"], arguments["strides"], arguments["dims"]
-        yield "inner box", TensorMap(**arguments | {"box": instead(box, 0, int(rng.integers(1, 300)))})
+        yield "inner box", TensorMap(**arguments | {"box": replace_at(box, 0, int(rng.integers(1, 300)))})
         yield (
             "box",
-            TensorMap(**arguments | {"box": instead(box, 1, int(rng.choice([0, 1, 255, 256, 257, 258, 1000])))}),
+            TensorMap(**arguments | {"box": replace_at(box, 1, int(rng.choice([0, 1, 255, 256, 257, 258, 1000])))}),
         )
         position = int(rng.integers(len(strides)))
         grain = int(rng.choice([1, 2, 4, 8, 16, 32]))
         yield (
             "stride",
-            TensorMap(**arguments | {"strides": instead(strides, position, grain * int(rng.integers(1, 4000)))}),
+            TensorMap(**arguments | {"strides": replace_at(strides, position, grain * int(rng.integers(1, 4000)))}),
         )
         far_stride = int(rng.choice([(1 << 40) - 16, 1 << 40, (1 << 40) + 16, 1 << 41]))
-        yield "stride", TensorMap(**arguments | {"strides": instead(strides, len(strides) - 1, far_stride)})
+        yield "stride", TensorMap(**arguments | {"strides": replace_at(strides, len(strides) - 1, far_stride)})
         size = int(rng.choice([0, 1, 2, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 33]))
-        yield "dimension", TensorMap(**arguments | {"dims": instead(dims, len(dims) - 1, size)})
+        yield "dimension", TensorMap(**arguments | {"dims": replace_at(dims, len(dims) - 1, size)})
         steps = tuple(int(rng.integers(0, 11)) for _ in box)
         yield "element strides", TensorMap(**arguments | {"steps": steps})
         large = (box[0], int(rng.integers(1, 257)), int(rng.integers(1, 257)))

@@ -75,7 +75,7 @@ def build_pickers(instruction: Instruction) -> list[Picker]:
 def _build_tcgen05_pickers(instruction: Instruction, candidates: list[Instruction]) -> list[Picker]:
     """Build kind, CTAs and the rest of a product in tensor memory, whose text has neither shape nor types."""
 
-    def words(i: Instruction) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    def split_modifiers(i: Instruction) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         (group, *rest), kind = i.modifiers, find_issued_kind(i)
         kind_words = tuple(m for m in rest if m == kind or m in VECTOR_WORDS)
         return kind_words, (group,), tuple(m for m in rest if m not in kind_words and m != SCALED)
@@ -85,7 +85,7 @@ def _build_tcgen05_pickers(instruction: Instruction, candidates: list[Instructio
         best: dict[tuple[str, ...], tuple[int, Instruction]] = {}
         for other in candidates:
             distance = len(set(instruction.modifiers) ^ set(other.modifiers))
-            part = words(other)[n]
+            part = split_modifiers(other)[n]
             if part not in best or distance < best[part][0]:
                 best[part] = (distance, other)
         options = tuple(

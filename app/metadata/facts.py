@@ -119,7 +119,7 @@ def build_dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
         places.setdefault((row, stored // op.sparsity.kept * group), (lane, bit & ~3))
         stored_at[row, col] = f"T{thread} a{value}", stored, lane, bit & ~3
 
-    def cell(row: int, col: int) -> DenseCell:
+    def make_cell(row: int, col: int) -> DenseCell:
         start = col - col % group
         kept, stored, lane, bit = stored_at.get((row, col)) or ("", None, *places[row, start])
         columns = " and ".join(str(index) for index in range(start, start + group) if (row, index) in stored_at)
@@ -131,7 +131,7 @@ def build_dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
             lane=lane, bit=bit, kept=kept, stored=stored, spoken=first_spoken, digit=len(f"0x{0:08X}") - 1 - bit // 4
         )
 
-    return [[cell(row, col) for col in range(op.dense_col_count)] for row in range(op.row_count)]
+    return [[make_cell(row, col) for col in range(op.dense_col_count)] for row in range(op.row_count)]
 
 
 def build_stored_cells(op: Operand, facts: Metadata) -> list[list[StoredCell]]:
