@@ -15,7 +15,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/docs")
 def api_docs_page(request: Request) -> Response:
-    """The API's routes and models, read from the OpenAPI document."""
+    """Show the API's routes and models, read from the OpenAPI document."""
     document = request.app.openapi()
     groups = [
         tag | {"routes": [route for route in list_routes(document) if route["tag"] == tag["name"]]}

@@ -150,7 +150,7 @@ class Fleet:
                 while True:
                     member = await self._take_member(params, lost, is_allowed)
                     try:
-                        text_answer = await self._request_answer(member, text)
+                        answer_text = await self._request_answer(member, text)
                         break
                     except WorkerLostError:
                         lost.append(member)
@@ -170,7 +170,7 @@ class Fleet:
             ) from None
         finally:
             self.waiting -= 1
-        return _parse_answer(text_answer, member, lost)
+        return _parse_answer(answer_text, member, lost)
 
     async def _take_member(self, params: Json, lost: list[FleetMember], is_allowed: MemberFilter) -> FleetMember:
         """Take a fit member on which nothing of ours runs; requests are served in their order."""
