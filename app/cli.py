@@ -17,7 +17,7 @@ from lanescope.app.kit.commands import Commands, Verb, add_verbs, stub_of, verb_
 from lanescope.app.kit.serve import serve
 from lanescope.app.kit.terminal import AsJson, print_json
 
-# The order of --help; a verb that is not here comes last.
+# The order of --help; other verbs come last.
 ORDER = (
     "serve list show diagram export chain banks smem descriptor dump capture check kernel steps gpu read tiles cute"
     " convert feeds idesc tmem scale-factors metadata"
@@ -34,13 +34,13 @@ def export(
     """
     from lanescope.app import export as site
 
-    told = site.export_site(folder, family or [], sys.stderr.isatty())
+    summary = site.export_site(folder, family or [], sys.stderr.isatty())
     (
-        print_json(told)
+        print_json(summary)
         if as_json
         else print(
-            f"{folder}: {told['pages']} pages, {told['written']} of {told['files']} files written,"
-            f" {told['bytes'] / 1e6:.1f} MB, {told['seconds']:.1f} s"
+            f"{folder}: {summary['pages']} pages, {summary['written']} of {summary['files']} files written,"
+            f" {summary['bytes'] / 1e6:.1f} MB, {summary['seconds']:.1f} s"
         )
     )
 
@@ -50,49 +50,49 @@ OWN: dict[str, Callable[..., None]] = {"serve": serve, "export": export}  # verb
 
 def build_cli() -> typer.Typer:
     """Return the command with all its verbs."""
-    return _command(tuple(_names()), False)
+    return _build_command(tuple(_list_verb_names()), False)
 
 
-def _names() -> list[str]:
+def _list_verb_names() -> list[str]:
     """Return all verbs in the order of --help."""
-    found = dict.fromkeys([*OWN, *(verb for verbs in FEATURES.values() for verb in verbs)])
-    return sorted(found, key=lambda verb: ORDER.index(verb) if verb in ORDER else len(ORDER))
+    names = dict.fromkeys([*OWN, *(verb for verbs in FEATURES.values() for verb in verbs)])
+    return sorted(names, key=lambda verb: ORDER.index(verb) if verb in ORDER else len(ORDER))
 
 
-def _command_for(words: list[str]) -> typer.Typer:
+def _build_command_for(words: list[str]) -> typer.Typer:
     """Return the command with what a command line needs: one verb, or what --help says of all."""
-    if words and words[0] in _names():
-        return _command((words[0],), False)
-    return build_cli() if "_LANESCOPE_COMPLETE" in os.environ else _command(tuple(_names()), True)
+    if words and words[0] in _list_verb_names():
+        return _build_command((words[0],), False)
+    return build_cli() if "_LANESCOPE_COMPLETE" in os.environ else _build_command(tuple(_list_verb_names()), True)
 
 
 @lru_cache(maxsize=64)
-def _command(names: tuple[str, ...], for_help: bool) -> typer.Typer:
+def _build_command(names: tuple[str, ...], for_help: bool) -> typer.Typer:
     """Return the command with these verbs; for_help: a verb whose help stands in app/features.py loads nothing."""
-    made = Commands(
+    command = Commands(
         no_args_is_help=True,
         add_completion=True,
         help="Tensor-core fragment layouts: which lane and register owns which element.",
     )
     for name in names:
-        own = [verb_of(OWN[name])] if name in OWN else []
-        add_verbs(made, own or [verb for folder in FEATURES for verb in _verbs(folder, name, for_help)])
-    return made
+        own_verbs = [verb_of(OWN[name])] if name in OWN else []
+        add_verbs(command, own_verbs or [verb for folder in FEATURES for verb in _list_verbs(folder, name, for_help)])
+    return command
 
 
-def _verbs(folder: str, name: str, for_help: bool) -> list[Verb]:
+def _list_verbs(folder: str, name: str, for_help: bool) -> list[Verb]:
     """Return what a feature adds to a verb."""
     if name not in FEATURES[folder]:
         return []
     help = FEATURES[folder][name]
     if help and for_help:
         return [stub_of(name, help)]
-    found = written_verbs(folder) if not help else verbs_of(folder, load_feature(folder), help)
-    return [verb for verb in found if verb.name == name]
+    verbs = written_verbs(folder) if not help else verbs_of(folder, load_feature(folder), help)
+    return [verb for verb in verbs if verb.name == name]
 
 
 def main() -> None:
-    """Entry point: what the caller gave wrong is a message and status 2."""
+    """Run the command; an error in what the caller gave is a message and status 2."""
     from lanescope.errors import LayoutError, refuse_deep_recursion
 
     for stream in (sys.stdout, sys.stderr):
@@ -103,7 +103,7 @@ def main() -> None:
             if not word.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in word):
                 raise LayoutError("bad_usage", f"{word[:60]!a} is not UTF-8 text.", "Write the argument in UTF-8.", "")
         with refuse_deep_recursion():
-            _command_for(sys.argv[1:])(prog_name="lanescope")
+            _build_command_for(sys.argv[1:])(prog_name="lanescope")
     except LayoutError as error:
         _print_refusal(error)
     except ModuleNotFoundError as error:
@@ -114,9 +114,11 @@ def main() -> None:
             LayoutError("not_installed", message, "Install the server with it: pip install 'lanescope[web]'.")
         )
     except OSError as error:
-        named = f"'{error.filename}': " if error.filename else ""
+        file_name = f"'{error.filename}': " if error.filename else ""
         _print_refusal(
-            LayoutError("bad_usage", f"{named}{error.strerror or error}.", "Choose another file or folder.", "output")
+            LayoutError(
+                "bad_usage", f"{file_name}{error.strerror or error}.", "Choose another file or folder.", "output"
+            )
         )
 
 

@@ -43,40 +43,40 @@ from lanescope.render.view import PanelFigure, make_figure, make_operand_figure
 REASON = "An exported site executes nothing; run the server for that."
 MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json
 NEEDS_SERVER = "needs-server.html"
-STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # pages that are exported whatever families are
+STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # exported whichever families are chosen
 CATALOGUE = {"/": "index.html", "/instructions": "instructions.html"}
-INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # what asks the server, and what does its work without one
+INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # script that asks the server → its substitute without one
 _LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
 _MODULE = re.compile(r'(?:<link rel="modulepreload"[^>]*>)*<script type="module" src="/static/([\w./-]+)\?\w+"([^>]*)>')
 
 
 def name_instruction_file(ptx: str) -> str:
-    """An instruction's file name: colons are illegal in some file systems."""
+    """Return an instruction's file name; colons are illegal in some file systems."""
     return ptx.replace(":", "-")
 
 
 class SiteExport:
-    """One export: what was written, by relative path."""
+    """Export the site; `files` has the bytes of what was written, by relative path."""
 
     def __init__(self, folder: Path, chosen: tuple[Instruction, ...]) -> None:
         self.folder, self.chosen = folder, chosen
         self.names = {i.ptx for i in chosen}
         self.thread = ThreadPoolExecutor(1)
-        self.found: dict[str, Instruction | None] = {}
-        self.drawn: dict[tuple[str, ...], str] = {}
+        self.instructions: dict[str, Instruction | None] = {}
+        self.shared_files: dict[tuple[str, ...], str] = {}
         self.files: dict[str, int] = {}
         self.written = 0
         limits = catalogue.CatalogueLimits(len(catalog.instructions()), MOST_TABLE_VALUES, frozenset(self.names))
         self.app = create_app(
             ServerHardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0)
-        )  # whatever this shell's variables say
+        )  # ignore this shell's environment variables
 
     def fetch_page(self, address: str) -> bytes:
-        """One page of the application. In a thread of its own, so that it works under a running event loop, too."""
+        """Fetch one page of the application, in a separate thread so that it also works under a running event loop."""
         return self.thread.submit(lambda: asyncio.run(fetch_address(self.app, address))).result()
 
     def write_file(self, path: str, content: bytes | str) -> str:
-        """A file, left alone where it already has this content."""
+        """Write a file unless it already has this content; return its path."""
         raw = content.encode() if isinstance(content, str) else content
         if path in self.files:
             return path
@@ -89,13 +89,13 @@ class SiteExport:
         return path
 
     def write_shared_file(self, folder: str, ending: str, content: str) -> str:
-        """A file named by its content."""
+        """Write a file named by its content."""
         return self.write_file(f"{folder}/{_compute_digest(content)}.{ending}", content)
 
     # links ------------------------------------------------------------------------------------------------------------
 
     def resolve_address(self, address: str) -> str:
-        """The file a server address has become."""
+        """Return the exported file that stands for a server address."""
         path, _, fragment = html.unescape(address).partition("#")
         path, _, query = path.partition("?")
         path = unquote(path)
@@ -105,16 +105,16 @@ class SiteExport:
             return self.resolve_address(
                 text_meanings.find_certain_link(text) or f"/instructions?{urlencode({'q': text} if text else {})}"
             )
-        if path == "/" and query:  # the catalogue's address once
+        if path == "/" and query:  # the old address of the catalogue
             path = "/instructions"
-        file = self._standing(path)
+        file = self._resolve_page(path)
         if file.startswith("assets/"):
             return file
         if not file and path.startswith("/i/"):
             file = self._resolve_instruction(path.removeprefix("/i/"))
         return file + tail if file else NEEDS_SERVER
 
-    def _standing(self, path: str) -> str:
+    def _resolve_page(self, path: str) -> str:
         """Return the file of an asset, or of a page that is not an instruction's; "" for another address."""
         if path in CATALOGUE:
             return CATALOGUE[path]
@@ -130,46 +130,51 @@ class SiteExport:
 
     def _resolve_instruction(self, rest: str) -> str:
         stem, _, form = rest.rpartition(".")
-        if form == "cu":  # the program stands in the page
+        if form == "cu":  # the page contains the program
             return self._resolve_instruction(stem)
         if form in ("png", "pdf", "tex"):
             return NEEDS_SERVER
         if form in ("json", "svg") and stem.split("/")[0]:
-            return self._instruction_file(stem, form)
-        found = self._find_instruction(rest)
-        return f"i/{name_instruction_file(found.ptx)}.html" if found else NEEDS_SERVER
+            return self._export_instruction_file(stem, form)
+        instruction = self._find_instruction(rest)
+        return f"i/{name_instruction_file(instruction.ptx)}.html" if instruction else NEEDS_SERVER
 
-    def _instruction_file(self, stem: str, form: str) -> str:
+    def _export_instruction_file(self, stem: str, form: str) -> str:
         """Return the file of an instruction or operand as JSON, or as a picture."""
         name, slash, letter = stem.rpartition("/")
-        found = self._find_instruction(name if slash else stem)
-        if found is None:
+        instruction = self._find_instruction(name if slash else stem)
+        if instruction is None:
             return NEEDS_SERVER
-        found = bind_descriptor(found, {})  # a file shows the usual one
-        operand = found.operands.get(letter) if slash else None
+        instruction = bind_descriptor(instruction, {})  # a file shows the default descriptor
+        operand = instruction.operands.get(letter) if slash else None
         if form == "json":
-            return self.write_map(operand) if operand else f"i/{name_instruction_file(found.ptx)}.json"
-        held = (operand,) if operand else tuple(found.operands.values())
-        key = (letter if slash else found.shape, *(f"{op.name} {op.pattern} {op.element.name}" for op in held))
-        if key not in self.drawn:
-            self.drawn[key] = self.write_picture(make_operand_figure(operand) if operand else make_figure(found))
-        return self.drawn[key]
+            return self.write_map(operand) if operand else f"i/{name_instruction_file(instruction.ptx)}.json"
+        operands = (operand,) if operand else tuple(instruction.operands.values())
+        key = (
+            letter if slash else instruction.shape,
+            *(f"{op.name} {op.pattern} {op.element.name}" for op in operands),
+        )
+        if key not in self.shared_files:
+            self.shared_files[key] = self.write_picture(
+                make_operand_figure(operand) if operand else make_figure(instruction)
+            )
+        return self.shared_files[key]
 
     def _find_instruction(self, text: str) -> Instruction | None:
-        if text not in self.found:
+        if text not in self.instructions:
             try:
-                found = catalog.find(text)
-                self.found[text] = found if found.ptx in self.names else None
+                instruction = catalog.find(text)
+                self.instructions[text] = instruction if instruction.ptx in self.names else None
             except LayoutError:
-                self.found[text] = None
-        return self.found[text]
+                self.instructions[text] = None
+        return self.instructions[text]
 
     def write_map(self, operand: Operand) -> str:
-        """An operand's map as JSON, shared by all instructions that have it."""
+        """Write an operand's map as JSON, shared by all instructions that have it."""
         key = ("map", operand.name, str(operand.pattern), operand.element.name)
-        if key not in self.drawn:
-            self.drawn[key] = self._write_map(operand)
-        return self.drawn[key]
+        if key not in self.shared_files:
+            self.shared_files[key] = self._write_map(operand)
+        return self.shared_files[key]
 
     def _write_map(self, operand: Operand) -> str:
         content = {"name": operand.name, "pattern": str(operand.pattern), "element_type": operand.element.name}
@@ -177,9 +182,9 @@ class SiteExport:
         return self.write_shared_file("maps", "json", json.dumps(content, separators=(",", ":")))
 
     def write_picture(self, figure: PanelFigure) -> str:
-        """A figure as a picture that carries its colours, shared by all instructions that look so."""
-        named = "; ".join(f"{panel.title}: {panel.grid.operand.pattern}" for panel in figure.panels if panel.grid)
-        return self.write_shared_file("svg", "svg", render_svg(figure, title=named, palette=palette.LIGHT))
+        """Write a figure as a picture that carries its colours, shared by all instructions that look so."""
+        title = "; ".join(f"{panel.title}: {panel.grid.operand.pattern}" for panel in figure.panels if panel.grid)
+        return self.write_shared_file("svg", "svg", render_svg(figure, title=title, palette=palette.LIGHT))
 
     # pages ------------------------------------------------------------------------------------------------------------
 
@@ -188,7 +193,7 @@ class SiteExport:
         self.write_file(path, self.localise_page(self.fetch_page(address).decode(), path, maps))
 
     def localise_page(self, text: str, path: str, maps: bool = False) -> str:
-        """A page's text for its place in the site."""
+        """Return a page's text with its links and scripts adapted to its place in the site."""
         up = "../" * path.count("/")
         extra = ""
         if maps:
@@ -210,7 +215,7 @@ class SiteExport:
         return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.resolve_address(m[2]), quote=True)}"', text)
 
     def write_script(self, name: str) -> str:
-        """A page's script with all that it imports, as one file; its path below assets/."""
+        """Write a page's script with all its imports as one file; return its path below assets/."""
         self.write_file(f"assets/{name}", render_bundle(INSTEAD.get(name, name)))
         return name
 
@@ -227,14 +232,14 @@ class SiteExport:
         return text[: match.start()] + _render_data_script("data", data) + text[match.end() :], files
 
     def build_topics(self) -> TopicExport:
-        """The topics that a search finds beside instructions, with the files their pages have become."""
-        told = topics.build_export()
+        """Build the topics that a search finds beside instructions, with links to their exported files."""
+        export = topics.build_export()
         return replace(
-            told, topics=tuple(replace(topic, page=self.resolve_address(topic.page)) for topic in told.topics)
+            export, topics=tuple(replace(topic, page=self.resolve_address(topic.page)) for topic in export.topics)
         )
 
     def write_index(self) -> None:
-        """The home page, the catalogue with its search, and what every page loads."""
+        """Write the home page, the catalogue with its search, and the files that every page loads."""
         for name in ("kit/theme.js", "kit/icon.svg"):
             self.write_file(f"assets/{name}", (STATIC / name).read_bytes())
         self.write_file("assets/style.css", render_style_sheet())
@@ -243,7 +248,7 @@ class SiteExport:
             self.write_page(address, path)
 
     def write_site(self) -> Iterator[str]:
-        """Write everything; the path of each page as it is done."""
+        """Write everything; yield the path of each page as it is done."""
         self.write_index()
         self.write_file("assets/plotly.js", self.fetch_page(plotly_url()))
         for address in (*STANDING, *(f"/guide/{slug}" for slug in guide.list_slugs())):
@@ -252,17 +257,20 @@ class SiteExport:
         self.write_file(
             NEEDS_SERVER, self.localise_page(_render_needs_server(self.fetch_page("/help").decode()), NEEDS_SERVER)
         )
-        for found in self.chosen:
-            self.write_page(links.link_instruction(found), f"i/{name_instruction_file(found.ptx)}.html", maps=True)
-            self.write_file(
-                f"i/{name_instruction_file(found.ptx)}.json", self.fetch_page(f"/api/v1/instructions/{found.ptx}")
+        for instruction in self.chosen:
+            self.write_page(
+                links.link_instruction(instruction), f"i/{name_instruction_file(instruction.ptx)}.html", maps=True
             )
-            yield found.ptx
+            self.write_file(
+                f"i/{name_instruction_file(instruction.ptx)}.json",
+                self.fetch_page(f"/api/v1/instructions/{instruction.ptx}"),
+            )
+            yield instruction.ptx
         self.thread.shutdown()
 
 
 def _render_data_script(name: str, data: Any) -> str:
-    """Data inside a page, for its script."""
+    """Render data inside a page, for its script."""
     text = encode_json(data).decode().replace("</", "<\\/")
     return f'<script type="application/json" id="{name}">{text}</script>'
 
@@ -272,7 +280,7 @@ def _compute_digest(content: str) -> str:
 
 
 def _remove_indentation(text: str) -> str:
-    """Indentation removed outside <pre> and <textarea>."""
+    """Remove indentation outside <pre> and <textarea>."""
     parts = re.split(
         r"(<pre.*?</pre>|<textarea.*?</textarea>|<script type=\"application/json\".*?</script>)", text, flags=re.S
     )
@@ -280,7 +288,7 @@ def _remove_indentation(text: str) -> str:
 
 
 def _render_needs_server(text: str) -> str:
-    """The page that stands for everything computed, in the frame of another page."""
+    """Render the page that stands for everything computed, in the frame of another page."""
     body = (
         '<main id="main"><h1>This needs the server</h1><p class="note">An exported site has the catalogue, every'
         " instruction’s page, the guide and the gallery. Verifying descriptors, tiles, chains, diagrams and runs are"
@@ -290,7 +298,7 @@ def _render_needs_server(text: str) -> str:
 
 
 async def fetch_address(app: Any, address: str) -> bytes:
-    """One GET of the application, without a socket. RuntimeError where it is not answered with 200."""
+    """Send one GET to the application, without a socket; RuntimeError if the answer is not 200."""
     path, _, query = address.partition("?")
     scope = {
         "type": "http",
@@ -331,7 +339,7 @@ def export_site(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
             raise LayoutError(
                 "unknown_family", f"No family '{name[:60]}'.", f"Allowed: {', '.join(catalog.FAMILY_NAMES)}.", "family"
             )
-    begun = time.perf_counter()
+    started = time.perf_counter()
     chosen = tuple(i for i in catalog.instructions() if not families or i.family.name in families)
     target = Path(folder)
     try:
@@ -357,5 +365,5 @@ def export_site(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
         "files": len(site.files),
         "written": site.written,
         "bytes": sum(site.files.values()),
-        "seconds": round(time.perf_counter() - begun, 2),
+        "seconds": round(time.perf_counter() - started, 2),
     }

@@ -50,8 +50,8 @@ FEATURES: dict[str, dict[str, str]] = {
 
 def load_feature(folder: str) -> Feature:
     """Return the feature of a folder."""
-    found: Feature = import_module(f"lanescope.app.{folder}.feature").FEATURE
-    return found
+    feature: Feature = import_module(f"lanescope.app.{folder}.feature").FEATURE
+    return feature
 
 
 def load_features() -> dict[str, Feature]:

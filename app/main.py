@@ -53,13 +53,13 @@ def _generate_routes(features: Mapping[str, Feature]) -> Iterator[BaseRoute]:
         if "api" in feature.written:
             yield from import_module(f"lanescope.app.{folder}.api").router.routes
     for folder, feature in features.items():
-        yield from build_page_router(feature.tools).routes  # before one that takes any text in their place
+        yield from build_page_router(feature.tools).routes  # before routes that take any text in the same place
         if "page" in feature.written:
             yield from import_module(f"lanescope.app.{folder}.page").router.routes
 
 
 class HeadRequests:
-    """A HEAD request is a GET whose body is not sent: monitors and link checkers ask so."""
+    """ASGI middleware that answers a HEAD request as a GET without its body: monitors and link checkers send them."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -78,18 +78,20 @@ class HeadRequests:
 
 @lru_cache(maxsize=2)
 def get_style_sheet(cache: str) -> CachedBody:
-    """The joined style sheets, compressed."""
+    """Return the joined style sheets, compressed."""
     return CachedBody(render_style_sheet().encode(), "text/css", cache=cache).prepare("br").prepare("gzip")
 
 
 class AssetFiles(StaticFiles):
-    """Files of the pages. An address with the file's digest is that file for ever. Modules import one another by names
-    that never change: for these, and for a digest of another version, a browser asks each time.
+    """Files of the pages. An address with the file's digest is that file for ever.
+
+    Modules import one another by names that never change: for these, and for a digest of another version, a browser
+    asks each time.
     """
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        asked = scope["query_string"].decode("latin-1")
-        cache = IMMUTABLE if asked and asked == compute_digest(path) else "no-cache"
+        digest = scope["query_string"].decode("latin-1")
+        cache = IMMUTABLE if digest and digest == compute_digest(path) else "no-cache"
         if path == STYLE:
             return get_style_sheet(cache)
         answer = await super().get_response(path, scope)
@@ -114,8 +116,8 @@ def create_app(
     limits: CatalogueLimits | None = None,
     settings: Settings | None = None,
 ) -> FastAPI:
-    """The whole server, by the settings of the environment; tests give it hardware and settings of their own, the
-    static export limits.
+    """Create the whole server, by the settings of the environment; tests give it hardware and settings of their own,
+    the static export limits.
     """
     settings = settings or Settings.from_environment()
 
@@ -134,7 +136,7 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,  # FastAPI's own pages load their scripts from elsewhere; ours is app/apidocs
         redoc_url=None,
-        openapi_url=None,  # ours is made in a thread and kept
+        openapi_url=None,  # ours is built in a thread and cached
         redirect_slashes=False,  # Starlette's redirect repeats the Host header; ours is kit/prefix.Slashes
     )
     app.router.route_class = StrictRoute
@@ -152,10 +154,10 @@ def create_app(
         computation.
         """
         app.state.work.check_free()
-        told = Ready(
+        state = Ready(
             status="ready", instructions=len(catalog.instructions()), assembler=catalog.get_assembler()["assembler"]
         )
-        return JSONResponse(fact_to_json(told))
+        return JSONResponse(fact_to_json(state))
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
     async def metrics() -> Response:
@@ -172,15 +174,15 @@ def create_app(
 
     @app.get("/vendor/plotly-{digest}.js", include_in_schema=False)
     def plotly_js(digest: str) -> Response:
-        known, body = load_plotly()
-        if digest != known:
+        known_digest, body = load_plotly()
+        if digest != known_digest:
             raise HTTPException(404, f"No plotly.js '{digest}'.")
         return body
 
-    def routed(scope: Scope) -> bool:
+    def is_routed(scope: Scope) -> bool:
         return any(route.matches(scope)[0] is not Match.NONE for route in app.router.routes)
 
-    app.router.default = SlashRedirects(routed, app.router.default)
+    app.router.default = SlashRedirects(is_routed, app.router.default)
     app.state.hardware = hardware or ServerHardware.from_settings(settings)
     app.state.limits = limits or CatalogueLimits()
     app.state.settings = settings
@@ -189,7 +191,7 @@ def create_app(
     app.openapi = lambda: openapi.get_document(app)  # type: ignore[method-assign]
     install_handlers(app)
     app.add_middleware(CacheMiddleware, work=app.state.work, facts=lambda: app.state.hardware.reason)
-    app.add_middleware(RequestGuard, settings=settings, refused=render_closing_error, styles=list_style_hashes())
+    app.add_middleware(RequestGuard, settings=settings, render_refusal=render_closing_error, styles=list_style_hashes())
     app.add_middleware(CountingMiddleware, metrics=app.state.metrics)
     app.add_middleware(HeadRequests)
     app.add_middleware(PrefixMiddleware, root=settings.root_path)

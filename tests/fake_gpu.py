@@ -170,7 +170,7 @@ class FakeGpu:
         want, words = case.compute_addresses(), int(given["words"])
         runs, given_words = len(given["in"]), given["in"]
         assert launch.grid == (runs,) and launch.block == (want.shape[0],) and launch.shared == 4 * words
-        if case.found.store:
+        if case.chain.store:
             out = np.full((runs, 4 * words), 255, np.uint8)
             out[:, want] = given_words.reshape(runs, *want.shape[:2], 1).view(np.uint8)
         else:
@@ -179,7 +179,7 @@ class FakeGpu:
 
     def generated(self, case: code_runs.CodeCase, launch: KernelLaunch, **given: Any) -> None:
         assert launch.grid == (1,) and launch.block == (case.threads,) and launch.shared == case.shared
-        assert np.array_equal(given["in"], case.given)
+        assert np.array_equal(given["in"], case.words_in)
         self._into(given["out"], case.expected)
 
     def program(self, plan: ProductPlan, launch: KernelLaunch, **given: Any) -> None:

@@ -153,14 +153,14 @@ def test_the_device_list_has_every_kind_of_storage() -> None:
     """Swizzled by address and by tile, on the pattern's boundary and off it, and pieces of 16 bits along M or N for 1,
     4, 8, 16 and 32 bits.
     """
-    assert {case.found.want.operand.container_bits for case in list_cases() if case.key.endswith("pieces")} == {
+    assert {case.chain.want.operand.container_bits for case in list_cases() if case.key.endswith("pieces")} == {
         1,
         4,
         8,
         16,
         32,
     }
-    placed = [case.found.where.placed for case in list_cases()]
+    placed = [case.chain.where.placed for case in list_cases()]
     assert {(p.by, p.base % 1024 != 0) for p in placed if p and p.xor.bits} == {
         ("address", True),
         ("tile", True),

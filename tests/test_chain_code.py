@@ -85,7 +85,7 @@ def make_storages(rng: random.Random, major: str) -> Iterator[dict[str, Any]]:
 def sample_cases() -> list[Chain]:
     """Half of what the device runs, and as many storages again at random."""
     rng = random.Random(20261121)
-    out = [case.found for case in chain_runs.generate_cases()][::2]
+    out = [case.chain for case in chain_runs.generate_cases()][::2]
     kinds: set[tuple[str, str, int]] = set()
     while len(out) < 320:
         text, letter = rng.choice(OPERANDS)

@@ -77,7 +77,7 @@ TOY.FEATURE = Feature(  # type: ignore[attr-defined]
 
 def forget() -> None:
     """Forget the menus and commands of the features that there were."""
-    for kept in (menus.entries, menus._places, cli._command):
+    for kept in (menus.entries, menus._places, cli._build_command):
         kept.cache_clear()
 
 

@@ -251,9 +251,9 @@ def test_a_run_that_is_given_up_as_it_is_served_keeps_no_worker(fleet: Fleet) ->
             return one.name == member.name
 
         task = asyncio.ensure_future(fleet._take_member(build_request(), [], only))
-        while not any(waiter.among is only for waiter in fleet._queue):
+        while not any(waiter.is_allowed is only for waiter in fleet._queue):
             await asyncio.sleep(0)
-        while any(waiter.among is only for waiter in fleet._queue):  # until its place is set, and no longer
+        while any(waiter.is_allowed is only for waiter in fleet._queue):  # until its place is set, and no longer
             await asyncio.sleep(0)
         taken = member.address in fleet._busy
         task.cancel()

@@ -93,9 +93,9 @@ def run_on_host(cases: tuple[CodeCase, ...]) -> list[np.ndarray]:
         )
         assert "asm" not in text
         parts.append(f"namespace n{n} {{\n{text}}}\n")
-        calls.append(f"  block(n{n}::k{n}, {case.threads}, {len(case.expected)}, {len(case.given)});\n")
+        calls.append(f"  block(n{n}::k{n}, {case.threads}, {len(case.expected)}, {len(case.words_in)});\n")
     source = "".join([cpp.DEVICE, BLOCK, *parts, "int main() {\n", *calls, "}\n"])
-    told = np.frombuffer(cpp.build_and_run(source, b"".join(case.given.tobytes() for case in cases)), np.uint32)
+    told = np.frombuffer(cpp.build_and_run(source, b"".join(case.words_in.tobytes() for case in cases)), np.uint32)
     return np.split(told, np.cumsum([len(case.expected) for case in cases])[:-1])
 
 

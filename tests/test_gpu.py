@@ -291,7 +291,7 @@ def test_a_verification_says_its_stages_and_samples(monkeypatch: pytest.MonkeyPa
     for quick in (False, True):
         asked.clear()
         said: list[str] = []
-        found = verification.verify_device(quick=quick, begins=said.append)
+        found = verification.verify_device(quick=quick, announce=said.append)
         assert said[1:] == [name for name, _ in asked] == [name for name in evidence.PARTS if name != "tcgen05"]
         assert said[0] == f"{ran[-1]:,} forms of instructions" and "tcgen05" in found["skipped"]
         assert all(count == (verification.QUICK[name] if quick else 0) for name, count in asked)

@@ -72,7 +72,7 @@ def test_help_of_all_verbs_loads_no_feature() -> None:
     program = f"""
 import sys
 from lanescope.app import cli
-cli._command_for(["--help"])
+cli._build_command_for(["--help"])
 sys.exit(", ".join(set("{HEAVY} lanescope.ptx {SERVER}".split()) & set(sys.modules)))
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False)

@@ -14,6 +14,7 @@ import pytest
 from lanescope.app.hardware import evidence, tensor_memory, tensor_moves, tensor_probes, verification
 from lanescope.app.hardware.device import get_compile_target
 from lanescope.app.hardware.tensor_memory import MmaOperation, MoveOperation, TensorJob
+from lanescope.app.hardware.tensor_operands import encode_idesc
 from lanescope.app.hardware.tensor_simulation import SimulatedTensorDevice
 from lanescope.blackwell.tmem import operands
 from lanescope.ptx.pattern import Pattern
@@ -141,7 +142,7 @@ def test_a_kernel_orders_what_it_does(form: str) -> None:
     """PTX ISA 9.1, 9.7.16.5 to 7: allocate when the peer is there and give the permit back; fence what was stored for
     the async proxy; wait, fence and meet before what another thread does; free when no one reads any more.
     """
-    given = tensor_probes.encode_idesc("f16", 128, 64, form)
+    given = encode_idesc("f16", 128, 64, form)
     text = tensor_memory.render_kernel(MmaOperation(given, form, 0, 0, {"d": 0}))
     meet = MEET[2 if form.endswith("2") else 1]
     across = ["tcgen05.fence::before_thread_sync", *meet, "tcgen05.fence::after_thread_sync"]

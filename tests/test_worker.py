@@ -160,7 +160,7 @@ def test_other_routes_answer_while_a_job_hangs() -> None:
     app = create_app(ServerHardware(start_fake(), why_not=""))
     with TestClient(app) as client, ThreadPoolExecutor(1) as threads:
         hanging = threads.submit(client.post, "/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 1})
-        while app.state.hardware.pool.get_queue(0).asked == 0:
+        while app.state.hardware.pool.get_queue(0).request_count == 0:
             pass
         answers = [client.get("/api/v1/instructions", params={"q": "m16n8k8"}) for _ in range(20)]
         assert {answer.status_code for answer in answers} == {200} and not hanging.done()

@@ -1,5 +1,5 @@
-"""/openapi.json: FastAPI's of the routes, with the bodies' models, the errors every route may answer with, and the
-pictures.
+"""/openapi.json: FastAPI's document of the routes, with the bodies' models, the errors that every route may answer
+with, and the pictures.
 """
 
 from __future__ import annotations
@@ -27,23 +27,25 @@ def openapi_json(request: Request) -> Response:
 
 
 def get_document(app: FastAPI) -> Json:
-    """The document of an application, made once."""
+    """Return the OpenAPI document of an application, built once."""
     if app.openapi_schema is None:
-        made = get_openapi(
+        document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=TAGS
         )
-        add_answer_models(made)
-        made = jsonable_encoder(OpenAPI(**made), by_alias=True, exclude_none=True)  # its order of keys
-        schemas, responses = made["components"]["schemas"], made["components"].setdefault("responses", {})
-        for path, method, operation in walk_operations(made):
+        add_answer_models(document)
+        document = jsonable_encoder(
+            OpenAPI(**document), by_alias=True, exclude_none=True
+        )  # for FastAPI's order of keys
+        schemas, responses = document["components"]["schemas"], document["components"].setdefault("responses", {})
+        for path, method, operation in walk_operations(document):
             body = operation.get("requestBody")
             if body:
                 body["content"]["application/json"]["example"] = BODIES[path]
             picture = operation["tags"] == ["pictures"]
-            for status, (name, says) in (ERRORS | (WORKER if picture or path.endswith("/runs") else {})).items():
+            for status, (name, description) in (ERRORS | (WORKER if picture or path.endswith("/runs") else {})).items():
                 name = f"{name}Picture" if picture else name
                 operation["responses"][str(status)] = {"$ref": f"#/components/responses/{name}"}
-                responses[name] = {"description": says, "content": JSON_ERROR | (PAGE if picture else {})}
+                responses[name] = {"description": description, "content": JSON_ERROR | (PAGE if picture else {})}
             if method == "get" and "200" in operation["responses"] and operation["tags"] != ["operation"]:
                 operation["responses"]["304"] = {"description": "Not modified: If-None-Match names the ETag."}
             operation["operationId"] = f"{method}_{operation['summary'].lower().replace(' ', '_')}"
@@ -51,6 +53,6 @@ def get_document(app: FastAPI) -> Json:
             add_model(schemas, name, model)
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
-        made["components"]["schemas"] = dict(sorted(schemas.items()))
-        app.openapi_schema = made
+        document["components"]["schemas"] = dict(sorted(schemas.items()))
+        app.openapi_schema = document
     return app.openapi_schema

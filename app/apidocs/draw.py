@@ -1,4 +1,6 @@
-"""The OpenAPI document as rows of tables: routes with what they take and give, then the models. No framework."""
+"""The OpenAPI document as rows of tables: routes with their parameters, bodies and answers, then the models. No
+framework.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,11 @@ from lanescope.app.kit.examples import BODIES, EXAMPLES
 from lanescope.app.kit.fact import Json
 
 SAYS = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number", "null": "null"}
-MOST_WORDS = 12  # of an enumeration that are listed where it is used
+MOST_WORDS = 12  # longer enumerations are cut where they are used
 
 
-def list_routes(made: Json) -> list[Json]:
-    """Every operation: its parameters, body and answer as rows of tables, and one call to try."""
+def list_routes(document: Json) -> list[Json]:
+    """List every operation: its parameters, body and answer as rows of tables, and one call to try."""
     return [
         {
             "id": operation["operationId"],
@@ -34,7 +36,7 @@ def list_routes(made: Json) -> list[Json]:
                 }
                 for p in operation.get("parameters", ())
             ],
-            "body": _list_body_models(operation, made),
+            "body": _list_body_models(operation, document),
             "gives": [
                 (media, format_type(content.get("schema", {})))
                 for media, content in operation["responses"]["200"].get("content", {}).items()
@@ -42,30 +44,30 @@ def list_routes(made: Json) -> list[Json]:
             "curl": BODIES.get(path),
             "link": EXAMPLES.get(path),
         }
-        for path, method, operation in walk_operations(made)
+        for path, method, operation in walk_operations(document)
     ]
 
 
-def _list_body_models(operation: Json, made: Json) -> list[Json]:
-    """The model of a body, or the models it may be one of."""
-    told = operation.get("requestBody")
-    if not told:
+def _list_body_models(operation: Json, document: Json) -> list[Json]:
+    """List the model of a body, or the models that it may be one of."""
+    body = operation.get("requestBody")
+    if not body:
         return []
-    schema = made["components"]["schemas"][get_component_name(told["content"]["application/json"]["schema"])]
-    names = [get_component_name(one) for one in schema.get("oneOf", schema.get("anyOf", ()))] or [
-        get_component_name(told["content"]["application/json"]["schema"])
+    schema = document["components"]["schemas"][get_component_name(body["content"]["application/json"]["schema"])]
+    names = [get_component_name(choice) for choice in schema.get("oneOf", schema.get("anyOf", ()))] or [
+        get_component_name(body["content"]["application/json"]["schema"])
     ]
-    return [build_model_rows(name, made["components"]["schemas"]) for name in names]
+    return [build_model_rows(name, document["components"]["schemas"]) for name in names]
 
 
 def get_component_name(schema: Json) -> str:
-    """The component a reference names."""
+    """Return the name of the component that a reference leads to."""
     return str(schema["$ref"].rpartition("/")[2])
 
 
-def build_model_rows(name: str, known: Json) -> Json:
-    """A component as rows: its fields, or the one kind of value it is."""
-    schema = known[name]
+def build_model_rows(name: str, components: Json) -> Json:
+    """Build the rows of a component: its fields, or the one kind of value that it is."""
+    schema = components[name]
     required = schema.get("required", ())
     fields = [
         {
@@ -73,7 +75,7 @@ def build_model_rows(name: str, known: Json) -> Json:
             "required": key in required,
             "kind": format_type(value),
             "default": value.get("default"),
-            "says": describe_schema(value, known),
+            "says": describe_schema(value, components),
         }
         for key, value in schema.get("properties", {}).items()
     ]
@@ -87,35 +89,35 @@ def build_model_rows(name: str, known: Json) -> Json:
     }
 
 
-def describe_schema(schema: Json, known: Json) -> str:
-    """What a field says of itself, or what its model does."""
-    told = schema.get("description") or (
-        known[get_component_name(schema)].get("description", "") if "$ref" in schema else ""
+def describe_schema(schema: Json, components: Json) -> str:
+    """Return a field's own description, or that of its model."""
+    text = schema.get("description") or (
+        components[get_component_name(schema)].get("description", "") if "$ref" in schema else ""
     )
-    return " ".join(told.split())
+    return " ".join(text.split())
 
 
-def format_type(schema: Json, whole: bool = False) -> Markup:
-    """What a value may be, in a few words; models are links. whole: every word of an enumeration."""
+def format_type(schema: Json, in_full: bool = False) -> Markup:
+    """Format the type of a value in a few words; models are links. in_full: list every word of an enumeration."""
     if "$ref" in schema:
         return Markup('<a href="#{0}">{0}</a>').format(get_component_name(schema))
     if "const" in schema:
         return _format_constant(schema["const"])
     if "enum" in schema:
         words = [_format_constant(word) for word in schema["enum"] if word != ""]
-        return Markup(" | ").join(words if whole or len(words) <= MOST_WORDS else [*words[:MOST_WORDS], Markup("…")])
+        return Markup(" | ").join(words if in_full or len(words) <= MOST_WORDS else [*words[:MOST_WORDS], Markup("…")])
     if choices := schema.get("anyOf") or schema.get("oneOf"):
-        kinds = [format_type(one, whole) for one in choices if one != {"const": ""}]
+        kinds = [format_type(choice, in_full) for choice in choices if choice != {"const": ""}]
         return Markup(" or ").join(dict.fromkeys(kinds))
     if schema.get("type") == "array":
         return Markup("[{}, …]").format(format_type(schema["items"]))
     if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
         return Markup("{{name: {}, …}}").format(format_type(schema["additionalProperties"]))
     name = schema.get("type", "anything")
-    return Markup(escape(SAYS.get(name, name))) + _limits(schema)
+    return Markup(escape(SAYS.get(name, name))) + _format_limits(schema)
 
 
-def _limits(schema: Json) -> str:
+def _format_limits(schema: Json) -> str:
     """Return the least and the greatest number that a schema allows, "" if it limits neither."""
     if "minimum" not in schema and "maximum" not in schema:
         return ""

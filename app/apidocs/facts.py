@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of every route: errors, tags, and the walk over its operations. No framework."""
+"""The parts of the OpenAPI document of all routes: errors, tags, and the walk over its operations. No framework."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ TAGS = [
 ]
 
 
-def walk_operations(made: Json) -> Iterator[tuple[str, str, Json]]:
-    """(path, method, operation) of a document."""
-    for path, methods in made["paths"].items():
+def walk_operations(document: Json) -> Iterator[tuple[str, str, Json]]:
+    """Yield (path, method, operation) of a document."""
+    for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield path, method, operation

@@ -1,4 +1,4 @@
-"""/docs: the OpenAPI document as a page, without a script of anybody's."""
+"""/docs: the OpenAPI document as a page, without scripts of third parties."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/docs")
 def api_docs_page(request: Request) -> Response:
-    """The API's routes and models, read from the OpenAPI document."""
-    made = request.app.openapi()
+    """Show the API's routes and models, read from the OpenAPI document."""
+    document = request.app.openapi()
     groups = [
-        tag | {"routes": [route for route in list_routes(made) if route["tag"] == tag["name"]]} for tag in made["tags"]
+        tag | {"routes": [route for route in list_routes(document) if route["tag"] == tag["name"]]}
+        for tag in document["tags"]
     ]
     context = {
-        "document": made,
+        "document": document,
         "groups": groups,
-        "errors": [(status, *told) for status, told in ERRORS.items()],
-        "models": [build_model_rows(name, made["components"]["schemas"]) for name in made["components"]["schemas"]],
+        "errors": [(status, *entry) for status, entry in ERRORS.items()],
+        "models": [
+            build_model_rows(name, document["components"]["schemas"]) for name in document["components"]["schemas"]
+        ],
         "root": str(request.base_url).rstrip("/"),
     }
     return render_page(request, "kit/api.html", context, keep=False)

@@ -45,7 +45,7 @@ BY_NAME = {example.name: example for example in EXAMPLES}
 
 @lru_cache(maxsize=len(EXAMPLES))
 def build_capture(name: str) -> bytes:
-    """The capture of an example, as the file that somebody would send."""
+    """Build the capture of an example, as the file that somebody would send."""
     example = BY_NAME[name]
     window = np.zeros(WINDOW, np.uint8)
     for base, operand in ((A, "a"), (B, "b")):

@@ -1,6 +1,6 @@
-"""How much of a capture a server takes. No framework."""
+"""Limits of the captures that a server verifies. No framework."""
 
 from __future__ import annotations
 
-MOST_STEPS = 512  # that a server judges
-MOST_TEXT = 24 << 20  # characters of base64 of one file
+MOST_STEPS = 512  # more are not judged by a server
+MOST_TEXT = 24 << 20  # characters of one file in base64

@@ -1,4 +1,4 @@
-"""What is said of a capture, to programs, in a shell and on the page. No framework."""
+"""The verdict on a capture, for programs, a shell and the page. No framework."""
 
 from __future__ import annotations
 
@@ -175,47 +175,47 @@ class CaptureVerified:
 # what is asked --------------------------------------------------------------------------------------------------------
 
 
-def verify_body(given: Json) -> Verified:
-    """The capture that a body of POST /captures/verify holds, verified; LayoutError names the wrong key."""
-    check_keys(given, KEYS)
+def verify_body(body: Json) -> Verified:
+    """Verify the capture in a body of POST /captures/verify; LayoutError names the wrong key."""
+    check_keys(body, KEYS)
     files = (
         {
-            name: decode_base64(given[name], name, MOST_TEXT)
+            name: decode_base64(body[name], name, MOST_TEXT)
             for name in ("capture", "second", "a", "b")
-            if name == "capture" or given.get(name) is not None
+            if name == "capture" or body.get(name) is not None
         }
-        if "capture" in given
+        if "capture" in body
         else {}
     )
     if not files:
         raise LayoutError("bad_capture", "There is no capture.", "Give the file's bytes in base64.", "capture")
-    nk = given.get("nk", False)
+    nk = body.get("nk", False)
     if not isinstance(nk, bool):
         raise LayoutError("bad_request", "nk is neither true nor false.", "true where B is (n, k).", "nk")
     return verify_files(files, nk)
 
 
 def verify_files(files: Mapping[str, bytes], nk: bool = False, most: int = MOST_STEPS) -> Verified:
-    """A capture's file, the second pass and the matrices, verified."""
+    """Verify a capture's file, with the second pass and the matrices if there are any."""
     a, b = (parse_matrix(files[name], name) if name in files else None for name in ("a", "b"))
     return capture.verify(files["capture"], a, b, files.get("second"), nk, most)
 
 
 def parse_matrix(raw: bytes, field: str) -> NDArray[Any]:
-    """A matrix of a .npy file."""
-    told = npy.parse_header(raw) if raw.startswith(npy.MAGIC) else None
-    if told is None or told.kind.hasobject or told.kind.names or told.data_bytes != len(raw) - told.offset:
+    """Parse the matrix of a .npy file."""
+    header = npy.parse_header(raw) if raw.startswith(npy.MAGIC) else None
+    if header is None or header.kind.hasobject or header.kind.names or header.data_bytes != len(raw) - header.offset:
         raise LayoutError(
             "bad_matrix",
             f"{field.upper()} is not a complete .npy file of numbers.",
             "Save the matrix with numpy.save.",
             field,
         )
-    return npy.parse_array(raw, told)
+    return npy.parse_array(raw, header)
 
 
 def build_fill(shape: str, element: str, operand: str, part: int, nk: bool) -> bytes:
-    """The .npy file of a fill; shape: ROWSxCOLUMNS."""
+    """Return the .npy file of a fill; shape: ROWSxCOLUMNS."""
     sizes = shape.lower().split("x")
     if len(sizes) != 2 or not all(size.strip().isascii() and size.strip().isdigit() for size in sizes):
         raise LayoutError(
@@ -230,16 +230,16 @@ def build_fill(shape: str, element: str, operand: str, part: int, nk: bool) -> b
 # what is answered -----------------------------------------------------------------------------------------------------
 
 
-def build_answer(told: Verified) -> CaptureVerified:
-    """The answer of POST /captures/verify."""
+def build_answer(verified: Verified) -> CaptureVerified:
+    """Build the answer of POST /captures/verify."""
     return CaptureVerified(
-        verdict=told.verdict,  # type: ignore[arg-type]  # its words
-        summary=summarize_verdict(told),
-        against=told.source,  # type: ignore[arg-type]
-        records=told.records,
-        dropped=told.dropped,
-        causes=[_build_cause(one) for one in find_causes(told.steps)],
-        first_wrong=next((n for n, step in enumerate(told.steps) if not step.ok), None),
+        verdict=verified.verdict,  # type: ignore[arg-type]  # its words
+        summary=summarize_verdict(verified),
+        against=verified.source,  # type: ignore[arg-type]
+        records=verified.records,
+        dropped=verified.dropped,
+        causes=[_build_cause(cause) for cause in find_causes(verified.steps)],
+        first_wrong=next((n for n, step in enumerate(verified.steps) if not step.ok), None),
         steps=[
             RecordedStep(
                 index=step.index,
@@ -251,85 +251,93 @@ def build_answer(told: Verified) -> CaptureVerified:
                 warp=step.record.warp,
                 instruction=step.ptx,
                 ok=step.ok,
-                operands=[_build_operand(one) for one in step.operands],
+                operands=[_build_operand(operand) for operand in step.operands],
             )
-            for step in told.steps
+            for step in verified.steps
         ],
         loads=[
             RecordedRows(
-                file=one.record.file,
-                line=one.record.line,
-                warp=one.record.warp,
-                operand=one.operand,  # type: ignore[arg-type]
-                rows=[_list_position(pair) for pair in zip(one.mn.tolist(), one.k.tolist(), strict=True)],
+                file=load.record.file,
+                line=load.record.line,
+                warp=load.record.warp,
+                operand=load.operand,  # type: ignore[arg-type]
+                rows=[_list_position(pair) for pair in zip(load.mn.tolist(), load.k.tolist(), strict=True)],
             )
-            for one in told.loads
+            for load in verified.loads
         ],
         accumulators=[
             RecordedAccumulators(
-                verdict=one.verdict,  # type: ignore[arg-type]
-                file=one.record.file,
-                line=one.record.line,
-                warp=one.record.warp,
-                m=one.m,
-                n=one.n,
-                steps=one.steps,
-                total=one.total,
-                right=one.right,
-                as_read=one.as_read,
+                verdict=accumulator.verdict,  # type: ignore[arg-type]
+                file=accumulator.record.file,
+                line=accumulator.record.line,
+                warp=accumulator.record.warp,
+                m=accumulator.m,
+                n=accumulator.n,
+                steps=accumulator.steps,
+                total=accumulator.total,
+                right=accumulator.right,
+                as_read=accumulator.as_read,
             )
-            for one in told.accumulators
+            for accumulator in verified.accumulators
         ],
-        not_judged=[NotJudged(file=one.record.file, line=one.record.line, reason=one.reason) for one in told.unread],
-        notes=list(told.notes),
+        not_judged=[
+            NotJudged(file=unread.record.file, line=unread.record.line, reason=unread.reason)
+            for unread in verified.unread
+        ],
+        notes=list(verified.notes),
     )
 
 
-def _build_cause(one: CaptureCause) -> RecordedCause:
+def _build_cause(cause: CaptureCause) -> RecordedCause:
     repairs = [
-        RecordedRepair(operand=name, given=format_word(had), right=format_word(fix))  # type: ignore[arg-type]
-        for name, (had, fix) in one.repairs.items()
+        RecordedRepair(operand=name, given=format_word(given_word), right=format_word(right_word))  # type: ignore[arg-type]
+        for name, (given_word, right_word) in cause.repairs.items()
     ]
     return RecordedCause(
-        code=one.code,
-        message=one.message,
-        operands=list(one.operands),
-        steps=one.count,
-        of=one.total,
-        first=one.first.index,
-        file=one.first.record.file,
-        line=one.first.record.line,
+        code=cause.code,
+        message=cause.message,
+        operands=list(cause.operands),
+        steps=cause.count,
+        of=cause.total,
+        first=cause.first.index,
+        file=cause.first.record.file,
+        line=cause.first.record.line,
         repairs=repairs,
-        folded=list(one.folded),
+        folded=list(cause.folded),
     )
 
 
-def _build_operand(one: OperandVerdict) -> RecordedOperand:
+def _build_operand(operand: OperandVerdict) -> RecordedOperand:
     return RecordedOperand(
-        operand=one.name,  # type: ignore[arg-type]
-        read_from=one.how,  # type: ignore[arg-type]
-        ok=one.ok,
-        slice=RecordedSlice(mn=one.part.mn, k=one.part.k, by=one.part.by),  # type: ignore[arg-type]
-        total=one.total,
-        right=one.right,
-        outside=one.outside,
-        ambiguous=one.several,
-        descriptor=None if one.word is None else format_word(one.word),
-        major=one.major or None,
-        first_wrong=None if one.first is None else _build_element(one.first),
-        storage=None if one.stored is None else dict(one.stored),
-        storage_text=one.stored_text or None,
-        storage_at=None if one.stored is None else list(one.stored_at),
-        diagnoses=[memory.build_diagnosis(found) for found in one.diagnoses],
+        operand=operand.name,  # type: ignore[arg-type]
+        read_from=operand.how,  # type: ignore[arg-type]
+        ok=operand.ok,
+        slice=RecordedSlice(mn=operand.part.mn, k=operand.part.k, by=operand.part.by),  # type: ignore[arg-type]
+        total=operand.total,
+        right=operand.right,
+        outside=operand.outside,
+        ambiguous=operand.several,
+        descriptor=None if operand.word is None else format_word(operand.word),
+        major=operand.major or None,
+        first_wrong=None if operand.first is None else _build_element(operand.first),
+        storage=None if operand.stored is None else dict(operand.stored),
+        storage_text=operand.stored_text or None,
+        storage_at=None if operand.stored is None else list(operand.stored_at),
+        diagnoses=[memory.build_diagnosis(diagnosis) for diagnosis in operand.diagnoses],
     )
 
 
-def _build_element(one: MisreadElement) -> RecordedElement:
-    lies = one.lies if one.lies is not None and one.lies >= 0 else None
+def _build_element(element: MisreadElement) -> RecordedElement:
+    lies = element.lies if element.lies is not None and element.lies >= 0 else None
     return RecordedElement(
-        row=one.row, k=one.k, address=one.address, read=_list_position(one.read), expected=list(one.expected), lies=lies
+        row=element.row,
+        k=element.k,
+        address=element.address,
+        read=_list_position(element.read),
+        expected=list(element.expected),
+        lies=lies,
     )
 
 
-def _list_position(at: tuple[int, int]) -> list[int] | None:
-    return None if min(at) < 0 else list(at)
+def _list_position(position: tuple[int, int]) -> list[int] | None:
+    return None if min(position) < 0 else list(position)

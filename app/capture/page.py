@@ -31,18 +31,18 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FORM = "multipart/form-data"
 FILES = ("capture", "second", "a", "b")
 MOST_PART = 16 << 20
-MOST_ROWS = 128  # of the K loop's table
+MOST_ROWS = 128  # of the table of the K loop
 
 
 @router.get("/capture/lanescope.cuh")
 def get_header() -> Response:
-    """The header, as `lanescope capture header` prints it."""
+    """Return the header, as `lanescope capture header` prints it."""
     return PlainTextResponse(render_header())
 
 
 @router.get("/capture")
 def capture_page(request: Request) -> Response:
-    """The form, and one of the examples where the address names it."""
+    """Show the form, and the example that the address names."""
     name = request.query_params.get("example", "")
     return _render_answer(
         request, {"capture": build_capture(name)} if name in BY_NAME else {}, False, name if name in BY_NAME else ""
@@ -51,7 +51,7 @@ def capture_page(request: Request) -> Response:
 
 @router.post("/capture")
 async def post_capture(request: Request) -> Response:
-    """The same with the files of the form."""
+    """Show the same page for the files of the form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != FORM:
         raise LayoutError(
@@ -71,7 +71,7 @@ async def post_capture(request: Request) -> Response:
     return await run_off_loop(_render_answer, request, sent, nk, "")
 
 
-def _render_answer(request: Request, sent: dict[str, bytes], nk: bool, example: str) -> Response:
+def _render_answer(request: Request, files: dict[str, bytes], nk: bool, example: str) -> Response:
     context: dict[str, Any] = {
         "examples": EXAMPLES,
         "example": example,
@@ -84,50 +84,52 @@ def _render_answer(request: Request, sent: dict[str, bytes], nk: bool, example: 
     }
     code = 200
     try:
-        if request.method == "POST" and "capture" not in sent:
+        if request.method == "POST" and "capture" not in files:
             raise LayoutError(
                 "bad_capture", "There is no file.", "Choose the capture that the kernel wrote.", "capture"
             )
-        if sent:
-            context |= _build_context(sent, nk)
+        if files:
+            context |= _build_context(files, nk)
     except LayoutError as error:
         context["error"], code = error, 422
     return render_page(request, "capture/page.html", context, code, keep=request.method == "GET")
 
 
-def _build_context(sent: dict[str, bytes], nk: bool) -> dict[str, Any]:
-    made = forms.verify_files(sent, nk)
-    first = made.first_wrong
-    rows = made.steps if len(made.steps) <= MOST_ROWS else made.wrong[:MOST_ROWS] or made.steps[:MOST_ROWS]
+def _build_context(files: dict[str, bytes], nk: bool) -> dict[str, Any]:
+    verified = forms.verify_files(files, nk)
+    first = verified.first_wrong
+    rows = (
+        verified.steps if len(verified.steps) <= MOST_ROWS else verified.wrong[:MOST_ROWS] or verified.steps[:MOST_ROWS]
+    )
     return {
-        "told": forms.build_answer(made),
+        "told": forms.build_answer(verified),
         "rows": rows,
         "several": len({(s.record.block, s.record.thread) for s in rows}) > 1,
         "first": first,
-        "wrong_operands": [one for one in first.operands if not one.ok] if first else [],
+        "wrong_operands": [operand for operand in first.operands if not operand.ok] if first else [],
         "state": format_state,
         "wrong_element": format_wrong_element,
         "begins": format_origin,
         "title_of": causes.get_cause_title,
-        "accumulated": list(render_accumulators(made)),
-        "drawn": draw.draw_operand(made.picture) if made.picture else None,
-        "pictured": made.picture.side.operand if made.picture else "",
+        "accumulated": list(render_accumulators(verified)),
+        "drawn": draw.draw_operand(verified.picture) if verified.picture else None,
+        "pictured": verified.picture.side.operand if verified.picture else "",
         "hatches": render_hatches(),
         "stored": _link_storage,
     }
 
 
-def _link_storage(step: StepVerdict, one: OperandVerdict) -> str:
-    """The descriptor page with the tile stored as it was found; "" where there is no word, or no layout."""
-    if one.word is None or one.stored is None:
+def _link_storage(step: StepVerdict, operand: OperandVerdict) -> str:
+    """Link the descriptor page with the tile stored as it was found; "" without a word or a layout."""
+    if operand.word is None or operand.stored is None:
         return ""
-    asked = {
+    query = {
         "instruction": step.ptx,
-        "operand": one.name,
-        "major": one.major,
-        "slice_mn": str(one.part.mn - one.stored_at[0]),
-        "slice_k": str(one.part.k - one.stored_at[1]),
+        "operand": operand.name,
+        "major": operand.major,
+        "slice_mn": str(operand.part.mn - operand.stored_at[0]),
+        "slice_k": str(operand.part.k - operand.stored_at[1]),
     }
-    kind = str(one.stored["kind"])
-    own = {f"s_{name}": str(one.stored[name]) for name in ("kind", *USED[kind]) if name in one.stored}
-    return links.link_descriptor(f"0x{one.word:016x}", asked | own)
+    kind = str(operand.stored["kind"])
+    storage = {f"s_{name}": str(operand.stored[name]) for name in ("kind", *USED[kind]) if name in operand.stored}
+    return links.link_descriptor(f"0x{operand.word:016x}", query | storage)

@@ -58,16 +58,16 @@ def capture_verify(
             "Name one capture, or the two passes of an 8-bit type.",
             "files",
         )
-    # no more of a file than its first bytes say: a buffer is larger than its records, and other files may be enormous
-    wholes = (read_bytes(name, "files", MOST_FILE, head=HEADER_BYTES, extent=get_extent) for name in files)
-    given = dict(zip(("capture", "second"), wholes, strict=False))
-    given |= {field: read_bytes(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}
-    told = forms.verify_files(given, nk, MOST_RECORDS)
+    # Read no more than the header announces: a buffer is larger than its records, and other files may be enormous.
+    contents = (read_bytes(name, "files", MOST_FILE, head=HEADER_BYTES, extent=get_extent) for name in files)
+    inputs = dict(zip(("capture", "second"), contents, strict=False))
+    inputs |= {field: read_bytes(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}
+    verified = forms.verify_files(inputs, nk, MOST_RECORDS)
     if as_json:
-        print_json(forms.build_answer(told))
+        print_json(forms.build_answer(verified))
     else:
-        print(render_report(told, every))
-        if told.wrong and not every:
+        print(render_report(verified, every))
+        if verified.wrong and not every:
             print("  --all prints every step.")
-    if told.verdict != "match":
-        raise typer.Exit(1 if told.verdict == "mismatch" else 2)
+    if verified.verdict != "match":
+        raise typer.Exit(1 if verified.verdict == "mismatch" else 2)

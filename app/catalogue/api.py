@@ -68,5 +68,5 @@ def topic_search(
     """
     if len(q) > MOST_Q:
         raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
-    found = topics.find_topics(q) if q.strip() else topics.list_topics()
-    return encode_json_body(Topics(count=len(found), topics=tuple(topic.shown for topic in found)))
+    matches = topics.find_topics(q) if q.strip() else topics.list_topics()
+    return encode_json_body(Topics(count=len(matches), topics=tuple(topic.shown for topic in matches)))

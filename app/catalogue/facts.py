@@ -21,8 +21,10 @@ from lanescope.ptx.table.chapters import IsaChapter, get_chapter
 
 @dataclass(frozen=True, slots=True)
 class CatalogueLimits:
-    """How many shapes of a family the catalogue shows beside other families, up to how many values a map stands in its
-    page as a table, and which instructions there are to show: all where none are named.
+    """Limits of the catalogue.
+
+    shapes: of a family, when it shows several families; table_values: the largest map that stands in its page as a
+    table; chosen: the only instructions to show, or all if it is empty.
     """
 
     shapes: int = 12
@@ -65,7 +67,7 @@ class ChapterFamilies:
 
 
 def count_families() -> list[FamilyCount]:
-    """Families in the contract's order with their number of variants."""
+    """Count the variants of each family, in the contract's order."""
     counts = Counter(instruction.family.name for instruction in catalog.instructions())
     return [
         FamilyCount(
@@ -80,24 +82,24 @@ def count_families() -> list[FamilyCount]:
 
 
 def _find_leading_row(name: str) -> FamilyRow:
-    """The row that a family is called by: its first product, else its first row."""
+    """Find the row that names a family: its first product, else its first row."""
     rows = [row for row in catalog.families() if row.name == name]
     return next((row for row in rows if row.multiplies), rows[0])
 
 
 def list_chapters() -> list[ChapterFamilies]:
-    """The families by the chapter of the PTX ISA that describes them, both in the order of menus."""
-    held: dict[IsaChapter, list[FamilyCount]] = {}
+    """List the families by the chapter of the PTX ISA that describes them, both in the order of menus."""
+    by_chapter: dict[IsaChapter, list[FamilyCount]] = {}
     for family in count_families():
-        held.setdefault(get_chapter(_find_leading_row(family.name).opcode), []).append(family)
+        by_chapter.setdefault(get_chapter(_find_leading_row(family.name).opcode), []).append(family)
     return [
         ChapterFamilies(section=chapter.section, title=chapter.title, families=tuple(families))
-        for chapter, families in held.items()
+        for chapter, families in by_chapter.items()
     ]
 
 
 def list_shapes() -> list[str]:
-    """Every shape, small ones first."""
+    """List every shape, small ones first."""
     return sorted(
         {i.shape for i in catalog.instructions() if i.shape},
         key=lambda shape: [int(n) for n in re.findall(r"\d+", shape)],
@@ -109,7 +111,7 @@ _ROWS: dict[str, Summary] = {}
 
 
 def list_instructions(family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Listing:
-    """The catalogue, narrowed. LayoutError names an unknown filter value and the known ones.
+    """Narrow the catalogue. LayoutError names an unknown filter value and the known ones.
 
     type matches any operand's type; shape is mMnNkK or a part such as k16; q is the beginnings of words of the PTX
     text, or a pasted PTX line.
@@ -117,8 +119,8 @@ def list_instructions(family: str = "", type: str = "", target: str = "", shape:
     _check_filter("family", family, catalog.FAMILY_NAMES)
     _check_filter("target", target, catalog.TARGETS)
     _check_filter("type", type, list_element_types())
-    found = search.find_instructions({"family": family, "type": type, "target": target, "shape": shape, "q": q})
-    return Listing(count=len(found), instructions=tuple(_get_summary(i) for i in found))
+    matches = search.find_instructions({"family": family, "type": type, "target": target, "shape": shape, "q": q})
+    return Listing(count=len(matches), instructions=tuple(_get_summary(i) for i in matches))
 
 
 def _get_summary(instruction: Instruction) -> Summary:
@@ -127,8 +129,8 @@ def _get_summary(instruction: Instruction) -> Summary:
     return _ROWS[instruction.ptx]
 
 
-def _check_filter(field: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given and given not in allowed:
+def _check_filter(field: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value and value not in allowed:
         raise LayoutError(
-            "bad_filter", f"No {field} '{catalog.shorten(given)}'.", f"Allowed: {', '.join(allowed)}.", field
+            "bad_filter", f"No {field} '{catalog.shorten(value)}'.", f"Allowed: {', '.join(allowed)}.", field
         )

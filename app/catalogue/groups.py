@@ -16,7 +16,9 @@ from lanescope.ptx.syntax import SILENT
 
 @dataclass(frozen=True, slots=True)
 class CatalogueVariant:
-    """One instruction: its page, and what tells it from others of its shape with the same types; "" for nothing."""
+    """One instruction: its page, and what distinguishes it from others of its shape with the same types; "" for
+    nothing.
+    """
 
     ptx: str
     path: str
@@ -25,7 +27,7 @@ class CatalogueVariant:
 
 @dataclass(frozen=True, slots=True)
 class TypeGroup:
-    """The instructions of a shape with the same types, `text`: those as a product. The plain one first."""
+    """The instructions of a shape with the same types, the plain one first. text: the types as a product."""
 
     text: str
     variants: tuple[CatalogueVariant, ...]
@@ -43,7 +45,7 @@ class ShapeGroup:
 
 @dataclass(frozen=True, slots=True)
 class FamilyGroup:
-    """The shapes of one family that are shown; `more`: how many are not."""
+    """The shapes of one family that are shown. more: how many are not."""
 
     family: FamilyCount
     count: int
@@ -51,60 +53,64 @@ class FamilyGroup:
     more: int
 
 
-def group_instructions(found: Iterable[Instruction], most: int) -> tuple[FamilyGroup, ...]:
-    """Instructions by family and shape, families in the order of the filter; at most so many shapes of each where
-    there are several families.
+def group_instructions(instructions: Iterable[Instruction], max_shapes: int) -> tuple[FamilyGroup, ...]:
+    """Group instructions by family and shape, families in the order of the filter. If there are several families, at
+    most max_shapes shapes of each are listed.
     """
-    held: dict[str, dict[str, list[Instruction]]] = {}
-    for i in found:
-        held.setdefault(i.family.name, {}).setdefault(find_group(i), []).append(i)
-    shown = most if len(held) > 1 else len(catalog.instructions())
+    by_family: dict[str, dict[str, list[Instruction]]] = {}
+    for i in instructions:
+        by_family.setdefault(i.family.name, {}).setdefault(find_group(i), []).append(i)
+    shape_count = max_shapes if len(by_family) > 1 else len(catalog.instructions())
     return tuple(
         FamilyGroup(
             family,
             sum(map(len, shapes.values())),
-            tuple(_group_shape(name, rows) for name, rows in list(shapes.items())[:shown]),
-            max(0, len(shapes) - shown),
+            tuple(_group_shape(name, rows) for name, rows in list(shapes.items())[:shape_count]),
+            max(0, len(shapes) - shape_count),
         )
         for chapter in list_chapters()
         for family in chapter.families
-        if (shapes := held.get(family.name))
+        if (shapes := by_family.get(family.name))
     )
 
 
 def _group_shape(name: str, rows: Sequence[Instruction]) -> ShapeGroup:
-    known = [catalog.get_target_support(i) for i in rows]
-    versions = sorted({one.ptx_version for one in known}, key=lambda text: [int(n) for n in text.split(".")])
-    targets = sorted({one.targets for one in known}, key=lambda names: catalog.TARGETS.index(names[0]))
+    supports = [catalog.get_target_support(i) for i in rows]
+    versions = sorted({support.ptx_version for support in supports}, key=lambda text: [int(n) for n in text.split(".")])
+    targets = sorted({support.targets for support in supports}, key=lambda names: catalog.TARGETS.index(names[0]))
     return ShapeGroup(name, _group_by_types(rows), tuple(map(format_targets, targets)), tuple(versions))
 
 
 def _group_by_types(rows: Sequence[Instruction]) -> tuple[TypeGroup, ...]:
-    alike: dict[str, list[Instruction]] = {}
+    by_types: dict[str, list[Instruction]] = {}
     for i in rows:
-        alike.setdefault(format_product_types(i), []).append(i)
-    return tuple(TypeGroup(text, _build_variants(held)) for text, held in alike.items())
+        by_types.setdefault(format_product_types(i), []).append(i)
+    return tuple(TypeGroup(text, _build_variants(members)) for text, members in by_types.items())
 
 
-def _build_variants(alike: Sequence[Instruction]) -> tuple[CatalogueVariant, ...]:
-    words = [_list_spelling_words(i) for i in alike]
-    out = [
+def _build_variants(instructions: Sequence[Instruction]) -> tuple[CatalogueVariant, ...]:
+    words = [_list_spelling_words(i) for i in instructions]
+    variants = [
         CatalogueVariant(
-            i.ptx, link_instruction(i), " ".join(word for word in own if any(word not in other for other in words))
+            i.ptx,
+            link_instruction(i),
+            " ".join(word for word in own_words if any(word not in other for other in words)),
         )
-        for i, own in zip(alike, words, strict=True)
+        for i, own_words in zip(instructions, words, strict=True)
     ]
-    return tuple(sorted(out, key=lambda variant: variant.apart != ""))
+    return tuple(sorted(variants, key=lambda variant: variant.apart != ""))
 
 
 def _list_spelling_words(i: Instruction) -> list[str]:
-    """What a text says beside its shape: opcode, the layouts together, modifiers and types."""
+    """List the words of a text apart from its shape: opcode, the layouts together, modifiers and types."""
     syntax = i.syntax
     words = [*re.split(r"\.|::", syntax.opcode), ".".join(syntax.layouts), *syntax.modifiers, *syntax.types]
     return [word for word in words if word and word not in SILENT and word not in catalog.SPACES]
 
 
-def sort_instructions(found: Iterable[Instruction]) -> tuple[Instruction, ...]:
-    """The same instructions as the page lists them."""
-    shown = (v.ptx for g in group_instructions(found, 1 << 16) for s in g.shapes for t in s.types for v in t.variants)
-    return tuple(map(catalog.find, shown))
+def sort_instructions(instructions: Iterable[Instruction]) -> tuple[Instruction, ...]:
+    """Return the same instructions in the order of the page."""
+    ptx_texts = (
+        v.ptx for g in group_instructions(instructions, 1 << 16) for s in g.shapes for t in s.types for v in t.variants
+    )
+    return tuple(map(catalog.find, ptx_texts))

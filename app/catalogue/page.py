@@ -21,38 +21,38 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/instructions")
 def catalogue_page(request: Request) -> Response:
-    """Every instruction, narrowed; one exact hit of a pasted line leads straight to its page."""
-    given = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
+    """Show every instruction, narrowed; one exact hit of a pasted line leads straight to its page."""
+    filters = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
     notices: list[str] = []
     try:
-        found = facts.list_instructions(**given)
+        listing = facts.list_instructions(**filters)
     except LayoutError as error:
         notices.append(f"{error.message} {error.hint} Shown without this filter.")
-        found = facts.list_instructions(**{**given, error.field: ""})
+        listing = facts.list_instructions(**{**filters, error.field: ""})
     guess = None
-    if given["q"] and catalog.extract_opcode(given["q"]):
+    if filters["q"] and catalog.extract_opcode(filters["q"]):
         try:
-            guess = catalog.find(given["q"])
+            guess = catalog.find(filters["q"])
         except LayoutError as error:
-            if not found.count and not topics.find_named_topics(given["q"]):
+            if not listing.count and not topics.find_named_topics(filters["q"]):
                 notices.append(f"{error.message} {error.hint}")
     limits = request.app.state.limits
-    rows = [row.ptx for row in found.instructions if not limits.chosen or row.ptx in limits.chosen]
+    rows = [row.ptx for row in listing.instructions if not limits.chosen or row.ptx in limits.chosen]
     context = {
-        "given": given,
+        "given": filters,
         "notices": notices,
         "count": len(rows),
         "groups": group_instructions(map(catalog.find, rows), limits.shapes),
         "guess": guess,
-        "topics": topics.find_topics(given["q"]),
-        "topic_named": bool(topics.find_named_topics(given["q"])),
+        "topics": topics.find_topics(filters["q"]),
+        "topic_named": bool(topics.find_named_topics(filters["q"])),
         "chapters": list_chapters(),
         "types": enumerations.list_element_types(),
         "targets": catalog.TARGETS,
         "shapes": list_shapes(),
         "total": len(limits.chosen) or len(catalog.instructions()),
         "assembler": catalog.get_assembler_release(),
-        "more": urlencode({name: value for name, value in given.items() if value and name != "family"}),
+        "more": urlencode({name: value for name, value in filters.items() if value and name != "family"}),
     }
     part = request.query_params.get("part") == "rows"
     return render_page(request, "catalogue/rows.html" if part else "catalogue/page.html", context)

@@ -1,4 +1,4 @@
-"""The search of the catalogue: a row has keys, a question asks for keys. No framework.
+"""The search of the catalogue: a row has keys, a query asks for keys. No framework.
 
 The server matches with `has_keys`; an exported site receives `build_export()` and matches with
 static/catalogue/site.js, which follows the same three rules and knows nothing else:
@@ -30,7 +30,7 @@ _OPCODE = re.compile(catalog.OPCODE.pattern, re.I | re.A)
 
 @dataclass(frozen=True, slots=True)
 class SearchKeys:
-    """What an instruction is found by: whole keys, and words found by their beginnings."""
+    """The keys that find an instruction: whole keys, and words found by their beginnings."""
 
     whole: frozenset[str]
     words: tuple[str, ...]
@@ -76,8 +76,8 @@ class SearchExport:
 
 
 def normalize_ptx(text: str) -> str:
-    """The first PTX text inside a line in the one spelling that is compared: what has no order first, sorted; "" where
-    there is none.
+    """Return the first PTX text of a line in the one spelling that is compared: parts without an order first, sorted;
+    "" if there is none.
 
     >>> normalize_ptx("@p mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, ...};")
     'm16n8k16.mma.row.col.f32.f16.f16.f32'
@@ -97,7 +97,7 @@ def normalize_ptx(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def index_instructions() -> dict[str, SearchKeys]:
-    """The keys of every instruction, by its PTX text."""
+    """Return the keys of every instruction, by its PTX text."""
     return {instruction.ptx: _build_keys(instruction) for instruction in catalog.instructions()}
 
 
@@ -110,7 +110,7 @@ def _build_keys(i: Instruction) -> SearchKeys:
     parts = [part for part in i.ptx.split(".") if part not in catalog.SPACES]
     spelled = {i.ptx, *(".".join(filter(None, (*parts, space))) for space in i.family.spaces)}
     shapes = (i.shape, *(f"{dim}{size}" for dim, size in i.sizes.items()))
-    whole = {
+    whole_keys = {
         f"family={i.family.name}",
         *(f"type={name}" for name in i.types.values()),
         *(f"target={name}" for name in catalog.get_target_support(i).targets),
@@ -118,30 +118,30 @@ def _build_keys(i: Instruction) -> SearchKeys:
         *(f"line={normalize_ptx(text)}" for text in spelled),
     }
     words = dict.fromkeys(word for part in i.ptx.lower().split(".") for word in (part, *part.split("::")))
-    return SearchKeys(frozenset(whole), tuple(words))
+    return SearchKeys(frozenset(whole_keys), tuple(words))
 
 
-def parse_query(given: Mapping[str, str]) -> SearchQuery:
-    """What the filters and the text of a search ask for."""
-    whole = [
-        f"{name}={value}" for name in FILTERS if name != "q" and (value := given.get(name, "").strip(BLANKS).lower())
+def parse_query(filters: Mapping[str, str]) -> SearchQuery:
+    """Parse the filters and the text of a search into the keys that they ask for."""
+    whole_keys = [
+        f"{name}={value}" for name in FILTERS if name != "q" and (value := filters.get(name, "").strip(BLANKS).lower())
     ]
-    text = given.get("q", "")
+    text = filters.get("q", "")
     spelled = f"line={normalize_ptx(text)}"
     if spelled in _list_lines():
-        return SearchQuery((*whole, spelled), ())
+        return SearchQuery((*whole_keys, spelled), ())
     words = re.findall(_WORD, re.split(_END, re.sub(_FOREIGN, " ", text))[0].lower())
-    return SearchQuery(tuple(whole), tuple(word for word in dict.fromkeys(words) if word not in SILENT))
+    return SearchQuery(tuple(whole_keys), tuple(word for word in dict.fromkeys(words) if word not in SILENT))
 
 
-def find_instructions(given: Mapping[str, str]) -> list[Instruction]:
-    """Every instruction that a search finds, in the catalogue's order."""
-    asked, keys = parse_query(given), index_instructions()
-    return [instruction for instruction in catalog.instructions() if asked.has_keys(keys[instruction.ptx])]
+def find_instructions(filters: Mapping[str, str]) -> list[Instruction]:
+    """Find every instruction that matches a search, in the catalogue's order."""
+    query, keys = parse_query(filters), index_instructions()
+    return [instruction for instruction in catalog.instructions() if query.has_keys(keys[instruction.ptx])]
 
 
 def build_export(chosen: Iterable[Instruction]) -> SearchExport:
-    """What the script of an exported site needs to search among these instructions."""
+    """Build what the script of an exported site needs to search among these instructions."""
     rows = [index_instructions()[instruction.ptx] for instruction in chosen]
     names = sorted({key for keys in rows for key in (*keys.whole, *keys.words)})
     at = {key: number for number, key in enumerate(names)}

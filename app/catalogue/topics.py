@@ -1,4 +1,4 @@
-"""Topics: every page that explains something, found by its name or its words. What a search shows beside instructions.
+"""Topics: every page that explains something, found by its name or its words; a search shows them beside instructions.
 No framework.
 """
 
@@ -45,7 +45,7 @@ class TopicEntry(Topic):
 
     @property
     def shown(self) -> Topic:
-        """What an answer says of it."""
+        """Return the part that an answer has of it."""
         return Topic(page=self.page, title=self.title, summary=self.summary)
 
 
@@ -63,15 +63,15 @@ def _split_words(text: str) -> list[str]:
 
 
 def _take_first_sentence(text: str) -> str:
-    """The first sentence of a paragraph, without Markdown's marks."""
+    """Return the first sentence of a paragraph, without Markdown's marks."""
     plain = _MARKS.sub(lambda match: match[1] or "", text)
     return re.split(r"(?<=[.:]) (?=[A-Z])", plain)[0].rstrip(":")
 
 
 @lru_cache(maxsize=1)
 def list_topics() -> tuple[TopicEntry, ...]:
-    """Every topic, in the guide's order."""
-    out = []
+    """List every topic, in the guide's order."""
+    topics = []
     for entry in guide_index.ENTRIES:
         title = guide_index.read_title(entry.slug)
         words = [
@@ -82,7 +82,7 @@ def list_topics() -> tuple[TopicEntry, ...]:
             *(word for name in entry.names for word in _split_words(name)),
         ]
         summary = _take_first_sentence(guide_index.read_lead(entry.slug))
-        out.append(
+        topics.append(
             TopicEntry(
                 page=f"/guide/{entry.slug}",
                 title=title,
@@ -91,29 +91,29 @@ def list_topics() -> tuple[TopicEntry, ...]:
                 words=tuple(dict.fromkeys(words)),
             )
         )
-    return tuple(out)
+    return tuple(topics)
 
 
 BY_PAGE = {topic.page: topic for topic in list_topics()}
 
 
 def find_named_topics(text: str) -> list[TopicEntry]:
-    """The topics whose name stands in a text, in the text's order: `wgmma.fence` in an asm statement, load_matrix_sync
-    in C++.
+    """Find the topics that a text names, in the text's order: `wgmma.fence` in an asm statement, load_matrix_sync in
+    C++.
 
-    Where one name is part of another (nvcuda::wmma, bmma_sync), the longer stands for itself.
+    If one name is part of another (nvcuda::wmma, bmma_sync), only the longer one counts.
     """
-    at: dict[TopicEntry, tuple[int, int]] = {}
+    spans: dict[TopicEntry, tuple[int, int]] = {}
     for topic in list_topics():
         for name in topic.names:
             match = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text)
-            if match and (topic not in at or match.start() < at[topic][0]):
-                at[topic] = match.span()
-    return sorted(at, key=lambda topic: at[topic])
+            if match and (topic not in spans or match.start() < spans[topic][0]):
+                spans[topic] = match.span()
+    return sorted(spans, key=lambda topic: spans[topic])
 
 
 def find_instruction_topics(instruction: Instruction) -> list[TopicEntry]:
-    """The pages that belong to an instruction: the C++ function that becomes it, or what keeps a wgmma in order."""
+    """Find the pages of an instruction: the C++ function that compiles to it, or what orders a wgmma."""
     if instruction.family.ordered_by:
         names = list(instruction.family.ordered_by)
     else:
@@ -126,20 +126,20 @@ def find_instruction_topics(instruction: Instruction) -> list[TopicEntry]:
 
 
 def find_topics(text: str) -> list[TopicEntry]:
-    """What a search text asks for: the topics it names first, then those that have all its words, whole words before
+    """Find the topics of a search text: first those that it names, then those with all its words, whole words before
     beginnings.
     """
     first = find_named_topics(text)
-    asked = [word for word in _split_words(text[:400]) if word not in SILENT and not word.isdecimal()]
+    words = [word for word in _split_words(text[:400]) if word not in SILENT and not word.isdecimal()]
     rest = [
         topic
         for topic in list_topics()
-        if asked and topic not in first and all(any(word.startswith(part) for word in topic.words) for part in asked)
+        if words and topic not in first and all(any(word.startswith(part) for word in topic.words) for part in words)
     ]
-    rest.sort(key=lambda topic: -sum(part in topic.words for part in asked))
+    rest.sort(key=lambda topic: -sum(part in topic.words for part in words))
     return [*first, *rest][:MOST]
 
 
 def build_export() -> TopicExport:
-    """What finds topics, for the script of an exported site, which follows the rules of `find_topics`."""
+    """Build the topics and their keys for the script of an exported site, which follows the rules of `find_topics`."""
     return TopicExport(silent=tuple(sorted(SILENT)), most=MOST, topics=list_topics())

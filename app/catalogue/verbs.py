@@ -26,9 +26,9 @@ def list_(
     from lanescope.app.kit import rows
     from lanescope.ptx import catalog
 
-    found = catalogue.list_instructions(family=family, type=type, target=target, shape=shape, q=q)
+    listing = catalogue.list_instructions(family=family, type=type, target=target, shape=shape, q=q)
     if as_json:
-        return print_json(found)
+        return print_json(listing)
     if sys.stdout.isatty():
         lines = [
             [
@@ -37,10 +37,10 @@ def list_(
                 *rows.describe_shape_and_types(catalog.find(r.ptx)),
                 " ".join(r.targets).replace("sm_", ""),
             ]
-            for r in found.instructions
+            for r in listing.instructions
         ]
         print_table(["family", "instruction", "shape", "types", "sm_"], lines)
     else:
-        for row in found.instructions:
+        for row in listing.instructions:
             print(row.ptx)
-    print(f"{found.count} instructions", file=sys.stderr)
+    print(f"{listing.count} instructions", file=sys.stderr)

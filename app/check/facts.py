@@ -1,4 +1,4 @@
-"""Files that are checked, and what is said of them. No framework."""
+"""The files of a check, and their findings. No framework."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lanescope.workbench import check as engine
 
 ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx".split())
 MOST_FILES = 4096
-SECONDS = 60.0  # that one file may take
-MOST_BYTES = 4 * engine.LONGEST  # of a file: as many characters in UTF-8
+SECONDS = 60.0  # for one file
+MOST_BYTES = 4 * engine.LONGEST  # the longest text in UTF-8
 
 
 @fact
@@ -74,20 +74,20 @@ def find_sources(names: Iterable[str]) -> Iterator[Path]:
     """
     count = 0
     for name in names:
-        if not name.strip():  # Path("") is the whole of the current folder
+        if not name.strip():  # Path("") would be the whole current folder
             raise LayoutError("bad_usage", "A file's name is empty.", "Write . for the current folder.", "file")
         path = Path(name)
         try:
-            here = sorted(_walk_folder(path)) if path.is_dir() else [path]
+            sources = sorted(_walk_folder(path)) if path.is_dir() else [path]
         except (OSError, ValueError):
-            here = [path]
-        for one in here:
+            sources = [path]
+        for source in sources:
             count += 1
             if count > MOST_FILES:
                 raise LayoutError(
                     "bad_usage", f"There are more than {MOST_FILES} files.", "Name fewer, or a folder below.", "file"
                 )
-            yield one
+            yield source
 
 
 def _walk_folder(folder: Path) -> Iterator[Path]:
@@ -98,7 +98,7 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
 
 
 class TooSlowError(Exception):
-    """A file whose time is over. place: the character that was reached, None where that is not known."""
+    """A file whose time is over. place: the character that was reached, None if that is not known."""
 
     def __init__(self, place: int | None) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class TooSlowError(Exception):
 
 
 def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
-    """What is wrong in the files, in their order; LayoutError for one that cannot be read. seconds: for each."""
+    """Check the files in their order; raise LayoutError for one that cannot be read. seconds: for each."""
     findings: list[CheckFinding] = []
     open_: list[OpenQuestion] = []
     doubts: list[CheckFinding] = []
@@ -119,11 +119,11 @@ def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
             open_.append(OpenQuestion(message=why, place=_locate_span(path, "", (0, 0))))
             continue
         try:
-            made = run_within(seconds, lambda text=text: engine.check_text(text), TooSlowError)  # type: ignore[misc]
+            result = run_within(seconds, lambda text=text: engine.check_text(text), TooSlowError)  # type: ignore[misc]
         except TooSlowError as error:
             at = error.place or 0
-            come = f"reading had come to line {text.count(chr(10), 0, at) + 1}"
-            why = f"The file is not checked: its {seconds:g} s were over when {come}."
+            progress = f"reading had come to line {text.count(chr(10), 0, at) + 1}"
+            why = f"The file is not checked: its {seconds:g} s were over when {progress}."
             open_.append(OpenQuestion(message=why, place=_locate_span(path, text, (at, at))))
             continue
         except LayoutError as error:
@@ -131,11 +131,14 @@ def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
                 OpenQuestion(message=f"The file is not checked. {error}", place=_locate_span(path, "", (0, 0)))
             )
             continue
-        descriptors, maps, verified = descriptors + made.descriptors, maps + made.maps, verified + made.steps
-        unverified.update(dict(made.unverified))
-        findings += (_build_finding(path, text, one) for one in made.findings)
-        doubts += (_build_finding(path, text, one) for one in made.doubts)
-        open_ += (OpenQuestion(message=one.message, place=_locate_span(path, text, one.span)) for one in made.open)
+        descriptors, maps, verified = descriptors + result.descriptors, maps + result.maps, verified + result.steps
+        unverified.update(dict(result.unverified))
+        findings += (_build_finding(path, text, finding) for finding in result.findings)
+        doubts += (_build_finding(path, text, doubt) for doubt in result.doubts)
+        open_ += (
+            OpenQuestion(message=question.message, place=_locate_span(path, text, question.span))
+            for question in result.open
+        )
     return CheckReport(
         files=files,
         descriptors=descriptors,
@@ -148,21 +151,21 @@ def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
     )
 
 
-def _build_finding(path: Path, text: str, one: engine.CheckFinding) -> CheckFinding:
+def _build_finding(path: Path, text: str, finding: engine.CheckFinding) -> CheckFinding:
     return CheckFinding(
-        code=one.code,
-        title=engine.get_finding_title(one.code),
-        level=one.level,  # type: ignore[arg-type]  # its three words
-        message=one.message,
-        place=_locate_span(path, text, one.span),
-        reads=one.reads,
-        fix=one.fix or None,
-        assumed=dict(one.assumed),
+        code=finding.code,
+        title=engine.get_finding_title(finding.code),
+        level=finding.level,  # type: ignore[arg-type]  # its three words
+        message=finding.message,
+        place=_locate_span(path, text, finding.span),
+        reads=finding.reads,
+        fix=finding.fix or None,
+        assumed=dict(finding.assumed),
     )
 
 
 def _read_source(path: Path) -> tuple[str, str]:
-    """(a file's text with its line ends as \\n, why it is not read)."""
+    """Return (a file's text with LF line ends, why it is not read)."""
     try:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)

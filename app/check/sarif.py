@@ -14,20 +14,22 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 
 
 def build_log(report: CheckReport) -> dict[str, Any]:
-    """The log of one run. What is open stands among the run's notifications, not among its results."""
-    told = [*report.findings, *report.doubts]
-    codes = sorted({one.code for one in told})
-    titles = {one.code: (one.title, one.level) for one in told}
+    """Build the log of one run. Open questions stand among the run's notifications, not among its results."""
+    findings = [*report.findings, *report.doubts]
+    codes = sorted({finding.code for finding in findings})
+    titles = {finding.code: (finding.title, finding.level) for finding in findings}
     results = [
         {
-            "ruleId": one.code,
-            "ruleIndex": codes.index(one.code),
-            "level": one.level,
-            "message": {"text": one.message + (f" The right word is {one.fix}." if one.fix else "")},
-            "locations": [_build_location(one.place)],
-            "partialFingerprints": {"lanescopeFinding/v1": _compute_fingerprint(one.code, one.message, one.place.file)},
+            "ruleId": finding.code,
+            "ruleIndex": codes.index(finding.code),
+            "level": finding.level,
+            "message": {"text": finding.message + (f" The right word is {finding.fix}." if finding.fix else "")},
+            "locations": [_build_location(finding.place)],
+            "partialFingerprints": {
+                "lanescopeFinding/v1": _compute_fingerprint(finding.code, finding.message, finding.place.file)
+            },
         }
-        for one in told
+        for finding in findings
     ]
     rules = [
         {
@@ -39,8 +41,8 @@ def build_log(report: CheckReport) -> dict[str, Any]:
         for code in codes
     ]
     notes = [
-        {"level": "note", "message": {"text": one.message}, "locations": [_build_location(one.place)]}
-        for one in report.open
+        {"level": "note", "message": {"text": question.message}, "locations": [_build_location(question.place)]}
+        for question in report.open
     ]
     driver = {
         "name": "Lanescope",
@@ -73,5 +75,5 @@ def _build_location(place: SourceSpan) -> dict[str, Any]:
 
 
 def _compute_fingerprint(code: str, message: str, file: str) -> str:
-    """The same for the same finding when lines above it change."""
+    """Return a hash that stays the same for the same finding when lines above it change."""
     return hashlib.sha256(f"{file}\0{code}\0{message}".encode()).hexdigest()[:20]

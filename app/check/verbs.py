@@ -33,19 +33,19 @@ def check(
 
     if as_json and as_sarif:
         raise LayoutError("bad_usage", "--json and --sarif are two forms.", "Give one of the two.", "sarif")
-    told = facts.check_files(_track_progress(list(facts.find_sources(files))), seconds)
+    report = facts.check_files(_track_progress(list(facts.find_sources(files))), seconds)
     if as_sarif:
-        print(json.dumps(sarif.build_log(told), indent=1))
+        print(json.dumps(sarif.build_log(report), indent=1))
     elif as_json:
-        print(encode_json(told).decode())
+        print(encode_json(report).decode())
     else:
-        _print_report(told)
-    if told.findings:
+        _print_report(report)
+    if report.findings:
         raise typer.Exit(1)
 
 
 def _track_progress(paths: list[Path]) -> Iterable[Path]:
-    """The paths; of several, a terminal shows how far the work has come and for how long it still goes on."""
+    """Return the paths; for several, a terminal shows the progress and the time left."""
     if len(paths) < 2 or not sys.stderr.isatty():
         return paths
     from rich.console import Console
@@ -54,22 +54,22 @@ def _track_progress(paths: list[Path]) -> Iterable[Path]:
     return track(paths, "Checking files", console=Console(stderr=True), transient=True)
 
 
-def _print_report(told: CheckReport) -> None:
-    for one in told.findings:
-        print(f"{_format_place(one.place)}: {one.level}: {one.message} [{one.code}]")
-        if one.fix:
-            print(f"    the right word: {one.fix}")
-    for one in told.doubts:
-        print(f"{_format_place(one.place)}: note: {one.message} [{one.code}]")
-    for left in told.open:
-        print(f"{_format_place(left.place)}: note: {left.message}")
-    held = f"{_format_count(told.descriptors, 'descriptor')}, {_format_count(told.tensor_maps, 'tensor map')}"
-    done = f"{_format_count(told.verified, 'read')} verified"
-    for reason, count in told.unverified.items():
+def _print_report(report: CheckReport) -> None:
+    for finding in report.findings:
+        print(f"{_format_place(finding.place)}: {finding.level}: {finding.message} [{finding.code}]")
+        if finding.fix:
+            print(f"    the right word: {finding.fix}")
+    for doubt in report.doubts:
+        print(f"{_format_place(doubt.place)}: note: {doubt.message} [{doubt.code}]")
+    for question in report.open:
+        print(f"{_format_place(question.place)}: note: {question.message}")
+    counts = f"{_format_count(report.descriptors, 'descriptor')}, {_format_count(report.tensor_maps, 'tensor map')}"
+    verified = f"{_format_count(report.verified, 'read')} verified"
+    for reason, count in report.unverified.items():
         print(f"{_format_count(count, 'read')} not verified: {reason}")
     print(
-        f"{_format_count(told.files, 'file')}: {held}, {done}; {_format_count(len(told.findings), 'finding')},"
-        f" {len(told.open)} undecided"
+        f"{_format_count(report.files, 'file')}: {counts}, {verified};"
+        f" {_format_count(len(report.findings), 'finding')}, {len(report.open)} undecided"
     )
 
 
@@ -77,5 +77,5 @@ def _format_place(place: SourceSpan) -> str:
     return f"{place.file}:{place.line}:{place.column}"
 
 
-def _format_count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _format_count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -70,13 +70,13 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether every element is held in the same places on both sides, and in no other."""
+        """Return whether every element is held in the same places on both sides, and in no other."""
         return not self.other_lane + self.other_value + self.other_count
 
 
 def compare_fragments(left: Operand, right: Operand) -> Comparison:
-    """How many elements two operands of one size hold in another lane, in another place of the same lane, or more often
-    on one side.
+    """Count the elements that two operands of one size hold in another lane, in another place of the same lane, or more
+    often on one side.
     """
     a, b = OperandGrid(left), OperandGrid(right)
     if (a.rows, a.cols) != (b.rows, b.cols):
@@ -102,12 +102,12 @@ def compare_fragments(left: Operand, right: Operand) -> Comparison:
 
 
 def _number_places(grid: OperandGrid) -> IntArray:
-    """A number for each (lane, value) pair that holds an element: [rows, cols, copies]."""
-    out: IntArray = grid.thread * (1 << 16) + grid.value
-    return out
+    """Return a number for each (lane, value) pair that holds an element: [rows, cols, copies]."""
+    numbers: IntArray = grid.thread * (1 << 16) + grid.value
+    return numbers
 
 
 def _is_within(one: IntArray, other: IntArray) -> NDArray[np.bool_]:
-    """Whether all that holds an element on one side does so on the other: [rows, cols]."""
-    out: NDArray[np.bool_] = (one[..., :, None] == other[..., None, :]).any(axis=3).all(axis=2)
-    return out
+    """Return whether everything that holds an element on one side does so on the other: [rows, cols]."""
+    within: NDArray[np.bool_] = (one[..., :, None] == other[..., None, :]).any(axis=3).all(axis=2)
+    return within

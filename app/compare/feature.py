@@ -20,27 +20,30 @@ MARKS = {
 }
 
 
-def compare_operands(asked: CompareQuestion) -> Comparison:
+def compare_operands(question: CompareQuestion) -> Comparison:
     """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another
     lane, 3 the same place and, on one side, others beside it.
     """
-    return compare_fragments(asked.left[1], asked.right[1])
+    return compare_fragments(question.left[1], question.right[1])
 
 
-def show_sides(asked: CompareQuestion, told: Comparison) -> dict[str, Any]:
+def show_sides(question: CompareQuestion, comparison: Comparison) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    sides = (asked.left, asked.right)
+    sides = (question.left, question.right)
     (first, _), (second, _) = sides
     reused = {"a", "d"} <= set(first.operands) & set(second.operands)
     return {
         "reuse": links.link_reuse(first, second) if reused else "",
-        "sides": [{"ptx": one.ptx, "op": op, "svg": _draw_side(one, op, told)} for one, op in sides],
+        "sides": [
+            {"ptx": instruction.ptx, "op": op, "svg": _draw_side(instruction, op, comparison)}
+            for instruction, op in sides
+        ],
     }
 
 
-def _draw_side(one: Instruction, op: Operand, told: Comparison) -> str:
-    title = f"{op.name.upper()} of {one.ptx}"
-    return draw_statuses(OperandGrid(op), told.moved, OperandGrid(op).format_labels("lane:value"), title, MARKS)
+def _draw_side(instruction: Instruction, op: Operand, comparison: Comparison) -> str:
+    title = f"{op.name.upper()} of {instruction.ptx}"
+    return draw_statuses(OperandGrid(op), comparison.moved, OperandGrid(op).format_labels("lane:value"), title, MARKS)
 
 
 COMPARE = Tool(

@@ -65,7 +65,7 @@ says it of every element, json is the answer of POST /api/v1/descriptors/verify.
 
 
 class FormConvertor(StringConvertor):
-    """The ending of an address that is a picture: PTX texts have dots, too."""
+    """Convert the ending of an address that is a picture; PTX texts have dots, too."""
 
     regex = "|".join((*FORMS, PROGRAM))
 
@@ -74,7 +74,7 @@ register_url_convertor("form", FormConvertor())
 
 
 def defer_drawing(drawing: DrawingJob) -> DrawingJob:
-    """Drawn by a process of its own, once the route has answered; LayoutError where that would be too much for one
+    """Return the job for a process that draws after the route has answered; LayoutError if it is too much for one
     request.
     """
     return check_drawing(drawing)
@@ -84,7 +84,7 @@ router = APIRouter(tags=["pictures"], route_class=StrictRoute, default_response_
 
 
 def describe_pictures(model: Any, forms: dict[str, str] = FORMS) -> Any:
-    """The answers of a picture route: bytes by media type, and JSON by its model."""
+    """Describe the answers of a picture route: bytes by media type, and JSON by its model."""
     content: dict[str, Any] = {
         media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in forms.values()
     }
@@ -97,10 +97,13 @@ def describe_pictures(model: Any, forms: dict[str, str] = FORMS) -> Any:
     }
 
 
-def make_option_type(name: str, says: str) -> Any:
-    """The type of one option of a picture."""
+def make_option_type(name: str, description: str) -> Any:
+    """Make the type of one option of a picture."""
     return Annotated[
-        str, make_word_parameter(filter(None, KNOWN[name]), says) if name in KNOWN else Query(description=says)
+        str,
+        make_word_parameter(filter(None, KNOWN[name]), description)
+        if name in KNOWN
+        else Query(description=description),
     ]
 
 
@@ -132,58 +135,62 @@ def operand_picture(
     ptx: Ptx,
     operand: Annotated[str, make_path_parameter("One operand in registers.", "a")],
     form: Form,
-    given: Fragment,
+    query: Fragment,
 ) -> Response:
     """One operand of an instruction as a picture, a table or text; json is its map."""
-    found = catalog.find(ptx)
-    found = about.find_instruction(ptx, given.get("idesc", "")) if form == "json" else bind_descriptor(found, given)
+    instruction = catalog.find(ptx)
+    instruction = (
+        about.find_instruction(ptx, query.get("idesc", "")) if form == "json" else bind_descriptor(instruction, query)
+    )
     if form == "json":
-        pictures.check_options(form, found, given)
-        return encode_json_body(about.build_operand_map(found, found.operand(operand)))
-    shown = found.operand(operand)
-    return make_picture_body(*pictures.render_instruction(form, found, shown, given, draw=defer_drawing))
+        pictures.check_options(form, instruction, query)
+        return encode_json_body(about.build_operand_map(instruction, instruction.operand(operand)))
+    fragment = instruction.operand(operand)
+    return make_picture_body(*pictures.render_instruction(form, instruction, fragment, query, draw=defer_drawing))
 
 
 @router.get("/i/{ptx}.{form:form}", responses=describe_pictures(Detail, FORMS | {PROGRAM: "text/plain"}))
 def instruction_picture(
     ptx: Ptx,
     form: Annotated[str, make_path_parameter("The form; cu is a program that runs it.", known=(*FORMS, PROGRAM))],
-    given: Fragment,
+    query: Fragment,
 ) -> Response:
     """All operands of an instruction as in a product; txt is its PTX syntax, cu a CUDA program, json what
     /api/v1/instructions/{ptx} says.
     """
-    found = catalog.find(ptx)
-    found = about.find_instruction(ptx, given.get("idesc", "")) if form == "json" else bind_descriptor(found, given)
-    pictures.check_options("svg" if form == PROGRAM else form, found, given)
+    instruction = catalog.find(ptx)
+    instruction = (
+        about.find_instruction(ptx, query.get("idesc", "")) if form == "json" else bind_descriptor(instruction, query)
+    )
+    pictures.check_options("svg" if form == PROGRAM else form, instruction, query)
     if form == "json":
-        return encode_json_body(about.build_detail(found))
+        return encode_json_body(about.build_detail(instruction))
     if form in (PROGRAM, "txt"):
-        written = cuda.render_program(found) if form == PROGRAM else syntax.render_syntax(found)
-        return CachedBody(written.encode(), FORMS["txt"])
-    return make_picture_body(*pictures.render_instruction(form, found, None, given, draw=defer_drawing))
+        text = cuda.render_program(instruction) if form == PROGRAM else syntax.render_syntax(instruction)
+        return CachedBody(text.encode(), FORMS["txt"])
+    return make_picture_body(*pictures.render_instruction(form, instruction, None, query, draw=defer_drawing))
 
 
 @router.get("/smem.{form}", responses=describe_pictures(Tile))
-def tile_picture(form: Form, given: TileDrawing) -> Response:
+def tile_picture(form: Form, query: TileDrawing) -> Response:
     """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv say where every element
     (chunk) lies.
     """
-    return make_picture_body(*pictures.render_tile(form, given, draw=defer_drawing))
+    return make_picture_body(*pictures.render_tile(form, query, draw=defer_drawing))
 
 
 def _add_format_route(row: DescriptorFormat) -> None:
-    """The pictures of one format's words."""
+    """Add the route of the pictures of one format's words."""
 
-    def made(word: str, form: Form, given: Bits) -> Response:
-        return _render_descriptor(form, parse_descriptor(word, row), given)
+    def render_picture(word: str, form: Form, query: Bits) -> Response:
+        return _render_descriptor(form, parse_descriptor(word, row), query)
 
-    said = make_path_parameter("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", row.documented)
-    made.__annotations__["word"] = Annotated[str, said]
-    made.__name__ = "descriptor_picture" if row.usual else f"{row.name}_picture"
-    made.__doc__ = OF_DESCRIPTOR if row.usual else f"The same of a {row.name} descriptor."
+    parameter = make_path_parameter("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", row.documented)
+    render_picture.__annotations__["word"] = Annotated[str, parameter]
+    render_picture.__name__ = "descriptor_picture" if row.usual else f"{row.name}_picture"
+    render_picture.__doc__ = OF_DESCRIPTOR if row.usual else f"The same of a {row.name} descriptor."
     router.get(f"/descriptor/{row.name}/{{word:path}}.{{form:form}}", responses=describe_pictures(Decoded | Verified))(
-        made
+        render_picture
     )
 
 
@@ -191,6 +198,6 @@ for _row in DESCRIPTORS:
     _add_format_route(_row)
 
 
-def _render_descriptor(form: str, word: Descriptor, given: dict[str, str]) -> Response:
-    make = verdicts.render_query if verdicts.has_verdict_query(given) else pictures.render_descriptor
-    return make_picture_body(*make(form, word, given, draw=defer_drawing))
+def _render_descriptor(form: str, word: Descriptor, query: dict[str, str]) -> Response:
+    render = verdicts.render_query if verdicts.has_verdict_query(query) else pictures.render_descriptor
+    return make_picture_body(*render(form, word, query, draw=defer_drawing))

@@ -35,54 +35,60 @@ from lanescope.shared.tiling import Tile
 
 DEFAULTS = {"theme": "light", "lang": "en", "scale": "2"}
 LONGEST_TITLE = 200
-Made = tuple[Any, str]  # what was made, bytes unless `draw` says otherwise, and its media type
-Draw = Callable[[DrawingJob], Any]  # what makes a PNG or PDF of a drawing: here and now, or later elsewhere
-MOST_SPAN = 4096  # rows or columns of a window; the operand's own size is checked where it is drawn
+Made = tuple[Any, str]  # (content, media type); the content is bytes unless `draw` returns something else
+Draw = Callable[[DrawingJob], Any]  # renders a drawing as PNG or PDF, now or later in another process
+MOST_SPAN = 4096  # rows or columns of a window; drawing checks the operand's size
 
 
 def render_instruction(
-    form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str], draw: Draw = DrawingJob.render
+    form: str,
+    instruction: Instruction,
+    operand: Operand | None,
+    query: Mapping[str, str],
+    draw: Draw = DrawingJob.render,
 ) -> Made:
-    """A diagram of one operand, or of A, B and D as in a product."""
-    style, chosen = check_options(form, found, query)
+    """Render a diagram of one operand, or of A, B and D as in a product."""
+    style, page_state = check_options(form, instruction, query)
     cell, rows, cols = _parse_cell(query), parse_span("rows", query), parse_span("cols", query)
     if operand is None and (rows or cols):
         raise LayoutError(
-            "bad_option", "A window needs one operand.", f"…/{next(iter(found.operands))}.{form}?rows=0-7", "rows"
+            "bad_option", "A window needs one operand.", f"…/{next(iter(instruction.operands))}.{form}?rows=0-7", "rows"
         )
     figure = (
-        make_operand_figure(operand, chosen.product, cell, rows, cols)
+        make_operand_figure(operand, page_state.product, cell, rows, cols)
         if operand
-        else make_figure(found, chosen.product, cell)
+        else make_figure(instruction, page_state.product, cell)
     )
-    title = f"{operand.name.upper()} of {found.ptx}" if operand else found.ptx
+    title = f"{operand.name.upper()} of {instruction.ptx}" if operand else instruction.ptx
     if form in ("txt", "md", "csv"):
         return _render_text(form, figure, style, title).encode(), FORMS[form]
     if form == "json":
-        facts = about.build_operand_map(found, operand) if operand else about.build_detail(found)
+        facts = about.build_operand_map(instruction, operand) if operand else about.build_detail(instruction)
         return encode_json(facts), FORMS[form]
-    return render_svg(form, render_diagram(figure, style, title, describe_figure(found, figure)), query, draw)
+    return render_svg(form, render_diagram(figure, style, title, describe_figure(instruction, figure)), query, draw)
 
 
-def check_options(form: str, found: Instruction, query: Mapping[str, str]) -> tuple[DiagramStyle, state.PageState]:
-    """The style a query asks for; LayoutError for an option that is not known or not legal here, whatever the form
-    makes of it: JSON without a descriptor takes the options of the picture, which shows the usual one.
+def check_options(
+    form: str, instruction: Instruction, query: Mapping[str, str]
+) -> tuple[DiagramStyle, state.PageState]:
+    """Return the style that a query asks for; LayoutError for an option that is unknown or not legal here, even if the
+    form ignores it: JSON without a descriptor takes the options of the picture, which shows the usual one.
     """
     _check_known(form, query)
     parse_span("rows", query), parse_span("cols", query)
-    return parse_style(state.bind_descriptor(found, query), query)
+    return parse_style(state.bind_descriptor(instruction, query), query)
 
 
-def describe_figure(found: Instruction, figure: PanelFigure) -> str:
-    """The picture in words: each operand's pattern."""
-    known = [f"{p.name.upper()}: {p.grid.operand.pattern}" for p in figure.panels if p.grid]
-    return f"{found.ptx}. " + "; ".join(known)
+def describe_figure(instruction: Instruction, figure: PanelFigure) -> str:
+    """Describe the picture in words: each operand's pattern."""
+    patterns = [f"{p.name.upper()}: {p.grid.operand.pattern}" for p in figure.panels if p.grid]
+    return f"{instruction.ptx}. " + "; ".join(patterns)
 
 
-def parse_style(found: Instruction, query: Mapping[str, str]) -> tuple[DiagramStyle, state.PageState]:
-    """The style a query asks for; LayoutError for the first option that is not legal here."""
-    given = {name: value for name, value in query.items() if name in state.PICTURED and value}
-    chosen, notices = state.parse_state(found, given, state.PageState())
+def parse_style(instruction: Instruction, query: Mapping[str, str]) -> tuple[DiagramStyle, state.PageState]:
+    """Return the style that a query asks for; LayoutError for the first option that is not legal here."""
+    options = {name: value for name, value in query.items() if name in state.PICTURED and value}
+    page_state, notices = state.parse_state(instruction, options, state.PageState())
     if notices:
         raise LayoutError(
             "bad_option",
@@ -90,17 +96,17 @@ def parse_style(found: Instruction, query: Mapping[str, str]) -> tuple[DiagramSt
             "GET /diagram lists the options.",
             notices[0].split(" ")[0],
         )
-    threads = chosen.parse_threads()
+    threads = page_state.parse_threads()
     if query.get("warps"):
-        spans = parse_ranges(query["warps"], "warps", found.threads // 32)
-        inside = frozenset(thread for first, last in spans for thread in range(32 * first, 32 * (last + 1)))
-        threads = inside if threads is None else threads & inside
+        spans = parse_ranges(query["warps"], "warps", instruction.threads // 32)
+        of_warps = frozenset(thread for first, last in spans for thread in range(32 * first, 32 * (last + 1)))
+        threads = of_warps if threads is None else threads & of_warps
     lang = query.get("lang") or DEFAULTS["lang"]
     if lang not in WORDS:
         raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
     style = DiagramStyle(
-        chosen.colour,
-        chosen.label,
+        page_state.colour,
+        page_state.label,
         threads=threads,
         palette=get_palette(query),
         title=_parse_title(query),
@@ -108,11 +114,11 @@ def parse_style(found: Instruction, query: Mapping[str, str]) -> tuple[DiagramSt
         caption=_parse_flag("caption", query),
         lang=lang,
     )
-    return style, chosen
+    return style, page_state
 
 
 def get_palette(query: Mapping[str, str]) -> Palette:
-    """The palette a query names."""
+    """Return the palette that a query names."""
     name = query.get("theme") or DEFAULTS["theme"]
     if name not in PALETTES:
         raise LayoutError(
@@ -129,16 +135,16 @@ def _check_known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()
 def check_picture_options(
     form: str, query: Mapping[str, str], options: Iterable[str], more: tuple[str, ...] = ()
 ) -> None:
-    """LayoutError where a form or an option is not known, or an option that all pictures have is not legal."""
+    """Raise LayoutError if a form or an option is unknown, or an option common to all pictures is not legal."""
     if form not in FORMS:
         raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
-    listed = (*more, *dict.fromkeys(options))
-    unknown = sorted(set(query) - set(listed))
+    allowed = (*more, *dict.fromkeys(options))
+    unknown = sorted(set(query) - set(allowed))
     if unknown:
         raise LayoutError(
             "bad_option",
             f"No option '{unknown[0][:40]}'.",
-            f"Allowed: {', '.join(name for name in listed if name in DIAGRAM or name not in state.PICTURED)}.",
+            f"Allowed: {', '.join(name for name in allowed if name in DIAGRAM or name not in state.PICTURED)}.",
             unknown[0][:40],
         )
     for name in ("legend", "caption", "embed"):
@@ -147,45 +153,45 @@ def check_picture_options(
 
 
 def _parse_title(query: Mapping[str, str]) -> str | None:
-    given = query.get("title")
-    if given and len(given) > LONGEST_TITLE:
-        raise LayoutError("bad_option", f"title has {len(given)} characters.", f"At most {LONGEST_TITLE}.", "title")
-    return given
+    title = query.get("title")
+    if title and len(title) > LONGEST_TITLE:
+        raise LayoutError("bad_option", f"title has {len(title)} characters.", f"At most {LONGEST_TITLE}.", "title")
+    return title
 
 
 def _parse_flag(name: str, query: Mapping[str, str]) -> bool:
-    given = query.get(name) or "0"
-    if given not in ("0", "1"):
-        raise LayoutError("bad_option", f"{name} is '{given[:20]}'.", "Allowed: 0, 1.", name)
-    return given == "1"
+    value = query.get(name) or "0"
+    if value not in ("0", "1"):
+        raise LayoutError("bad_option", f"{name} is '{value[:20]}'.", "Allowed: 0, 1.", name)
+    return value == "1"
 
 
 def _parse_cell(query: Mapping[str, str]) -> tuple[float, float] | None:
-    given = query.get("cell", "")
-    if not given:
+    text = query.get("cell", "")
+    if not text:
         return None
-    match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)(?:x([0-9]{1,3}(?:\.[0-9]{1,3})?))?", given)
-    wide, high = (float(match[1]), float(match[2] or max(14.0, 0.45 * float(match[1])))) if match else (0.0, 0.0)
-    if not 2 <= wide <= 200 or not 2 <= high <= 200:
+    match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)(?:x([0-9]{1,3}(?:\.[0-9]{1,3})?))?", text)
+    width, height = (float(match[1]), float(match[2] or max(14.0, 0.45 * float(match[1])))) if match else (0.0, 0.0)
+    if not 2 <= width <= 200 or not 2 <= height <= 200:
         raise LayoutError(
-            "bad_option", f"cell is '{given[:20]}'.", "A width, or width x height, from 2 to 200: 40 or 40x20.", "cell"
+            "bad_option", f"cell is '{text[:20]}'.", "A width, or width x height, from 2 to 200: 40 or 40x20.", "cell"
         )
-    return wide, high
+    return width, height
 
 
 def parse_span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
-    """The first and last row or column that an option names; None where it names none."""
-    given = query.get(name, "")
-    if not given:
+    """Return the first and last row or column that an option names; None if it names none."""
+    text = query.get(name, "")
+    if not text:
         return None
-    spans = parse_ranges(given, name, MOST_SPAN)
+    spans = parse_ranges(text, name, MOST_SPAN)
     if len(spans) > 1:
-        raise LayoutError("bad_option", f"{name} is '{shorten_value(given)}'.", "First and last: 0-15.", name)
+        raise LayoutError("bad_option", f"{name} is '{shorten_value(text)}'.", "First and last: 0-15.", name)
     return spans[0]
 
 
 def render_svg(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Made:
-    """An SVG in one of the forms that are drawn: svg, tex, png, pdf."""
+    """Render an SVG in one of the forms that are drawn: svg, tex, png, pdf."""
     if form == "svg":
         return drawing.encode(), FORMS[form]
     if form == "tex":
@@ -197,19 +203,19 @@ def render_svg(form: str, drawing: str, query: Mapping[str, str], draw: Draw) ->
 
 
 def _parse_scale(query: Mapping[str, str]) -> float:
-    given = query.get("scale") or DEFAULTS["scale"]
-    if not re.fullmatch(r"[0-9](\.[0-9]{1,3})?", given) or not 0.25 <= float(given) <= 8:
-        raise LayoutError("bad_option", f"scale is '{given[:20]}'.", "A number from 0.25 to 8.", "scale")
-    return float(given)
+    text = query.get("scale") or DEFAULTS["scale"]
+    if not re.fullmatch(r"[0-9](\.[0-9]{1,3})?", text) or not 0.25 <= float(text) <= 8:
+        raise LayoutError("bad_option", f"scale is '{text[:20]}'.", "A number from 0.25 to 8.", "scale")
+    return float(text)
 
 
 def _render_text(form: str, figure: PanelFigure, style: DiagramStyle, title: str) -> str:
     panels = [panel for panel in figure.panels if panel.grid]
     if form == "csv":
-        return _csv(panels, style)
-    shown = title if style.title is None else style.title
+        return _render_csv(panels, style)
+    heading = title if style.title is None else style.title
     mark = _MARKS[form]
-    parts = [mark.title.format(shown)] if shown else []
+    parts = [mark.title.format(heading)] if heading else []
     for panel in panels:
         head = mark.head.format(panel.title) if len(panels) > 1 else ""
         parts.append(head + mark.table(panel, style.label, style.threads))
@@ -234,71 +240,71 @@ _MARKS = {
 }
 
 
-def _csv(panels: list[FigurePanel], style: DiagramStyle) -> str:
+def _render_csv(panels: list[FigurePanel], style: DiagramStyle) -> str:
     """Return the elements of one panel, or of every operand of several."""
     grids = [panel.grid for panel in panels if panel.grid]
     if len(grids) == 1:
         return tables.render_csv(grids[0].operand, panels[0], style.threads)
-    out: list[str] = []
+    lines: list[str] = []
     for operand in {grid.operand.name: grid.operand for grid in grids}.values():
-        head, *lines = tables.render_csv(operand, None, style.threads).splitlines()
-        out += [] if out else [f"operand,{head}"]
-        out += [f"{operand.name},{line}" for line in lines]
-    return "\n".join(out) + "\n"
+        head, *operand_lines = tables.render_csv(operand, None, style.threads).splitlines()
+        lines += [] if lines else [f"operand,{head}"]
+        lines += [f"{operand.name},{line}" for line in operand_lines]
+    return "\n".join(lines) + "\n"
 
 
 # shared memory and descriptors ----------------------------------------------------------------------------------------
 
 
 def render_tile(form: str, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
-    """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element (chunk)
-    lies.
+    """Render a tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element
+    (chunk) lies.
     """
     fields = (*memory.TILE_FIELDS, "format")
     _check_known(form, query, (*fields, *LOOK))
-    made, rows = memory.parse_tile({name: query[name] for name in fields if name in query})
+    tile, rows = memory.parse_tile({name: query[name] for name in fields if name in query})
     look = parse_look(query)
-    title = f"{made.mn}×{made.k} {made.element_bits}-bit {made.major}-major, swizzle {made.mode.name}"
+    title = f"{tile.mn}×{tile.k} {tile.element_bits}-bit {tile.major}-major, swizzle {tile.mode.name}"
     if form == "json":
-        return encode_json(memory.build_tile(made, rows)), FORMS[form]
+        return encode_json(memory.build_tile(tile, rows)), FORMS[form]
     if form == "csv":
-        offsets = (line.tolist() for line in made.compute_offsets())
+        offsets = (line.tolist() for line in tile.compute_offsets())
         rows_ = ("".join(f"{mn},{k},{at}\n" for k, at in enumerate(row)) for mn, row in enumerate(offsets))
         return ("mn,k,offset_bytes\n" + "".join(rows_)).encode(), FORMS[form]
     if form in ("txt", "md"):
-        return _format_tile(form, made, rows, title, look).encode(), FORMS[form]
+        return _format_tile(form, tile, rows, title, look).encode(), FORMS[form]
     palette = get_palette(query)
-    drawing = draw_tile(made, look, rows, palette.ink, palette.ink)
+    drawing = draw_tile(tile, look, rows, palette.ink, palette.ink)
     style = DiagramStyle(palette=palette, title=_parse_title(query))
     return render_svg(form, render_diagram(drawing.figure, style, title, title, drawing.extra), query, draw)
 
 
-def _format_tile(form: str, made: Tile, rows: int, title: str, look: TileLook) -> str:
-    """Where every cell lies, in bytes from the tile's start."""
-    facts = memory.build_tile(made, rows)
-    cells = TileMap(made, look.down, look.unit)
+def _format_tile(form: str, tile: Tile, rows: int, title: str, look: TileLook) -> str:
+    """Format the position of every cell, in bytes from the tile's start."""
+    facts = memory.build_tile(tile, rows)
+    cells = TileMap(tile, look.down, look.unit)
     head = [
         f"{name} {size} bytes" + ("" if used else ", not read")
         for name, size, used in (("LBO", facts.lbo_bytes, facts.lbo_used), ("SBO", facts.sbo_bytes, facts.sbo_used))
     ]
-    at = [[f"{n:#x}" for n in row] for row in (cells.list_cell_offsets(look.plain) * cells.bits // 8).tolist()]
-    told = f"{title}; {'; '.join(head)}; descriptor {facts.descriptor}; {facts.cute.elements}"
+    offsets = [[f"{n:#x}" for n in row] for row in (cells.list_cell_offsets(look.plain) * cells.bits // 8).tolist()]
+    facts_line = f"{title}; {'; '.join(head)}; descriptor {facts.descriptor}; {facts.cute.elements}"
     dims = ("mn", "k") if cells.rows_are_mn else ("k", "mn")
     down, across = ("chunk" if step > 1 else dim for dim, step in zip(dims, cells.steps, strict=True))
     heads = [f"{across} {c}" for c in range(cells.cols)]
     if form == "md":
-        return f"### {title}\n\n{told}\n\n{_markdown_table(down, heads, at)}"
-    return f"{told}\n\n{_plain_table(down, heads, at)}"
+        return f"### {title}\n\n{facts_line}\n\n{_format_markdown_table(down, heads, offsets)}"
+    return f"{facts_line}\n\n{_format_plain_table(down, heads, offsets)}"
 
 
-def _markdown_table(down: str, heads: list[str], rows: list[list[str]]) -> str:
+def _format_markdown_table(down: str, heads: list[str], rows: list[list[str]]) -> str:
     """Return numbered rows of text under heads, as Markdown."""
     lines = [f"| {down} |" + "".join(f" {head} |" for head in heads), "|---:|" + "---|" * len(heads)]
     lines += [f"| **{n}** |" + "".join(f" {text} |" for text in row) for n, row in enumerate(rows)]
     return "\n".join(lines) + "\n"
 
 
-def _plain_table(down: str, heads: list[str], rows: list[list[str]]) -> str:
+def _format_plain_table(down: str, heads: list[str], rows: list[list[str]]) -> str:
     """Return numbered rows of text under heads, in columns of one width."""
     width = max(len(heads[-1]), max(len(text) for row in rows for text in row))
     lines = [f"{down:>5} " + " ".join(head.rjust(width) for head in heads)]
@@ -307,7 +313,7 @@ def _plain_table(down: str, heads: list[str], rows: list[list[str]]) -> str:
 
 
 def render_descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
-    """The 64 bits of a descriptor with their fields."""
+    """Render the 64 bits of a descriptor with their fields."""
     _check_known(form, query)
     if form == "json":
         return encode_json(descriptors.build_decoded(word)), FORMS[form]

@@ -15,7 +15,7 @@ MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 @dataclass(frozen=True, slots=True)
 class GalleryEntry:
-    """What is drawn: an instruction's operand ("" for all), a tile, or a descriptor."""
+    """One picture of the gallery: an instruction's operand ("" for all), a tile, or a descriptor."""
 
     title: str
     page: str = ""
@@ -25,7 +25,7 @@ class GalleryEntry:
 
     @property
     def href(self) -> str:
-        """The page that shows it: an instruction's own where none is named."""
+        """Return the address of its page: the instruction's page if none is named."""
         return self.page or link_instruction(find(self.ptx))
 
 
@@ -86,17 +86,17 @@ PICTURES = {
 
 
 def draw_entry(slug: str) -> str:
-    """One picture's SVG."""
+    """Draw one picture of the gallery as SVG."""
     entry = PICTURES[slug]
     options = dict(entry.options)
     if entry.ptx:
-        found = find(entry.ptx)
-        made = pictures.render_instruction(
-            "svg", found, found.operand(entry.operand) if entry.operand else None, options
+        instruction = find(entry.ptx)
+        picture = pictures.render_instruction(
+            "svg", instruction, instruction.operand(entry.operand) if entry.operand else None, options
         )
     elif slug == "descriptor":
-        made = pictures.render_descriptor("svg", parse_descriptor("0x4000004000010100"), options)
+        picture = pictures.render_descriptor("svg", parse_descriptor("0x4000004000010100"), options)
     else:
         parse_tile({name: value for name, value in options.items() if name in TILE_FIELDS})
-        made = pictures.render_tile("svg", options)
-    return bytes(made[0]).decode()
+        picture = pictures.render_tile("svg", options)
+    return bytes(picture[0]).decode()

@@ -18,4 +18,4 @@ DIAGRAM = {
     "scale": "PNG pixels a unit, 0.25 to 8; 2 or what fits",
     "embed": "TeX: 1 for a tikzpicture to \\input",
 }
-DRAWN = ("theme", "title", "scale", "embed")  # of a picture that shows no fragment
+DRAWN = ("theme", "title", "scale", "embed")  # options of a picture without a fragment

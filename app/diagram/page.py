@@ -25,22 +25,22 @@ from lanescope.render.diagram import WORDS
 from lanescope.render.palette import PALETTES
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-USUAL = state.PageState()  # how a figure is drawn where its address says nothing
+USUAL = state.PageState()  # how a figure is drawn by default
 DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 @router.get("/diagram")
 def builder_page(request: Request) -> Response:
-    """Options left, the picture right, and its address, Markdown, HTML, LaTeX and command to copy."""
+    """Show the options, the picture, and its address, Markdown, HTML, LaTeX and command to copy."""
     query = request.query_params
     text, letter, form = query.get("ptx") or DEFAULT, query.get("operand", ""), query.get("form") or "svg"
     pin = query.get("pin", "")
-    given = {name: query.get(name, "") for name in DIAGRAM}
+    options_given = {name: query.get(name, "") for name in DIAGRAM}
     context: dict[str, Any] = {
         "ptx": text,
         "operand": letter,
         "form": form,
-        "given": given,
+        "given": options_given,
         "pin": pin,
         "error": None,
         "forms": FORMS,
@@ -54,26 +54,26 @@ def builder_page(request: Request) -> Response:
     try:
         plain = find(text)
         context["takes_idesc"] = plain.family.issue is not None
-        found = bind_descriptor(plain, query)
-        context |= {"found": found, "colours": wording.list_colours(found)}
-        operand = found.operand(letter) if letter else None
+        instruction = bind_descriptor(plain, query)
+        context |= {"found": instruction, "colours": wording.list_colours(instruction)}
+        operand = instruction.operand(letter) if letter else None
         usual = pictures.DEFAULTS | {"colour": USUAL.colour, "label": USUAL.label}
-        options = {name: value for name, value in given.items() if value and usual.get(name) != value}
+        options = {name: value for name, value in options_given.items() if value and usual.get(name) != value}
         options |= {"idesc": query["idesc"]} if query.get("idesc") else {}
-        shown, _ = pictures.render_instruction("svg", found, operand, options)
+        picture, _ = pictures.render_instruction("svg", instruction, operand, options)
         if form not in FORMS:
             raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
-        path = link_instruction(found, operand, form, options)
-        kept = {name: query[name] for name in state.PICTURED if query.get(name)} | ({"pin": pin} if pin else {})
+        path = link_instruction(instruction, operand, form, options)
+        page_query = {name: query[name] for name in state.PICTURED if query.get(name)} | ({"pin": pin} if pin else {})
         context |= {
-            "svg": shown.decode(),
+            "svg": picture.decode(),
             "path": path,
-            "back": link_instruction(found, query=kept),
-            "copies": list_snippets(request, found.ptx, operand.name if operand else "", form, path, options),
+            "back": link_instruction(instruction, query=page_query),
+            "copies": list_snippets(request, instruction.ptx, operand.name if operand else "", form, path, options),
         }
     except LayoutError as error:
         context["error"], code = error, 422
-        if context["found"]:  # a wrong option leaves a figure standing: the product, drawn as usual
+        if context["found"]:  # after a wrong option the page still shows a figure: the product by default
             context["svg"] = pictures.render_instruction("svg", context["found"], None, {})[0].decode()
     return render_page(request, "diagram/page.html", context, code, keep=False)
 
@@ -81,7 +81,7 @@ def builder_page(request: Request) -> Response:
 def list_snippets(
     request: Request, ptx: str, operand: str, form: str, path: str, options: dict[str, str]
 ) -> list[tuple[str, str]]:
-    """(what, text) to copy."""
+    """List (what, text) of everything to copy."""
     address = str(request.base_url).rstrip("/") + path
     alt = f"{operand.upper() + ' of ' if operand else ''}{ptx}"
     stem = catalog.shorten("_".join(filter(None, (ptx.replace(".sync.aligned", "").replace("::", "_"), operand))), 100)
@@ -89,22 +89,24 @@ def list_snippets(
         f"--{name} {shlex.quote(value)}" if name not in ("legend", "caption", "embed") else f"--{name}"
         for name, value in options.items()
     )
-    out = [("Address", address)]
+    snippets = [("Address", address)]
     if form in ("svg", "png"):
-        out += [("Markdown", f"![{alt}]({address})"), ("HTML", f'<img src="{address}" alt="{alt}">')]
+        snippets += [("Markdown", f"![{alt}]({address})"), ("HTML", f'<img src="{address}" alt="{alt}">')]
     if form == "tex":
-        out.append(
+        snippets.append(
             ("LaTeX", f"\\input{{{stem}}}  % made with embed=1; \\usepackage{{tikz}} \\usetikzlibrary{{patterns}}")
         )
     if form in ("pdf", "png"):
-        out.append(("LaTeX", f"\\includegraphics{{{stem}}}"))
-    out.append(("Command", " ".join(filter(None, ("lanescope diagram", ptx, operand, flags, f"-o {stem}.{form}")))))
-    return out
+        snippets.append(("LaTeX", f"\\includegraphics{{{stem}}}"))
+    snippets.append(
+        ("Command", " ".join(filter(None, ("lanescope diagram", ptx, operand, flags, f"-o {stem}.{form}"))))
+    )
+    return snippets
 
 
 @router.get("/gallery")
 def gallery_page(request: Request) -> Response:
-    """One picture a kind of family; the golden tests hold these very drawings."""
+    """Show one picture for each kind of family; the golden tests compare these very drawings."""
     items = [
         {"slug": slug, "title": entry.title, "href": entry.href, "svg": draw_entry(slug)}
         for slug, entry in PICTURES.items()

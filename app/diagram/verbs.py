@@ -46,8 +46,8 @@ def diagram(
     from lanescope.app.diagram import forms as pictures
     from lanescope.app.instruction.state import bind_descriptor
 
-    found = bind_descriptor(find(ptx), {"idesc": idesc})
-    asked = {
+    instruction = bind_descriptor(find(ptx), {"idesc": idesc})
+    options = {
         "colour": colour,
         "label": label,
         "lanes": lanes,
@@ -66,5 +66,7 @@ def diagram(
         "embed": "1" * embed,
     }
     form = "json" if as_json else parse_picture_form(output)
-    made, _ = pictures.render_instruction(form, found, found.operand(operand) if operand else None, drop_empty(asked))
-    write_output(made, output)
+    picture, _ = pictures.render_instruction(
+        form, instruction, instruction.operand(operand) if operand else None, drop_empty(options)
+    )
+    write_output(picture, output)

@@ -1,6 +1,4 @@
-"""The verdict on a descriptor as a picture for documents: what the word reads beside the tile as it is stored. No
-framework.
-"""
+"""The verdict on a descriptor as a picture for documents: what the word reads beside the stored tile. No framework."""
 
 from __future__ import annotations
 
@@ -29,21 +27,23 @@ from lanescope.render.read_pictures import make_figure
 from lanescope.render.svg import render_swatches
 from lanescope.render.view import FigurePanel
 
-_LINE, _ADVANCE = 16.0, 6.7  # of a line below the panels: its height, and a letter's width
+_LINE, _ADVANCE = 16.0, 6.7  # height of a line below the panels, and width of a letter
 
 
 def has_verdict_query(query: Mapping[str, str]) -> bool:
-    """Whether the address of a descriptor's picture asks for a verdict, and not for the 64 bits alone."""
+    """Return whether the address of a descriptor's picture asks for a verdict, not only for the 64 bits."""
     return any(name in query for name in ("rows", *VERDICT))
 
 
 def render_query(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
-    """The verdict that the address of a descriptor's page asks for."""
+    """Render the verdict that the address of a descriptor's page asks for."""
     diagrams.check_picture_options(form, query, ("rows", *DRAWN), tuple(VERDICT))
-    asked_ = {name: value for name, value in query.items() if name in VERDICT and value}
+    verdict_query = {name: value for name, value in query.items() if name in VERDICT and value}
     try:
-        return render_verdict(form, build_request(word, asked_), query, draw, list_assumed_fields(word, asked_))
-    except LayoutError as error:  # the field as the address names it
+        return render_verdict(
+            form, build_request(word, verdict_query), query, draw, list_assumed_fields(word, verdict_query)
+        )
+    except LayoutError as error:  # name the field as the address does
         field = error.field.replace("storage.", "s_").replace("slice.", "slice_")
         raise LayoutError(error.code, error.message, error.hint, field) from None
 
@@ -53,123 +53,127 @@ def render_verdict(
     request: dict[str, Any],
     query: Mapping[str, str],
     draw: Draw = DrawingJob.render,
-    taken: tuple[str, ...] = (),
+    assumed: tuple[str, ...] = (),
 ) -> Made:
-    """What an instruction reads through a word and, where the request says how the tile is stored, whether that is
-    right; txt, md: the lines of the operand; csv: every element; json: the API's answer. taken: what of the storage
-    comes from the word.
+    """Render what an instruction reads through a word and, if the request says how the tile is stored, whether that is
+    right.
+
+    txt, md: the lines of the operand; csv: every element; json: the API's answer. assumed: the fields of the storage
+    that come from the word.
     """
     window = diagrams.parse_span("rows", query)
-    found = judge_request(request, taken)
+    judged = judge_request(request, assumed)
     if form == "json":
-        return encode_json(descriptors.build_verified(found.request)), FORMS[form]
+        return encode_json(descriptors.build_verified(judged.request)), FORMS[form]
     if form == "csv":
-        return _format_csv(found).encode(), FORMS[form]
-    lines = found.cells.lines
+        return _format_csv(judged).encode(), FORMS[form]
+    lines = judged.cells.lines
     if window and window[1] >= lines:
         raise LayoutError(
             "bad_option", f"rows is '{query['rows']}'.", f"The picture has rows 0 to {lines - 1}.", "rows"
         )
     first, last = window or (0, lines - 1)
     if form in ("txt", "md"):
-        return _format_text(form, found, first, last).encode(), FORMS[form]
+        return _format_text(form, judged, first, last).encode(), FORMS[form]
     return diagrams.render_svg(
-        form, _draw_verdict(found, first, last, diagrams.get_palette(query), query.get("title")), query, draw
+        form, _draw_verdict(judged, first, last, diagrams.get_palette(query), query.get("title")), query, draw
     )
 
 
 def draw_inline(word: Descriptor, query: Mapping[str, str]) -> str:
-    """The same in a page's colours, for the guide; LayoutError where the address names none."""
-    asked_ = {name: value for name, value in query.items() if name in VERDICT}
-    found = judge_request(build_request(word, asked_), list_assumed_fields(word, asked_))
-    first, last = diagrams.parse_span("rows", query) or (0, found.cells.lines - 1)
-    return _draw_verdict(found, first, last, None, None)
+    """Draw the verdict in a page's colours, for the guide; LayoutError if the address asks for none."""
+    verdict_query = {name: value for name, value in query.items() if name in VERDICT}
+    judged = judge_request(build_request(word, verdict_query), list_assumed_fields(word, verdict_query))
+    first, last = diagrams.parse_span("rows", query) or (0, judged.cells.lines - 1)
+    return _draw_verdict(judged, first, last, None, None)
 
 
-def format_headline(found: JudgedRequest) -> str:
-    """The verdict in a sentence, with its sign."""
-    letter, result = found.cells.operand, found.result
+def format_headline(judged: JudgedRequest) -> str:
+    """Format the verdict as a sentence, with its sign."""
+    letter, result = judged.cells.operand, judged.result
     if result is None:
-        size, last = found.read.size, int(found.read.max()) + max(found.seen.bits // 8, 1) - 1
-        return f"{size:,} elements of {letter} are read from {int(found.read.min()):#x} to {last:#x}"
-    bad = result.total - result.matched
+        size, last = judged.read.size, int(judged.read.max()) + max(judged.seen.bits // 8, 1) - 1
+        return f"{size:,} elements of {letter} are read from {int(judged.read.min()):#x} to {last:#x}"
+    wrong = result.total - result.matched
     if result.match:
-        return f"{'!' if found.careful else '✓'} {replace(found, named=True).headline}"
-    if not bad:
+        return f"{'!' if judged.careful else '✓'} {replace(judged, named=True).headline}"
+    if not wrong:
         return "✗ The bytes are right, but the word is not a descriptor of this format"
-    return f"✗ {bad:,} of {result.total:,} elements of {letter} are read from the wrong place"
+    return f"✗ {wrong:,} of {result.total:,} elements of {letter} are read from the wrong place"
 
 
-def list_findings(found: JudgedRequest) -> list[str]:
-    """What the picture shows, what the verdict is about, and the cause of a mismatch with its repair."""
-    request, out = found.request, [f"1 cell = {found.seen.per} elements = 16 B ← the address they are read from"]
-    seen = f"operand {found.cells.operand}, {found.seen.major}-major"
-    out.append(f"{request['descriptor']}, {descriptors.parse_view(request)[0]}, {seen}")
-    if found.stored is not None:
-        at = request["slice"]
-        part = "" if at["mn"] == at["k"] == "0" else f"; the slice at mn {at['mn']}, k {at['k']}"
-        out.append(f"Stored as {found.stored.text}{part}")
-    if found.result is not None and not found.result.match:
-        for cause in found.result.diagnoses[:1]:
-            out.append(causes.get_cause_title(cause.code) + (f"; repair: {cause.fix}" if cause.fix else ""))
-    return out
+def list_findings(judged: JudgedRequest) -> list[str]:
+    """List what the picture shows, what the verdict is about, and the cause of a mismatch with its repair."""
+    request, findings = judged.request, [f"1 cell = {judged.seen.per} elements = 16 B ← the address they are read from"]
+    view = f"operand {judged.cells.operand}, {judged.seen.major}-major"
+    findings.append(f"{request['descriptor']}, {descriptors.parse_view(request)[0]}, {view}")
+    if judged.stored is not None:
+        start = request["slice"]
+        part = "" if start["mn"] == start["k"] == "0" else f"; the slice at mn {start['mn']}, k {start['k']}"
+        findings.append(f"Stored as {judged.stored.text}{part}")
+    if judged.result is not None and not judged.result.match:
+        for cause in judged.result.diagnoses[:1]:
+            findings.append(causes.get_cause_title(cause.code) + (f"; repair: {cause.fix}" if cause.fix else ""))
+    return findings
 
 
-def _draw_verdict(found: JudgedRequest, first: int, last: int, palette: Palette | None, given: str | None) -> str:
-    made = make_figure(found.cells, first, last)
-    head = format_headline(found)
-    below, lines = made.height, list_findings(found)
-    extra, wide = _draw_findings(found, palette, lines, made.panels, below)
-    wide = max(wide, made.width, (len(head if given is None else given) + 2) * 8.5)
-    tall = below + _LINE * len(lines) + (28 if found.result else 6)
-    style = DiagramStyle(palette=palette, title=head if given is None else given)
-    moved = type(made)(wide, tall, made.panels)
-    return render_diagram(moved, style, head, ". ".join([head, *lines]), extra)
+def _draw_verdict(judged: JudgedRequest, first: int, last: int, palette: Palette | None, title: str | None) -> str:
+    figure = make_figure(judged.cells, first, last)
+    head = format_headline(judged)
+    below, lines = figure.height, list_findings(judged)
+    extra, width = _draw_findings(judged, palette, lines, figure.panels, below)
+    width = max(width, figure.width, (len(head if title is None else title) + 2) * 8.5)
+    height = below + _LINE * len(lines) + (28 if judged.result else 6)
+    style = DiagramStyle(palette=palette, title=head if title is None else title)
+    enlarged = type(figure)(width, height, figure.panels)
+    return render_diagram(enlarged, style, head, ". ".join([head, *lines]), extra)
 
 
 def _draw_findings(
-    found: JudgedRequest, palette: Palette | None, lines: list[str], panels: tuple[FigurePanel, ...], top: float
+    judged: JudgedRequest, palette: Palette | None, lines: list[str], panels: tuple[FigurePanel, ...], top: float
 ) -> tuple[str, float]:
-    """(SVG of what stands below the panels, how wide it is)."""
+    """Return (SVG of the text below the panels, its width)."""
     muted = palette.muted if palette else "var(--muted)"
-    out = [
+    parts = [
         f'<text x="8" y="{top + 12 + _LINE * n:g}" font-size="11" fill="{muted}">{escape(text)}</text>'
         for n, text in enumerate(lines)
     ]
-    wide = max(len(text) for text in lines) * _ADVANCE + 16
-    drawn = np.concatenate([panel.status.ravel() for panel in panels if panel.status is not None])
-    if found.result is not None:
+    width = max(len(text) for text in lines) * _ADVANCE + 16
+    statuses = np.concatenate([panel.status.ravel() for panel in panels if panel.status is not None])
+    if judged.result is not None:
         across, _, legend = render_swatches(
-            drawn, palette, {"right": "read where it is stored", "wrong": "read elsewhere"}
+            statuses, palette, {"right": "read where it is stored", "wrong": "read elsewhere"}
         )
-        out.append(f'<g transform="translate(8 {top + _LINE * len(lines) + 6:g})">{legend}</g>')
-        wide = max(wide, across + 16)
-    return "".join(out), wide
+        parts.append(f'<g transform="translate(8 {top + _LINE * len(lines) + 6:g})">{legend}</g>')
+        width = max(width, across + 16)
+    return "".join(parts), width
 
 
-def _format_text(form: str, found: JudgedRequest, first: int, last: int) -> str:
-    cells, judged_ = found.cells, found.result is not None
-    along = "row" if found.seen.major == "K" else "k"
+def _format_text(form: str, judged: JudgedRequest, first: int, last: int) -> str:
+    cells, has_verdict = judged.cells, judged.result is not None
+    line_axis = "row" if judged.seen.major == "K" else "k"
     rows = []
     for line in range(first, last + 1):
-        marks = ["" if not judged_ else "✓ " if ok else "✗ " for ok in cells.right[line].tolist()]
-        got = [f"{mark}{at:#x}" for mark, at in zip(marks, cells.read[line].tolist(), strict=True)]
-        rows.append((line, got))
-    head = [format_headline(found), *list_findings(found)]
+        marks = ["" if not has_verdict else "✓ " if ok else "✗ " for ok in cells.right[line].tolist()]
+        addresses = [f"{mark}{address:#x}" for mark, address in zip(marks, cells.read[line].tolist(), strict=True)]
+        rows.append((line, addresses))
+    head = [format_headline(judged), *list_findings(judged)]
     if form == "txt":
-        return "\n".join([*head, *(f"{along} {line:3}  {'  '.join(got)}" for line, got in rows)]) + "\n"
-    columns = "".join(f" +{n * found.seen.per} |" for n in range(cells.across))
-    table = [f"| {along} |{columns}", "|---:|" + "---|" * cells.across]
-    table += [f"| **{line}** | {' | '.join(got)} |" for line, got in rows]
+        return "\n".join([*head, *(f"{line_axis} {line:3}  {'  '.join(addresses)}" for line, addresses in rows)]) + "\n"
+    columns = "".join(f" +{n * judged.seen.per} |" for n in range(cells.across))
+    table = [f"| {line_axis} |{columns}", "|---:|" + "---|" * cells.across]
+    table += [f"| **{line}** | {' | '.join(addresses)} |" for line, addresses in rows]
     return f"### {head[0]}\n\n" + "\n".join(f"{text}  " for text in head[1:]) + "\n\n" + "\n".join(table) + "\n"
 
 
-def _format_csv(found: JudgedRequest) -> str:
-    """Every element: where it is read and, where a storage is said, stored, as byte addresses."""
-    stored = found.result.expected if found.result else None
-    out = ["row,k,read,stored,right" if stored is not None else "row,k,read"]
-    for row, line in enumerate(found.read.tolist()):
-        for k, at in enumerate(line):
-            want = None if stored is None else int(stored[row, k])
-            out.append(f"{row},{k},{at}" + ("" if want is None else f",{want},{int(at == want)}"))
-    return "\n".join(out) + "\n"
+def _format_csv(judged: JudgedRequest) -> str:
+    """Format every element: the byte address that it is read from and, if a storage is known, stored at."""
+    stored = judged.result.expected if judged.result else None
+    lines = ["row,k,read,stored,right" if stored is not None else "row,k,read"]
+    for row, line in enumerate(judged.read.tolist()):
+        for k, address in enumerate(line):
+            expected = None if stored is None else int(stored[row, k])
+            lines.append(
+                f"{row},{k},{address}" + ("" if expected is None else f",{expected},{int(address == expected)}")
+            )
+    return "\n".join(lines) + "\n"

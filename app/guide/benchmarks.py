@@ -19,7 +19,7 @@ LEAD = "How fast Lanescope draws, answers and reads, and how much it sends, besi
 PAGE = DOCS / "benchmarks.md"
 Table = list[list[str]]
 
-# What an amount's unit measures: unit → (chart, amounts of the chart's unit that one of it is).
+# unit of an amount → (its chart, how many of the chart's units it is)
 UNITS = {
     "ms": ("Time, ms", 1.0),
     "s": ("Time, ms", 1000.0),
@@ -46,7 +46,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkBar:
-    """What was seen, and what was promised of it."""
+    """A measured amount, and the amount that was promised."""
 
     name: str
     chart: str
@@ -56,66 +56,68 @@ class BenchmarkBar:
 
 @lru_cache(maxsize=1)
 def read_benchmarks() -> str:
-    """The page's Markdown."""
+    """Return the page's Markdown."""
     return PAGE.read_text()
 
 
 def parse_tables(markdown: str) -> list[Table]:
-    """The tables of a text, in their order: the cells of every row, the head first, without the rule below it."""
-    out: list[Table] = []
-    inside = False
+    """Parse the tables of a text, in their order: the cells of every row, the head first, without the rule below it."""
+    tables: list[Table] = []
+    in_table = False
     for line in markdown.splitlines():
         if line.startswith("|"):
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-            if not inside:
-                out.append([])
+            if not in_table:
+                tables.append([])
             if not all(re.fullmatch(":?-+:?", cell) for cell in cells):
-                out[-1].append(cells)
-        inside = line.startswith("|")
-    return out
+                tables[-1].append(cells)
+        in_table = line.startswith("|")
+    return tables
 
 
 def parse_amounts(cell: str, usual: str = "") -> list[Amount]:
-    """The amounts of a cell that have a unit, or the usual one where it says a number alone: the first of each part.
+    """Parse the amounts of a cell that have a unit, or the usual unit for a number alone: the first of each part.
 
-    >>> [(one.value, one.word) for one in parse_amounts("18381 requests/s, p99 5 ms, 0 failed")]
+    >>> [(amount.value, amount.word) for amount in parse_amounts("18381 requests/s, p99 5 ms, 0 failed")]
     [(18381.0, ''), (5.0, 'p99')]
     """
-    out = []
+    amounts = []
     for part in cell.split("; ") if "; " in cell else cell.split(", "):
         for match in _AMOUNT.finditer(part):
             unit = match[2] or (usual if _AMOUNT.sub("", part).strip(" <≥") in ("", "under") else "")
             if unit:
                 chart, scale = UNITS[unit]
                 word = re.search(r"(p\d\d|worst)[\s<]*$", part[: match.start()])
-                out.append(Amount(chart, float(match[1].replace(",", "")) * scale, word[1] if word else ""))
+                amounts.append(Amount(chart, float(match[1].replace(",", "")) * scale, word[1] if word else ""))
                 break
-    return out
+    return amounts
 
 
 def build_bars(table: Table) -> list[BenchmarkBar]:
-    """The amounts of a table of what was seen and promised; a promise stands beside the amount of its kind."""
-    out: list[BenchmarkBar] = []
+    """Build a bar for each amount that was seen; the promise of its kind stands beside it."""
+    bars: list[BenchmarkBar] = []
     for name, seen, promised in table[1:]:
-        found = parse_amounts(seen)
-        usual = next((unit for unit, (chart, _) in UNITS.items() if found and chart == found[0].chart), "")
-        left = parse_amounts(promised, usual)
-        parts = _list_amount_names(name, len(found))
-        for part, one in zip(parts, found, strict=True):
-            fitting = [
-                two for two in left if two.chart == one.chart and (two.word == one.word or not (two.word or one.word))
+        amounts = parse_amounts(seen)
+        usual = next((unit for unit, (chart, _) in UNITS.items() if amounts and chart == amounts[0].chart), "")
+        promises = parse_amounts(promised, usual)
+        parts = _list_amount_names(name, len(amounts))
+        for part, amount in zip(parts, amounts, strict=True):
+            matching = [
+                promise
+                for promise in promises
+                if promise.chart == amount.chart and (promise.word == amount.word or not (promise.word or amount.word))
             ]
-            if fitting:
-                left.remove(fitting[0])
-            label = f"{part}, {one.word}" if one.word else part
-            again = sum(bar.chart == one.chart and bar.name.startswith(label) for bar in out)
-            label = f"{label} ({again + 1})" if again else label
-            out.append(BenchmarkBar(label, one.chart, one.value, fitting[0].value if fitting else None))
-    return out
+            if matching:
+                promises.remove(matching[0])
+            label = f"{part}, {amount.word}" if amount.word else part
+            namesakes = sum(bar.chart == amount.chart and bar.name.startswith(label) for bar in bars)
+            label = f"{label} ({namesakes + 1})" if namesakes else label
+            bars.append(BenchmarkBar(label, amount.chart, amount.value, matching[0].value if matching else None))
+    return bars
 
 
 def _list_amount_names(name: str, count: int) -> list[str]:
-    """What each amount of a row is called: `what: this; that` names them one by one."""
+    """List the names of a row's amounts: `what: this; that` names them one by one."""
     plain = _MARK.sub("", name)
     head, colon, tail = plain.partition(": ")
     parts = tail.split("; ")
@@ -125,16 +127,16 @@ def _list_amount_names(name: str, count: int) -> list[str]:
 
 
 def build_charts(table: Table) -> list[dict[str, Any]]:
-    """The charts of a table, as static/kit/chart.js draws them; none where its cells say no amounts that compare."""
+    """Build the charts of a table, as static/kit/chart.js draws them; none if its cells have no comparable amounts."""
     head = table[0]
     if head[1:] in (["seen", "promised"], ["seen", "wanted"]):
-        found = build_bars(table)
-        kinds = dict.fromkeys(bar.chart for bar in found)
-        of_kind = [(kind, [bar for bar in found if bar.chart == kind]) for kind in kinds]
+        bars = build_bars(table)
+        kinds = dict.fromkeys(bar.chart for bar in bars)
+        of_kind = [(kind, [bar for bar in bars if bar.chart == kind]) for kind in kinds]
         return [
-            _build_measured_chart(kind, own[n : n + MOST_BARS])
-            for kind, own in of_kind
-            for n in range(0, len(own), MOST_BARS)
+            _build_measured_chart(kind, kind_bars[n : n + MOST_BARS])
+            for kind, kind_bars in of_kind
+            for n in range(0, len(kind_bars), MOST_BARS)
         ]
     if head[1] == "":
         return [_build_comparison_chart(head[n], table[1:], n) for n in range(2, len(head))]
@@ -142,21 +144,23 @@ def build_charts(table: Table) -> list[dict[str, Any]]:
     return [_build_percent_chart(head, columns, table[1:])] if columns else []
 
 
-def _build_measured_chart(chart: str, found: Sequence[BenchmarkBar]) -> dict[str, Any]:
+def _build_measured_chart(chart: str, bars: Sequence[BenchmarkBar]) -> dict[str, Any]:
     better = "more" if chart in MORE_IS_BETTER else "less"
-    if chart == "Size, kB" and min(bar.seen for bar in found) >= 100:
-        found = [replace(bar, seen=bar.seen / 1000, promised=bar.promised and bar.promised / 1000) for bar in found]
+    if chart == "Size, kB" and min(bar.seen for bar in bars) >= 100:
+        bars = [replace(bar, seen=bar.seen / 1000, promised=bar.promised and bar.promised / 1000) for bar in bars]
         chart = "Size, MB"
     return _build_chart(
         f"{chart}: {better} is better",
-        [bar.name for bar in found],
-        {"seen": [bar.seen for bar in found]},
-        marks=[bar.promised for bar in found],
+        [bar.name for bar in bars],
+        {"seen": [bar.seen for bar in bars]},
+        marks=[bar.promised for bar in bars],
     )
 
 
-def _build_comparison_chart(column: str, rows: Iterable[Sequence[str]], at: int) -> dict[str, Any]:
-    """A column of a table of several programs: a thing's rows follow its name; ratios say nothing more."""
+def _build_comparison_chart(column: str, rows: Iterable[Sequence[str]], column_index: int) -> dict[str, Any]:
+    """Build the chart of one column of a table of several programs; rows without a name belong to the name above, and
+    ratios are left out.
+    """
     names: list[str] = []
     series: dict[str, list[float | None]] = {}
     for row in rows:
@@ -164,16 +168,16 @@ def _build_comparison_chart(column: str, rows: Iterable[Sequence[str]], at: int)
             names.append(row[0])
         if row[1] != "ratio":
             values = series.setdefault(row[1], [])
-            values += [None] * (len(names) - 1 - len(values)) + [float(row[at])]
+            values += [None] * (len(names) - 1 - len(values)) + [float(row[column_index])]
     return _build_chart(f"{column[0].upper()}{column[1:]}: less is better", names, series)
 
 
 def _build_percent_chart(head: Sequence[str], columns: Sequence[int], rows: Sequence[Sequence[str]]) -> dict[str, Any]:
-    def share(cell: str) -> float | None:
+    def parse_share(cell: str) -> float | None:
         match = _PERCENT.search(cell)
         return float(match[1]) if match and match[1] else None
 
-    series = {head[n]: [share(row[n]) for row in rows] for n in columns}
+    series = {head[n]: [parse_share(row[n]) for row in rows] for n in columns}
     return _build_chart("Percent: more is better", [row[0] for row in rows], series, log=False)
 
 
@@ -199,14 +203,14 @@ def _build_chart(
 
 
 def draw_thumbnail() -> str:
-    """The first chart's bars alone, for the guide's index."""
+    """Draw the first chart's bars alone, for the guide's index."""
     chart = next(chart for table in parse_tables(read_benchmarks()) for chart in build_charts(table) if chart["marks"])
-    (values,) = (one["values"] for one in chart["series"])
-    kept = [(value, mark) for value, mark in zip_longest(values, chart["marks"]) if mark][:6]
-    drawn = []
-    for n, (value, mark) in enumerate(kept):
-        wide = min(150.0, 110 * value / mark)
-        drawn.append(f'<rect x="8" y="{8 + 18 * n}" width="{wide:.1f}" height="11" fill="var(--fill-0)"/>')
-    height = 10 + 18 * len(kept)
+    (values,) = (series["values"] for series in chart["series"])
+    pairs = [(value, mark) for value, mark in zip_longest(values, chart["marks"]) if mark][:6]
+    rects = []
+    for n, (value, mark) in enumerate(pairs):
+        width = min(150.0, 110 * value / mark)
+        rects.append(f'<rect x="8" y="{8 + 18 * n}" width="{width:.1f}" height="11" fill="var(--fill-0)"/>')
+    height = 10 + 18 * len(pairs)
     line = f'<path d="M118 2V{height}" stroke="var(--cell-ink)" stroke-width="1.5" stroke-dasharray="4 3"/>'
-    return f'<svg viewBox="0 0 170 {height + 2}" aria-hidden="true" focusable="false">{"".join(drawn)}{line}</svg>'
+    return f'<svg viewBox="0 0 170 {height + 2}" aria-hidden="true" focusable="false">{"".join(rects)}{line}</svg>'

@@ -15,7 +15,7 @@ from lanescope.render import wmma_cpp
 
 
 def render_functions(_: str) -> str:
-    """The functions of nvcuda::wmma."""
+    """Render the table of the functions of nvcuda::wmma."""
     return format_table(
         ("", "does", "compiled to", "from"),
         [
@@ -35,13 +35,18 @@ def _make_slug(name: str) -> str:
 
 
 def render_function(name: str) -> str:
-    """One function: its signatures, its namespace, who calls it and what it becomes."""
+    """Render one function: its signatures, its namespace, who calls it and its PTX instruction."""
     row = BY_NAME[name]
     facts = [f"`{row.qualified}`, `<mma.h>`, {row.since} and newer."]
     if row.collective:
         facts.append("All lanes of the warp must call it together, with the same arguments.")
     family = next(
-        (found.name for found in catalog.families() if f"{found.opcode.text}.".startswith(f"{row.becomes}.")), ""
+        (
+            row_family.name
+            for row_family in catalog.families()
+            if f"{row_family.opcode.text}.".startswith(f"{row.becomes}.")
+        ),
+        "",
     )
     if family:
         facts.append(
@@ -57,7 +62,7 @@ def render_function(name: str) -> str:
 
 
 def _wrap_signature(signature: str, width: int = 100) -> str:
-    """A long signature with a parameter a line."""
+    """Wrap a long signature, one parameter a line."""
     if len(signature) <= width or "(" not in signature:
         return signature
     head, _, rest = signature.partition("(")
@@ -66,33 +71,33 @@ def _wrap_signature(signature: str, width: int = 100) -> str:
 
 
 def render_kernel(text: str) -> str:
-    """The one-warp kernel of a wmma.mma, whole or the pieces named."""
+    """Render the one-warp kernel of a wmma.mma, whole or the named pieces."""
     name, *pieces = text.split()
-    made = wmma_cpp.render_kernel(find(name))
+    kernel = wmma_cpp.render_kernel(find(name))
     if not pieces:
-        return format_code_block(made.text)
-    return format_code_block("".join(re.sub(r"^  ", "", getattr(made, piece), flags=re.M) for piece in pieces))
+        return format_code_block(kernel.text)
+    return format_code_block("".join(re.sub(r"^  ", "", getattr(kernel, piece), flags=re.M) for piece in pieces))
 
 
 def render_fragments(_: str) -> str:
-    """Every combination of types and shape, with the elements a lane holds."""
+    """Render every combination of types and shape, with the elements that a lane holds."""
     groups: dict[tuple[str, str], dict[str, list[wmma.WmmaFragment]]] = {}
     for i in catalog.instructions():
         if i.family.multiplies and i.family.feed is OperandFeed.LOADS:
-            held = groups.setdefault((i.operands["a"].element.name, i.shape), {"a": [], "b": [], "c": []})
+            fragments = groups.setdefault((i.operands["a"].element.name, i.shape), {"a": [], "b": [], "c": []})
             for f in wmma.list_fragments():
-                same = (
+                alike = (
                     f.instruction.shape == i.shape and f.operand.element.name == i.operands[f.operand.name].element.name
                 )
-                if same and f not in held[f.operand.name]:
-                    held[f.operand.name].append(f)
+                if alike and f not in fragments[f.operand.name]:
+                    fragments[f.operand.name].append(f)
     rows = []
-    for held in groups.values():
-        a, b = held["a"][0], held["b"][0]
+    for fragments in groups.values():
+        a, b = fragments["a"][0], fragments["b"][0]
         m, n, k = (a.instruction.sizes[dim] for dim in "mnk")
         packed = f", {a.per_storage} in one {a.storage_cpp}" if a.per_storage > 1 else ""
         c = " or ".join(
-            f"{format_link(f.element_cpp, link_instruction(f.instruction))} {f.num_elements}" for f in held["c"]
+            f"{format_link(f.element_cpp, link_instruction(f.instruction))} {f.num_elements}" for f in fragments["c"]
         )
         rows.append(
             (
@@ -107,46 +112,46 @@ def render_fragments(_: str) -> str:
 
 
 def render_memory(_: str) -> str:
-    """What both documents ask of ldm, by type and size of the fragment."""
+    """Render the requirements of both documents on ldm, by type and size of the fragment."""
     groups: dict[tuple[str, bool, int], list[wmma.WmmaFragment]] = {}
     for f in wmma.list_fragments():
         groups.setdefault((f.element_cpp, f.use == "accumulator", wmma.count_fragment_bytes(f.operand)), []).append(f)
     rows: dict[tuple[str, ...], list[str]] = {}
-    for (element, accumulator, size), held in groups.items():
-        cpp, asked = wmma.get_requirements(held[0].operand)
-        both = wmma.combine_requirements(held[0].operand).ldm_elements
+    for (element, accumulator, size), fragments in groups.items():
+        cpp, ptx = wmma.get_requirements(fragments[0].operand)
+        combined = wmma.combine_requirements(fragments[0].operand).ldm_elements
         binds = {(True, False): "PTX", (False, True): "C++", (True, True): "alike"}[
-            asked.ldm_elements == both, cpp.ldm_elements == both
+            ptx.ldm_elements == combined, cpp.ldm_elements == combined
         ]
         cells = (
-            _format_fragments(held, accumulator),
+            _format_fragments(fragments, accumulator),
             f"{size} B",
             str(cpp.ldm_elements),
-            str(asked.ldm_elements),
-            f"{both} ({binds})",
+            str(ptx.ldm_elements),
+            f"{combined} ({binds})",
         )
         rows.setdefault(cells, []).append(f"`{element}`")
     head = ("T", "fragments", "size a lane", "ldm: C++ guide", "ldm: PTX", "ldm: both (which binds)")
-    first = {"PTX": 0, "alike": 1, "C++": 2}  # where the guide alone misleads comes first
-    ordered = sorted(rows.items(), key=lambda row: first[row[0][-1].split("(")[1].rstrip(")")])
+    order = {"PTX": 0, "alike": 1, "C++": 2}  # first the rows where the C++ guide alone misleads
+    ordered = sorted(rows.items(), key=lambda row: order[row[0][-1].split("(")[1].rstrip(")")])
     return format_table(head, [(", ".join(names), *cells) for cells, names in ordered])
 
 
-def _format_fragments(held: list[wmma.WmmaFragment], accumulator: bool) -> str:
-    """ "A and B of m16n16k16" and the like."""
-    shapes_: dict[str, list[str]] = {}
-    for f in held:
+def _format_fragments(fragments: list[wmma.WmmaFragment], accumulator: bool) -> str:
+    """Format fragments as "A and B of m16n16k16"."""
+    letters_by_shape: dict[str, list[str]] = {}
+    for f in fragments:
         letter = "C and D" if accumulator else f.operand.name.upper()
-        if letter not in shapes_.setdefault(f.instruction.shape, []):
-            shapes_[f.instruction.shape].append(letter)
-    by_letters: dict[str, list[str]] = {}
-    for shape, letters in shapes_.items():
-        by_letters.setdefault(" and ".join(letters), []).append(shape)
-    return "; ".join(f"{letters} of {', '.join(names)}" for letters, names in by_letters.items())
+        if letter not in letters_by_shape.setdefault(f.instruction.shape, []):
+            letters_by_shape[f.instruction.shape].append(letter)
+    shapes_by_letters: dict[str, list[str]] = {}
+    for shape, letters in letters_by_shape.items():
+        shapes_by_letters.setdefault(" and ".join(letters), []).append(shape)
+    return "; ".join(f"{letters} of {', '.join(names)}" for letters, names in shapes_by_letters.items())
 
 
 def render_strides(names: str) -> str:
-    """The default strides of types side by side, in elements and bytes; "–" where a layout does not exist."""
+    """Render the default strides of types side by side, in elements and bytes; "–" for a layout that does not exist."""
     rows = []
     for name in names.split():
         for i in _find_products(name):
@@ -161,14 +166,14 @@ def render_strides(names: str) -> str:
 
 
 def _find_products(name: str) -> list[Instruction]:
-    """A wmma.mma of each shape of a type, f32 accumulators before f16 ones."""
-    found = [
+    """Find a wmma.mma of each shape of a type, f32 accumulators before f16 ones."""
+    products = [
         i
         for i in catalog.instructions()
         if i.family.multiplies and i.family.feed is OperandFeed.LOADS and i.operands["a"].element.name == name
     ]
-    wide = [i for i in found if i.types["c"] != "f16"] or found
-    return list({i.shape: i for i in reversed(wide)}.values())[::-1]
+    wide_accumulators = [i for i in products if i.types["c"] != "f16"] or products
+    return list({i.shape: i for i in reversed(wide_accumulators)}.values())[::-1]
 
 
 def _format_stride(op: Operand, i: Instruction, layout: str) -> str:
@@ -182,48 +187,52 @@ def _format_stride(op: Operand, i: Instruction, layout: str) -> str:
 
 
 def render_elements(text: str) -> str:
-    """x[i] of some lanes of one load's fragment."""
+    """Render x[i] of some lanes of one load's fragment."""
     name, *lanes = text.split()
-    found = find(name)
-    (op,) = found.operands.values()
-    held = [wmma.list_elements(op, int(lane)) for lane in lanes]
-    cells = [tuple(_format_places(op, lane[at]) for lane in held) for at in range(len(held[0]))]
-    title = format_link(f"{op.name.upper()} of {found.shape}", link_instruction(found)) + f", {op.element.name}"
+    instruction = find(name)
+    (op,) = instruction.operands.values()
+    elements_by_lane = [wmma.list_elements(op, int(lane)) for lane in lanes]
+    cells = [
+        tuple(_format_places(op, lane[index]) for lane in elements_by_lane) for index in range(len(elements_by_lane[0]))
+    ]
+    title = (
+        format_link(f"{op.name.upper()} of {instruction.shape}", link_instruction(instruction)) + f", {op.element.name}"
+    )
     return f"{title}:\n\n" + format_table(
-        ("x[i]", *(f"lane {lane}" for lane in lanes)), [(f"x[{at}]", *row) for at, row in enumerate(cells)]
+        ("x[i]", *(f"lane {lane}" for lane in lanes)), [(f"x[{index}]", *row) for index, row in enumerate(cells)]
     )
 
 
 def _format_places(op: Operand, places: list[tuple[int, int]]) -> str:
-    """Elements as (row, column); a run of neighbours by its ends."""
-    spelled = [f"({r}, {c})" for r, c in places]
-    return spelled[0] if len(spelled) == 1 else f"{spelled[0]} … {spelled[-1]}"
+    """Format elements as (row, column); a run of neighbours by its ends."""
+    texts = [f"({r}, {c})" for r, c in places]
+    return texts[0] if len(texts) == 1 else f"{texts[0]} … {texts[-1]}"
 
 
 def render_targets(_: str) -> str:
-    """From which architecture each multiplicand type is there."""
-    first: dict[str, list[str]] = {}
+    """Render the first architecture of each multiplicand type."""
+    types_by_target: dict[str, list[str]] = {}
     for f in wmma.list_fragments():
-        if f.use == "matrix_a" and f.element_cpp not in first.setdefault(f.since, []):
-            first[f.since].append(f.element_cpp)
+        if f.use == "matrix_a" and f.element_cpp not in types_by_target.setdefault(f.since, []):
+            types_by_target[f.since].append(f.element_cpp)
     return format_table(
         ("from", "types of A and B"),
-        [(arch, ", ".join(f"`{name}`" for name in names)) for arch, names in sorted(first.items())],
+        [(arch, ", ".join(f"`{name}`" for name in names)) for arch, names in sorted(types_by_target.items())],
     )
 
 
 def render_bit_operations(_: str) -> str:
-    """What bmma_sync can do with two bits."""
+    """Render what bmma_sync can do with two bits."""
     rows = []
     for operation in BIT_OPERATIONS:
-        found = find(f"wmma.mma.{operation.ptx}.popc.row.col.m8n8k128.s32.b1.b1.s32")
-        known = catalog.get_target_support(found)
+        instruction = find(f"wmma.mma.{operation.ptx}.popc.row.col.m8n8k128.s32.b1.b1.s32")
+        support = catalog.get_target_support(instruction)
         rows.append(
             (
                 f"`{operation.cpp}` ({operation.value})",
-                format_link(f"`.{operation.ptx}.popc`", link_instruction(found)),
-                known.ptx_version,
-                overview.format_targets(known.targets),
+                format_link(f"`.{operation.ptx}.popc`", link_instruction(instruction)),
+                support.ptx_version,
+                overview.format_targets(support.targets),
                 operation.meaning,
             )
         )

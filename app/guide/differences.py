@@ -9,10 +9,10 @@ from lanescope.ptx import catalog, differences
 
 
 def render_differences(_: str) -> str:
-    """Every difference with its proofs, and a list of them before."""
+    """Render every difference with its proofs, below a list of them."""
     rows = differences.list_document_slips()
     head = ("what", "where", "proved by")
-    out = [
+    parts = [
         format_table(
             head,
             [
@@ -22,20 +22,20 @@ def render_differences(_: str) -> str:
         )
     ]
     for row in rows:
-        out.append(
+        parts.append(
             f"## {row.title} {{#{row.key}}}\n\n**{row.document}**, {row.place}, says: {row.says}\n\n**In fact:**"
             f" {row.really}\n\n{format_proofs(row)}"
         )
-    return "\n\n".join(out)
+    return "\n\n".join(parts)
 
 
 def _format_proof_kinds(row: differences.DocumentSlip) -> str:
-    told = {"a run": row.ran, "ptxas": row.assembled or row.refused, "a test": row.test, "the text": row.stated}
-    return ", ".join(name for name, there in told.items() if there)
+    proofs = {"a run": row.ran, "ptxas": row.assembled or row.refused, "a test": row.test, "the text": row.stated}
+    return ", ".join(name for name, proof in proofs.items() if proof)
 
 
 def format_proofs(row: differences.DocumentSlip) -> str:
-    """What proves a row, a line each."""
+    """Format the proofs of a row, one a line."""
     lines = []
     if row.ran:
         devices = [

@@ -67,13 +67,13 @@ BY_SLUG = {example.slug: example for example in EXAMPLES}
 TRANSPOSE = "k-major-needs-no-transpose"
 
 
-def format_storage(given: tuple[str, str] | None) -> str:
-    """How an operand of an example is stored, as options of a whole program."""
-    return f"major={given[0]},swizzle={given[1]},order=mn" if given else "from=registers"
+def format_storage(storage: tuple[str, str] | None) -> str:
+    """Format the storage of an example's operand as options of a whole program."""
+    return f"major={storage[0]},swizzle={storage[1]},order=mn" if storage else "from=registers"
 
 
 def build_side(letter: str, tile: Tile) -> dict[str, Any]:
-    """One operand of an example: its tile's figure, strides, descriptor, code and links."""
+    """Build one operand of an example: its tile's figure, strides, descriptor, code and links."""
     rows = tile.mn
     lbo, sbo = tile.get_lbo_sbo_bytes()
     lbo_used, sbo_used = tile.get_used_strides(rows)

@@ -1,4 +1,4 @@
-"""The guide's pages in their order and groups, and what each is found by. Titles and first sentences stand in
+"""The guide's pages in their order and groups, and the words that find them. Titles and first sentences stand in
 docs/guide/*.md. No framework.
 """
 
@@ -17,8 +17,8 @@ GUIDE = DOCS / "guide"
 class GuidePage:
     """One page.
 
-    slug: its file and address; words: what people type who look for it, beside the words of its title; names: spellings
-    that mean this page and no other, wherever they stand in a text.
+    slug: its file and address; words: search words besides those of its title; names: spellings that mean this page and
+    no other, anywhere in a text.
     """
 
     slug: str
@@ -171,7 +171,7 @@ ORDER = tuple(entry.slug for entry in ENTRIES)
 
 @lru_cache(maxsize=64)
 def read_source(slug: str) -> str:
-    """A page's Markdown, docs/guide/<slug>.md."""
+    """Return a page's Markdown, docs/guide/<slug>.md."""
     return (GUIDE / f"{slug}.md").read_text()
 
 
@@ -180,5 +180,5 @@ def read_title(slug: str) -> str:
 
 
 def read_lead(slug: str) -> str:
-    """The paragraph under the title: what the page answers."""
+    """Return the paragraph under the title, which says what the page answers."""
     return " ".join(read_source(slug).split("\n\n")[1].split())

@@ -11,10 +11,12 @@ from lanescope.ptx.slots import OperandSlot, list_slots
 
 
 def render_opcode_words(text: str) -> str:
-    """An opcode, word by word."""
-    found = find(text)
-    rows = [(f"`{word.text}`", word.meaning) for word in qualifiers.list_opcode_parts(found)]
-    operands = [(f"`{slot.text}`", _format_operand(slot)) for slot in list_slots(found, found.family.forms[-1])]
+    """Render an opcode, word by word."""
+    instruction = find(text)
+    rows = [(f"`{word.text}`", word.meaning) for word in qualifiers.list_opcode_parts(instruction)]
+    operands = [
+        (f"`{slot.text}`", _format_operand(slot)) for slot in list_slots(instruction, instruction.family.forms[-1])
+    ]
     return format_table(("part", "meaning"), [*rows, *operands])
 
 
@@ -30,31 +32,33 @@ def _format_operand(slot: OperandSlot) -> str:
 
 
 def render_declarations(text: str) -> str:
-    """The register declarations of an instruction and its line."""
-    found = find(text)
+    """Render the register declarations of an instruction, and its line."""
+    instruction = find(text)
     lines = []
-    for slot in list_slots(found):
+    for slot in list_slots(instruction):
         if slot.kind == "vector":
             lines.append(
                 f".reg .{slot.type} {slot.name}<{slot.registers}>;".ljust(20)
                 + f"// {slot.name}0 to {slot.name}{slot.registers - 1}: {slot.what}"
             )
-    return format_code_block("\n".join([*lines, f"{found.ptx} {', '.join(slot.text for slot in list_slots(found))};"]))
+    return format_code_block(
+        "\n".join([*lines, f"{instruction.ptx} {', '.join(slot.text for slot in list_slots(instruction))};"])
+    )
 
 
 def render_packing(_: str) -> str:
-    """How many elements share a register, by width."""
+    """Render how many elements share a register, by width."""
     used = {name for i in catalog.instructions() for name in i.types.values()}
     groups: dict[tuple[int, int], list[str]] = {}
     for name, row in DTYPES.items():
         if name in used and (row.kind != "bits" or name == "b1"):
             groups.setdefault((row.bits, row.register_bits), []).append(name)
     rows = []
-    for (bits, wide), names in sorted(groups.items(), reverse=True):
-        per = "8-bit containers, 4 a register" if bits == 6 else f"{wide // bits} in {wide} bits"
+    for (bits, width), names in sorted(groups.items(), reverse=True):
+        packing = "8-bit containers, 4 a register" if bits == 6 else f"{width // bits} in {width} bits"
         if bits == 4:
-            per += "; e2m1 with .kind::f8f6f4 and mxf8f6f4 in 8-bit containers, 4 a register"
-        rows.append((str(bits), ", ".join(names), per))
+            packing += "; e2m1 with .kind::f8f6f4 and mxf8f6f4 in 8-bit containers, 4 a register"
+        rows.append((str(bits), ", ".join(names), packing))
     return format_table(("bits", "types", "elements in a register"), rows)
 
 
@@ -67,13 +71,13 @@ SPACES = (
 
 
 def render_state_spaces(_: str) -> str:
-    """State spaces and the matrix instructions that take them."""
+    """Render the state spaces and the matrix instructions that take them."""
     rows = []
-    for name, what, key in SPACES:
+    for name, meaning, key in SPACES:
         takers = dict.fromkeys(
             i.syntax.opcode
             for i in catalog.instructions()
             if i.family.spaces and (key in i.family.spaces or (not key and i.family.memory is OperandPlace.MATRIX))
         )
-        rows.append((name, what, ", ".join(f"`{opcode}`" for opcode in takers)))
+        rows.append((name, meaning, ", ".join(f"`{opcode}`" for opcode in takers)))
     return format_table(("qualifier", "space", "taken by"), rows)

@@ -1,4 +1,4 @@
-"""Parts of guide pages: what a wgmma must wait for. No framework."""
+"""Parts of guide pages: the instructions that order a wgmma. No framework."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from lanescope.render import wgmma_order
 
 
 def render_ordering(name: str) -> str:
-    """One instruction that keeps a wgmma in order."""
+    """Render one instruction that orders a wgmma."""
     row = order.BY_NAME[name]
-    said = f" ({row.diagnosed})" if row.diagnosed else ""
+    diagnosis = f" ({row.diagnosed})" if row.diagnosed else ""
     facts = [
         ("syntax", "<br>".join(f"`{text}`" for text in row.syntax)),
         ("orders", row.orders),
         ("where", row.where),
         ("executed by", row.scope),
-        ("without it", row.without + said),
+        ("without it", row.without + diagnosis),
         ("from", f"PTX {row.ptx_version}, {row.target}"),
     ]
     return format_table(("", ""), facts)
 
 
 def render_orderings(_: str) -> str:
-    """The four instructions, each with its page."""
+    """Render the four instructions, each with a link to its page."""
     return format_table(
         ("instruction", "orders", "where it stands"),
         [(format_link(f"`{row.name}`", f"/guide/{row.name}"), row.orders, row.where) for row in order.ORDER],
@@ -31,5 +31,5 @@ def render_orderings(_: str) -> str:
 
 
 def render_sequence(name: str) -> str:
-    """A sequence of instructions, right or wrong, and what ptxas says of it."""
+    """Render a sequence of instructions, right or wrong, with ptxas's message."""
     return format_code_block(wgmma_order.BY_NAME[name].text)

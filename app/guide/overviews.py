@@ -13,7 +13,7 @@ from lanescope.ptx.instruction import Instruction, OperandPlace
 
 
 def render_shapes(section: str) -> str:
-    """One section of the overview: types, accumulators, shapes with a link each, PTX version, targets."""
+    """Render one section of the overview: types, accumulators, shapes with a link each, PTX version, targets."""
     lines = [row for row in overview.list_overview_rows() if row.section == section]
     if not lines:
         raise LayoutError("bad_part", f"No section '{section}'.", f"Allowed: {', '.join(overview.SECTIONS)}.", "guide")
@@ -21,7 +21,7 @@ def render_shapes(section: str) -> str:
     head = ("A × B", *(("kind",) if kinds else ()), "C and D", "shapes", "PTX", "targets")
     rows = []
     for row in lines:
-        newer = "".join(f"; `{name}` from PTX {version}, {where}" for name, version, where in row.newer)
+        newer = "".join(f"; `{name}` from PTX {version}, {targets}" for name, version, targets in row.newer)
         cells = (
             row.multiplicands,
             *((f"`.{row.kind.replace(' ', ' .')}`" if row.kind else "",) if kinds else ()),
@@ -32,19 +32,19 @@ def render_shapes(section: str) -> str:
 
 
 def _format_shape_links(row: overview.OverviewRow) -> str:
-    first = {i.shape: i for i in reversed(row.found)}
-    out = []
+    by_shape = {i.shape: i for i in reversed(row.found)}
+    links = []
     for text in overview.fold_shapes(row.shapes):
         shape = text.split(",")[0]
-        some = first.get(shape) or next(
+        instruction = by_shape.get(shape) or next(
             i
             for i in row.found
             if i.shape.startswith(shape.split("N")[0])
             and i.shape.endswith(shape.split("N")[-1])
             and i.sizes["n"] in (64, row.found[0].sizes["n"])
         )
-        out.append(format_link(text, link_instruction(some)))
-    return ", ".join(out)
+        links.append(format_link(text, link_instruction(instruction)))
+    return ", ".join(links)
 
 
 _WHERE = {
@@ -55,41 +55,45 @@ _WHERE = {
 
 
 def render_generations(_: str) -> str:
-    """wmma, mma and wgmma side by side, from the catalogue."""
-    held: dict[str, list[Instruction]] = {}
+    """Render wmma, mma and wgmma side by side, from the catalogue."""
+    by_generation: dict[str, list[Instruction]] = {}
     for i in sorted(catalog.instructions(), key=lambda i: i.family.menu):
         if i.family.multiplies:
-            held.setdefault(i.family.opcode.words[0], []).append(i)
-    head = ("", *(f"**{name}**" for name in held))
-    return format_table(head, [(what, *map(describe, held.values())) for what, describe in _COMPARED.items()])
+            by_generation.setdefault(i.family.opcode.words[0], []).append(i)
+    head = ("", *(f"**{name}**" for name in by_generation))
+    return format_table(
+        head, [(topic, *map(describe, by_generation.values())) for topic, describe in _COMPARED.items()]
+    )
 
 
-def _sources(found: list[Instruction], letter: str) -> str:
+def _format_sources(instructions: list[Instruction], letter: str) -> str:
     """Return where instructions take A or B from."""
-    return " or ".join(_WHERE[place] for place in found[0].family.reads.get(letter, (OperandPlace.REGISTERS,)))
+    return " or ".join(_WHERE[place] for place in instructions[0].family.reads.get(letter, (OperandPlace.REGISTERS,)))
 
 
-def _multiplicands(found: list[Instruction]) -> str:
+def _format_multiplicands(instructions: list[Instruction]) -> str:
     """Return the element types that A and B may have."""
-    names = {i.operands["a"].element.name for i in found}
+    names = {i.operands["a"].element.name for i in instructions}
     return ", ".join(name for name in DTYPES if name in names)
 
 
-def _targets(found: list[Instruction]) -> str:
+def _format_targets(instructions: list[Instruction]) -> str:
     """Return the architectures that have any of these instructions."""
-    known = {target for i in found for target in catalog.get_target_support(i).targets}
-    return overview.format_targets(tuple(target for target in catalog.TARGETS if target in known))
+    supported = {target for i in instructions for target in catalog.get_target_support(i).targets}
+    return overview.format_targets(tuple(target for target in catalog.TARGETS if target in supported))
 
 
-# what is compared → what it says of one generation
+# what is compared → its text for one generation
 _COMPARED: dict[str, Callable[[list[Instruction]], str]] = {
-    "threads": lambda found: f"{found[0].threads}, {found[0].family.scope.warps}",
-    "A": lambda found: _sources(found, "a"),
-    "B": lambda found: _sources(found, "b"),
-    "C and D": lambda found: "registers, in place" if found[0].family.in_place else "registers",
-    "fragment layout": lambda found: "specified" if found[0].family.specified else "left to the architecture",
-    "types of A and B": _multiplicands,
-    "sparse A": lambda found: "yes" if any(i.operands["a"].sparsity for i in found) else "no",
-    "block scale": lambda found: "yes" if any(i.scales for i in found) else "no",
-    "targets": _targets,
+    "threads": lambda instructions: f"{instructions[0].threads}, {instructions[0].family.scope.warps}",
+    "A": lambda instructions: _format_sources(instructions, "a"),
+    "B": lambda instructions: _format_sources(instructions, "b"),
+    "C and D": lambda instructions: "registers, in place" if instructions[0].family.in_place else "registers",
+    "fragment layout": lambda instructions: (
+        "specified" if instructions[0].family.specified else "left to the architecture"
+    ),
+    "types of A and B": _format_multiplicands,
+    "sparse A": lambda instructions: "yes" if any(i.operands["a"].sparsity for i in instructions) else "no",
+    "block scale": lambda instructions: "yes" if any(i.scales for i in instructions) else "no",
+    "targets": _format_targets,
 }

@@ -21,7 +21,7 @@ def expand_parts(text: str) -> str:
 
 
 def render_part(name: str, arguments: str) -> str:
-    """One part as Markdown."""
+    """Render one part as Markdown."""
     if name not in PARTS:
         raise LayoutError("bad_part", f"No part '{name}'.", f"Allowed: {', '.join(PARTS)}.", "guide")
     return PARTS[name](arguments)

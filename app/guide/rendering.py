@@ -42,8 +42,8 @@ from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.view import make_figure, make_operand_figure
 
 _FIGURE = re.compile(r"^@figure (\S+) \| (.+)$", re.M)
-PASTED = "paste "  # the mark of an example for the reader, and the kind it is read as
-KINDS = {  # what readers' kinds are called
+PASTED = "paste "  # marks an example for the reader, before the kind it is read as
+KINDS = {  # kind of a reading → its name
     "instruction": "an instruction",
     "descriptor": "a descriptor",
     "builder": "code that builds a descriptor",
@@ -59,21 +59,21 @@ KINDS = {  # what readers' kinds are called
 
 @cache
 def get_renderer() -> MarkdownIt:
-    """The renderer, made with the first page of the guide."""
+    """Return the renderer, created for the first page of the guide."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark").enable("table")
 
 
 def list_slugs() -> list[str]:
-    """Every page of the guide."""
+    """List every page of the guide."""
     return [*ORDER, TRANSPOSE, *BY_SLUG, benchmarks.SLUG]
 
 
 @lru_cache(maxsize=64)
 def render_guide_page(slug: str) -> str:
-    """A page's HTML: Markdown with its values and parts put in, and `@figure address | caption` lines drawn as live
-    pictures.
+    """Render a page as HTML: Markdown with its values and parts put in, and `@figure address | caption` lines drawn as
+    live pictures.
     """
     figures: list[str] = []
 
@@ -86,41 +86,45 @@ def render_guide_page(slug: str) -> str:
 
 
 def render_blocks(text: str) -> list[str]:
-    """The top-level blocks of a Markdown text as HTML: a heading with its anchor, a table in a box that scrolls."""
-    made = get_renderer()
-    tokens = made.parse(text)
-    out, first = [], 0
-    for at, token in enumerate(tokens):
+    """Render the top-level blocks of a Markdown text as HTML: a heading with its anchor, a table that scrolls in its
+    box.
+    """
+    renderer = get_renderer()
+    tokens = renderer.parse(text)
+    blocks, first = [], 0
+    for index, token in enumerate(tokens):
         if token.level == 0 and token.nesting <= 0:
-            block = _add_anchor(made.renderer.render(tokens[first : at + 1], made.options, {}).strip())
-            out.append(block + (_render_recognition(token.content) if token.info.startswith(PASTED) else ""))
-            first = at + 1
-    instead = {
+            block = _add_anchor(renderer.renderer.render(tokens[first : index + 1], renderer.options, {}).strip())
+            blocks.append(block + (_render_recognition(token.content) if token.info.startswith(PASTED) else ""))
+            first = index + 1
+    replacements = {
         "<table>": '<div class="scroll" tabindex="0"><table>',
         "</table>": "</table></div>",
-        ' style="text-align:right"': ' class="num"',  # pages take no inline style
+        ' style="text-align:right"': ' class="num"',  # the security policy forbids inline styles
     }
-    for old, new in instead.items():
-        out = [block.replace(old, new) for block in out]
-    return out
+    for old, new in replacements.items():
+        blocks = [block.replace(old, new) for block in blocks]
+    return blocks
 
 
 def _render_recognition(text: str) -> str:
-    """What the reader makes of an example, with the page that shows it."""
+    """Render how the reader understands an example, with a link to the page that shows it."""
     text = text.strip()
-    made = text_meanings.read_text(text)
-    title = made.title if len(made.title) <= 90 else f"{made.title[:89]}…"
-    said = f'Read as <strong>{escape(KINDS.get(made.kind, made.kind))}</strong>: <a href="{escape(made.link)}">'
-    return f'<p class="read-as">{said}{escape(title)}</a></p>'
+    meaning = text_meanings.read_text(text)
+    title = meaning.title if len(meaning.title) <= 90 else f"{meaning.title[:89]}…"
+    label = (
+        f'Read as <strong>{escape(KINDS.get(meaning.kind, meaning.kind))}</strong>: <a href="{escape(meaning.link)}">'
+    )
+    return f'<p class="read-as">{label}{escape(title)}</a></p>'
 
 
 def render_markdown(markdown: str) -> str:
-    """Markdown as HTML; a wide table scrolls in its own box."""
+    """Render Markdown as HTML; a wide table scrolls in its own box."""
     return "\n".join(render_blocks(markdown))
 
 
 def _add_anchor(block: str) -> str:
-    """A heading of a section with an id: the one given as `{#id}`, else its words."""
+    """Give the heading of a section an id: the one written as `{#id}`, else its words."""
     match = re.fullmatch(r"<h2>(.*?)(?: \{#([\w-]+)\})?</h2>", block)
     if not match:
         return block
@@ -133,26 +137,28 @@ def _insert_figure(block: str, figures: list[str]) -> str:
     return figures[int(match[1])] if match else block
 
 
-def _group_rows(made: list[str]) -> list[str]:
-    """Blocks with the figures that follow a run of text set beside it, where the window is wide enough; neighbouring
-    figures share a row.
+def _group_rows(blocks: list[str]) -> list[str]:
+    """Set narrow figures beside the run of text before them, where the window is wide enough; neighbouring figures
+    share a row.
     """
-    out: list[str] = []
-    for kind, run in groupby(made, _classify_block):
-        held = list(run)
-        if kind == "narrow" and out and out[-1].startswith("<p>"):
-            out[-1] = f'<div class="beside"><div>\n{out[-1]}\n</div><div>\n{chr(10).join(held)}\n</div></div>'
-        elif kind == "narrow" and len(held) > 1:
-            out.append(f'<div class="beside">{chr(10).join(held)}</div>')
+    rows: list[str] = []
+    for kind, run in groupby(blocks, _classify_block):
+        run_blocks = list(run)
+        if kind == "narrow" and rows and rows[-1].startswith("<p>"):
+            rows[-1] = f'<div class="beside"><div>\n{rows[-1]}\n</div><div>\n{chr(10).join(run_blocks)}\n</div></div>'
+        elif kind == "narrow" and len(run_blocks) > 1:
+            rows.append(f'<div class="beside">{chr(10).join(run_blocks)}</div>')
         elif kind == "text":
-            out.append("\n".join(held))
+            rows.append("\n".join(run_blocks))
         else:
-            out += held
-    return out
+            rows += run_blocks
+    return rows
 
 
 def _classify_block(block: str) -> str:
-    """text: it may stand beside a figure; narrow: a figure that leaves room for text; wide: it takes the row."""
+    """Classify a block: "text" may stand beside a figure, a "narrow" figure leaves room for text, a "wide" one takes
+    the row.
+    """
     if block.startswith("<figure>"):
         size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', block)
         assert size
@@ -162,62 +168,62 @@ def _classify_block(block: str) -> str:
 
 @lru_cache(maxsize=64)
 def list_sections(slug: str) -> list[tuple[str, str]]:
-    """The sections of a page: (id, heading as plain text)."""
+    """List the sections of a page: (id, heading as plain text)."""
     return parse_headings(render_guide_page(slug))
 
 
-def parse_headings(made: str) -> list[tuple[str, str]]:
-    """The sections of a page's HTML."""
-    found = re.findall(r'<h2 id="([^"]*)">(.*?)</h2>', made)
-    return [(name, unescape(re.sub(r"<[^>]*>", "", heading))) for name, heading in found]
+def parse_headings(page_html: str) -> list[tuple[str, str]]:
+    """Parse the sections of a page's HTML: (id, heading as plain text)."""
+    headings = re.findall(r'<h2 id="([^"]*)">(.*?)</h2>', page_html)
+    return [(name, unescape(re.sub(r"<[^>]*>", "", heading))) for name, heading in headings]
 
 
 @lru_cache(maxsize=64)
 def render_thumbnail(slug: str) -> str:
-    """A page's first figure for the index: its cells without their texts; "" for a page without a figure."""
+    """Render a page's first figure for the index: its cells without their texts; "" for a page without a figure."""
     match = _FIGURE.search(read_source(slug))
     if not match:
         return ""
-    drawn, _ = draw_address(match[1], match[2], legend=False)
-    drawn = re.sub(r"<(text|title|desc)\b.*?</\1>\n?", "", drawn, flags=re.S)
-    return drawn.replace('role="img"', 'aria-hidden="true" focusable="false"', 1)
+    svg, _ = draw_address(match[1], match[2], legend=False)
+    svg = re.sub(r"<(text|title|desc)\b.*?</\1>\n?", "", svg, flags=re.S)
+    return svg.replace('role="img"', 'aria-hidden="true" focusable="false"', 1)
 
 
-def insert_ptx_form(body: str, given: str) -> str:
-    """A page whose reader may type a PTX text: a form, and that text word by word. A text that is none keeps the page's
+def insert_ptx_form(body: str, text: str) -> str:
+    """Insert the form for a PTX text, and the text word by word. A text that is not an instruction shows the page's
     own.
     """
 
-    def form(match: re.Match[str]) -> str:
-        notice, shown = "", given.strip()[:400] or match[1]
+    def render_form(match: re.Match[str]) -> str:
+        notice, shown_text = "", text.strip()[:400] or match[1]
         try:
-            words = guide_reference.render_part("words", shown)
+            words = guide_reference.render_part("words", shown_text)
         except LayoutError as error:
             notice = f'<p class="notice" role="status">{escape(error.message)} {escape(error.hint)}</p>'
             words = guide_reference.render_part("words", match[1])
         field = (
-            f'<label>any matrix instruction of the catalogue <input name="ptx" value="{escape(shown)}" size="64"'
+            f'<label>any matrix instruction of the catalogue <input name="ptx" value="{escape(shown_text)}" size="64"'
             ' spellcheck="false" autocomplete="off"></label>'
         )
         return f'<form class="strip ask">{field}<button>read</button></form>{notice}{render_markdown(words)}'
 
-    return re.sub(r"<p>@ask (\S+)</p>", form, body)
+    return re.sub(r"<p>@ask (\S+)</p>", render_form, body)
 
 
 def render_figure(address: str, caption: str) -> str:
-    """A picture in the page's colours, linked to the page that shows exactly it. LayoutError for an address that draws
+    """Render a picture in the page's colours, linked to the page that shows it; LayoutError for an address that draws
     nothing.
     """
-    drawn, page = draw_address(address, caption)
+    svg, page = draw_address(address, caption)
     return (
         "<figure><a"
-        f' href="{escape(page)}">{drawn}</a><figcaption>{get_renderer().renderInline(caption)}</figcaption></figure>'
+        f' href="{escape(page)}">{svg}</a><figcaption>{get_renderer().renderInline(caption)}</figcaption></figure>'
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A picture that a page asks for. rest: the path after its kind; query: as text, and its options."""
+class FigureRequest:
+    """A picture that a page shows. rest: the path after its kind; query: its options; text: them as text."""
 
     address: str
     rest: str
@@ -228,8 +234,8 @@ class Wanted:
 
 
 def draw_address(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
-    """A picture as SVG, and the address of the page that shows exactly it. LayoutError for an address that draws
-    nothing.
+    """Draw a picture as SVG and return it with the address of the page that shows it; LayoutError for an address that
+    draws nothing.
     """
     parts = urlsplit(address)
     kind, _, rest = parts.path.lstrip("/").partition("/")
@@ -241,62 +247,62 @@ def draw_address(address: str, caption: str, legend: bool = True) -> tuple[str, 
             "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /cute, /layouts/…, /tiles/…",
             "figure",
         )
-    drawn = draw(Wanted(address, rest, parts.query, dict(parse_qsl(parts.query)), caption, legend))
-    return drawn if isinstance(drawn, tuple) else (drawn, address)
+    drawing = draw(FigureRequest(address, rest, parts.query, dict(parse_qsl(parts.query)), caption, legend))
+    return drawing if isinstance(drawing, tuple) else (drawing, address)
 
 
-def _instruction(wanted: Wanted) -> tuple[str, str]:
-    name, slash, letter = wanted.rest.rpartition("/")
-    found = find(name if slash else wanted.rest)
-    operand = found.operand(letter) if slash else None
-    style, chosen = pictures.parse_style(found, wanted.query)
-    drawn = render_diagram(
-        make_operand_figure(operand, chosen.product) if operand else make_figure(found, chosen.product),
-        replace(style, palette=None, legend=wanted.legend),
-        wanted.caption,
+def _draw_instruction(request: FigureRequest) -> tuple[str, str]:
+    name, slash, letter = request.rest.rpartition("/")
+    instruction = find(name if slash else request.rest)
+    operand = instruction.operand(letter) if slash else None
+    style, page_state = pictures.parse_style(instruction, request.query)
+    svg = render_diagram(
+        make_operand_figure(operand, page_state.product) if operand else make_figure(instruction, page_state.product),
+        replace(style, palette=None, legend=request.legend),
+        request.caption,
     )
-    return drawn, link_instruction(found) + (f"?{wanted.text}" if wanted.text else "")
+    return svg, link_instruction(instruction) + (f"?{request.text}" if request.text else "")
 
 
-def _tile(wanted: Wanted) -> str:
-    tile, _ = memory.parse_tile(wanted.query)
-    drawing = draw_tile(tile, parse_look(wanted.query))
+def _draw_tile(request: FigureRequest) -> str:
+    tile, _ = memory.parse_tile(request.query)
+    drawing = draw_tile(tile, parse_look(request.query))
     return render_svg(
-        drawing.figure, title=wanted.caption, palette=None, extra=drawing.extra, labels_up_to=2 * LABELLED
+        drawing.figure, title=request.caption, palette=None, extra=drawing.extra, labels_up_to=2 * LABELLED
     )
 
 
-def _descriptor(wanted: Wanted) -> tuple[str, str]:
-    name, _, word = wanted.rest.rpartition("/")
+def _draw_descriptor(request: FigureRequest) -> tuple[str, str]:
+    name, _, word = request.rest.rpartition("/")
     parsed = descriptors.parse_descriptor(word, descriptors.find_format({"format": name}))
-    drawn = (
-        verdicts.draw_inline(parsed, wanted.query)
-        if verdicts.has_verdict_query(wanted.query)
+    svg = (
+        verdicts.draw_inline(parsed, request.query)
+        if verdicts.has_verdict_query(request.query)
         else render_descriptor_bits(parsed, None)
     )
-    kept = {option: value for option, value in wanted.query.items() if option != "rows"}
-    return drawn, urlsplit(wanted.address).path + (f"?{urlencode(kept)}" if kept else "")
+    page_query = {option: value for option, value in request.query.items() if option != "rows"}
+    return svg, urlsplit(request.address).path + (f"?{urlencode(page_query)}" if page_query else "")
 
 
-def _banks(wanted: Wanted) -> str:
-    use, xor = bank_facts.parse_use(wanted.query)
+def _draw_banks(request: FigureRequest) -> str:
+    use, xor = bank_facts.parse_use(request.query)
     return draw_banks([use.compute_use_cost(xor)])
 
 
-# what the path of a figure begins with, or all of it → its picture, and its page's address where that is another
-DRAWINGS: dict[str, Callable[[Wanted], str | tuple[str, str]]] = {
-    "i": _instruction,
-    "smem": _tile,
-    "descriptor": _descriptor,
-    "tmem": lambda wanted: tensor_memory(wanted.query),
-    "scale-factors": lambda wanted: SCALE_FACTORS.figure(wanted.query),
-    "banks": _banks,
-    "chain": lambda wanted: draw_figure(wanted.query),
-    "cute": lambda wanted: cute.draw_figure(wanted.query, wanted.caption),
-    "layouts/triton": lambda wanted: triton.draw_figure(wanted.query, wanted.caption),
-    "layouts/tv": lambda wanted: tv.draw_figure(wanted.query, wanted.caption),
-    "tiles/mma": lambda wanted: whole_tiles.draw_inline(wanted.query),
-    "tiles/mma/chain": lambda wanted: chains.draw_inline(wanted.query),
-    "tiles/copy": lambda wanted: tiled_copy_figure.draw_inline(wanted.query),
-    "tiles/loop": lambda wanted: main_loop_figure.draw_inline(wanted.query),
+# first part of a figure's path, or all of it → its picture, with its page's address if that differs
+DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
+    "i": _draw_instruction,
+    "smem": _draw_tile,
+    "descriptor": _draw_descriptor,
+    "tmem": lambda request: tensor_memory(request.query),
+    "scale-factors": lambda request: SCALE_FACTORS.figure(request.query),
+    "banks": _draw_banks,
+    "chain": lambda request: draw_figure(request.query),
+    "cute": lambda request: cute.draw_figure(request.query, request.caption),
+    "layouts/triton": lambda request: triton.draw_figure(request.query, request.caption),
+    "layouts/tv": lambda request: tv.draw_figure(request.query, request.caption),
+    "tiles/mma": lambda request: whole_tiles.draw_inline(request.query),
+    "tiles/mma/chain": lambda request: chains.draw_inline(request.query),
+    "tiles/copy": lambda request: tiled_copy_figure.draw_inline(request.query),
+    "tiles/loop": lambda request: main_loop_figure.draw_inline(request.query),
 }

@@ -1,5 +1,4 @@
-"""Values and tables that guide pages print: computed where they stand, so that no page holds a number the engine can
-give.
+"""Values and tables that guide pages print, computed in place, so that no page repeats a number of the engine.
 
 In a page `{{name arguments}}` is one of VALUES, and a line `@table name` one of TABLES.
 """
@@ -60,23 +59,23 @@ def _find_operand(text: str) -> Operand:
 
 
 def format_copies(text: str) -> str:
-    """How often a lane or lanes hold each element of an operand."""
+    """Format how often a lane or lanes hold each element of an operand."""
     copies = _find_operand(text).pattern.copies
     return {1: "once", 2: "twice"}.get(copies, f"{copies} times")
 
 
 def format_holder_count(text: str) -> str:
-    """How many lanes hold each element: "one lane"."""
+    """Format how many lanes hold each element: "one lane"."""
     op = _find_operand(text)
     most = max(len({thread for thread, _ in op.owner(r, c)}) for r in range(op.row_count) for c in range(op.col_count))
     return "one lane" if most == 1 else f"{most} lanes"
 
 
 def format_owner(text: str) -> str:
-    """The owner of an element: "Lane 13 in a2, register 1, low half"."""
-    name, _, at = text.partition(" ")
+    """Format the owner of an element: "Lane 13 in a2, register 1, low half"."""
+    name, _, position = text.partition(" ")
     op = _find_operand(name)
-    row, col = (int(part) for part in at.split(","))
+    row, col = (int(part) for part in position.split(","))
     ((lane, value),) = op.owner(row, col)
     register, bit = op.register_of(value)
     half = "" if op.container_bits != 16 else ", high half" if bit else ", low half"
@@ -84,7 +83,7 @@ def format_owner(text: str) -> str:
 
 
 def format_lane_elements(text: str) -> str:
-    """What a lane holds: "Rows 3 and 11, columns 2, 3, 10 and 11"."""
+    """Format the elements that a lane holds: "Rows 3 and 11, columns 2, 3, 10 and 11"."""
     name, _, lane = text.partition(" ")
     op = _find_operand(name)
     parts = [join_words([str(n) for n in sorted(set(array[int(lane)].tolist()))]) for array in (op.rows, op.cols)]
@@ -92,49 +91,56 @@ def format_lane_elements(text: str) -> str:
 
 
 def format_evidence(part: str) -> str:
-    """How many of a part agreed with what was predicted, and where: "138 on an H100"; "forms" are all families'."""
-    told: dict[int, list[str]] = {}
+    """Format how many cases of a part agreed with the prediction, and where: "138 on an H100"; "forms" are all
+    families'.
+    """
+    devices_by_count: dict[int, list[str]] = {}
     for data in catalog.load_evidence():
         rows = [
             row for row in summarize(data) if row.what == part or (part == "forms" and row.what in catalog.FAMILY_NAMES)
         ]
         agreed = sum(row.agreed for row in rows)
         if agreed:
-            told.setdefault(agreed, []).append(f"an {catalog.shorten_device_name(data['meta']['device'])}")
-    return " and ".join(f"{agreed:,} on {' and '.join(devices)}" for agreed, devices in told.items()) or "none yet"
+            devices_by_count.setdefault(agreed, []).append(f"an {catalog.shorten_device_name(data['meta']['device'])}")
+    return (
+        " and ".join(f"{agreed:,} on {' and '.join(devices)}" for agreed, devices in devices_by_count.items())
+        or "none yet"
+    )
 
 
 def format_tile_fact(text: str) -> str:
-    """One fact of a tile: its query as in /smem, then down (bytes from atom to atom along M or N), along (along K) or a
-    CuTe unit.
+    """Format one fact of a tile: its query as in /smem, then down (bytes from atom to atom along M or N), along (along
+    K) or a CuTe unit.
     """
     query, _, fact = text.partition(" ")
-    made, _ = memory.parse_tile(dict(parse_qsl(query)))
-    return {"down": str(made.strides[0]), "along": str(made.strides[1]), **made.cute()}[fact]
+    tile, _ = memory.parse_tile(dict(parse_qsl(query)))
+    return {"down": str(tile.strides[0]), "along": str(tile.strides[1]), **tile.cute()}[fact]
 
 
 def evaluate_cute(text: str) -> str:
-    """What an expression of CuTe's algebra gives, or CuTe's condition where it is refused."""
+    """Evaluate an expression of CuTe's algebra; the result is its value, or CuTe's condition if it is refused."""
     last = cutecalls.evaluate_statements(text)[-1]
     return last.error.message if last.error else f"`{cutecalls.format_value(last.result)}`"
 
 
 def format_triton_layout(text: str) -> str:
-    """A layout of Gluon in other words: bases or cute, shape, then the layout: `bases 16x8 gl.NVMMA…`."""
-    what, shape, layout = text.split(" ", 2)
-    made = triton_layout(layout, shape.split("x"))
-    if what == "cute":
-        return f"`{find_cute_equivalent(made).layout}`"
-    return " · ".join(f"{name} `{[list(b) for b in bases]!s}`" for name, bases in made.linear.bases.items() if bases)
+    """Format a layout of Gluon in other words: bases or cute, shape, then the layout: `bases 16x8 gl.NVMMA…`."""
+    form, shape, layout = text.split(" ", 2)
+    layout_value = triton_layout(layout, shape.split("x"))
+    if form == "cute":
+        return f"`{find_cute_equivalent(layout_value).layout}`"
+    return " · ".join(
+        f"{name} `{[list(b) for b in bases]!s}`" for name, bases in layout_value.linear.bases.items() if bases
+    )
 
 
 def format_tmem_size(name: str) -> str:
-    """A size of tensor memory: lanes, columns or the least allocation."""
+    """Format a size of tensor memory: lanes, columns or the least allocation."""
     return str({"lanes": tmem.LANES, "columns": tmem.COLUMNS, "least": tmem.LEAST_ALLOCATION}[name])
 
 
 def format_constant(name: str) -> str:
-    """What a field of tcgen05's descriptor holds in every word."""
+    """Format the value that a field of tcgen05's descriptor has in every word."""
     return str(TCGEN05.constants[name])
 
 
@@ -164,7 +170,7 @@ def _format_bit_range(low: int, high: int) -> str:
 
 
 def render_fields() -> str:
-    """The descriptor's fields."""
+    """Render the descriptor's fields."""
     rows = [
         (
             _format_bit_range(f.low, f.high),
@@ -177,9 +183,9 @@ def render_fields() -> str:
 
 
 def render_swizzle_modes() -> str:
-    """The swizzle modes: width, XOR, where the pattern repeats, and the codes of descriptor and tensor map."""
+    """Render the swizzle modes: width, XOR, where the pattern repeats, and the codes of descriptor and tensor map."""
 
-    def xor(mode: Mode) -> str:
+    def format_xor(mode: Mode) -> str:
         if mode.chunks == 1:
             return "–"
         top = 3 + mode.bits
@@ -189,7 +195,7 @@ def render_swizzle_modes() -> str:
         (
             m.name,
             f"{m.width_bytes} B",
-            xor(m),
+            format_xor(m),
             f"Swizzle<{m.bits},4,3>",
             f"{m.pattern_bytes} B" if m.bits else "–",
             str(WGMMA.codes[m]),
@@ -223,7 +229,7 @@ def _sample_tile(major: str, mode: Mode) -> Tile:
 
 
 def render_canonical_layouts() -> str:
-    """The four canonical layouts; W stands for the width in chunks."""
+    """Render the four canonical layouts; W stands for the width in chunks."""
     rows = []
     for major, mode in KINDS:
         text = _sample_tile(major, mode).canonical()
@@ -233,7 +239,7 @@ def render_canonical_layouts() -> str:
 
 
 def render_strides() -> str:
-    """What LBO and SBO mean by mode and major, and when a dense instruction reads them not."""
+    """Render the meaning of LBO and SBO by mode and major, and when a dense instruction does not read them."""
     rows = []
     for major, mode in KINDS:
         words = slices.describe_strides(_sample_tile(major, mode))
@@ -244,21 +250,21 @@ def render_strides() -> str:
         )
         cells = []
         for name in ("lbo", "sbo"):
-            leads = words[name].replace(f" ({8 * mode.chunks} elements)", "").replace(" (8 elements)", "")
-            never = "; not read when M or N is one atom wide" if name == "lbo" else "; not read when M or N is 8"
-            cells.append("not read" if name in unread[0] else leads + (never if name in unread[1] else ""))
+            target = words[name].replace(f" ({8 * mode.chunks} elements)", "").replace(" (8 elements)", "")
+            caveat = "; not read when M or N is one atom wide" if name == "lbo" else "; not read when M or N is 8"
+            cells.append("not read" if name in unread[0] else target + (caveat if name in unread[1] else ""))
         rows.append((*_format_modes(major, mode), *cells))
     return format_table(("mode", "contiguous", "LBO leads", "SBO leads"), rows)
 
 
 def render_k_steps() -> str:
-    """How far the start address moves from one K step to the next."""
+    """Render how far the start address moves from one K step to the next."""
     rows = []
     for major in ("K", "MN"):
         for mode in BY_WIDTH:
-            tile_ = _sample_tile(major, mode)
-            spans, steps = tile_.step() // tile_.atom[1], tile_.atom[1] // tile_.step()
-            field = slices.get_k_stride_field(tile_)
+            sample = _sample_tile(major, mode)
+            spans, steps = sample.step() // sample.atom[1], sample.atom[1] // sample.step()
+            field = slices.get_k_stride_field(sample)
             if spans > 1:
                 text = f"start + {spans} · {field}"
             elif spans == 1:
@@ -276,23 +282,23 @@ def render_k_steps() -> str:
 
 
 def render_formats() -> str:
-    """The fields of both matrix descriptors by their bits, and the codes of the swizzle modes."""
+    """Render the fields of both matrix descriptors by their bits, and the codes of the swizzle modes."""
     rows = []
-    for one in TCGEN05.fields:
-        old = next((f for f in FIELDS if f.name == one.name), None)
-        rows.append((one.title, _format_bits(old) if old else "reserved, 0", _format_bits(one)))
+    for field in TCGEN05.fields:
+        wgmma_field = next((f for f in FIELDS if f.name == field.name), None)
+        rows.append((field.title, _format_bits(wgmma_field) if wgmma_field else "reserved, 0", _format_bits(field)))
     for mode, code in TCGEN05.codes.items():
-        old_code = str(WGMMA.codes[mode]) if mode in WGMMA.codes else "—"
-        rows.append((f"swizzle {mode.name}", old_code, str(code)))
+        wgmma_code = str(WGMMA.codes[mode]) if mode in WGMMA.codes else "—"
+        rows.append((f"swizzle {mode.name}", wgmma_code, str(code)))
     return format_table(("field or mode", "wgmma", "tcgen05"), rows)
 
 
-def _format_bits(one: BitField) -> str:
-    return f"bits {_format_bit_range(one.low, one.high)}" if one.high > one.low else f"bit {one.low}"
+def _format_bits(field: BitField) -> str:
+    return f"bits {_format_bit_range(field.low, field.high)}" if field.high > field.low else f"bit {field.low}"
 
 
 def render_data_paths() -> str:
-    """Layouts A to G: when, how many rows a CTA has, and where D's element lies."""
+    """Render layouts A to G: when each applies, how many rows a CTA has, and where D's element lies."""
     rows = []
     for place in rows_of_tmem.PLACES:
         sparse = "" if len(place.sparse) > 1 else ", sparse A" if place.sparse[0] else ", dense A"
@@ -303,11 +309,11 @@ def render_data_paths() -> str:
 
 
 def render_tmem_accesses() -> str:
-    """The shapes of tcgen05.ld and .st."""
+    """Render the shapes of tcgen05.ld and .st."""
     rows = []
     for move in rows_of_tmem.MOVES:
-        one = tmem.parse_access(f"tcgen05.ld.{move.shape}.x1")
-        sizes = (str(move.lanes), str(one.columns), str(one.registers))
+        access = tmem.parse_access(f"tcgen05.ld.{move.shape}.x1")
+        sizes = (str(move.lanes), str(access.columns), str(access.registers))
         rows.append((move.shape, f"x1 to x{move.most}", *sizes, f"`{move.pattern}`"))
     return format_table(
         ("shape", "counts", "lanes", "columns of x1", "registers of x1", "(thread)(register) → (lane)(column)"), rows
@@ -315,30 +321,30 @@ def render_tmem_accesses() -> str:
 
 
 def render_scale_code() -> str:
-    """Row-major scale factors into atoms: NumPy, PyTorch, CUDA C++."""
+    """Render the code that brings row-major scale factors into atoms: NumPy, PyTorch, CUDA C++."""
     return "\n\n".join(format_code_block(code) for code in render_scale_order().values())
 
 
 def render_scale_conversion() -> str:
-    """Row-major float32 factors as UE8M0 in atoms."""
+    """Render the code that converts row-major float32 factors to UE8M0 in atoms."""
     return "\n\n".join(format_code_block(code) for code in render_order().values())
 
 
 def render_tmem_copies() -> str:
-    """The shapes of tcgen05.cp."""
+    """Render the shapes of tcgen05.cp."""
     rows = [(name, f"`{pattern}`") for name, pattern in rows_of_tmem.COPIES.items()]
     return format_table(("shape", "(lane)(column) → (row of shared memory)(32-bit word)"), rows)
 
 
 def render_idesc_fields() -> str:
-    """The fields of the instruction descriptor by their bits, a column for each of its three forms."""
+    """Render the fields of the instruction descriptor by their bits, a column for each of its three forms."""
     forms = {row.source: row for row in UMMA_KINDS}  # one kind of each table of PTX
     names = dict.fromkeys(part.name for row in forms.values() for part in row.parts)
     rows = []
     for name in names:
-        found = [next((part for part in row.parts if part.name == name), None) for row in forms.values()]
-        title = next(part.field.title for part in found if part)
-        rows.append((title, *(_format_bits(part.field) if part else "—" for part in found)))
+        parts = [next((part for part in row.parts if part.name == name), None) for row in forms.values()]
+        title = next(part.field.title for part in parts if part)
+        rows.append((title, *(_format_bits(part.field) if part else "—" for part in parts)))
     heads = [", ".join(row.name for row in UMMA_KINDS if row.source == source) for source in forms]
     return format_table(("field", *heads), rows)
 

@@ -1,4 +1,5 @@
-"""What captures of the examples say: whether the verifier names the mistake that was planted, and none where none was.
+"""Verdicts on captures of the examples: whether the verifier names the mistake that was planted, and no mistake in a
+correct run.
 
 Part "captures" of a verification: every example runs on the device, right and with each mistake, with fills and with
 random matrices.
@@ -26,25 +27,25 @@ Files = Mapping[str, bytes]  # file name → bytes, as one run of all examples w
 
 
 def read_archive(folder: Path) -> dict[str, bytes]:
-    """The files of captures.tar.xz."""
+    """Read the files of captures.tar.xz."""
     with tarfile.open(folder / "captures.tar.xz") as archive:
-        read = {member.name: archive.extractfile(member) for member in archive}
-        return {name: file.read() for name, file in read.items() if file is not None}
+        members = {member.name: archive.extractfile(member) for member in archive}
+        return {name: file.read() for name, file in members.items() if file is not None}
 
 
 def read_matrix(files: Files, example: ExampleProgram, operand: str) -> Array:
-    """A or B of the run with random matrices."""
-    found: Array = np.load(io.BytesIO(files[f"{example.name}-{operand}.npy"]))
-    return found
+    """Read A or B of the run with random matrices."""
+    matrix: Array = np.load(io.BytesIO(files[f"{example.name}-{operand}.npy"]))
+    return matrix
 
 
 def fill_captures(files: Files, example: ExampleProgram, mistake: int) -> list[bytes]:
-    """The captures of one run with fills: one, or the two passes of an 8-bit type."""
+    """List the captures of one run with fills: one, or the two passes of an 8-bit type."""
     return [files[name] for name in sorted(files) if name.startswith(f"{example.name}-{mistake}-fill")]
 
 
 def verify_run(files: Files, example: ExampleProgram, mistake: int, real: bool = False) -> Verified:
-    """The verdict on one run, of fills or of random matrices."""
+    """Verify one run, of fills or of random matrices."""
     if not real:
         return capture.verify(fill_captures(files, example, mistake))
     a, b = (read_matrix(files, example, operand) for operand in "ab")
@@ -52,51 +53,54 @@ def verify_run(files: Files, example: ExampleProgram, mistake: int, real: bool =
     return capture.verify(raw, a, b, nk=example.b_first == "n")
 
 
-def list_causes(told: Verified) -> list[str]:
-    """The codes of all wrong steps."""
-    return sorted({cause.code for step in told.wrong for cause in step.causes})
+def list_causes(verified: Verified) -> list[str]:
+    """List the codes of all wrong steps."""
+    return sorted({cause.code for step in verified.wrong for cause in step.causes})
 
 
-def is_planted_mistake(told: Verified, example: ExampleProgram, mistake: int) -> bool:
-    """Whether a verdict names what was planted, and nothing else."""
-    return list_causes(told) == ([example.mistakes[mistake - 1][1]] if mistake else []) and told.ok == (mistake == 0)
+def is_planted_mistake(verified: Verified, example: ExampleProgram, mistake: int) -> bool:
+    """Return whether a verdict names the planted mistake, and nothing else."""
+    return list_causes(verified) == ([example.mistakes[mistake - 1][1]] if mistake else []) and verified.ok == (
+        mistake == 0
+    )
 
 
 def run_verdicts(device: RunDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """By example: how many of how many runs are named as they were planted, and what those that are not were. per_kind:
-    so many examples and mistakes of each; 0: all.
+    """Count for each example the runs whose verdict names the planted mistake, and list those that differ.
+
+    per_kind: how many examples, and mistakes of each; 0: all.
     """
-    lacking = device.supports(captures.find_newest_instruction())
-    if lacking:
+    unsupported = device.supports(captures.find_newest_instruction())
+    if unsupported:
         return {}
     examples, last = captures.EXAMPLES[: per_kind or None], per_kind or MISTAKES
     with tempfile.TemporaryDirectory() as folder:
-        ran = captures.record_all(Path(folder), examples, last)
-        rows = {(row["example"], row["mistake"]): row for row in ran}
+        runs = captures.record_all(Path(folder), examples, last)
+        rows = {(row["example"], row["mistake"]): row for row in runs}
         files = read_archive(Path(folder))
-    out: dict[str, dict[str, Any]] = {}
+    counts_by_example: dict[str, dict[str, Any]] = {}
     for example in examples:
-        told = out.setdefault(example.name, {"ran": 0, "agreed": 0})
+        counts = counts_by_example.setdefault(example.name, {"ran": 0, "agreed": 0})
         for mistake in range(last + 1):
-            said = _judge_run(files, example, mistake, rows[example.name, mistake])
-            told["ran"] += 1
-            told["agreed"] += not said
-            if said:
-                told.setdefault("differs", []).append(f"{mistake}: {said}")
-    return out
+            complaint = _judge_run(files, example, mistake, rows[example.name, mistake])
+            counts["ran"] += 1
+            counts["agreed"] += not complaint
+            if complaint:
+                counts.setdefault("differs", []).append(f"{mistake}: {complaint}")
+    return counts_by_example
 
 
 def _judge_run(files: Files, example: ExampleProgram, mistake: int, row: Mapping[str, Any]) -> str:
-    """What is wrong with one run of the device, or nothing."""
+    """Return what is wrong with one run of the device, "" for nothing."""
     if "error" in row:
         return str(row["error"])
     if row["d_right"] != (mistake == 0):
         return f"D is {'right' if row['d_right'] else 'wrong'}"
     for real in (False, True):
         try:
-            told = verify_run(files, example, mistake, real)
+            verified = verify_run(files, example, mistake, real)
         except LayoutError as error:
             return error.message
-        if not is_planted_mistake(told, example, mistake):
-            return f"named {', '.join(list_causes(told)) or 'right'}"
+        if not is_planted_mistake(verified, example, mistake):
+            return f"named {', '.join(list_causes(verified)) or 'right'}"
     return ""

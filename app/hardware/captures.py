@@ -29,18 +29,20 @@ from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.capture_header import render_header
 
-MISTAKES = 5  # that every example can plant
+MISTAKES = 5  # planted by every example
 BUFFER = 8 << 20
-TIMED = 200  # launches that a cost is measured on
+TIMED = 200  # launches per cost measurement
 
 
 # Each example is a whole kernel, although their main loops are alike: a reader follows it from load to store in one
 # file, and the file and line that a capture records are the kernel's own.
 @dataclass(frozen=True)
 class ExampleProgram:
-    """One program of examples/: what its kernel takes. a, b: the shape in global memory; b_first: which index B's rows
-    are; boxes: (inner, outer) of the tensor maps, of A and of B, where there are any. shared: bytes of dynamic shared
-    memory; far: as many for the mistakes that read past it. mistakes: what each is, and the code that names it.
+    """One program of examples/ and the arguments of its kernel.
+
+    a, b: the shape in global memory; b_first: the index that B's rows have; boxes: (inner, outer) of the tensor maps of
+    A and B, if any. shared: bytes of dynamic shared memory; far: the same for the mistakes that read past it. mistakes:
+    a description of each, and the code that names it.
     """
 
     name: str
@@ -64,11 +66,11 @@ class ExampleProgram:
         return self.a[0] * self.n
 
     def count_shared_bytes(self, mistake: int) -> int:
-        """Dynamic shared memory of a launch."""
+        """Return the bytes of dynamic shared memory of a launch."""
         return self.far.get(mistake, self.shared)
 
     def render_source(self) -> str:
-        """The program in one piece: its includes put in, each line under its own file and number."""
+        """Render the program in one piece, with its includes inserted, each line under its own file and number."""
         return "".join(_expand_lines(f"{self.name}.cu"))
 
 
@@ -152,21 +154,21 @@ EXAMPLES = (
         shared=2 * 8192 + 16,
     ),
 )
-BY_NAME = {one.name: one for one in EXAMPLES}
+BY_NAME = {example.name: example for example in EXAMPLES}
 
 
 def find_newest_instruction() -> Instruction:
-    """The newest instruction of the examples."""
+    """Find the newest instruction of the examples."""
     return find("wgmma.mma_async.m64n64k16.f32.f16.f16")
 
 
 def find_examples() -> Path:
-    """Where the examples lie; LayoutError where they were not installed."""
+    """Find the folder of the examples; LayoutError if they are not installed."""
     app = Path(__file__).parents[1]
-    found = next((path for path in (app / "examples", app.parent / "examples") if path.is_dir()), None)
-    if found is None:
+    folder = next((path for path in (app / "examples", app.parent / "examples") if path.is_dir()), None)
+    if folder is None:
         raise LayoutError("no_examples", "The examples are not installed.", "Run this in the repository.")
-    return found
+    return folder
 
 
 def _expand_lines(name: str) -> Iterator[str]:
@@ -182,14 +184,14 @@ def _expand_lines(name: str) -> Iterator[str]:
 
 
 def render_program(example: ExampleProgram, mistake: int, recorded: bool = True) -> str:
-    """The text that NVRTC compiles; it refuses one whose shared memory is not what a launch is given."""
-    same = f'static_assert(SHARED_BYTES == {example.count_shared_bytes(mistake)}, "what the launch is given");\n'
-    return f"#define LANESCOPE {int(recorded)}\n#define MISTAKE {mistake}\n{example.render_source()}{same}"
+    """Render the text that NVRTC compiles; it fails to compile if its shared memory differs from what a launch gets."""
+    size_check = f'static_assert(SHARED_BYTES == {example.count_shared_bytes(mistake)}, "what the launch is given");\n'
+    return f"#define LANESCOPE {int(recorded)}\n#define MISTAKE {mistake}\n{example.render_source()}{size_check}"
 
 
 @dataclass(frozen=True)
 class ExampleData:
-    """A and B as codes in global memory's order, and what was put in: the pass of a fill, or 0 for real data."""
+    """A and B as codes in global memory's order. part: the pass of a fill, or 0 for real data."""
 
     a: Array
     b: Array
@@ -197,14 +199,14 @@ class ExampleData:
 
 
 def make_fills(example: ExampleProgram, part: int) -> ExampleData:
-    """Matrices that tell who they are."""
+    """Make matrices whose elements identify themselves."""
     a = fills.matrix(example.a, example.element, "a", part)
     b = fills.matrix(example.b, example.element, "b", part, nk=example.b_first == "n")
     return ExampleData(a, b, part)
 
 
 def make_random(example: ExampleProgram) -> ExampleData:
-    """Small whole numbers, whose products are exact."""
+    """Make matrices of small whole numbers, whose products are exact."""
     rng = np.random.default_rng(17)
     kind = f"<u{get_dtype(example.element).bits // 8}"
     a, b = (
@@ -215,7 +217,7 @@ def make_random(example: ExampleProgram) -> ExampleData:
 
 
 def compute_product(example: ExampleProgram, data: ExampleData) -> Array:
-    """D by NumPy: float64 [m, n]."""
+    """Compute D by NumPy: float64 [m, n]."""
     a, b = (codec.decode_bits(codes.astype(np.uint64), example.element) for codes in (data.a, data.b))
     return np.asarray(a @ (b if example.b_first == "k" else b.T))
 
@@ -223,43 +225,43 @@ def compute_product(example: ExampleProgram, data: ExampleData) -> Array:
 def launch_kernel(
     device: CudaDevice, example: ExampleProgram, kernel: Any, data: ExampleData, mistake: int
 ) -> tuple[bytes, Array]:
-    """(the capture, D) of one run."""
+    """Launch the kernel once and return (the capture, D)."""
     cupy = device.cupy
     buffer = cupy.asarray(file_format.empty(BUFFER))
-    out = cupy.zeros((example.a[0], example.n), np.float32)
-    arguments, _held = _build_arguments(device, example, data)
-    kernel((1,), (example.threads,), (out, *arguments, buffer), shared_mem=example.count_shared_bytes(mistake))
+    d = cupy.zeros((example.a[0], example.n), np.float32)
+    kernel_arguments, _held = _build_arguments(device, example, data)
+    kernel((1,), (example.threads,), (d, *kernel_arguments, buffer), shared_mem=example.count_shared_bytes(mistake))
     cupy.cuda.runtime.deviceSynchronize()
     raw = cupy.asnumpy(buffer)
     used = int(raw[: file_format.HEADER_BYTES].view(file_format.HEADER_TYPE)["used"][0])
-    return raw[:used].tobytes(), cupy.asnumpy(out)
+    return raw[:used].tobytes(), cupy.asnumpy(d)
 
 
 def _build_arguments(device: CudaDevice, example: ExampleProgram, data: ExampleData) -> tuple[list[Any], list[Any]]:
-    """What the kernel is given for A and B, and what must live as long."""
+    """Return the kernel's arguments for A and B, and the objects that must live as long."""
     return map_tensors(device, example, (device.cupy.asarray(data.a), device.cupy.asarray(data.b)))
 
 
 def map_tensors(device: CudaDevice, example: ExampleProgram, tensors: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
-    """The same of matrices that lie in the device's memory: themselves, or their tensor maps."""
+    """Return the same for matrices in the device's memory: they themselves, or their tensor maps."""
     cupy = device.cupy
-    held, out = [], []
+    owners, arguments = [], []
     for tensor, box in zip(tensors, (example.box_a, example.box_b), strict=True):
-        held.append(tensor)
+        owners.append(tensor)
         if box == (0, 0):
-            out.append(tensor)
+            arguments.append(tensor)
             continue
         size = tensor.dtype.itemsize
         name = "BFLOAT16" if size == 2 else "UINT8"
         words = TensorMap(name, tensor.shape[::-1], (tensor.shape[1] * size,), box, "128B").encode(tensor.data.ptr)
         if words is None:
             raise RuntimeError(f"The driver refuses the tensor map of {example.name}.")
-        out.append(cupy.asarray(np.frombuffer(words, np.uint8)))
-    return out, [*held, *out]
+        arguments.append(cupy.asarray(np.frombuffer(words, np.uint8)))
+    return arguments, [*owners, *arguments]
 
 
 def compile_kernel(device: CudaDevice, example: ExampleProgram, mistake: int, recorded: bool = True) -> Any:
-    """The kernel of one example, ready to run."""
+    """Compile the kernel of one example."""
     module = device.cupy.cuda.function.Module()
     module.load(compile_text(render_program(example, mistake, recorded), device.target))
     kernel = module.get_function("example")
@@ -272,12 +274,12 @@ def compile_kernel(device: CudaDevice, example: ExampleProgram, mistake: int, re
 
 
 def measure_cost(device: CudaDevice, example: ExampleProgram) -> dict[str, float]:
-    """Microseconds a launch: compiled out, compiled in with a null buffer, and while it records."""
+    """Measure the microseconds of a launch: compiled out, compiled in with a null buffer, and while it records."""
     cupy = device.cupy
     data = make_fills(example, 1)
-    out = cupy.zeros((example.a[0], example.n), np.float32)
+    d = cupy.zeros((example.a[0], example.n), np.float32)
     arguments, _held = _build_arguments(device, example, data)
-    told = {}
+    microseconds = {}
     for name, recorded, size in (("out", False, 0), ("null", True, 0), ("recording", True, TIMED << 20)):
         kernel = compile_kernel(device, example, 0, recorded)
         buffer = cupy.asarray(file_format.empty(size)) if size else np.uint64(0)
@@ -285,15 +287,15 @@ def measure_cost(device: CudaDevice, example: ExampleProgram) -> dict[str, float
         for count in (10, TIMED):
             begin.record()
             for _ in range(count):
-                kernel((1,), (example.threads,), (out, *arguments, buffer), shared_mem=example.shared)
+                kernel((1,), (example.threads,), (d, *arguments, buffer), shared_mem=example.shared)
             end.record()
             end.synchronize()
-        told[name] = round(cupy.cuda.get_elapsed_time(begin, end) * 1e3 / TIMED, 3)
-    return told
+        microseconds[name] = round(cupy.cuda.get_elapsed_time(begin, end) * 1e3 / TIMED, 3)
+    return microseconds
 
 
 def read_shared_registers(device: CudaDevice) -> dict[str, int]:
-    """The special registers about shared memory, of a block with 4096 bytes of it, and where these begin."""
+    """Read the special registers about shared memory, of a block with 4096 bytes of it, and where these begin."""
     names = [f"reserved_smem_offset_{part}" for part in ("begin", "end", "cap")]
     names += ["total_smem_size", "aggr_smem_size", "dynamic_smem_size"]
     reads = "".join(f'  asm("mov.u32 %0, %%{name};" : "=r"(out[{n}]));\n' for n, name in enumerate(names))
@@ -308,27 +310,29 @@ def read_shared_registers(device: CudaDevice) -> dict[str, int]:
     return dict(zip([*names, "shared"], device.cupy.asnumpy(out).tolist(), strict=True))
 
 
-def record_example(device: CudaDevice, to: Path, example: ExampleProgram, first: int, last: int = MISTAKES) -> None:
-    """One example from the mistake `first` to the mistake `last`, with fills and with real data: captures, and a line
-    of JSON a mistake. Stops at the first error: after one, a context runs nothing more.
+def record_example(device: CudaDevice, folder: Path, example: ExampleProgram, first: int, last: int = MISTAKES) -> None:
+    """Record one example from the mistake `first` to the mistake `last`, with fills and with real data: captures, and a
+    line of JSON for each mistake.
+
+    Stops at the first error: after one, a context runs nothing more.
     """
     for mistake in range(first, last + 1):
         row: dict[str, Any] = {"example": example.name, "mistake": mistake, "files": []}
         try:
-            _record_mistake(device, to, row, example)
+            _record_mistake(device, folder, row, example)
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"[:600]
-        with (to / "rows.txt").open("a") as file:
+        with (folder / "rows.txt").open("a") as file:
             file.write(json.dumps(row) + "\n")
         if "error" in row:
             return
     costs = {example.name: measure_cost(device, example)}
-    (to / f"{example.name}.cost").write_text(
+    (folder / f"{example.name}.cost").write_text(
         json.dumps({"device": {**device.info(), "shared": read_shared_registers(device)}, "microseconds": costs})
     )
 
 
-def _record_mistake(device: CudaDevice, to: Path, row: dict[str, Any], example: ExampleProgram) -> None:
+def _record_mistake(device: CudaDevice, folder: Path, row: dict[str, Any], example: ExampleProgram) -> None:
     mistake = row["mistake"]
     kernel = compile_kernel(device, example, mistake)
     for data in (
@@ -338,50 +342,52 @@ def _record_mistake(device: CudaDevice, to: Path, row: dict[str, Any], example: 
         raw, d = launch_kernel(device, example, kernel, data, mistake)
         kind = f"fill{data.part}" if data.part else "real"
         name = f"{example.name}-{mistake}-{kind}.lscap"
-        (to / name).write_bytes(raw)
+        (folder / name).write_bytes(raw)
         row["files"].append(name)
         if not data.part:
             row["d_right"] = bool(np.array_equal(d, compute_product(example, data)))
-        told = file_format.read(raw)
-        row[kind] = {"records": len(told.records), "dropped": told.dropped, "bytes": len(raw)}
-        row["windows"] = sorted({(one.window_first, len(one.window)) for one in told.records if len(one.window)})
+        capture = file_format.read(raw)
+        row[kind] = {"records": len(capture.records), "dropped": capture.dropped, "bytes": len(raw)}
+        row["windows"] = sorted(
+            {(record.window_first, len(record.window)) for record in capture.records if len(record.window)}
+        )
 
 
 def record_all(
-    to: Path, examples: Sequence[ExampleProgram] | None = None, last: int = MISTAKES
+    folder: Path, examples: Sequence[ExampleProgram] | None = None, last: int = MISTAKES
 ) -> list[dict[str, Any]]:
-    """Examples, all of them where none are given, in processes of their own, since an error ends a process's use of
-    the device; each right and with the mistakes up to `last`.
+    """Record the examples (all if none are given), right and with the mistakes up to `last`, each in a separate process
+    because an error ends a process's use of the device.
     """
-    chosen = EXAMPLES if examples is None else examples
-    parts = to / "parts"
+    programs = EXAMPLES if examples is None else examples
+    parts = folder / "parts"
     parts.mkdir(parents=True, exist_ok=True)
     file = parts / "rows.txt"
     rows: list[dict[str, Any]] = []
-    for example in chosen:
+    for example in programs:
         first = 0
         while first <= last:
-            before = len(rows)
+            done = len(rows)
             program = [sys.executable, "-m", "lanescope.app.hardware.captures"]
             subprocess.run([*program, str(parts), example.name, str(first), str(last)], timeout=120)
             rows = [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
-            if len(rows) == before:
+            if len(rows) == done:
                 rows.append({"example": example.name, "mistake": first, "files": [], "error": "the process ended"})
                 file.write_text("".join(json.dumps(row) + "\n" for row in rows))
             first = rows[-1]["mistake"] + 1
-    told: dict[str, Any] = {"runs": rows, "microseconds": {}}
-    for example in chosen:
+    summary: dict[str, Any] = {"runs": rows, "microseconds": {}}
+    for example in programs:
         data = make_random(example)
         for name, codes in (("a", data.a), ("b", data.b)):
             np.save(parts / f"{example.name}-{name}.npy", codes)
-    with tarfile.open(to / "captures.tar.xz", "w:xz", preset=9) as archive:  # whose files share most of their bytes
+    with tarfile.open(folder / "captures.tar.xz", "w:xz", preset=9) as archive:  # the files share most of their bytes
         for path in sorted([*parts.glob("*.lscap"), *parts.glob("*.npy")]):
             archive.add(path, path.name)
     for path in sorted(parts.glob("*.cost")):
-        one = json.loads(path.read_text())
-        told["device"] = one["device"]
-        told["microseconds"] |= one["microseconds"]
-    (to / "captures.json").write_text(json.dumps(told, indent=1) + "\n")
+        cost = json.loads(path.read_text())
+        summary["device"] = cost["device"]
+        summary["microseconds"] |= cost["microseconds"]
+    (folder / "captures.json").write_text(json.dumps(summary, indent=1) + "\n")
     shutil.rmtree(parts)
     return rows
 
@@ -396,8 +402,8 @@ def main(arguments: Sequence[str]) -> int:
     rows = record_all(Path(arguments[0]))
     for row in rows:
         print(json.dumps(row))
-    told = json.loads((Path(arguments[0]) / "captures.json").read_text())
-    print(json.dumps({name: told.get(name) for name in ("device", "microseconds")}))
+    summary = json.loads((Path(arguments[0]) / "captures.json").read_text())
+    print(json.dumps({name: summary.get(name) for name in ("device", "microseconds")}))
     wrong = [row for row in rows if "error" in row or row["d_right"] != (row["mistake"] == 0)]
     print(f"{len(rows) - len(wrong)} of {len(rows)} ran; D is right without a mistake and wrong with one.")
     return 1 if wrong else 0

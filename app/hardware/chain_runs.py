@@ -1,4 +1,4 @@
-"""Generated loads and stores of operands on the device: what /chain says and writes, executed."""
+"""Generated loads and stores of operands, executed on the device: the predictions and the code of /chain."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from lanescope.app.hardware.device import Array, CudaDevice
 from lanescope.ptx import catalog
 from lanescope.render.chain import render_code
 from lanescope.shared import chain, pieces
+from lanescope.shared.chain import Chain
 
 WORDS = 8192  # 32 KiB of shared memory, more than any case needs
 F16, TF32 = "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m16n8k8.row.col.f32.tf32.tf32.f32"
@@ -22,7 +23,7 @@ S8, S4, B1 = (
     "mma.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",
 )
 WGMMA, WGMMA_8 = "wgmma.mma_async.m64n64k16.f32.f16.f16", "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3"
-# (mma, operand, contiguous dimension): a and b are loaded, d is converted to 16 bits and stored
+# (mma, operand, contiguous dimension): a and b are loaded, d is converted to 16 bits and stored.
 CASES = (
     (F16, "a", "K"),
     (F16, "a", "MN"),
@@ -43,7 +44,7 @@ CASES = (
     (WGMMA, "d", "K"),
     (WGMMA, "d", "MN"),
 )
-# every one of these holds every one of those; swizzled by address and by tile, on the pattern's boundary and off it
+# Each storage holds each operand; swizzled by address and by tile, on the pattern's boundary and off it.
 STORAGES: tuple[dict[str, Any], ...] = (
     {"kind": "rows", "pitch_bytes": 144, "swizzle": "none"},
     {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "tile"},
@@ -64,7 +65,7 @@ STORAGES: tuple[dict[str, Any], ...] = (
     {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 256, "base": 0x480},
     {"kind": "canonical", "swizzle": "64B", "swizzle_by": "tile", "mn": 64, "k": 256, "base": 0x80},
 )
-# 16-bit pieces that lie along M or N, whatever elements they hold: (mma, operand, layout (mn, k), unit)
+# 16-bit pieces along M or N of elements of any size: (mma, operand, layout (mn, k), unit).
 PIECES = (
     ("mma.m8n8k16.row.col.s32.s8.s8.s32", "b", "(8,(2,8)):(2,(1,16))", "bytes"),
     (S8, "a", "(16,(2,16)):(2,(1,32))", "bytes"),
@@ -81,72 +82,74 @@ PIECES = (
 
 @dataclass(frozen=True)
 class ChainCase:
-    """One load or store of one operand over one storage; key: the operand it serves and how that is stored."""
+    """One load or store of one operand over one storage; key: the operand that it serves and how it is stored."""
 
     key: str
-    found: chain.Chain
+    chain: Chain
 
     @property
     def name(self) -> str:
-        return f"{self.key}: {self.found.load.instruction.ptx}, {self.found.where.text}, base {self._base}"
+        return f"{self.key}: {self.chain.load.instruction.ptx}, {self.chain.where.text}, base {self._base}"
 
     @property
     def _base(self) -> int:
-        assert self.found.where.placed is not None
-        return self.found.where.placed.base
+        assert self.chain.where.placed is not None
+        return self.chain.where.placed.base
 
     def render_kernel(self) -> str:
-        operand, store = self.found.want.operand, self.found.store
+        operand, store = self.chain.want.operand, self.chain.store
         function = f"{'store' if store else 'load'}_{operand.name}"
-        return kernel_source.render_chain(render_code(self.found), "k", function, operand.registers, store, self._base)
+        return kernel_source.render_chain(render_code(self.chain), "k", function, operand.registers, store, self._base)
 
     def compute_addresses(self) -> Array:
-        """(byte, bit) address of the first bit of every byte of every register: [thread, register, byte]."""
-        operand = self.found.want.operand
-        per = 8 // self.found.want.granule_bits
-        return self.found.expected.reshape(operand.threads, operand.registers, -1)[..., ::per] >> 3
+        """Compute the byte address of every byte of every register: [thread, register, byte]."""
+        operand = self.chain.want.operand
+        per = 8 // self.chain.want.granule_bits
+        return self.chain.expected.reshape(operand.threads, operand.registers, -1)[..., ::per] >> 3
 
     def run_case(self, device: CudaDevice) -> bool:
-        """Whether every byte arrives where /chain says: addresses (slots) are told a byte a run."""
-        want = self.compute_addresses()
-        threads, registers = want.shape[:2]
-        if self.found.store:
-            slots = np.arange(want.size).reshape(want.shape)
-            given = np.stack([(slots >> shift & 255).astype(np.uint8).view(np.uint32)[..., 0] for shift in (0, 8)])
+        """Return whether every byte arrives where /chain predicts; each run carries one byte of the addresses."""
+        expected = self.compute_addresses()
+        threads, registers = expected.shape[:2]
+        if self.chain.store:
+            slots = np.arange(expected.size).reshape(expected.shape)
+            registers_in = np.stack(
+                [(slots >> shift & 255).astype(np.uint8).view(np.uint32)[..., 0] for shift in (0, 8)]
+            )
             raw = (
                 device.run_chain(
-                    self.render_kernel(), given, threads=threads, registers=registers, words=WORDS, store=True
+                    self.render_kernel(), registers_in, threads=threads, registers=registers, words=WORDS, store=True
                 )
                 .view(np.uint8)
                 .astype(np.int64)
             )
-            return bool((raw[0][want] | raw[1][want] << 8 == slots).all())
+            return bool((raw[0][expected] | raw[1][expected] << 8 == slots).all())
         place = np.arange(4 * WORDS)
         images = np.stack([(place >> shift & 255).astype(np.uint8).view(np.uint32) for shift in (0, 8)])
         raw = device.run_chain(
             self.render_kernel(), images, threads=threads, registers=registers, words=WORDS, store=False
         )
-        got = raw.view(np.uint8).reshape(2, *want.shape).astype(np.int64)
-        return bool((got[0] | got[1] << 8 == want).all())
+        got = raw.view(np.uint8).reshape(2, *expected.shape).astype(np.int64)
+        return bool((got[0] | got[1] << 8 == expected).all())
 
 
 def generate_cases() -> Iterator[ChainCase]:
-    """Every load that feeds each operand from each storage."""
+    """Yield every load that feeds each operand from each storage."""
     for text, letter, major in CASES:
         instruction = catalog.find(text)
         operand = pieces.convert_for_memory(instruction.operand(letter))
         for spec in STORAGES:
             if spec["kind"] == "canonical" and (major == "MN" and operand.container_bits != 16):
                 continue
-            for found in chain.list_best_chains(
+            for best in chain.list_best_chains(
                 operand, chain.make_operand_storage(spec, operand, major), letter == "d"
             ):
-                yield ChainCase(f"{instruction.ptx} {letter} {major}", found)
+                yield ChainCase(f"{instruction.ptx} {letter} {major}", best)
     for text, letter, layout, unit in PIECES:
         instruction = catalog.find(text)
         operand = instruction.operand(letter)
-        for found in chain.list_best_chains(
+        for best in chain.list_best_chains(
             operand,
             chain.make_operand_storage({"kind": "cute", "layout": layout, "unit": unit, "base": 64}, operand, "K"),
         ):
-            yield ChainCase(f"{instruction.ptx} {letter} pieces", found)
+            yield ChainCase(f"{instruction.ptx} {letter} pieces", best)

@@ -1,4 +1,6 @@
-"""What a fleet needs before anything is asked: an address, TLS, devices. And in words why a scheduler is silent."""
+"""What a fleet needs before the first request: an address, TLS, devices; and the reasons why a scheduler does not
+answer.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,16 @@ ENDS = "it ends the connection; both sides need the same protocol, and certifica
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Files for tls://: the authority's certificate, this side's own, and its key; "" for none."""
+    """Files for tls://: the authority's certificate, this side's certificate, and its key; "" for none."""
 
     ca: str = ""
     cert: str = ""
     key: str = ""
 
     def make_security(self) -> Any:
-        """Dask's: with an authority every connection is encrypted, and both sides show a certificate that it signed."""
+        """Make Dask's security object: with an authority every connection is encrypted, and both sides show a
+        certificate that it signed.
+        """
         from distributed.security import Security
 
         if not self.ca:
@@ -43,20 +47,20 @@ class TlsFiles:
 
 
 def explain_missing_dask() -> str:
-    """Why no scheduler can be asked from here, "" where Dask is installed; looked up, not imported."""
+    """Return why no scheduler can be asked from here, "" if Dask is installed; it is looked up, not imported."""
     from importlib.util import find_spec
 
     return "" if find_spec("distributed") else "Dask is not installed. pip install 'lanescope[fleet]'."
 
 
 def require_dask() -> None:
-    """LayoutError where Dask is not installed."""
+    """Raise LayoutError if Dask is not installed."""
     if reason := explain_missing_dask():
         raise LayoutError("no_scheduler", reason, "It is needed for a fleet only.")
 
 
 def require_scheduler(address: str) -> str:
-    """A scheduler's address; LayoutError where none is given."""
+    """Return a scheduler's address; raise LayoutError if it is empty."""
     if not address:
         raise LayoutError(
             "bad_scheduler",
@@ -68,28 +72,32 @@ def require_scheduler(address: str) -> str:
 
 
 def parse_devices(text: str) -> list[tuple[int, Json]]:
-    """The CUDA devices of this host by number, as its worker process tells them: all, or those of a text `0,1`."""
+    """Return the CUDA devices of this host by number, as its worker process reports them: all, or those of a text
+    `0,1`.
+    """
     try:
-        asked = WorkerProcess(build_worker_command(0), START_SECONDS)
+        process = WorkerProcess(build_worker_command(0), START_SECONDS)
     except BrokenWorkerError as error:
         raise LayoutError(error.code, str(error), "lanescope gpu status says more.") from None
-    hello = asked.hello
-    asked.close()
+    hello = process.hello
+    process.close()
     if not hello.get("ready"):
         raise LayoutError("no_device", str(hello.get("reason", "")), "A worker needs a CUDA device.")
-    known = [told | {"target": get_compile_target(told)} for told in hello["devices"]]
-    wanted = (
-        [parse_integer(part, "device", 0, len(known) - 1) for part in text.split(",")] if text else range(len(known))
+    devices = [info | {"target": get_compile_target(info)} for info in hello["devices"]]
+    chosen = (
+        [parse_integer(part, "device", 0, len(devices) - 1) for part in text.split(",")]
+        if text
+        else range(len(devices))
     )
-    return [(index, known[index]) for index in dict.fromkeys(wanted)]
+    return [(index, devices[index]) for index in dict.fromkeys(chosen)]
 
 
 def explain_failure(error: BaseException) -> str:
-    """The cause of a connection that failed, in words: Dask wraps it, some layers deep."""
+    """Explain the cause of a connection that failed; Dask wraps it several layers deep."""
     causes = list(_walk_causes(error))
     for cause in causes:
-        if told := _explain_cause(cause):
-            return told
+        if meaning := _explain_cause(cause):
+            return meaning
     return str(causes[-1]).strip().split("\n")[0].rstrip(".") or "it gave no reason"
 
 
@@ -100,7 +108,7 @@ def _walk_causes(error: BaseException) -> Iterator[BaseException]:
         seen = seen.__cause__ or seen.__context__
 
 
-# (class of a cause, pattern of its text, what it means), the first that fits
+# (class of a cause, pattern of its text, meaning); the first match counts
 _MEANINGS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, str], ...] = (
     (socket.gaierror, "", "this host knows no such host name"),
     (ConnectionRefusedError, "", "nothing listens there"),
@@ -115,7 +123,7 @@ _WITHOUT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_T
 def _explain_cause(cause: BaseException) -> str:
     """Return what a cause means, "" if that is not known."""
     if isinstance(cause, ssl.SSLError):
-        return _tls_meaning(cause)
+        return _explain_tls_cause(cause)
     for kind, pattern, meaning in _MEANINGS:
         if isinstance(cause, kind) and re.search(pattern, str(cause)):
             return meaning
@@ -124,7 +132,7 @@ def _explain_cause(cause: BaseException) -> str:
     return ""
 
 
-def _tls_meaning(cause: ssl.SSLError) -> str:
+def _explain_tls_cause(cause: ssl.SSLError) -> str:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"the authority of tls_ca did not sign its certificate ({cause.verify_message})"
     if "ALERT" in (cause.reason or ""):

@@ -24,15 +24,15 @@ from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 
 Array = NDArray[Any]
-MOST = desc.MOST_SHARED - 1024  # what a run takes of the 227 KiB a block may have
+MOST = desc.MOST_SHARED - 1024  # bytes of a run, of the 227 KiB that a block may have
 ADDRESS_BITS = 18
 
 
 def place_descriptor(descriptor: Descriptor, view: View, other_bytes: int) -> tuple[Descriptor, int, int]:
-    """(the descriptor to execute, how far it was moved up, where the other operand's bytes lie); LayoutError refuses.
+    """Return (the descriptor to execute, how far it was moved up, where the other operand's bytes lie).
 
     A descriptor that reads the system's first kilobyte is moved up by whole kilobytes, which keeps every mode's
-    pattern.
+    pattern. LayoutError if its reads do not fit into shared memory.
     """
     reads = desc.reads(descriptor, view)
     low, high = int(reads.min()), int(reads.max()) + max(view.bits // 8, 1)
@@ -66,8 +66,8 @@ def place_descriptor(descriptor: Descriptor, view: View, other_bytes: int) -> tu
 def run_descriptor(
     device: RunDevice, i: Instruction, descriptor: Descriptor, operand: str, major: str
 ) -> dict[str, Any]:
-    """The byte address read for every element [row][k], by the model and by the device, and every element
-    that differs.
+    """Compare the byte address read for every element [row][k], by the model and by the device; list every element that
+    differs.
     """
     view = desc.view(i, operand, major)
     measured, moved, source = measure_addresses(device, i, descriptor, operand, view, major)
@@ -91,10 +91,10 @@ def run_descriptor(
 def measure_addresses(
     device: RunDevice, i: Instruction, descriptor: Descriptor, operand: str, view: View, major: str
 ) -> tuple[Array, int, str]:
-    """(byte address of every element [row, k], how far the descriptor was moved up, source)."""
+    """Measure (byte address of every element [row, k], how far the descriptor was moved up, source)."""
     m, n = i.sizes["m"], i.sizes["n"]
     a, d = i.operands["a"], i.operands["d"]
-    across = n if operand == "a" else m  # elements of K one run can show
+    across = n if operand == "a" else m  # elements of K that one run can show
     shifts = range(0, view.k, across)
     base = np.arange(MOST // 4 * 4, dtype=np.int64) + WINDOW
     step = max(view.bits // 8, 1)
@@ -102,10 +102,10 @@ def measure_addresses(
     if view.bits == 1:
         image = (bits * 255).astype(np.uint8)
     else:
-        one = fragment_words.encode_values(np.array([0, 1]), i.types["a"]).astype(
+        codes = fragment_words.encode_values(np.array([0, 1]), i.types["a"]).astype(
             {1: np.uint8, 2: np.uint16, 4: np.uint32}[step]
         )
-        image = one[bits].view(np.uint8)
+        image = codes[bits].view(np.uint8)
     image = np.ascontiguousarray(image).view(np.uint32)
     registers: dict[str, Array] = {"c": np.zeros((1, i.threads, d.registers), np.uint32)}
     immediates = {f"imm_trans_{operand}": "1"} if major == "MN" else {}
@@ -113,24 +113,24 @@ def measure_addresses(
         registers["e"] = np.full((1, i.threads), FIRST, np.uint32)
     if operand == "a":
         eyes = [_build_shifted_identity(i, shift, view.k) for shift in shifts]
-        run_, moved, at = place_descriptor(descriptor, view, eyes[0].size * max(view.bits, 8) // 8)
-        tile, overlay = _place_operand(i, eyes, at)
+        moved_descriptor, moved, other_start = place_descriptor(descriptor, view, eyes[0].size * max(view.bits, 8) // 8)
+        tile, overlay = _place_operand(i, eyes, other_start)
         job = ProductJob(
             i,
             "shared",
             registers,
-            descriptors={"a_desc": run_.word, "b_desc": tile.descriptor().word},
+            descriptors={"a_desc": moved_descriptor.word, "b_desc": tile.descriptor().word},
             image=image,
             overlay=overlay,
-            overlay_at=(at - WINDOW) // 4,
+            overlay_at=(other_start - WINDOW) // 4,
             absolute=True,
             immediates=immediates,
         )
     else:
-        run_, moved, at = place_descriptor(descriptor, view, 0)
+        moved_descriptor, moved, other_start = place_descriptor(descriptor, view, 0)
         if a.sparsity:
             return (
-                _measure_sparse_b(device, i, run_, image, view, immediates) - moved,
+                _measure_sparse_b(device, i, moved_descriptor, image, view, immediates) - moved,
                 moved,
                 kernel_source.render_product(i, "k", "registers", immediates),
             )
@@ -140,7 +140,7 @@ def measure_addresses(
             i,
             "registers",
             registers,
-            descriptors={"b_desc": run_.word},
+            descriptors={"b_desc": moved_descriptor.word},
             image=image,
             overlay=None,
             overlay_at=0,
@@ -150,27 +150,27 @@ def measure_addresses(
     raw, source = device.product(job)
     address = _join_bits(i, raw)  # [shift, m, n]
     axis = 1 if operand == "a" else 0
-    whole = np.take(np.concatenate(list(address), axis=axis), range(view.k), axis=axis)
-    return (whole if operand == "a" else whole.T) - moved, moved, source
+    addresses = np.take(np.concatenate(list(address), axis=axis), range(view.k), axis=axis)
+    return (addresses if operand == "a" else addresses.T) - moved, moved, source
 
 
 def _join_bits(i: Instruction, raw: Array) -> Array:
-    """The address bits of D's registers [x, bit, …] put together: [x, m, n]."""
+    """Join the address bits of D's registers [x, bit, …]: [x, m, n]."""
     d = i.operands["d"]
-    seen = fragment_words.decode_bits(fragment_words.unpack(d, raw)[0], d.element.name).round().astype(np.int64)
-    out: Array = np.tensordot(seen, 1 << np.arange(ADDRESS_BITS), (1, 0))
-    return out
+    bits = fragment_words.decode_bits(fragment_words.unpack(d, raw)[0], d.element.name).round().astype(np.int64)
+    addresses: Array = np.tensordot(bits, 1 << np.arange(ADDRESS_BITS), (1, 0))
+    return addresses
 
 
 def _measure_sparse_b(
     device: RunDevice, i: Instruction, word: Descriptor, image: Array, view: View, immediates: dict[str, str]
 ) -> Array:
-    """B of wgmma.sp, [n, k]: a stored identity under metadata that keeps the first, then the last positions shows every
-    row of K.
+    """Measure B of wgmma.sp, [n, k]: a stored identity shows every row of K under metadata that keeps the first, then
+    the last positions.
     """
     a, d = i.operands["a"], i.operands["d"]
     assert a.sparsity
-    out = np.full((view.rows, view.k), -1, np.int64)
+    addresses = np.full((view.rows, view.k), -1, np.int64)
     eye = fragment_words.pack(
         a, fragment_words.encode_values(np.eye(i.sizes["m"], a.col_count, dtype=np.int64), a.element.name)
     )[None]
@@ -193,28 +193,28 @@ def _measure_sparse_b(
                 immediates=immediates,
             )
         )
-        seen = _join_bits(i, raw)[0]
+        bytes_read = _join_bits(i, raw)[0]
         dense = a.sparsity.list_dense_columns(a.coords["col"], [e] * i.threads)
         for column in range(a.col_count):
             thread, value = a.owner(column, column)[0]
-            out[:, dense[thread, value]] = seen[column]
-    return out
+            addresses[:, dense[thread, value]] = bytes_read[column]
+    return addresses
 
 
 def _build_shifted_identity(i: Instruction, shift: int, stored: int) -> Array:
-    """B [k, n] that brings A's (stored) column shift + n to column n of D."""
+    """Build B [k, n] that brings A's (stored) column shift + n to column n of D."""
     n, a = i.sizes["n"], i.operands["a"]
-    out = np.zeros((i.sizes["k"], n), np.int64)
+    identity = np.zeros((i.sizes["k"], n), np.int64)
     for column in range(shift, min(shift + n, stored)):
         dense = int(a.sparsity.list_first_columns(np.array(column))) if a.sparsity else column
-        out[dense, column - shift] = 1
-    return out
+        identity[dense, column - shift] = 1
+    return identity
 
 
-def _place_operand(i: Instruction, matrices: list[Array], at: int) -> tuple[Tile, Array]:
-    """(the tile at absolute byte `at`, its bytes as words [shift, words]): B K-major without a swizzle."""
+def _place_operand(i: Instruction, matrices: list[Array], start: int) -> tuple[Tile, Array]:
+    """Return (the tile at absolute byte `start`, its bytes as words [shift, words]): B K-major without a swizzle."""
     images = np.stack([build_shared_image(i, None, matrix)[0] for matrix in matrices])
     bits = i.operand("a").element.bits
     size = max(bits // 8, 1)
     k = i.sizes["k"] // (8 if bits == 1 else 1)
-    return Tile(8 * size, "K", get_mode("none"), i.sizes["n"], k, base=at), images
+    return Tile(8 * size, "K", get_mode("none"), i.sizes["n"], k, base=start), images

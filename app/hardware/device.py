@@ -1,4 +1,4 @@
-"""The CUDA device behind one interface with the NumPy reference. The only module that imports CuPy, and only when it
+"""The CUDA device behind the same interface as the NumPy reference. The only module that imports CuPy, and only when it
 runs.
 """
 
@@ -34,7 +34,7 @@ OLDEST = 75
 class ProductJob:
     """Runs of one mma, wmma.mma or wgmma on a grid: [x] differs in A's side, [y] in B's.
 
-    registers: operand → [x or y, threads, registers], `e` and the scales too, C as "c"; descriptors: a_desc, b_desc as
+    registers: operand → [x or y, threads, registers], also `e` and the scales, C as "c"; descriptors: a_desc, b_desc as
     words, counted from the image, or absolute; image [y, words] and overlay [x, words] (from word overlay_at) make up
     shared memory. keep: how many of D's registers to bring back, 0 for all.
     """
@@ -52,12 +52,12 @@ class ProductJob:
 
     @property
     def kept(self) -> int:
-        """How many of D's registers come back, the first ones."""
+        """Return how many of D's registers come back, counted from the first."""
         return self.keep or self.instruction.operands["d"].registers
 
     @property
     def grid(self) -> tuple[int, int]:
-        """(runs along x, runs along y)."""
+        """Return (runs along x, runs along y)."""
         r = self.registers
         x = next((len(r[name]) for name in ("a", "e") if name in r and len(r[name]) > 1), 1)
         y = max(len(r["c"]), len(r["b"]) if "b" in r else 1, len(self.image) if self.image is not None else 1)
@@ -71,31 +71,31 @@ class RunDevice(Protocol):
 
     def info(self) -> dict[str, str]: ...
     def supports(self, instruction: Instruction) -> str:
-        """Why this device cannot run an instruction, "" where it can."""
+        """Return why this device cannot run an instruction, "" if it can."""
         ...
 
     def product(self, job: ProductJob) -> tuple[Array, str]:
-        """D's registers [x, y, threads, kept] as unsigned words."""
+        """Return D's registers [x, y, threads, kept] as unsigned words."""
         ...
 
     def program(self, plan: ProductPlan, staged: StagedProduct) -> tuple[Array, str]:
-        """A whole product by its plan: D's memory, the bits of its elements."""
+        """Run a whole product by its plan and return D's memory, the bits of its elements."""
         ...
 
     def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:
-        """ldmatrix: images [runs, 512] → registers [runs, 32, count]; stmatrix: the other way; movmatrix:
-        [32] → [32].
+        """Run ldmatrix: images [runs, 512] → registers [runs, 32, count]; stmatrix: the other way; movmatrix: [32] →
+        [32].
         """
         ...
 
-    def load_store(self, instruction: Instruction, given: Array, size: int, stride: int) -> tuple[Array, str]:
-        """wmma.load: byte images [runs, size] → registers [runs, 32, count]; wmma.store: the other way; stride in
+    def load_store(self, instruction: Instruction, images: Array, size: int, stride: int) -> tuple[Array, str]:
+        """Run wmma.load: byte images [runs, size] → registers [runs, 32, count]; wmma.store: the other way; stride in
         elements.
         """
         ...
 
     def cycles(self, access: BankAccess, offsets: Sequence[int]) -> tuple[float, str]:
-        """Clocks one access takes where many warps issue it: byte offsets a lane."""
+        """Measure the clocks of one access when many warps issue it: byte offsets a lane."""
         ...
 
 
@@ -120,7 +120,7 @@ class CudaDevice:
         return explain_unsupported(self.target, instruction)
 
     def preload(self, sources: Mapping[str, str], cubin: bytes) -> None:
-        """Take compiled kernels: source → the kernel's name in the cubin."""
+        """Load compiled kernels: source → the kernel's name in the cubin."""
         module = self.cupy.cuda.function.Module()
         module.load(cubin)
         for source, name in sources.items():
@@ -144,8 +144,8 @@ class CudaDevice:
         driver.funcSetAttribute(kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
 
     def _copy_to_host(self, array: Any) -> Array:
-        out: Array = self.cupy.asnumpy(array)
-        return out
+        copied: Array = self.cupy.asnumpy(array)
+        return copied
 
     def product(self, job: ProductJob) -> tuple[Array, str]:
         cupy, i = self.cupy, job.instruction
@@ -159,10 +159,14 @@ class CudaDevice:
             if name in job.descriptors:
                 arguments.append(np.uint64(job.descriptors[name]))
             else:
-                given = np.ascontiguousarray(job.registers[name])
-                wanted = x if name in kernel_source.ALONG_X else y
+                registers = np.ascontiguousarray(job.registers[name])
+                runs = x if name in kernel_source.ALONG_X else y
                 arguments.append(
-                    cupy.asarray(given if len(given) == wanted else np.broadcast_to(given, (wanted, *given.shape[1:])))
+                    cupy.asarray(
+                        registers
+                        if len(registers) == runs
+                        else np.broadcast_to(registers, (runs, *registers.shape[1:]))
+                    )
                 )
         shared, base = 0, cupy.zeros(1, np.uint32)
         if i.family.by_descriptor:
@@ -185,9 +189,9 @@ class CudaDevice:
                 self._allow(kernel, shared)
         kernel((x, y), (i.threads,), tuple(arguments), shared_mem=shared)
         cupy.cuda.runtime.deviceSynchronize()
-        if job.absolute and (found := int(base[0])) != WINDOW:
+        if job.absolute and (begin := int(base[0])) != WINDOW:
             raise LayoutError(
-                "unsupported_here", f"A block's shared memory begins at {found} on this device.", f"Known is {WINDOW}."
+                "unsupported_here", f"A block's shared memory begins at {begin} on this device.", f"Known is {WINDOW}."
             )
         return self._copy_to_host(out), source
 
@@ -211,73 +215,75 @@ class CudaDevice:
         cupy, family = self.cupy, instruction.family
         source = kernel_source.render_movement(instruction, "k")
         kernel = self._get_kernel(source)
-        given = cupy.asarray(np.ascontiguousarray(words, dtype=np.uint32))
+        words_in = cupy.asarray(np.ascontiguousarray(words, dtype=np.uint32))
         if family.moves:
             out = cupy.zeros(32, np.uint32)
-            kernel((1,), (32,), (out, given))
+            kernel((1,), (32,), (out, words_in))
         else:
             runs, count = len(words), instruction.operands["data"].registers
             out = cupy.zeros((runs, 32, count) if family.loads else (runs, kernel_source.MOVE_WORDS), np.uint32)
-            kernel((runs,), (32,), (out, given, cupy.asarray(offsets.astype(np.uint32))))
+            kernel((runs,), (32,), (out, words_in, cupy.asarray(offsets.astype(np.uint32))))
         cupy.cuda.runtime.deviceSynchronize()
         return self._copy_to_host(out), source
 
-    def load_store(self, instruction: Instruction, given: Array, size: int, stride: int) -> tuple[Array, str]:
+    def load_store(self, instruction: Instruction, images: Array, size: int, stride: int) -> tuple[Array, str]:
         cupy = self.cupy
         source = kernel_source.render_matrix_access(instruction, "k")
         kernel = self._get_kernel(source)
         (op,) = instruction.operands.values()
-        runs = len(given)
+        runs = len(images)
         word = np.uint64 if op.register_bits == 64 else np.uint32
         loads = instruction.family.loads
         out = cupy.zeros((runs, 32, op.registers), word) if loads else cupy.zeros((runs, size), np.uint8)
-        kernel((runs,), (32,), (out, cupy.asarray(np.ascontiguousarray(given)), np.uint64(size), np.uint32(stride)))
+        kernel((runs,), (32,), (out, cupy.asarray(np.ascontiguousarray(images)), np.uint64(size), np.uint32(stride)))
         cupy.cuda.runtime.deviceSynchronize()
         return self._copy_to_host(out), source
 
-    def run_chain(self, source: str, given: Array, *, threads: int, registers: int, words: int, store: bool) -> Array:
-        """A generated load: images [runs, words] → registers [runs, threads, registers]; a store the other way."""
+    def run_chain(
+        self, source: str, words_in: Array, *, threads: int, registers: int, words: int, store: bool
+    ) -> Array:
+        """Run a generated load: images [runs, words] → registers [runs, threads, registers]; a store the other way."""
         cupy = self.cupy
         kernel = self._get_kernel(source)
-        runs = len(given)
+        runs = len(words_in)
         out = cupy.zeros((runs, words) if store else (runs, threads, registers), np.uint32)
         kernel(
             (runs,),
             (threads,),
-            (out, cupy.asarray(np.ascontiguousarray(given)), np.uint32(words)),
+            (out, cupy.asarray(np.ascontiguousarray(words_in)), np.uint32(words)),
             shared_mem=4 * words,
         )
         cupy.cuda.runtime.deviceSynchronize()
         return self._copy_to_host(out)
 
-    def run_generated(self, source: str, given: Array, words: int, threads: int, shared: int) -> Array:
-        """One block of a kernel k(out, in): words in, words out; out begins as zeros."""
+    def run_generated(self, source: str, words_in: Array, words: int, threads: int, shared: int) -> Array:
+        """Run one block of a kernel k(out, in): words in, words out; out begins as zeros."""
         cupy = self.cupy
         kernel = self._get_kernel(source)
         out = cupy.zeros(words, np.uint32)
         if shared > DEFAULT_SHARED:
             self._allow(kernel, shared)
-        kernel((1,), (threads,), (out, cupy.asarray(np.ascontiguousarray(given))), shared_mem=shared)
+        kernel((1,), (threads,), (out, cupy.asarray(np.ascontiguousarray(words_in))), shared_mem=shared)
         cupy.cuda.runtime.deviceSynchronize()
         return self._copy_to_host(out)
 
     def box(
         self, source: str, words: bytes, *, at: Sequence[int], count: int, offset: int, size: int
     ) -> tuple[Array, int]:
-        """One TMA load of `count` bytes, to `offset` in shared memory: `size` bytes of shared memory after it, and the
-        address at which they begin.
+        """Run one TMA load of `count` bytes to `offset` in shared memory; return `size` bytes of shared memory after
+        it, and the address at which they begin.
         """
         cupy = self.cupy
         kernel = self._get_kernel(source)
         if size > DEFAULT_SHARED:
             self._allow(kernel, size)
-        out, told = cupy.zeros(size, np.uint8), cupy.zeros(2, np.uint32)
-        held = cupy.asarray(np.frombuffer(words, np.uint8))
-        places = cupy.asarray(np.array(at, np.int32))
+        out, status = cupy.zeros(size, np.uint8), cupy.zeros(2, np.uint32)
+        tensor_map = cupy.asarray(np.frombuffer(words, np.uint8))
+        coordinates = cupy.asarray(np.array(at, np.int32))
         sizes = (np.uint32(count), np.uint32(offset), np.uint32(size))
-        kernel((1,), (128,), (out, held, places, *sizes, told), shared_mem=size)
+        kernel((1,), (128,), (out, tensor_map, coordinates, *sizes, status), shared_mem=size)
         cupy.cuda.runtime.deviceSynchronize()
-        window, done = self._copy_to_host(told).tolist()
+        window, done = self._copy_to_host(status).tolist()
         if not done:
             raise RuntimeError("A TMA load did not complete.")
         return self._copy_to_host(out), window
@@ -294,20 +300,22 @@ class CudaDevice:
         if size > DEFAULT_SHARED:
             self._allow(kernel, size)
         repeat, best = 32, math.inf
-        at = cupy.asarray(lanes)
+        offsets_in = cupy.asarray(lanes)
         for _ in range(5):
             out = cupy.zeros(2 * kernel_source.WARPS, np.int64)
-            kernel((1,), (32 * kernel_source.WARPS,), (out, at, np.int32(repeat), np.uint32(0)), shared_mem=size)
+            kernel(
+                (1,), (32 * kernel_source.WARPS,), (out, offsets_in, np.int32(repeat), np.uint32(0)), shared_mem=size
+            )
             clocks = self._copy_to_host(out).reshape(-1, 2)
-            took = float(clocks[:, 1].max() - clocks[:, 0].min()) / (
+            clocks_per_access = float(clocks[:, 1].max() - clocks[:, 0].min()) / (
                 repeat * kernel_source.UNROLL * kernel_source.WARPS
             )
-            best = min(best, took)
+            best = min(best, clocks_per_access)
         return best, source
 
 
 def compile_text(text: str, target: str) -> bytes:
-    """A cubin of CUDA text for one architecture."""
+    """Compile CUDA text to a cubin for one architecture."""
     from cupy_backends.cuda.libs import nvrtc
 
     program = nvrtc.createProgram(text, "lanescope.cu", [], [])
@@ -319,7 +327,7 @@ def compile_text(text: str, target: str) -> bytes:
 
 
 def list_devices() -> list[dict[str, str]]:
-    """Every CUDA device; LayoutError says why there is none."""
+    """List every CUDA device; LayoutError says why there is none."""
     try:
         import cupy
     except ImportError:
@@ -338,7 +346,9 @@ def list_devices() -> list[dict[str, str]]:
 
 
 def read_device_info(number: int = 0) -> dict[str, str]:
-    """Name, compute capability, driver, the CUDA version it speaks and NVRTC's; LayoutError says why there is none."""
+    """Read name, compute capability, driver, the CUDA version of the driver and NVRTC's; LayoutError says why there is
+    none.
+    """
     try:
         import cupy
     except ImportError:
@@ -362,12 +372,12 @@ def read_device_info(number: int = 0) -> dict[str, str]:
 
 
 def _format_version(version: int) -> str:
-    """13020 → 13.2."""
+    """Format 13020 as 13.2."""
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
 def _read_driver_version() -> str:
-    """The kernel driver's version, as /proc tells it; empty where it does not."""
+    """Read the kernel driver's version from /proc; "" if it is not there."""
     try:
         return str(re.findall(r"\b\d{3}\.[\d.]+\b", Path("/proc/driver/nvidia/version").read_text())[0])
     except (OSError, IndexError):
@@ -375,21 +385,21 @@ def _read_driver_version() -> str:
 
 
 def get_compile_target(info: Mapping[str, str]) -> str:
-    """The architecture to compile for: sm_90a for Hopper, so that wgmma exists, sm_110a for tcgen05."""
+    """Return the architecture to compile for: sm_90a for Hopper, so that wgmma exists, sm_110a for tcgen05."""
     name = format_architecture(info)
     return name + "a" if name in ("sm_90", "sm_100", "sm_103", "sm_110", "sm_120") else name
 
 
 def format_architecture(info: Mapping[str, str]) -> str:
-    """A device's architecture as a fleet announces it: sm_90, without the letter."""
+    """Format a device's architecture as a fleet announces it: sm_90, without the letter."""
     return "sm_" + info["compute_capability"].replace(".", "")
 
 
 def explain_unsupported(target: str, instruction: Instruction) -> str:
-    """Why a target has no such instruction, "" where it has."""
+    """Return why a target has no such instruction, "" if it has."""
     from lanescope.ptx import catalog
 
-    known = catalog.get_target_support(instruction).targets
-    if {target, target.rstrip("a")} & set(known):
+    targets = catalog.get_target_support(instruction).targets
+    if {target, target.rstrip("a")} & set(targets):
         return ""
-    return f"{instruction.ptx} does not assemble for this device's {target}; it needs one of {', '.join(known)}."
+    return f"{instruction.ptx} does not assemble for this device's {target}; it needs one of {', '.join(targets)}."

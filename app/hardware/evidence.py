@@ -1,4 +1,4 @@
-"""What a verification found: what is said of it, the file of a device, its summary, and what did not agree."""
+"""The results of a verification: their wording, the file of a device, its summary, and what did not agree."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ METHODS = {
         " address a run, metadata and scale factors a bit of their place a run, random products of every type"
     ),
 }
-# What runs beside the instructions' own maps: its name, and what it shows where it agrees.
+# Parts besides the instructions' own maps: name → what each case of it shows if it agrees.
 PARTS = {
     "descriptors": "maps as the address model says",
     "banks": "address patterns that take the clocks the wavefronts say",
@@ -68,7 +68,7 @@ def check_part(part: str) -> None:
 
 
 def build_meta(info: Mapping[str, str]) -> dict[str, Any]:
-    """What evidence says of itself: the device, the date and the methods."""
+    """Build the head of an evidence file: the device, the date and the methods."""
     return {
         "device": info["name"],
         **{key: value for key, value in info.items() if key != "name"},
@@ -77,45 +77,45 @@ def build_meta(info: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def write_evidence(found: dict[str, Any], part: str = "") -> Path:
-    """The evidence file of this device; one part alone replaces that part of the file, if the file is of the same
+def write_evidence(evidence: dict[str, Any], part: str = "") -> Path:
+    """Write the evidence file of this device; a single part replaces that part of the file, if the file is of the same
     device and software.
     """
-    name = re.sub(r"\W+", "_", found["meta"]["device"].lower()).strip("_")
+    name = re.sub(r"\W+", "_", evidence["meta"]["device"].lower()).strip("_")
     path = FOLDER / f"{name}.json"
-    found = {key: held for key, held in found.items() if key != "skipped"}
-    if part and part not in found:
+    evidence = {key: part_results for key, part_results in evidence.items() if key != "skipped"}
+    if part and part not in evidence:
         raise LayoutError("bad_usage", f"Part '{part}' was skipped.", "Run it on a device that has it.", "part")
     if part:
         if not path.is_file():
             raise LayoutError("bad_usage", f"There is no {path.name} to put a part in.", "Run all parts first.", "part")
-        whole = json.loads(path.read_text())
-        apart = [
+        file_content = json.loads(path.read_text())
+        differing = [
             key
             for key in ("device", "driver", "cuda", "nvrtc", "target")
-            if whole["meta"].get(key) != found["meta"][key]
+            if file_content["meta"].get(key) != evidence["meta"][key]
         ]
-        if apart:
+        if differing:
             raise LayoutError(
                 "bad_usage",
-                f"{path.name} is of another {apart[0]}.",
+                f"{path.name} is of another {differing[0]}.",
                 "Run all parts to write a file of its own.",
                 "part",
             )
-        methods = dict(text.split(": ", 1) for text in whole["meta"]["method"].split("; ")) | {
+        methods = dict(text.split(": ", 1) for text in file_content["meta"]["method"].split("; ")) | {
             part: METHODS[_METHOD_OF.get(part, part)]
         }
-        whole["meta"]["method"] = "; ".join(f"{key}: {text}" for key, text in methods.items())
-        whole["meta"].setdefault("dates", {})[part] = found["meta"]["date"]
-        found = whole | {part: found[part]}
+        file_content["meta"]["method"] = "; ".join(f"{key}: {text}" for key, text in methods.items())
+        file_content["meta"].setdefault("dates", {})[part] = evidence["meta"]["date"]
+        evidence = file_content | {part: evidence[part]}
     FOLDER.mkdir(exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n")
+    path.write_text(json.dumps(evidence, indent=1) + "\n")
     return path
 
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One line of a summary: what ran, how often, and how often it agreed; by method (agreed, judged) where there are
+    """One line of a summary: what ran, how often, and how often it agreed; by method (agreed, judged) if there are
     methods.
     """
 
@@ -125,41 +125,53 @@ class SummaryRow:
     methods: dict[str, tuple[int, int]]
 
 
-def summarize(found: dict[str, Any]) -> list[SummaryRow]:
-    """A verification by family, then its other parts."""
+def summarize(evidence: dict[str, Any]) -> list[SummaryRow]:
+    """Summarize a verification by family, then its other parts."""
     family_of = {i.ptx: i.family.name for i in catalog.instructions()}
-    held: dict[str, list[dict[str, str]]] = {name: [] for name in catalog.FAMILY_NAMES}
-    for key, told in found["results"].items():
-        held[family_of[key.removesuffix(catalog.SHARED_A)]].append(told)
-    out = []
-    for name, results in held.items():
-        judged = {method: [told[method] for told in results if method in told] for method in ("mma", "fragment")}
-        methods = {method: (texts.count("agrees"), len(texts)) for method, texts in judged.items()}
-        out += (
-            [SummaryRow(name, len(results), sum(set(told.values()) == {"agrees"} for told in results), methods)]
+    results_by_family: dict[str, list[dict[str, str]]] = {name: [] for name in catalog.FAMILY_NAMES}
+    for key, results_of_variant in evidence["results"].items():
+        results_by_family[family_of[key.removesuffix(catalog.SHARED_A)]].append(results_of_variant)
+    rows = []
+    for name, results in results_by_family.items():
+        texts_by_method = {
+            method: [results_of_variant[method] for results_of_variant in results if method in results_of_variant]
+            for method in ("mma", "fragment")
+        }
+        methods = {method: (texts.count("agrees"), len(texts)) for method, texts in texts_by_method.items()}
+        rows += (
+            [
+                SummaryRow(
+                    name,
+                    len(results),
+                    sum(set(results_of_variant.values()) == {"agrees"} for results_of_variant in results),
+                    methods,
+                )
+            ]
             if results
             else []
         )
     for part in PARTS:
-        rows = found.get(part, {}).values()
-        out += (
-            [SummaryRow(part, sum(row["ran"] for row in rows), sum(row["agreed"] for row in rows), {})] if rows else []
+        part_rows = evidence.get(part, {}).values()
+        rows += (
+            [SummaryRow(part, sum(row["ran"] for row in part_rows), sum(row["agreed"] for row in part_rows), {})]
+            if part_rows
+            else []
         )
-    return out
+    return rows
 
 
-def list_failures(found: dict[str, Any]) -> list[str]:
-    """Every variant, descriptor case and access that did not agree."""
-    out = [
+def list_failures(evidence: dict[str, Any]) -> list[str]:
+    """List every variant, descriptor case and access that did not agree."""
+    failures = [
         f"{key}: {method} {text}"
-        for key, methods in found["results"].items()
+        for key, methods in evidence["results"].items()
         for method, text in methods.items()
         if text != "agrees"
     ]
     for part in PARTS:
-        out += [
+        failures += [
             f"{key}: {row['agreed']} of {row['ran']}"
-            for key, row in found.get(part, {}).items()
+            for key, row in evidence.get(part, {}).items()
             if row["agreed"] != row["ran"]
         ]
-    return out
+    return failures

@@ -1,8 +1,8 @@
 """The server's side of a fleet: runs go to a Dask scheduler, each to one worker that has the device for it.
 
-A thread of its own has the event loop that speaks Dask. A run waits here until a fit worker is free, so that a worker
-that dies costs no more than the run it was at: that one goes to another worker, once. Everything ends in bounded time:
-the scheduler has seconds to answer, a run a minute.
+A separate thread has the event loop that speaks Dask. A run waits here until a fit worker is free, so that a worker
+that dies costs only the run it was at: that one goes to another worker, once. Everything ends in bounded time: the
+scheduler has seconds to answer, a run a minute.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any, TypeVar
 
 from lanescope.app.hardware import jobs, pickle_guard
 from lanescope.app.hardware.connection import HINT, TlsFiles, explain_failure, explain_missing_dask
-from lanescope.app.hardware.members import Among, FleetMember, accept_any, parse_members, select_members
+from lanescope.app.hardware.members import FleetMember, MemberFilter, accept_any, parse_members, select_members
 from lanescope.app.hardware.pool import RunLedger
 from lanescope.errors import LayoutError
 
 Json = dict[str, Any]
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 CONNECT_SECONDS, RUN_SECONDS, WAITING = 3.0, 60.0, 256
 LOOK_SECONDS, GONE_SECONDS, BACK_SECONDS = 0.25, 2.0, 20.0
 
@@ -36,22 +36,22 @@ class WorkerLostError(Exception):
 
 @dataclass(slots=True, eq=False)
 class WaitingRun:
-    """A run that waits for a place: what it asks, the workers that died of it, and which it may have."""
+    """A run that waits for a worker: its request, the workers that died of it, and which ones it may have."""
 
     params: Json
     lost: list[FleetMember]
-    among: Among
+    is_allowed: MemberFilter
     place: asyncio.Future[FleetMember]
     known: bool = False
     until: float = field(default_factory=lambda: time.monotonic() + BACK_SECONDS)
 
     def note_worker(self) -> None:
-        """A worker that can run it is there."""
+        """Note that a worker that can run it is there."""
         self.known, self.until = True, time.monotonic() + BACK_SECONDS
 
     def is_hopeless(self) -> bool:
-        """Whether it waits no longer for a worker that can run it: at once where none ever was there, else when a nanny
-        has had time to start anew the one that died.
+        """Return whether it no longer waits for a worker that can run it: at once if none was ever there, else after a
+        nanny has had time to restart the one that died.
         """
         return not (self.lost or self.known) or time.monotonic() > self.until
 
@@ -81,15 +81,15 @@ class Fleet:
         self.connect_seconds, self.run_seconds = connect_seconds, run_seconds
         self.waiting, self.retries = 0, 0
         self._queue: list[WaitingRun] = []
-        self._moved = asyncio.Event()
+        self._changed = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
         self._busy: set[str] = set()
-        self._seen: tuple[float, tuple[FleetMember, ...]] | None = None
-        self._earlier: dict[str, tuple[float, FleetMember]] = {}  # by name: when each was there last
+        self._latest_members: tuple[float, tuple[FleetMember, ...]] | None = None
+        self._recent_members: dict[str, tuple[float, FleetMember]] = {}  # name → (when it was last there, the member)
         self._client: Any = None
         self._connecting: asyncio.Task[None] | None = None
-        self._looking: asyncio.Task[tuple[FleetMember, ...]] | None = None
-        self._gone: tuple[float, str] = (0.0, "")
+        self._fetching: asyncio.Task[tuple[FleetMember, ...]] | None = None
+        self._unreachable: tuple[float, str] = (0.0, "")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._lock, self._closed = threading.Lock(), False
@@ -97,13 +97,13 @@ class Fleet:
     # what others call, from any thread ------------------------------------------------------------------------------
 
     def submit(self, request: Json) -> Future[Json]:
-        """A checked request to a worker that can run it; the future holds the answer or a LayoutError."""
+        """Submit a checked request to a worker that can run it; the future holds the answer or a LayoutError."""
         if self.waiting >= WAITING:
             raise LayoutError("busy", f"{WAITING} runs are waiting.", "Try again in a few seconds.")
         return self.ledger.watch_run(request, self.start_coroutine(self.run("run", request, self.run_seconds)))
 
     def members(self) -> Future[tuple[FleetMember, ...]]:
-        """Who is in the fleet now; LayoutError "no_scheduler" where nobody says."""
+        """Return the present members of the fleet; LayoutError "no_scheduler" if no scheduler answers."""
         return self.start_coroutine(self.get_members())
 
     def close(self) -> None:
@@ -117,8 +117,8 @@ class Fleet:
             loop.call_soon_threadsafe(loop.stop)
             thread.join(5)
 
-    def start_coroutine(self, work: Coroutine[Any, Any, Told]) -> Future[Told]:
-        """A coroutine of this fleet in its loop."""
+    def start_coroutine(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Start a coroutine of this fleet in its loop."""
         with self._lock:
             if self._closed:
                 work.close()
@@ -133,29 +133,29 @@ class Fleet:
     def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         loop.run_forever()
-        for task in (left := asyncio.all_tasks(loop)):
+        for task in (remaining := asyncio.all_tasks(loop)):
             task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(asyncio.gather(*remaining, return_exceptions=True))
         loop.close()
 
     # in the loop ----------------------------------------------------------------------------------------------------
 
-    async def run(self, job: str, params: Json, seconds: float, among: Among = accept_any) -> Json:
-        """The answer to a job, of a worker that may have it; where that dies, of another, once."""
+    async def run(self, job: str, params: Json, seconds: float, is_allowed: MemberFilter = accept_any) -> Json:
+        """Return the answer to a job from a worker that may have it; if that worker dies, from another, once."""
         text = jobs.format_job(job, params)
         lost: list[FleetMember] = []
         self.waiting += 1
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    member = await self._take_member(params, lost, among)
+                    member = await self._take_member(params, lost, is_allowed)
                     try:
-                        told = await self._request_answer(member, text)
+                        answer_text = await self._request_answer(member, text)
                         break
                     except WorkerLostError:
                         lost.append(member)
                         if len(lost) > 1:
-                            names = " and ".join(one.name for one in lost)
+                            names = " and ".join(lost_member.name for lost_member in lost)
                             raise LayoutError(
                                 "worker_ended",
                                 f"The workers {names} went away during the run.",
@@ -170,20 +170,20 @@ class Fleet:
             ) from None
         finally:
             self.waiting -= 1
-        return _parse_answer(told, member, lost)
+        return _parse_answer(answer_text, member, lost)
 
-    async def _take_member(self, params: Json, lost: list[FleetMember], among: Among) -> FleetMember:
-        """A fit member that nothing of ours runs on; it is taken. Whoever asked first is served first."""
-        waiter = WaitingRun(params, lost, among, asyncio.get_running_loop().create_future())
+    async def _take_member(self, params: Json, lost: list[FleetMember], is_allowed: MemberFilter) -> FleetMember:
+        """Take a fit member on which nothing of ours runs; requests are served in their order."""
+        waiter = WaitingRun(params, lost, is_allowed, asyncio.get_running_loop().create_future())
         self._queue.append(waiter)
-        self._moved.set()
+        self._changed.set()
         if self._serving is None or self._serving.done():
             self._serving = asyncio.ensure_future(self._serve_waiters())
         try:
             return await waiter.place
         except asyncio.CancelledError:
             if waiter.place.done() and not waiter.place.cancelled() and not waiter.place.exception():
-                self._release_member(waiter.place.result())  # it was served and never came to know
+                self._release_member(waiter.place.result())  # it was served, but cancelled before it knew
             raise
         finally:
             if waiter in self._queue:
@@ -191,34 +191,34 @@ class Fleet:
 
     def _release_member(self, member: FleetMember) -> None:
         self._busy.discard(member.address)
-        self._moved.set()
+        self._changed.set()
 
     async def _serve_waiters(self) -> None:
         """Give waiters their places, for as long as somebody waits."""
         while self._queue:
-            self._moved.clear()
+            self._changed.clear()
             try:
                 self._match_waiters(await self.get_members())
             except Exception as error:
-                told = (
+                failure = (
                     error
                     if isinstance(error, LayoutError)
                     else self._make_no_scheduler(f"The fleet failed: {explain_failure(error)}.")
                 )
                 for waiter in self._queue:
-                    waiter.fail(told)
+                    waiter.fail(failure)
                 self._queue.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._moved.wait(), LOOK_SECONDS)
+                await asyncio.wait_for(self._changed.wait(), LOOK_SECONDS)
 
-    def _match_waiters(self, known: Sequence[FleetMember]) -> None:
-        idle = [member for member in known if member.address not in self._busy and not member.refused]
+    def _match_waiters(self, members: Sequence[FleetMember]) -> None:
+        idle = [member for member in members if member.address not in self._busy and not member.refused]
         for waiter in list(self._queue):
-            if waiter.place.done():  # it waits no longer
+            if waiter.place.done():  # it no longer waits
                 self._queue.remove(waiter)
                 continue
             try:
-                able = select_members(known, waiter.params, waiter.among)
+                fit = select_members(members, waiter.params, waiter.is_allowed)
             except LayoutError as error:
                 if not waiter.known and self._had_worker(waiter):
                     waiter.note_worker()
@@ -226,25 +226,29 @@ class Fleet:
                     self._queue.remove(waiter)
                     waiter.fail(error)
                 continue
-            dead = {member.name for member in waiter.lost}
-            able = [member for member in able if member.name not in dead] or able
-            free = [member for member in idle if member in able]
+            lost_names = {member.name for member in waiter.lost}
+            fit = [member for member in fit if member.name not in lost_names] or fit
+            free = [member for member in idle if member in fit]
             if free:
-                found = min(free, key=lambda member: member.queue)
-                idle.remove(found)
-                self._busy.add(found.address)
+                chosen = min(free, key=lambda member: member.queue)
+                idle.remove(chosen)
+                self._busy.add(chosen.address)
                 self._queue.remove(waiter)
-                waiter.place.set_result(found)
+                waiter.place.set_result(chosen)
 
     def _had_worker(self, waiter: WaitingRun) -> bool:
-        """Whether a worker that can run it was there a moment ago: its nanny may be starting it anew."""
+        """Return whether a worker that can run it was there a moment ago: its nanny may be restarting it."""
         try:
-            return bool(select_members([member for _, member in self._earlier.values()], waiter.params, waiter.among))
+            return bool(
+                select_members(
+                    [member for _, member in self._recent_members.values()], waiter.params, waiter.is_allowed
+                )
+            )
         except LayoutError:
             return False
 
     async def _request_answer(self, member: FleetMember, text: str) -> str:
-        """What a member answers; LostError where it goes away first."""
+        """Return a member's answer; raise WorkerLostError if it goes away first."""
         client = await self._get_client()
         future = client.submit(
             jobs.perform,
@@ -257,7 +261,7 @@ class Fleet:
         waiter = asyncio.ensure_future(_get_result(future))
         try:
             while not (await asyncio.wait({waiter}, timeout=LOOK_SECONDS))[0]:
-                if all(one.address != member.address for one in await self.get_members()):
+                if all(other.address != member.address for other in await self.get_members()):
                     raise WorkerLostError
             return str(waiter.result())
         except (LayoutError, WorkerLostError):
@@ -277,12 +281,12 @@ class Fleet:
                 future.release_object()
 
     async def get_members(self) -> tuple[FleetMember, ...]:
-        """The members as they were a moment ago; asked once, however many wait for it."""
-        if self._seen and time.monotonic() - self._seen[0] <= LOOK_SECONDS:
-            return self._seen[1]
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.ensure_future(self._fetch_members())
-        return await asyncio.shield(self._looking)
+        """Return the members as of a moment ago; they are fetched once, however many callers wait."""
+        if self._latest_members and time.monotonic() - self._latest_members[0] <= LOOK_SECONDS:
+            return self._latest_members[1]
+        if self._fetching is None or self._fetching.done():
+            self._fetching = asyncio.ensure_future(self._fetch_members())
+        return await asyncio.shield(self._fetching)
 
     async def _fetch_members(self) -> tuple[FleetMember, ...]:
         client = await self._get_client()
@@ -290,25 +294,25 @@ class Fleet:
             async with asyncio.timeout(self.connect_seconds):
                 identity = await client.scheduler.identity(n_workers=-1)
                 processing = await client.scheduler.processing(workers=None)
-            found = parse_members(identity, processing, jobs.compute_program_version(), time.time())
+            members = parse_members(identity, processing, jobs.compute_program_version(), time.time())
         except Exception as error:
             await self._drop()
             raise self._make_no_scheduler(self._explain_silence(error)) from None
         now = time.monotonic()
-        self._seen = now, found
-        self._earlier = {name: row for name, row in self._earlier.items() if row[0] > now - BACK_SECONDS}
-        self._earlier |= {member.name: (now, member) for member in found if not member.refused}
-        return found
+        self._latest_members = now, members
+        self._recent_members = {name: row for name, row in self._recent_members.items() if row[0] > now - BACK_SECONDS}
+        self._recent_members |= {member.name: (now, member) for member in members if not member.refused}
+        return members
 
     async def _get_client(self) -> Any:
-        """The client; LayoutError "no_scheduler" where no scheduler answers in time. Where one did not, it is not asked
-        again for two seconds.
+        """Return the client; LayoutError "no_scheduler" if no scheduler answers in time. It is then not asked again for
+        two seconds.
         """
         if self._client is not None and self._client.status == "running":
             return self._client
         if self._client is not None:
             await self._drop()
-        until, reason = self._gone
+        until, reason = self._unreachable
         if time.monotonic() < until:
             raise LayoutError("no_scheduler", reason, HINT)
         if reason := explain_missing_dask():
@@ -348,31 +352,31 @@ class Fleet:
         )
 
     def _make_no_scheduler(self, reason: str) -> LayoutError:
-        self._gone = time.monotonic() + GONE_SECONDS, reason
-        self._seen = None
+        self._unreachable = time.monotonic() + GONE_SECONDS, reason
+        self._latest_members = None
         return LayoutError("no_scheduler", reason, HINT)
 
     async def _drop(self) -> None:
-        client, self._client, self._seen = self._client, None, None
+        client, self._client, self._latest_members = self._client, None, None
         if client is not None:
             await _close_client(client)
 
 
 def _is_disconnect(error: BaseException) -> bool:
-    """Whether the connection ended under a question, which a client learns a moment before it knows it of itself."""
+    """Return whether the connection ended during a request; a client learns that before its status shows it."""
     from distributed.comm.core import CommClosedError
 
     return isinstance(error, CommClosedError)
 
 
 def _is_timeout(error: BaseException) -> bool:
-    """Whether nothing was said, rather than something else than was hoped for."""
+    """Return whether there was no answer, rather than a wrong one."""
     return isinstance(error, TimeoutError) or (error.__cause__ is not None and _is_timeout(error.__cause__))
 
 
 async def _close_client(client: Any) -> None:
-    """Close a client. One that cannot say good-bye in time counts as closed: it would begin anew when it is collected,
-    where nobody waits for it.
+    """Close a client. One that cannot close in time counts as closed: it would start again when it is collected, where
+    nobody waits for it.
     """
     try:
         with contextlib.suppress(Exception):
@@ -385,20 +389,20 @@ async def _get_result(future: Any) -> Any:
     return await future
 
 
-def _parse_answer(told: str, member: FleetMember, lost: list[FleetMember]) -> Json:
-    """The result of a worker's answer, with who ran it; LayoutError where it says one."""
+def _parse_answer(text: str, member: FleetMember, lost: list[FleetMember]) -> Json:
+    """Parse the result of a worker's answer, with who ran it; LayoutError if the answer is one."""
     try:
-        found = json.loads(told)
-        error = found.get("error")
+        answer = json.loads(text)
+        error = answer.get("error")
         if error is None:
             ran_by = {"worker": member.name, "host": member.host, "program": member.program}
             if lost:
                 ran_by["after"] = lost[0].name
-            out: Json = found["result"] | {"ran_by": ran_by}
-            return out
-        said = {key: str(error.get(key, "")) for key in ("code", "message", "hint", "field")}
+            result: Json = answer["result"] | {"ran_by": ran_by}
+            return result
+        refusal = {key: str(error.get(key, "")) for key in ("code", "message", "hint", "field")}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise LayoutError(
             "worker_garbage", f"{member.name} answered something else than a run.", "See the worker's log."
         ) from None
-    raise LayoutError(said["code"], said["message"], said["hint"], said["field"])
+    raise LayoutError(refusal["code"], refusal["message"], refusal["hint"], refusal["field"])

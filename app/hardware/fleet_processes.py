@@ -29,16 +29,20 @@ from lanescope.errors import LayoutError
 Json = dict[str, Any]
 
 
-TOLD = ("Failed to start", "Worker failed to connect", "Unable to connect to scheduler")  # `_run_nanny` says why, once
+TOLD = (
+    "Failed to start",
+    "Worker failed to connect",
+    "Unable to connect to scheduler",
+)  # `_run_nanny` prints the reason once
 
 
 class LineFormatter(logging.Formatter):
-    """What Dask logs as a line, without the stack of an error: its cause is told by who meets it."""
+    """Format a message of Dask as one line, without the stack of an error; its cause is reported elsewhere."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told = record.getMessage().strip().split("\n")[0]
+        message = record.getMessage().strip().split("\n")[0]
         cause = record.exc_info[1] if record.exc_info else None
-        return f"{self.formatTime(record)} {record.name}: {told}{f' ({explain_failure(cause)})' if cause else ''}"
+        return f"{self.formatTime(record)} {record.name}: {message}{f' ({explain_failure(cause)})' if cause else ''}"
 
 
 pickle_guard.install_guard()
@@ -94,7 +98,7 @@ class FleetScheduler(Scheduler):
 
 
 class FleetWorkerServer(Worker):
-    """A worker with one device: its station executes, in a process of its own, one job at a time."""
+    """A worker with one device: its station executes, in a separate process, one job at a time."""
 
     def __init__(self, *args: Any, post: Json, argv: list[str] | None = None, **kwargs: Any) -> None:
         super().__init__(
@@ -107,7 +111,7 @@ class FleetWorkerServer(Worker):
         jobs.set_station(jobs.Station(self.lane, post["program"]))
 
     async def plugin_add(self, *args: Any, **kwargs: Any) -> Any:
-        """A scheduler's plug-ins are not taken."""
+        """Ignore a scheduler's plug-ins."""
         return {"status": "OK"}
 
     async def close(self, *args: Any, **kwargs: Any) -> Any:
@@ -122,7 +126,7 @@ async def _get_announcement(post: Json) -> Json:
 
 
 class FleetNanny(Nanny):
-    """A nanny that starts its worker anew when that ends, and takes no plug-in and no function."""
+    """A nanny that restarts its worker when it ends, and accepts no plug-in and no function."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -130,12 +134,12 @@ class FleetNanny(Nanny):
 
 
 def serve_scheduler(host: str, port: int, tls: TlsFiles) -> int:
-    """Run a scheduler until it is told to end. LayoutError where it cannot listen."""
+    """Run a scheduler until it is told to end; LayoutError if it cannot listen."""
 
     async def main(until: asyncio.Event) -> None:
         protocol = "tls" if tls.ca else "tcp"
         try:
-            desk = await FleetScheduler(
+            scheduler = await FleetScheduler(
                 host=host,
                 port=port,
                 protocol=protocol,
@@ -151,12 +155,12 @@ def serve_scheduler(host: str, port: int, tls: TlsFiles) -> int:
                 "port",
             ) from None
         try:
-            print(f"scheduler at {desk.address}", file=sys.stderr, flush=True)
+            print(f"scheduler at {scheduler.address}", file=sys.stderr, flush=True)
             if not tls.ca and not _is_loopback(host):
                 print("without TLS: whoever reaches this port can give jobs and join as a worker", file=sys.stderr)
             await until.wait()
         finally:
-            await desk.close()
+            await scheduler.close()
 
     return _run_until_signal(main)
 
@@ -178,23 +182,24 @@ def serve_workers(
     program: str = "",
     argv: list[str] | None = None,
 ) -> int:
-    """A worker under a nanny for each device (its number, what it is), until told to end. program, argv: what tests say
-    in place of this Lanescope and of its worker process.
+    """Run a worker under a nanny for each device (its number, its facts), until told to end.
+
+    program, argv: tests give these in place of this Lanescope and of its worker process.
     """
     name = name or socket.gethostname()
 
     async def main(until: asyncio.Event) -> None:
         with tempfile.TemporaryDirectory(prefix="lanescope-") as folder:
-            tended = [
+            nannies = [
                 asyncio.ensure_future(
                     _run_nanny(scheduler, _build_announcement(name, number, info, program), host, tls, argv, folder)
                 )
                 for number, info in devices
             ]
             await until.wait()
-            for one in tended:
-                one.cancel()
-            await asyncio.gather(*tended, return_exceptions=True)
+            for nanny in nannies:
+                nanny.cancel()
+            await asyncio.gather(*nannies, return_exceptions=True)
 
     return _run_until_signal(main)
 
@@ -210,8 +215,8 @@ def _build_announcement(name: str, number: int, info: Json, program: str) -> Jso
 
 
 async def _run_nanny(scheduler: str, post: Json, host: str, tls: TlsFiles, argv: list[str] | None, folder: str) -> None:
-    """One device's nanny: as long as the scheduler is away it is tried again."""
-    resources, said = {"gpu": 1, format_architecture(post["device"]): 1}, ""
+    """Run the nanny of one device; it tries again for as long as the scheduler is away."""
+    resources, reason = {"gpu": 1, format_architecture(post["device"]): 1}, ""
     while True:
         nanny = FleetNanny(
             scheduler,
@@ -232,12 +237,16 @@ async def _run_nanny(scheduler: str, post: Json, host: str, tls: TlsFiles, argv:
         try:
             await nanny
             print(f"{post['name']} is a worker of {scheduler}", file=sys.stderr, flush=True)
-            said = ""
+            reason = ""
             await nanny.finished()  # type: ignore[no-untyped-call]
         except Exception as error:
-            if said != (said := explain_failure(error)):
-                again = f"tried again every {AGAIN_SECONDS:g} s"
-                print(f"{post['name']} is not a worker of {scheduler}: {said}; {again}", file=sys.stderr, flush=True)
+            if reason != (reason := explain_failure(error)):
+                retry_note = f"tried again every {AGAIN_SECONDS:g} s"
+                print(
+                    f"{post['name']} is not a worker of {scheduler}: {reason}; {retry_note}",
+                    file=sys.stderr,
+                    flush=True,
+                )
         finally:
             with contextlib.suppress(Exception):
                 await nanny.close(timeout=5)

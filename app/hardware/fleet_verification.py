@@ -1,6 +1,6 @@
 """A verification spread over a fleet: each kind of device gets all pieces, shared by the workers that have it.
 
-What is done is kept in a journal, a line a piece, so that a verification that was interrupted goes on where it was.
+A journal keeps what is done, one line a piece, so that an interrupted verification continues where it was.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from lanescope.app.hardware.pieces import KIND, VerificationPiece, check_result,
 from lanescope.errors import LayoutError
 
 Json = dict[str, Any]
-Progress = Callable[[str, int, int], None]  # (which piece by whom, its weight, the weight of all)
+Progress = Callable[[str, int, int], None]  # (text, weight of the piece, weight of all)
 SAME = ("name", "compute_capability", "driver", "cuda", "nvrtc", "target")
 AWAY_SECONDS, AGAIN_SECONDS = 120.0, 2.0
-MOST_SECONDS = 4 * 3600.0  # of one piece, its wait for a worker among them
+MOST_SECONDS = 4 * 3600.0  # for one piece, including its wait for a worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +43,28 @@ class DeviceGroup:
         return " | ".join(self.device[name] for name in SAME)
 
     def has_member(self, member: FleetMember) -> bool:
-        """Whether a member may have one of its pieces."""
+        """Return whether a member may have one of its pieces."""
         alike = all(member.device.get(name) == self.device[name] for name in SAME)
         return alike and self.worker in ("", member.name, member.name.rpartition(":")[0])
 
 
-def group_members(known: Sequence[FleetMember], architecture: str = "", worker: str = "") -> list[DeviceGroup]:
-    """The kinds of device among a fleet's ready workers; LayoutError where none is left."""
-    found: dict[str, DeviceGroup] = {}
-    for member in known:
+def group_members(members: Sequence[FleetMember], architecture: str = "", worker: str = "") -> list[DeviceGroup]:
+    """Group a fleet's ready workers by kind of device; LayoutError if none is left."""
+    groups: dict[str, DeviceGroup] = {}
+    for member in members:
         if not member.refused and architecture in ("", member.architecture):
-            one = DeviceGroup(member.device, worker)
-            if one.has_member(member):
-                found.setdefault(one.key, one)
-    if not found:
-        raise LayoutError("no_worker", "No worker of the fleet is ready for that.", describe_fleet(known), "worker")
-    return list(found.values())
+            group = DeviceGroup(member.device, worker)
+            if group.has_member(member):
+                groups.setdefault(group.key, group)
+    if not groups:
+        raise LayoutError("no_worker", "No worker of the fleet is ready for that.", describe_fleet(members), "worker")
+    return list(groups.values())
 
 
 class PieceJournal:
-    """Pieces that are done, by group, in a file of JSON lines; one verification writes it at a time. LayoutError where
-    it cannot be written.
+    """Pieces that are done, by group, in a file of JSON lines; one verification writes it at a time.
+
+    LayoutError if the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -82,9 +83,9 @@ class PieceJournal:
                 "journal",
             ) from None
         except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else str(error)
+            reason = error.strerror if isinstance(error, OSError) else str(error)
             raise LayoutError(
-                "bad_journal", f"'{path}' cannot be written: {why}.", "Name another --journal.", "journal"
+                "bad_journal", f"'{path}' cannot be written: {reason}.", "Name another --journal.", "journal"
             ) from None
         self._file.seek(0)
         for line in self._file:
@@ -92,14 +93,14 @@ class PieceJournal:
 
     def _read_line(self, line: str) -> None:
         try:
-            told = json.loads(line)
-            piece = VerificationPiece(*told["piece"])
-            target = str(told["target"])
-            if told["program"] == jobs.compute_program_version():
-                found = check_result(piece, target, told["found"])
-                self.done[str(told["group"]), piece] = {"found": found, "worker": str(told["worker"])}
+            entry = json.loads(line)
+            piece = VerificationPiece(*entry["piece"])
+            target = str(entry["target"])
+            if entry["program"] == jobs.compute_program_version():
+                result = check_result(piece, target, entry["found"])
+                self.done[str(entry["group"]), piece] = {"found": result, "worker": str(entry["worker"])}
         except (ValueError, KeyError, TypeError, RecursionError, LayoutError):
-            return  # a line that was being written when the power went
+            return  # the power failed while this line was written
 
     def __enter__(self) -> PieceJournal:
         return self
@@ -112,103 +113,108 @@ class PieceJournal:
 
     @property
     def summary(self) -> str:
-        """What it holds, in words."""
+        """Say how many pieces are done."""
         count = len(self.done)
         return f"{count} {'piece is' if count == 1 else 'pieces are'} done and kept in {self.path}."
 
-    def write_piece(self, group: DeviceGroup, piece: VerificationPiece, found: Json, worker: str) -> None:
-        """A piece is done: it is on the disk when this returns."""
-        self.done[group.key, piece] = {"found": found, "worker": worker}
+    def write_piece(self, group: DeviceGroup, piece: VerificationPiece, result: Json, worker: str) -> None:
+        """Record that a piece is done: it is on the disk when this returns."""
+        self.done[group.key, piece] = {"found": result, "worker": worker}
         line: Json = {
             "program": jobs.compute_program_version(),
             "group": group.key,
             "target": group.device["target"],
             "worker": worker,
         }
-        line |= {"piece": [piece.part, piece.first, piece.count], "found": found}
+        line |= {"piece": [piece.part, piece.first, piece.count], "found": result}
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
 
     def delete(self) -> None:
-        """Nothing is left to go on with: what it held is told."""
+        """Delete the file, once everything in it has been reported."""
         self.path.unlink(missing_ok=True)
         self._file.close()
 
 
 def get_default_journal_path() -> Path:
-    """Where a journal lies unless somebody says otherwise."""
+    """Return the path of a journal if none is named."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state) / "lanescope" / "verify.jsonl"
 
 
 def verify_fleet(
-    fleet: Fleet, progress: Progress, kept: PieceJournal, architecture: str = "", worker: str = "", part: str = ""
+    fleet: Fleet, progress: Progress, journal: PieceJournal, architecture: str = "", worker: str = "", part: str = ""
 ) -> list[Json]:
-    """The evidence of every kind of device of a fleet. LayoutError names the pieces that no worker could do; what is
-    done stands in the journal, until the caller ends it.
+    """Return the evidence of every kind of device of a fleet. LayoutError names the pieces that no worker could do;
+    finished pieces stay in the journal until the caller deletes it.
     """
-    chosen = group_members(fleet.members().result(), architecture, worker)
-    todo = [(group, piece) for group in chosen for piece in split_verification(group.device["target"], part)]
-    total = sum(piece.weight for _, piece in todo)
-    for group, piece in todo:
-        if (group.key, piece) in kept.done:
+    groups = group_members(fleet.members().result(), architecture, worker)
+    pending = [(group, piece) for group in groups for piece in split_verification(group.device["target"], part)]
+    total = sum(piece.weight for _, piece in pending)
+    for group, piece in pending:
+        if (group.key, piece) in journal.done:
             progress(f"{piece.part or 'variants'} {piece.first}: done before", piece.weight, total)
     fleet.start_coroutine(
         _run_pieces(
             fleet,
-            [row for row in todo if (row[0].key, row[1]) not in kept.done],
-            kept,
+            [row for row in pending if (row[0].key, row[1]) not in journal.done],
+            journal,
             lambda text, weight: progress(text, weight, total),
         )
     ).result()
-    return [_merge_evidence(group, [piece for one, piece in todo if one is group], kept) for group in chosen]
+    return [
+        _merge_evidence(group, [piece for piece_group, piece in pending if piece_group is group], journal)
+        for group in groups
+    ]
 
 
 async def _run_pieces(
     fleet: Fleet,
-    todo: Sequence[tuple[DeviceGroup, VerificationPiece]],
-    kept: PieceJournal,
+    pending: Sequence[tuple[DeviceGroup, VerificationPiece]],
+    journal: PieceJournal,
     progress: Callable[[str, int], None],
 ) -> None:
     failed: list[str] = []
 
-    async def one(group: DeviceGroup, piece: VerificationPiece) -> None:
+    async def run_one(group: DeviceGroup, piece: VerificationPiece) -> None:
         name = f"{piece.part or 'variants'} {piece.first}"
         try:
-            told = await _run_piece(fleet, group, piece)
-            by = str(told["ran_by"]["worker"])
-            found = check_result(piece, group.device["target"], told.get("found"), by)
+            answer = await _run_piece(fleet, group, piece)
+            by = str(answer["ran_by"]["worker"])
+            result = check_result(piece, group.device["target"], answer.get("found"), by)
         except LayoutError as error:
             failed.append(f"{name}: {error.message}")
             return
-        kept.write_piece(group, piece, found, by)
+        journal.write_piece(group, piece, result, by)
         progress(f"{name} by {by}", piece.weight)
 
-    await asyncio.gather(*(one(group, piece) for group, piece in todo))
+    await asyncio.gather(*(run_one(group, piece) for group, piece in pending))
     if failed:
         raise LayoutError(
             "run_failed",
-            f"{len(failed)} of {len(todo)} pieces failed; {failed[0]}",
+            f"{len(failed)} of {len(pending)} pieces failed; {failed[0]}",
             "The same command goes on with what is left.",
         )
 
 
 async def _run_piece(fleet: Fleet, group: DeviceGroup, piece: VerificationPiece) -> Json:
-    """A piece's answer. A scheduler that goes away is waited for: hours of work are not given up for its restart."""
-    away: float | None = None
+    """Return a piece's answer; wait for a scheduler that goes away, because hours of work are not given up for its
+    restart.
+    """
+    away_since: float | None = None
     while True:
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             return await fleet.run(KIND, piece.params, MOST_SECONDS, group.has_member)
         except LayoutError as error:
             now = time.monotonic()
-            away = now if away is None or now - begun > AWAY_SECONDS else away
-            if error.code != "no_scheduler" or now - away > AWAY_SECONDS:
+            away_since = now if away_since is None or now - started > AWAY_SECONDS else away_since
+            if error.code != "no_scheduler" or now - away_since > AWAY_SECONDS:
                 raise
             await asyncio.sleep(AGAIN_SECONDS)
 
 
-def _merge_evidence(group: DeviceGroup, done: Sequence[VerificationPiece], kept: PieceJournal) -> Json:
-    rows = [kept.done[group.key, piece] for piece in done]
+def _merge_evidence(group: DeviceGroup, done: Sequence[VerificationPiece], journal: PieceJournal) -> Json:
+    rows = [journal.done[group.key, piece] for piece in done]
     ran_by = Counter(row["worker"] for row in rows)
     return merge_results(group.device, [(piece, row["found"]) for piece, row in zip(done, rows, strict=True)], ran_by)

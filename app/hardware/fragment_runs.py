@@ -1,12 +1,12 @@
-"""Kind "fragment": a map measured without using the map that it is to judge.
+"""Kind "fragment": a map measured without using the map under test.
 
-wmma, ldmatrix, stmatrix and movmatrix move elements that carry their own index, a bit of it a run. In mma every
+wmma, ldmatrix, stmatrix and movmatrix move elements that carry their own index, one bit of it a run. In mma every
 register slot of A is set alone while B's slots carry their number: D shows which slot of B met it, and where. wgmma's D
-and A are measured against the memory order of the operands its descriptors read. Metadata: every nibble of every thread
-is toggled and the group that moves is seen.
+and A are measured against the memory order of the operands that its descriptors read. Metadata: every nibble of every
+thread is toggled, and the group that moves shows in D.
 
-What no run can see: renumbering the rows of A and D alike (or the columns of B and D, or K in A and B) changes nothing
-an mma.sync computes. There a map is judged in the numbering that the other two operands' maps give.
+No run can see that renumbering the rows of A and D alike (or the columns of B and D, or K in A and B) changes nothing
+that an mma.sync computes. There a map is judged in the numbering of the other two operands' maps.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from lanescope.ptx.instruction import Instruction, OperandFeed, OperandPlace
 
 
 def list_measurable(i: Instruction) -> tuple[str, ...]:
-    """The operands whose map can be measured."""
+    """List the operands whose map can be measured."""
     if i.family.moves:
         return ("d",)
     if i.family.multiplies and i.family.specified:
-        held = ("d", "a") if i.family.by_descriptor else ("a", "b", "c", "d")
-        return (*held, *(("e",) if i.operands["a"].sparsity else ()))
+        registers = ("d", "a") if i.family.by_descriptor else ("a", "b", "c", "d")
+        return (*registers, *(("e",) if i.operands["a"].sparsity else ()))
     return tuple(i.operands)
 
 
 def explain_unmeasured(i: Instruction) -> str:
-    """Why no run measures its maps, "" where one does."""
+    """Return why no run measures its maps, "" if one does."""
     if i.family.unpacks:
         return "unpacks 4- and 6-bit elements"
     return "moves tensor memory" if i.family.tensor else ""
@@ -74,33 +74,33 @@ def measure_operand(device: RunDevice, i: Instruction, operand: str) -> Measured
 
 
 def measure_all(device: RunDevice, i: Instruction) -> list[MeasuredMap]:
-    """Every operand, the shared experiment of A, B and D run once."""
+    """Measure every operand; the shared experiment of A, B and D runs once."""
     if i.family.multiplies and i.family.feed is OperandFeed.MAP:
-        both = measure_partners(device, i)
-        rest = [measure_operand(device, i, name) for name in list_measurable(i) if name not in both]
-        return [*both.values(), *rest]
+        partners = measure_partners(device, i)
+        rest = [measure_operand(device, i, name) for name in list_measurable(i) if name not in partners]
+        return [*partners.values(), *rest]
     return [measure_operand(device, i, name) for name in list_measurable(i)]
 
 
 def run_fragment(device: RunDevice, i: Instruction, operand: str = "") -> dict[str, Any]:
-    """One operand's map, predicted and measured, and every (thread, value) that differs."""
-    found = measure_operand(device, i, operand or list_measurable(i)[0])
+    """Return one operand's map, predicted and measured, and every (thread, value) that differs."""
+    measured_map = measure_operand(device, i, operand or list_measurable(i)[0])
     mismatches = [
         {
             "thread": int(t),
             "value": int(v),
-            "expected": [int(found.predicted[x][t, v]) for x in found.axes],
-            "got": [int(found.measured[x][t, v]) for x in found.axes],
+            "expected": [int(measured_map.predicted[x][t, v]) for x in measured_map.axes],
+            "got": [int(measured_map.measured[x][t, v]) for x in measured_map.axes],
         }
-        for t, v in np.argwhere(found.wrong)
+        for t, v in np.argwhere(measured_map.wrong)
     ]
     return {
-        "operand": found.operand,
-        "axes": list(found.axes),
-        "predicted": found.predicted,
-        "measured": found.measured,
+        "operand": measured_map.operand,
+        "axes": list(measured_map.axes),
+        "predicted": measured_map.predicted,
+        "measured": measured_map.measured,
         "mismatches": mismatches,
-        "compared": int(found.wrong.size),
+        "compared": int(measured_map.wrong.size),
         "agrees": not mismatches,
-        "source": found.source,
+        "source": measured_map.source,
     }

@@ -23,38 +23,40 @@ __all__ = [
 
 
 def pack(op: Operand, matrix: Bits) -> NDArray[np.unsignedinteger[Any]]:
-    """Element bits [..., coordinates of the map] → registers [..., threads, registers], by the operand's map."""
-    at: tuple[Any, ...] = (..., *op.pattern.evaluate())
-    held = matrix[at].astype(np.uint64)
-    return pack_values(op, held)
+    """Pack element bits [..., coordinates of the map] into registers [..., threads, registers], by the map."""
+    coords: tuple[Any, ...] = (..., *op.pattern.evaluate())
+    values = matrix[coords].astype(np.uint64)
+    return pack_values(op, values)
 
 
-def pack_values(op: Operand, held: Bits) -> NDArray[np.unsignedinteger[Any]]:
-    """Element bits [..., threads, values], all or the first ones → registers: no map, only how values share
-    a register.
+def pack_values(op: Operand, values: Bits) -> NDArray[np.unsignedinteger[Any]]:
+    """Pack element bits [..., threads, values], all or the first ones, into registers: no map, only how values share a
+    register.
     """
     per = op.values // op.registers
     shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits) + np.uint64(op.padding_below)
     words: NDArray[np.uint64] = np.bitwise_or.reduce(
-        held.reshape(*held.shape[:-1], held.shape[-1] // per, per) << shift, axis=-1
+        values.reshape(*values.shape[:-1], values.shape[-1] // per, per) << shift, axis=-1
     )
     return words.astype(np.uint64 if op.register_bits == 64 else np.uint32)
 
 
 def unpack_values(op: Operand, registers: NDArray[Any]) -> Bits:
-    """Registers [..., threads, registers], all or the first ones → element bits [..., threads, values]: no map."""
+    """Unpack registers [..., threads, registers], all or the first ones, into element bits [..., threads, values]: no
+    map.
+    """
     per = op.values // op.registers
     shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits) + np.uint64(op.padding_below)
     mask = np.uint64((1 << op.element.bits) - 1)
-    held: Bits = registers.astype(np.uint64)[..., None] >> shift & mask
-    return held.reshape(*registers.shape[:-1], registers.shape[-1] * per)
+    values: Bits = registers.astype(np.uint64)[..., None] >> shift & mask
+    return values.reshape(*registers.shape[:-1], registers.shape[-1] * per)
 
 
 def unpack(op: Operand, registers: NDArray[Any]) -> tuple[Bits, int]:
-    """(element bits by coordinate [..., coordinates], how many copies of an element disagree with the first), by the
-    map.
+    """Return (element bits by coordinate [..., coordinates], how many copies of an element disagree with the first), by
+    the map.
     """
-    held = unpack_values(op, registers)
+    values = unpack_values(op, registers)
     thread, value = op.pattern.inverse()
-    found = held[..., thread, value]
-    return found[..., 0], int((found != found[..., :1]).sum())
+    copies = values[..., thread, value]
+    return copies[..., 0], int((copies != copies[..., :1]).sum())

@@ -1,5 +1,5 @@
-"""CUDA for hardware runs, generated from the catalogue's rows: registers in, one instruction, registers out. No user
-code.
+"""CUDA kernels for hardware runs, generated from the catalogue's rows: registers in, one instruction, registers out. No
+user code.
 
 A launch is a grid of blocks of one warp or warpgroup, each executing the instruction once. Blocks along x differ in A's
 side (A, metadata, A's scales, an overlay of shared memory), blocks along y in B's side (B, C, B's scales, the image of
@@ -23,8 +23,8 @@ ALONG_X = ("a", "e", "scale_a_data")
 
 
 def list_operand_parameters(instruction: Instruction, a_from: str = "registers") -> tuple[str, ...]:
-    """The names of a product kernel's operand parameters, in order: arrays [x or y][thread][register], descriptors as
-    words.
+    """List the names of a product kernel's operand parameters, in order: arrays [x or y][thread][register], descriptors
+    as words.
     """
     items = sorted(list_slots(instruction, a_from), key=lambda s: not s.written)
     names = [slot.name for slot in items if slot.kind not in ("immediate", "predicate")]
@@ -38,7 +38,7 @@ def list_operand_parameters(instruction: Instruction, a_from: str = "registers")
 def render_product(
     instruction: Instruction, name: str, a_from: str = "registers", immediates: Mapping[str, str] | None = None
 ) -> str:
-    """A kernel around an mma, wmma.mma or wgmma: out and how many of D's registers to keep, then `operands`.
+    """Render a kernel around an mma, wmma.mma or wgmma: out and how many of D's registers to keep, then `operands`.
 
     wgmma: `image` is copied to shared memory as it is, `overlay` over it from word `overlay_at`; descriptor starts are
     counted from the image when `relative` is 1, absolute when 0; `base` receives the image's shared-window address.
@@ -97,7 +97,7 @@ MOVE_WORDS = 512  # ldmatrix reads and stmatrix writes at most 32 rows of 16 byt
 
 
 def render_movement(instruction: Instruction, name: str) -> str:
-    """ldmatrix: memory image and lane offsets in, registers out; stmatrix the other way; movmatrix registers to
+    """Render ldmatrix: memory image and lane offsets in, registers out; stmatrix the other way; movmatrix registers to
     registers.
     """
     family = instruction.family
@@ -108,7 +108,7 @@ def render_movement(instruction: Instruction, name: str) -> str:
 
 
 def render_matrix_access(instruction: Instruction, name: str) -> str:
-    """wmma.load: images of a matrix in global memory in, registers out; wmma.store: registers in, images out."""
+    """Render wmma.load: images of a matrix in global memory in, registers out; wmma.store: registers in, images out."""
     (op,) = instruction.operands.values()
     text = _PROGRAMS.fill(
         "wmma_load.cu" if instruction.family.loads else "wmma_store.cu",
@@ -121,8 +121,8 @@ def render_matrix_access(instruction: Instruction, name: str) -> str:
 
 
 def render_chain(code: str, name: str, function: str, registers: int, store: bool, base: int) -> str:
-    """A kernel around a generated load or store of one operand: images of shared memory in and registers out, or the
-    other way.
+    """Render a kernel around a generated load or store of one operand: images of shared memory in and registers out, or
+    the other way.
     """
     file = "chained_store.cu" if store else "chained_load.cu"
     return code + _PROGRAMS.fill(file, name=name, function=function, registers=registers, base=base)
@@ -132,8 +132,8 @@ UNROLL, WARPS = 16, 16
 
 
 def render_timing_loop(kind: str, name: str) -> str:
-    """A timed loop of one shared-memory access, every warp with the same lane offsets; out: (first clock, last clock) a
-    warp.
+    """Render a timed loop of one shared-memory access, every warp with the same lane offsets; out: (first clock, last
+    clock) a warp.
 
     `zero` is 0, which the compiler cannot know: identical accesses would otherwise be merged into one.
     """

@@ -1,4 +1,4 @@
-"""What measuring a map is made of: the answer, and numbers told a bit a run."""
+"""The parts of measuring a map: its result, and numbers sent one bit a run."""
 
 from __future__ import annotations
 
@@ -31,26 +31,28 @@ class MeasuredMap:
 
 
 def codes_to_bits(codes: Array) -> Array:
-    """Codes from 0 → [runs, …] of 0 and 1: bit 0 of code + 1, bit 1, …; 0 in every run means no code arrived."""
+    """Return codes from 0 as [runs, …] of 0 and 1: bit 0 of code + 1, bit 1, …; 0 in every run means that no code
+    arrived.
+    """
     count = int(codes.max() + 1).bit_length()
-    out: Array = (codes[None] + 1) >> np.arange(count).reshape(-1, *[1] * codes.ndim) & 1
-    return out
+    bits: Array = (codes[None] + 1) >> np.arange(count).reshape(-1, *[1] * codes.ndim) & 1
+    return bits
 
 
 def bits_to_codes(bits: Array, axis: int = 0) -> Array:
-    """The inverse: −1 where nothing arrived."""
+    """Invert codes_to_bits: −1 where nothing arrived."""
     weights = 1 << np.arange(bits.shape[axis])
-    out: Array = np.tensordot(bits.astype(np.int64), weights, (axis, 0)) - 1
-    return out
+    codes: Array = np.tensordot(bits.astype(np.int64), weights, (axis, 0)) - 1
+    return codes
 
 
 def pack_ones(op: Operand, values: Array) -> Array:
-    """0 and 1 as the element's bits, in registers [runs, threads, registers]."""
+    """Pack 0 and 1 as the element's bits, in registers [runs, threads, registers]."""
     return fragment_words.pack_values(op, fragment_words.encode_values(values, op.element.name))
 
 
 def unpack_ones(op: Operand, registers: Array) -> Array:
-    """D's values of [..., threads, registers]."""
+    """Unpack D's values of [..., threads, registers]."""
     return fragment_words.decode_bits(fragment_words.unpack_values(op, registers), op.element.name)
 
 
@@ -64,8 +66,8 @@ def merge_sightings(slot: Array, value: Array, op: Operand) -> Array:
     low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
     np.minimum.at(low, slot, value)
     np.maximum.at(high, slot, value)
-    out: Array = np.where(low == high, high, -1).reshape(op.threads, op.values)
-    return out
+    merged: Array = np.where(low == high, high, -1).reshape(op.threads, op.values)
+    return merged
 
 
 def make_zero_registers(op: Operand) -> Array:

@@ -1,4 +1,4 @@
-"""Who is in a fleet, as its scheduler tells it, and which of them can run a request."""
+"""The members of a fleet, as its scheduler reports them, and which of them can run a request."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from lanescope.ptx import catalog
 
 Json = dict[str, Any]
 DEVICE = ("name", "compute_capability", "driver", "cuda", "nvrtc", "target")
-KNOWN = {"name": r".+", "compute_capability": r"\d{1,2}\.\d", "target": r"sm_\d{2,3}[af]?"}  # what a device has to say
+KNOWN = {
+    "name": r".+",
+    "compute_capability": r"\d{1,2}\.\d",
+    "target": r"sm_\d{2,3}[af]?",
+}  # patterns of what a device must announce
 
 
 @dataclass(frozen=True, slots=True)
 class FleetMember:
-    """One worker: its device, which Lanescope it runs, the jobs it has, and why it is not asked ("" where it is)."""
+    """One worker: its device, its version of Lanescope, its number of jobs, and why it gets no runs ("" if it does)."""
 
     name: str
     host: str
@@ -33,78 +37,81 @@ class FleetMember:
 
     @property
     def architecture(self) -> str:
-        """sm_90; "" where the worker announced no device."""
+        """Return sm_90, for example; "" if the worker announced no device."""
         return format_architecture(self.device) if self.device else ""
 
     @property
-    def told(self) -> str:
-        """As errors name it: `gpu-a:0 NVIDIA H100 (sm_90)`."""
+    def summary(self) -> str:
+        """Return its description in errors: `gpu-a:0 NVIDIA H100 (sm_90)`."""
         about = f"{self.name} {self.device.get('name', 'no device')}"
         return f"{about} ({self.refused})" if self.refused else f"{about} ({self.architecture})"
 
 
 def parse_members(
-    identity: Json, processing: Mapping[str, Sequence[Any]], own: str, now: float
+    identity: Json, processing: Mapping[str, Sequence[Any]], version: str, now: float
 ) -> tuple[FleetMember, ...]:
-    """The workers of a scheduler's own account of itself, by name."""
-    found = [
-        _parse_member(address, told, len(processing.get(address, ())), own, now)
-        for address, told in identity["workers"].items()
+    """Parse the workers in a scheduler's account of itself, by name."""
+    members = [
+        _parse_member(address, entry, len(processing.get(address, ())), version, now)
+        for address, entry in identity["workers"].items()
     ]
-    return tuple(sorted(found, key=lambda member: (member.name, member.address)))
+    return tuple(sorted(members, key=lambda member: (member.name, member.address)))
 
 
-def _parse_member(address: str, told: Mapping[str, Any], queue: int, own: str, now: float) -> FleetMember:
-    post = told.get("lanescope")
-    device = post.get("device") if isinstance(post, dict) else None
-    known = isinstance(device, dict) and all(
+def _parse_member(address: str, entry: Mapping[str, Any], queue: int, version: str, now: float) -> FleetMember:
+    announcement = entry.get("lanescope")
+    device = announcement.get("device") if isinstance(announcement, dict) else None
+    complete = isinstance(device, dict) and all(
         re.fullmatch(pattern, str(device.get(key, "")), re.A) for key, pattern in KNOWN.items()
     )
-    program = shorten_value(post.get("program", "")) if isinstance(post, dict) else ""
-    if not known:
+    program = shorten_value(announcement.get("program", "")) if isinstance(announcement, dict) else ""
+    if not complete:
         refused = "no worker of Lanescope"
-    elif program != own:
-        refused = f"it is Lanescope {program}, this is {own}"
-    elif told.get("status") != "running":
-        refused = f"it is {shorten_value(told.get('status'))}"
+    elif program != version:
+        refused = f"it is Lanescope {program}, this is {version}"
+    elif entry.get("status") != "running":
+        refused = f"it is {shorten_value(entry.get('status'))}"
     else:
         refused = ""
     return FleetMember(
-        name=shorten_value(post.get("name", "") if known and post else told.get("name", address)),
-        host=shorten_value(post.get("host", "") if known and post else told.get("host", "")),
+        name=shorten_value(announcement.get("name", "") if complete and announcement else entry.get("name", address)),
+        host=shorten_value(announcement.get("host", "") if complete and announcement else entry.get("host", "")),
         address=address,
         program=program,
-        device={key: shorten_value(device.get(key, "")) for key in DEVICE} if known and device else {},
+        device={key: shorten_value(device.get(key, "")) for key in DEVICE} if complete and device else {},
         queue=queue,
-        seen_seconds=max(0.0, now - float(told.get("last_seen", now))),
+        seen_seconds=max(0.0, now - float(entry.get("last_seen", now))),
         refused=refused,
     )
 
 
-def describe_fleet(known: Sequence[FleetMember]) -> str:
-    """What a fleet has, for an error's hint."""
-    return f"There is: {', '.join(member.told for member in known)}." if known else "No worker has joined it."
+def describe_fleet(members: Sequence[FleetMember]) -> str:
+    """Describe the members of a fleet, for an error's hint."""
+    return f"There is: {', '.join(member.summary for member in members)}." if members else "No worker has joined it."
 
 
-Among = Callable[[FleetMember], bool]
+MemberFilter = Callable[[FleetMember], bool]
 
 
 def accept_any(_: FleetMember) -> bool:
-    """Every member may have the run."""
+    """Accept every member for the run."""
     return True
 
 
 def select_members(
-    known: Sequence[FleetMember], request: Mapping[str, Any], among: Among = accept_any
+    members: Sequence[FleetMember], request: Mapping[str, Any], is_allowed: MemberFilter = accept_any
 ) -> list[FleetMember]:
-    """The members that can run a checked request, at least one, of those that may have it; LayoutError "no_worker" says
-    what there is.
+    """Select the members, at least one, that can run a checked request and are allowed to; LayoutError "no_worker"
+    lists what there is.
     """
-    ready = [member for member in known if not member.refused and among(member)]
-    wanted, named = request.get("architecture"), request.get("worker")
-    if named:
+    ready = [member for member in members if not member.refused and is_allowed(member)]
+    architecture, worker = request.get("architecture"), request.get("worker")
+    if worker:
         return _require_members(
-            [m for m in known if m.name == named and not m.refused], f"No worker '{named}' is ready.", known, "worker"
+            [m for m in members if m.name == worker and not m.refused],
+            f"No worker '{worker}' is ready.",
+            members,
+            "worker",
         )
     if device := request.get("device"):
         raise LayoutError(
@@ -112,19 +119,19 @@ def select_members(
             f"device is {device}: which host's?",
             (
                 f"Name the host as well: worker=host with device={device}, or worker=host:{device}."
-                f" {describe_fleet(known)}"
+                f" {describe_fleet(members)}"
             ),
             "device",
         )
-    if wanted and not (ready := [m for m in ready if m.architecture == wanted]):
-        _require_members([], f"No worker with {wanted} is ready.", known, "architecture")
-    able = [member for member in ready if not _explain_unfit_member(member, request)]
+    if architecture and not (ready := [m for m in ready if m.architecture == architecture]):
+        _require_members([], f"No worker with {architecture} is ready.", members, "architecture")
+    fit = [member for member in ready if not _explain_unfit_member(member, request)]
     reasons = [_explain_unfit_member(member, request) for member in ready]
-    return _require_members(able, next(filter(None, reasons), "No worker is ready."), known, "instruction")
+    return _require_members(fit, next(filter(None, reasons), "No worker is ready."), members, "instruction")
 
 
 def explain_unfit(device: Mapping[str, str], request: Mapping[str, Any]) -> str:
-    """Why a device cannot run a checked request, "" where it can."""
+    """Return why a device cannot run a checked request, "" if it can."""
     if "instruction" in request:
         return _explain_missing_instruction(device["target"], request["instruction"])
     stores = str(request.get("access", "")).startswith("stmatrix")
@@ -140,7 +147,9 @@ def _explain_unfit_member(member: FleetMember, request: Mapping[str, Any]) -> st
     return explain_unfit(member.device, request)
 
 
-def _require_members(found: list[FleetMember], why: str, known: Sequence[FleetMember], field: str) -> list[FleetMember]:
-    if not found:
-        raise LayoutError("no_worker", why, describe_fleet(known), field)
-    return found
+def _require_members(
+    chosen: list[FleetMember], reason: str, members: Sequence[FleetMember], field: str
+) -> list[FleetMember]:
+    if not chosen:
+        raise LayoutError("no_worker", reason, describe_fleet(members), field)
+    return chosen

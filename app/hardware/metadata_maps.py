@@ -22,8 +22,8 @@ from lanescope.ptx.metadata import FIRST
 
 
 def measure_metadata(device: RunDevice, i: Instruction) -> MeasuredMap:
-    """Every nibble of every thread from 0x4 to 0xE: which row and group of A moves to its upper half. [thread][selector
-    · nibble].
+    """Measure which row and group of A moves to its upper half when each nibble of each thread goes from 0x4 to 0xE:
+    [thread][selector · nibble].
     """
     a, d = i.operands["a"], i.operands["d"]
     sparsity = a.sparsity
@@ -45,8 +45,8 @@ def measure_metadata(device: RunDevice, i: Instruction) -> MeasuredMap:
     }
     image, descriptors = None, {}
     if i.family.by_descriptor:
-        made = [build_shared_image(i, None, matrix) for matrix in b]
-        image, descriptors = np.stack([m[0] for m in made]), {"b_desc": made[0][2]}
+        images = [build_shared_image(i, None, matrix) for matrix in b]
+        image, descriptors = np.stack([image_and_words[0] for image_and_words in images]), {"b_desc": images[0][2]}
     else:
         op = i.operands["b"]
         registers["b"] = fragment_words.pack(op, fragment_words.encode_values(b, op.element.name))
@@ -58,18 +58,18 @@ def measure_metadata(device: RunDevice, i: Instruction) -> MeasuredMap:
         raw, source = device.product(
             ProductJob(i, "registers", registers, descriptors, image, immediates={"f": str(selector)}, keep=keep)
         )
-        seen = unpack_ones(d, raw)[..., thread_0, value_0]  # [e run, bit, row], column 0
-        groups = bits_to_codes((seen / sparsity.kept).round().astype(np.int64), 1)  # [e run, row]
+        sums = unpack_ones(d, raw)[..., thread_0, value_0]  # [e run, bit, row], column 0
+        groups = bits_to_codes((sums / sparsity.kept).round().astype(np.int64), 1)  # [e run, row]
         rows = np.where((groups >= 0).sum(1) == 1, np.argmax(groups >= 0, axis=1), -1)
-        which = np.where(rows >= 0, groups[np.arange(len(e)), rows], -1)
-        measured.append(np.stack([rows, which]).reshape(2, i.threads, 8))
+        groups_moved = np.where(rows >= 0, groups[np.arange(len(e)), rows], -1)
+        measured.append(np.stack([rows, groups_moved]).reshape(2, i.threads, 8))
         thread, bit = sparsity.find_suppliers(selector)
-        want = np.full((2, i.threads, 8), -1)
-        want[0, thread, bit // 4], want[1, thread, bit // 4] = (
+        expected = np.full((2, i.threads, 8), -1)
+        expected[0, thread, bit // 4], expected[1, thread, bit // 4] = (
             a.rows,
             sparsity.list_group_columns(a.coords["col"]) // group,
         )
-        predicted.append(want)
+        predicted.append(expected)
     names = ("row", "group")
     joined = [dict(zip(names, np.concatenate(part, axis=2), strict=True)) for part in (predicted, measured)]
     return MeasuredMap("e", names, joined[0], joined[1], source)

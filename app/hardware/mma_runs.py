@@ -26,29 +26,29 @@ from lanescope.ptx.instruction import Instruction
 Array = NDArray[Any]
 
 
-def execute_inputs(device: RunDevice, i: Instruction, a_from: str, given: ProductInputs) -> tuple[Array, int, str]:
-    """(D [product, row, col], copies of an element that disagree, source)."""
+def execute_inputs(device: RunDevice, i: Instruction, a_from: str, inputs: ProductInputs) -> tuple[Array, int, str]:
+    """Execute the product and return (D [product, row, col], copies of an element that disagree, source)."""
     ops = i.operands
-    registers = {"c": pack_values(ops.get("c", ops["d"]), given.c)[None]}
+    registers = {"c": pack_values(ops.get("c", ops["d"]), inputs.c)[None]}
     descriptors: dict[str, int] = {}
     image = None
     if ops["a"].sparsity:
-        registers["e"] = given.metadata
-    for name, values in given.scales.items():
+        registers["e"] = inputs.metadata
+    for name, values in inputs.scales.items():
         registers[f"{name}_data"] = pack_scales(i, name, values)[None]
     if i.family.by_descriptor:
-        image, a_word, b_word = build_shared_image(i, given.stored_a[0] if a_from == "shared" else None, given.b[0])
+        image, a_word, b_word = build_shared_image(i, inputs.stored_a[0] if a_from == "shared" else None, inputs.b[0])
         image, descriptors = image[None], {"b_desc": b_word}
         if a_from == "shared":
             descriptors["a_desc"] = a_word
     else:
-        registers["b"] = pack_values(ops["b"], given.b)[None]
+        registers["b"] = pack_values(ops["b"], inputs.b)[None]
     if a_from != "shared":
-        registers["a"] = pack_values(ops["a"], given.stored_a)[None]
+        registers["a"] = pack_values(ops["a"], inputs.stored_a)[None]
     raw, source = device.product(ProductJob(i, a_from, registers, descriptors, image))
     bits, disagree = fragment_words.unpack(ops["d"], raw[0, 0])
-    got = fragment_words.decode_bits(bits, ops["d"].element.name)
-    return (np.moveaxis(got, -1, 0) if got.ndim == 3 else got[None]), disagree, source
+    d = fragment_words.decode_bits(bits, ops["d"].element.name)
+    return (np.moveaxis(d, -1, 0) if d.ndim == 3 else d[None]), disagree, source
 
 
 def run_mma(
@@ -58,59 +58,61 @@ def run_mma(
     seed: int = SEED,
     data: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """One product: predicted and measured D [row][col] ([product][row][col] for m8n8k4 f16) and every element that
+    """Run one product: predicted and measured D [row][col] ([product][row][col] for m8n8k4 f16) and every element that
     differs.
 
     Random matrices are compared exactly, a user's `data` within the accumulator's rounding.
     """
-    made = make_random_inputs(i, seed, data=data)
-    got, disagree, source = execute_inputs(device, i, a_from, made)
-    return compare_products(made.compute_expected(i), got, disagree, source, made.compute_tolerance(i) if data else 0.0)
+    inputs = make_random_inputs(i, seed, data=data)
+    d, disagree, source = execute_inputs(device, i, a_from, inputs)
+    return compare_products(
+        inputs.compute_expected(i), d, disagree, source, inputs.compute_tolerance(i) if data else 0.0
+    )
 
 
 def run_plan(
     device: RunDevice, plan: ProductPlan, seed: int = SEED, data: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """One whole product: predicted and measured D, every element that differs, and how the operands lay."""
-    given = whole_product.build_inputs(plan, seed, data)
-    staged = whole_product.stage_inputs(plan, given)
+    """Run one whole product: predicted and measured D, every element that differs, and the operands' descriptors."""
+    inputs = whole_product.build_inputs(plan, seed, data)
+    staged = whole_product.stage_inputs(plan, inputs)
     memory, source = device.program(plan, staged)
-    tolerance = given.compute_tolerance(plan.instruction) if data else 0.0
-    told = compare_products(
-        whole_product.compute_expected(plan, given), whole_product.unpack_d(plan, memory), 0, source, tolerance
+    tolerance = inputs.compute_tolerance(plan.instruction) if data else 0.0
+    answer = compare_products(
+        whole_product.compute_expected(plan, inputs), whole_product.unpack_d(plan, memory), 0, source, tolerance
     )
-    told |= {
+    answer |= {
         "descriptors": {
             side.letter: whole_product.list_descriptors(side, plan.steps)
             for side in (plan.a, plan.b)
             if isinstance(side, DescribedSide)
         }
     }
-    return told | {"immediates": plan.immediates, "steps": plan.steps, "options": plan.options}
+    return answer | {"immediates": plan.immediates, "steps": plan.steps, "options": plan.options}
 
 
 def compare_products(
-    wanted: Array, got: Array, disagree: int, source: str, tolerance: Array | float = 0.0
+    expected: Array, got: Array, disagree: int, source: str, tolerance: Array | float = 0.0
 ) -> dict[str, Any]:
-    """D as it should be and as it came, [product, row, col], as an answer."""
-    several = len(wanted) > 1
-    wrong = np.argwhere(~(np.abs(got - wanted) <= tolerance))
+    """Compare D as expected and as measured, [product, row, col], and return the answer."""
+    batched = len(expected) > 1
+    wrong = np.argwhere(~(np.abs(got - expected) <= tolerance))
     mismatches = [
-        ({"product": int(p)} if several else {})
+        ({"product": int(p)} if batched else {})
         | {
             "row": int(r),
             "col": int(c),
-            "expected": _encode_number(wanted[p, r, c]),
+            "expected": _encode_number(expected[p, r, c]),
             "got": _encode_number(got[p, r, c]),
         }
         for p, r, c in wrong
     ]
     return {
-        "predicted": wanted if several else wanted[0],
-        "measured": got if several else got[0],
+        "predicted": expected if batched else expected[0],
+        "measured": got if batched else got[0],
         "mismatches": mismatches,
         "copies_that_differ": disagree,
-        "compared": int(wanted.size),
+        "compared": int(expected.size),
         "agrees": not mismatches and not disagree,
         "source": source,
     }

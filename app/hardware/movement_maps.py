@@ -1,4 +1,4 @@
-"""Maps of what moves matrices, measured: every element carries its own index, a bit of it a run."""
+"""Measured maps of instructions that move matrices: every element carries its own index, one bit a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanescope.ptx.wmma import get_default_stride
 
 
 def find_wmma_access(i: Instruction, operand: str) -> Instruction:
-    """The wmma.load or wmma.store that defines an operand of a wmma.mma; a load or store is its own."""
+    """Find the wmma.load or wmma.store that defines an operand of a wmma.mma; return a load or store unchanged."""
     if not i.family.multiplies:
         return i
     layouts = dict(zip("ab", i.syntax.layouts, strict=True))
@@ -22,31 +22,31 @@ def find_wmma_access(i: Instruction, operand: str) -> Instruction:
 
 
 def measure_wmma(device: RunDevice, i: Instruction, operand: str) -> MeasuredMap:
-    """Loads: memory holds element indices. Stores: registers hold slot numbers."""
-    through = find_wmma_access(i, operand)
-    op = through.operands[operand]
-    by_row = "row" in through.syntax.layouts
+    """Measure a load from memory that holds element indices, or a store from registers that hold slot numbers."""
+    access = find_wmma_access(i, operand)
+    op = access.operands[operand]
+    by_row = "row" in access.syntax.layouts
     stride = get_default_stride(op, "row" if by_row else "col")
     elements = op.row_count * op.col_count
     bits, size = op.element.bits, (elements * op.element.bits + 7) // 8
-    if through.family.loads:
+    if access.family.loads:
         runs = codes_to_bits(np.arange(elements)).astype(np.uint64)
         if bits < 8:
             per = 8 // bits
-            given = np.bitwise_or.reduce(
+            images = np.bitwise_or.reduce(
                 runs.reshape(len(runs), -1, per) << (np.arange(per) * bits).astype(np.uint64), axis=2
             ).astype(np.uint8)
         else:
-            given = np.zeros((len(runs), elements, bits // 8), np.uint8)
-            given[:, :, 0] = runs
-            given = given.reshape(len(runs), -1)
-        raw, source = device.load_store(through, given, size, stride)
+            images = np.zeros((len(runs), elements, bits // 8), np.uint8)
+            images[:, :, 0] = runs
+            images = images.reshape(len(runs), -1)
+        raw, source = device.load_store(access, images, size, stride)
         index = bits_to_codes(fragment_words.unpack_values(op, raw).astype(np.int64))
         rows, cols = (index // stride, index % stride) if by_row else (index % stride, index // stride)
         measured = {"row": np.where(index >= 0, rows, -1), "col": np.where(index >= 0, cols, -1)}
     else:
         slots = codes_to_bits(np.arange(op.threads * op.values).reshape(op.threads, op.values)).astype(np.uint64)
-        raw, source = device.load_store(through, fragment_words.pack_values(op, slots), size, stride)
+        raw, source = device.load_store(access, fragment_words.pack_values(op, slots), size, stride)
         holder = bits_to_codes(raw.reshape(len(slots), elements, bits // 8)[:, :, 0].astype(np.int64))
         index = np.flatnonzero(holder >= 0)
         slot = np.minimum(holder[index], op.threads * op.values - 1)
@@ -57,8 +57,8 @@ def measure_wmma(device: RunDevice, i: Instruction, operand: str) -> MeasuredMap
 
 
 def measure_rows(device: RunDevice, i: Instruction) -> MeasuredMap:
-    """ldmatrix, stmatrix: lane L gives row L of memory, so the lane whose address is used is measured with
-    the element.
+    """Measure ldmatrix or stmatrix: lane L gives row L of memory, so the element also shows the lane whose address was
+    used.
     """
     op, address = i.operands["data"], i.address
     assert address is not None
@@ -69,33 +69,36 @@ def measure_rows(device: RunDevice, i: Instruction) -> MeasuredMap:
         runs = codes_to_bits(np.arange(MOVE_WORDS * 4 // size))
         raw, source = device.move(i, np.ascontiguousarray(runs.astype(memory)).view(np.uint32), offsets)
         index = bits_to_codes(fragment_words.unpack_values(op, raw).astype(np.int64))
-        where = index * size
+        bytes_read = index * size
     else:
         slots = codes_to_bits(np.arange(op.threads * op.values).reshape(op.threads, op.values)).astype(np.uint64)
         raw, source = device.move(i, fragment_words.pack_values(op, slots), offsets)
         holder = bits_to_codes(np.ascontiguousarray(raw).view(memory).astype(np.int64))
         index = np.flatnonzero(holder >= 0)
-        where = merge_sightings(np.minimum(holder[index], op.threads * op.values - 1), index * size, op)
+        bytes_read = merge_sightings(np.minimum(holder[index], op.threads * op.values - 1), index * size, op)
     lanes, owner = address.pattern.inverse()[0], op.coords
     cols = op.extents["col"]
-    wide = 16 // size
+    row_elements = 16 // size
     flat = owner["row"] * cols + owner["col"]  # an element's place in its matrix, in rows of 16 bytes
     predicted = {
-        "lane": lanes.reshape(op.extents["matrix"], -1)[owner["matrix"], flat // wide].astype(np.int64),
-        "byte": flat % wide * size,
+        "lane": lanes.reshape(op.extents["matrix"], -1)[owner["matrix"], flat // row_elements].astype(np.int64),
+        "byte": flat % row_elements * size,
     }
-    measured = {"lane": np.where(where >= 0, where // 16, -1), "byte": np.where(where >= 0, where % 16, -1)}
+    measured = {
+        "lane": np.where(bytes_read >= 0, bytes_read // 16, -1),
+        "byte": np.where(bytes_read >= 0, bytes_read % 16, -1),
+    }
     return MeasuredMap("data", ("lane", "byte"), predicted, measured, source)
 
 
 def measure_transpose(device: RunDevice, i: Instruction) -> MeasuredMap:
-    """movmatrix: every slot of a carries its number; d's is the (thread, value) it came from."""
+    """Measure movmatrix: every slot of a carries its number, and d's shows the (thread, value) it came from."""
     a, d = i.operands["a"], i.operands["d"]
     slots = np.arange(64).reshape(32, 2)
     raw, source = device.move(i, fragment_words.pack_values(a, (slots + 1).astype(np.uint64))[:, 0], np.zeros(32))
-    came = fragment_words.unpack_values(d, raw[:, None]).astype(np.int64) - 1
+    origins = fragment_words.unpack_values(d, raw[:, None]).astype(np.int64) - 1
     thread, value = (array[..., 0] for array in a.pattern.inverse())
     rows, cols = d.coords["row"], d.coords["col"]
     predicted = {"thread": thread[rows, cols].astype(np.int64), "value": value[rows, cols].astype(np.int64)}
-    measured = {"thread": np.where(came >= 0, came // 2, -1), "value": np.where(came >= 0, came % 2, -1)}
+    measured = {"thread": np.where(origins >= 0, origins // 2, -1), "value": np.where(origins >= 0, origins % 2, -1)}
     return MeasuredMap("d", ("thread", "value"), predicted, measured, source)

@@ -1,8 +1,8 @@
-"""What may be read from a fleet's ports: the few names of which Dask makes a job of ours, and nothing else.
+"""The only names that may be read from a fleet's ports: the few of which Dask makes a job of Lanescope.
 
 Dask sends functions by pickle, and a pickle can name any function of any module; an enumeration in its messages can
-name any attribute of a module of Dask's. In every process of Lanescope that speaks Dask, `install_guard` puts
-readers in the place of Dask's that know only the names below: what names another is refused before anything of it runs.
+name any attribute of a module of Dask's. In every process of Lanescope that speaks Dask, `install_guard` replaces
+Dask's readers by ones that know only the names below: any other name is refused before anything of it runs.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ ALLOWED = {
     ("builtins", "bytes"),
 }
 ENUMERATIONS = {("distributed.core", "Status")}
-LONGEST_MESSAGE = 256 << 20  # a job or an answer of the longest kind, several times
+LONGEST_MESSAGE = 256 << 20  # several times the longest job or answer
 
 
 class RefusedPickle(pickle.UnpicklingError):
-    """A message that names what no job of Lanescope names."""
+    """A message with a name that no job of Lanescope contains."""
 
 
 class _RestrictedUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in ALLOWED:
             return super().find_class(module, name)
-        found = super().find_class(module, name) if module == "builtins" and "." not in name else None
-        if isinstance(found, type) and issubclass(found, Exception):
-            return found
+        value = super().find_class(module, name) if module == "builtins" and "." not in name else None
+        if isinstance(value, type) and issubclass(value, Exception):
+            return value
         raise RefusedPickle(f"{module}.{name} is not part of a Lanescope job.")
 
 
 def loads(data: Any, *, buffers: Iterable[Any] = ()) -> Any:
-    """What a pickle holds, if it names only what is allowed; RefusedPickle otherwise."""
+    """Load a pickle that contains only allowed names; RefusedPickle otherwise."""
     return _RestrictedUnpickler(io.BytesIO(data), buffers=buffers).load()
 
 
 class _PickleShim:
-    """The module pickle as Dask's modules see it: it writes as ever, and reads as `loads` does."""
+    """The module pickle for Dask's modules: it writes as before, and reads as `loads` does."""
 
     loads = staticmethod(loads)
     Unpickler = _RestrictedUnpickler
@@ -57,7 +57,7 @@ class _PickleShim:
 
 
 def install_guard() -> None:
-    """Have every module of Dask read so, in this process."""
+    """Make every module of Dask in this process read messages through the guard."""
     import distributed
     from distributed.comm import tcp
     from distributed.protocol import core
@@ -65,37 +65,42 @@ def install_guard() -> None:
 
     if dasks.loads is loads:
         return
-    theirs: dict[str, Any] = {"loads": dasks.loads, "msgpack_decode_default": vars(core)["msgpack_decode_default"]}
-    ours = {"loads": loads, "msgpack_decode_default": _restrict_enumerations(vars(core)["msgpack_decode_default"])}
+    originals: dict[str, Any] = {"loads": dasks.loads, "msgpack_decode_default": vars(core)["msgpack_decode_default"]}
+    replacements = {
+        "loads": loads,
+        "msgpack_decode_default": _restrict_enumerations(vars(core)["msgpack_decode_default"]),
+    }
     shim = _PickleShim()
     for name, module in list(sys.modules.items()):
         if name != "distributed" and not name.startswith("distributed."):
             continue
         if getattr(module, "pickle", None) is pickle:
             module.pickle = shim  # type: ignore[attr-defined]
-        for one, their in theirs.items():  # a module that took the function by its name
-            if getattr(module, one, None) is their:
-                setattr(module, one, ours[one])
+        for attribute, original in originals.items():  # a module that imported the function by name
+            if getattr(module, attribute, None) is original:
+                setattr(module, attribute, replacements[attribute])
     vars(tcp)["host_array"] = _limit_messages(vars(tcp)["host_array"])
-    distributed.Client._default_event_handlers = {}  # what others print and warn of is not shown here
+    distributed.Client._default_event_handlers = {}  # do not show prints and warnings of others
 
 
-def _restrict_enumerations(theirs: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def decode(told: Any) -> Any:
-        if "__Enum__" in told and (told.get("__module__"), told.get("__name__")) not in ENUMERATIONS:
-            raise RefusedPickle(f"{told.get('__module__')}.{told.get('__name__')} is not part of a Lanescope job.")
-        return theirs(told)
+def _restrict_enumerations(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def decode(message: Any) -> Any:
+        if "__Enum__" in message and (message.get("__module__"), message.get("__name__")) not in ENUMERATIONS:
+            raise RefusedPickle(
+                f"{message.get('__module__')}.{message.get('__name__')} is not part of a Lanescope job."
+            )
+        return original(message)
 
     return decode
 
 
-def _limit_messages(theirs: Callable[[int], Any]) -> Callable[[int], Any]:
-    """Room for a message: what does not speak Dask seems to announce one of many petabytes."""
+def _limit_messages(original: Callable[[int], Any]) -> Callable[[int], Any]:
+    """Limit the size of a message: a peer that does not speak Dask seems to announce one of many petabytes."""
     from distributed.comm.core import CommClosedError
 
-    def room(count: int) -> Any:
+    def check_room(count: int) -> Any:
         if count > LONGEST_MESSAGE:
             raise CommClosedError("what is at the other end does not speak Dask")
-        return theirs(count)
+        return original(count)
 
-    return room
+    return check_room

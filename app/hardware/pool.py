@@ -30,7 +30,7 @@ NUMPY = -1  # the lane of the NumPy reference
 
 
 def build_worker_command(device: int) -> list[str]:
-    """How a worker is started."""
+    """Build the command that starts a worker."""
     return [
         sys.executable,
         "-m",
@@ -41,7 +41,7 @@ def build_worker_command(device: int) -> list[str]:
 
 
 def find_queue_number(request: Json) -> int:
-    """Which lane a checked request goes to."""
+    """Find the lane that a checked request goes to."""
     return NUMPY if request.get("backend") == "numpy" else int(request.get("device", 0))
 
 
@@ -58,7 +58,7 @@ class WorkerProcess:
 
     def __init__(self, argv: Sequence[str], start_seconds: float = START_SECONDS) -> None:
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self._held = b""
+        self._buffer = b""
         try:
             self.hello = self._read_answer(time.monotonic() + start_seconds, "start", start_seconds)
         except BrokenWorkerError:
@@ -66,7 +66,7 @@ class WorkerProcess:
             raise
 
     def send_request(self, number: int, request: Json, seconds: float) -> Json:
-        """The answer to one request; BrokenWorkerError where none comes in time, or another."""
+        """Send one request and return its answer; BrokenWorkerError if none comes in time, or another one."""
         assert self.process.stdin
         try:
             self.process.stdin.write((json.dumps({"id": number, "request": request}) + "\n").encode())
@@ -79,25 +79,25 @@ class WorkerProcess:
             raise BrokenWorkerError("worker_garbage", "The worker answered something else than the request.")
         return answer
 
-    def _read_answer(self, until: float, what: str, seconds: float = START_SECONDS) -> Json:
+    def _read_answer(self, until: float, activity: str, seconds: float = START_SECONDS) -> Json:
         assert self.process.stdout
         with DefaultSelector() as selector:
             selector.register(self.process.stdout, EVENT_READ)
-            while b"\n" not in self._held:
-                left = until - time.monotonic()
-                if left <= 0 or not selector.select(left):
+            while b"\n" not in self._buffer:
+                seconds_left = until - time.monotonic()
+                if seconds_left <= 0 or not selector.select(seconds_left):
                     raise BrokenWorkerError(
-                        "timed_out", f"There was no answer to {what} within {seconds:g} s; the worker was killed."
+                        "timed_out", f"There was no answer to {activity} within {seconds:g} s; the worker was killed."
                     )
                 part = self.process.stdout.read(1 << 20)
                 if not part:
                     raise BrokenWorkerError(
-                        "worker_ended", f"The worker ended with status {self.process.wait()} during {what}."
+                        "worker_ended", f"The worker ended with status {self.process.wait()} during {activity}."
                     )
-                self._held += part
-                if len(self._held) > LONGEST_ANSWER:
+                self._buffer += part
+                if len(self._buffer) > LONGEST_ANSWER:
                     raise BrokenWorkerError("worker_garbage", "The worker's answer has no end.")
-        line, _, self._held = self._held.partition(b"\n")
+        line, _, self._buffer = self._buffer.partition(b"\n")
         try:
             answer = json.loads(line)
         except ValueError:
@@ -107,7 +107,7 @@ class WorkerProcess:
         return answer
 
     def close(self) -> None:
-        """End the process now, whatever it is at."""
+        """End the process now, whatever it is doing."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -125,8 +125,8 @@ class QueuedRun:
 
 
 class WorkerQueue:
-    """The queue of one worker and the thread that serves it: a device's, or another by name. The worker starts with
-    the first job.
+    """The queue of one worker and the thread that serves it: of a device, or of another worker by name. The worker
+    starts with the first job.
     """
 
     def __init__(
@@ -135,12 +135,12 @@ class WorkerQueue:
         self.number, self.argv, self.job_seconds, self.start_seconds = number, argv, job_seconds, start_seconds
         self.jobs: queue.Queue[QueuedRun | None] = queue.Queue(most)
         self.worker: WorkerProcess | None = None
-        self.restarts, self.asked = 0, 0
+        self.restarts, self.request_count = 0, 0
         self.thread = threading.Thread(target=self._serve_queue, name=f"lane-{number}", daemon=True)
         self.thread.start()
 
     def submit(self, request: Json, seconds: float | None = None) -> Future[Json]:
-        """A request into the queue; seconds: the longest that it may run, where it is no ordinary one."""
+        """Put a request into the queue; seconds: the longest that it may run, if it differs from the usual."""
         job = QueuedRun(request, seconds or self.job_seconds)
         try:
             self.jobs.put_nowait(job)
@@ -172,8 +172,8 @@ class WorkerQueue:
                 raise LayoutError("no_device", reason, "GET /api/v1/gpu says the same; backend numpy simulates a run.")
             if request.get("kind") == "hello":
                 return self.worker.hello
-            self.asked += 1
-            answer = self.worker.send_request(self.asked, request, seconds)
+            self.request_count += 1
+            answer = self.worker.send_request(self.request_count, request, seconds)
         except BrokenWorkerError as error:
             self._drop_queue()
             self.restarts += 1
@@ -182,8 +182,8 @@ class WorkerQueue:
             if answer.get("fatal"):
                 self._drop_queue()
                 self.restarts += 1
-            told = {name: str(answer["error"].get(name, "")) for name in ("code", "message", "hint", "field")}
-            raise LayoutError(told["code"], told["message"], told["hint"], told["field"])
+            refusal = {name: str(answer["error"].get(name, "")) for name in ("code", "message", "hint", "field")}
+            raise LayoutError(refusal["code"], refusal["message"], refusal["hint"], refusal["field"])
         result: Json = answer["result"]
         return result
 
@@ -209,7 +209,7 @@ class WorkerQueue:
 
 
 def classify_outcome(done: Future[Json]) -> str:
-    """How a run ended: it agrees, it differs, or the code of what went wrong."""
+    """Classify how a run ended: it agrees, it differs, or the code of its error."""
     error = LayoutError("cancelled", "", "") if done.cancelled() else done.exception()
     if isinstance(error, LayoutError):
         return error.code
@@ -257,7 +257,7 @@ class RunLedger:
 
     def _note_run(self, request: Json, done: Future[Json], begun: float) -> None:
         outcome = classify_outcome(done)
-        ended = {
+        row = {
             "kind": request["kind"],
             "what": request.get("instruction") or request.get("access", ""),
             "operand": request.get("operand", ""),
@@ -266,15 +266,15 @@ class RunLedger:
             "seconds": round(time.monotonic() - begun, 3),
             "at": time.strftime("%H:%M:%S", time.gmtime()),
         }
-        if not done.cancelled() and not done.exception() and (ran := done.result().get("ran_by")):
-            ended["worker"] = ran["worker"]
+        if not done.cancelled() and not done.exception() and (ran_by := done.result().get("ran_by")):
+            row["worker"] = ran_by["worker"]
         with self._lock:
             self.counts[request["kind"], outcome] += 1
-            self.recent.appendleft(ended)
+            self.recent.appendleft(row)
 
 
 class WorkerPool:
-    """Every device's lane, and the ledger of what they ran. Nothing is started before the first call."""
+    """Every device's lane, and the ledger of its runs. Nothing is started before the first call."""
 
     def __init__(
         self,
@@ -295,13 +295,13 @@ class WorkerPool:
             return self.lanes[number]
 
     def submit(self, request: Json) -> Future[Json]:
-        """A checked request into its device's queue; the future holds the answer or a LayoutError."""
+        """Submit a checked request to its device's queue; the future holds the answer or a LayoutError."""
         future = self.get_queue(find_queue_number(request)).submit(request)
         return future if request.get("kind") == "hello" else self.ledger.watch_run(request, future)
 
     @property
     def waiting(self) -> int:
-        """Runs in the queues."""
+        """Return the number of runs in the queues."""
         return sum(lane.jobs.qsize() for lane in self.lanes.values())
 
     @property

@@ -35,7 +35,7 @@ class ProductInputs:
     scales: dict[str, Array]
 
     def compute_expected(self, i: Instruction) -> Array:
-        """C + A·B, by NumPy, from the matrices alone: the maps have no part in it."""
+        """Compute C + A·B by NumPy from the matrices alone, without the maps."""
         a, b = self.a.astype(np.float64), self.b.astype(np.float64)
         if i.types["a"] == "b1":
             combine = np.bitwise_xor if "xor" in i.modifiers else np.bitwise_and
@@ -43,17 +43,17 @@ class ProductInputs:
             return counted
         for name, scale in self.scales.items():
             values = fragment_words.decode_bits(scale.astype(np.uint64), i.types["s"])
-            spread = np.repeat(values, i.sizes["k"] // scale.shape[1], axis=1)
-            a, b = (a * spread, b) if name == "scale_a" else (a, b * spread.T)
-        out: Array = self.c + a @ b
-        return out
+            repeated = np.repeat(values, i.sizes["k"] // scale.shape[1], axis=1)
+            a, b = (a * repeated, b) if name == "scale_a" else (a, b * repeated.T)
+        d: Array = self.c + a @ b
+        return d
 
     def compute_tolerance(self, i: Instruction) -> Array:
-        """How far D may be from compute_expected(): nothing where every sum is a whole number that the accumulator
+        """Compute how far D may be from compute_expected(): 0 if every sum is a whole number that the accumulator
         holds, else K + 2 roundings.
 
-        Where a product is of fp8 or narrower types, 13 significant bits are counted on: some tensor cores add those
-        with fewer than f32 has.
+        A product of fp8 or narrower types counts on 13 significant bits: some tensor cores add those with fewer than
+        f32 has.
         """
         kind = i.operands["d"].element.name
         if i.types["a"] == "b1" or kind == "s32":
@@ -62,18 +62,21 @@ class ProductInputs:
         bits = min(
             {"f16": 11, "f32": 24, "f64": 53}[kind], 13 if i.operands["a"].container_bits == 8 or i.scales else 53
         )
-        whole = all(np.issubdtype(matrix.dtype, np.integer) for matrix in (self.a, self.b, self.c)) and not self.scales
-        exact = whole and size.max() < 2.0**bits
-        out: Array = np.zeros_like(size) if exact else (self.a.shape[2] + 2) * 2.0 ** (1 - bits) * size
-        return out
+        integral = (
+            all(np.issubdtype(matrix.dtype, np.integer) for matrix in (self.a, self.b, self.c)) and not self.scales
+        )
+        exact = integral and size.max() < 2.0**bits
+        tolerance: Array = np.zeros_like(size) if exact else (self.a.shape[2] + 2) * 2.0 ** (1 - bits) * size
+        return tolerance
 
 
 def make_random_inputs(
     i: Instruction, seed: int = SEED, selector: int = 0, data: Mapping[str, Any] | None = None
 ) -> ProductInputs:
-    """Random whole numbers every type of the instruction holds exactly. selector: of a sparse A's metadata.
+    """Make random whole numbers that every type of the instruction holds exactly.
 
-    data: matrices in place of random ones (user_matrices.check_matrices); C is then zero where it is not given.
+    selector: of a sparse A's metadata. data: matrices in place of random ones (user_matrices.check_matrices); C is then
+    zero if it is not given.
     """
     rng = np.random.default_rng(seed)
     op = i.operands["a"]
@@ -101,46 +104,46 @@ def make_random_inputs(
 def replace_matrices(
     i: Instruction, random: ProductInputs, data: Mapping[str, Any], selector: int = 0, steps: int = 1
 ) -> ProductInputs:
-    """The inputs with a user's matrices in place of random ones. LayoutError where D would not hold their product."""
-    made: dict[str, Any] = {**user_matrices.build_matrices(i, data, steps)}
+    """Replace random matrices by a user's; LayoutError if D could not hold their product."""
+    matrices: dict[str, Any] = {**user_matrices.build_matrices(i, data, steps)}
     op = i.operands["a"]
-    made.setdefault("c", np.zeros_like(random.c))
-    if "a" in made:
-        made["stored_a"] = made["a"]
+    matrices.setdefault("c", np.zeros_like(random.c))
+    if "a" in matrices:
+        matrices["stored_a"] = matrices["a"]
         if op.sparsity:
-            made["stored_a"] = op.sparsity.compress(made["a"][0])[None]
-            parts = np.split(made["a"][0], steps, axis=1)
-            made["metadata"] = np.array(
+            matrices["stored_a"] = op.sparsity.compress(matrices["a"][0])[None]
+            parts = np.split(matrices["a"][0], steps, axis=1)
+            matrices["metadata"] = np.array(
                 [op.sparsity.pack_words(part, op.rows, op.coords["col"], selector) for part in parts], np.uint32
             )
-    out = replace(random, **made)
-    wanted, kind = out.compute_expected(i), i.operands["d"].element.name
+    inputs = replace(random, **matrices)
+    expected, kind = inputs.compute_expected(i), i.operands["d"].element.name
     low, high = get_bounds(kind)
-    if not ((wanted >= low) & (wanted <= high)).all():
-        product, row, col = (int(n) for n in np.argwhere(~((wanted >= low) & (wanted <= high)))[0])
+    if not ((expected >= low) & (expected <= high)).all():
+        product, row, col = (int(n) for n in np.argwhere(~((expected >= low) & (expected <= high)))[0])
         raise LayoutError(
             "bad_matrix",
-            f"D[{row},{col}] would be {wanted[product, row, col]:g}; {kind} ends at {high:g}.",
+            f"D[{row},{col}] would be {expected[product, row, col]:g}; {kind} ends at {high:g}.",
             "Give smaller numbers.",
             "a",
         )
-    return out
+    return inputs
 
 
 def make_random_metadata(rng: np.random.Generator, sparsity: Sparsity, threads: int) -> list[int]:
-    """A legal 32-bit e for every thread."""
+    """Make a legal 32-bit e for every thread."""
     nibbles = rng.choice(sparsity.nibbles, (threads, 8)).tolist()
     return [sum(int(nibble) << 4 * n for n, nibble in enumerate(row)) for row in nibbles]
 
 
 def pack_values(op: Operand, values: Array) -> Array:
-    """Values [product, rows, cols] → registers, by the map."""
+    """Pack values [product, rows, cols] into registers, by the map."""
     bits = fragment_words.encode_values(values, op.element.name)
     return fragment_words.pack(op, np.moveaxis(bits, 0, -1) if len(op.axes) == 3 else bits[0])
 
 
 def pack_scales(i: Instruction, name: str, codes: Array) -> Array:
-    """Scale codes [row or col, block] → the 32-bit scale data of every lane, byte-id and thread-id 0."""
+    """Pack scale codes [row or col, block] into the 32-bit scale data of every lane, byte-id and thread-id 0."""
     thread, byte = i.scales[name].find_owners()
     words = np.zeros(32, np.uint32)
     np.bitwise_or.at(words, thread, codes.astype(np.uint32) << (8 * byte).astype(np.uint32))
@@ -148,8 +151,8 @@ def pack_scales(i: Instruction, name: str, codes: Array) -> Array:
 
 
 def build_shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array, int, int]:
-    """(shared memory as words, A's and B's descriptor): K-major core matrices without a swizzle, A from byte 0, B
-    behind it.
+    """Return (shared memory as words, A's and B's descriptor): K-major core matrices without a swizzle, A from byte 0,
+    B behind it.
     """
     bits = i.operand("a").element.bits
     a_bytes = a.size * bits // 8 if a is not None else 0
@@ -164,8 +167,8 @@ def build_shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array
             encoded = np.bitwise_or.reduce(encoded.reshape(rows, k // 8, 8) << np.arange(8, dtype=np.uint64), axis=2)
         size = max(bits // 8, 1)
         tile = Tile(8 * size, "K", get_mode("none"), rows, encoded.shape[1], base=base)
-        at = tile.address(np.arange(rows)[:, None], np.arange(encoded.shape[1])[None, :])
+        addresses = tile.address(np.arange(rows)[:, None], np.arange(encoded.shape[1])[None, :])
         for byte in range(size):
-            image[at + byte] = (encoded >> np.uint64(8 * byte) & np.uint64(255)).astype(np.uint8)
+            image[addresses + byte] = (encoded >> np.uint64(8 * byte) & np.uint64(255)).astype(np.uint8)
         words[number] = tile.descriptor().word
     return image.view(np.uint32), words[0], words[1]

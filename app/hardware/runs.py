@@ -45,69 +45,69 @@ FIELDS = {
 }
 
 
-def parse_run(given: Mapping[str, Any]) -> Json:
-    """The request with every parameter validated and spelled in full; LayoutError names the wrong one. Nothing else
-    ever reaches a kernel.
+def parse_run(params: Mapping[str, Any]) -> Json:
+    """Parse a request, with every parameter validated and spelled in full; LayoutError names the wrong one. Nothing
+    else ever reaches a kernel.
     """
     kind, backend = (
-        parse_choice(given.get("kind"), "kind", KINDS, "bad_kind"),
-        parse_choice(given.get("backend", "cuda"), "backend", BACKENDS, "bad_backend"),
+        parse_choice(params.get("kind"), "kind", KINDS, "bad_kind"),
+        parse_choice(params.get("backend", "cuda"), "backend", BACKENDS, "bad_backend"),
     )
-    check_keys(given, ("kind", *FIELDS[kind], "backend", "device", *PLACES))
-    device = parse_integer(given.get("device", 0), "device", 0, 63)
-    out: Json = {"kind": kind, "backend": backend, "device": device} | check_placement(given, backend)
-    if "worker" in out:
-        out |= _name_device(out["worker"], device)
+    check_keys(params, ("kind", *FIELDS[kind], "backend", "device", *PLACES))
+    device = parse_integer(params.get("device", 0), "device", 0, 63)
+    request: Json = {"kind": kind, "backend": backend, "device": device} | check_placement(params, backend)
+    if "worker" in request:
+        request |= _name_device(request["worker"], device)
     if kind == "banks":
-        return out | _check_banks(given)
-    instruction = catalog.parse_instruction(given.get("instruction"), "instruction")
-    out["instruction"] = instruction.ptx
+        return request | _check_banks(params)
+    instruction = catalog.parse_instruction(params.get("instruction"), "instruction")
+    request["instruction"] = instruction.ptx
     if kind == "mma":
-        return out | _check_mma(given, instruction)
+        return request | _check_mma(params, instruction)
     if kind == "fragment":
         operand = parse_choice(
-            given.get("operand", fragment_runs.list_measurable(instruction)[0]),
+            params.get("operand", fragment_runs.list_measurable(instruction)[0]),
             "operand",
             fragment_runs.list_measurable(instruction),
             "bad_operand",
         )
-        return out | {"operand": operand}
-    operand = parse_choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
-    major = parse_choice(given.get("major", "K"), "major", DEFAULT_ORDER, "bad_major")
+        return request | {"operand": operand}
+    operand = parse_choice(params.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
+    major = parse_choice(params.get("major", "K"), "major", DEFAULT_ORDER, "bad_major")
     view = desc.view(instruction, operand, major)
-    word = Descriptor(parse_word(given.get("descriptor")).word)
+    word = Descriptor(parse_word(params.get("descriptor")).word)
     descriptor_runs.place_descriptor(word, view, 0)
-    return out | {"descriptor": str(word), "operand": operand, "major": major}
+    return request | {"descriptor": str(word), "operand": operand, "major": major}
 
 
-def check_placement(given: Mapping[str, Any], backend: str) -> Json:
-    """Where a run is to be executed, as far as it says so: an architecture, a worker of the fleet."""
-    out = {}
+def check_placement(params: Mapping[str, Any], backend: str) -> Json:
+    """Check where a run is to be executed, if it says so: an architecture, a worker of the fleet."""
+    placement = {}
     for name, (pattern, allowed) in PLACES.items():
-        if name not in given or given[name] == "":
+        if name not in params or params[name] == "":
             continue
-        if not (found := re.fullmatch(pattern, str(given[name]), re.A)):
-            raise LayoutError(f"bad_{name}", f"{name} is {quote_value(given[name])}.", allowed, name)
-        out[name] = found[1]
-    if out and backend == "numpy":
+        if not (match := re.fullmatch(pattern, str(params[name]), re.A)):
+            raise LayoutError(f"bad_{name}", f"{name} is {quote_value(params[name])}.", allowed, name)
+        placement[name] = match[1]
+    if placement and backend == "numpy":
         raise LayoutError(
-            "bad_backend", f"backend numpy runs on no {next(iter(out))}.", "Leave one of them out.", "backend"
+            "bad_backend", f"backend numpy runs on no {next(iter(placement))}.", "Leave one of them out.", "backend"
         )
-    return out
+    return placement
 
 
 def _name_device(worker: str, device: int) -> Json:
-    """A device of a fleet by both its names: host:1 is device 1 of that host. Device 0 is what a request has that names
-    none.
+    """Return both names of a fleet's device: host:1 is device 1 of that host. A request that names no device has device
+    0.
     """
-    host, _, told = worker.partition(":")
-    if told and device not in (0, int(told)):
+    host, _, number = worker.partition(":")
+    if number and device not in (0, int(number)):
         raise LayoutError("bad_device", f"device is {device}, worker '{worker}'.", "Name the device once.", "device")
-    device = parse_integer(told, "worker", 0, 63, "bad_worker") if told else device
+    device = parse_integer(number, "worker", 0, 63, "bad_worker") if number else device
     return {"worker": f"{host}:{device}", "device": device}
 
 
-def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
+def _check_mma(params: Mapping[str, Any], instruction: Instruction) -> Json:
     if not is_multiply(instruction):
         raise LayoutError(
             "bad_instruction",
@@ -117,28 +117,28 @@ def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
         )
     forms = instruction.family.forms
     a_from, seed = (
-        parse_choice(given.get("a_from", "registers"), "a_from", forms, "bad_a_from"),
-        parse_integer(given.get("seed", product_inputs.SEED), "seed", 0, 2**63 - 1),
+        parse_choice(params.get("a_from", "registers"), "a_from", forms, "bad_a_from"),
+        parse_integer(params.get("seed", product_inputs.SEED), "seed", 0, 2**63 - 1),
     )
-    if not set(SIDES) & set(given):
-        return {"a_from": a_from, "seed": seed} | _check_data(given, instruction, None)
-    made = _check_plan(given, instruction)
-    return {"a_from": made.a_from, "seed": seed, **made.chosen} | _check_data(given, instruction, made)
+    if not set(SIDES) & set(params):
+        return {"a_from": a_from, "seed": seed} | _check_data(params, instruction, None)
+    plan = _check_plan(params, instruction)
+    return {"a_from": plan.a_from, "seed": seed, **plan.chosen} | _check_data(params, instruction, plan)
 
 
-def _check_data(given: Mapping[str, Any], instruction: Instruction, made: ProductPlan | None) -> Json:
-    """The matrices a user gave, checked against shape and types, and their product against D's type."""
-    if "data" not in given:
+def _check_data(params: Mapping[str, Any], instruction: Instruction, plan: ProductPlan | None) -> Json:
+    """Check the matrices of a user against shape and types, and their product against D's type."""
+    if "data" not in params:
         return {}
     data = require_object(
-        given["data"], "data", "Give {'a': …, 'b': …, 'c': …}: formulas, or rows of numbers.", "bad_matrix"
+        params["data"], "data", "Give {'a': …, 'b': …, 'c': …}: formulas, or rows of numbers.", "bad_matrix"
     )
     check_keys(data, user_matrices.OPERANDS, "data")
-    checked = user_matrices.check_matrices(instruction, data, "data.", made.steps if made else 1)
+    checked = user_matrices.check_matrices(instruction, data, "data.", plan.steps if plan else 1)
     if not checked:
         return {}
     try:
-        whole_product.build_inputs(made, 0, checked) if made else product_inputs.make_random_inputs(
+        whole_product.build_inputs(plan, 0, checked) if plan else product_inputs.make_random_inputs(
             instruction, data=checked
         )
     except LayoutError as error:
@@ -146,40 +146,40 @@ def _check_data(given: Mapping[str, Any], instruction: Instruction, made: Produc
     return {"data": checked}
 
 
-def _check_plan(given: Mapping[str, Any], instruction: Instruction) -> ProductPlan:
-    """How A and B of a whole product are stored: the options of a, b and d, and a_from where it is given."""
-    options = {side: parse_options(given.get(side), side) for side in SIDES}
-    if "a_from" in given and instruction.family.by_descriptor:
-        told = parse_choice(given["a_from"], "a_from", FROM, "bad_a_from")
-        wanted = options["a"].setdefault("from", told)
-        if told != wanted:
-            raise LayoutError("bad_a_from", f"a_from is '{told}', a.from '{wanted}'.", "Give one of them.", "a_from")
+def _check_plan(params: Mapping[str, Any], instruction: Instruction) -> ProductPlan:
+    """Check how A and B of a whole product are stored: the options of a, b and d, and a_from if it is given."""
+    options = {side: parse_options(params.get(side), side) for side in SIDES}
+    if "a_from" in params and instruction.family.by_descriptor:
+        a_from = parse_choice(params["a_from"], "a_from", FROM, "bad_a_from")
+        option = options["a"].setdefault("from", a_from)
+        if a_from != option:
+            raise LayoutError("bad_a_from", f"a_from is '{a_from}', a.from '{option}'.", "Give one of them.", "a_from")
     return make_plan(instruction, *options.values())
 
 
-def _check_banks(given: Mapping[str, Any]) -> Json:
-    row = model.get_access(given.get("access"))
-    if "address" not in given:
+def _check_banks(params: Mapping[str, Any]) -> Json:
+    row = model.get_access(params.get("access"))
+    if "address" not in params:
         raise LayoutError("bad_address", "address is missing.", "A byte address a lane: [0, 16, …].", "address")
-    return {"access": row.name, "address": model.check_addresses(row, given.get("address"))}
+    return {"access": row.name, "address": model.check_addresses(row, params.get("address"))}
 
 
 def is_multiply(instruction: Instruction) -> bool:
-    """Whether it is an mma of any kind: A·B + C."""
+    """Return whether an instruction is an mma of any kind: A·B + C."""
     return is_plannable(instruction)
 
 
 def execute_run(device: RunDevice, request: Json) -> Json:
-    """Execute a checked request; the answer of POST /gpu/runs. LayoutError "unsupported_here" where the device lacks
-    the instruction.
+    """Execute a checked request and return the answer of POST /gpu/runs; LayoutError "unsupported_here" if the device
+    lacks the instruction.
     """
-    begun = time.perf_counter()
+    started = time.perf_counter()
     kind = request["kind"]
     if kind == "banks":
         row = model.get_access(request["access"])
         if device.info()["compute_capability"] == "7.5" and row.matrices and row.stores:
             raise LayoutError("unsupported_here", "stmatrix needs sm_90.", "Choose another access.", "access")
-        found = bank_runs.run_banks(device, request["access"], request["address"])
+        result = bank_runs.run_banks(device, request["access"], request["address"])
     else:
         instruction = catalog.find(request["instruction"])
         reason = device.supports(instruction)
@@ -190,21 +190,21 @@ def execute_run(device: RunDevice, request: Json) -> Json:
                 "Run it on such a device, or with backend numpy (a simulation).",
                 "instruction",
             )
-        found = _RUN[kind](device, instruction, request)
-    took = (time.perf_counter() - begun) * 1000
+        result = _RUN[kind](device, instruction, request)
+    milliseconds = (time.perf_counter() - started) * 1000
     return {
         "kind": kind,
         "request": request,
         "backend": request["backend"],
         "simulation": device.simulated,
         "device": device.info(),
-        **found,
-        "duration_ms": round(took, 3),
+        **result,
+        "duration_ms": round(milliseconds, 3),
     }
 
 
 def _run_mma(device: RunDevice, i: Instruction, request: Json) -> Json:
-    """One instruction over registers and plain tiles, or a whole product stored as the request says."""
+    """Run one instruction over registers and plain tiles, or a whole product stored as the request says."""
     if SIDES[0] in request:
         return mma_runs.run_plan(
             device, make_plan(i, *(request[side] for side in SIDES)), request["seed"], request.get("data")

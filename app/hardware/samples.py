@@ -15,10 +15,10 @@ def take_first_of_each(cases: Iterable[Case], kind: Callable[[Case], Hashable], 
     >>> take_first_of_each([1, 2, 3, 4, 5], lambda n: n % 2, 1), take_first_of_each([1, 2, 3], lambda n: n % 2, 0)
     ([1, 2], [1, 2, 3])
     """
-    seen: Counter[Hashable] = Counter()
-    out = []
+    counts: Counter[Hashable] = Counter()
+    chosen = []
     for case in cases:
-        seen[kind(case)] += 1
-        if not most or seen[kind(case)] <= most:
-            out.append(case)
-    return out
+        counts[kind(case)] += 1
+        if not most or counts[kind(case)] <= most:
+            chosen.append(case)
+    return chosen

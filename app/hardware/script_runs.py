@@ -1,6 +1,4 @@
-"""A sample of the generated CuPy scripts, each executed as it stands: what `lanescope gpu verify` says of whole
-programs.
-"""
+"""A sample of the generated CuPy scripts, each executed as it stands: the whole programs of `lanescope gpu verify`."""
 
 from __future__ import annotations
 
@@ -20,11 +18,11 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.render import kernel
 from lanescope.shared.swizzle import MODES
 
-# The four worked examples of the guide, then what a reader may choose beside mode and major: steps of K, an atom order,
+# The four worked examples of the guide, then the other choices of a reader: steps of K, an atom order,
 # a slice of a larger tile, tiles off the pattern's boundary swizzled by address and by their own start, signs, no C;
 # rows, panels, layouts as CuTe prints them.
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
-CUTE = (  # what CuTe prints for the second and third worked example
+CUTE = (  # CuTe's text of the second and third worked example
     "Sw<2,4,3> o smem_ptr16b o ((32,2),(8,2)):((1,256),(32,512))",
     "Sw<0,4,3> o smem_ptr16b o ((8,4),(8,2)):((1,64),(8,256))",
     "Sw<3,4,3> o smem_ptr16b o ((64,1),(8,2)):((1,512),(64,512))",
@@ -71,9 +69,9 @@ class InstructionSupport(Protocol):
 
 
 def generate_plans(device: InstructionSupport) -> Iterator[ProductPlan]:
-    """At most 150 plans that the device can run, the same ones in every run."""
+    """Yield at most 150 plans that the device can run, the same ones in every run."""
     if not device.supports(find(F16)):
-        yield from (make_plan(find(F16), *given) for given in CHOSEN)
+        yield from (make_plan(find(F16), *options) for options in CHOSEN)
         for i in map(find, WGMMA):
             yield from _generate_mode_plans(i)
     seen = set()
@@ -82,16 +80,16 @@ def generate_plans(device: InstructionSupport) -> Iterator[ProductPlan]:
         if i.family.by_descriptor or key in seen or device.supports(i):
             continue
         try:
-            made = make_plan(i)
+            plan = make_plan(i)
         except LayoutError:
             continue
         seen.add(key)
-        yield made
+        yield plan
         if i.operands["a"].sparsity and i.operands["a"].sparsity.selectors > 1:
             yield make_plan(i, "selector=1")
         elif (
-            made.a.container_bits == 16
-            and isinstance(made.a, RowsSide)
+            plan.a.container_bits == 16
+            and isinstance(plan.a, RowsSide)
             and i.operands["a"].sparsity is None
             and len(i.operands["a"].axes) == 2
         ):
@@ -99,7 +97,7 @@ def generate_plans(device: InstructionSupport) -> Iterator[ProductPlan]:
 
 
 def _generate_mode_plans(i: Instruction) -> Iterator[ProductPlan]:
-    """Every mode and major of A, each beside another of B; A from registers beside the last."""
+    """Yield every mode and major of A, each beside another of B; A from registers beside the last."""
     majors = ("K", "MN") if i.types["a"] in ("f16", "bf16") else ("K",)
     forms = [f"swizzle={mode.name},major={major}" for major in majors for mode in MODES]
     other = cycle(forms[::-1])
@@ -108,22 +106,26 @@ def _generate_mode_plans(i: Instruction) -> Iterator[ProductPlan]:
     yield make_plan(i, "from=registers", forms[-1])
 
 
-def run_script(made: ProductPlan) -> bool:
-    """Execute a plan's script as it stands; whether D is exactly what the script's own NumPy says."""
+def run_script(plan: ProductPlan) -> bool:
+    """Execute a plan's script as it stands and return whether D is exactly what the script's own NumPy computes."""
     scope: dict[str, Any] = {"__name__": "program"}
-    exec(compile(kernel.render_script_program(made), "product.py", "exec"), scope)
-    wanted, got = scope["run"]()
-    return bool(np.array_equal(wanted, got))
+    exec(compile(kernel.render_script_program(plan), "product.py", "exec"), scope)
+    expected, measured = scope["run"]()
+    return bool(np.array_equal(expected, measured))
 
 
-def run_scripts(device: InstructionSupport, some: slice = slice(None), per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """By instruction: how many of how many programs agree, and the options of those that do not."""
-    out: dict[str, dict[str, Any]] = {}
-    for made in take_first_of_each(generate_plans(device), lambda made: made.instruction.family.name, per_kind)[some]:
-        row = out.setdefault(made.instruction.ptx, {"ran": 0, "agreed": 0})
-        good = run_script(made)
+def run_scripts(
+    device: InstructionSupport, selection: slice = slice(None), per_kind: int = 0
+) -> dict[str, dict[str, Any]]:
+    """Count for each instruction the programs that ran and that agreed, and list the options of those that differ."""
+    counts_by_instruction: dict[str, dict[str, Any]] = {}
+    for plan in take_first_of_each(generate_plans(device), lambda plan: plan.instruction.family.name, per_kind)[
+        selection
+    ]:
+        row = counts_by_instruction.setdefault(plan.instruction.ptx, {"ran": 0, "agreed": 0})
+        agrees = run_script(plan)
         row["ran"] += 1
-        row["agreed"] += good
-        if not good:
-            row.setdefault("differs", []).append(kernel.format_command(made))
-    return out
+        row["agreed"] += agrees
+        if not agrees:
+            row.setdefault("differs", []).append(kernel.format_command(plan))
+    return counts_by_instruction

@@ -1,9 +1,9 @@
 """One operation on tensor memory, executed between two dumps of it: shared and tensor memory and registers in, tensor
-memory and registers out. The kernel that does it, and how a CUDA device runs it.
+memory and registers out. The kernel for it, and how a CUDA device runs it.
 
 Before and after, tensor memory is written and read one column at a time by tcgen05.st and .ld.32x32b.x1, whose lane is
-the thread's and whose column is the address's: the meaning of an address is all that is taken for granted. PTX ISA 9.1,
-9.7.16; assembled for sm_100a. Nothing here has run: no such device was at hand.
+the thread's and whose column is the address's; nothing but the meaning of an address is taken for granted. PTX ISA 9.1,
+9.7.16; assembled for sm_100a. Not yet run on hardware.
 """
 
 from __future__ import annotations
@@ -72,8 +72,10 @@ class CopyOperation:
 
 @dataclass(frozen=True, slots=True)
 class MmaOperation:
-    """One tcgen05.mma that overwrites D. a: the descriptor of A in shared memory, or None where it is in tensor memory;
-    at: address of each operand in tensor memory, lane << 16 | column.
+    """One tcgen05.mma that overwrites D.
+
+    a: the descriptor of A in shared memory, or None if A is in tensor memory; at: address of each operand in tensor
+    memory, lane << 16 | column.
     """
 
     idesc: IdescWord
@@ -92,10 +94,10 @@ class MmaOperation:
 
     @property
     def mma(self) -> tmem.TmemMma:
-        """The same, as tensor memory sees it."""
-        given = self.idesc
-        vector = render.get_scale_vector(given).rpartition(":")[2] if self.kind.scaled else ""
-        return tmem.TmemMma(self.kind, self.form, given.sparse, given.m, given.n, given.k, scale_vec=vector)
+        """Return the instruction as tensor memory sees it."""
+        idesc = self.idesc
+        vector = render.get_scale_vector(idesc).rpartition(":")[2] if self.kind.scaled else ""
+        return tmem.TmemMma(self.kind, self.form, idesc.sparse, idesc.m, idesc.n, idesc.k, scale_vec=vector)
 
     @property
     def code(self) -> str:
@@ -106,7 +108,7 @@ class MmaOperation:
             "scale_a": "scale_a_tmem",
             "scale_b": "scale_b_tmem",
         }
-        lines = [f"const unsigned {names[name]} = tensor + {at}u;" for name, at in self.at.items()]
+        lines = [f"const unsigned {names[name]} = tensor + {address}u;" for name, address in self.at.items()]
         text = render.render_statement(self.idesc, self.form)
         if self.a is None:
             text = text.replace(" [%0], %1,", " [%0], [%1],").replace('"l"(a_desc)', '"r"(a_tmem)')
@@ -121,7 +123,7 @@ Operation = MoveOperation | CopyOperation | MmaOperation
 
 
 def render_issue(text: str, ctas: int) -> str:
-    """What one thread issues, with the commit that every CTA waits for."""
+    """Render what one thread issues, with the commit that every CTA waits for."""
     pair = ctas > 1
     return _PROGRAMS.fill(
         "tensor_issued.cu",
@@ -137,7 +139,7 @@ _MEET_PAIR = 'asm volatile("barrier.cluster.arrive.aligned;\\nbarrier.cluster.wa
 
 
 def render_kernel(operation: Operation) -> str:
-    """The text of kernel k for one operation. It waits for nothing longer than four million tries."""
+    """Render the text of kernel k for one operation; it waits for nothing longer than four million tries."""
     ctas = operation.ctas
     pair = ctas > 1
     return _PROGRAMS.fill(
@@ -165,17 +167,19 @@ class TensorJob:
     registers: Array | None = None
 
     @property
-    def given(self) -> int:
-        """Registers a thread that come back."""
-        one = self.operation
-        return one.access.registers if isinstance(one, MoveOperation) and one.access.verb == "ld" else 0
+    def loaded_registers(self) -> int:
+        """Return how many registers of a thread come back."""
+        operation = self.operation
+        return (
+            operation.access.registers if isinstance(operation, MoveOperation) and operation.access.verb == "ld" else 0
+        )
 
 
 class TensorDevice(Protocol):
     """A device with tensor memory, or its simulation."""
 
     def tensor(self, job: TensorJob) -> tuple[Array, Array]:
-        """(tensor memory after it [runs, ctas, 128, columns], registers [runs, ctas, 128, count])."""
+        """Return (tensor memory after the job [runs, ctas, 128, columns], registers [runs, ctas, 128, count])."""
         ...
 
 
@@ -191,26 +195,26 @@ class CudaTensorDevice:
         compiled = device._get_kernel(source)
         runs, ctas, _, columns = job.tensor.shape
         words = job.shared.shape[2]
-        room = 4 * words + EXTRA
-        if room > DEFAULT_SHARED:
-            device._allow(compiled, room)
+        shared_bytes = 4 * words + EXTRA
+        if shared_bytes > DEFAULT_SHARED:
+            device._allow(compiled, shared_bytes)
         out = cupy.zeros(job.tensor.shape, np.uint32)
-        registers = cupy.zeros((runs, ctas, THREADS, max(job.given, 1)), np.uint32)
-        taken = job.registers if job.registers is not None else np.zeros(1, np.uint32)
-        told = cupy.zeros(2, np.uint32)
-        arrays = [cupy.asarray(np.ascontiguousarray(one, np.uint32)) for one in (job.tensor, job.shared, taken)]
-        sizes = (np.uint32(words), np.uint32(columns), told)
-        compiled((runs * ctas,), (THREADS,), (out, registers, *arrays, *sizes), shared_mem=room)
+        registers = cupy.zeros((runs, ctas, THREADS, max(job.loaded_registers, 1)), np.uint32)
+        stored = job.registers if job.registers is not None else np.zeros(1, np.uint32)
+        status = cupy.zeros(2, np.uint32)
+        arrays = [cupy.asarray(np.ascontiguousarray(array, np.uint32)) for array in (job.tensor, job.shared, stored)]
+        sizes = (np.uint32(words), np.uint32(columns), status)
+        compiled((runs * ctas,), (THREADS,), (out, registers, *arrays, *sizes), shared_mem=shared_bytes)
         cupy.cuda.runtime.deviceSynchronize()
-        window, hung = device._copy_to_host(told).tolist()
+        window, hung = device._copy_to_host(status).tolist()
         if hung or window % 1024:
-            why = "did not complete" if hung else f"began at byte {window} of shared memory"
-            raise RuntimeError(f"An operation on tensor memory {why}:\n{source}")
+            reason = "did not complete" if hung else f"began at byte {window} of shared memory"
+            raise RuntimeError(f"An operation on tensor memory {reason}:\n{source}")
         return device._copy_to_host(out), device._copy_to_host(registers)
 
 
 def explain_no_tensor_memory(target: str) -> str:
-    """Why a target has no tensor memory, "" where it has."""
+    """Return why a target has no tensor memory, "" if it has."""
     if target in TARGETS:
         return ""
     return f"tcgen05 needs {', '.join(TARGETS[:-1])} or {TARGETS[-1]}; this device is {target}."

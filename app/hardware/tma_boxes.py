@@ -1,5 +1,4 @@
-"""Part "boxes": TMA loads executed, and tensor maps offered to the driver, against what layouts/shared/tma.py says of
-both.
+"""Part "boxes": TMA loads executed, and tensor maps offered to the driver, against the rules of layouts/shared/tma.py.
 
 A load's box holds random bytes, so a byte in the wrong place shows; shared memory around the box must stay as it was.
 """
@@ -36,13 +35,13 @@ TYPES = {
     "TFLOAT32": (11, 32),
 }
 UNTOUCHED = 0xEE
-AFTER = 1024  # bytes behind the box that must stay untouched
-OFFERED = 200  # tensor maps a rule
+AFTER = 1024  # bytes after the box that must stay untouched
+OFFERED = 200  # tensor maps per rule
 _PROGRAMS = Templates(__package__)
 
 
 def render_kernel(rank: int) -> str:
-    """The kernel that loads one box of a tensor of this rank and returns shared memory."""
+    """Render the kernel that loads one box of a tensor of this rank and returns shared memory."""
     return _PROGRAMS.fill(
         "box.cu",
         untouched=f"0x{UNTOUCHED:X}",
@@ -69,11 +68,11 @@ class TensorMap:
 
     @property
     def box_bytes(self) -> int:
-        """Of the box."""
+        """Return the bytes of the box."""
         return int(np.prod(self.box)) * self.bits // 8
 
     def encode(self, address: int) -> bytes | None:
-        """The driver's CUtensorMap of a tensor at an address; None where it refuses the arguments."""
+        """Return the driver's CUtensorMap of a tensor at an address; None if it refuses the arguments."""
         rank = len(self.dims)
         room = ctypes.create_string_buffer(192)
         place = (ctypes.addressof(room) + 63) // 64 * 64
@@ -106,48 +105,50 @@ class BoxLoad:
     offset: int = 0
 
     def compute_expected(self, memory: Array, window: int) -> Array:
-        """Shared memory from the window on after the load, by the storage that layouts/shared/tma.py says the box
-        leaves; elements outside the tensor are zero."""
+        """Compute shared memory from the window on after the load, by the storage of layouts/shared/tma.py; elements
+        outside the tensor are zero.
+        """
         m, size = self.map, self.map.bits // 8
-        out = np.full(self.offset + self.room, UNTOUCHED, np.uint8)
+        image = np.full(self.offset + self.room, UNTOUCHED, np.uint8)
         spec = tma.make_box_storage(m.box, m.bits, m.swizzle, m.strides, window + self.offset, "K")
-        where = storage.storage(spec, m.bits, "K")
+        layout = storage.storage(spec, m.bits, "K")
         lines = m.box[1] if spec["kind"] == "atoms" else int(np.prod(m.box[1:]))
         for n, outer in enumerate(product(*(range(most) for most in reversed(m.box[1:])))):
             index = tuple(reversed(outer))
             first = sum((c + i) * s for c, i, s in zip(self.at[1:], index, m.strides, strict=True))
-            inside = all(0 <= c + i < d for c, i, d in zip(self.at[1:], index, m.dims[1:], strict=True))
+            row_in_tensor = all(0 <= c + i < d for c, i, d in zip(self.at[1:], index, m.dims[1:], strict=True))
             for x in range(m.box[0]):
-                to = int(where.address(n % lines, n // lines * m.box[0] + x)) - window
+                offset = int(layout.address(n % lines, n // lines * m.box[0] + x)) - window
                 place = first + (self.at[0] + x) * size
-                held = inside and 0 <= self.at[0] + x < m.dims[0]
-                out[to : to + size] = memory[place : place + size] if held else 0
-        return out
+                in_tensor = row_in_tensor and 0 <= self.at[0] + x < m.dims[0]
+                image[offset : offset + size] = memory[place : place + size] if in_tensor else 0
+        return image
 
     @property
     def room(self) -> int:
-        """Bytes of shared memory from the box on: what it takes at most, and some behind it."""
+        """Return the bytes of shared memory from the box on: what it takes at most, and some behind it."""
         rows = int(np.prod(self.map.box[1:]))
         return rows * tma.get_pitch_bytes(self.map.box[0] * self.map.bits // 8, self.map.swizzle) + AFTER
 
 
 def _compute_dense_strides(dims: Sequence[int], bits: int) -> tuple[int, ...]:
-    """Strides of a tensor without gaps."""
+    """Compute the strides of a tensor without gaps."""
     return tuple(int(np.prod(dims[: n + 1])) * bits // 8 for n in range(len(dims) - 1))
 
 
 def generate_loads() -> Iterator[BoxLoad]:
-    """Every data type; every width of the inner box in every mode; places in shared memory; ranks 1 to 5; panels; boxes
-    that reach out of the tensor."""
+    """Yield every data type; every width of the inner box in every mode; places in shared memory; ranks 1 to 5; panels;
+    boxes that reach out of the tensor.
+    """
     for name, (_, bits) in TYPES.items():
         dims: tuple[int, ...] = (4096 // bits, 40)
         for swizzle in MODES:
-            wide = (128 if swizzle.chunks == 1 else swizzle.width_bytes) * 8 // bits
-            box = TensorMap(name, dims, _compute_dense_strides(dims, bits), (wide, 24), swizzle.name)
+            width = (128 if swizzle.chunks == 1 else swizzle.width_bytes) * 8 // bits
+            box = TensorMap(name, dims, _compute_dense_strides(dims, bits), (width, 24), swizzle.name)
             yield BoxLoad(f"{name}", box, (128 // bits * 3, 5))
     for swizzle in MODES:
         most = 256 if swizzle.chunks == 1 else swizzle.width_bytes
-        wide = min(most, 128) // 2
+        width = min(most, 128) // 2
         for name, inner in product(("UINT8", "BFLOAT16", "FLOAT32", "FLOAT64"), range(16, most + 1, 16)):
             bits = TYPES[name][1]
             if inner * 8 // bits > tma.MOST_BOX:
@@ -156,35 +157,35 @@ def generate_loads() -> Iterator[BoxLoad]:
             box = TensorMap(name, dims, _compute_dense_strides(dims, bits), (inner * 8 // bits, 24), swizzle.name)
             yield BoxLoad(f"inner box, swizzle {swizzle.name}", box, (256 // bits, 9))
         for offset in range(128, 2048, 128):
-            box = TensorMap("BFLOAT16", (512, 64), (1024,), (wide, 24), swizzle.name)
+            box = TensorMap("BFLOAT16", (512, 64), (1024,), (width, 24), swizzle.name)
             yield BoxLoad(f"first byte, swizzle {swizzle.name}", box, (16, 5), offset)
         ranks: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...] = (
-            ((512,), (wide,), (8,)),
-            ((128, 32, 8), (wide, 8, 3), (16, 5, 2)),
-            ((128, 32, 8), (wide, 5, 3), (16, 5, 2)),
-            ((128, 16, 8, 4), (wide, 8, 3, 2), (0, 5, 2, 1)),
-            ((128, 16, 8, 4, 3), (wide, 4, 3, 2, 2), (8, 5, 2, 1, 1)),
+            ((512,), (width,), (8,)),
+            ((128, 32, 8), (width, 8, 3), (16, 5, 2)),
+            ((128, 32, 8), (width, 5, 3), (16, 5, 2)),
+            ((128, 16, 8, 4), (width, 8, 3, 2), (0, 5, 2, 1)),
+            ((128, 16, 8, 4, 3), (width, 4, 3, 2, 2), (8, 5, 2, 1, 1)),
             ((128, 32, 8), (8, 5, 3), (16, 5, 2)),
         )
-        for dims, sizes, at in ranks:
+        for dims, sizes, coordinates in ranks:
             box = TensorMap("BFLOAT16", dims, _compute_dense_strides(dims, 16), sizes, swizzle.name)
-            yield BoxLoad(f"{len(dims)} dimensions", box, at)
+            yield BoxLoad(f"{len(dims)} dimensions", box, coordinates)
         for lines, count in ((8, 3), (64, 2), (5, 4)):
             tensor = TensorMap(
-                "BFLOAT16", (wide, 80, 512 // wide), (1024, 2 * wide), (wide, lines, count), swizzle.name
+                "BFLOAT16", (width, 80, 512 // width), (1024, 2 * width), (width, lines, count), swizzle.name
             )
             yield BoxLoad("panels", tensor, (0, 7, 1))
         for column, row in ((-8, 20), (104, -3), (0, 28), (-16, -16)):
-            box = TensorMap("BFLOAT16", (128, 30), (256,), (wide, 24), swizzle.name)
+            box = TensorMap("BFLOAT16", (128, 30), (256,), (width, 24), swizzle.name)
             yield BoxLoad("outside the tensor", box, (column, row))
 
 
 def generate_maps() -> Iterator[tuple[str, TensorMap]]:
-    """Random tensor maps near the rules' edges: the rule that each is about, and the map."""
+    """Yield random tensor maps near the rules' edges: the rule that each is about, and the map."""
     rng = np.random.default_rng(17)
     names = tuple(TYPES)
 
-    def base(name: str) -> dict[str, Any]:
+    def make_arguments(name: str) -> dict[str, Any]:
         bits = TYPES[name][1]
         swizzle = MODES[int(rng.integers(len(MODES)))].name
         widest = 256 if swizzle == "none" else min(256, tma.WIDTHS[swizzle] * 8 // bits)
@@ -202,30 +203,36 @@ def generate_maps() -> Iterator[tuple[str, TensorMap]]:
             "swizzle": swizzle,
         }
 
-    def instead(values: tuple[int, ...], at: int, value: int) -> tuple[int, ...]:
-        return (*values[:at], value, *values[at + 1 :])
+    def replace_at(values: tuple[int, ...], position: int, value: int) -> tuple[int, ...]:
+        return (*values[:position], value, *values[position + 1 :])
 
     for n in range(OFFERED):
         name = names[n % len(names)]
         bits = TYPES[name][1]
-        given = base(name)
-        yield "within every rule", TensorMap(**given)
-        box, strides, dims = given["box"], given["strides"], given["dims"]
-        yield "inner box", TensorMap(**given | {"box": instead(box, 0, int(rng.integers(1, 300)))})
-        yield "box", TensorMap(**given | {"box": instead(box, 1, int(rng.choice([0, 1, 255, 256, 257, 258, 1000])))})
-        at = int(rng.integers(len(strides)))
+        arguments = make_arguments(name)
+        yield "within every rule", TensorMap(**arguments)
+        box, strides, dims = arguments["box"], arguments["strides"], arguments["dims"]
+        yield "inner box", TensorMap(**arguments | {"box": replace_at(box, 0, int(rng.integers(1, 300)))})
+        yield (
+            "box",
+            TensorMap(**arguments | {"box": replace_at(box, 1, int(rng.choice([0, 1, 255, 256, 257, 258, 1000])))}),
+        )
+        position = int(rng.integers(len(strides)))
         grain = int(rng.choice([1, 2, 4, 8, 16, 32]))
-        yield "stride", TensorMap(**given | {"strides": instead(strides, at, grain * int(rng.integers(1, 4000)))})
-        far = int(rng.choice([(1 << 40) - 16, 1 << 40, (1 << 40) + 16, 1 << 41]))
-        yield "stride", TensorMap(**given | {"strides": instead(strides, len(strides) - 1, far)})
+        yield (
+            "stride",
+            TensorMap(**arguments | {"strides": replace_at(strides, position, grain * int(rng.integers(1, 4000)))}),
+        )
+        far_stride = int(rng.choice([(1 << 40) - 16, 1 << 40, (1 << 40) + 16, 1 << 41]))
+        yield "stride", TensorMap(**arguments | {"strides": replace_at(strides, len(strides) - 1, far_stride)})
         size = int(rng.choice([0, 1, 2, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 33]))
-        yield "dimension", TensorMap(**given | {"dims": instead(dims, len(dims) - 1, size)})
+        yield "dimension", TensorMap(**arguments | {"dims": replace_at(dims, len(dims) - 1, size)})
         steps = tuple(int(rng.integers(0, 11)) for _ in box)
-        yield "element strides", TensorMap(**given | {"steps": steps})
+        yield "element strides", TensorMap(**arguments | {"steps": steps})
         large = (box[0], int(rng.integers(1, 257)), int(rng.integers(1, 257)))
         yield (
             "bytes of the box",
-            TensorMap(name, (1 << 12,) * 3, _compute_dense_strides((1 << 12,) * 3, bits), large, given["swizzle"]),
+            TensorMap(name, (1 << 12,) * 3, _compute_dense_strides((1 << 12,) * 3, bits), large, arguments["swizzle"]),
         )
         rank = int(rng.integers(1, 8))
         small = tuple(128 // bits for _ in range(rank))
@@ -233,34 +240,43 @@ def generate_maps() -> Iterator[tuple[str, TensorMap]]:
 
 
 def run_boxes(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Loads by what varies, and maps by their rule: how many of how many layouts/shared/tma.py foretells; {} before
-    sm_90.
+    """Count by what varies in a load, and by the rule of a map, how many of how many layouts/shared/tma.py predicts; {}
+    before sm_90.
     """
     if float(device.info()["compute_capability"]) < 9.0:
         return {}
-    out: dict[str, dict[str, Any]] = {}
+    counts_by_rule: dict[str, dict[str, Any]] = {}
     rng = np.random.default_rng(5)
     for load in take_first_of_each(generate_loads(), lambda load: load.key, per_kind):
-        row = out.setdefault(f"load: {load.key}", {"ran": 0, "agreed": 0})
+        row = counts_by_rule.setdefault(f"load: {load.key}", {"ran": 0, "agreed": 0})
         row["ran"] += 1
         row["agreed"] += run_load(device, load, rng)
     address = device.cupy.zeros(1 << 16, np.uint8).data.ptr
-    for rule, one in take_first_of_each(generate_maps(), lambda case: case[0], per_kind):
-        row = out.setdefault(f"rule: {rule}", {"ran": 0, "agreed": 0, "refused": 0})
-        told = bool(
-            list(tma.find_refusals(one.bits, one.dims, one.strides, box=one.box, steps=one.steps, swizzle=one.swizzle))
+    for rule, tensor_map in take_first_of_each(generate_maps(), lambda case: case[0], per_kind):
+        row = counts_by_rule.setdefault(f"rule: {rule}", {"ran": 0, "agreed": 0, "refused": 0})
+        predicted_refusal = bool(
+            list(
+                tma.find_refusals(
+                    tensor_map.bits,
+                    tensor_map.dims,
+                    tensor_map.strides,
+                    box=tensor_map.box,
+                    steps=tensor_map.steps,
+                    swizzle=tensor_map.swizzle,
+                )
+            )
         )
-        refused = one.encode(address) is None
+        refused = tensor_map.encode(address) is None
         row["ran"] += 1
-        row["agreed"] += told == refused
+        row["agreed"] += predicted_refusal == refused
         row["refused"] += refused
-        if told != refused:
-            row.setdefault("differs", []).append(str(one))
-    return out
+        if predicted_refusal != refused:
+            row.setdefault("differs", []).append(str(tensor_map))
+    return counts_by_rule
 
 
 def fill_random_memory(map: TensorMap, rng: np.random.Generator) -> Array:
-    """Random bytes of a tensor; those of a TFLOAT32 one are values of tf32, which TMA would round to."""
+    """Return random bytes of a tensor; those of a TFLOAT32 one are values of tf32, to which TMA would round."""
     size = max([map.dims[0] * map.bits // 8, *(d * s for d, s in zip(map.dims[1:], map.strides, strict=True))])
     raw = rng.integers(0, 256, size + map.dims[0] * map.bits // 8, dtype=np.uint8)
     if map.type == "TFLOAT32":
@@ -269,7 +285,7 @@ def fill_random_memory(map: TensorMap, rng: np.random.Generator) -> Array:
 
 
 def run_load(device: CudaDevice, load: BoxLoad, rng: np.random.Generator) -> bool:
-    """Whether a load left every byte of shared memory as expected."""
+    """Return whether a load left every byte of shared memory as expected."""
     cupy = device.cupy
     memory = fill_random_memory(load.map, rng)
     tensor = cupy.asarray(memory)
@@ -277,7 +293,7 @@ def run_load(device: CudaDevice, load: BoxLoad, rng: np.random.Generator) -> boo
     if words is None:
         raise LayoutError("bad_usage", f"The driver refuses {load.map}.", "A case of this part must be legal.", "part")
     size = load.offset + load.room
-    told, window = device.box(
+    shared_memory, window = device.box(
         render_kernel(len(load.at)), words, at=load.at, count=load.map.box_bytes, offset=load.offset, size=size
     )
-    return bool(np.array_equal(told, load.compute_expected(memory, window)))
+    return bool(np.array_equal(shared_memory, load.compute_expected(memory, window)))

@@ -1,6 +1,4 @@
-"""Matrices that a user gives: by formula, as rows of numbers, or as a NumPy file; checked against what the element
-types hold.
-"""
+"""Matrices that a user gives: by formula, as rows of numbers, or as a NumPy file; checked against the element types."""
 
 from __future__ import annotations
 
@@ -22,13 +20,13 @@ from lanescope.ptx.instruction import Instruction
 Array = NDArray[Any]
 OPERANDS = ("a", "b", "c")
 LONGEST = 1 << 16  # characters of pasted numbers
-MOST_BYTES = 1 << 18  # of a file
+MOST_BYTES = 1 << 18  # in a file
 _SEPARATOR = re.compile(r"[\s,;\[\]]+")
 HINT = "Give a formula such as -(i + 1), or rows of numbers."
 
 
 def get_matrix_shape(i: Instruction, name: str, steps: int = 1) -> tuple[int, int]:
-    """(rows, cols) of a matrix; A of a sparse instruction before compression. steps: of K, in a whole product."""
+    """Return (rows, cols) of a matrix; A of a sparse instruction uncompressed. steps: of K, in a whole product."""
     sizes = i.sizes | {"k": i.sizes["k"] * steps}
     rows, cols = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n")}[name]
     return sizes[rows], sizes[cols]
@@ -39,8 +37,8 @@ def count_products(i: Instruction) -> int:
 
 
 def build_formula_names(i: Instruction, name: str, steps: int = 1) -> dict[str, Array]:
-    """What a formula may use: i counts elements as they lie in memory (A and C row by row, B column by column), row,
-    col, product.
+    """Build the names that a formula may use: i counts elements as they lie in memory (A and C row by row, B column by
+    column), row, col, product.
     """
     rows, cols = get_matrix_shape(i, name, steps)
     product, row, col = np.meshgrid(np.arange(count_products(i)), np.arange(rows), np.arange(cols), indexing="ij")
@@ -48,27 +46,27 @@ def build_formula_names(i: Instruction, name: str, steps: int = 1) -> dict[str, 
     return {"i": linear, "row": row, "col": col} | ({"product": product} if count_products(i) > 1 else {})
 
 
-def check_matrices(i: Instruction, given: Mapping[str, Any], where: str = "", steps: int = 1) -> dict[str, Any]:
-    """The matrices of a request as they travel: a formula's text, or lists. LayoutError names the operand and what is
-    wrong with it.
+def check_matrices(i: Instruction, data: Mapping[str, Any], prefix: str = "", steps: int = 1) -> dict[str, Any]:
+    """Check the matrices of a request and return them as they are sent: a formula's text, or lists.
 
-    where: what stands before the operand's name in a field, as "data.".
+    prefix: the text before the operand's name in a field, as "data.". LayoutError names the operand and what is wrong
+    with it.
     """
-    own = {name: given[name] for name in OPERANDS if name in given and given[name] != ""}
+    values = {name: data[name] for name in OPERANDS if name in data and data[name] != ""}
     try:
-        out = {name: _check_value(value, name) for name, value in own.items()}
-        made = build_matrices(i, out, steps)
+        checked = {name: _check_value(value, name) for name, value in values.items()}
+        matrices = build_matrices(i, checked, steps)
         op = i.operands["a"]
-        if "a" in made and op.sparsity:
-            for dense in made["a"]:
+        if "a" in matrices and op.sparsity:
+            for dense in matrices["a"]:
                 op.sparsity.find_kept_positions(dense)
     except LayoutError as error:
-        raise error.at(where + (error.field or "a")) from None
-    return out
+        raise error.at(prefix + (error.field or "a")) from None
+    return checked
 
 
 def _check_value(value: Any, field: str) -> Any:
-    """A formula, or nested lists of numbers."""
+    """Return a formula, or nested lists of numbers."""
     if isinstance(value, str):
         return parse_matrix(value, field)
     if isinstance(value, list):
@@ -79,7 +77,7 @@ def _check_value(value: Any, field: str) -> Any:
 
 
 def parse_matrix(text: str, field: str) -> Any:
-    """Numbers in a text as lists (a line a row), or the text itself where it is a formula."""
+    """Parse numbers in a text into lists (a line a row); a formula is returned as text."""
     if len(text) > LONGEST:
         raise LayoutError("bad_matrix", f"{field} has {len(text)} characters.", f"At most {LONGEST}.", field)
     tokens = [token for token in _SEPARATOR.split(text) if token]
@@ -96,82 +94,87 @@ def parse_matrix(text: str, field: str) -> Any:
 
 def _parse_json(text: str, field: str) -> Any:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
         raise LayoutError(
             "bad_matrix", f"{field} is '{shorten_value(text)}', no list of numbers.", HINT, field
         ) from None
-    if not isinstance(found, list):
+    if not isinstance(parsed, list):
         raise LayoutError("bad_matrix", f"{field} is '{shorten_value(text)}'.", HINT, field)
-    return found
+    return parsed
 
 
 def _parse_number(token: str) -> float | None:
     """Return the number that a text spells, with its sign; None if it spells none."""
-    read = parse_real(token[1:] if token[0] in "+-" else token)
-    return None if read is None else -read[0] if token[0] == "-" else read[0]
+    parsed = parse_real(token[1:] if token[0] in "+-" else token)
+    return None if parsed is None else -parsed[0] if token[0] == "-" else parsed[0]
 
 
 def read_npy(raw: bytes, field: str) -> Any:
-    """The numbers of a .npy file as nested lists. Only numbers are read, never objects."""
+    """Read the numbers of a .npy file as nested lists; numbers only, never objects."""
     if len(raw) > MOST_BYTES:
         raise LayoutError("bad_matrix", f"{field}: the file has {len(raw)} bytes.", f"At most {MOST_BYTES}.", field)
     wrong = LayoutError(
         "bad_matrix", f"{field}: not a .npy file of numbers.", "Save one array of numbers with numpy.save.", field
     )
-    told = npy.parse_header(raw)
-    if told is None or told.kind.kind not in "biuf" or told.data_bytes != len(raw) - told.offset:
+    header = npy.parse_header(raw)
+    if header is None or header.kind.kind not in "biuf" or header.data_bytes != len(raw) - header.offset:
         raise wrong
-    return npy.parse_array(raw, told).astype(np.float64).tolist()
+    return npy.parse_array(raw, header).astype(np.float64).tolist()
 
 
-def build_matrices(i: Instruction, given: Mapping[str, Any], steps: int = 1) -> dict[str, Array]:
-    """The matrices [product, rows, cols] of a checked request: int64 where all values are whole, as the element types
-    hold them.
+def build_matrices(i: Instruction, data: Mapping[str, Any], steps: int = 1) -> dict[str, Array]:
+    """Build the matrices [product, rows, cols] of a checked request, rounded to the element types; int64 if all values
+    are whole.
     """
-    return {name: _build_matrix(i, name, given[name], steps) for name in OPERANDS if name in given}
+    return {name: _build_matrix(i, name, data[name], steps) for name in OPERANDS if name in data}
 
 
-def _build_matrix(i: Instruction, name: str, given: Any, steps: int) -> Array:
+def _build_matrix(i: Instruction, name: str, value: Any, steps: int) -> Array:
     names = build_formula_names(i, name, steps)
     shape = names["i"].shape
-    if isinstance(given, str):
-        array, _ = formula.evaluate_formula(given, names, name)
+    if isinstance(value, str):
+        array, _ = formula.evaluate_formula(value, names, name)
     else:
-        array = _reshape_lists(name, given, names["i"])
+        array = _reshape_lists(name, value, names["i"])
     kind = i.types.get(name) or i.types["d"]
     low, high = get_bounds(kind)
     whole_type = (kind[0] in "su" and kind[1:].isdecimal()) or kind == "b1"
     outside = (array < low) | (array > high) | ~np.isfinite(array)
     if outside.any() or (whole_type and (array != np.rint(array)).any()):
-        bad = outside if outside.any() else array != np.rint(array)
-        product, row, col = (int(n) for n in np.argwhere(bad)[0])
-        at = f"{name.upper()}[{row},{col}]" + (f" of product {product}" if shape[0] > 1 else "")
-        what = "Integers from" if whole_type else "Numbers from"
+        wrong = outside if outside.any() else array != np.rint(array)
+        product, row, col = (int(n) for n in np.argwhere(wrong)[0])
+        element_name = f"{name.upper()}[{row},{col}]" + (f" of product {product}" if shape[0] > 1 else "")
+        allowed = "Integers from" if whole_type else "Numbers from"
         raise LayoutError(
-            "bad_matrix", f"{at} = {array[product, row, col]:g} is no {kind}.", f"{what} {low:g} to {high:g}.", name
+            "bad_matrix",
+            f"{element_name} = {array[product, row, col]:g} is no {kind}.",
+            f"{allowed} {low:g} to {high:g}.",
+            name,
         )
-    held = round_to_type(array, kind)
-    return held.astype(np.int64) if (held == np.rint(held)).all() and np.abs(held).max() < 2**53 else held
+    rounded = round_to_type(array, kind)
+    return (
+        rounded.astype(np.int64) if (rounded == np.rint(rounded)).all() and np.abs(rounded).max() < 2**53 else rounded
+    )
 
 
-def _require_numbers(given: Any, deeper: int = 4) -> None:
-    """TypeError for what is not a number inside lists: NumPy would take true for 1 and "5" for 5."""
-    for item in given:
-        if isinstance(item, list) and deeper:
-            _require_numbers(item, deeper - 1)
+def _require_numbers(items: Any, depth: int = 4) -> None:
+    """Raise TypeError for an item of nested lists that is not a number: NumPy would take true for 1 and "5" for 5."""
+    for item in items:
+        if isinstance(item, list) and depth:
+            _require_numbers(item, depth - 1)
         elif isinstance(item, bool) or not isinstance(item, int | float):
             raise TypeError
 
 
-def _reshape_lists(name: str, given: Any, linear: Array) -> Array:
-    """Lists as [product, rows, cols]: a matrix, one a product, or a flat list in memory order, which
-    `linear` counts.
+def _reshape_lists(name: str, lists: Any, linear: Array) -> Array:
+    """Reshape lists to [product, rows, cols]: a matrix, one a product, or a flat list in memory order, which `linear`
+    counts.
     """
     shape = linear.shape
     try:
-        _require_numbers(given)
-        array = np.array(given, dtype=np.float64)
+        _require_numbers(lists)
+        array = np.array(lists, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
         raise LayoutError(
             "bad_matrix", f"{name} has rows of different lengths, or values that are no numbers.", HINT, name
@@ -188,12 +191,12 @@ def _reshape_lists(name: str, given: Any, linear: Array) -> Array:
         + (" (k × n)" if name == "b" else "")
         + ", or one line of all numbers as memory has them"
     )
-    turned = " That is the transpose." if array.shape == shape[:0:-1] else ""
-    raise LayoutError("bad_matrix", f"{name} is {size}.{turned}", f"{hint}.", name)
+    transpose_note = " That is the transpose." if array.shape == shape[:0:-1] else ""
+    raise LayoutError("bad_matrix", f"{name} is {size}.{transpose_note}", f"{hint}.", name)
 
 
 def format_matrix(matrix: Any) -> str:
-    """Lists as parse_matrix parses them: a line a row, products one after another separated by blank lines."""
+    """Format lists as parse_matrix parses them: a line a row, products one after another separated by blank lines."""
     if not matrix or not isinstance(matrix[0], list):
         return " ".join(f"{value:.17g}" for value in matrix)
     if isinstance(matrix[0][0], list):
@@ -205,7 +208,7 @@ def format_matrix(matrix: Any) -> str:
 
 
 def describe_matrices(data: Mapping[str, Any] | None) -> dict[str, str]:
-    """Where each matrix comes from that is not random: a formula, or numbers."""
+    """Describe where each matrix that is not random comes from: a formula, or numbers."""
     if not data:
         return {}
     texts = {name: value if isinstance(value, str) else "numbers given" for name, value in data.items()}
@@ -213,16 +216,16 @@ def describe_matrices(data: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def describe_inputs(texts: Mapping[str, str], seed: int) -> str:
-    """Where all matrices come from in a line; texts: of those that are not random (told)."""
+    """Describe in one line where all matrices come from; texts: of those that are not random."""
     return ", ".join(f"{name.upper()} = {text}" for name, text in texts.items()) or f"seed {seed}"
 
 
 def drop_point(value: Any) -> int | float:
-    """An integer without a point."""
+    """Return an integer without a point."""
     number = float(value)
     return int(number) if number.is_integer() else number
 
 
 def format_number(value: float) -> str:
-    """A number as text: whole ones in full, others to six digits."""
+    """Format a number: whole ones in full, others to six digits."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:g}"

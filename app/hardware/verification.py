@@ -1,6 +1,8 @@
-"""Run the catalogue on the device of this machine and say, variant by variant, whether hardware agrees with the maps.
+"""Run the catalogue on the device of this machine and report, variant by variant, whether hardware agrees with the
+maps.
 
-Beside the instructions: random descriptors against the address model, and random lane addresses against the bank model.
+Besides the instructions: random descriptors against the address model, and random lane addresses against the bank
+model.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from lanescope.shared.banks import ACCESSES
 
 BATCH = 12
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
-# Of a quick verification: how many cases of each kind a part runs; descriptors take one of every swizzle mode.
+# Cases of each kind in a quick verification; descriptors take one of every swizzle mode.
 QUICK = {"descriptors": 4, "banks": 4, "chains": 1, "code": 1, "programs": 3, "boxes": 3, "captures": 1}
 Progress = Callable[[str, str, int], None]
 Stage = Callable[[str], None]
@@ -60,44 +62,46 @@ class VariantJob:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        out = ("mma",) if is_multiply(self.instruction) else ()
-        measured = self.form == "registers" and not (out and not self.instruction.family.specified)
-        return (*out, "fragment") if measured else out
+        product_method = ("mma",) if is_multiply(self.instruction) else ()
+        has_fragment = self.form == "registers" and not (product_method and not self.instruction.family.specified)
+        return (*product_method, "fragment") if has_fragment else product_method
 
     def list_kernels(self) -> list[str]:
-        """Every kernel its runs launch, named k."""
+        """List every kernel that its runs launch, named k."""
         i = self.instruction
         if i.family.moves or i.family.memory is OperandPlace.ROWS:
             return [kernel_source.render_movement(i, "k")]
         if not is_multiply(i):
             return [kernel_source.render_matrix_access(i, "k")]
-        out = [kernel_source.render_product(i, "k", self.form)]
+        kernels = [kernel_source.render_product(i, "k", self.form)]
         sparsity = i.operands["a"].sparsity
         if sparsity and self.form == "registers":
-            out += [
+            kernels += [
                 kernel_source.render_product(i, "k", self.form, {"f": str(n)}) for n in range(1, sparsity.selectors)
             ]
         if "fragment" in self.methods and i.family.by_descriptor:
-            out.append(
+            kernels.append(
                 kernel_source.render_product(i, "k", "shared")
             )  # D is measured with both operands in shared memory
-        return out
+        return kernels
 
     def run_methods(self, device: RunDevice) -> dict[str, str]:
-        """Method → "agrees", or what differs."""
-        out = {}
+        """Run each method and return method → "agrees", or what differs."""
+        outcomes = {}
         if "mma" in self.methods:
-            found = mma_runs.run_mma(device, self.instruction, self.form)
-            out["mma"] = "agrees" if found["agrees"] else f"differs: {len(found['mismatches'])} of {found['compared']}"
+            answer = mma_runs.run_mma(device, self.instruction, self.form)
+            outcomes["mma"] = (
+                "agrees" if answer["agrees"] else f"differs: {len(answer['mismatches'])} of {answer['compared']}"
+            )
         if "fragment" in self.methods:
             measured = fragment_runs.measure_all(device, self.instruction)
             wrong = [f"{m.operand} {int(m.wrong.sum())} of {m.wrong.size}" for m in measured if m.wrong.any()]
-            out["fragment"] = "agrees" if not wrong else f"differs: {', '.join(wrong)}"
-        return out
+            outcomes["fragment"] = "agrees" if not wrong else f"differs: {', '.join(wrong)}"
+        return outcomes
 
 
 def generate_jobs(target: str, family: str = "") -> Iterator[VariantJob]:
-    """Everything a target supports and this program can run."""
+    """Yield everything that a target supports and this program can run."""
     for instruction in catalog.instructions():
         if (
             (family and instruction.family.name != family)
@@ -109,24 +113,24 @@ def generate_jobs(target: str, family: str = "") -> Iterator[VariantJob]:
 
 
 def compile_batch(target: str, batch: list[str]) -> bytes:
-    """One cubin for several kernels, k0 k1 …."""
+    """Compile several kernels, k0 k1 …, into one cubin."""
     return compile_text(
         "\n".join(f"namespace n{n} {{\n{rename_kernel(text, n)}}}" for n, text in enumerate(batch)), target
     )
 
 
 def rename_kernel(text: str, number: int) -> str:
-    """A kernel's text under the name k<number>."""
+    """Return a kernel's text under the name k<number>."""
     return text.replace("__global__ void k(", f"__global__ void k{number}(")
 
 
-def sample_jobs(todo: list[VariantJob]) -> list[VariantJob]:
-    """One variant of every row of the tables, in every form of it; the same ones in every run."""
+def sample_jobs(jobs: list[VariantJob]) -> list[VariantJob]:
+    """Choose one variant of every row of the tables, in every form of it; the same ones in every run."""
     choose = random.Random(product_inputs.SEED)
     rows: dict[tuple[int, str], list[VariantJob]] = {}
-    for job in todo:
+    for job in jobs:
         rows.setdefault((id(job.instruction.family), job.form), []).append(job)
-    return [choose.choice(jobs) for jobs in rows.values()]
+    return [choose.choice(row_jobs) for row_jobs in rows.values()]
 
 
 def verify_device(
@@ -135,10 +139,12 @@ def verify_device(
     device_number: int = 0,
     part: str = "",
     quick: bool = False,
-    begins: Stage = lambda stage: None,
+    announce: Stage = lambda stage: None,
 ) -> dict[str, Any]:
-    """Run everything, one family, or one part; {"meta": …, "results": {variant: {method: "agrees" or what differs}},
-    "descriptors": …, …}. quick: a sample of every kind; begins: is told each stage as it begins.
+    """Run everything, one family, or one part; return {"meta": …, "results": {variant: {method: "agrees" or what
+    differs}}, "descriptors": …, …}.
+
+    quick: run a sample of every kind; announce: called with each stage as it begins.
     """
     if family and family not in catalog.FAMILY_NAMES:
         raise LayoutError(
@@ -148,22 +154,22 @@ def verify_device(
     if part and family:
         raise LayoutError("bad_usage", "--family and --part exclude each other.", "Give --family or --part.", "part")
     device = CudaDevice(device_number)
-    todo = [] if part else list(generate_jobs(device.target, family))
-    todo = sample_jobs(todo) if quick else todo
-    if todo:
-        begins(f"{len(todo):,} forms of instructions")
-    results = run_jobs(device, todo, progress)
-    out: dict[str, Any] = {"meta": build_meta(device.info()), "results": dict(sorted(results.items()))}
-    wanted = (part,) if part else _parts(family)
-    apart = list_skipped_parts(device.target)
-    for name in wanted:
-        if name not in apart:
-            begins(name)
-            out[name] = run_part(device, name, per_kind=QUICK.get(name, 0) if quick else 0)
-    return out | ({"skipped": apart} if apart.keys() & set(wanted) else {})
+    jobs = [] if part else list(generate_jobs(device.target, family))
+    jobs = sample_jobs(jobs) if quick else jobs
+    if jobs:
+        announce(f"{len(jobs):,} forms of instructions")
+    results = run_jobs(device, jobs, progress)
+    evidence: dict[str, Any] = {"meta": build_meta(device.info()), "results": dict(sorted(results.items()))}
+    parts = (part,) if part else _list_parts(family)
+    skipped = list_skipped_parts(device.target)
+    for name in parts:
+        if name not in skipped:
+            announce(name)
+            evidence[name] = run_part(device, name, per_kind=QUICK.get(name, 0) if quick else 0)
+    return evidence | ({"skipped": skipped} if skipped.keys() & set(parts) else {})
 
 
-def _parts(family: str) -> tuple[str, ...]:
+def _list_parts(family: str) -> tuple[str, ...]:
     """Return the parts that belong to a family, or all of them."""
     if not family:
         return tuple(PARTS)
@@ -172,34 +178,36 @@ def _parts(family: str) -> tuple[str, ...]:
 
 
 def list_skipped_parts(target: str) -> dict[str, str]:
-    """Parts that an architecture cannot run, each with the reason."""
-    why = tensor_memory.explain_no_tensor_memory(target)
-    return {"tcgen05": why} if why else {}
+    """List the parts that an architecture cannot run, each with the reason."""
+    reason = tensor_memory.explain_no_tensor_memory(target)
+    return {"tcgen05": reason} if reason else {}
 
 
-def run_jobs(device: CudaDevice, todo: list[VariantJob], progress: Progress) -> dict[str, dict[str, str]]:
-    """Variants executed: {variant: {method: "agrees" or what differs}}; compiled in batches, ahead of the device."""
+def run_jobs(device: CudaDevice, jobs: list[VariantJob], progress: Progress) -> dict[str, dict[str, str]]:
+    """Execute variants: {variant: {method: "agrees" or what differs}}; they are compiled in batches, ahead of the
+    device.
+    """
     results: dict[str, dict[str, str]] = {}
-    batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
+    batches = [jobs[n : n + BATCH] for n in range(0, len(jobs), BATCH)]
 
-    def compiled(batch: list[VariantJob]) -> tuple[dict[str, str], bytes]:
+    def compile_kernels(batch: list[VariantJob]) -> tuple[dict[str, str], bytes]:
         texts = list(dict.fromkeys(text for job in batch for text in job.list_kernels()))
         return {text: f"k{n}" for n, text in enumerate(texts)}, compile_batch(device.target, texts)
 
     with ThreadPoolExecutor(12) as pool:
-        for batch, (names, cubin) in zip(batches, pool.map(compiled, batches), strict=True):
+        for batch, (names, cubin) in zip(batches, pool.map(compile_kernels, batches), strict=True):
             device.preload(names, cubin)
             for job in batch:
                 results[job.key] = job.run_methods(device)
                 wrong = [f"{method} {text}" for method, text in results[job.key].items() if text != "agrees"]
-                progress(job.key, "; ".join(wrong) or "agrees", len(todo))
+                progress(job.key, "; ".join(wrong) or "agrees", len(jobs))
     return results
 
 
 def verify_descriptors(device: RunDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Random descriptors of every swizzle mode, by instruction, operand and major: how many of how many maps agree."""
+    """Count the maps that agree, for random descriptors of every swizzle mode, by instruction, operand and major."""
     runs = per_kind or DESCRIPTOR_RUNS
-    out: dict[str, dict[str, Any]] = {}
+    counts_by_case: dict[str, dict[str, Any]] = {}
     rng = np.random.default_rng(product_inputs.SEED)
     cases = [
         ("wgmma.mma_async.m64n64k16.f32.f16.f16", ("K", "MN")),
@@ -226,22 +234,22 @@ def verify_descriptors(device: RunDevice, per_kind: int = 0) -> dict[str, dict[s
                         start, lbo, sbo, int(rng.integers(0, 8)), ("none", "32B", "64B", "128B")[ran % 4]
                     )
                     try:
-                        found = descriptor_runs.run_descriptor(device, instruction, word, operand, major)
+                        answer = descriptor_runs.run_descriptor(device, instruction, word, operand, major)
                     except LayoutError as error:
                         if error.code not in ("reads_outside", "no_room"):
                             raise
                         continue
-                    ran, agreed = ran + 1, agreed + found["agrees"]
-                    differs += [] if found["agrees"] else [str(word)]
-                out[f"{instruction.ptx} {operand} {major}-major"] = {"ran": ran, "agreed": agreed} | (
+                    ran, agreed = ran + 1, agreed + answer["agrees"]
+                    differs += [] if answer["agrees"] else [str(word)]
+                counts_by_case[f"{instruction.ptx} {operand} {major}-major"] = {"ran": ran, "agreed": agreed} | (
                     {"differs": differs} if differs else {}
                 )
-    return out
+    return counts_by_case
 
 
 def verify_banks(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Strided, equal and random lane addresses of every access: how many of how many counts agree."""
-    out: dict[str, dict[str, Any]] = {}
+    """Count the clocks that agree, for strided, equal and random lane addresses of every access."""
+    counts_by_access: dict[str, dict[str, Any]] = {}
     rng = np.random.default_rng(product_inputs.SEED)
     for name, row in ACCESSES.items():
         if "matrix" in name and float(device.info()["compute_capability"]) < (9.0 if name.startswith("st") else 7.5):
@@ -255,18 +263,18 @@ def verify_banks(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, A
             for n in range(BANK_RUNS - len(cases))
         ]
         step = len(cases) // per_kind if per_kind else 1
-        found = [bank_runs.run_banks(device, name, case) for case in cases[::step]]
-        out[name] = {
-            "ran": len(found),
-            "agreed": sum(f["agrees"] for f in found),
-            "cycles_one_address": found[0]["measured"]["cycles_one_address"],
-            "most_cycles": max(f["measured"]["cycles"] for f in found),
+        answers = [bank_runs.run_banks(device, name, case) for case in cases[::step]]
+        counts_by_access[name] = {
+            "ran": len(answers),
+            "agreed": sum(answer["agrees"] for answer in answers),
+            "cycles_one_address": answers[0]["measured"]["cycles_one_address"],
+            "most_cycles": max(answer["measured"]["cycles"] for answer in answers),
         }
-    return out
+    return counts_by_access
 
 
 class KernelCase(Protocol):
-    """One generated function to be judged: what it is counted under, and its kernel's text."""
+    """One generated function to be judged: the key that it is counted under, and its kernel's text."""
 
     @property
     def key(self) -> str: ...
@@ -277,44 +285,42 @@ class KernelCase(Protocol):
 Judged = TypeVar("Judged", bound=KernelCase)
 
 
-def verify_chains(device: CudaDevice, some: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Generated ldmatrix loads and stmatrix stores, by the operand they serve: how many of how many put every byte
-    right.
-    """
-    todo = take_first_of_each(list_chains(device), lambda case: case.key, per_kind)
-    return _judge_cases(device, todo[some], lambda case: case.run_case(device))
+def verify_chains(device: CudaDevice, selection: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+    """Count the generated ldmatrix loads and stmatrix stores that put every byte right, by the operand they serve."""
+    cases = take_first_of_each(list_chains(device), lambda case: case.key, per_kind)
+    return _judge_cases(device, cases[selection], lambda case: case.run_case(device))
 
 
 def list_chains(device: script_runs.InstructionSupport) -> list[chain_runs.ChainCase]:
-    """The chains that a device can run."""
-    return [case for case in chain_runs.generate_cases() if not device.supports(case.found.load.instruction)]
+    """List the chains that a device can run."""
+    return [case for case in chain_runs.generate_cases() if not device.supports(case.chain.load.instruction)]
 
 
-def verify_code(device: CudaDevice, some: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Generated functions that no other part runs, by what they do: how many of how many give every word
-    the maps give.
-    """
-    todo = take_first_of_each(code_runs.generate_cases(), lambda case: case.key, per_kind)
-    return _judge_cases(device, todo[some], lambda case: code_runs.run_case(device, case))
+def verify_code(device: CudaDevice, selection: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+    """Count the generated functions of no other part that give every word of the maps, by what they do."""
+    cases = take_first_of_each(code_runs.generate_cases(), lambda case: case.key, per_kind)
+    return _judge_cases(device, cases[selection], lambda case: code_runs.run_case(device, case))
 
 
-def _judge_cases(device: CudaDevice, todo: list[Judged], agrees: Callable[[Judged], bool]) -> dict[str, dict[str, Any]]:
-    """How many cases of each key ran and agreed; their kernels are compiled in batches, ahead of the device."""
-    out: dict[str, dict[str, Any]] = {}
-    batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
+def _judge_cases(
+    device: CudaDevice, cases: list[Judged], agrees: Callable[[Judged], bool]
+) -> dict[str, dict[str, Any]]:
+    """Count how many cases of each key ran and agreed; their kernels are compiled in batches, ahead of the device."""
+    counts_by_key: dict[str, dict[str, Any]] = {}
+    batches = [cases[n : n + BATCH] for n in range(0, len(cases), BATCH)]
 
-    def compiled(batch: list[Judged]) -> tuple[dict[str, str], bytes]:
+    def compile_kernels(batch: list[Judged]) -> tuple[dict[str, str], bytes]:
         texts = list(dict.fromkeys(case.render_kernel() for case in batch))
         return {text: f"k{n}" for n, text in enumerate(texts)}, compile_batch(device.target, texts)
 
     with ThreadPoolExecutor(12) as pool:
-        for batch, (names, cubin) in zip(batches, pool.map(compiled, batches), strict=True):
+        for batch, (names, cubin) in zip(batches, pool.map(compile_kernels, batches), strict=True):
             device.preload(names, cubin)
             for case in batch:
-                row = out.setdefault(case.key, {"ran": 0, "agreed": 0})
+                row = counts_by_key.setdefault(case.key, {"ran": 0, "agreed": 0})
                 row["ran"] += 1
                 row["agreed"] += agrees(case)
-    return out
+    return counts_by_key
 
 
 _VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
@@ -329,8 +335,9 @@ _VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
 }
 
 
-def run_part(device: Any, part: str, some: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """One part on a device; some: of the parts whose cases are counted, these; per_kind: so many cases of each kind
-    instead of all."""
+def run_part(device: Any, part: str, selection: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+    """Run one part on a device. some: these of the parts whose cases are counted; per_kind: so many cases of each kind
+    instead of all.
+    """
     run = _VERIFY[part]
-    return run(device, per_kind=per_kind) if some == ALL else run(device, some)
+    return run(device, per_kind=per_kind) if selection == ALL else run(device, selection)

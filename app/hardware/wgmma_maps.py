@@ -21,10 +21,10 @@ from lanescope.ptx.instruction import Instruction
 
 
 def measure_accumulator(device: RunDevice, i: Instruction) -> MeasuredMap:
-    """D against the memory order of A and B: first A's rows carry their number, then B's columns."""
+    """Measure D against the memory order of A and B: first A's rows carry their number, then B's columns."""
     d, m, n, k = i.operands["d"], i.sizes["m"], i.sizes["n"], i.sizes["k"]
     stored = i.operands["a"].col_count
-    found, source = {}, ""
+    measured, source = {}, ""
     for axis, count in (("row", m), ("col", n)):
         images = []
         for bit in codes_to_bits(np.arange(count)):
@@ -36,14 +36,14 @@ def measure_accumulator(device: RunDevice, i: Instruction) -> MeasuredMap:
         raw, source = device.product(
             ProductJob(i, "shared", registers, words, np.stack([image[0] for image in images]))
         )
-        found[axis] = bits_to_codes(unpack_ones(d, raw[0]).round().astype(np.int64))
+        measured[axis] = bits_to_codes(unpack_ones(d, raw[0]).round().astype(np.int64))
     predicted = {"row": d.rows.astype(np.int64), "col": d.cols.astype(np.int64)}
-    return MeasuredMap("d", ("row", "col"), predicted, found, source)
+    return MeasuredMap("d", ("row", "col"), predicted, measured, source)
 
 
 def measure_multiplicand(device: RunDevice, i: Instruction) -> MeasuredMap:
-    """A in registers: its slots carry their number, B in shared memory is a shifted identity, so column n of D is
-    column k of A.
+    """Measure A in registers: its slots carry their number and B in shared memory is a shifted identity, so column n of
+    D is column k of A.
     """
     a, d, n, k = i.operands["a"], i.operands["d"], i.sizes["n"], i.sizes["k"]
     bits = codes_to_bits(np.arange(a.threads * a.values).reshape(a.threads, a.values))
@@ -52,10 +52,10 @@ def measure_multiplicand(device: RunDevice, i: Instruction) -> MeasuredMap:
     raw, source = device.product(
         ProductJob(i, "registers", registers, {"b_desc": images[0][2]}, np.stack([image[0] for image in images]))
     )
-    seen = (
+    codes = (
         fragment_words.decode_bits(fragment_words.unpack(d, raw)[0], d.element.name).round().astype(np.int64)
     )  # [bit, shift, m, n]
-    holder = np.concatenate(list(bits_to_codes(seen)), axis=1)[:, :k]  # [m, k] → slot
+    holder = np.concatenate(list(bits_to_codes(codes)), axis=1)[:, :k]  # [m, k] → slot
     rows, cols = np.nonzero(holder >= 0)
     slot = np.minimum(holder[rows, cols], a.threads * a.values - 1)
     measured = {"row": merge_sightings(slot, rows, a), "col": merge_sightings(slot, cols, a)}

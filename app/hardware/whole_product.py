@@ -1,8 +1,8 @@
-"""A whole product by its plan: its inputs, what global and shared memory hold, and D in memory.
+"""A whole product by its plan: its inputs, the contents of global and shared memory, and D in memory.
 
-On a GPU what runs is the kernel of the program that the pages and `lanescope kernel` give out. The simulation
-(reference.py) stages A and B where the plan puts them and lets each instruction read through its descriptor or load, so
-that a wrong descriptor gives a wrong product.
+A GPU runs the kernel of the program that the pages and `lanescope kernel` generate. The simulation (numpy_device.py)
+stages A and B where the plan puts them and lets each instruction read through its descriptor or load, so that a wrong
+descriptor gives a wrong product.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class StagedProduct:
-    """Everything a program is given: the matrices of the whole product, and what global memory holds, by parameter."""
+    """The input of a program: the matrices of the whole product, and the contents of global memory, by parameter."""
 
     inputs: ProductInputs
     memory: dict[str, Array]
 
 
 def build_inputs(plan: ProductPlan, seed: int, data: Mapping[str, Any] | None = None) -> ProductInputs:
-    """Random whole numbers for every step of K, or a user's matrices; the metadata are [step, thread]."""
+    """Build random whole numbers for every step of K, or a user's matrices; the metadata are [step, thread]."""
     random = _make_random_inputs(plan, seed)
     return (
         product_inputs.replace_matrices(plan.instruction, random, data, plan.selector, plan.steps) if data else random
@@ -52,32 +52,32 @@ def _make_random_inputs(plan: ProductPlan, seed: int) -> ProductInputs:
     return ProductInputs(a, stored, b, first.c, np.concatenate([x.metadata for x in steps]), first.scales)
 
 
-def compute_expected(plan: ProductPlan, given: ProductInputs) -> Array:
-    """D by NumPy, from the matrices and the signs alone."""
+def compute_expected(plan: ProductPlan, inputs: ProductInputs) -> Array:
+    """Compute D by NumPy, from the matrices and the signs alone."""
     negative = plan.a.negated != plan.b.negated
-    signed = replace(given, a=-given.a if negative else given.a, c=given.c if plan.accumulate else 0 * given.c)
+    signed = replace(inputs, a=-inputs.a if negative else inputs.a, c=inputs.c if plan.accumulate else 0 * inputs.c)
     return signed.compute_expected(plan.instruction)
 
 
-def stage_inputs(plan: ProductPlan, given: ProductInputs) -> StagedProduct:
-    """What global memory holds, as the program's kernel reads it."""
+def stage_inputs(plan: ProductPlan, inputs: ProductInputs) -> StagedProduct:
+    """Stage the contents of global memory, as the program's kernel reads it."""
     i = plan.instruction
-    memory = {"A": order_lines(plan.a, given.stored_a), "B": order_lines(plan.b, given.b)}
+    memory = {"A": order_lines(plan.a, inputs.stored_a), "B": order_lines(plan.b, inputs.b)}
     memory |= {
-        "C": _pack_accumulator(plan, i.operands.get("c", i.operands["d"]), given.c),
-        "E": given.metadata.astype(np.uint32),
+        "C": _pack_accumulator(plan, i.operands.get("c", i.operands["d"]), inputs.c),
+        "E": inputs.metadata.astype(np.uint32),
     }
-    memory |= {f"S{name[-1].upper()}": codes.astype(np.uint8) for name, codes in given.scales.items()}
+    memory |= {f"S{name[-1].upper()}": codes.astype(np.uint8) for name, codes in inputs.scales.items()}
     return StagedProduct(
-        given,
+        inputs,
         {name: np.ascontiguousarray(memory[name]) for name, _ in kernel_device.list_parameters(plan) if name in memory},
     )
 
 
 def order_lines(side: ProductSide, matrix: Array) -> Array:
-    """A multiplicand [product, …] in the order its lines have in memory: [line, unit] of unsigned units."""
-    turned = (side.letter == "a") != (side.major == "K")  # A is [m, k], B [k, n]
-    bits = fragment_words.encode_values(np.swapaxes(matrix, 1, 2) if turned else matrix, side.element.name).reshape(
+    """Order a multiplicand [product, …] as its lines lie in memory: [line, unit] of unsigned units."""
+    transposed = (side.letter == "a") != (side.major == "K")  # A is [m, k], B [k, n]
+    bits = fragment_words.encode_values(np.swapaxes(matrix, 1, 2) if transposed else matrix, side.element.name).reshape(
         side.lines, -1
     )
     if side.per_unit > 1:
@@ -93,18 +93,18 @@ def _get_unsigned_type(size: int) -> Any:
 
 
 def _pack_accumulator(plan: ProductPlan, op: Operand, values: Array) -> Array:
-    """C [product, m, n] as it lies in memory: the bits of its elements."""
+    """Pack C [product, m, n] as it lies in memory: the bits of its elements."""
     bits = fragment_words.encode_values(values, op.element.name).astype(_get_unsigned_type(op.element.bits // 8))
     if not plan.d_ldm:
         return bits
-    turned = bits[0] if plan.d_layout == "row" else bits[0].T
-    out = np.zeros((turned.shape[0], plan.d_ldm), bits.dtype)
-    out[:, : turned.shape[1]] = turned
-    return out
+    lines = bits[0] if plan.d_layout == "row" else bits[0].T
+    memory = np.zeros((lines.shape[0], plan.d_ldm), bits.dtype)
+    memory[:, : lines.shape[1]] = lines
+    return memory
 
 
 def allocate_d(plan: ProductPlan) -> Array:
-    """Zeroed memory for D: the bits of its elements."""
+    """Allocate zeroed memory for D: the bits of its elements."""
     i = plan.instruction
     shape = (plan.a.products, i.sizes["m"], i.sizes["n"])
     if plan.d_ldm:
@@ -113,7 +113,7 @@ def allocate_d(plan: ProductPlan) -> Array:
 
 
 def unpack_d(plan: ProductPlan, memory: Array) -> Array:
-    """D [product, m, n] from its memory."""
+    """Unpack D [product, m, n] from its memory."""
     i = plan.instruction
     values = fragment_words.decode_bits(memory.astype(np.uint64), i.operands["d"].element.name)
     if not plan.d_ldm:
@@ -122,7 +122,7 @@ def unpack_d(plan: ProductPlan, memory: Array) -> Array:
 
 
 def list_descriptors(side: DescribedSide, steps: int) -> list[str]:
-    """The descriptor of every step, its start counted from shared memory's first byte."""
+    """List the descriptor of every step, its start counted from shared memory's first byte."""
     return [str(side.get_descriptor(step)) for step in range(steps)]
 
 
@@ -130,20 +130,20 @@ def list_descriptors(side: DescribedSide, steps: int) -> list[str]:
 
 
 def build_shared_image(plan: ProductPlan, staged: StagedProduct) -> Array:
-    """The block's shared memory as bytes, both operands where the plan puts them."""
-    out = np.zeros(-(-plan.shared_bytes // 4) * 4, np.uint8)
+    """Build the block's shared memory as bytes, both operands where the plan puts them."""
+    memory = np.zeros(-(-plan.shared_bytes // 4) * 4, np.uint8)
     for side in (plan.a, plan.b):
         if isinstance(side, DescribedSide | RowsSide | WmmaSide):
             units = np.ascontiguousarray(staged.memory[side.letter.upper()])
-            at = compute_addresses(side)
+            addresses = compute_addresses(side)
             size = side.unit_bytes
             data = units.view(np.uint8).reshape(*units.shape, size)
-            out[(at[..., None] + np.arange(size)).ravel()] = data.ravel()
-    return out
+            memory[(addresses[..., None] + np.arange(size)).ravel()] = data.ravel()
+    return memory
 
 
 def compute_addresses(side: DescribedSide | RowsSide | WmmaSide) -> Array:
-    """The byte of shared memory where each unit of the lines lies: [line, unit]."""
+    """Compute the byte of shared memory where each unit of the lines lies: [line, unit]."""
     line, unit = np.arange(side.lines)[:, None], np.arange(side.line_units)[None, :]
     if isinstance(side, RowsSide):
         return np.asarray(side.address(line, unit * side.unit_bytes))

@@ -17,13 +17,13 @@ from typing import Any
 from lanescope.errors import LayoutError
 
 
-def serve_requests(which: str) -> int:
+def serve_requests(device_name: str) -> int:
     """Answer requests until standard input closes. Everything else that prints goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def say(content: dict[str, Any]) -> None:
-        answers.write(json.dumps(content, default=_encode_value) + "\n")
+    def say(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message, default=_encode_value) + "\n")
         answers.flush()
 
     from lanescope.app.hardware import pieces, runs
@@ -31,12 +31,12 @@ def serve_requests(which: str) -> int:
     from lanescope.app.hardware.numpy_device import NumpyDevice
 
     try:
-        known = [] if which == "numpy" else list_devices()
-        device: RunDevice = NumpyDevice() if which == "numpy" else CudaDevice(int(which))
+        devices = [] if device_name == "numpy" else list_devices()
+        device: RunDevice = NumpyDevice() if device_name == "numpy" else CudaDevice(int(device_name))
     except LayoutError as error:
         say({"ready": False, "reason": f"{error.message} {error.hint}"})
         return 0
-    say({"ready": True, "devices": known})
+    say({"ready": True, "devices": devices})
     for line in sys.stdin:
         message = json.loads(line)
         try:
@@ -69,7 +69,7 @@ def _build_error(error: LayoutError) -> dict[str, str]:
 
 
 def _encode_value(value: Any) -> Any:
-    """NumPy arrays as lists, whole floats as they are."""
+    """Encode NumPy arrays as lists, whole floats as they are."""
     return value.tolist()
 
 

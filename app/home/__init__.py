@@ -1,1 +1,1 @@
-"""The front door: one paste box, what Lanescope shows, and what stands behind it."""
+"""The home page: one paste box, the subjects of Lanescope, and the evidence."""

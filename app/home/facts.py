@@ -1,4 +1,4 @@
-"""What the home page says: texts to try, popular instructions, and what was counted. No framework."""
+"""The facts of the home page: texts to try, popular instructions, and counts of the evidence. No framework."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class PopularInstruction:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceCounts:
-    """What was counted: in the evidence files, in the assembler's answers, in the catalogue.
+    """Counts of the evidence files, the assembler's answers and the catalogue.
 
-    forms: instructions that ran, a wgmma once with A in registers and once with A in shared memory; agreed: those of
-    them that every device found as the maps say; descriptors: those that each device read; waiting: instructions that
-    no device has run.
+    forms: instructions that ran, a wgmma once with A in registers and once with A in shared memory; agreed: those on
+    which every device agreed with the maps; descriptors: those that each device read; waiting: instructions that no
+    device has run.
     """
 
     devices: tuple[str, ...]
@@ -56,30 +56,32 @@ class EvidenceCounts:
 
 
 def list_popular() -> list[PopularInstruction]:
-    """The instructions people look for most."""
-    found = map(catalog.find, POPULAR)
-    return [PopularInstruction(link_instruction(i), format_short_name(i), format_product_types(i)) for i in found]
+    """List the instructions that people look for most."""
+    instructions = map(catalog.find, POPULAR)
+    return [
+        PopularInstruction(link_instruction(i), format_short_name(i), format_product_types(i)) for i in instructions
+    ]
 
 
 def count_evidence() -> EvidenceCounts:
-    """Everything that the page says of its evidence, counted."""
+    """Count everything that the page says of its evidence."""
     files = catalog.load_evidence()
-    seen: dict[str, list[bool]] = {}
-    for told in files:
-        for form, methods in told["results"].items():
-            seen.setdefault(form, []).extend(answer == "agrees" for answer in methods.values())
-    reads = [told["descriptors"].values() for told in files if told["descriptors"]]
-    read = [sum(row["ran"] for row in rows) for rows in reads]
-    wrong = [sum(row["ran"] - row["agreed"] for row in rows) for rows in reads]
-    every = catalog.instructions()
+    answers_by_form: dict[str, list[bool]] = {}
+    for data in files:
+        for form, methods in data["results"].items():
+            answers_by_form.setdefault(form, []).extend(answer == "agrees" for answer in methods.values())
+    reads = [data["descriptors"].values() for data in files if data["descriptors"]]
+    read_counts = [sum(row["ran"] for row in rows) for rows in reads]
+    wrong_counts = [sum(row["ran"] - row["agreed"] for row in rows) for rows in reads]
+    instructions = catalog.instructions()
     return EvidenceCounts(
-        devices=tuple(catalog.shorten_device_name(told["meta"]["device"]) for told in files),
-        forms=len(seen),
-        agreed=sum(map(all, seen.values())),
-        descriptors=max(read, default=0),
-        descriptors_agreed=max(read, default=0) - max(wrong, default=0),
-        instructions=len(every),
-        assembled=sum(bool(catalog.get_target_support(i).targets) for i in every),
+        devices=tuple(catalog.shorten_device_name(data["meta"]["device"]) for data in files),
+        forms=len(answers_by_form),
+        agreed=sum(map(all, answers_by_form.values())),
+        descriptors=max(read_counts, default=0),
+        descriptors_agreed=max(read_counts, default=0) - max(wrong_counts, default=0),
+        instructions=len(instructions),
+        assembled=sum(bool(catalog.get_target_support(i).targets) for i in instructions),
         assembler=catalog.get_assembler_release(),
-        waiting=sum(not catalog.list_hardware_runs(i) for i in every),
+        waiting=sum(not catalog.list_hardware_runs(i) for i in instructions),
     )

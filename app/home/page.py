@@ -1,4 +1,4 @@
-"""/: the front door. It says the same to everybody, so it is rendered once and kept."""
+"""/: the home page. It is the same for everybody, so it is rendered once and kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/")
 def home_page(request: Request) -> Response:
-    """The paste box and what stands behind it; an address of the catalogue, which was here once, leads there."""
+    """Show the paste box and what stands behind it; an old address of the catalogue redirects to the catalogue."""
     if any(name in request.query_params for name in FILTERS):
         return RedirectResponse(f"/instructions?{request.url.query}", 303)
     context = {

@@ -1,1 +1,1 @@
-"""One instruction: its operands, their maps, its code, what stands behind it."""
+"""One instruction: its operands, their maps, its code, and the evidence."""

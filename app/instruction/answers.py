@@ -1,4 +1,4 @@
-"""The two questions and their tables: element → who holds it, lane → what it holds; as facts and as text."""
+"""The owners of an element and the values of a lane, with their tables; as facts and as text."""
 
 from __future__ import annotations
 
@@ -64,18 +64,21 @@ class LaneValues:
 Answer: TypeAlias = Detail | OperandMap | ElementOwners | LaneValues
 
 
-def find_owners(op: Operand, at: str) -> ElementOwners:
-    """Every owner of the element at "row,col" (m8n8k4: "row,col,product")."""
-    parts = [parse_digits(part.strip()) for part in at.split(",")]
+def find_owners(op: Operand, coordinates: str) -> ElementOwners:
+    """Find every owner of the element at "row,col" (m8n8k4: "row,col,product")."""
+    parts = [parse_digits(part.strip()) for part in coordinates.split(",")]
     coords = [part[0] for part in parts if part]
     if len(coords) != len(parts) or len(coords) < 2:
         raise LayoutError(
-            "bad_coordinate", f"'{shorten_value(at)}' is not an element.", f"Write {','.join(op.axes)}, e.g. 3,2.", "at"
+            "bad_coordinate",
+            f"'{shorten_value(coordinates)}' is not an element.",
+            f"Write {','.join(op.axes)}, e.g. 3,2.",
+            "at",
         )
     if len(coords) != len(op.axes):
         raise LayoutError(
             "bad_coordinate",
-            f"'{shorten_value(at)}' has {len(coords)} numbers.",
+            f"'{shorten_value(coordinates)}' has {len(coords)} numbers.",
             f"{op.name.upper()} takes {', '.join(op.axes)}.",
             "at",
         )
@@ -92,17 +95,17 @@ def find_owners(op: Operand, at: str) -> ElementOwners:
 
 
 def find_lane_values(op: Operand, thread: int, value: int | None) -> LaneValues:
-    """What one thread holds, or one of its values."""
+    """Find what one thread holds, or one of its values."""
     if thread >= op.threads:
         raise LayoutError("bad_lane", f"No lane {thread}.", f"0 to {op.threads - 1}.", "lane")
     if value is not None and value >= op.values:
         raise LayoutError("bad_value", f"No value {value}.", f"{op.name}0 to {op.name}{op.values - 1}.", "value")
-    wanted = range(op.values) if value is None else [value]
-    return LaneValues(operand=op.name, thread=thread, values=tuple(find_value(op, thread, v) for v in wanted))
+    chosen_values = range(op.values) if value is None else [value]
+    return LaneValues(operand=op.name, thread=thread, values=tuple(find_value(op, thread, v) for v in chosen_values))
 
 
 def find_value(op: Operand, thread: int, value: int) -> HeldValue:
-    """Thread, value, register, bits and element of one held value."""
+    """Return thread, value, register, bits and element of one held value."""
     register, bit = op.register_of(value)
     element = {axis: int(array[thread, value]) for axis, array in op.coords.items()}
     return HeldValue(
@@ -116,8 +119,8 @@ def find_value(op: Operand, thread: int, value: int) -> HeldValue:
     )
 
 
-def format_answer(found: Instruction, op: Operand | None, result: Answer) -> str:
-    """The answer for a terminal or a pipe."""
+def format_answer(instruction: Instruction, op: Operand | None, result: Answer) -> str:
+    """Format the answer for a terminal or a pipe."""
     if op is None or isinstance(result, Detail):
         assert isinstance(result, Detail)
         return _format_instruction(result)
@@ -128,24 +131,26 @@ def format_answer(found: Instruction, op: Operand | None, result: Answer) -> str
     )
 
 
-def _format_instruction(told: Detail) -> str:
-    """One instruction: a few lines an operand, and what memory must be like."""
-    lines = [told.ptx, f"  targets {' '.join(told.targets)}  PTX {told.ptx_version}+"]
-    for op in told.operands:
+def _format_instruction(detail: Detail) -> str:
+    """Format one instruction: a few lines an operand, and its requirements on memory."""
+    lines = [detail.ptx, f"  targets {' '.join(detail.targets)}  PTX {detail.ptx_version}+"]
+    for op in detail.operands:
         lines.append(f"  {op.name.upper()} {op.rows}×{op.cols} {op.element_type}, {op.registers} × .{op.register_type}")
         lines += [f"      {op.pattern}", f"      {op.cute}"]
         lines += ["      " + line for line in op.formula.forward.splitlines()]
         lines += [f"      {item.text}" for item in op.evidence if item.kind in ("agrees", "inferred")]
-    lines += [f"  {line}" for line in (told.open, told.idesc and f"idesc {told.idesc}, layout {told.layout}") if line]
-    lines += [f"  {line}" for line in (told.share, *(told.operands_open or {}).values()) if line]
-    if memory := told.memory:
+    lines += [
+        f"  {line}" for line in (detail.open, detail.idesc and f"idesc {detail.idesc}, layout {detail.layout}") if line
+    ]
+    lines += [f"  {line}" for line in (detail.share, *(detail.operands_open or {}).values()) if line]
+    if memory := detail.memory:
         lines.append(
             f"  {memory.cpp}, {memory.num_elements} elements in {memory.num_storage_elements} × {memory.storage_type}"
         )
         lines += [
-            f"      {asked.document}: pointer a multiple of {asked.pointer_bytes} bytes, ldm a multiple of"
-            f" {asked.ldm_elements} elements"
-            for asked in memory.requirements
+            f"      {requirement.document}: pointer a multiple of {requirement.pointer_bytes} bytes, ldm a multiple of"
+            f" {requirement.ldm_elements} elements"
+            for requirement in memory.requirements
         ]
         lines.append(
             f"      both: {memory.pointer_bytes} bytes, {memory.ldm_elements} elements; left out, ldm is"
@@ -163,22 +168,22 @@ def get_pointer_check(result: Answer) -> PointerCheck | None:
 
 
 def build_table(op: Operand, result: Answer) -> tuple[list[str], list[list[str]]]:
-    """The table of an answer: its head and its lines."""
+    """Build the table of an answer: its head and its lines."""
     if isinstance(result, ElementOwners):
-        held = result.owners
+        held_values = result.owners
     elif isinstance(result, LaneValues):
-        held = result.values
+        held_values = result.values
     else:
-        held = tuple(find_value(op, thread, value) for thread in range(op.threads) for value in range(op.values))
+        held_values = tuple(find_value(op, thread, value) for thread in range(op.threads) for value in range(op.values))
     head = [op.scope.thread, "value", "register", "bits", "element"]
     body = [
         [
-            str(h.thread),
-            h.name,
-            f"R{h.register}",
-            f"[{h.bit + h.bits - 1}:{h.bit}]",
-            f"{op.name.upper()}[{','.join(str(getattr(h, axis)) for axis in op.axes)}]",
+            str(held_value.thread),
+            held_value.name,
+            f"R{held_value.register}",
+            f"[{held_value.bit + held_value.bits - 1}:{held_value.bit}]",
+            f"{op.name.upper()}[{','.join(str(getattr(held_value, axis)) for axis in op.axes)}]",
         ]
-        for h in held
+        for held_value in held_values
     ]
     return head, body

@@ -56,8 +56,8 @@ def operand(
     scale factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the sparsity
     selector.
     """
-    chosen = {
-        key: parse_integer(given or 0, key)
-        for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))
+    selections = {
+        key: parse_integer(text or 0, key)
+        for key, text in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))
     }
-    return encode_json_body(about.build_map(about.find_instruction(ptx, idesc), name, **chosen))
+    return encode_json_body(about.build_map(about.find_instruction(ptx, idesc), name, **selections))

@@ -20,19 +20,20 @@ class CodePart:
     layout: bool = False
 
 
-def build_code_parts(found: Instruction) -> list[CodePart]:
-    """Everything generated from the rows, each with a title: PTX, CUDA, NumPy, CuTe and CUTLASS, Triton."""
+def build_code_parts(instruction: Instruction) -> list[CodePart]:
+    """Build everything generated from the rows, each with a title: PTX, CUDA, NumPy, CuTe and CUTLASS, Triton."""
     parts = [
-        CodePart(title="PTX" + FROM.get(form, ""), text=ptx.render_syntax(found, form)) for form in found.family.forms
+        CodePart(title="PTX" + FROM.get(form, ""), text=ptx.render_syntax(instruction, form))
+        for form in instruction.family.forms
     ]
-    parts.append(CodePart(title="CUDA C++: wrapper, loads and stores", text=cuda.render_program(found)))
-    if wmma_cpp.is_available(found):
-        parts.append(CodePart(title="CUDA C++: nvcuda::wmma, one warp", text=wmma_cpp.render_kernel(found).text))
-    operands = lanes.list_distinct_operands(found)
+    parts.append(CodePart(title="CUDA C++: wrapper, loads and stores", text=cuda.render_program(instruction)))
+    if wmma_cpp.is_available(instruction):
+        parts.append(CodePart(title="CUDA C++: nvcuda::wmma, one warp", text=wmma_cpp.render_kernel(instruction).text))
+    operands = lanes.list_distinct_operands(instruction)
     parts += [
         CodePart(title=f"NumPy: pack and unpack {op.name.upper()}", text=python.render_snippet(op)) for op in operands
     ]
-    atom = atoms.get_atom_name(found)
+    atom = atoms.get_atom_name(instruction)
     lines = [f"{op.name.upper():5} {op.cute}" for op in operands]
     lines += [f"{'B':5} {op.turned}  as (n, k), CUTLASS's BLayout" for op in operands if op.name == "b"]
     layouts = "\n".join(lines)

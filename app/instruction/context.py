@@ -1,4 +1,4 @@
-"""What an instruction's page shows, and what its script draws from. No framework."""
+"""The context of an instruction's page, and the data of its script. No framework."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ TABS = {
 }
 
 
-SEPARATE_WORDS = {"product": ("Product", 1), "half": ("First lane", 16)}  # what a page shows one of, and its step
+SEPARATE_WORDS = {
+    "product": ("Product", 1),
+    "half": ("First lane", 16),
+}  # axis of which a page shows one place → (label, step)
 
 
 @fact
@@ -154,94 +157,103 @@ class PageData:
     operands: dict[str, OperandData]
 
 
-def build_run_choices(found: Instruction, reason: str) -> RunChoices | None:
+def build_run_choices(instruction: Instruction, reason: str) -> RunChoices | None:
     """Return the runs of an instruction, None if it has not been run."""
-    multiplies = runs.is_multiply(found)
+    multiplies = runs.is_multiply(instruction)
     kinds = [("mma", "product against NumPy")] if multiplies else []
-    measured = () if fragment_runs.explain_unmeasured(found) else fragment_runs.list_measurable(found)
+    measured = () if fragment_runs.explain_unmeasured(instruction) else fragment_runs.list_measurable(instruction)
     if measured:
         kinds.append(("fragment", "measure one operand's map"))
-    forms = found.family.forms if multiplies else ()
+    forms = instruction.family.forms if multiplies else ()
     if not kinds:
         return None
     return RunChoices(kinds=tuple(kinds), operands=tuple(measured), forms=tuple(forms), reason=reason, steps=multiplies)
 
 
 def build_context(
-    found: Instruction, chosen: PageState, notices: list[str], query: Mapping[str, str], reason: str, table_values: int
+    instruction: Instruction,
+    page_state: PageState,
+    notices: list[str],
+    query: Mapping[str, str],
+    reason: str,
+    table_values: int,
 ) -> dict[str, Any]:
-    """Everything the page of one instruction shows. reason: why no run goes to a GPU; table_values: how large a map
-    stands in the page as a table.
+    """Build everything that the page of one instruction shows.
+
+    reason: why no run goes to a GPU; table_values: how large a map stands in the page as a table.
     """
-    figure = make_figure(found, chosen.product)
-    distinct = lanes.list_distinct_operands(found)
-    lane = lanes.find_selected_lane(found, figure, chosen)
-    held = (
-        lanes.build_lane_registers(grid, name, lane) for name, grid in lanes.build_panel_grids(found, figure).items()
+    figure = make_figure(instruction, page_state.product)
+    distinct = lanes.list_distinct_operands(instruction)
+    lane = lanes.find_selected_lane(instruction, figure, page_state)
+    registers_by_panel = (
+        lanes.build_lane_registers(grid, name, lane)
+        for name, grid in lanes.build_panel_grids(instruction, figure).items()
     )
-    shown = window.parse_window(chosen.view, found, figure)
-    painted = state.resolve_colour(found, chosen, shown)
-    figures = head.list_pictures(found, painted)
-    run = build_run_choices(found, reason)
-    pressed = build_pressure(found)
+    spans = window.parse_window(page_state.view, instruction, figure)
+    painted = state.resolve_colour(instruction, page_state, spans)
+    figures = head.list_pictures(instruction, painted)
+    run = build_run_choices(instruction, reason)
+    pressure = build_pressure(instruction)
     return {
-        "found": found,
-        "issued": tcgen05.build_idesc_view(found, urlencode(query)),
+        "found": instruction,
+        "issued": tcgen05.build_idesc_view(instruction, urlencode(query)),
         "separate": SEPARATE_WORDS[
-            next((a for op in found.operands.values() for a in op.axes if a == "half"), "product")
+            next((a for op in instruction.operands.values() for a in op.axes if a == "half"), "product")
         ],
-        "scope": found.family.scope,
-        "path": link_instruction(found),
-        "detail": about.build_detail(found),
-        "related": topics.find_instruction_topics(found),
-        "assembled": catalog.get_target_support(found),
+        "scope": instruction.family.scope,
+        "path": link_instruction(instruction),
+        "detail": about.build_detail(instruction),
+        "related": topics.find_instruction_topics(instruction),
+        "assembled": catalog.get_target_support(instruction),
         "assembler": catalog.get_assembler()["assembler"],
-        "evidence": about.list_evidence(found),
-        "cutlass_b": found.operands["b"].turned if "b" in found.operands else "",
-        "operands": [about.build_operand(found, op) for op in distinct],
-        "state": chosen,
+        "evidence": about.list_evidence(instruction),
+        "cutlass_b": instruction.operands["b"].turned if "b" in instruction.operands else "",
+        "operands": [about.build_operand(instruction, op) for op in distinct],
+        "state": page_state,
         "notices": notices,
-        "pickers": pickers.build_pickers(found),
-        "colours": wording.list_colours(found),
-        "labels": wording.list_labels(found),
-        "head": head.build_head(found),
-        "matrices": build_matrices(found, figure, painted, shown),
+        "pickers": pickers.build_pickers(instruction),
+        "colours": wording.list_colours(instruction),
+        "labels": wording.list_labels(instruction),
+        "head": head.build_head(instruction),
+        "matrices": build_matrices(instruction, figure, painted, spans),
         "views": [
-            (view, link_instruction(found) + _build_view_query(chosen, found, view.value))
-            for view in list_views(found, figure, chosen)
+            (view, link_instruction(instruction) + _build_view_query(page_state, instruction, view.value))
+            for view in list_views(instruction, figure, page_state)
         ],
-        "minimap": is_d_cut(found, figure),
-        "legend": terms.build_legend(found, figure, painted),
-        "terms": terms.format_terms(figure, chosen),
-        "share": format_a_share(found, shown),
+        "minimap": is_d_cut(instruction, figure),
+        "legend": terms.build_legend(instruction, figure, painted),
+        "terms": terms.format_terms(figure, page_state),
+        "share": format_a_share(instruction, spans),
         "pictures": figures,
-        "following": head.list_next_pages(found, chosen, figures[-1]),
-        "code": build_code_parts(found),
-        "program": programs.has_program(found),
-        "wmma": wmma_facts.check_memory(found, query),
-        "scales": build_scale_tables(found, query),
-        "products": state.count_products(found),
-        "majors": {name: list_majors(found, chosen, name) for name in state.MAJORS},
+        "following": head.list_next_pages(instruction, page_state, figures[-1]),
+        "code": build_code_parts(instruction),
+        "program": programs.has_program(instruction),
+        "wmma": wmma_facts.check_memory(instruction, query),
+        "scales": build_scale_tables(instruction, query),
+        "products": state.count_products(instruction),
+        "majors": {name: list_majors(instruction, page_state, name) for name in state.MAJORS},
         "run": run,
-        "holder": wording.format_holder(found, lane),
-        "element": lanes.describe_element(figure, chosen),
-        "tabs": [(name, _format_tab(found, text)) for name, text in TABS.items() if name != "run" or run],
-        "lane_rows": [rows for rows in held if rows],
-        "pressure": pressed,
-        "pressure_chart": encode_json(pressed.chart).decode() if pressed else "",
+        "holder": wording.format_holder(instruction, lane),
+        "element": lanes.describe_element(figure, page_state),
+        "tabs": [(name, _format_tab(instruction, text)) for name, text in TABS.items() if name != "run" or run],
+        "lane_rows": [rows for rows in registers_by_panel if rows],
+        "pressure": pressure,
+        "pressure_chart": encode_json(pressure.chart).decode() if pressure else "",
         "tables": [lanes.build_full_table(op) for op in distinct if op.threads * op.values <= table_values],
-        "data": encode_json(build_page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
+        "data": encode_json(build_page_data(instruction, figure, page_state)).decode().replace("</", "<\\/"),
     }
 
 
-def _format_tab(found: Instruction, text: str) -> str:
-    """A tab's words: operands of tensor memory lie in no registers."""
-    return "Tensor memory" if text == TABS["registers"] and found.family.scope.place is OperandPlace.TENSOR else text
+def _format_tab(instruction: Instruction, text: str) -> str:
+    """Format a tab's label: operands of tensor memory lie in no registers."""
+    return (
+        "Tensor memory" if text == TABS["registers"] and instruction.family.scope.place is OperandPlace.TENSOR else text
+    )
 
 
-def _build_view_query(chosen: PageState, found: Instruction, view: str) -> str:
-    """The page's query with another view."""
-    query = chosen.format_query(state.make_default_state(found), view=view)
+def _build_view_query(page_state: PageState, instruction: Instruction, view: str) -> str:
+    """Build the page's query with another view."""
+    query = page_state.format_query(state.make_default_state(instruction), view=view)
     return f"?{query}" if query else ""
 
 
@@ -255,97 +267,99 @@ class MajorLink:
     chosen: bool
 
 
-def list_majors(found: Instruction, chosen: PageState, name: str) -> list[MajorLink]:
-    """The majors that a_major or b_major may take."""
-    out = []
-    for major in state.list_majors(found, name[0]):
-        query = chosen.format_query(state.make_default_state(found), **{name: major})
-        href = f"{link_instruction(found)}{'?' if query else ''}{query}"
-        out.append(MajorLink(text=f"{major}-major", value=major, href=href, chosen=chosen.get_major(name[0]) == major))
-    return out
+def list_majors(instruction: Instruction, page_state: PageState, name: str) -> list[MajorLink]:
+    """List the majors that a_major or b_major may take."""
+    links = []
+    for major in state.list_majors(instruction, name[0]):
+        query = page_state.format_query(state.make_default_state(instruction), **{name: major})
+        href = f"{link_instruction(instruction)}{'?' if query else ''}{query}"
+        links.append(
+            MajorLink(text=f"{major}-major", value=major, href=href, chosen=page_state.get_major(name[0]) == major)
+        )
+    return links
 
 
-def format_a_share(found: Instruction, shown: Mapping[str, tuple[float, float]]) -> str:
-    """How wide A stands beside D, "" where the matrices are no product."""
-    if not found.family.multiplies:
+def format_a_share(instruction: Instruction, spans: Mapping[str, tuple[float, float]]) -> str:
+    """Return how wide A stands beside D, "" if the matrices are no product."""
+    if not instruction.family.multiplies:
         return ""
-    k, n = (last - first for first, last in (shown.get("s") or shown["k"], shown["n"]))
+    k, n = (last - first for first, last in (spans.get("s") or spans["k"], spans["n"]))
     return "wide" if k >= 2 * n else "even" if k >= n else "narrow"
 
 
-def is_d_cut(found: Instruction, figure: PanelFigure) -> bool:
-    """Whether the opening view leaves out a part of D, so that a small picture of the whole helps."""
-    opened, whole = window.make_opening_window(found, figure), window.count_cells(found, figure)
-    return found.family.multiplies and any(opened[dim] != (0, whole[dim]) for dim in "mn")
+def is_d_cut(instruction: Instruction, figure: PanelFigure) -> bool:
+    """Return whether the opening view leaves out a part of D, so that a small picture of the whole helps."""
+    opening, counts = window.make_opening_window(instruction, figure), window.count_cells(instruction, figure)
+    return instruction.family.multiplies and any(opening[dim] != (0, counts[dim]) for dim in "mn")
 
 
-def build_scale_tables(found: Instruction, query: Mapping[str, str]) -> list[ScaleTable]:
-    """Who supplies each scale factor under the chosen byte-id and thread-id."""
-    out = []
-    for name in found.scales:
-        chosen = {key: query.get(f"{key}_{name[-1]}", "0") for key in ("byte_id", "thread_id")}
-        scale, notice = found.scales[name], ""
+def build_scale_tables(instruction: Instruction, query: Mapping[str, str]) -> list[ScaleTable]:
+    """Build tables of who supplies each scale factor under the chosen byte-id and thread-id."""
+    tables = []
+    for name in instruction.scales:
+        texts = {key: query.get(f"{key}_{name[-1]}", "0") for key in ("byte_id", "thread_id")}
+        scale, notice = instruction.scales[name], ""
         legal = {"byte_id": scale.byte_ids, "thread_id": scale.thread_ids}
-        read = {key: parse_digits(text.strip()) for key, text in chosen.items()}
-        picked = {key: found_[0] if found_ and found_[0] in legal[key] else 0 for key, found_ in read.items()}
-        if any(not found_ or found_[0] != picked[key] for key, found_ in read.items()):
+        parsed = {key: parse_digits(text.strip()) for key, text in texts.items()}
+        selection = {key: digits[0] if digits and digits[0] in legal[key] else 0 for key, digits in parsed.items()}
+        if any(not digits or digits[0] != selection[key] for key, digits in parsed.items()):
             notice = (
                 f"{name}: byte-id is one of {', '.join(map(str, scale.byte_ids))}, thread-id one of"
                 f" {', '.join(map(str, scale.thread_ids))}; 0 is shown."
             )
-        facts = about.build_scale_map(found, name, picked["byte_id"], picked["thread_id"])
+        scale_map = about.build_scale_map(instruction, name, selection["byte_id"], selection["thread_id"])
         cells = tuple(
             tuple(f"T{t}.b{b}" for t, b in zip(ts, bs, strict=True))
-            for ts, bs in zip(facts.thread.tolist(), facts.byte.tolist(), strict=True)
+            for ts, bs in zip(scale_map.thread.tolist(), scale_map.byte.tolist(), strict=True)
         )
         line = "row" if name == "scale_a" else "column"
-        out.append(extend_fact(facts, ScaleTable, cells=cells, notice=notice, letter=name[-1], line=line))
-    return out
+        tables.append(extend_fact(scale_map, ScaleTable, cells=cells, notice=notice, letter=name[-1], line=line))
+    return tables
 
 
-def build_page_data(found: Instruction, figure: PanelFigure, chosen: PageState) -> PageData:
-    """What the page's script draws from."""
+def build_page_data(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> PageData:
+    """Build what the page's script draws from."""
     return PageData(
-        ptx=found.ptx,
-        threads=found.threads,
-        path=link_instruction(found),
-        state=chosen,
-        defaults=state.make_default_state(found),
+        ptx=instruction.ptx,
+        threads=instruction.threads,
+        path=link_instruction(instruction),
+        state=page_state,
+        defaults=state.make_default_state(instruction),
         pictured=PageState(),
         pin=state.PIN,
-        labels=list_labels(found.family.scope),
-        unit=found.family.scope.thread,
-        letter=found.family.scope.letter,
-        register=found.family.scope.register,
+        labels=list_labels(instruction.family.scope),
+        unit=instruction.family.scope.thread,
+        letter=instruction.family.scope.letter,
+        register=instruction.family.scope.register,
         spoken=SpokenData(
-            cell=get_spoken_template(next(iter(found.operands.values()))),
-            owner=get_owner_template(found.family.scope),
+            cell=get_spoken_template(next(iter(instruction.operands.values()))),
+            owner=get_owner_template(instruction.family.scope),
             between=BETWEEN_OWNERS,
         ),
-        extents=window.count_cells(found, figure),
-        opening=window.make_opening_window(found, figure),
-        colours=wording.describe_names(found),
-        automatic=state.select_automatic(found),
-        warp=WARP.threads if found.family.scope.several else 0,
+        extents=window.count_cells(instruction, figure),
+        opening=window.make_opening_window(instruction, figure),
+        colours=wording.describe_names(instruction),
+        automatic=state.select_automatic(instruction),
+        warp=WARP.threads if instruction.family.scope.several else 0,
         panels=tuple(
             PanelData(
                 name=p.name,
                 title=p.title,
                 rows=p.rows,
                 cols=p.cols,
-                dims=window.get_dimensions(found, p),
+                dims=window.get_dimensions(instruction, p),
                 warp_edges=tuple(p.warp_edges),
             )
             for p in figure.panels
         ),
         operands={
-            name: build_operand_data(grid, name) for name, grid in lanes.build_panel_grids(found, figure).items()
+            name: build_operand_data(grid, name) for name, grid in lanes.build_panel_grids(instruction, figure).items()
         },
     )
 
 
 def build_operand_data(grid: OperandGrid, panel: str) -> OperandData:
-    """One matrix for the script."""
+    """Build one matrix for the script."""
     op = grid.operand
     forward = op.formula()["forward"]
     return OperandData(

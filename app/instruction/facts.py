@@ -1,4 +1,4 @@
-"""What pages, the API and the command line say of an instruction: facts, made from the engine. No framework."""
+"""Facts about an instruction for pages, the API and the command line, built from the engine. No framework."""
 
 from __future__ import annotations
 
@@ -192,16 +192,18 @@ class Detail(CatalogueRow):
 
 
 def find_instruction(ptx: str, word: str = "") -> engine.Instruction:
-    """The instruction of a text; with a word, or a wish, the product that it binds."""
+    """Find the instruction of a text; with a word, or a wish, the product that it binds."""
     instruction = catalog.find(ptx)
     return bound.bind(instruction, word) if word.strip() else instruction
 
 
 def build_detail(instruction: engine.Instruction, pointer: str = "", ldm: str = "") -> Detail:
-    """The row and, for each operand, everything but the element arrays. pointer, ldm: of a wmma.load or wmma.store,
-    judged under `memory`."""
+    """Build the row and, for each operand, everything but the element arrays.
+
+    pointer, ldm: of a wmma.load or wmma.store, judged under `memory`.
+    """
     check = check_pointer(instruction, pointer, ldm)
-    held = build_memory(instruction)
+    memory = build_memory(instruction)
     return extend_fact(
         build_row(instruction),
         Detail,
@@ -213,23 +215,23 @@ def build_detail(instruction: engine.Instruction, pointer: str = "", ldm: str = 
         scales=tuple(build_scale_map(instruction, name) for name in instruction.scales),
         address=build_address_map(instruction) if instruction.address else None,
         operands_elsewhere=dict(instruction.family.elsewhere),
-        memory=dataclasses.replace(held, check=check) if held and check else held,
+        memory=dataclasses.replace(memory, check=check) if memory and check else memory,
         **_build_bound_fields(instruction),
     )
 
 
 def _build_bound_fields(instruction: engine.Instruction) -> dict[str, Any]:
-    """What is said of a product in tensor memory alone."""
+    """Build the fields that only a product in tensor memory has."""
     if isinstance(instruction, BoundMma):
         mma = instruction.mma
-        more: dict[str, Any] = {"operands_open": dict(instruction.open)} if instruction.open else {}
-        more |= {"share": bound.describe_share(mma)} if mma.ctas > 1 else {}
-        return {"idesc": str(instruction.word), "layout": mma.place.letter, **more}
+        fields: dict[str, Any] = {"operands_open": dict(instruction.open)} if instruction.open else {}
+        fields |= {"share": bound.describe_share(mma)} if mma.ctas > 1 else {}
+        return {"idesc": str(instruction.word), "layout": mma.place.letter, **fields}
     return {"open": bound.describe_open(instruction)} if instruction.family.issue else {}
 
 
 def build_operand(instruction: engine.Instruction, op: engine.Operand) -> Operand:
-    """One operand: sizes, registers, pattern and everything derived from it as text."""
+    """Build one operand: sizes, registers, pattern and everything derived from it as text."""
     pattern = op.pattern
     formula = {
         way: "\n".join(f"{name} = {value}" for name, value in lines.items()) for way, lines in op.formula().items()
@@ -266,7 +268,7 @@ def build_operand(instruction: engine.Instruction, op: engine.Operand) -> Operan
 
 
 def _list_axes() -> set[str]:
-    """The axes of every operand's map."""
+    """List the axes of every operand's map."""
     return {axis for i in catalog.instructions() for op in i.operands.values() for axis in op.axes}
 
 
@@ -275,7 +277,7 @@ def _build_terms(terms: Iterable[pattern.DigitTerm]) -> tuple[PatternTerm, ...]:
 
 
 def build_sparsity(op: engine.Operand) -> Sparsity | None:
-    """How a stored A is compressed, None where it is not."""
+    """Describe how a stored A is compressed, None if it is not."""
     s = op.sparsity
     if s is None:
         return None
@@ -283,7 +285,7 @@ def build_sparsity(op: engine.Operand) -> Sparsity | None:
 
 
 def build_scale_map(instruction: engine.Instruction, name: str, byte_id: int = 0, thread_id: int = 0) -> ScaleMap:
-    """A block-scale operand under a byte-id and a thread-id."""
+    """Build a block-scale operand under a byte-id and a thread-id."""
     scale = instruction.scales[name]
     thread, byte = scale.find_owners(byte_id, thread_id)
     return ScaleMap(
@@ -303,7 +305,7 @@ def build_scale_map(instruction: engine.Instruction, name: str, byte_id: int = 0
 
 
 def build_address_map(instruction: engine.Instruction) -> AddressMap:
-    """The rows whose addresses the lanes of a matrix load or store supply."""
+    """Build the rows whose addresses the lanes of a matrix load or store supply."""
     import numpy as np
 
     op = instruction.address
@@ -315,7 +317,8 @@ def build_address_map(instruction: engine.Instruction) -> AddressMap:
 
 
 def build_operand_map(instruction: engine.Instruction, op: engine.Operand, selector: int = 0) -> OperandMap:
-    """The facts and the map: every axis, register and bit as [thread][value] arrays (NumPy; the caller serialises).
+    """Build the facts and the map: every axis, register and bit as [thread][value] arrays (NumPy; the caller
+    serialises).
 
     A sparse A also has the metadata's places for its sparsity selector; its col is the dense column while every index
     keeps the first positions.
@@ -324,7 +327,7 @@ def build_operand_map(instruction: engine.Instruction, op: engine.Operand, selec
 
     value = np.arange(op.values)
     register, bit = np.divmod(value * op.container_bits, op.register_bits)
-    whole = (op.threads, op.values)
+    shape = (op.threads, op.values)
     sparse: dict[str, Any] = {}
     if op.sparsity:
         meta_thread, meta_bit = op.sparsity.find_suppliers(selector)
@@ -346,39 +349,39 @@ def build_operand_map(instruction: engine.Instruction, op: engine.Operand, selec
         )
     axes = {**op.coords, op.plane[1]: op.cols}
     if instruction.family.shift:
-        sparse["from_lane"] = np.broadcast_to(tmem.map_shifted_lanes()[:, None], whole)
+        sparse["from_lane"] = np.broadcast_to(tmem.map_shifted_lanes()[:, None], shape)
     if instruction.family.tensor:
         sparse["columns"] = tmem.count_columns(op)
-    named = {field.name for field in dataclasses.fields(OperandMap)}
+    field_names = {field.name for field in dataclasses.fields(OperandMap)}
     return extend_fact(
         build_operand(instruction, op),
         OperandMap,
         **sparse,
-        **{axis: held for axis, held in axes.items() if axis in named},
-        places={axis: held for axis, held in axes.items() if axis not in named},
-        register=np.broadcast_to(register, whole),
-        bit=np.broadcast_to(bit, whole),
+        **{axis: array for axis, array in axes.items() if axis in field_names},
+        places={axis: array for axis, array in axes.items() if axis not in field_names},
+        register=np.broadcast_to(register, shape),
+        bit=np.broadcast_to(bit, shape),
     )
 
 
 def build_map(
     instruction: engine.Instruction, name: str, selector: int = 0, byte_id: int = 0, thread_id: int = 0
 ) -> OperandMap | ScaleMap | AddressMap:
-    """Whatever map goes by this name: a fragment, a scale or the addresses."""
-    wanted = name.lower()
-    if wanted in instruction.scales:
-        return build_scale_map(instruction, wanted, byte_id, thread_id)
-    if wanted == "address" and instruction.address:
+    """Build the map with this name: a fragment, a scale or the addresses."""
+    lower_name = name.lower()
+    if lower_name in instruction.scales:
+        return build_scale_map(instruction, lower_name, byte_id, thread_id)
+    if lower_name == "address" and instruction.address:
         return build_address_map(instruction)
-    return build_operand_map(instruction, instruction.operand(wanted), selector)
+    return build_operand_map(instruction, instruction.operand(lower_name), selector)
 
 
 def list_evidence(instruction: engine.Instruction, operand: str = "") -> tuple[Evidence, ...]:
-    """Which independent statements stand behind this instruction's maps, or one operand's, strongest first; says so
-    where hardware is missing.
+    """List the independent statements that stand behind this instruction's maps, or one operand's, strongest first;
+    says so if hardware is missing.
     """
-    known, meta, family = catalog.get_target_support(instruction), catalog.get_assembler(), instruction.family
-    out = [
+    support, meta, family = catalog.get_target_support(instruction), catalog.get_assembler(), instruction.family
+    evidence = [
         Evidence(
             kind="ran" if run.agrees else "differs",
             text=f"{'ran' if run.agrees else 'DIFFERS'} on {catalog.shorten_device_name(run.device)}, {run.date}",
@@ -388,7 +391,7 @@ def list_evidence(instruction: engine.Instruction, operand: str = "") -> tuple[E
         for run in catalog.list_hardware_runs(instruction)
     ]
     if family.measured:
-        out.append(
+        evidence.append(
             Evidence(
                 kind="ran",
                 text=family.measured,
@@ -396,25 +399,27 @@ def list_evidence(instruction: engine.Instruction, operand: str = "") -> tuple[E
                 date="2026-11-21",
             )
         )
-    ran = bool(out)
-    if known.targets:
-        text = f"assembles for {known.targets[0]}{' and up' if len(known.targets) > 1 else ''}"
-        out.append(Evidence(kind="assembled", text=text, by=meta["assembler"], date=meta["date"]))
+    ran = bool(evidence)
+    if support.targets:
+        text = f"assembles for {support.targets[0]}{' and up' if len(support.targets) > 1 else ''}"
+        evidence.append(Evidence(kind="assembled", text=text, by=meta["assembler"], date=meta["date"]))
     source = str(family.source)
     if not family.specified:
         return (
-            *out,
+            *evidence,
             Evidence(kind="not_run", text="unspecified by PTX; other architectures unknown", by=source, date=""),
         )
-    out.append(Evidence(kind="documented", text="documented", by=source, date=""))
+    evidence.append(Evidence(kind="documented", text="documented", by=source, date=""))
     if family.agrees:
-        out.append(Evidence(kind="agrees", text=f"agrees with {family.agrees}", by="compared map by map", date=""))
+        evidence.append(Evidence(kind="agrees", text=f"agrees with {family.agrees}", by="compared map by map", date=""))
     if isinstance(instruction, BoundMma):
-        out += [
-            Evidence(kind="inferred" if told.inferred else "agrees", text=told.text, by=told.operand, date="")
-            for told in bound.list_evidence(instruction)
-            if operand in ("", told.operand)
+        evidence += [
+            Evidence(
+                kind="inferred" if statement.inferred else "agrees", text=statement.text, by=statement.operand, date=""
+            )
+            for statement in bound.list_evidence(instruction)
+            if operand in ("", statement.operand)
         ]
     if not ran:
-        out.append(Evidence(kind="not_run", text="not yet run on hardware by this project", by="", date=""))
-    return tuple(out)
+        evidence.append(Evidence(kind="not_run", text="not yet run on hardware by this project", by="", date=""))
+    return tuple(evidence)

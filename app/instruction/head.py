@@ -1,4 +1,4 @@
-"""The head of the page: what is shown, what stands behind it, its pictures, and the pages that go on from it."""
+"""The head of the page: the instruction, the evidence for it, its pictures, and the pages that go on from it."""
 
 from __future__ import annotations
 
@@ -52,127 +52,144 @@ class PageLink:
     form: str = ""
 
 
-def build_head(found: Instruction) -> PageHead:
-    """The strongest evidence first, then the targets and the PTX version."""
+def build_head(instruction: Instruction) -> PageHead:
+    """Build the head: the strongest evidence first, then the targets and the PTX version."""
     return PageHead(
-        name=wording.format_short_name(found),
-        types=wording.format_assignment(found),
-        title=wording.format_title(found),
-        pills=(*_build_execution_pills(found), _build_targets_pill(found), _build_version_pill(found)),
+        name=wording.format_short_name(instruction),
+        types=wording.format_assignment(instruction),
+        title=wording.format_title(instruction),
+        pills=(
+            *_build_execution_pills(instruction),
+            _build_targets_pill(instruction),
+            _build_version_pill(instruction),
+        ),
     )
 
 
-def _build_execution_pills(found: Instruction) -> tuple[StatusPill, ...]:
-    known = about.list_evidence(found)
-    ran = [run for run in catalog.list_hardware_runs(found) if run.agrees]
-    out = []
+def _build_execution_pills(instruction: Instruction) -> tuple[StatusPill, ...]:
+    evidence = about.list_evidence(instruction)
+    ran = [run for run in catalog.list_hardware_runs(instruction) if run.agrees]
+    pills = []
     if ran:
         devices = ", ".join(dict.fromkeys(catalog.shorten_device_name(run.device) for run in ran))
-        told = "; ".join(f"{item.text}: {item.by}" for item in known if item.kind == "ran")
-        out.append(StatusPill(kind="ok", text=f"✓ ran on {devices}", tip=told))
-    elif measured := [item for item in known if item.kind == "ran"]:
-        out.append(StatusPill(kind="ok", text=f"✓ {measured[0].text}", tip=measured[0].by))
-    if isinstance(found, BoundMma):
-        return (*out, *_build_cutlass_pills(found), *_build_evidence_pills(known, "not_run"))
-    return (*out, *_build_evidence_pills(known, "differs", "agrees", "not_run"))
+        tip = "; ".join(f"{item.text}: {item.by}" for item in evidence if item.kind == "ran")
+        pills.append(StatusPill(kind="ok", text=f"✓ ran on {devices}", tip=tip))
+    elif measured := [item for item in evidence if item.kind == "ran"]:
+        pills.append(StatusPill(kind="ok", text=f"✓ {measured[0].text}", tip=measured[0].by))
+    if isinstance(instruction, BoundMma):
+        return (*pills, *_build_cutlass_pills(instruction), *_build_evidence_pills(evidence, "not_run"))
+    return (*pills, *_build_evidence_pills(evidence, "differs", "agrees", "not_run"))
 
 
-def _build_evidence_pills(known: tuple[about.Evidence, ...], *kinds: str) -> list[StatusPill]:
-    return [StatusPill(kind=item.kind, text=item.text, tip=item.by) for item in known if item.kind in kinds]
+def _build_evidence_pills(evidence: tuple[about.Evidence, ...], *kinds: str) -> list[StatusPill]:
+    return [StatusPill(kind=item.kind, text=item.text, tip=item.by) for item in evidence if item.kind in kinds]
 
 
-def _build_cutlass_pills(found: BoundMma) -> Iterator[StatusPill]:
-    """How many maps of CUTLASS equal those of the operands, and which operands are inferred."""
-    told = bound.list_evidence(found)
-    yield StatusPill(kind="", text="documented", tip=str(found.family.source))
-    if maps := sum(found.maps.values()):
-        tip = "; ".join(one.text for one in told if not one.inferred)
+def _build_cutlass_pills(instruction: BoundMma) -> Iterator[StatusPill]:
+    """Yield how many maps of CUTLASS equal those of the operands, and which operands are inferred."""
+    evidence = bound.list_evidence(instruction)
+    yield StatusPill(kind="", text="documented", tip=str(instruction.family.source))
+    if maps := sum(instruction.maps.values()):
+        tip = "; ".join(item.text for item in evidence if not item.inferred)
         yield StatusPill(kind="", text=f"agrees with CUTLASS ({maps} maps)", tip=tip)
-    if names := [one.operand for one in told if one.inferred]:
-        tip = "; ".join(one.text for one in told if one.inferred)
-        called = join_words([name.upper() if len(name) == 1 else name for name in names])
-        yield StatusPill(kind="not_run", text=f"{called} inferred", tip=tip)
+    if names := [item.operand for item in evidence if item.inferred]:
+        tip = "; ".join(item.text for item in evidence if item.inferred)
+        names_text = join_words([name.upper() if len(name) == 1 else name for name in names])
+        yield StatusPill(kind="not_run", text=f"{names_text} inferred", tip=tip)
 
 
-def _build_targets_pill(found: Instruction) -> StatusPill:
-    targets = catalog.get_target_support(found).targets
-    later = len(targets) > 1 and targets == catalog.TARGETS[-len(targets) :]
-    text = f"{targets[0]} and later" if later else " ".join(targets)
+def _build_targets_pill(instruction: Instruction) -> StatusPill:
+    targets = catalog.get_target_support(instruction).targets
+    has_all_later = len(targets) > 1 and targets == catalog.TARGETS[-len(targets) :]
+    text = f"{targets[0]} and later" if has_all_later else " ".join(targets)
     return StatusPill(
         kind="", text=text, tip=f"Assembles for {' '.join(targets)} ({catalog.get_assembler()['assembler']})"
     )
 
 
-def _build_version_pill(found: Instruction) -> StatusPill:
+def _build_version_pill(instruction: Instruction) -> StatusPill:
     return StatusPill(
-        kind="", text=f"PTX {catalog.get_target_support(found).ptx_version}", tip="The first PTX version that has it"
+        kind="",
+        text=f"PTX {catalog.get_target_support(instruction).ptx_version}",
+        tip="The first PTX version that has it",
     )
 
 
-def list_pictures(found: Instruction, chosen: PageState) -> list[PageLink]:
-    """The page's pictures, and the figure page, with this view's colour, label and lanes."""
-    own = PageState()  # what a picture shows where its address says nothing
-    query = chosen.format_query(own, pin="", view="")
+def list_pictures(instruction: Instruction, page_state: PageState) -> list[PageLink]:
+    """List the page's pictures, and the figure page, with this view's colour, label and lanes."""
+    defaults = PageState()  # the defaults of a picture
+    query = page_state.format_query(defaults, pin="", view="")
     tail = f"?{query}" if query else ""
-    out = [
-        PageLink(text=text, href=links.link_instruction(found, None, form) + tail, form=form)
+    pictures = [
+        PageLink(text=text, href=links.link_instruction(instruction, None, form) + tail, form=form)
         for form, text in FORMS.items()
     ]
-    more = {"ptx": found.ptx, **{name: getattr(chosen, name) for name in ("colour", "label", "lanes", "pin")}}
-    return [*out, PageLink(text="More options …", href=links.link_diagram({name: v for name, v in more.items() if v}))]
-
-
-def list_next_pages(found: Instruction, chosen: PageState, figure: PageLink) -> list[PageLink]:
-    """Where the work goes on from here, each with what this page knows."""
+    options = {
+        "ptx": instruction.ptx,
+        **{name: getattr(page_state, name) for name in ("colour", "label", "lanes", "pin")},
+    }
     return [
-        *_loads(found),
-        *_tensor_links(found),
-        *_descriptor_links(found, chosen),
-        *_product_links(found, chosen),
-        PageLink(text="Figure of this view", href=figure.href),
-        *(PageLink(text=f"Guide: {topic.title}", href=topic.page) for topic in topics.find_instruction_topics(found)),
-        PageLink(text="This line, word by word", href=f"/guide/read-ptx?ptx={quote(found.ptx)}"),
+        *pictures,
+        PageLink(text="More options …", href=links.link_diagram({name: v for name, v in options.items() if v})),
     ]
 
 
-def _loads(found: Instruction) -> Iterator[PageLink]:
-    """The ldmatrix of each multiplicand of a warp's mma."""
-    family = found.family
+def list_next_pages(instruction: Instruction, page_state: PageState, figure: PageLink) -> list[PageLink]:
+    """List the pages where the work goes on from here, each with what this page knows."""
+    return [
+        *_list_load_links(instruction),
+        *_list_tensor_links(instruction),
+        *_list_descriptor_links(instruction, page_state),
+        *_list_product_links(instruction, page_state),
+        PageLink(text="Figure of this view", href=figure.href),
+        *(
+            PageLink(text=f"Guide: {topic.title}", href=topic.page)
+            for topic in topics.find_instruction_topics(instruction)
+        ),
+        PageLink(text="This line, word by word", href=f"/guide/read-ptx?ptx={quote(instruction.ptx)}"),
+    ]
+
+
+def _list_load_links(instruction: Instruction) -> Iterator[PageLink]:
+    """Yield the ldmatrix of each multiplicand of a warp's mma."""
+    family = instruction.family
     if not family.multiplies or not family.specified or family.by_descriptor:
         return
     for name in "ab":
-        if chain.list_candidates(found.operands[name]):
-            href = links.link_chain({"mma": found.ptx, "operand": name})
+        if chain.list_candidates(instruction.operands[name]):
+            href = links.link_chain({"mma": instruction.ptx, "operand": name})
             yield PageLink(text=f"Load {name.upper()} with ldmatrix", href=href)
 
 
-def _tensor_links(found: Instruction) -> Iterator[PageLink]:
-    """The pages of a tcgen05.mma with its instruction descriptor."""
-    if isinstance(found, BoundMma):
-        yield PageLink(text="Instruction descriptor", href=f"/idesc/{found.word}?kind={found.mma.kind.name}")
-        yield PageLink(text="In tensor memory", href=link_tmem(found))
-        yield PageLink(text="A whole tile: TiledMMA", href=links.link_atom_tile(found.ptx, str(found.word)))
+def _list_tensor_links(instruction: Instruction) -> Iterator[PageLink]:
+    """Yield the pages of a tcgen05.mma with its instruction descriptor."""
+    if isinstance(instruction, BoundMma):
+        yield PageLink(
+            text="Instruction descriptor", href=f"/idesc/{instruction.word}?kind={instruction.mma.kind.name}"
+        )
+        yield PageLink(text="In tensor memory", href=link_tmem(instruction))
+        yield PageLink(text="A whole tile: TiledMMA", href=links.link_atom_tile(instruction.ptx, str(instruction.word)))
 
 
-def _descriptor_links(found: Instruction, chosen: PageState) -> Iterator[PageLink]:
-    """The descriptors of multiplicands in shared memory, and B's tile."""
-    if found.family.by_descriptor:
-        tiles = {name: build_shared_operand(found, name, chosen.get_major(name)) for name in "ba"}
+def _list_descriptor_links(instruction: Instruction, page_state: PageState) -> Iterator[PageLink]:
+    """Yield the descriptors of multiplicands in shared memory, and B's tile."""
+    if instruction.family.by_descriptor:
+        tiles = {name: build_shared_operand(instruction, name, page_state.get_major(name)) for name in "ba"}
         for name, tile in tiles.items():
             yield PageLink(text=f"{name.upper()}'s descriptor", href=tile.href)
         yield PageLink(text="B's tile", href=tiles["b"].tile)
 
 
-def _product_links(found: Instruction, chosen: PageState) -> Iterator[PageLink]:
-    """What follows a product, and its steps; tensor memory for what only moves there."""
-    family = found.family
+def _list_product_links(instruction: Instruction, page_state: PageState) -> Iterator[PageLink]:
+    """Yield what follows a product, and its steps; tensor memory for what only moves there."""
+    family = instruction.family
     if family.multiplies and not family.tensor:
-        yield PageLink(text="D as the next A", href=links.link_reuse(found, found))
-        if family.specified and not any(op.sparsity for op in found.operands.values()):
-            yield PageLink(text="Several warps: a TiledMMA", href=links.link_tiled_mma(found))
-    if runs.is_multiply(found):
-        pin = chosen.pinned()
+        yield PageLink(text="D as the next A", href=links.link_reuse(instruction, instruction))
+        if family.specified and not any(op.sparsity for op in instruction.operands.values()):
+            yield PageLink(text="Several warps: a TiledMMA", href=links.link_tiled_mma(instruction))
+    if runs.is_multiply(instruction):
+        pin = page_state.pinned()
         element = {"row": pin[1], "col": pin[2]} if pin and pin[0] == "d" else {}
-        yield PageLink(text="Step through the product", href=links.link_steps(found, element))
+        yield PageLink(text="Step through the product", href=links.link_steps(instruction, element))
     if family.tensor and not family.multiplies:
-        yield PageLink(text="Where it reaches in tensor memory", href=f"/tmem?access={quote(found.ptx)}")
+        yield PageLink(text="Where it reaches in tensor memory", href=f"/tmem?access={quote(instruction.ptx)}")

@@ -1,4 +1,4 @@
-"""What the instruction page says of one thread and of every thread: registers with the elements they hold, as text."""
+"""The values of one thread and of every thread on the instruction page: registers with their elements, as text."""
 
 from __future__ import annotations
 
@@ -44,70 +44,74 @@ class FullTable:
     threads: tuple[tuple[str, ...], ...]
 
 
-def list_distinct_operands(found: Instruction) -> list[Operand]:
-    """The operands to draw: C only where its map or type is not D's."""
-    ops = found.operands
-    same = {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
-    return [op for name, op in ops.items() if not (name == "c" and same)]
+def list_distinct_operands(instruction: Instruction) -> list[Operand]:
+    """List the operands to draw: C only if its map or type is not D's."""
+    ops = instruction.operands
+    alike = {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
+    return [op for name, op in ops.items() if not (name == "c" and alike)]
 
 
-def build_panel_grids(found: Instruction, figure: PanelFigure) -> dict[str, OperandGrid]:
-    """What the page shows of an instruction, by panel; after it operands without a panel of their own (a C that is not
+def build_panel_grids(instruction: Instruction, figure: PanelFigure) -> dict[str, OperandGrid]:
+    """Build the grids that the page shows, by panel; after them operands without a panel of their own (a C that is not
     D's).
     """
-    out = {panel.name: panel.grid for panel in figure.panels if panel.grid}
-    return out | {op.name: OperandGrid(op) for op in list_distinct_operands(found) if op.name == "c" and len(out) > 1}
+    grids = {panel.name: panel.grid for panel in figure.panels if panel.grid}
+    return grids | {
+        op.name: OperandGrid(op) for op in list_distinct_operands(instruction) if op.name == "c" and len(grids) > 1
+    }
 
 
 def format_table_head(op: Operand) -> str:
-    """HEAD or HEAD_ROW, in the words of what holds the operand."""
+    """Return HEAD or HEAD_ROW, in the words of what holds the operand."""
     return HEAD_ROW if op.name == ADDRESS else HEAD.replace(", R{", f", {op.scope.register[0].upper()}{{")
 
 
 def format_panel_title(panel: str) -> str:
-    """How a panel's elements are called: A for a, matrix0 for the first matrix of an ldmatrix."""
+    """Format the name of a panel's elements: A for a, matrix0 for the first matrix of an ldmatrix."""
     return panel.upper() if len(panel) == 1 else panel
 
 
-def find_selected_lane(found: Instruction, figure: PanelFigure, chosen: PageState) -> int:
-    """The thread whose registers the page lists: the pinned cell's owner, else the first shown that the figure has."""
-    pin = chosen.pinned()
+def find_selected_lane(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> int:
+    """Find the thread whose registers the page lists: the pinned cell's owner, else the first shown that the figure
+    has.
+    """
+    pin = page_state.pinned()
     if pin:
         grid = next(p.grid for p in figure.panels if p.name == pin[0])
         assert grid is not None
         return int(grid.thread[pin[1], pin[2], 0])
-    held = set(
-        np.unique(np.concatenate([grid.thread.ravel() for grid in build_panel_grids(found, figure).values()])).tolist()
+    threads = set(
+        np.unique(
+            np.concatenate([grid.thread.ravel() for grid in build_panel_grids(instruction, figure).values()])
+        ).tolist()
     )
-    return int(min(held & (chosen.parse_threads() or held) or chosen.parse_threads() or held))
+    return int(min(threads & (page_state.parse_threads() or threads) or page_state.parse_threads() or threads))
 
 
 def build_lane_registers(grid: OperandGrid, panel: str, thread: int) -> LaneRegisters | None:
-    """One thread's registers of one panel, each with its values' text and bits; None where it holds nothing of it.
+    """Build one thread's registers of one panel, each with its values' text and bits; None if it holds nothing of it.
 
     The script prints the same for the lane under the pointer from the same templates (static/instruction/panel.js); a
     browser test compares them.
     """
     op = grid.operand
-    at = [
+    places = [
         (int(grid.value[r, c, n]), int(r), int(c)) for r, c, n in zip(*(grid.thread == thread).nonzero(), strict=True)
     ]
-    if not at:
+    if not places:
         return None
     registers: dict[int, list[ValueText]] = {}
-    for value, row, col in sorted(at):
-        held = HELD_ROW if op.name == ADDRESS else HELD
-        text = held.format(title=format_panel_title(panel), row=row, col=col)
+    for value, row, col in sorted(places):
+        template = HELD_ROW if op.name == ADDRESS else HELD
+        text = template.format(title=format_panel_title(panel), row=row, col=col)
         tip = TIP.format(name=op.name, value=value, bits=grid.format_bits(value))
         registers.setdefault(op.register_of(value)[0], []).append(ValueText(text=text, tip=tip))
     return LaneRegisters(name=panel, title=format_panel_title(panel), element=op.element.name, registers=registers)
 
 
-def describe_element(figure: PanelFigure, chosen: PageState) -> list[str]:
-    """What the pinned element is: its value and register, and its coordinates' formulas; nothing where none is
-    pinned.
-    """
-    pin = chosen.pinned()
+def describe_element(figure: PanelFigure, page_state: PageState) -> list[str]:
+    """Describe the pinned element: its value and register, and its coordinates' formulas; [] if none is pinned."""
+    pin = page_state.pinned()
     if not pin:
         return []
     name, row, col = pin
@@ -128,7 +132,7 @@ def describe_element(figure: PanelFigure, chosen: PageState) -> list[str]:
 
 
 def build_full_table(op: Operand) -> FullTable:
-    """Every thread's elements as text with all their coordinates, for reading without scripts."""
+    """Build every thread's elements as text with all their coordinates, for reading without scripts."""
     axes = list(op.axes)
     arrays = [op.cols if axis == op.plane[1] else op.coords[axis] for axis in axes]
     lines = zip(*(array.tolist() for array in arrays), strict=True)

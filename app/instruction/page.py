@@ -26,42 +26,42 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/i/{rest:path}")
 def instruction_page(request: Request, rest: str) -> Response:
-    """One instruction; with /operand its page where that operand is pinned."""
+    """Show one instruction; /operand leads to its page with that operand pinned."""
     name, slash, letter = rest.rpartition("/")
     try:
-        found = catalog.find(name if slash else rest)
+        instruction = catalog.find(name if slash else rest)
     except LayoutError:
-        named = topics.find_named_topics(rest)
-        if named:
-            return RedirectResponse(named[0].page, 303)
+        named_topics = topics.find_named_topics(rest)
+        if named_topics:
+            return RedirectResponse(named_topics[0].page, 303)
         raise
-    if letter in found.family.elsewhere and slash:  # its tile stands in the instruction's own page
-        return RedirectResponse(link_instruction(found), 303)
+    if letter in instruction.family.elsewhere and slash:  # the instruction's page shows its tile
+        return RedirectResponse(link_instruction(instruction), 303)
     query = request.query_params
-    if wish := forms.parse_idesc_query(found, query):
-        return RedirectResponse(link_instruction(found, query=wish), 303)
-    found, said = _with_descriptor(found, query)
-    said += [one.message for one in statements.find_refused_lines(name if slash else rest)]
-    operand = found.operand(letter) if slash else None
-    chosen, notices = state.parse_state(found, query)
-    notices = said + notices
+    if wish := forms.parse_idesc_query(instruction, query):
+        return RedirectResponse(link_instruction(instruction, query=wish), 303)
+    instruction, refusals = _bind_query_descriptor(instruction, query)
+    refusals += [refused.message for refused in statements.find_refused_lines(name if slash else rest)]
+    operand = instruction.operand(letter) if slash else None
+    page_state, notices = state.parse_state(instruction, query)
+    notices = refusals + notices
     if operand and not forms.is_on_stage(operand):
         return RedirectResponse(
-            link_instruction(found, query={"idesc": query["idesc"]} if "idesc" in query else {}), 303
+            link_instruction(instruction, query={"idesc": query["idesc"]} if "idesc" in query else {}), 303
         )
     if operand:
-        kept = {"idesc": query["idesc"]} if query.get("idesc") else {}
-        return RedirectResponse(link_instruction(found, query={"pin": f"{operand.name}:0,0", **kept}), 303)
+        descriptor = {"idesc": query["idesc"]} if query.get("idesc") else {}
+        return RedirectResponse(link_instruction(instruction, query={"pin": f"{operand.name}:0,0", **descriptor}), 303)
     server = request.app.state
     context = build_context(
-        found, chosen, notices, request.query_params, server.hardware.reason, server.limits.table_values
+        instruction, page_state, notices, request.query_params, server.hardware.reason, server.limits.table_values
     )
     return render_page(request, "instruction/page.html", context)
 
 
-def _with_descriptor(found: Instruction, query: Mapping[str, str]) -> tuple[Instruction, list[str]]:
+def _bind_query_descriptor(instruction: Instruction, query: Mapping[str, str]) -> tuple[Instruction, list[str]]:
     """Return what the page shows, and why a query's instruction descriptor is not used."""
     try:
-        return state.bind_descriptor(found, query), []
+        return state.bind_descriptor(instruction, query), []
     except LayoutError as error:
-        return state.bind_descriptor(found, {}), [f"idesc is not used: {error.message} {error.hint}"]
+        return state.bind_descriptor(instruction, {}), [f"idesc is not used: {error.message} {error.hint}"]

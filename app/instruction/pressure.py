@@ -9,7 +9,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.palette import list_fill_variables
 
-MOST = 255  # general registers that a thread can have: CUDA programming guide, compute capabilities
+MOST = 255  # registers of a thread: CUDA programming guide, compute capabilities
 
 
 @fact
@@ -24,7 +24,7 @@ class RegisterPressure:
 
     @property
     def chart(self) -> dict[str, Any]:
-        """As static/kit/chart.js draws it: a bar for every shape, a part of it for every operand."""
+        """Return the chart as static/kit/chart.js draws it: a bar for every shape, a part of it for every operand."""
         changing = [name for name, sizes in self.sizes.items() if len(set(sizes)) > 1]
         return {
             "title": "register_pressure",
@@ -40,30 +40,34 @@ class RegisterPressure:
 
 
 def count_registers(op: Operand) -> int:
-    """32-bit registers of a thread, whatever the width of the operand's own."""
+    """Count the 32-bit registers of a thread, whatever the width of the operand's own."""
     return op.registers * op.register_bits // 32
 
 
-def build_pressure(found: Instruction) -> RegisterPressure | None:
-    """What A, B and D take at every shape with these types, smallest first; None where there is one shape, or nothing
-    is multiplied. C may lie in D's registers, so it is not counted.
+def build_pressure(instruction: Instruction) -> RegisterPressure | None:
+    """Build the registers that A, B and D take at every shape with these types, smallest first; None if there is one
+    shape, or nothing is multiplied. C may lie in D's registers, so it is not counted.
     """
-    if not found.family.multiplies:
+    if not instruction.family.multiplies:
         return None
-    alike = {found.shape: found}
+    by_shape = {instruction.shape: instruction}
     for other in catalog.instructions():
-        one, here = other.syntax, found.syntax
-        same = one.opcode == here.opcode and one.layouts == here.layouts and set(one.modifiers) == set(here.modifiers)
-        if same and other.types == found.types:
-            alike.setdefault(other.shape, other)
-    if len(alike) < 2:
+        syntax, shown = other.syntax, instruction.syntax
+        alike = (
+            syntax.opcode == shown.opcode
+            and syntax.layouts == shown.layouts
+            and set(syntax.modifiers) == set(shown.modifiers)
+        )
+        if alike and other.types == instruction.types:
+            by_shape.setdefault(other.shape, other)
+    if len(by_shape) < 2:
         return None
-    names = tuple(name for name in found.operands if name != "c")
-    counted = [(tuple(count_registers(i.operands[name]) for name in names), i) for i in alike.values()]
-    counted.sort(key=lambda row: (sum(row[0]), row[1].shape))
+    names = tuple(name for name in instruction.operands if name != "c")
+    counts_of_rows = [(tuple(count_registers(i.operands[name]) for name in names), i) for i in by_shape.values()]
+    counts_of_rows.sort(key=lambda row: (sum(row[0]), row[1].shape))
     return RegisterPressure(
         operands=names,
-        rows=tuple((i.shape, i.ptx, counts) for counts, i in counted),
-        sizes={name: tuple(i.sizes[name] for _, i in counted) for name in found.sizes},
-        chosen=found.shape,
+        rows=tuple((i.shape, i.ptx, counts) for counts, i in counts_of_rows),
+        sizes={name: tuple(i.sizes[name] for _, i in counts_of_rows) for name in instruction.sizes},
+        chosen=instruction.shape,
     )

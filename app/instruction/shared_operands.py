@@ -36,34 +36,34 @@ class SharedOperand:
     tile: str
 
 
-def build_default_tile(found: Instruction, name: str, major: str) -> tuple[Tile, int]:
-    """(the 128B tile of this major in whole atoms that holds what one instruction reads of operand a or b, how much of
-    K it reads).
+def build_default_tile(instruction: Instruction, name: str, major: str) -> tuple[Tile, int]:
+    """Build (the 128B tile of this major in whole atoms that holds what one instruction reads of operand a or b, how
+    much of K it reads).
     """
-    _, seen = memory.parse_view(_build_reader_query(found, name, major))
+    _, view = memory.parse_view(_build_reader_query(instruction, name, major))
     swizzle, form = get_mode(SWIZZLE), WGMMA
-    if isinstance(found, BoundMma):  # its descriptor says the major, and 32 bits have a mode of their own
-        form, major = TCGEN05, seen.major
-        turned = form.turned.get(seen.bits, ()) if major != "K" else ()
-        swizzle = turned[0] if len(turned) == 1 else swizzle
-    atom_mn, atom_k = swizzle.get_atom_size(seen.bits, major)
-    rows = seen.rows if form.by_idesc else max(seen.rows, 64)
-    return Tile(seen.bits, major, swizzle, -(-rows // atom_mn) * atom_mn, lcm(atom_k, seen.k), form=form), seen.k
+    if isinstance(instruction, BoundMma):  # the descriptor has the major, and 32-bit types have a separate mode
+        form, major = TCGEN05, view.major
+        transposed_modes = form.turned.get(view.bits, ()) if major != "K" else ()
+        swizzle = transposed_modes[0] if len(transposed_modes) == 1 else swizzle
+    atom_mn, atom_k = swizzle.get_atom_size(view.bits, major)
+    rows = view.rows if form.by_idesc else max(view.rows, 64)
+    return Tile(view.bits, major, swizzle, -(-rows // atom_mn) * atom_mn, lcm(atom_k, view.k), form=form), view.k
 
 
-def _build_reader_query(found: Instruction, name: str, major: str) -> dict[str, str]:
-    """Who reads the operand, as a request says it."""
-    if isinstance(found, BoundMma):
-        return {"instruction": found.ptx, "operand": name, "format": TCGEN05.name, "idesc": str(found.word)}
-    return {"instruction": found.ptx, "operand": name, "major": major}
+def _build_reader_query(instruction: Instruction, name: str, major: str) -> dict[str, str]:
+    """Build the part of a request that says who reads the operand."""
+    if isinstance(instruction, BoundMma):
+        return {"instruction": instruction.ptx, "operand": name, "format": TCGEN05.name, "idesc": str(instruction.word)}
+    return {"instruction": instruction.ptx, "operand": name, "major": major}
 
 
-def build_shared_operand(found: Instruction, name: str, major: str) -> SharedOperand:
-    """The tile in words, and its pages."""
-    tile, reach = build_default_tile(found, name, major)
-    word = str(tile.descriptor(0, 0, reach))
+def build_shared_operand(instruction: Instruction, name: str, major: str) -> SharedOperand:
+    """Build the description of the tile, and the links to its pages."""
+    tile, depth = build_default_tile(instruction, name, major)
+    word = str(tile.descriptor(0, 0, depth))
     query = {
-        **_build_reader_query(found, name, tile.major),
+        **_build_reader_query(instruction, name, tile.major),
         "s_swizzle": tile.mode.name,
         "s_mn": tile.mn,
         "s_k": tile.k,
@@ -90,11 +90,15 @@ def build_shared_operand(found: Instruction, name: str, major: str) -> SharedOpe
     )
 
 
-def build_offset_panel(found: Instruction, panel: FigurePanel, major: str) -> FigurePanel:
-    """The panel with every cell's byte offset in the tile. No thread holds it, so it takes no colour of the legend."""
-    tile, _ = build_default_tile(found, panel.name, major)
+def build_offset_panel(instruction: Instruction, panel: FigurePanel, major: str) -> FigurePanel:
+    """Build the panel with every cell's byte offset in the tile. No thread holds it, so it takes no colour of the
+    legend.
+    """
+    tile, _ = build_default_tile(instruction, panel.name, major)
     k, n = np.indices((panel.rows, panel.cols))
-    own = n % (panel.cols // found.mma.ctas) if isinstance(found, BoundMma) else n  # of a pair each CTA holds its share
-    offset = np.asarray(tile.address(own, k), np.int64)
+    own_n = (
+        n % (panel.cols // instruction.mma.ctas) if isinstance(instruction, BoundMma) else n
+    )  # each CTA of a pair holds its share
+    offset = np.asarray(tile.address(own_n, k), np.int64)
     plain = np.full(offset.shape, -1, np.int32)
     return replace(panel, category=plain, texts=[[str(at) for at in row] for row in offset.tolist()], of=1)

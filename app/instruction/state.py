@@ -20,16 +20,18 @@ from lanescope.render.window import Range
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 MOST_THREADS = max(SCOPES)
-AUTO = "auto"  # the colour that a window asks for: four warps, or one warp's lane groups
+AUTO = "auto"  # colour by the window: four warps, or one warp's lane groups
 PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this template, too
 
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """colour: a pattern's name, "register" or AUTO · label: one of LABELS · lanes: "", or "0-7,12" · pin: "", or
-    "d:3,2" · product: 0–3 (m8n8k4 f16) · view: which part is shown (layouts/render/window.py) · a_major, b_major: K or
-    MN, how wgmma's multiplicands lie in shared memory · idesc: the instruction descriptor of a tcgen05.mma.
-    Numbers stand in decimal here however they were written: scripts and links read them."""
+    """The state of an instruction page; numbers stand in decimal however they were written, for scripts and links.
+
+    colour: a pattern's name, "register" or AUTO; label: one of LABELS; lanes: "", or "0-7,12"; pin: "", or "d:3,2";
+    product: 0–3 (m8n8k4 f16); view: which part is shown (layouts/render/window.py); a_major, b_major: K or MN, how
+    wgmma's multiplicands lie in shared memory; idesc: the instruction descriptor of a tcgen05.mma.
+    """
 
     colour: str = "g"
     label: str = "lane:value"
@@ -41,14 +43,14 @@ class PageState:
     b_major: str = "K"
     idesc: str = ""
 
-    def format_query(self, default: PageState, **instead: str | int) -> str:
-        """The part after '?': only what differs from the defaults, with `instead` in place of what is here."""
-        own = {f.name: instead.get(f.name, getattr(self, f.name)) for f in fields(self)}
-        changed = {name: value for name, value in own.items() if value != getattr(default, name)}
+    def format_query(self, default: PageState, **replacements: str | int) -> str:
+        """Format the part after '?': only what differs from the defaults, after the `replacements`."""
+        values = {f.name: replacements.get(f.name, getattr(self, f.name)) for f in fields(self)}
+        changed = {name: value for name, value in values.items() if value != getattr(default, name)}
         return urlencode(changed, safe=":,")
 
     def parse_threads(self) -> frozenset[int] | None:
-        """The threads `lanes` names, None for all."""
+        """Parse the threads that `lanes` names, None for all."""
         if not self.lanes:
             return None
         return frozenset(
@@ -56,7 +58,7 @@ class PageState:
         )
 
     def get_major(self, letter: str) -> str:
-        """How operand a or b lies in shared memory."""
+        """Return how operand a or b lies in shared memory."""
         return {"a": self.a_major, "b": self.b_major}[letter]
 
     def pinned(self) -> tuple[str, int, int] | None:
@@ -67,26 +69,27 @@ class PageState:
 def parse_state(
     instruction: Instruction, query: Mapping[str, str], default: PageState | None = None
 ) -> tuple[PageState, list[str]]:
-    """The state a query asks for, and a notice for each value that is not legal here. `default`: what stands where it
-    says nothing or nothing legal, left out the page's own.
+    """Parse the state that a query asks for, and a notice for each value that is not legal here.
+
+    default: what stands in for a missing or illegal value; left out, the page's own.
     """
     default, notices = default or make_default_state(instruction), []
     chosen: dict[str, str | int] = {}
-    for name, given in query.items():
+    for name, value in query.items():
         if name not in SPEC:
             continue
         try:
-            chosen[name] = _parse_option(instruction, name, given)
+            chosen[name] = _parse_option(instruction, name, value)
         except LayoutError as error:
             notices.append(
-                f"{name} ‘{shorten_value(given, 60)}’ is not used: {error.hint} Shown with the default instead."
+                f"{name} ‘{shorten_value(value, 60)}’ is not used: {error.hint} Shown with the default instead."
             )
     return PageState(**{**asdict(default), **chosen}), notices
 
 
 def bind_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instruction:
-    """What a page or picture shows: a product in tensor memory with its descriptor, the usual one where none is given;
-    everything else as it is.
+    """Bind a product in tensor memory to its descriptor, the usual one if none is given; return other instructions as
+    they are.
     """
     if not instruction.family.issue or isinstance(instruction, BoundMma):
         return instruction
@@ -94,7 +97,7 @@ def bind_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instr
 
 
 def make_default_state(instruction: Instruction) -> PageState:
-    """What a page shows where its address says nothing: a warpgroup's four warps, or a warp's lane groups."""
+    """Make the state of a page whose address says nothing: a warpgroup's four warps, or a warp's lane groups."""
     return PageState(colour=AUTO) if instruction.family.scope.several else PageState()
 
 
@@ -109,120 +112,122 @@ class AutomaticColour:
 
 
 def select_automatic(instruction: Instruction) -> AutomaticColour | None:
-    """How a page colours by itself; None where its default is one name."""
+    """Select how a page colours by itself; None if its default is one name."""
     if make_default_state(instruction).colour != AUTO:
         return None
     rows = instruction.sizes["m"] * WARP.threads // instruction.threads
     return AutomaticColour(name=AUTO, whole="w", within=PageState().colour, rows=rows)
 
 
-def resolve_colour(instruction: Instruction, chosen: PageState, shown: Mapping[str, Range]) -> PageState:
-    """The state with the name that its cells are coloured by in a window."""
+def resolve_colour(instruction: Instruction, page_state: PageState, spans: Mapping[str, Range]) -> PageState:
+    """Return the state with the name that its cells are coloured by in a window."""
     auto = select_automatic(instruction)
-    if auto is None or chosen.colour != AUTO:
-        return chosen
-    first, past = shown["m"]
-    one = floor(first / auto.rows) == ceil(past / auto.rows) - 1
-    return replace(chosen, colour=auto.within if one else auto.whole)
+    if auto is None or page_state.colour != AUTO:
+        return page_state
+    first, past = spans["m"]
+    in_one_warp = floor(first / auto.rows) == ceil(past / auto.rows) - 1
+    return replace(page_state, colour=auto.within if in_one_warp else auto.whole)
 
 
-def _parse_option(instruction: Instruction, name: str, given: str) -> str | int:
-    """The value of one name of the state, numbers in decimal; LayoutError's hint says what is legal here."""
+def _parse_option(instruction: Instruction, name: str, value: str) -> str | int:
+    """Parse the value of one name of the state, numbers in decimal; LayoutError's hint says what is legal here."""
     if name == "idesc":
-        return _legal_idesc(instruction, given)
+        return _parse_idesc(instruction, value)
     if name == "colour":
         return parse_choice(
-            given, name, [*list_colour_names(instruction), *[AUTO] * (select_automatic(instruction) is not None)]
+            value, name, [*list_colour_names(instruction), *[AUTO] * (select_automatic(instruction) is not None)]
         )
     if name == "label":
-        return parse_choice(given, name, LABELS)
+        return parse_choice(value, name, LABELS)
     if name in MAJORS:
-        return parse_choice(given.strip() or "K", name, list_majors(instruction, name[0]))
-    if not given.strip():
+        return parse_choice(value.strip() or "K", name, list_majors(instruction, name[0]))
+    if not value.strip():
         return PageState().product if name == "product" else ""
-    return _LEGAL[name](instruction, given)
+    return _PARSERS[name](instruction, value)
 
 
-def _legal_idesc(instruction: Instruction, given: str) -> str:
-    if isinstance(instruction, BoundMma) and given.strip():
+def _parse_idesc(instruction: Instruction, text: str) -> str:
+    if isinstance(instruction, BoundMma) and text.strip():
         return str(instruction.word)
-    if isinstance(instruction, BoundMma) or not given.strip():
+    if isinstance(instruction, BoundMma) or not text.strip():
         return ""
     raise LayoutError(
-        "bad_idesc", f"idesc is '{shorten_value(given)}'.", "Only tcgen05.mma takes a descriptor.", "idesc"
+        "bad_idesc", f"idesc is '{shorten_value(text)}'.", "Only tcgen05.mma takes a descriptor.", "idesc"
     )
 
 
-def _legal_lanes(instruction: Instruction, given: str) -> str:
-    spans = parse_ranges(given, "lanes", instruction.threads)
+def _parse_lanes(instruction: Instruction, text: str) -> str:
+    spans = parse_ranges(text, "lanes", instruction.threads)
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
-def _legal_product(instruction: Instruction, given: str) -> int:
+def _parse_product(instruction: Instruction, text: str) -> int:
     count = count_products(instruction)
     hint = f"this instruction has {count} product{'s' * (count > 1)}, from 0."
-    return _parse_with_hint("product", hint, lambda: parse_integer(given, "product", 0, count - 1))
+    return _parse_with_hint("product", hint, lambda: parse_integer(text, "product", 0, count - 1))
 
 
-def _legal_view(instruction: Instruction, given: str) -> str:
-    given = given.strip()
-    return given if given == window.WHOLE else window.format_ranges(window.parse_window(given, instruction))
+def _parse_view(instruction: Instruction, text: str) -> str:
+    text = text.strip()
+    return text if text == window.WHOLE else window.format_ranges(window.parse_window(text, instruction))
 
 
-def _legal_pin(instruction: Instruction, given: str) -> str:
-    matrix, _, place = given.partition(":")
+def _parse_pin(instruction: Instruction, text: str) -> str:
+    matrix, _, place = text.partition(":")
     grids = {panel.name: panel.grid for panel in make_figure(instruction).panels if panel.grid}
     if matrix not in grids:
         hint = f"Write matrix:row,column with a matrix of {', '.join(grids)}, as in {min(grids, key=len)}:3,2."
-        raise LayoutError("bad_pin", f"pin is '{shorten_value(given)}'.", hint, "pin")
+        raise LayoutError("bad_pin", f"pin is '{shorten_value(text)}'.", hint, "pin")
     grid = grids[matrix]
     hint = f"{matrix.upper()} has {grid.rows} rows and {grid.cols} columns, from 0."
     row, col = _parse_with_hint("pin", hint, lambda: parse_pair(place, "pin", (grid.rows - 1, grid.cols - 1)))
     return PIN.format(panel=matrix, row=row, col=col)
 
 
-_LEGAL: dict[str, Callable[[Instruction, str], str | int]] = {
-    "lanes": _legal_lanes,
-    "product": _legal_product,
-    "view": _legal_view,
-    "pin": _legal_pin,
+_PARSERS: dict[str, Callable[[Instruction, str], str | int]] = {
+    "lanes": _parse_lanes,
+    "product": _parse_product,
+    "view": _parse_view,
+    "pin": _parse_pin,
 }
 T = TypeVar("T")
 
 
-def _parse_with_hint(name: str, hint: str, read: Callable[[], T]) -> T:
-    """What `parse_state` gives; its refusal with a hint in this page's words."""
+def _parse_with_hint(name: str, hint: str, parse: Callable[[], T]) -> T:
+    """Return what `parse` gives; word the hint of its refusal for this page."""
     try:
-        return read()
+        return parse()
     except LayoutError as error:
         raise LayoutError(error.code, error.message, hint, name) from None
 
 
 def list_colour_names(instruction: Instruction) -> list[str]:
-    """Every name some operand of this instruction may be coloured by."""
+    """List every name that some operand of this instruction may be coloured by."""
     names = [d.name for op in instruction.operands.values() for d in op.pattern.digits]
     return [*dict.fromkeys(names), "register"]
 
 
 def list_majors(instruction: Instruction, letter: str) -> tuple[str, ...]:
-    """How operand a or b may lie in shared memory; K alone where the instruction reads no other, or reads it from
+    """List how operand a or b may lie in shared memory; K alone if the instruction reads no other, or reads it from
     registers.
     """
     if isinstance(instruction, BoundMma):
-        return ("K",)  # its instruction descriptor says it
-    both = instruction.family.by_descriptor and get_dtype(instruction.types[letter]).bits == 16
-    return tuple(DEFAULT_ORDER) if both else ("K",)
+        return ("K",)  # the instruction descriptor has the major
+    has_both = instruction.family.by_descriptor and get_dtype(instruction.types[letter]).bits == 16
+    return tuple(DEFAULT_ORDER) if has_both else ("K",)
 
 
 def count_products(instruction: Instruction) -> int:
-    """How many separate products one instruction computes (4 for m8n8k4 f16), or halves of the lanes D may lie in."""
+    """Count the separate products that one instruction computes (4 for m8n8k4 f16), or the halves of the lanes D may
+    lie in.
+    """
     counts = (op.extents.get(axis, 1) for op in instruction.operands.values() for axis in SEPARATE)
     return max(counts, default=1)
 
 
 SPEC: dict[str, object] = asdict(PageState())
-SEPARATE = ("product", "half")  # axes of which a page shows one at a time
+SEPARATE = ("product", "half")  # axes of which a page shows one place at a time
 MAJORS = ("a_major", "b_major")
 PICTURED = tuple(
     name for name in SPEC if name not in ("view", *MAJORS)
-)  # what pictures read; a window of theirs is rows and cols
+)  # the state of a picture; its window is rows and cols instead

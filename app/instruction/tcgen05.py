@@ -1,5 +1,5 @@
-"""What the page of a tcgen05.mma shows beside its matrices: the fields of its instruction descriptor, what each operand
-takes of tensor memory, and the pictures of scale factors and metadata. No framework.
+"""The parts of a tcgen05.mma's page beside its matrices: the fields of its instruction descriptor, the place of each
+operand in tensor memory, and the pictures of scale factors and metadata. No framework.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lanescope.render.svg import render_svg
 from lanescope.render.view import make_operand_figure
 
 FIRST = ("a", "b", "d", "scale_type", "m", "n", "k", "transpose_a", "transpose_b")
-WINDOW = 32  # rows of their figures
+WINDOW = 32  # rows of a figure
 BESIDE = "abd"  # the matrices that the stage shows; the others have figures of their own
 
 
@@ -73,65 +73,67 @@ class IdescView:
     code: str
 
 
-def parse_idesc_query(found: Instruction, query: Mapping[str, str]) -> dict[str, str]:
-    """The query with its fields of a descriptor as one word; {} where it names none, or none that is legal."""
-    if not found.family.issue:
+def parse_idesc_query(instruction: Instruction, query: Mapping[str, str]) -> dict[str, str]:
+    """Parse the query's fields of a descriptor into one word; {} if it names none."""
+    if not instruction.family.issue:
         return {}
-    names = [part.name for part in bound.get_mma_opcode(found).kind.parts]
-    asked = {name: query[name] for name in names if query.get(name, "").strip()}
-    if not asked:
+    names = [part.name for part in bound.get_mma_opcode(instruction).kind.parts]
+    options = {name: query[name] for name in names if query.get(name, "").strip()}
+    if not options:
         return {}
     rest = {name: value for name, value in query.items() if name not in names and name != "idesc" and value}
     try:
-        return rest | {"idesc": str(bound.bind(found, _format_options(asked)).word)}
+        return rest | {"idesc": str(bound.bind(instruction, _format_options(options)).word)}
     except LayoutError:
-        return rest | {"idesc": _format_options(asked)}
+        return rest | {"idesc": _format_options(options)}
 
 
-def _format_options(asked: Mapping[str, str]) -> str:
-    return ",".join(f"{name}={value}" for name, value in asked.items())
+def _format_options(options: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={value}" for name, value in options.items())
 
 
-def build_idesc_view(found: Instruction, query: str) -> IdescView | None:
-    """What the page says of the descriptor; None of an instruction that takes none. query: the rest of the address."""
-    if not isinstance(found, BoundMma):
+def build_idesc_view(instruction: Instruction, query: str) -> IdescView | None:
+    """Build what the page says of the descriptor; None for an instruction that takes none. query: the rest of the
+    address.
+    """
+    if not isinstance(instruction, BoundMma):
         return None
-    mma, given = found.mma, found.word
-    kind, fields = mma.kind.name, _build_fields(found)
+    mma, word = instruction.mma, instruction.word
+    kind, fields = mma.kind.name, _build_fields(instruction)
     return IdescView(
-        word=str(given),
-        page=f"/idesc/{given}?kind={kind}",
+        word=str(word),
+        page=f"/idesc/{word}?kind={kind}",
         given="idesc=" in query,
-        says_open=bound.describe_open(found),
+        says_open=bound.describe_open(instruction),
         layout=mma.place.letter,
         product=f"M {mma.m} × N {mma.n} × K {mma.k}",
         share=bound.describe_share(mma),
-        fields=tuple(one for one in fields if one.name in FIRST),
-        more=tuple(one for one in fields if one.name not in FIRST),
+        fields=tuple(field for field in fields if field.name in FIRST),
+        more=tuple(field for field in fields if field.name not in FIRST),
         places=tuple(
-            _build_operand_view(found, op, told)
-            for op, told in zip(found.held, bound.list_evidence(found), strict=True)
+            _build_operand_view(instruction, op, evidence)
+            for op, evidence in zip(instruction.held, bound.list_evidence(instruction), strict=True)
         ),
-        open=dict(found.open),
-        tmem=link_tmem(found),
-        map=tensor_memory.draw_figure(_build_placement_query(found)),
-        code=render_code(given)["constant"],
+        open=dict(instruction.open),
+        tmem=link_tmem(instruction),
+        map=tensor_memory.draw_figure(_build_placement_query(instruction)),
+        code=render_code(word)["constant"],
     )
 
 
 def is_on_stage(operand: Operand) -> bool:
-    """Whether the stage shows an operand: those of tensor memory beside A, B and D have figures of their own."""
+    """Return whether the stage shows an operand: those of tensor memory beside A, B and D have figures of their own."""
     return operand.scope is not TENSOR or operand.name in (*BESIDE, "data")
 
 
-def link_tmem(found: BoundMma) -> str:
-    """The page of tensor memory with this product's operands side by side."""
-    return f"/tmem?{urlencode(_build_placement_query(found))}"
+def link_tmem(instruction: BoundMma) -> str:
+    """Link the page of tensor memory with this product's operands side by side."""
+    return f"/tmem?{urlencode(_build_placement_query(instruction))}"
 
 
-def _build_placement_query(found: BoundMma) -> dict[str, str]:
-    """What that page is asked: the product, and a column for every operand, D first."""
-    mma, at = found.mma, 0
+def _build_placement_query(instruction: BoundMma) -> dict[str, str]:
+    """Build the query of that page: the product, and a column for every operand, D first."""
+    mma, column = instruction.mma, 0
     query: dict[str, Any] = {
         "kind": mma.kind.name,
         "cta_group": mma.ctas,
@@ -142,46 +144,46 @@ def _build_placement_query(found: BoundMma) -> dict[str, str]:
         "access": "",
     }
     query |= {"scale_vec": mma.scale_vec} if mma.scale_vec else {}
-    for op in sorted(found.held, key=lambda op: op.name != "d"):
-        query[f"{op.name}_at"] = at
-        at += op.registers
+    for op in sorted(instruction.held, key=lambda op: op.name != "d"):
+        query[f"{op.name}_at"] = column
+        column += op.registers
     return {name: str(value) for name, value in query.items()}
 
 
-def _build_fields(found: BoundMma) -> tuple[IdescFormField, ...]:
-    """What may be chosen: sizes and types first."""
-    kind = found.mma.kind
-    out = []
+def _build_fields(instruction: BoundMma) -> tuple[IdescFormField, ...]:
+    """Build the fields that may be chosen: sizes and types first."""
+    kind = instruction.mma.kind
+    form_fields = []
     for part in sorted(kind.parts, key=lambda part: ORDER.index(part.name)):
         if part.name == "sparse" or (part.codes and len(part.codes) == 1):
             continue
         if part.name == "m":
-            sizes = kind.sizes[found.mma.form, found.mma.sparse].m
+            sizes = kind.sizes[instruction.mma.form, instruction.mma.sparse].m
             choices = tuple((str(m), str(m)) for m in sizes)
         else:
             majors = {"K": "K-major", "MN": "MN-major"}
             choices = tuple((name, majors.get(name, name)) for name in part.codes)
-        out.append(
+        form_fields.append(
             IdescFormField(
                 name=part.name,
                 title=part.field.title[0].upper() + part.field.title[1:],
-                value=part.format_code(found.word.word),
+                value=part.format_code(instruction.word.word),
                 choices=choices,
             )
         )
-    return tuple(out)
+    return tuple(form_fields)
 
 
-def _build_operand_view(found: BoundMma, op: Any, told: bound.OperandEvidence) -> TmemOperandView:
+def _build_operand_view(instruction: BoundMma, op: Any, evidence: bound.OperandEvidence) -> TmemOperandView:
     figure = make_operand_figure(op, rows=(0, min(op.row_count, WINDOW) - 1)) if op.name not in BESIDE else None
-    drawn = render_svg(figure, title=f"{op.name} of {found.ptx}", palette=None, labels_up_to=600) if figure else ""
+    svg = render_svg(figure, title=f"{op.name} of {instruction.ptx}", palette=None, labels_up_to=600) if figure else ""
     return TmemOperandView(
         name=op.name,
         size=f"{op.row_count} × {op.col_count} {op.element.name}",
         columns=op.registers,
         pattern=str(op.pattern),
-        told=told.text,
-        inferred=told.inferred,
-        href=link_instruction(found, op, "svg", {"idesc": str(found.word)}),
-        svg=drawn,
+        told=evidence.text,
+        inferred=evidence.inferred,
+        href=link_instruction(instruction, op, "svg", {"idesc": str(instruction.word)}),
+        svg=svg,
     )

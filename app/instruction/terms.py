@@ -1,5 +1,5 @@
-"""What the page says of the whole picture: the colours of its cells, and the terms of a pinned element of D. The
-script prints the same (static/instruction/legend.js, trace.js); browser tests compare them. No framework.
+"""Texts about the whole picture: the colours of its cells, and the terms of a pinned element of D. The script prints
+the same (static/instruction/legend.js, trace.js); browser tests compare them. No framework.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class LegendEntry:
     few: bool
 
 
-def build_legend(found: Instruction, figure: PanelFigure, chosen: PageState) -> list[LegendEntry]:
-    """The colours of the matrices, each name once, with as many colours as the matrix that has most of them."""
+def build_legend(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> list[LegendEntry]:
+    """Build the colours of the matrices, each name once, with as many colours as the matrix that has most of them."""
     largest: dict[str, CellCategory] = {}
     for panel in figure.panels:
         if panel.grid:
-            name = choose_colour(panel.grid, chosen.colour)
+            name = choose_colour(panel.grid, page_state.colour)
             category = panel.grid.categories[name]
             if name not in largest or category.count > largest[name].count:
                 largest[name] = category
-    said = wording.describe_names(found)
-    return [_build_entry(said[name], category.count) for name, category in largest.items()]
+    names = wording.describe_names(instruction)
+    return [_build_entry(names[name], category.count) for name, category in largest.items()]
 
 
 def _build_entry(text: str, count: int) -> LegendEntry:
@@ -41,12 +41,12 @@ def _build_entry(text: str, count: int) -> LegendEntry:
     return LegendEntry(text=f"Colour = {text}{repeat}", fills=min(count, colours), few=colours == FEW)
 
 
-def format_terms(figure: PanelFigure, chosen: PageState) -> list[str]:
-    """The sum behind a pinned element of D, with who holds each factor; empty where no element of D is pinned.
+def format_terms(figure: PanelFigure, page_state: PageState) -> list[str]:
+    """Format the sum behind a pinned element of D, with who holds each factor; [] if no element of D is pinned.
 
     Of a sparse A each stored column multiplies one row of its group of B; the metadata chooses which.
     """
-    pin = chosen.pinned()
+    pin = page_state.pinned()
     if not pin or pin[0] != "d":
         return []
     _, row, col = pin
@@ -62,12 +62,12 @@ def format_terms(figure: PanelFigure, chosen: PageState) -> list[str]:
             *(f"k={k:<3} A {_format_holder(a, row, k):<10} × B {_format_holder(b, k, col)}" for k in range(a.cols)),
         ]
     kept, group = compressed
-    out = [f"D[{row},{col}] = C[{row},{col}] + Σs A[{row},s]·B[k,{col}], s → k by the metadata"]
+    lines = [f"D[{row},{col}] = C[{row},{col}] + Σs A[{row},s]·B[k,{col}], s → k by the metadata"]
     for s in range(a.cols):
         first = s // kept * group
         rows = f"{first}–{first + group - 1}"
-        out.append(f"s={s:<3} A {_format_holder(a, row, s):<10} × B[{rows},{col}]")
-    return out
+        lines.append(f"s={s:<3} A {_format_holder(a, row, s):<10} × B[{rows},{col}]")
+    return lines
 
 
 def _format_holder(panel: FigurePanel, row: int, col: int) -> str:

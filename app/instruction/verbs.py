@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, print_json, print_table
+
+if TYPE_CHECKING:
+    from lanescope.ptx.instruction import Instruction
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -30,35 +34,41 @@ def show(
     """
     from lanescope.app.instruction import answers
     from lanescope.app.instruction import facts as about
-    from lanescope.errors import LayoutError
     from lanescope.inputs import parse_integer
 
-    found = about.find_instruction(ptx, idesc)
-    if not operand and (at or lane):
-        raise LayoutError(
-            "bad_usage", "--at and --lane need an operand.", f"One of {', '.join(found.operands)}.", "operand"
-        )
-    if operand and (pointer or ldm):
-        name = "pointer" if pointer else "ldm"
-        raise LayoutError("bad_usage", f"--{name} is of the whole instruction.", "Leave the operand out.", name)
-    if value and not lane:
-        raise LayoutError("bad_usage", "--value needs a --lane.", "e.g. --lane 13 --value 2.", "value")
-    op = found.operand(operand) if operand else None
-    result: answers.Answer
+    instruction = about.find_instruction(ptx, idesc)
+    _check_options(instruction, operand, {"at": at, "lane": lane, "value": value, "pointer": pointer, "ldm": ldm})
+    op = instruction.operand(operand) if operand else None
+    answer: answers.Answer
     if op and at:
-        result = answers.find_owners(op, at)
+        answer = answers.find_owners(op, at)
     elif op and lane:
-        result = answers.find_lane_values(
+        answer = answers.find_lane_values(
             op, parse_integer(lane, "lane"), parse_integer(value, "value") if value else None
         )
     else:
-        result = about.build_operand_map(found, op) if op else about.build_detail(found, pointer, ldm)
+        answer = about.build_operand_map(instruction, op) if op else about.build_detail(instruction, pointer, ldm)
     if as_json:
-        print_json(result)
+        print_json(answer)
     elif op and sys.stdout.isatty():
-        print_table(*answers.build_table(op, result))
+        print_table(*answers.build_table(op, answer))
     else:
-        print(answers.format_answer(found, op, result))
-    check = answers.get_pointer_check(result)
+        print(answers.format_answer(instruction, op, answer))
+    check = answers.get_pointer_check(answer)
     if check and not check.legal:
         raise typer.Exit(1)
+
+
+def _check_options(instruction: Instruction, operand: str, options: Mapping[str, str]) -> None:
+    """Raise LayoutError for options of `show` that exclude or need one another."""
+    from lanescope.errors import LayoutError
+
+    if not operand and (options["at"] or options["lane"]):
+        raise LayoutError(
+            "bad_usage", "--at and --lane need an operand.", f"One of {', '.join(instruction.operands)}.", "operand"
+        )
+    if operand and (options["pointer"] or options["ldm"]):
+        name = "pointer" if options["pointer"] else "ldm"
+        raise LayoutError("bad_usage", f"--{name} is of the whole instruction.", "Leave the operand out.", name)
+    if options["value"] and not options["lane"]:
+        raise LayoutError("bad_usage", "--value needs a --lane.", "e.g. --lane 13 --value 2.", "value")

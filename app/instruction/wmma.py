@@ -1,4 +1,4 @@
-"""What a wmma.load or wmma.store asks of memory, as facts for the API and as a form on its page."""
+"""The requirements of a wmma.load or wmma.store on memory, as facts for the API and as a form on its page."""
 
 from __future__ import annotations
 
@@ -75,20 +75,20 @@ class CheckedMemory(WmmaMemory):
     problem: str
 
 
-def is_memory_access(found: Instruction) -> bool:
-    return found.family.memory is OperandPlace.MATRIX
+def is_memory_access(instruction: Instruction) -> bool:
+    return instruction.family.memory is OperandPlace.MATRIX
 
 
-def build_memory(found: Instruction) -> WmmaMemory | None:
-    """The fragment's C++ type and sizes, the default stride, and what each document asks; None where no memory is read
-    or written.
+def build_memory(instruction: Instruction) -> WmmaMemory | None:
+    """Build the fragment's C++ type and sizes, the default stride, and the requirements of each document; None if no
+    memory is read or written.
     """
-    if not is_memory_access(found):
+    if not is_memory_access(instruction):
         return None
-    (op,) = found.operands.values()
-    (layout,) = found.syntax.layouts
-    fragment = wmma.WmmaFragment(found, op, layout if op.name in "ab" else "")
-    whole = wmma.combine_requirements(op)
+    (op,) = instruction.operands.values()
+    (layout,) = instruction.syntax.layouts
+    fragment = wmma.WmmaFragment(instruction, op, layout if op.name in "ab" else "")
+    combined = wmma.combine_requirements(op)
     return WmmaMemory(
         cpp=fragment.cpp,
         num_elements=fragment.num_elements,
@@ -97,38 +97,40 @@ def build_memory(found: Instruction) -> WmmaMemory | None:
         since=fragment.since,
         fragment_bytes=wmma.count_fragment_bytes(op),
         default_stride=wmma.get_default_stride(op, layout),
-        pointer_bytes=whole.pointer_bytes,
-        ldm_elements=whole.ldm_elements,
-        requirements=tuple(extend_fact(one, Requirement) for one in wmma.get_requirements(op)),
+        pointer_bytes=combined.pointer_bytes,
+        ldm_elements=combined.ldm_elements,
+        requirements=tuple(extend_fact(requirement, Requirement) for requirement in wmma.get_requirements(op)),
     )
 
 
-def check_pointer(found: Instruction, pointer: str, ldm: str) -> PointerCheck | None:
+def check_pointer(instruction: Instruction, pointer: str, ldm: str) -> PointerCheck | None:
     """Check a pointer and an ldm against every rule; a missing one is 0 or the default. None if both are missing.
 
     Raise LayoutError if a text is not a number, or if the instruction takes neither.
     """
-    given = {name: value for name, value in (("pointer", pointer), ("ldm", ldm)) if value.strip()}
-    if not given:
+    texts = {name: value for name, value in (("pointer", pointer), ("ldm", ldm)) if value.strip()}
+    if not texts:
         return None
-    if not is_memory_access(found):
-        name = next(iter(given))
-        raise LayoutError("bad_usage", f"{found.ptx} takes no {name}.", "wmma.load and wmma.store do.", name)
-    (op,) = found.operands.values()
-    (layout,) = found.syntax.layouts
-    address = parse_integer(given.get("pointer", 0), "pointer", 0, MOST_POINTER)
-    stride = parse_integer(given.get("ldm", wmma.get_default_stride(op, layout)), "ldm", 1, MOST_LDM)
-    rules = tuple(extend_fact(one, WmmaRule) for one in wmma.check_pointer(op, address, stride, layout))
+    if not is_memory_access(instruction):
+        name = next(iter(texts))
+        raise LayoutError("bad_usage", f"{instruction.ptx} takes no {name}.", "wmma.load and wmma.store do.", name)
+    (op,) = instruction.operands.values()
+    (layout,) = instruction.syntax.layouts
+    address = parse_integer(texts.get("pointer", 0), "pointer", 0, MOST_POINTER)
+    stride = parse_integer(texts.get("ldm", wmma.get_default_stride(op, layout)), "ldm", 1, MOST_LDM)
+    rules = tuple(
+        extend_fact(pointer_rule, WmmaRule) for pointer_rule in wmma.check_pointer(op, address, stride, layout)
+    )
     return PointerCheck(pointer=hex(address), ldm=stride, legal=all(rule.holds for rule in rules), rules=rules)
 
 
-def check_memory(found: Instruction, query: Mapping[str, str]) -> CheckedMemory | None:
+def check_memory(instruction: Instruction, query: Mapping[str, str]) -> CheckedMemory | None:
     """Return the facts of `memory` with the rules checked for the pointer and ldm of a query."""
-    facts = build_memory(found)
+    facts = build_memory(instruction)
     if facts is None:
         return None
-    (op,) = found.operands.values()
-    (layout,) = found.syntax.layouts
+    (op,) = instruction.operands.values()
+    (layout,) = instruction.syntax.layouts
     pointer, ldm, problem = 0, facts.default_stride, ""
     try:
         pointer = parse_integer(get_given(query, "pointer", 0), "pointer", 0, MOST_POINTER)

@@ -1,4 +1,4 @@
-"""What the page calls things: types as an assignment, colours and labels in the words of the CUDA documentation."""
+"""Names on the page: types as an assignment, colours and labels in the words of the CUDA documentation."""
 
 from __future__ import annotations
 
@@ -35,79 +35,81 @@ class MenuChoice:
     letter: str
 
 
-def list_labels(found: Instruction) -> dict[str, str]:
-    """What a cell may say, in the words of what holds it."""
-    scope = found.family.scope
+def list_labels(instruction: Instruction) -> dict[str, str]:
+    """List what a cell may say, in the words of what holds it."""
+    scope = instruction.family.scope
     return {
         name: text.replace("value", scope.value).replace("register", scope.register)
         for name, text in LABEL_WORDS.items()
     }
 
 
-def format_assignment(found: Instruction) -> str:
-    """The types as an assignment: f32 += f16 × f16, or the element types where nothing is multiplied.
+def format_assignment(instruction: Instruction) -> str:
+    """Format the types as an assignment: f32 += f16 × f16, or the element types if nothing is multiplied.
 
     >>> from lanescope.ptx.catalog import find
     >>> format_assignment(find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16"))
     'f32 = f16 × f16 + f16'
     """
-    types = found.types
-    if found.family.issue and not found.types:
-        return find_issued_kind(found)
-    if not found.family.multiplies:
-        return ", ".join(dict.fromkeys(types.values())) or ".".join(found.syntax.types)
+    types = instruction.types
+    if instruction.family.issue and not instruction.types:
+        return find_issued_kind(instruction)
+    if not instruction.family.multiplies:
+        return ", ".join(dict.fromkeys(types.values())) or ".".join(instruction.syntax.types)
     d, a, b = (types[name] for name in "dab")
     c = types.get("c", d)
     scale = f", scale {types['s']}" if "s" in types else ""
     return (f"{d} += {a} × {b}" if c == d else f"{d} = {a} × {b} + {c}") + scale
 
 
-def find_types_group(found: Instruction) -> str:
-    """The group of the types menu that an instruction belongs to, by its first multiplicand."""
-    return KIND_OF.get(found.types.get("a", ""), "other")
+def find_types_group(instruction: Instruction) -> str:
+    """Find the group of the types menu that an instruction belongs to, by its first multiplicand."""
+    return KIND_OF.get(instruction.types.get("a", ""), "other")
 
 
-def format_short_name(found: Instruction) -> str:
-    """The opcode as people say it and the shape: mma.m16n8k16, wgmma.m64n256k16, ldmatrix.m8n8.x4."""
-    syntax = found.syntax
-    if found.family.issue:
-        return f"{syntax.opcode}.{find_issued_kind(found)}"
+def format_short_name(instruction: Instruction) -> str:
+    """Format the opcode as people say it and the shape: mma.m16n8k16, wgmma.m64n256k16, ldmatrix.m8n8.x4."""
+    syntax = instruction.syntax
+    if instruction.family.issue:
+        return f"{syntax.opcode}.{find_issued_kind(instruction)}"
     opcode = syntax.opcode.replace("wgmma.mma_async", "wgmma").replace("::ordered_metadata", "")
-    more = () if found.family.multiplies else (m for m in syntax.modifiers if m[:1] == "x" or m == "trans")
-    return ".".join(filter(None, (opcode, syntax.shape, *more)))
+    modifiers = () if instruction.family.multiplies else (m for m in syntax.modifiers if m[:1] == "x" or m == "trans")
+    return ".".join(filter(None, (opcode, syntax.shape, *modifiers)))
 
 
-def format_title(found: Instruction) -> str:
-    """A tab's title: m16n8k16 mma, f32 += f16 × f16."""
-    name = format_short_name(found)
-    opcode = name.removesuffix(f".{found.shape}")
+def format_title(instruction: Instruction) -> str:
+    """Format a tab's title: m16n8k16 mma, f32 += f16 × f16."""
+    name = format_short_name(instruction)
+    opcode = name.removesuffix(f".{instruction.shape}")
     return (
-        f"{found.shape} {opcode}, {format_assignment(found)}"
-        if found.shape and name.endswith(found.shape)
-        else f"{name}, {format_assignment(found)}"
+        f"{instruction.shape} {opcode}, {format_assignment(instruction)}"
+        if instruction.shape and name.endswith(instruction.shape)
+        else f"{name}, {format_assignment(instruction)}"
     )
 
 
-def describe_names(found: Instruction) -> dict[str, str]:
-    """What each name of the patterns is, an address's too: {"g": "lane group (lane / 4)", …}."""
-    said: dict[str, str] = {}
-    for op in filter(None, (*found.operands.values(), found.address)):
+def describe_names(instruction: Instruction) -> dict[str, str]:
+    """Describe each name of the patterns, and of an address: {"g": "lane group (lane / 4)", …}."""
+    names: dict[str, str] = {}
+    for op in filter(None, (*instruction.operands.values(), instruction.address)):
         for name, text in (*_describe_thread_names(op), *_describe_value_names(op)):
-            said.setdefault(name, text)
-    return said | {"register": "register"}
+            names.setdefault(name, text)
+    return names | {"register": "register"}
 
 
-def list_colours(found: Instruction) -> list[MenuChoice]:
-    """What cells may be coloured by, those of the thread first; what each digit does derives from the pattern."""
+def list_colours(instruction: Instruction) -> list[MenuChoice]:
+    """List what cells may be coloured by, those of the thread first; what each digit does derives from the pattern."""
     used = {
-        name for op in found.operands.values() for name, _ in (*_describe_thread_names(op), *_describe_value_names(op))
+        name
+        for op in instruction.operands.values()
+        for name, _ in (*_describe_thread_names(op), *_describe_value_names(op))
     } | {"register"}
-    own = [MenuChoice(value=AUTO, text="warp, or lane group in one warp", letter="")] * (
-        make_default_state(found).colour == AUTO
+    automatic = [MenuChoice(value=AUTO, text="warp, or lane group in one warp", letter="")] * (
+        make_default_state(instruction).colour == AUTO
     )
-    return own + [
+    return automatic + [
         MenuChoice(value=name, text=text, letter="" if name == "register" else name)
-        for name, text in describe_names(found).items()
+        for name, text in describe_names(instruction).items()
         if name in used
     ]
 
@@ -127,14 +129,14 @@ def _describe_thread_names(op: Operand) -> Iterator[tuple[str, str]]:
 
 def _describe_value_names(op: Operand) -> Iterator[tuple[str, str]]:
     for term in op.pattern.value_terms():
-        moved = [
+        axis_steps = [
             f"{axis.replace('col', 'column')} + {place.weight}"
             for axis, terms in zip(op.axes, op.pattern.coord_terms(), strict=True)
             for place in terms
             if place.name == term.name
         ]
-        what = _format_digit("value", term.size, term.weight, op.values)
-        yield term.name, f"{' and '.join(moved) or 'copy'} ({what})"
+        digit = _format_digit("value", term.size, term.weight, op.values)
+        yield term.name, f"{' and '.join(axis_steps) or 'copy'} ({digit})"
 
 
 def _format_digit(unit: str, size: int, weight: int, most: int) -> str:
@@ -142,12 +144,12 @@ def _format_digit(unit: str, size: int, weight: int, most: int) -> str:
     return text if size * weight >= most else f"{text} % {size}"
 
 
-def format_holder(found: Instruction, thread: int) -> tuple[str, str]:
-    """A thread as people say it, and its number in the warpgroup where that is another: ("warp 1, lane 28", "thread
+def format_holder(instruction: Instruction, thread: int) -> tuple[str, str]:
+    """Format a thread as people say it, and its number in the warpgroup if that is another: ("warp 1, lane 28", "thread
     60").
     """
     warp, lane = divmod(thread, WARP.threads)
-    scope = found.family.scope
+    scope = instruction.family.scope
     if scope.several:
         return f"warp {warp}, lane {lane}", f"thread {thread}"
     return (f"{scope.thread} {thread}", scope.name if scope.place is OperandPlace.TENSOR else "")

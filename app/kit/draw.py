@@ -1,5 +1,4 @@
-"""A grid of right and wrong cells, and of cells that are held elsewhere: what a run, a load or a comparison found.
-
+"""A grid of right and wrong cells, and of cells that are held elsewhere: the result of a run, a load or a comparison.
 Every page draws it so, with its legend.
 """
 
@@ -20,6 +19,7 @@ MOST_LABELS = 4200
 
 
 def draw_grid(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> dict[str, str]:
+    """Draw cells with their texts, wrong ones marked; return {"title", "svg"}."""
     rows, cols = wrong.shape
     longest = max(len(text) for row in texts for text in row)
     width = min(max(18.0, 7.0 * longest + 6), 64.0) if rows * cols <= MOST_LABELS else max(2.6, 1040 / cols)
@@ -39,21 +39,26 @@ def draw_grid(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> d
         texts=texts,
         status=status,
     )
-    figure = PanelFigure(max(LEFT + panel.width + 8, 9.0 * len(title)), TOP + panel.height + 8, (panel,))
-    drawing = render_svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS)
-    return {"title": title, "svg": drawing + render_status_legend(status, None)}
+    return {"title": title, "svg": render_status_panel(panel, 9.0 * len(title))}
+
+
+def render_status_panel(panel: FigurePanel, title_width: float, words: dict[str, str] | None = None) -> str:
+    """Render a panel of cells with statuses and its legend; words: status → its words in the legend."""
+    assert panel.status is not None
+    width = max(LEFT + panel.width + 8, title_width)
+    figure = PanelFigure(width, TOP + panel.height + 8, (panel,))
+    drawing = render_svg(figure, title=panel.title, palette=None, labels_up_to=MOST_LABELS)
+    return drawing + render_status_legend(panel.status, None, words)
 
 
 def draw_statuses(
-    grid: OperandGrid, kinds: IntArray, texts: list[list[str]], title: str, said: Mapping[int, str]
+    grid: OperandGrid, kinds: IntArray, texts: list[list[str]], title: str, words: Mapping[int, str]
 ) -> str:
-    """An operand's matrix with a status for every element: `said` gives palette.STATUSES' numbers their words here, in
-    the order of `kinds`.
+    """Draw an operand's matrix with a status for every element; `words` maps palette.STATUSES' numbers to words, in the
+    order of `kinds`.
     """
-    status = np.array(list(said), np.int32)[kinds]
+    status = np.array(list(words), np.int32)[kinds]
     figure = make_row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])
     panel = replace(figure.panels[0], status=status, texts=texts)
     drawing = render_svg(replace(figure, panels=(panel,)), title=title, palette=None, labels_up_to=1100)
-    return drawing + render_status_legend(
-        status, None, {STATUSES[number].name: words for number, words in said.items()}
-    )
+    return drawing + render_status_legend(status, None, {STATUSES[number].name: text for number, text in words.items()})

@@ -1,5 +1,5 @@
-"""Every way a request can fail, in one shape: its status, {"error": {"code", "message", "hint", "field"}}, and in whose
-words it is said.
+"""Every way a request can fail, in one shape: its status, {"error": {"code", "message", "hint", "field"}}, and its
+words.
 """
 
 from __future__ import annotations
@@ -67,23 +67,23 @@ class Error:
 
 
 def get_status(error: LayoutError) -> int:
-    """The HTTP status of a refusal."""
+    """Return the HTTP status of a refusal."""
     return STATUS.get(error.code, 422)
 
 
 def is_for_programs(path: str) -> bool:
-    """Whether an address answers programs: the API, and everything that is a file rather than a page."""
+    """Return whether an address answers programs: the API, and everything that is a file rather than a page."""
     return path.startswith(MACHINES) or path.rpartition(".")[2] in FILES
 
 
 def build_retry_headers(error: LayoutError) -> dict[str, str]:
-    """When to come back, where waiting helps."""
+    """Return when to come back, if waiting helps."""
     retry = getattr(error, "retry_seconds", RETRY_SECONDS.get(error.code))
     return {"Retry-After": str(retry)} if retry else {}
 
 
 def build_error_body(error: LayoutError) -> ErrorBody:
-    """What every route answers, under "error"."""
+    """Build what every route answers under "error"."""
     nearest = tuple(error.nearest) or None
     return ErrorBody(code=error.code, message=error.message, hint=error.hint, field=error.field, nearest=nearest)
 
@@ -95,13 +95,13 @@ def make_missing_error(error: dict[str, Any]) -> LayoutError:
 
 
 def make_router_error(status: int, method: str, path: str, allowed: str, detail: str) -> LayoutError:
-    """What the router refuses: an address, or a method of one that allows others."""
-    named = catalog.find_instruction(path) if status == 404 else None
+    """Make the error for what the router refuses: an address, or a method of one that allows others."""
+    instruction = catalog.find_instruction(path) if status == 404 else None
     path, code = shorten_value(path, 120), CODES.get(status, "http_error")
     if status == 405:
         return LayoutError(code, f"{path} takes no {shorten_value(method)}.", f"Allowed: {allowed}. See /docs.")
     if status == 404:
-        if named:
-            return LayoutError(code, f"There is nothing at {path}.", f"The instruction's page is /i/{named.ptx}.")
+        if instruction:
+            return LayoutError(code, f"There is nothing at {path}.", f"The instruction's page is /i/{instruction.ptx}.")
         return LayoutError(code, f"There is nothing at {path}.", "The catalogue is at /instructions, the API at /docs.")
     return LayoutError(code, f"{path}: {detail}", "See /docs.")

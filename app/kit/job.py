@@ -20,20 +20,22 @@ from typing import Generic, TypeVar
 from lanescope.deadline import OverdueError, end_when
 from lanescope.errors import refuse_deep_recursion
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 LOG = logging.getLogger("lanescope")
 GRACE = 0.5  # seconds that a computation has to end by itself before it is interrupted
 
 
-class Computation(Generic[Made]):
-    """A computation: when it began (None: it waits), and its result. `overdue`: what is raised once it was ended.
-    place: the character of its text that it had come to then, None where that is not known.
+class Computation(Generic[Result]):
+    """A computation: when it began (None: it waits), and its result.
+
+    overdue: what is raised once it was ended. place: the character of its text that it had reached then, None if that
+    is not known.
     """
 
     def __init__(
-        self, make: Callable[[], Made], overdue: Callable[[], Exception], clock: Callable[[], float] = time.monotonic
+        self, make: Callable[[], Result], overdue: Callable[[], Exception], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.future: Future[Made]
+        self.future: Future[Result]
         self.began: float | None = None
         self.place: int | None = None
         self._make, self._overdue, self._clock = make, overdue, clock
@@ -41,7 +43,7 @@ class Computation(Generic[Made]):
         self._thread: int | None = None
         self._lock = threading.Lock()
 
-    def run(self) -> Made:
+    def run(self) -> Result:
         """Compute, in this thread."""
         try:
             with end_when(lambda: self._over):
@@ -54,7 +56,7 @@ class Computation(Generic[Made]):
             with refuse_deep_recursion():
                 raise
 
-    def _run_interruptible(self) -> Made:
+    def _run_interruptible(self) -> Result:
         try:
             with self._lock:
                 self._thread, self.began = threading.get_ident(), self._clock()
@@ -62,14 +64,14 @@ class Computation(Generic[Made]):
         finally:
             try:
                 self._leave()
-            except OverdueError:  # there is no second one
+            except OverdueError:  # it comes only once
                 self._leave()
 
     def _leave(self) -> None:
-        """From here on the thread is no longer this job's."""
+        """Release the thread: from here on it is no longer this job's."""
         with self._lock:
             self._thread = None
-        for _ in range(2):  # a thread looks for interrupts at each turn of a loop: one that is under way is raised here
+        for _ in range(2):  # a thread checks for interrupts in each iteration: a pending one is raised here
             pass
 
     def end(self) -> None:
@@ -77,7 +79,9 @@ class Computation(Generic[Made]):
         self._over = True
 
     def interrupt(self) -> None:
-        """End it between two instructions, where it did not ask; once. Nothing where it has not begun or is over."""
+        """Interrupt it once between two instructions, if it did not end itself; do nothing if it has not begun or is
+        over.
+        """
         with self._lock:
             if self._thread is not None and not self._interrupted:
                 self._interrupted = True
@@ -85,9 +89,9 @@ class Computation(Generic[Made]):
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, kind)
 
 
-def run_within(seconds: float, make: Callable[[], Made], overdue: Callable[[int | None], Exception]) -> Made:
+def run_within(seconds: float, make: Callable[[], Result], overdue: Callable[[int | None], Exception]) -> Result:
     """Compute in this thread, for so long at most; overdue: what is raised then, by the place that was reached."""
-    job: Computation[Made] = Computation(make, lambda: overdue(job.place))
+    job: Computation[Result] = Computation(make, lambda: overdue(job.place))
     timers = [threading.Timer(seconds, job.end), threading.Timer(seconds + GRACE, job.interrupt)]
     for timer in timers:
         timer.daemon = True

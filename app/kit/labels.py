@@ -1,5 +1,5 @@
-"""What the forms call their fields, by page; an error stands beside its field in these words. A name that is not here
-is called what it is.
+"""The labels of the forms' fields, by page; an error stands beside its field in these words. Fields without an entry
+use their own name.
 """
 
 from lanescope.blackwell.zeromask import FIELDS

@@ -1,5 +1,6 @@
-"""What stands before every route: the request's id, the names this server answers to, the sizes of address and body,
-the headers of every answer, the access log."""
+"""Checks and headers around every route: the request's id, the host names of this server, the sizes of address and
+body, the headers of every answer, the access log.
+"""
 
 from __future__ import annotations
 
@@ -19,35 +20,35 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
-PROBES = ("/healthz", "/readyz")  # asked for by address, inside a container: no client's name is known there
+PROBES = ("/healthz", "/readyz")  # requested by IP address inside a container, without a host name
 UPLOADS = ("/dump", "/api/v1/dumps/verify")  # addresses whose bodies hold files
-CAPTURES = ("/capture", "/api/v1/captures/verify")  # whose files are captures
+CAPTURES = ("/capture", "/api/v1/captures/verify")  # those with captures
 LONGEST_DRAIN, MOST_DRAINED = 2.0, 64 << 20
 _ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")
 
 
 class RequestGuard:
-    """ASGI middleware. Refuses what is too large, too slow or meant for another server, before a route sees it."""
+    """ASGI middleware that refuses what is too large, too slow or meant for another server, before a route sees it."""
 
     def __init__(
         self,
         app: ASGIApp,
         settings: Settings,
-        refused: Callable[[Scope, LayoutError], ASGIApp],
+        render_refusal: Callable[[Scope, LayoutError], ASGIApp],
         styles: tuple[str, ...] = (),
     ) -> None:
-        """refused: what answers a request that is refused, which closes the connection."""
-        self.app, self.settings, self.refused = app, settings, refused
+        """render_refusal: makes the answer to a refused request, which closes the connection."""
+        self.app, self.settings, self.render_refusal = app, settings, render_refusal
         self.headers = SecurityHeaders(settings.frame_ancestors, styles)
         self.hosts = [] if "*" in settings.trusted_hosts.split(",") else settings.trusted_hosts.lower().split(",")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        begun = time.perf_counter()
-        given = dict(scope["headers"])
-        asked = given.get(b"x-request-id", b"")
-        identity = asked if _ID.match(asked) else secrets.token_hex(8).encode()
+        started = time.perf_counter()
+        headers = dict(scope["headers"])
+        sent_id = headers.get(b"x-request-id", b"")
+        identity = sent_id if _ID.match(sent_id) else secrets.token_hex(8).encode()
         REQUEST_ID.set(identity.decode())
         status = 0
 
@@ -63,11 +64,11 @@ class RequestGuard:
             await send(message)
 
         try:
-            refused = self.find_refusal(scope, given)
-            if refused:
-                if refused.code == "body_too_large" and b"expect" not in given:
+            refusal = self.find_refusal(scope, headers)
+            if refusal:
+                if refusal.code == "body_too_large" and b"expect" not in headers:
                     await self.drain_body(receive)
-                await self.refused(scope, refused)(scope, receive, send_guarded)
+                await self.render_refusal(scope, refusal)(scope, receive, send_guarded)
             else:
                 await self.app(
                     scope,
@@ -76,18 +77,18 @@ class RequestGuard:
                 )
         finally:
             if self.settings.access_log:
-                self.log_access(scope, status, time.perf_counter() - begun)
+                self.log_access(scope, status, time.perf_counter() - started)
 
-    def find_refusal(self, scope: Scope, given: dict[bytes, bytes]) -> LayoutError | None:
-        """Why a request is not even looked at, None where it is."""
-        host = given.get(b"host", b"").decode("latin-1")
+    def find_refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> LayoutError | None:
+        """Find why a request is refused before any route sees it, None if it is not."""
+        host = headers.get(b"host", b"").decode("latin-1")
         name = host.rpartition(":")[0] if re.search(r":\d+\Z", host) else host
         if (
             self.hosts
             and strip_root(scope) not in PROBES
             and not any(
-                name.lower() == known or (known.startswith("*.") and name.lower().endswith(known[1:]))
-                for known in self.hosts
+                name.lower() == host_name or (host_name.startswith("*.") and name.lower().endswith(host_name[1:]))
+                for host_name in self.hosts
             )
         ):
             return LayoutError(
@@ -102,7 +103,7 @@ class RequestGuard:
                 f"The address has {size} bytes.",
                 f"At most {self.settings.url_bytes}. A POST route takes more.",
             )
-        length = given.get(b"content-length", b"0")
+        length = headers.get(b"content-length", b"0")
         if scope["method"] in BODIES and (
             not length.isdigit() or len(length) > 18 or int(length) > self.get_body_limit(scope)
         ):
@@ -110,35 +111,35 @@ class RequestGuard:
         return None
 
     def get_body_limit(self, scope: Scope) -> int:
-        """The most bytes of a body for an address."""
-        own, where = self.settings.body_bytes, strip_root(scope)
-        if where in CAPTURES:
-            return max(own, self.settings.capture_bytes)
-        return max(own, self.settings.upload_bytes) if where in UPLOADS else own
+        """Return the most bytes of a body for an address."""
+        body_bytes, path = self.settings.body_bytes, strip_root(scope)
+        if path in CAPTURES:
+            return max(body_bytes, self.settings.capture_bytes)
+        return max(body_bytes, self.settings.upload_bytes) if path in UPLOADS else body_bytes
 
     def make_too_large(self, size: object, most: int) -> LayoutError:
         return LayoutError("body_too_large", f"The body has {shorten_value(str(size))} bytes.", f"At most {most}.")
 
     async def drain_body(self, receive: Receive) -> None:
-        """Read a body that is refused, within reason: a client that still sends when the connection closes never sees
-        the answer.
+        """Read a refused body, within reason: a client that still sends when the connection closes never sees the
+        answer.
         """
-        seen = 0
+        byte_count = 0
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(self.settings.seconds, LONGEST_DRAIN)):
-                while seen < MOST_DRAINED:
+                while byte_count < MOST_DRAINED:
                     message = await receive()
-                    seen += len(message.get("body", b""))
+                    byte_count += len(message.get("body", b""))
                     if not message.get("more_body"):
                         return
 
     def limit_receive(self, receive: Receive, most: int) -> Receive:
-        """receive() that counts the body's bytes and does not wait for them longer than a request may take."""
+        """Wrap receive() so that it counts the body's bytes and waits no longer for them than a request may take."""
         until = asyncio.get_running_loop().time() + self.settings.seconds
-        seen, more = 0, True
+        byte_count, more = 0, True
 
-        async def counted() -> Message:
-            nonlocal seen, more
+        async def receive_counted() -> Message:
+            nonlocal byte_count, more
             if not more:
                 return await receive()
             try:
@@ -148,13 +149,13 @@ class RequestGuard:
                 raise LayoutError(
                     "slow_body", f"The body did not arrive within {self.settings.seconds:g} s.", "Send it at once."
                 ) from None
-            seen += len(message.get("body", b""))
+            byte_count += len(message.get("body", b""))
             more = message.get("more_body", False)
-            if seen > most:
-                raise self.make_too_large(f"at least {seen}", most)
+            if byte_count > most:
+                raise self.make_too_large(f"at least {byte_count}", most)
             return message
 
-        return counted
+        return receive_counted
 
     def log_access(self, scope: Scope, status: int, seconds: float) -> None:
         path = (scope.get("raw_path") or b"").decode("latin-1")

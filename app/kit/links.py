@@ -23,66 +23,66 @@ def _quote_ptx(instruction: Instruction) -> str:
 def link_instruction(
     instruction: Instruction, operand: Operand | None = None, form: str = "", query: Query | None = None
 ) -> str:
-    """An instruction's page, or a picture of it or of one operand."""
+    """Link an instruction's page, or a picture of it or of one operand."""
     name = f"/{operand.name}" if operand else ""
     return _build_address(f"/i/{_quote_ptx(instruction)}{name}{'.' + form if form else ''}", query or {}, ":,")
 
 
 def link_tiled_mma(instruction: Instruction) -> str:
-    """The instruction repeated over warps and a tile."""
+    """Link the instruction repeated over warps and a tile."""
     return _build_address("/tiles/mma", {"atom": instruction.ptx})
 
 
 def link_atom_tile(atom: str, idesc: str = "") -> str:
-    """An atom by its text, over a tile of its own; of a tcgen05.mma with its instruction descriptor."""
+    """Link an atom by its text, over a tile of its own; a tcgen05.mma with its instruction descriptor."""
     return _build_address("/tiles/mma", {"atom": atom, **({"idesc": idesc} if idesc else {})}, "(),:<>")
 
 
 def link_smem(query: Query) -> str:
-    """The tile explorer."""
+    """Link the tile explorer."""
     return _build_address("/smem", query)
 
 
 def link_descriptor(word: str, query: Query, form: str = "wgmma") -> str:
-    """The editor and verifier of a descriptor, by its hex word; form: the format it is read in."""
+    """Link the editor and verifier of a descriptor, by its hex word; form: the format it is read in."""
     return _build_address(f"/descriptor/{form}/{word}", query)
 
 
 def link_kernel(instruction: Instruction, options: Query, form: str = "") -> str:
-    """A whole program around an instruction, as a page or in a form."""
+    """Link a whole program around an instruction, as a page or in a form."""
     return _build_address(f"/kernel/{_quote_ptx(instruction)}{'.' + form if form else ''}", options, "=,:<>")
 
 
 def link_steps(instruction: Instruction, query: Query) -> str:
-    """Everything an instruction does, step by step."""
+    """Link everything that an instruction does, step by step."""
     return _build_address(f"/steps/{_quote_ptx(instruction)}", query)
 
 
 def link_run(instruction: Instruction, options: Query) -> str:
-    """A whole product by these options, simulated first."""
+    """Link a whole product by these options, simulated first."""
     return _build_address("/gpu/run", {"kind": "mma", "instruction": instruction.ptx, **options, "backend": "numpy"})
 
 
 def link_chain(query: Query) -> str:
-    """Does a load feed an operand."""
+    """Link the page that shows whether a load feeds an operand."""
     return _build_address("/chain", query)
 
 
 def link_reuse(first: Instruction, second: Instruction) -> str:
-    """D of one instruction as A of another."""
+    """Link D of one instruction as A of another."""
     return _build_address("/reuse", {"from": first.ptx, "to": second.ptx})
 
 
 def link_diagram(query: Query) -> str:
-    """The page that makes a figure."""
+    """Link the page that makes a figure."""
     return _build_address("/diagram", query, ":,")
 
 
 def link_banks(query: Query) -> str:
-    """What an access costs in banks."""
+    """Link the cost of an access in banks."""
     return _build_address("/banks", query, ",")
 
 
 def link_compare(left: str, right: str) -> str:
-    """Two operands, each as PTX/operand, element by element."""
+    """Link two operands, each as PTX/operand, element by element."""
     return _build_address("/compare", {"left": left, "right": right})

@@ -28,31 +28,31 @@ SERVED_PIXELS = 8_000_000  # the same for a server: 60 MB
 SERVED_LABELS = {
     "png": 8192,
     "pdf": 4096,
-}  # a server draws so many in a few seconds; a PDF with 16,384 took 13 s and 120 MB
-LAST_GLYPH = "\u2fff"  # behind it stand the scripts that the shipped font lacks: Chinese, Japanese, Korean
+}  # drawn by a server in a few seconds; a PDF with 16,384 took 13 s and 120 MB
+LAST_GLYPH = "\u2fff"  # the scripts after it are not in the shipped font: Chinese, Japanese, Korean
 HINT = "pip install 'lanescope[pictures]'"
 
 
 @lru_cache(maxsize=1)
 def find_fonts() -> tuple[str, ...]:
-    """The files of the shipped font, found without importing the package that ships it."""
-    found = importlib.util.find_spec("matplotlib")
-    folder = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf" if found and found.origin else Path()
+    """Find the files of the shipped font without importing the package that ships it."""
+    spec = importlib.util.find_spec("matplotlib")
+    folder = Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf" if spec and spec.origin else Path()
     files = [folder / name for name in ("DejaVuSansMono.ttf", "DejaVuSansMono-Bold.ttf")]
-    if not found or not all(file.is_file() for file in files):
+    if not spec or not all(file.is_file() for file in files):
         raise LayoutError("no_pictures", "The font for PNG and PDF is not installed.", HINT, "form")
     return tuple(map(str, files))
 
 
 def explain_missing_renderer() -> str:
-    """Why PNG and PDF cannot be made here, "" where they can."""
+    """Return why PNG and PDF cannot be made here, "" if they can."""
     missing = [name for name in ("resvg_py", "svg2pdf_py", "matplotlib") if importlib.util.find_spec(name) is None]
     return f"Not installed: {', '.join(missing)}. {HINT}" if missing else ""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawingJob:
-    """An SVG that shall become a PNG (`scale` pixels a unit) or a PDF; LayoutError where it cannot, before anything is
+    """An SVG to draw as PNG (`scale` pixels a unit) or PDF; LayoutError if it cannot be drawn, before anything is
     drawn.
     """
 
@@ -64,25 +64,25 @@ class DrawingJob:
     def __post_init__(self) -> None:
         if reason := explain_missing_renderer():
             raise LayoutError("no_pictures", f"PNG and PDF cannot be made here: {reason}.", HINT, "form")
-        if strange := sorted(letter for letter in set(self.svg) if letter > LAST_GLYPH):
+        if missing_glyphs := sorted(letter for letter in set(self.svg) if letter > LAST_GLYPH):
             raise LayoutError(
                 "no_glyphs",
-                f"{FAMILY} has no glyph for '{''.join(strange[:8])}'.",
+                f"{FAMILY} has no glyph for '{''.join(missing_glyphs[:8])}'.",
                 "Chinese text: SVG, TeX, text or Markdown.",
                 "lang",
             )
-        wide, high = (side * self.scale for side in measure_picture(self.svg))
-        if self.form == "png" and (max(wide, high) > LARGEST_PIXELS or wide * high > MOST_PIXELS):
+        width, height = (side * self.scale for side in measure_picture(self.svg))
+        if self.form == "png" and (max(width, height) > LARGEST_PIXELS or width * height > MOST_PIXELS):
             raise LayoutError(
                 "too_large",
-                f"{wide:.0f}×{high:.0f} pixels.",
+                f"{width:.0f}×{height:.0f} pixels.",
                 f"At most {LARGEST_PIXELS} each way and {MOST_PIXELS // 1_000_000} million in all: a smaller cell or"
                 " scale, or a window.",
                 "scale",
             )
 
     def render(self) -> bytes:
-        """Drawn in this process."""
+        """Render the picture in this process."""
         return (
             picture_worker.render_png(self.svg, self.scale, self.fonts)
             if self.form == "png"
@@ -91,33 +91,33 @@ class DrawingJob:
 
 
 def measure_picture(svg: str) -> tuple[float, float]:
-    """Width and height of a picture in its own units."""
-    wide, high = (float(svg.split(f'{side}="', 1)[1].split('"', 1)[0]) for side in ("width", "height"))
-    return wide, high
+    """Return width and height of a picture in its own units."""
+    width, height = (float(svg.split(f'{side}="', 1)[1].split('"', 1)[0]) for side in ("width", "height"))
+    return width, height
 
 
 def limit_scale(svg: str, scale: float) -> float:
-    """The scale, or less where the picture would be larger than a server draws; in hundredths, so that it can be
+    """Return the scale, or less if the picture would be larger than a server draws; in hundredths, so that it can be
     written in an address.
     """
-    wide, high = measure_picture(svg)
+    width, height = measure_picture(svg)
     return max(
         0.25,
         min(
             scale,
-            math.floor(100 * math.sqrt(SERVED_PIXELS / (wide * high))) / 100,
-            math.floor(100 * LARGEST_PIXELS / max(wide, high)) / 100,
+            math.floor(100 * math.sqrt(SERVED_PIXELS / (width * height))) / 100,
+            math.floor(100 * LARGEST_PIXELS / max(width, height)) / 100,
         ),
     )
 
 
 def check_drawing(drawing: DrawingJob) -> DrawingJob:
-    """The drawing; LayoutError where it is more than a server draws for one request."""
-    wide, high = (side * drawing.scale for side in measure_picture(drawing.svg))
-    if drawing.form == "png" and wide * high > SERVED_PIXELS:
+    """Return the drawing; LayoutError if it is more than a server draws for one request."""
+    width, height = (side * drawing.scale for side in measure_picture(drawing.svg))
+    if drawing.form == "png" and width * height > SERVED_PIXELS:
         raise LayoutError(
             "too_large",
-            f"{wide:.0f}×{high:.0f} pixels.",
+            f"{width:.0f}×{height:.0f} pixels.",
             f"A server draws at most {SERVED_PIXELS // 1_000_000} million: a smaller cell or scale, or a window."
             " `lanescope diagram` draws more.",
             "scale",
@@ -135,8 +135,8 @@ def check_drawing(drawing: DrawingJob) -> DrawingJob:
 
 
 class DrawingProcess:
-    """A process that draws for a server, one picture at a time; it is started by the first, and killed by one that
-    takes too long.
+    """A process that draws for a server, one picture at a time; the first picture starts it, and one that takes too
+    long kills it.
     """
 
     def __init__(self, seconds: float = 5.0, waiting: int = 32) -> None:
@@ -144,7 +144,7 @@ class DrawingProcess:
         self._lane: WorkerQueue | None = None
 
     def submit(self, drawing: DrawingJob) -> Future[dict[str, Any]]:
-        """Its answer, for `decode_answer`; LayoutError `busy` where too many wait."""
+        """Submit a drawing; the future's answer is for `decode_answer`. LayoutError `busy` if too many wait."""
         if self._lane is None:
             argv = [sys.executable, "-m", "lanescope.app.kit.picture_worker"]
             self._lane = WorkerQueue("pictures", lambda _: argv, self.seconds, self.waiting, start_seconds=20.0)

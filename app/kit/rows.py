@@ -1,4 +1,4 @@
-"""A row of the catalogue: what every list of instructions, and an instruction's own page, says of it first. No
+"""A row of the catalogue: the facts with which every list of instructions, and an instruction's own page, begins. No
 framework.
 """
 
@@ -48,8 +48,8 @@ class CatalogueRow:
 
 
 def build_row(instruction: Instruction) -> CatalogueRow:
-    """What every answer about an instruction begins with."""
-    known = catalog.get_target_support(instruction)
+    """Build the facts with which every answer about an instruction begins."""
+    support = catalog.get_target_support(instruction)
     types, sizes = instruction.types, instruction.sizes
     return CatalogueRow(
         ptx=instruction.ptx,
@@ -58,13 +58,13 @@ def build_row(instruction: Instruction) -> CatalogueRow:
         types=Types(a=types.get("a"), b=types.get("b"), c=types.get("c"), d=types.get("d")),
         layouts=tuple(instruction.syntax.layouts),
         modifiers=tuple(instruction.modifiers),
-        targets=tuple(known.targets),
-        ptx_version=known.ptx_version,
+        targets=tuple(support.targets),
+        ptx_version=support.ptx_version,
     )
 
 
 def describe_shape_and_types(instruction: Instruction) -> tuple[str, str]:
-    """Shape and types of a catalogue row as people write them; what moves matrices has no product to name.
+    """Describe shape and types of a catalogue row as people write them; what moves matrices has no product to name.
 
     >>> describe_shape_and_types(catalog.find("ldmatrix.m8n8.x4.shared.b16"))
     ('8×8 .x4', 'b16')
@@ -85,32 +85,32 @@ def describe_shape_and_types(instruction: Instruction) -> tuple[str, str]:
 
 
 def find_issued_kind(instruction: Instruction) -> str:
-    """The kind of a product whose types its text leaves open."""
+    """Find the kind of a product whose types its text leaves open."""
     assert instruction.family.issue is not None
     return f"kind::{instruction.family.issue.kind}"
 
 
 def find_group(instruction: Instruction) -> str:
-    """What a list of the catalogue groups it by: the shape, or the kind where the text says none."""
+    """Find what a list of the catalogue groups an instruction by: the shape, or the kind if the text has none."""
     return instruction.shape or (find_issued_kind(instruction) if instruction.family.issue else "")
 
 
 def format_short_name(instruction: Instruction) -> str:
-    """An instruction by its opcode and shape, as people say it; a short name for lists, no PTX.
+    """Format an instruction by its opcode and shape, as people say it; a short name for lists, not PTX.
 
     >>> (format_short_name(catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16")),
     ... format_short_name(catalog.find("ldmatrix.m8n8.x4.trans.b16")))
     ('wgmma.m64n8k16', 'ldmatrix.m8n8.x4.trans')
     """
     opcode, syntax = instruction.family.opcode, instruction.syntax
-    said = (opcode.short or opcode.text).partition("::")[0]
-    moved = [m for m in syntax.modifiers if m not in catalog.SPACES] if not instruction.family.multiplies else []
+    opcode_name = (opcode.short or opcode.text).partition("::")[0]
+    modifiers = [m for m in syntax.modifiers if m not in catalog.SPACES] if not instruction.family.multiplies else []
     scaled = " block_scale" if instruction.family.scale_blocks else ""
-    return ".".join(filter(None, (said, instruction.shape, *moved))) + scaled
+    return ".".join(filter(None, (opcode_name, instruction.shape, *modifiers))) + scaled
 
 
 def format_product_types(instruction: Instruction) -> str:
-    """The types as the product reads; of what moves matrices, the operand and its type.
+    """Format the types as the product reads; for instructions that move matrices, the operand and its type.
 
     >>> (format_product_types(catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32")),
     ... format_product_types(catalog.find("ldmatrix.m8n8.x4.b16")))
@@ -128,14 +128,14 @@ def format_product_types(instruction: Instruction) -> str:
         group, vector = instruction.modifiers[0], instruction.modifiers[2:4]
         return " ".join((group, *(word for word in vector if word in VECTORS)))
     words = instruction.family.opcode.text.partition(".")[2]
-    moved = (
+    operand_types = (
         describe_shape_and_types(instruction)[1] if instruction.family.unpacks else ".".join(instruction.syntax.types)
     )
-    return " ".join(filter(None, (words, moved)))
+    return " ".join(filter(None, (words, operand_types)))
 
 
 def format_targets(targets: Sequence[str]) -> str:
-    """Targets in short: the first with + where every later one is among them, and code for it runs on them.
+    """Format targets in short: the first with + if every later one is among them, and code for it runs on them.
 
     >>> format_targets(catalog.TARGETS[1:]), format_targets(["sm_90a"]), format_targets(["sm_100a", "sm_120a"])
     ('sm_80+', 'sm_90a', 'sm_100a, sm_120a')

@@ -1,4 +1,5 @@
-"""What a run says of itself, wherever it is told: the device, and a product's answer, which steps take apart.
+"""Facts about a run, for every page and route that shows one: the device, and a product's answer, which steps take
+apart.
 
 Workers know nothing of these facts: they send plain JSON, from which the server makes them.
 """
@@ -67,7 +68,7 @@ class MmaRequest:
     a: dict[str, str] | None = make_optional_field()
     b: dict[str, str] | None = make_optional_field()
     d: dict[str, str] | None = make_optional_field()
-    data: dict[str, Any] | None = make_optional_field()  # matrices as they travel: a formula's text, or lists
+    data: dict[str, Any] | None = make_optional_field()  # matrices as they are sent: a formula's text, or lists
     architecture: Architecture = make_optional_field()
     worker: WorkerName = make_optional_field()
 
@@ -122,17 +123,17 @@ class MmaRan(RunResult):
     duration_ms: float
 
 
-def parse_mma_result(told: Json) -> MmaRan:
+def parse_mma_result(answer: Json) -> MmaRan:
     """Parse a worker's answer of kind mma; KeyError or TypeError for another."""
-    options = {"options": Options(**told["options"])} if "options" in told else {}
-    made = {
-        "device": Device(**told["device"]),
-        "request": MmaRequest(**told["request"]),
-        "mismatches": [ValueMismatch(**row) for row in told["mismatches"]],
+    options = {"options": Options(**answer["options"])} if "options" in answer else {}
+    facts = {
+        "device": Device(**answer["device"]),
+        "request": MmaRequest(**answer["request"]),
+        "mismatches": [ValueMismatch(**row) for row in answer["mismatches"]],
     }
-    return MmaRan(**told | made | options | parse_ran_by(told))
+    return MmaRan(**answer | facts | options | parse_ran_by(answer))
 
 
-def parse_ran_by(told: Json) -> dict[str, RanBy]:
-    """Who ran it, where an answer says so."""
-    return {"ran_by": RanBy(**told["ran_by"])} if "ran_by" in told else {}
+def parse_ran_by(answer: Json) -> dict[str, RanBy]:
+    """Parse who ran it, if an answer says so."""
+    return {"ran_by": RanBy(**answer["ran_by"])} if "ran_by" in answer else {}

@@ -1,5 +1,5 @@
-"""What a server can be told: one row a setting. `lanescope serve --help`, LANESCOPE_… and docs/deploy.md are made from
-it. No framework.
+"""The settings of a server, one row each: `lanescope serve --help`, LANESCOPE_… and docs/deploy.md are made from it. No
+framework.
 
 Plain dataclass fields instead of pydantic-settings: the command line builds its options from them, and `lanescope
 --help` must not wait for pydantic to be imported.
@@ -17,78 +17,78 @@ from typing import Any
 
 PREFIX = "LANESCOPE_"
 LOG_FORMATS = ("text", "json")
-Read = Callable[[Any, str], Any]  # (what was given, the setting's name) → the value; LayoutError `bad_setting`
+Read = Callable[[Any, str], Any]  # (given value, the setting's name) → the value; LayoutError `bad_setting`
 
 
-def _make_error(given: Any, name: str, allowed: str) -> Exception:
-    from lanescope.errors import LayoutError  # NumPy comes with it: --help does not wait for that
+def _make_error(value: Any, name: str, allowed: str) -> Exception:
+    from lanescope.errors import LayoutError  # imports NumPy, for which --help need not wait
     from lanescope.inputs import shorten_value
 
-    return LayoutError("bad_setting", f"{name} is '{shorten_value(given)}'.", allowed, name)
+    return LayoutError("bad_setting", f"{name} is '{shorten_value(value)}'.", allowed, name)
 
 
 def _make_integer_parser(least: int, most: int) -> Read:
-    def read(given: Any, name: str) -> int:
+    def read(value: Any, name: str) -> int:
         from lanescope.inputs import parse_integer
 
-        return parse_integer(given, name, least, most, "bad_setting")
+        return parse_integer(value, name, least, most, "bad_setting")
 
     return read
 
 
 def _make_number_parser(least: float, most: float) -> Read:
-    def read(given: Any, name: str) -> float:
+    def read(value: Any, name: str) -> float:
         try:
-            found = float(given)
+            number = float(value)
         except ValueError:
-            found = -1.0
-        if not least <= found <= most:
-            raise _make_error(given, name, f"A number from {least:g} to {most:g}.")
-        return found
+            number = -1.0
+        if not least <= number <= most:
+            raise _make_error(value, name, f"A number from {least:g} to {most:g}.")
+        return number
 
     return read
 
 
-def _parse_text(given: Any, name: str) -> str:
-    text = str(given).strip()
+def _parse_text(value: Any, name: str) -> str:
+    text = str(value).strip()
     if not text.isprintable():
-        raise _make_error(given, name, "One line of text.")
+        raise _make_error(value, name, "One line of text.")
     return text
 
 
 def _make_word_parser(*words: str) -> Read:
-    def read(given: Any, name: str) -> str:
-        if str(given).lower() not in words:
-            raise _make_error(given, name, f"Allowed: {', '.join(words)}.")
-        return str(given).lower()
+    def read(value: Any, name: str) -> str:
+        if str(value).lower() not in words:
+            raise _make_error(value, name, f"Allowed: {', '.join(words)}.")
+        return str(value).lower()
 
     return read
 
 
-def _parse_flag(given: Any, name: str) -> bool:
-    return _make_word_parser("0", "1", "false", "true", "no", "yes")(given, name) in ("1", "true", "yes")
+def _parse_flag(value: Any, name: str) -> bool:
+    return _make_word_parser("0", "1", "false", "true", "no", "yes")(value, name) in ("1", "true", "yes")
 
 
-def _parse_prefix(given: Any, name: str) -> str:
-    text = _parse_text(given, name).strip("/")
+def _parse_prefix(value: Any, name: str) -> str:
+    text = _parse_text(value, name).strip("/")
     if not re.fullmatch(r"[\w.-]*(/[\w.-]+)*", text, re.A) or ".." in text:
-        raise _make_error(given, name, "A path such as /tools/lanescope: letters, digits, - _ and . in each part.")
+        raise _make_error(value, name, "A path such as /tools/lanescope: letters, digits, - _ and . in each part.")
     return f"/{text}" if text else ""
 
 
-def _parse_sources(given: Any, name: str) -> str:
-    text = _parse_text(given, name)
+def _parse_sources(value: Any, name: str) -> str:
+    text = _parse_text(value, name)
     if not re.fullmatch(r"[\w.:/*'-]+( [\w.:/*'-]+)*", text, re.A):
-        raise _make_error(given, name, "'none', 'self', or origins with blanks between them.")
+        raise _make_error(value, name, "'none', 'self', or origins with blanks between them.")
     return text
 
 
-def _parse_names(given: Any, name: str) -> str:
-    return ",".join(part.strip() for part in _parse_text(given, name).split(",") if part.strip())
+def _parse_names(value: Any, name: str) -> str:
+    return ",".join(part.strip() for part in _parse_text(value, name).split(",") if part.strip())
 
 
-def _parse_peers(given: Any, name: str) -> str:
-    text = _parse_names(given, name)
+def _parse_peers(value: Any, name: str) -> str:
+    text = _parse_names(value, name)
     for part in text.split(",") if text not in ("", "*") else ():
         try:
             ipaddress.ip_network(part)
@@ -97,22 +97,22 @@ def _parse_peers(given: Any, name: str) -> str:
     return text
 
 
-def _parse_scheduler(given: Any, name: str) -> str:
-    text = _parse_text(given, name)
-    found = re.fullmatch(r"(?:tcp|tls)://(?:[\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", text, re.A)
-    if text and not (found and 0 < int(found[1]) < 1 << 16):
-        raise _make_error(given, name, "tcp://host:8786, or tls://host:8786.")
+def _parse_scheduler(value: Any, name: str) -> str:
+    text = _parse_text(value, name)
+    match = re.fullmatch(r"(?:tcp|tls)://(?:[\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", text, re.A)
+    if text and not (match and 0 < int(match[1]) < 1 << 16):
+        raise _make_error(value, name, "tcp://host:8786, or tls://host:8786.")
     return text
 
 
-def parse_scheduler(given: str) -> str:
+def parse_scheduler(text: str) -> str:
     """Parse a scheduler's address, of an option or LANESCOPE_SCHEDULER."""
-    return str(_parse_scheduler(given, "scheduler"))
+    return str(_parse_scheduler(text, "scheduler"))
 
 
 def check_tls_files(address: str, *files: str) -> None:
-    """LayoutError where an address of tls:// lacks a file, where a file has no tls:// to serve, and where the files are
-    none that a connection can be made with.
+    """Raise LayoutError if an address of tls:// lacks a file, if a file has no tls:// to serve, or if no connection can
+    be made with the files.
     """
     if address.startswith("tls://") and not all(files):
         raise _make_error(address, "scheduler", "tls:// needs tls_ca, tls_cert and tls_key.")
@@ -124,8 +124,8 @@ def check_tls_files(address: str, *files: str) -> None:
         tls.check_tls(*files)
 
 
-def _make_setting(default: Any, read: Read, says: str) -> Any:
-    return dataclasses.field(default=default, metadata={"read": read, "says": says})
+def _make_setting(default: Any, read: Read, help_text: str) -> Any:
+    return dataclasses.field(default=default, metadata={"read": read, "says": help_text})
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,17 +204,17 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """The settings of LANESCOPE_… variables; LayoutError names a wrong one."""
-        given = os.environ if environment is None else environment
+        """Read the settings from LANESCOPE_… variables; LayoutError names a wrong one."""
+        variables = os.environ if environment is None else environment
         chosen: dict[str, Any] = {
-            row.name: given[name_variable(row.name)]
+            row.name: variables[name_variable(row.name)]
             for row in dataclasses.fields(cls)
-            if given.get(name_variable(row.name), "") != ""
+            if variables.get(name_variable(row.name), "") != ""
         }
         return cls(**chosen)
 
     def to_environment(self) -> dict[str, str]:
-        """The same as variables, for worker processes."""
+        """Return the same as variables, for worker processes."""
         return {
             name_variable(row.name): str(int(value) if isinstance(value := getattr(self, row.name), bool) else value)
             for row in dataclasses.fields(self)
@@ -222,12 +222,12 @@ class Settings:
 
 
 def name_variable(name: str) -> str:
-    """A setting's environment variable."""
+    """Return a setting's environment variable."""
     return PREFIX + name.upper()
 
 
 def list_settings() -> list[tuple[str, str, str]]:
-    """(name, default as text, what it says) of every setting."""
+    """List (name, default as text, help) of every setting."""
     return [
         (row.name, str(int(row.default) if isinstance(row.default, bool) else row.default), row.metadata["says"])
         for row in dataclasses.fields(Settings)

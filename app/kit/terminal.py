@@ -1,4 +1,4 @@
-"""What the verbs of the command line share: JSON, tables, files, storages, completion."""
+"""The parts that the verbs of the command line share: JSON, tables, files, storages, completion."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from typing import Annotated, Any
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API answers.")]
-# Of a tcgen05.mma.
+# Options of a tcgen05.mma.
 CtaGroup = Annotated[str, typer.Option(help="CTAs that issue it together: 1 or 2; 1 when left out.")]
 RowsOfD = Annotated[str, typer.Option(help="Rows of D, of both CTAs with --cta-group 2; 128 when left out.")]
 ColumnsOfD = Annotated[str, typer.Option(help="Columns of D; 256 when left out.")]
 
 
-def make_verb_group(name: str, says: str) -> tuple[typer.Typer, typer.Typer]:
-    """(a feature's own app, the group of verbs under `name` in it)."""
+def make_verb_group(name: str, help_text: str) -> tuple[typer.Typer, typer.Typer]:
+    """Make (a feature's own app, the group of verbs under `name` in it)."""
     app = typer.Typer(rich_markup_mode=None)
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=says)
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=help_text)
     app.add_typer(group, name=name)
     return app, group
 
 
 def print_warnings(warnings: Iterable[Any]) -> None:
-    """What is to be checked, a line a field."""
-    for one in warnings:
-        print(f"  ! {one.field}: {one.message}")
+    """Print what is to be checked, a line a field."""
+    for warning in warnings:
+        print(f"  ! {warning.field}: {warning.message}")
 
 
 def drop_empty(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that somebody typed: those left out are ""."""
+    """Drop the options that nobody typed, which are ""."""
     return {name: value for name, value in options.items() if value}
 
 
 def parse_sizes(text: str) -> list[str] | None:
-    """The sizes of a tile or tensor, `64x128` or `64,128`; None where the option was left out."""
+    """Parse the sizes of a tile or tensor, `64x128` or `64,128`; None if the option was left out."""
     return text.replace("x", ",").replace("×", ",").split(",") if text else None
 
 
-def print_answer(made: Any, lines: Callable[[Any], Iterable[str]], as_json: bool, good: bool = True) -> None:
-    """An answer as the API has it, or as lines for people; exit status 1 where it is no good one."""
+def print_answer(answer: Any, lines: Callable[[Any], Iterable[str]], as_json: bool, good: bool = True) -> None:
+    """Print an answer as the API has it, or as lines for people; exit status 1 if it is not a good one."""
     if as_json:
-        print_json(made)
+        print_json(answer)
     else:
-        print("\n".join(lines(made)))
+        print("\n".join(lines(answer)))
     if not good:
         raise typer.Exit(1)
 
@@ -63,7 +63,7 @@ def read_text(file: str) -> str:
         return sys.stdin.read() if file == "-" else Path(file).read_text()
     except UnicodeDecodeError:
         raise LayoutError("bad_text", f"'{file[:60]}' is not UTF-8 text.", "Give a text file.", "file") from None
-    except ValueError:  # a name that no file can have
+    except ValueError:  # not a possible file name
         raise LayoutError("bad_text", f"{file[:60]!a} is not a file name.", "Name a text file.", "file") from None
     except OSError as error:
         hint = "Name a text file, or -, and give the text on standard input."
@@ -75,14 +75,14 @@ def read_json(file: str) -> dict[str, Any]:
     from lanescope.errors import LayoutError
 
     try:
-        found = json.loads(read_text(file))
+        content = json.loads(read_text(file))
     except json.JSONDecodeError as error:
         raise LayoutError(
             "bad_json", f"'{file[:60]}' is not JSON: {error.msg}.", "Give a JSON object.", "loop"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise LayoutError("bad_json", f"'{file[:60]}' holds no object.", "Give a JSON object.", "loop")
-    return found
+    return content
 
 
 def print_json(content: Any) -> None:
@@ -90,11 +90,11 @@ def print_json(content: Any) -> None:
 
     from lanescope.app.kit.fact import fact_to_json
 
-    def told(value: Any) -> Any:
+    def convert(value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all():
-            held = value.astype(object)
-            held[~np.isfinite(value)] = None  # JSON has no NaN
-            return held.tolist()
+            values = value.astype(object)
+            values[~np.isfinite(value)] = None  # JSON has no NaN
+            return values.tolist()
         return (
             value.tolist()
             if isinstance(value, np.ndarray | np.generic)
@@ -103,24 +103,24 @@ def print_json(content: Any) -> None:
             else str(value)
         )
 
-    print(json.dumps(content, default=told))
+    print(json.dumps(content, default=convert))
 
 
 def print_table(head: list[str], rows: list[list[str]]) -> None:
-    """A table for people: colours and rules, lanes told apart by alternating rows."""
+    """Print a table for people: colours and rules, lanes distinguished by alternating rows."""
     from rich.console import Console
     from rich.table import Table
 
-    made = Table(
+    table = Table(
         *head, row_styles=["", "dim"] if len(rows) > 8 else None, header_style="bold cyan", box=None, pad_edge=False
     )
     for row in rows:
-        made.add_row(*row)
-    Console().print(made, markup=False)
+        table.add_row(*row)
+    Console().print(table, markup=False)
 
 
 def complete_ptx(incomplete: str) -> list[str]:
-    """PTX texts for shell completion."""
+    """Complete PTX texts for a shell."""
     from lanescope.ptx import catalog
 
     texts = (text for i in catalog.instructions() for text in (i.ptx, i.ptx.replace(".sync.aligned", "")))
@@ -128,7 +128,7 @@ def complete_ptx(incomplete: str) -> list[str]:
 
 
 def parse_picture_form(output: str) -> str:
-    """The form a file's name asks for."""
+    """Parse the form that a file's name asks for."""
     from lanescope.app.kit.media import FORMS
     from lanescope.errors import LayoutError
 
@@ -150,8 +150,10 @@ def read_bytes(
     head: int = 0,
     extent: Callable[[bytes], int] | None = None,
 ) -> bytes:
-    """A file's first bytes, one more than `most`, so that a longer one is known. Where its first `head` bytes tell how
-    many there are, extent says it, and no more are read. A pipe is read once. LayoutError where it is not read.
+    """Read a file's first bytes, one more than `most`, so that a longer one is known.
+
+    If its first `head` bytes tell how many there are, `extent` returns that number, and no more are read. A pipe is
+    read once. LayoutError if the file cannot be read.
     """
     from pathlib import Path
 
@@ -170,28 +172,28 @@ def read_bytes(
         raise LayoutError(code, f"{field}: '{name[:200]}' cannot be read: {reason}.", hint, field) from None
 
 
-def write_output(made: bytes, output: str) -> None:
+def write_output(content: bytes, output: str) -> None:
     from pathlib import Path
 
     from lanescope.errors import LayoutError
 
     if output == "-":
-        sys.stdout.buffer.write(made)
+        sys.stdout.buffer.write(content)
         return
     try:
-        Path(output).write_bytes(made)
+        Path(output).write_bytes(content)
     except OSError as error:
         raise LayoutError(
             "bad_usage", f"'{output}' cannot be written: {error.strerror}.", "Choose another file.", "output"
         ) from None
-    print(f"{output}  {len(made)} bytes", file=sys.stderr)
+    print(f"{output}  {len(content)} bytes", file=sys.stderr)
 
 
 _NEXT = re.compile(r"[,\s]+(?=[a-z_0-9]+=)")  # a CuTe layout has commas, too, but no `name=`
 
 
 def parse_storage_options(items: list[str] | None, major: str) -> dict[str, str]:
-    """name=value options as a storage: one an option, or several with commas between them."""
+    """Parse name=value options into a storage: one an option, or several with commas between them."""
     from lanescope.errors import LayoutError
     from lanescope.inputs import shorten_value
 
@@ -214,14 +216,14 @@ def parse_storage_options(items: list[str] | None, major: str) -> dict[str, str]
             )
         spec[name.strip()] = value.strip()
     spec.setdefault("kind", "canonical")
-    along = {"canonical": "major", "rows": "inner", "atoms": "inner"}.get(spec["kind"])
-    if along:
-        spec.setdefault(along, major)
+    contiguous = {"canonical": "major", "rows": "inner", "atoms": "inner"}.get(spec["kind"])
+    if contiguous:
+        spec.setdefault(contiguous, major)
     return spec
 
 
 def format_storage_options(spec: Mapping[str, object]) -> str:
-    """A storage as the option that `parse_storage_options` reads back, for a shell."""
+    """Format a storage as the option that `parse_storage_options` reads back, for a shell."""
     return "--storage " + shlex.quote(",".join(f"{name}={value}" for name, value in spec.items()))
 
 

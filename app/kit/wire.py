@@ -1,5 +1,6 @@
 """Bodies that are made once and sent many times: raw, gzip and brotli bytes with a strong ETag each, 304, and a cache
-bounded in bytes; and what stands for a body until a picture is drawn."""
+bounded in bytes; and the stand-in for a body until a picture is drawn.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +19,16 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.picture import DrawingJob
 
 SMALLEST_COMPRESSED = 400
-LARGE = 4 << 20  # bytes from which compressing well takes longer than sending
+LARGE = 4 << 20  # from this size compressing well takes longer than sending
 CODINGS = ("br", "gzip")  # the better first
 DENSE = ("image/png", "application/pdf")  # compressed already
-OVERHEAD = 2048  # bytes an entry of the cache costs beside its bodies: objects, headers, the key
+OVERHEAD = 2048  # bytes of an entry of the cache besides its bodies: objects, headers, the key
 
 
 class CachedBody(Response):
     """One representation as a response: it takes the coding the client prefers and answers 304 by itself.
 
-    Compressing is work: `prepare` does it where the body is made, in a worker thread. A coding nobody prepared is not
-    sent.
+    Compressing is work: `prepare` does it where the body is made, in a worker thread. Only prepared codings are sent.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class CachedBody(Response):
         keep: bool = True,
         headers: dict[str, str] | None = None,
     ) -> None:
-        """keep: whether the address alone says what it is, so that it may be sent again for it."""
+        """keep: whether the address alone determines the body, so that it may be sent again for it."""
         super().__init__(raw, status, headers, media_type)
         self.keep = keep
-        self.route: Any = None  # under which route metrics count it when it is sent from the cache
+        self.route: Any = None  # the route under which metrics count it when it is sent from the cache
         self._tag = hashlib.sha256(raw).hexdigest()[:20].encode()
-        self._always = [
+        self._common_headers = [
             *self.raw_headers[: len(headers or {})],
             (b"cache-control", cache.encode()),
             (b"vary", b"Accept-Encoding"),
@@ -54,7 +54,7 @@ class CachedBody(Response):
         self._encoded = {"": raw}
 
     def select_coding(self, accepted: str) -> str:
-        """The content coding for an Accept-Encoding header, "" for none."""
+        """Select the content coding for an Accept-Encoding header, "" for none."""
         small = len(self.body) < SMALLEST_COMPRESSED or self.media_type in DENSE
         return "" if small else _select_coding(accepted)
 
@@ -62,7 +62,7 @@ class CachedBody(Response):
         return coding in self._encoded
 
     def prepare(self, coding: str) -> CachedBody:
-        """Make a coding's bytes where they are not made yet."""
+        """Make a coding's bytes if they are not made yet."""
         if coding not in self._encoded:
             raw = self._encoded[""]
             self._encoded[coding] = (
@@ -74,22 +74,22 @@ class CachedBody(Response):
 
     @property
     def size(self) -> int:
-        """Bytes it keeps."""
+        """Return the bytes that it keeps."""
         return sum(map(len, self._encoded.values())) + OVERHEAD
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        accepted = held = b""
+        accepted = known_tags = b""
         for name, value in scope["headers"]:
             if name == b"accept-encoding":
                 accepted = value
             elif name == b"if-none-match":
-                held = held + b"," + value if held else value
+                known_tags = known_tags + b"," + value if known_tags else value
         coding = self.select_coding(accepted.decode("latin-1"))
         if coding not in self._encoded:
             coding = ""
         tag = b'"' + self._tag + (b"-" + coding.encode() if coding else b"") + b'"'
-        headers = [*self._always, (b"etag", tag)]
-        if held and self.status_code == 200 and _has_tag(held, tag):
+        headers = [*self._common_headers, (b"etag", tag)]
+        if known_tags and self.status_code == 200 and _has_tag(known_tags, tag):
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             return await send({"type": "http.response.body", "body": b""})
         raw = self._encoded[coding]
@@ -100,45 +100,45 @@ class CachedBody(Response):
         await send({"type": "http.response.body", "body": raw})
 
 
-def _has_tag(held: bytes, tag: bytes) -> bool:
-    """Whether If-None-Match names a tag: a list, weak ones too (RFC 9110, 13.1.2 compares weakly), or * for any."""
-    return held.strip() == b"*" or tag in (part.strip().removeprefix(b"W/") for part in held.split(b","))
+def _has_tag(known_tags: bytes, tag: bytes) -> bool:
+    """Return whether If-None-Match names a tag, also in a list, as a weak tag (RFC 9110, 13.1.2) or as *."""
+    return known_tags.strip() == b"*" or tag in (part.strip().removeprefix(b"W/") for part in known_tags.split(b","))
 
 
 def encode_json_body(content: Any) -> CachedBody:
-    """The JSON of an answer."""
+    """Encode an answer as a JSON body."""
     return CachedBody(encode_json(content), "application/json")
 
 
 class PictureSketch(Response):
-    """What a route returns for a PNG or PDF: drawing it is another process's work."""
+    """The response of a route for a PNG or PDF; drawing it is another process's work."""
 
     def __init__(self, drawing: DrawingJob, media_type: str) -> None:
         super().__init__(media_type=media_type)
         self.drawing = drawing
 
 
-def make_picture_body(made: Any, media_type: str) -> CachedBody | PictureSketch:
-    """What `lanescope.app.diagram.forms` made, its drawings left for later."""
-    return PictureSketch(made, media_type) if isinstance(made, DrawingJob) else CachedBody(made, media_type)
+def make_picture_body(picture: Any, media_type: str) -> CachedBody | PictureSketch:
+    """Make the body of what `lanescope.app.diagram.forms` rendered, its drawings left for later."""
+    return PictureSketch(picture, media_type) if isinstance(picture, DrawingJob) else CachedBody(picture, media_type)
 
 
 def _select_coding(accepted: str) -> str:
-    """The coding a client likes best of br and gzip, "" where it takes neither (RFC 9110, 12.5.3).
+    """Select the coding that a client likes best of br and gzip, "" if it takes neither (RFC 9110, 12.5.3).
 
     >>> _select_coding("gzip, br;q=0.5"), _select_coding("*"), _select_coding("br;q=0"), _select_coding("gzip, br")
     ('gzip', 'br', '', 'br')
     """
-    liked: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for item in accepted.lower().split(","):
         name, _, options = item.partition(";")
-        liked[name.strip()] = _parse_weight(options)
-    best = max(CODINGS, key=lambda coding: liked.get(coding, liked.get("*", 0.0)))
-    return best if liked.get(best, liked.get("*", 0.0)) > 0 else ""
+        weights[name.strip()] = _parse_weight(options)
+    best = max(CODINGS, key=lambda coding: weights.get(coding, weights.get("*", 0.0)))
+    return best if weights.get(best, weights.get("*", 0.0)) > 0 else ""
 
 
 def _parse_weight(options: str) -> float:
-    """The q of an item, 1 where none is given, 0 where it is not a number."""
+    """Parse the q of an item, 1 if none is given, 0 if it is not a number."""
     name, _, value = options.partition("=")
     if name.strip() != "q":
         return 1.0
@@ -149,7 +149,7 @@ def _parse_weight(options: str) -> float:
 
 
 class BodyCache:
-    """Bodies by key, the ones used last; never more than `most_bytes` of them. Safe in threads."""
+    """Bodies by key, the ones used last; never more than `most_bytes` of them. Thread-safe."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
@@ -158,16 +158,16 @@ class BodyCache:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> CachedBody | None:
-        """The body of a key, None where it is not kept."""
+        """Return the body of a key, None if it is not kept."""
         with self._lock:
-            found = self._bodies.get(key)
-            if found is None:
+            entry = self._bodies.get(key)
+            if entry is None:
                 return None
             self._bodies.move_to_end(key)
-            return found[0]
+            return entry[0]
 
     def put(self, key: Hashable, body: CachedBody) -> None:
-        """Keep a body, or count it anew where it has grown; one larger than a quarter of the cache is not kept."""
+        """Keep a body, or count it again if it has grown; one larger than a quarter of the cache is not kept."""
         with self._lock:
             self.held_bytes -= self._bodies.pop(key, (body, 0))[1]
             size = body.size

@@ -1,11 +1,9 @@
-"""Where requests compute: a few threads beside the event loop, a bounded queue, a time limit, and a cache of what was
-made.
+"""Where requests compute: a few threads beside the event loop, a bounded queue, a time limit, and a cache of results.
 
 A route written as a plain function runs in these threads (`api.OffLoopRoute` does that); one written `async def` must
-compute nothing itself and gives what it has to compute to `run_off_loop`. A plain function that returns a
-`wire.CachedBody` for a
-GET has it kept under the address, so that the next request for the same address is answered from the event loop without
-a thread, a route or a dependency.
+compute nothing itself and gives its computations to `run_off_loop`. If a plain function returns a `wire.CachedBody` for
+a GET, it is kept under the address, so that the next request for the same address is answered from the event loop
+without a thread, a route or a dependency.
 
 A computation ends with its request: when the time limit is over, or the server shuts down, its thread is freed
 (kit/job).
@@ -36,15 +34,16 @@ from lanescope.app.kit.settings import Settings
 from lanescope.app.kit.wire import BodyCache, CachedBody, PictureSketch
 from lanescope.errors import LayoutError
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # malloc.h
 COME_AGAIN = "Try again in a few seconds."
-MOMENT = 1.0  # seconds for which every thread may be at one computation before the server is not ready
+MOMENT = 1.0  # after so many seconds with every thread at one computation the server is not ready
 
 
 @lru_cache(maxsize=1)
 def freeze_memory() -> None:
-    """Once a process, when what stays is loaded: nothing else may hold the interpreter for long.
+    """Tune memory and threads once a process, when everything permanent is loaded, so that nothing else holds the
+    interpreter for long.
 
     The catalogue's 150,000 objects leave the garbage collector's sight: a full collection of them took 0.3 s, with
     every request waiting. And a thread that computes gives way after 1 ms instead of 5: the event loop needs the
@@ -55,14 +54,14 @@ def freeze_memory() -> None:
     sys.setswitchinterval(0.001)
     with contextlib.suppress(
         AttributeError, OSError
-    ):  # glibc's: else each thread keeps what its largest answer took, 40 MB in all
+    ):  # glibc: otherwise each thread keeps the memory of its largest answer, 40 MB in all
         malloc = ctypes.CDLL(None).mallopt
         malloc(M_ARENA_MAX, 1)
         malloc(M_MMAP_THRESHOLD, 256 << 10)
 
 
 class WorkThreads:
-    """The threads of one server. `held` jobs are running or waiting; one that outlives its request is counted until it
+    """The threads of one server. `held` jobs are running or waiting; one that outlives its request counts until it
     ends.
     """
 
@@ -80,9 +79,10 @@ class WorkThreads:
     def held(self) -> int:
         return len(self._jobs)
 
-    async def run(self, make: Callable[[], Made]) -> Made:
-        """make() in a thread; LayoutError `busy` where too many wait. When this task is cancelled, as at the end of
-        `limit_time`, the computation is ended.
+    async def run(self, make: Callable[[], Result]) -> Result:
+        """Run make() in a thread; LayoutError `busy` if too many wait.
+
+        When this task is cancelled, as at the end of `limit_time`, the computation is ended.
         """
         job = self._submit_job(make)
         try:
@@ -93,15 +93,15 @@ class WorkThreads:
             raise
 
     def check_free(self) -> None:
-        """LayoutError `busy` if every thread has been at one computation for longer than MOMENT."""
+        """Raise LayoutError `busy` if every thread has been at one computation for longer than MOMENT."""
         with self._lock:
             began = [job.began for job in self._jobs.values() if job.began is not None]
         if len(began) >= self.threads and self.clock() - max(began) > MOMENT:
-            many = f"All {self.threads} threads have" if self.threads > 1 else "The only thread has"
-            raise LayoutError("busy", f"{many} been computing for longer than {MOMENT:g} s.", COME_AGAIN)
+            subject = f"All {self.threads} threads have" if self.threads > 1 else "The only thread has"
+            raise LayoutError("busy", f"{subject} been computing for longer than {MOMENT:g} s.", COME_AGAIN)
 
     async def draw_sketch(self, sketch: PictureSketch) -> CachedBody:
-        """A sketch as PNG or PDF."""
+        """Draw a sketch as PNG or PDF."""
         try:
             answer = await asyncio.wrap_future(self.easel.submit(sketch.drawing))
         except LayoutError as error:
@@ -110,8 +110,8 @@ class WorkThreads:
 
     @asynccontextmanager
     async def limit_time(self) -> AsyncIterator[None]:
-        """The time one request has; LayoutError `too_slow` after it. What has not begun is dropped, what has is
-        ended.
+        """Limit the time of one request; LayoutError `too_slow` after it. A computation that has not begun is dropped,
+        one that has is ended.
         """
         try:
             async with asyncio.timeout(self.seconds):
@@ -126,7 +126,7 @@ class WorkThreads:
             "Ask for less: a smaller tile, fewer accesses, a window.",
         )
 
-    def _submit_job(self, make: Callable[[], Made]) -> Computation[Made]:
+    def _submit_job(self, make: Callable[[], Result]) -> Computation[Result]:
         with self._lock:
             if self.held >= self.most:
                 raise LayoutError("busy", f"{self.held} requests are being computed.", COME_AGAIN)
@@ -159,8 +159,8 @@ class WorkThreads:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The request of this task: whose threads it uses, under which key its body is kept (None: not at all), which
-    coding it wants.
+    """The request of this task: its threads, the key under which its body is kept (None: not kept), the coding that it
+    wants.
     """
 
     work: WorkThreads
@@ -169,7 +169,7 @@ class RequestContext:
     scope: Scope
 
     def charge_client(self) -> None:
-        """One computation to the client's account, once a request; TooOftenError where it has none left."""
+        """Charge one computation to the client's account, once a request; TooOftenError if it has none left."""
         if self.work.rate.rate and not self.scope.get("charged"):
             self.scope["charged"] = True
             self.work.rate.take_token((self.scope.get("client") or ("",))[0])
@@ -179,39 +179,40 @@ _answering: contextvars.ContextVar[RequestContext] = contextvars.ContextVar("ans
 
 
 def get_request_context() -> RequestContext:
-    """The request of this task."""
+    """Return the request of this task."""
     return _answering.get()
 
 
-async def run_off_loop(make: Callable[..., Made], *args: Any) -> Made:
-    """make(*args) in the threads of the server whose request this is; a body it makes is compressed there, and not
-    kept.
+async def run_off_loop(make: Callable[..., Result], *args: Any) -> Result:
+    """Run make(*args) in the threads of the server that has this request; if it makes a body, that is compressed there,
+    and not kept.
     """
-    now = get_request_context()
-    now.charge_client()
-    async with now.work.limit_time():
-        return await now.work.run(lambda: _compress_body(make(*args), now))
+    context = get_request_context()
+    context.charge_client()
+    async with context.work.limit_time():
+        return await context.work.run(lambda: _compress_body(make(*args), context))
 
 
-def _compress_body(made: Made, now: RequestContext) -> Made:
-    if isinstance(made, CachedBody):
-        made.prepare(made.select_coding(now.accepted))
-    return made
+def _compress_body(result: Result, context: RequestContext) -> Result:
+    if isinstance(result, CachedBody):
+        result.prepare(result.select_coding(context.accepted))
+    return result
 
 
-def keep_body(made: Any, now: RequestContext) -> Any:
-    """In the thread: a body is compressed and kept."""
-    made = _compress_body(made, now)
-    if isinstance(made, CachedBody) and now.key is not None and made.keep and made.status_code == 200:
-        made.route = now.scope.get("route")
-        now.work.cache.put(now.key, made)
-    return made
+def keep_body(result: Any, context: RequestContext) -> Any:
+    """Compress and keep a body, in the thread that made it."""
+    result = _compress_body(result, context)
+    if isinstance(result, CachedBody) and context.key is not None and result.keep and result.status_code == 200:
+        result.route = context.scope.get("route")
+        context.work.cache.put(context.key, result)
+    return result
 
 
 class CacheMiddleware:
-    """ASGI middleware: sends what the cache has, and tells the task below whose request it answers.
+    """ASGI middleware that sends what the cache has, and tells the task below which request it answers.
 
-    `facts()` is what answers depend on beside their address."""
+    `facts()` is what answers depend on besides their address.
+    """
 
     def __init__(self, app: ASGIApp, work: WorkThreads, facts: Callable[[], Hashable]) -> None:
         self.app, self.work, self.facts = app, work, facts

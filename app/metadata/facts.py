@@ -55,8 +55,8 @@ class StoredCell:
 
 
 def build_metadata(instruction: Instruction, words_text: str, selector: int) -> Metadata:
-    """The dense column of every stored value under the given words; LayoutError names a word or nibble that is not
-    legal.
+    """Build the dense column of every stored value under the given words; LayoutError names a word or nibble that is
+    not legal.
     """
     op = instruction.operand("a")
     if op.sparsity is None:
@@ -81,19 +81,21 @@ def build_metadata(instruction: Instruction, words_text: str, selector: int) -> 
 
 
 def parse_words(text: str, threads: int) -> list[int]:
-    """Hex words: one for every thread, or one for all of them; spaces, commas and `_` between digits accepted."""
+    """Parse hex words: one for every thread, or one for all of them; spaces, commas and `_` between digits are
+    accepted.
+    """
     tokens = re.split(r"[\s,]+", text.strip()) if text.strip() else [f"0x{FIRST:08X}"]
     words = []
     for number, token in enumerate(tokens):
-        read = inputs.parse_digits(token if token[:2].lower() == "0x" else f"0x{token}")
-        if read is None or read[0] >> 32:
+        parsed = inputs.parse_digits(token if token[:2].lower() == "0x" else f"0x{token}")
+        if parsed is None or parsed[0] >> 32:
             raise LayoutError(
                 "bad_metadata",
                 f"Word {number}, '{inputs.shorten_value(token)}', is not a 32-bit hex word.",
                 f"Write eight hex digits, e.g. 0x{FIRST:08X}.",
                 "words",
             )
-        words.append(read[0])
+        words.append(parsed[0])
     if len(words) not in (1, threads):
         raise LayoutError(
             "bad_metadata", f"{len(words)} words were given.", f"Write {threads}, one a lane, or one for all.", "words"
@@ -102,38 +104,38 @@ def parse_words(text: str, threads: int) -> list[int]:
 
 
 def build_dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
-    """Dense A by row: every cell with its group's metadata place, kept ones with who stores them."""
+    """Build dense A by row: every cell with its group's metadata place, kept ones with who stores them."""
     assert op.sparsity is not None
     group = op.sparsity.group
     places: dict[
         tuple[int, int], tuple[int, int]
-    ] = {}  # of a group, by row and first column: lane, first bit of the nibble
-    held: dict[tuple[int, int], tuple[str, int, int, int]] = {}
+    ] = {}  # (row, first column of a group) → (lane, first bit of its nibble)
+    stored_at: dict[tuple[int, int], tuple[str, int, int, int]] = {}
     arrays = (facts.row, facts.col, facts.stored_col, facts.meta_thread, facts.meta_bit)
     for number, (row, col, stored, lane, bit) in enumerate(
         zip(*(array.ravel().tolist() for array in arrays), strict=True)
     ):
         thread, value = divmod(number, op.values)
         places.setdefault((row, stored // op.sparsity.kept * group), (lane, bit & ~3))
-        held[row, col] = f"T{thread} a{value}", stored, lane, bit & ~3
+        stored_at[row, col] = f"T{thread} a{value}", stored, lane, bit & ~3
 
-    def cell(row: int, col: int) -> DenseCell:
+    def make_cell(row: int, col: int) -> DenseCell:
         start = col - col % group
-        kept, stored, lane, bit = held.get((row, col)) or ("", None, *places[row, start])
-        columns = " and ".join(str(at) for at in range(start, start + group) if (row, at) in held)
+        kept, stored, lane, bit = stored_at.get((row, col)) or ("", None, *places[row, start])
+        columns = " and ".join(str(index) for index in range(start, start + group) if (row, index) in stored_at)
         spoken = (
             f"row {row}, columns {start} to {start + group - 1}: kept {columns}; lane {lane}, bits {bit} to {bit + 3}"
         )
-        named = spoken if col == start else ""
+        first_spoken = spoken if col == start else ""
         return DenseCell(
-            lane=lane, bit=bit, kept=kept, stored=stored, spoken=named, digit=len(f"0x{0:08X}") - 1 - bit // 4
+            lane=lane, bit=bit, kept=kept, stored=stored, spoken=first_spoken, digit=len(f"0x{0:08X}") - 1 - bit // 4
         )
 
-    return [[cell(row, col) for col in range(op.dense_col_count)] for row in range(op.row_count)]
+    return [[make_cell(row, col) for col in range(op.dense_col_count)] for row in range(op.row_count)]
 
 
 def build_stored_cells(op: Operand, facts: Metadata) -> list[list[StoredCell]]:
-    """Stored A by row: who holds each element and the dense column it stands for."""
+    """Build stored A by row: who holds each element and the dense column that it stands for."""
     grid = OperandGrid(op)
     thread, value = grid.thread[:, :, 0], grid.value[:, :, 0]
     columns = facts.col[thread, value]

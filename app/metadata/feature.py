@@ -30,9 +30,9 @@ class MetadataQuestion:
     selector: int = number_field(0, "Selector", "Which lanes supply the metadata.")
 
 
-def answer_metadata(asked: MetadataQuestion) -> Metadata:
+def answer_metadata(question: MetadataQuestion) -> Metadata:
     """A stored A under given metadata words: [thread][value] → dense column, and which lane's e and bit names it."""
-    return build_metadata(asked.ptx, asked.words, asked.selector)
+    return build_metadata(question.ptx, question.words, question.selector)
 
 
 ORDER = Tool(

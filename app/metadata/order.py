@@ -1,4 +1,6 @@
-"""What /metadata/order shows: sparsity metadata in the order that CUTLASS's compressors write. No framework."""
+"""The facts and texts of /metadata/order: sparsity metadata in the order that CUTLASS's compressors write. No
+framework.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from lanescope.ptx.compressed_metadata import CompressedOrder
 from lanescope.ptx.table.compressed_metadata import OPCODES, ORDERS
 from lanescope.render.scaling import render_metadata
 
-SHOWN_WORDS = 4  # from the one that is looked at, either way, itself counted
+SHOWN_WORDS = 4  # words shown in each direction, including the selected one
 
 
 @question
@@ -54,61 +56,61 @@ class MetadataOrder:
     evidence: str
 
 
-def written_for(asked: OrderQuestion) -> CompressedOrder:
+def make_order(question: OrderQuestion) -> CompressedOrder:
     """Return the order of a request; LayoutError names the wrong field."""
-    tile = asked.tile_k or 0
-    least = compressed_metadata.get_atom_size(asked.opcode, asked.element, tile)
+    tile = question.tile_k or 0
+    least = compressed_metadata.get_atom_size(question.opcode, question.element, tile)
     return compressed_metadata.make_metadata_order(
-        asked.opcode, asked.element, asked.rows or least[0], asked.k or least[1], tile
+        question.opcode, question.element, question.rows or least[0], question.k or least[1], tile
     )
 
 
-def find_index(asked: OrderQuestion) -> MetadataOrder:
+def find_index(question: OrderQuestion) -> MetadataOrder:
     """Sparsity metadata in global memory as CUTLASS's compressors write them for mma.sp, wgmma.sp and tcgen05."""
-    one = written_for(asked)
-    rows, groups = one.coords
-    word, bit = one.locate_index(asked.row, asked.group)
+    compressed = make_order(question)
+    rows, groups = compressed.coords
+    word, bit = compressed.locate_index(question.row, question.group)
     return MetadataOrder(
-        opcode=one.order.opcode,
-        element=one.element,
-        rows=one.rows,
-        k=one.k,
-        group=one.group,
-        bytes=one.bytes,
-        atoms=one.atoms,
-        pattern=str(one.atom),
+        opcode=compressed.order.opcode,
+        element=compressed.element,
+        rows=compressed.rows,
+        k=compressed.k,
+        group=compressed.group,
+        bytes=compressed.bytes,
+        atoms=compressed.atoms,
+        pattern=str(compressed.atom),
         row=rows,
         group_of=groups,
         word=word,
         bit=bit,
-        evidence=one.evidence,
+        evidence=compressed.evidence,
     )
 
 
-def show_index(asked: OrderQuestion, told: MetadataOrder) -> dict[str, Any]:
+def show_index(question: OrderQuestion, answer: MetadataOrder) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    one = written_for(asked)
-    rows, groups = one.coords
-    first = told.word // 8 * 8
+    compressed = make_order(question)
+    rows, groups = compressed.coords
+    first = answer.word // 8 * 8
     return {
-        "one": one,
-        "looked": (asked.row, asked.group, told.word, told.bit),
+        "one": compressed,
+        "looked": (question.row, question.group, answer.word, answer.bit),
         "lines": [
-            (at, [(int(rows[at, n]), int(groups[at, n])) for n in range(8)])
-            for at in range(first, min(first + 8, len(rows)))
+            (word, [(int(rows[word, n]), int(groups[word, n])) for n in range(8)])
+            for word in range(first, min(first + 8, len(rows)))
         ],
-        "order": render_metadata(one),
+        "order": render_metadata(compressed),
     }
 
 
-def print_index(asked: OrderQuestion, told: MetadataOrder) -> Iterator[str]:
+def print_index(question: OrderQuestion, answer: MetadataOrder) -> Iterator[str]:
     """Yield the lines of the command."""
-    yield f"{told.opcode}, A {told.element}, {told.rows} × {told.k}: {told.bytes} bytes of metadata"
-    yield f"  row {asked.row}, group {asked.group}: word {told.word}, bits {told.bit}–{told.bit + 3}"
-    yield f"  atoms: {told.atoms[0]} along the rows (these come first), {told.atoms[1]} along K"
-    yield f"  an atom, (word)(index) to (row)(group of {told.group} elements): {told.pattern}"
-    for word, (its, groups) in enumerate(zip(told.row, told.group_of, strict=True)):
-        if abs(word - told.word) < SHOWN_WORDS:
-            held = " ".join(f"{a},{b}" for a, b in zip(its.tolist(), groups.tolist(), strict=True))
-            yield f"  word {word}: {held}"
-    yield f"  {told.evidence}"
+    yield f"{answer.opcode}, A {answer.element}, {answer.rows} × {answer.k}: {answer.bytes} bytes of metadata"
+    yield f"  row {question.row}, group {question.group}: word {answer.word}, bits {answer.bit}–{answer.bit + 3}"
+    yield f"  atoms: {answer.atoms[0]} along the rows (these come first), {answer.atoms[1]} along K"
+    yield f"  an atom, (word)(index) to (row)(group of {answer.group} elements): {answer.pattern}"
+    for word, (rows, groups) in enumerate(zip(answer.row, answer.group_of, strict=True)):
+        if abs(word - answer.word) < SHOWN_WORDS:
+            cells = " ".join(f"{a},{b}" for a, b in zip(rows.tolist(), groups.tolist(), strict=True))
+            yield f"  word {word}: {cells}"
+    yield f"  {answer.evidence}"

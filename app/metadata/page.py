@@ -20,25 +20,25 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/metadata/{ptx}")
 def metadata_page(request: Request, ptx: str) -> Response:
-    """The metadata editor: type the words, or click the kept positions; dense A beside stored A."""
-    found = catalog.find(ptx)
+    """Show the metadata editor: type the words, or click the kept positions; dense A beside stored A."""
+    instruction = catalog.find(ptx)
     typed = request.query_params.get("words", "")
-    chosen = request.query_params.get("selector", "0")
+    selector = request.query_params.get("selector", "0")
     context: dict[str, Any] = {
-        "found": found,
-        "title": wording.format_title(found),
+        "found": instruction,
+        "title": wording.format_title(instruction),
         "typed": typed,
         "error": None,
-        "selector": chosen,
+        "selector": selector,
     }
-    op = found.operand("a")
+    op = instruction.operand("a")
     try:
-        facts = build_metadata(found, typed, inputs.parse_integer(chosen, "selector"))
+        facts = build_metadata(instruction, typed, inputs.parse_integer(selector, "selector"))
     except LayoutError as error:
         context["error"] = error
         if op.sparsity is None:
             raise
-        facts = build_metadata(found, "", 0)
+        facts = build_metadata(instruction, "", 0)
     context |= {
         "facts": facts,
         "cells": build_dense_cells(op, facts),
@@ -53,5 +53,5 @@ def metadata_page(request: Request, ptx: str) -> Response:
 
 
 def _format_cycle(nibbles: tuple[int, ...]) -> str:
-    """The hex digits of the legal nibbles, the first once more at the end: each is followed by the next choice."""
+    """Format the hex digits of the legal nibbles, the first once more at the end: each leads to the next choice."""
     return "".join(f"{nibble:X}" for nibble in (*nibbles, nibbles[0]))

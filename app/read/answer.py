@@ -12,23 +12,25 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, shorten_value
 
 
-def read_and_verify(text: str, given: Mapping[str, str]) -> Reading:
-    """What a text is, with its Bench where it has one. LayoutError for an unknown key of `given`, or a wrong value."""
-    for key in given:
+def read_and_verify(text: str, assumptions: Mapping[str, str]) -> Reading:
+    """Return what a text is, with its Bench if it has one; LayoutError for an unknown key of `assumptions`, or a wrong
+    value.
+    """
+    for key in assumptions:
         if not key.startswith(workbench.KEYS):
-            near = find_nearest_word(key, workbench.KEYS)
-            hint = (f"Did you mean '{near}…'? " if near else "") + "Allowed: the keys of bench.assumed."
+            nearest = find_nearest_word(key, workbench.KEYS)
+            hint = (f"Did you mean '{nearest}…'? " if nearest else "") + "Allowed: the keys of bench.assumed."
             raise LayoutError(
                 "unknown_key", f"assume has no key '{shorten_value(key)}'.", hint, f"assume.{shorten_value(key)}"
             )
-    told = read_text(text)
+    reading = read_text(text)
     try:
-        made = workbench.verify_text(text, given)
+        bench = workbench.verify_text(text, assumptions)
     except LayoutError as error:
         raise error.at(f"assume.{error.field}") from None
-    if made is None:
-        return told
-    assumed = {one.key: one.value for one in made.assumed if one.deciding}
+    if bench is None:
+        return reading
+    assumed = {assumption.key: assumption.value for assumption in bench.assumed if assumption.deciding}
     return dataclasses.replace(
-        told, bench=workbench.build_answer(made, text, given), assumed=assumed, caution=made.caution
+        reading, bench=workbench.build_answer(bench, text, assumptions), assumed=assumed, caution=bench.caution
     )

@@ -1,6 +1,4 @@
-"""What a pasted text means as a picture: the indices of a CuTe layout, the tiles of a TiledMMA, a TiledCopy or a
-Triton layout.
-"""
+"""Pictures of a pasted text: the indices of a CuTe layout, the tiles of a TiledMMA, a TiledCopy or a Triton layout."""
 
 from __future__ import annotations
 
@@ -19,14 +17,12 @@ from lanescope.tiles.tv import tv
 from lanescope.tiles.umma import TiledUmma
 from lanescope.triton.gluon import triton_layout
 
-MOST = 16  # rows and columns that are shown
+MOST = 16  # shown rows and columns
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetTable:
-    """index[row][col] of the first coordinates; the whole size of both modes, None for the second where there is one
-    mode.
-    """
+    """index[row][col] of the first coordinates; the whole size of both modes, None for the second of a single mode."""
 
     rows: int
     cols: int
@@ -35,30 +31,30 @@ class OffsetTable:
 
 
 def build_offset_table(text: str | None) -> OffsetTable | None:
-    """The table of a layout with one or two modes, None for any other and for one that is not known."""
+    """Build the table of a layout with one or two modes, None for any other and for an unknown one."""
     if text is None:
         return None
-    found = cute.parse_layout(text)
-    several = isinstance(found.shape, tuple)
-    if several and len(found.shape) > 2:
+    layout = cute.parse_layout(text)
+    has_two_modes = isinstance(layout.shape, tuple)
+    if has_two_modes and len(layout.shape) > 2:
         return None
-    shapes = found.shape if several else (found.shape,)
-    strides = found.stride if several else (found.stride,)
+    shapes = layout.shape if has_two_modes else (layout.shape,)
+    strides = layout.stride if has_two_modes else (layout.stride,)
     modes = [
         list(zip(cute.list_leaves(s), cute.list_leaves(d), strict=True)) for s, d in zip(shapes, strides, strict=True)
     ]
     rows, cols = ([prod(size for size, _ in mode) for mode in modes] + [1])[:2]
     table = tuple(
         tuple(
-            _swizzled(found, found.offset + sum(map(cute.compute_index, (row, col), modes)))
+            _apply_swizzle(layout, layout.offset + sum(map(cute.compute_index, (row, col), modes)))
             for col in range(min(cols, MOST))
         )
         for row in range(min(rows, MOST))
     )
-    return OffsetTable(rows, cols, table, f"{found.unit_bits}-bit units" if found.unit_bits else "elements")
+    return OffsetTable(rows, cols, table, f"{layout.unit_bits}-bit units" if layout.unit_bits else "elements")
 
 
-def _swizzled(layout: cute.CuteLayout, index: int) -> int:
+def _apply_swizzle(layout: cute.CuteLayout, index: int) -> int:
     """Return where an index of a layout leads; with smem_ptr the XOR is on the byte address."""
     bits = layout.unit_bits
     if layout.swizzle is None:
@@ -69,44 +65,44 @@ def _swizzled(layout: cute.CuteLayout, index: int) -> int:
     return int(8 * layout.swizzle(byte) + bit) // bits
 
 
-MOST_SIDE = 128  # rows and columns of a tile that is drawn
-OVER = (32, 64)  # what a Triton layout is drawn over whose text has no tensor
+MOST_SIDE = 128  # larger tiles are not drawn
+OVER = (32, 64)  # tensor of a Triton layout whose text has none
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningPictures:
-    """Pictures of a meaning, (what it shows, SVG) each, and what had to be taken for them."""
+    """Pictures of a meaning, (what it shows, SVG) each, and what was assumed for them."""
 
     drawn: tuple[tuple[str, str], ...]
     note: str = ""
 
 
 def draw_meaning(kind: str, facts: Mapping[str, Any]) -> MeaningPictures:
-    """Which thread holds which element, as far as the text says enough and the tile is small; no pictures otherwise."""
-    draw = _TILES.get(kind)
+    """Draw which thread holds which element, if the text says enough and the tile is small; no pictures otherwise."""
+    draw = _DRAWINGS.get(kind)
     try:
         return (draw and draw(facts)) or MeaningPictures(())
     except LayoutError:
-        return MeaningPictures(())  # the meaning stands without a picture
+        return MeaningPictures(())  # show the meaning without a picture
 
 
-def _tiled_mma(facts: Mapping[str, Any]) -> MeaningPictures | None:
+def _draw_tiled_mma(facts: Mapping[str, Any]) -> MeaningPictures | None:
     body = facts.get("body") or {}
     if not body.get("atom"):
         return None
-    made = tiled_mma(body["atom"], body["atom_layout"] or "(1,1,1)", body["permutation"], body["tile"])
-    if max(made.tile) > MOST_SIDE or isinstance(made, TiledUmma):  # whose threads are CTAs
+    tiled = tiled_mma(body["atom"], body["atom_layout"] or "(1,1,1)", body["permutation"], body["tile"])
+    if max(tiled.tile) > MOST_SIDE or isinstance(tiled, TiledUmma):  # its threads are CTAs
         return None
-    return MeaningPictures(tuple((op.name.upper(), _draw_operand(op)) for op in (made.c, made.a, made.b)))
+    return MeaningPictures(tuple((op.name.upper(), _draw_operand(op)) for op in (tiled.c, tiled.a, tiled.b)))
 
 
 _COPY_FIELDS = ("bits", "element_bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn", "tile")
 
 
-def _tiled_copy(facts: Mapping[str, Any]) -> MeaningPictures | None:
+def _draw_tiled_copy(facts: Mapping[str, Any]) -> MeaningPictures | None:
     body = facts.get("body") or {}
-    laid = body.get("layout_tv") or (body.get("thr_layout") and body.get("val_layout"))
-    if not laid or not body.get("tile"):
+    is_complete = body.get("layout_tv") or (body.get("thr_layout") and body.get("val_layout"))
+    if not is_complete or not body.get("tile"):
         return None
     copy = tiled_copy(body.get("atom") or "universal", **{name: body[name] for name in _COPY_FIELDS if name in body})
     if max(copy.tile) > MOST_SIDE:
@@ -117,36 +113,38 @@ def _tiled_copy(facts: Mapping[str, Any]) -> MeaningPictures | None:
     )
 
 
-def _thread_values(facts: Mapping[str, Any]) -> MeaningPictures | None:
+def _draw_thread_values(facts: Mapping[str, Any]) -> MeaningPictures | None:
     if not facts.get("tv"):
         return None
     size = facts["tv"]["tile"]
     if max(size) > MOST_SIDE:
         return None
-    held = tv(facts["cute"], size)
+    thread_values = tv(facts["cute"], size)
     letter = facts["tv"]["operand"].upper()
-    along = {"A": "m × k", "B": "n × k" if facts.get("name") else "k × n"}.get(letter, "m × n")
-    title = f"{letter}: {size[0]} × {size[1]} ({along})"
-    return MeaningPictures(((letter, render_tile_svg(held.rows, held.cols, (size[0], size[1]), title, palette=None)),))
+    dims = {"A": "m × k", "B": "n × k" if facts.get("name") else "k × n"}.get(letter, "m × n")
+    title = f"{letter}: {size[0]} × {size[1]} ({dims})"
+    return MeaningPictures(
+        ((letter, render_tile_svg(thread_values.rows, thread_values.cols, (size[0], size[1]), title, palette=None)),)
+    )
 
 
-def _triton(facts: Mapping[str, Any]) -> MeaningPictures | None:
+def _draw_triton(facts: Mapping[str, Any]) -> MeaningPictures | None:
     body = facts.get("body") or {}
     shape = body.get("shape")
     layout = triton_layout(body["text"], shape or list(OVER), body.get("element_bits") or 16)
     if layout.shared or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
         return None
-    high, wide = (1, *layout.shape)[-2:]
-    picture = render_tile_svg(layout.rows, layout.cols, (high, wide), f"{high} × {wide}", palette=None)
-    note = "" if shape else f"Drawn over a tensor of {high} × {wide}: the text does not name a shape."
+    rows, cols = (1, *layout.shape)[-2:]
+    picture = render_tile_svg(layout.rows, layout.cols, (rows, cols), f"{rows} × {cols}", palette=None)
+    note = "" if shape else f"Drawn over a tensor of {rows} × {cols}: the text does not name a shape."
     return MeaningPictures((("Tensor", picture),), note)
 
 
-_TILES: dict[str, Callable[[Mapping[str, Any]], MeaningPictures | None]] = {
-    "tiled_mma": _tiled_mma,
-    "tiled_copy": _tiled_copy,
-    "layout": _thread_values,
-    "triton": _triton,
+_DRAWINGS: dict[str, Callable[[Mapping[str, Any]], MeaningPictures | None]] = {
+    "tiled_mma": _draw_tiled_mma,
+    "tiled_copy": _draw_tiled_copy,
+    "layout": _draw_thread_values,
+    "triton": _draw_triton,
 }
 
 

@@ -1,4 +1,4 @@
-"""What is said of a pasted text. No framework."""
+"""Facts about a pasted text. No framework."""
 
 from __future__ import annotations
 

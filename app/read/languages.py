@@ -1,4 +1,4 @@
-"""Words of Chinese and Korean for what the pages explain, each as the English words that find it. No framework."""
+"""Chinese and Korean words for the subjects of the pages, each with the English words that find it. No framework."""
 
 from __future__ import annotations
 
@@ -136,16 +136,18 @@ WORDS = {
 _FOREIGN = re.compile("|".join(re.escape(word) for word in sorted(WORDS, key=len, reverse=True)))
 _SCRIPT = re.compile(r"[\u3400-\u9fff\uac00-\ud7a3]")
 _ASCII = re.compile("[A-Za-z]{2}")
-_MOST_OTHER = 0.7  # of the characters of a question that are none of these words
+_MOST_OTHER = 0.7  # share of a question's characters that belong to other words
 _PARTICLES = re.compile(r"[\u3400-\u9fff\uac00-\ud7a3]+")
 
 
 def translate_words(text: str) -> str:
-    """A text with the known words in English and the rest of its foreign words left out; itself where it has none."""
+    """Translate the known words of a text into English and drop its other foreign words; return any other text as it
+    is.
+    """
     if not _SCRIPT.search(text):
         return text
     if not _ASCII.search(text) and len(_SCRIPT.findall(_FOREIGN.sub("", text))) > _MOST_OTHER * len(
         _SCRIPT.findall(text)
     ):
-        return ""  # prose that has a word of ours
+        return ""  # prose that contains a known word
     return " ".join(_PARTICLES.sub(" ", _FOREIGN.sub(lambda match: f" {WORDS[match[0]]} ", text)).split())

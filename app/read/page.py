@@ -1,4 +1,4 @@
-"""/read: one paste box for everything, and /go, its address once."""
+"""/read: one paste box for everything, and /go, its old address."""
 
 from __future__ import annotations
 
@@ -32,30 +32,31 @@ LABEL_OF = {
 
 @router.get("/read")
 def read_page(request: Request) -> Response:
-    """What a text is. One that means a single thing leads straight to its page; one with several to verify is shown on
-    the workbench.
+    """Show what a text is. A text with a single meaning leads straight to its page; one with several things to verify
+    is shown on the workbench.
     """
     return _render_text(request, dict(request.query_params))
 
 
 @router.get("/read.json")
 def read_json(request: Request) -> Response:
-    """What POST /api/v1/read answers for the same address."""
+    """Return what POST /api/v1/read answers for the same address."""
     query = dict(request.query_params)
     return encode_json_body(read_and_verify(_parse_text(query), workbench.parse_assumptions(query)))
 
 
 @router.post("/read")
 async def post_text(request: Request) -> Response:
-    """A text that no address holds, or one from the workbench's forms: the same page, by its address where that holds
-    it. Nothing is kept."""
+    """Show the page of a text that no address holds, or of one from the workbench's forms; redirect to its address if
+    that can hold it. Nothing is kept.
+    """
     return await run_off_loop(_redirect_or_render, request, await read_form_body(request))
 
 
 def _redirect_or_render(request: Request, query: dict[str, str]) -> Response:
     text = _parse_text(query)
-    to = workbench.link_text(text, workbench.drop_default_assumptions(text, workbench.parse_assumptions(query)))
-    return RedirectResponse(to, 303) if text and to != "/read" else _render_text(request, query)
+    target = workbench.link_text(text, workbench.drop_default_assumptions(text, workbench.parse_assumptions(query)))
+    return RedirectResponse(target, 303) if text and target != "/read" else _render_text(request, query)
 
 
 def _parse_text(query: dict[str, str]) -> str:
@@ -65,29 +66,29 @@ def _parse_text(query: dict[str, str]) -> str:
 
 def _render_text(request: Request, query: dict[str, str]) -> Response:
     error: LayoutError | None = None
-    text, given = "", workbench.parse_assumptions(query)
+    text, assumptions = "", workbench.parse_assumptions(query)
     try:
         text = _parse_text(query)
-        made = workbench.verify_text(text, given)
+        bench = workbench.verify_text(text, assumptions)
     except LayoutError as refused:
-        error, made = refused, None
-        if given and error.field in given:
-            made = workbench.verify_text(text, {k: v for k, v in given.items() if k != error.field})
-    if made is None:
+        error, bench = refused, None
+        if assumptions and error.field in assumptions:
+            bench = workbench.verify_text(text, {k: v for k, v in assumptions.items() if k != error.field})
+    if bench is None:
         return _render_meanings(request, text, error)
-    told = workbench.build_answer(made, text, given)
-    owned = [one.descriptor for one in made.operands]
-    shown = sorted(zip(told.operands, owned, strict=True), key=lambda one: one[0].verdict != "mismatch")
+    answer = workbench.build_answer(bench, text, assumptions)
+    descriptors = [operand.descriptor for operand in bench.operands]
+    paired = sorted(zip(answer.operands, descriptors, strict=True), key=lambda pair: pair[0].verdict != "mismatch")
     context = {
         "text": text,
-        "bench": told,
-        "lines": workbench.mark_pieces(text, made),
-        "given": given,
+        "bench": answer,
+        "lines": workbench.mark_pieces(text, bench),
+        "given": assumptions,
         "error": error,
-        "needed": any(one.value is None for one in told.assumed),
+        "needed": any(assumption.value is None for assumption in answer.assumed),
         "wrong": error.field if error else "",
-        "json": told.link.replace("/read?", "/read.json?", 1) if "?" in told.link else "",
-        "shown": shown,
+        "json": answer.link.replace("/read?", "/read.json?", 1) if "?" in answer.link else "",
+        "shown": paired,
         "labels": LABEL_OF,
     }
     return render_page(request, "read/bench.html", context, 422 if error else 200)
@@ -95,37 +96,43 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
 
 @router.get("/go")
 def go_page(request: Request) -> Response:
-    """The same for addresses that pickers and older pages give."""
+    """Show the same for the addresses that pickers and older pages have."""
     answer = _render_meanings(request, request.query_params.get("ptx", ""))
-    word, to = request.query_params.get("idesc", ""), answer.headers.get("location", "")
-    if word and to.startswith("/i/") and "?" not in to:  # a picker's descriptor; the page says where it is not legal
-        return RedirectResponse(f"{to}?{urlencode({'idesc': word})}", 303)
+    word, target = request.query_params.get("idesc", ""), answer.headers.get("location", "")
+    if (
+        word and target.startswith("/i/") and "?" not in target
+    ):  # a picker's descriptor; the page explains an illegal one
+        return RedirectResponse(f"{target}?{urlencode({'idesc': word})}", 303)
     return answer
 
 
 def _render_meanings(request: Request, text: str, error: LayoutError | None = None) -> Response:
     text = text.replace("\r\n", "\n")
-    found: Reading | None = None
-    near: tuple[str, ...] = ()
+    reading: Reading | None = None
+    nearest: tuple[str, ...] = ()
     try:
         if not error and (address := text_meanings.find_certain_link(text)):
             return RedirectResponse(address, 303)
         if text.strip():
-            found = text_meanings.read_text(text)
-            near = text_meanings.find_nearest(text)
+            reading = text_meanings.read_text(text)
+            nearest = text_meanings.find_nearest(text)
     except LayoutError as refused:
         error = refused
-    meanings = [found, *found.also] if found and found.kind != "unknown" else []
+    meanings = [reading, *reading.also] if reading and reading.kind != "unknown" else []
     context = {
         "text": text,
-        "found": found,
+        "found": reading,
         "error": error,
         "meanings": meanings,
-        "candidates": {ptx: catalog.find(ptx) for one in meanings for ptx in _list_instructions(one.facts)},
-        "grids": {one.title: draw.build_offset_table(one.facts["cute"]) for one in meanings if one.kind == "layout"},
-        "tiles": {one.title: draw.draw_meaning(one.kind, one.facts) for one in meanings},
-        "near": [catalog.find(ptx) for ptx in near],
-        "module": _link_module(text) if any(one.kind == "triton" for one in meanings) else "",
+        "candidates": {ptx: catalog.find(ptx) for meaning in meanings for ptx in _list_instructions(meaning.facts)},
+        "grids": {
+            meaning.title: draw.build_offset_table(meaning.facts["cute"])
+            for meaning in meanings
+            if meaning.kind == "layout"
+        },
+        "tiles": {meaning.title: draw.draw_meaning(meaning.kind, meaning.facts) for meaning in meanings},
+        "near": [catalog.find(ptx) for ptx in nearest],
+        "module": _link_module(text) if any(meaning.kind == "triton" for meaning in meanings) else "",
         "accepted": text_meanings.ACCEPTED,
         "named": format_short_name,
         "product": format_product_types,
@@ -142,5 +149,5 @@ def _link_module(text: str) -> str:
 
 
 def _list_instructions(facts: dict[str, Any]) -> list[str]:
-    """The instructions that a meaning lists."""
+    """List the instructions of a meaning."""
     return list(dict.fromkeys(facts.get("candidates") or facts.get("all") or ()))

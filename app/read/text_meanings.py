@@ -27,11 +27,11 @@ from lanescope.reader.code.code_words import build_word
 from lanescope.reader.meaning import TextMeaning
 from lanescope.shared.tma import WIDTHS
 
-MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
-MOST_NAMED = 4096  # characters of a text that is looked for names of pages
-MOST_STAGES = 16  # of a layout that lead on
-FIRST = 0x1000  # where a tile begins that is asked about
-MOST_WORDS = 8  # of a text that is looked up word by word
+MOST_CANDIDATES = 48  # in an answer; the catalogue has all
+MOST_NAMED = 4096  # longest text that is searched for names of pages
+MOST_STAGES = 16  # linked stages of a layout
+FIRST = 0x1000  # first byte of a pasted tile
+MOST_WORDS = 8  # longest text that is looked up word by word
 ACCEPTED = (*((row.what, row.example) for row in reader.RECOGNISERS), ("a word to look up", "bank conflicts"))
 TRIED = (
     ("wgmma … m64n256k16.f32.bf16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
@@ -46,7 +46,7 @@ TRIED = (
     ),
     ("logical_divide(…)", "logical_divide((4,2,3):(2,1,8), 4:2)"),
 )
-TYPES = {  # what people call element types → as PTX does, each of its types
+TYPES = {  # common name of an element type → its types in PTX
     "fp64": "f64",
     "double": "f64",
     "fp32": "f32",
@@ -73,7 +73,7 @@ TYPES = {  # what people call element types → as PTX does, each of its types
 }
 
 
-TOOLS = {  # pages of the menus → the words that ask for them
+TOOLS = {  # page of a menu → the words that find it
     "/descriptor": frozenset("descriptor descriptors gmmadesc lbo sbo".split()),
     "/tmem": frozenset("tmem tcgen05".split()),
     "/idesc": frozenset("idesc instrdescriptor".split()),
@@ -91,11 +91,11 @@ TOOLS = {  # pages of the menus → the words that ask for them
     "/layouts/tv": frozenset("tv thread-value".split()),
     "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
 }
-GUIDE = {  # guide pages → words that ask for them beside their own
+GUIDE = {  # guide page → words that find it besides its own
     "/guide/wmma-mma-wgmma": frozenset("blackwell".split()),
     "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
 }
-TOPICS = {  # what a recogniser names → the page that tells it
+TOPICS = {  # topic of a recogniser → its page
     "tcgen05": "/tmem",
     "idesc": "/idesc",
     "fields": "/descriptor",
@@ -103,7 +103,7 @@ TOPICS = {  # what a recogniser names → the page that tells it
     "tma": "/guide/paste",
     "warp_group_dot": "/guide/wmma-mma-wgmma",
 }
-_TITLES = {  # code of a refusal → what a page is called that tells it
+_TITLES = {  # code of a refusal → title of the page that shows it
     "unknown_instruction": "No such instruction",
     "unknown_atom": "No such atom",
     "unknown_fragment": "No such fragment",
@@ -120,23 +120,25 @@ _OF_CODE = re.compile(r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],")
 
 
 def read_text(text: str) -> Reading:
-    """What a text is. LayoutError where it is too long, or no text."""
-    told = reader.recognise_text(text)
-    found = sorted(told.found, key=lambda one: (one.fits, not one.sure))
-    pages = [_build_topic(one.title, one.page, one.summary) for one in _find_named_topics(text)]
-    places: Sequence[int] = ()
-    if not (found or pages or told.refused):
-        places = printed_words.find_addresses(text[:MOST_NAMED])
-        pages = [] if places else _look_up(text)
-    meanings = [*(_build_meaning(one, text) for one in found), *pages]
-    if found and all(one.fits for one in found):
+    """Return what a text is; LayoutError if it is too long, or not text."""
+    recognised = reader.recognise_text(text)
+    meanings_found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
+    pages = [_build_topic(topic.title, topic.page, topic.summary) for topic in _find_named_topics(text)]
+    addresses: Sequence[int] = ()
+    if not (meanings_found or pages or recognised.refused):
+        addresses = printed_words.find_addresses(text[:MOST_NAMED])
+        pages = [] if addresses else _look_up(text)
+    meanings = [*(_build_meaning(meaning, text) for meaning in meanings_found), *pages]
+    if meanings_found and all(meaning.fits for meaning in meanings_found):
         return _read_bare_number(text, meanings)
-    if found or (pages and not _is_malformed(told)):
+    if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
-    return _unknown(text, told.refused, places, pages)
+    return _build_unknown(text, recognised.refused, addresses, pages)
 
 
-def _unknown(text: str, refused: Sequence[LayoutError], places: Sequence[int], pages: Sequence[Meaning]) -> Reading:
+def _build_unknown(
+    text: str, refused: Sequence[LayoutError], addresses: Sequence[int], pages: Sequence[Meaning]
+) -> Reading:
     """Return the reading of a text that means nothing, with the first reason why, or what would be accepted."""
     if refused:
         error = refused[0]
@@ -144,26 +146,26 @@ def _unknown(text: str, refused: Sequence[LayoutError], places: Sequence[int], p
         notices = [error.message if error.nearest else f"{error.message} {error.hint}"]
     else:
         title = "Not recognised"
-        notices = [_unrecognised(text, places), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
+        notices = [_explain_unrecognised(text, addresses), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
     return Reading(
         kind="unknown", title=title, link=_link_text(text), facts={}, notices=tuple(notices), also=tuple(pages)
     )
 
 
-def _unrecognised(text: str, places: Sequence[int]) -> str:
-    """Return why a text is of no known kind. places: the addresses of memory in it."""
-    if places:
+def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
+    """Explain why a text is of no known kind. addresses: the addresses of memory in it."""
+    if addresses:
         return (
-            f"{shorten_value(hex(places[0]), 20)} is an address of memory. A matrix descriptor holds bits 4"
+            f"{shorten_value(hex(addresses[0]), 20)} is an address of memory. A matrix descriptor holds bits 4"
             f" to 17 of one."
         )
     return f"Lanescope does not recognise '{shorten_value(text, 60)}'." if text.strip() else "The text is empty."
 
 
 def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
-    """A text that does not say what its number is: each reading that fits, and none chosen."""
-    several = f"{len(meanings)} readings fit" if len(meanings) > 1 else "One reading fits"
-    notice = f"The text does not say what this number is. {several}; a label such as desc_a or idesc decides."
+    """Return the readings of a text that does not say what its number is: each that fits, and none chosen."""
+    count_text = f"{len(meanings)} readings fit" if len(meanings) > 1 else "One reading fits"
+    notice = f"The text does not say what this number is. {count_text}; a label such as desc_a or idesc decides."
     return Reading(
         kind="unknown",
         title="A number that the text does not name",
@@ -175,26 +177,28 @@ def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
 
 
 def _find_named_topics(text: str) -> list[topics.TopicEntry]:
-    """The guide pages that a text names."""
+    """Find the guide pages that a text names."""
     return topics.find_named_topics(pasted_text.clean_text(text[:MOST_NAMED]))
 
 
-def _is_malformed(told: reader.RecognisedText) -> bool:
-    """Whether a text is of a known kind but wrong: more than an opcode that has a guide page in place of a layout."""
-    return any(error.code != "unknown_instruction" for error in told.refused)
+def _is_malformed(recognised: reader.RecognisedText) -> bool:
+    """Return whether a text is of a known kind but wrong: more than an opcode that has a guide page in place of a
+    layout.
+    """
+    return any(error.code != "unknown_instruction" for error in recognised.refused)
 
 
 def find_certain_link(text: str) -> str:
-    """The address of the one page that a text means for sure, "" where it may mean several or none."""
+    """Find the address of the one page that a text certainly means, "" if it may mean several or none."""
     if address := link_algebra(text):
         return address
-    told = reader.recognise_text(text)
-    sure = [one for one in told.found if one.sure]
-    if len(told.found) == len(sure) == 1:
-        link = _link_meaning(sure[0], text)
+    recognised = reader.recognise_text(text)
+    certain = [meaning for meaning in recognised.found if meaning.sure]
+    if len(recognised.found) == len(certain) == 1:
+        link = _link_meaning(certain[0], text)
         return "" if link == _link_text(text) else link
-    named = [] if told.found or _is_malformed(told) else _find_named_topics(text)
-    return named[0].page if len(named) == 1 else ""
+    named_topics = [] if recognised.found or _is_malformed(recognised) else _find_named_topics(text)
+    return named_topics[0].page if len(named_topics) == 1 else ""
 
 
 def link_algebra(text: str) -> str:
@@ -202,34 +206,34 @@ def link_algebra(text: str) -> str:
     if len(text) > MOST_NAMED or not _CALLED.search(text):
         return ""
     try:
-        made = cutecalls.evaluate_statements(text)
+        algebra_steps = cutecalls.evaluate_statements(text)
     except LayoutError:
         return ""
-    if all(step.op == "layout" for step in made):
-        return ""  # a layout, which the page of a text shows
+    if all(step.op == "layout" for step in algebra_steps):
+        return ""  # layouts have the page of a text
     return f"/cute?{urlencode({'expression': text})}"
 
 
 def find_nearest(text: str) -> tuple[str, ...]:
-    """The legal instructions most like a wrong one of a text."""
+    """Find the legal instructions most like a wrong one of a text."""
     return next((error.nearest for error in reader.recognise_text(text).refused if error.nearest), ())
 
 
 def _link_text(text: str) -> str:
-    """The page of a text, without it where an address cannot hold it."""
+    """Link the page of a text, without the text if an address cannot hold it."""
     return f"/read?{urlencode({'text': text})}" if len(text) <= MOST_NAMED else "/read"
 
 
-def _link_meaning(found: TextMeaning, text: str) -> str:
-    facts = found.facts
-    if found.kind == "instruction" and facts["ptx"] and len(set(facts["all"])) == 1:
-        pinned = {"pin": f"{facts['operand']}:0,0"} if facts["operand"] else {}
-        return links.link_instruction(catalog.find(facts["ptx"]), query=pinned | _build_major_query(facts))
-    if found.kind == "descriptor" or (found.kind == "builder" and facts["word"]):
+def _link_meaning(meaning: TextMeaning, text: str) -> str:
+    facts = meaning.facts
+    if meaning.kind == "instruction" and facts["ptx"] and len(set(facts["all"])) == 1:
+        pin_query = {"pin": f"{facts['operand']}:0,0"} if facts["operand"] else {}
+        return links.link_instruction(catalog.find(facts["ptx"]), query=pin_query | _build_major_query(facts))
+    if meaning.kind == "descriptor" or (meaning.kind == "builder" and facts["word"]):
         return links.link_descriptor(facts["word"], {}, facts.get("format", "wgmma"))
-    if found.kind == "tiled_mma" and facts.get("umma") and not found.undetermined:
+    if meaning.kind == "tiled_mma" and facts.get("umma") and not meaning.undetermined:
         return links.link_atom_tile(facts["body"]["atom"])
-    if found.kind == "builder" and _is_editable(text):
+    if meaning.kind == "builder" and _is_editable(text):
         return f"/descriptor?{urlencode({'word': text})}"
     return _link_text(text)
 
@@ -239,27 +243,29 @@ def _build_major_query(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def format_major_query(facts: Mapping[str, Any]) -> str:
-    """The query that opens an instruction's page in the majors that a text says; "" where it says K or none."""
-    asked = _build_major_query(facts)
-    return f"?{urlencode(asked)}" if asked else ""
+    """Format the query that opens an instruction's page in the majors of a text; "" for K or none."""
+    query = _build_major_query(facts)
+    return f"?{urlencode(query)}" if query else ""
 
 
 def link_stages(facts: Mapping[str, Any]) -> list[str]:
-    """The descriptor page of every stage of a shared-memory layout that a descriptor reads, of the one where it has no
-    stages: the word that reads it where the stage begins, the first stage at FIRST. None where no descriptor does.
+    """Link the descriptor page of every stage of a shared-memory layout that a descriptor reads, or of the only one.
+
+    Each has the word that reads the layout where the stage begins, the first stage at FIRST. [] if no descriptor reads
+    it.
     """
-    found = (
-        [one for one in describe_stored_tile(spec, facts["element_bits"]) if one.words]
+    readable = (
+        [width for width in describe_stored_tile(spec, facts["element_bits"]) if width.words]
         if (spec := _build_storage(facts))
         else []
     )
-    apart = facts.get("stage_bytes") or 0
-    count = min(facts.get("stages") or 1, MOST_STAGES) if apart else 1
-    return [link_offset(found[0], n * apart) for n in range(count)] if found else []
+    stride = facts.get("stage_bytes") or 0
+    count = min(facts.get("stages") or 1, MOST_STAGES) if stride else 1
+    return [link_offset(readable[0], n * stride) for n in range(count)] if readable else []
 
 
 def _build_storage(facts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Where a pasted layout puts its tile, at FIRST; None where the text leaves that open."""
+    """Build the storage of a pasted layout's tile, at FIRST; None if the text leaves it open."""
     storage = facts["storage"]
     if storage is not None and facts["cute"] and facts["modes"] == 2:
         storage = {"kind": "cute", "layout": facts["cute"]}
@@ -269,7 +275,7 @@ def _build_storage(facts: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def link_tile(facts: Mapping[str, Any]) -> str:
-    """The tile page of a tensor map's box; "" where the text leaves it open, or its rows are no whole pattern."""
+    """Link the tile page of a tensor map's box; "" if the text leaves it open, or its rows are no whole pattern."""
     storage, box = facts.get("storage") or {}, facts["box"]
     bits, mode = facts["element_bits"], facts["swizzle"]
     if len(box) < 2 or None in box or not bits or mode not in WIDTHS or storage.get("kind") not in ("rows", "atoms"):
@@ -282,7 +288,7 @@ def link_tile(facts: Mapping[str, Any]) -> str:
 
 
 def _is_editable(text: str) -> bool:
-    """Whether the descriptor editor reads a text's code itself."""
+    """Return whether the descriptor editor reads a text's code itself."""
     try:
         build_word(text, "text")
     except LayoutError:
@@ -291,7 +297,7 @@ def _is_editable(text: str) -> bool:
 
 
 def _link_topic(facts: dict[str, Any]) -> str:
-    """The page of a topic; of a word its own, of an access to tensor memory the one that draws it."""
+    """Link the page of a topic; of a word its own, of an access to tensor memory the one that draws it."""
     page, name = TOPICS[facts["topic"]], str(facts.get("name", ""))
     if facts["topic"] == "ptxas":
         return "/tmem" if name.startswith("tcgen05") else f"{page}?{urlencode({'q': name})}"
@@ -303,21 +309,21 @@ def _link_topic(facts: dict[str, Any]) -> str:
         return page
 
 
-def _build_meaning(found: TextMeaning, text: str) -> Meaning:
-    facts = dict(found.facts)
-    if found.kind == "topic":
+def _build_meaning(meaning: TextMeaning, text: str) -> Meaning:
+    facts = dict(meaning.facts)
+    if meaning.kind == "topic":
         page = _link_topic(facts)
-        return Meaning(kind="topic", title=found.title, link=page, facts={"page": page}, notices=found.notices)
-    if found.undetermined:
-        facts["undetermined"] = list(found.undetermined)
-    notices = found.notices
+        return Meaning(kind="topic", title=meaning.title, link=page, facts={"page": page}, notices=meaning.notices)
+    if meaning.undetermined:
+        facts["undetermined"] = list(meaning.undetermined)
+    notices = meaning.notices
     if len(facts.get("candidates", ())) > MOST_CANDIDATES:
         notices = (*notices, f"{len(facts['candidates'])} fit; the first {MOST_CANDIDATES} are listed.")
         facts["candidates"] = facts["candidates"][:MOST_CANDIDATES]
-    if found.kind == "layout" and (spec := _build_storage(facts)) is not None:
+    if meaning.kind == "layout" and (spec := _build_storage(facts)) is not None:
         facts["descriptors"] = describe_tile(spec, facts["element_bits"])
-    kind: Any = found.kind  # the words of Kind
-    return Meaning(kind=kind, title=found.title, link=_link_meaning(found, text), facts=facts, notices=notices)
+    kind: Any = meaning.kind  # one of Kind
+    return Meaning(kind=kind, title=meaning.title, link=_link_meaning(meaning, text), facts=facts, notices=notices)
 
 
 def _build_topic(title: str, page: str, summary: str = "") -> Meaning:
@@ -325,57 +331,65 @@ def _build_topic(title: str, page: str, summary: str = "") -> Meaning:
 
 
 def _look_up(text: str) -> list[Meaning]:
-    """Pages and instructions that the words of a text find."""
+    """Find pages and instructions by the words of a text."""
     text = translate_words(pasted_text.clean_text(text))
     words = re.findall(r"[\w-]+", text.lower())
     if not 0 < len(words) <= MOST_WORDS or _OF_CODE.search(text):
         return []
-    out = _find_pages(text)
-    if not out and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
-        out = _find_pages(" ".join(plain))  # `core matrix 8x8`: without what no page is named after
-    named = [word for word in words if _SHAPE.fullmatch(word) or word in TYPES]
+    pages = _find_pages(text)
+    if not pages and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
+        pages = _find_pages(" ".join(plain))  # `core matrix 8x8`: drop the words that name no page
+    shapes_and_types = [word for word in words if _SHAPE.fullmatch(word) or word in TYPES]
     return [
-        *out,
-        *(_search_instructions(words) or (_search_instructions(named) if any(map(_SHAPE.fullmatch, named)) else [])),
+        *pages,
+        *(
+            _search_instructions(words)
+            or (_search_instructions(shapes_and_types) if any(map(_SHAPE.fullmatch, shapes_and_types)) else [])
+        ),
     ]
 
 
 def _find_pages(text: str) -> list[Meaning]:
-    """The pages that the words of a text find."""
-    out = [_build_topic(one.title, one.page, one.summary) for one in topics.find_topics(text)]
-    pages = {one.link for one in out}
-    alone = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
+    """Find pages by the words of a text."""
+    meanings = [_build_topic(topic.title, topic.page, topic.summary) for topic in topics.find_topics(text)]
+    pages = {meaning.link for meaning in meanings}
+    lone_words = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
     for page, asked_by in GUIDE.items():
-        if page not in pages and not asked_by.isdisjoint(alone):
+        if page not in pages and not asked_by.isdisjoint(lone_words):
             topic = topics.BY_PAGE[page]
-            out.append(_build_topic(topic.title, page, topic.summary))
+            meanings.append(_build_topic(topic.title, page, topic.summary))
     for page, asked_by in TOOLS.items():
-        if not asked_by.isdisjoint(alone):
+        if not asked_by.isdisjoint(lone_words):
             entry = entry_of(page)
-            out.append(_build_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
-    return out
+            meanings.append(_build_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
+    return meanings
 
 
 def _search_instructions(words: list[str]) -> list[Meaning]:
-    """The instructions that have all of some words; a name of several types finds those of each."""
-    out = []
-    several = next((TYPES[word].split() for word in words if " " in TYPES.get(word, "")), [""])
-    for kind in several:
+    """Find the instructions that have all of some words; a name of several types finds those of each."""
+    meanings = []
+    kinds = next((TYPES[word].split() for word in words if " " in TYPES.get(word, "")), [""])
+    for kind in kinds:
         names = [TYPES.get(word, word) for word in words]
-        asked = " ".join(kind if kind and kind in name.split() else name for name in names)
-        found = search.find_instructions({"q": asked}) if search.parse_query({"q": asked}).words else []
-        if not found:
+        query = " ".join(kind if kind and kind in name.split() else name for name in names)
+        instructions = search.find_instructions({"q": query}) if search.parse_query({"q": query}).words else []
+        if not instructions:
             continue
-        listed = [i.ptx for i in found[:MOST_CANDIDATES]]
-        alone = len(found) == 1
-        facts = {"ptx": listed[0] if alone else None, "candidates": [] if alone else listed, "operand": None, "all": []}
-        out.append(
+        texts = [i.ptx for i in instructions[:MOST_CANDIDATES]]
+        is_single = len(instructions) == 1
+        facts = {
+            "ptx": texts[0] if is_single else None,
+            "candidates": [] if is_single else texts,
+            "operand": None,
+            "all": [],
+        }
+        meanings.append(
             Meaning(
                 kind="instruction",
-                title=listed[0] if alone else f"{len(found):,} instructions with '{shorten_value(asked)}'",
-                link=links.link_instruction(found[0]) if alone else f"/instructions?q={quote(asked)}",
+                title=texts[0] if is_single else f"{len(instructions):,} instructions with '{shorten_value(query)}'",
+                link=links.link_instruction(instructions[0]) if is_single else f"/instructions?q={quote(query)}",
                 facts=facts,
-                notices=(f"The first {MOST_CANDIDATES} are listed.",) if len(found) > MOST_CANDIDATES else (),
+                notices=(f"The first {MOST_CANDIDATES} are listed.",) if len(instructions) > MOST_CANDIDATES else (),
             )
         )
-    return out
+    return meanings

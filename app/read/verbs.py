@@ -12,7 +12,7 @@ from lanescope.app.kit.terminal import AsJson, print_json, read_text
 if TYPE_CHECKING:
     from lanescope.app.read.facts import BenchFacts, BenchOperand, BenchStep, Meaning
 
-LONGEST_LINK = 160  # characters of a link that is printed
+LONGEST_LINK = 160  # longest printed link
 app = typer.Typer(rich_markup_mode=None)
 
 
@@ -32,22 +32,22 @@ def read(
     from lanescope.app.read.workbench import has_descriptor_reader
 
     text = read_text(file)
-    told = read_and_verify(text, _assumptions(assume or ()))
-    meanings = (told, *told.also)
+    reading = read_and_verify(text, _parse_assumptions(assume or ()))
+    meanings = (reading, *reading.also)
     if as_json:
-        print_json(told)
-    elif told.bench:
-        _print_bench(told.bench)
+        print_json(reading)
+    elif reading.bench:
+        _print_bench(reading.bench)
     else:
         for number, meaning in enumerate(meanings):
             _print_meaning(meaning, text, "also " if number else "")
     refused = any("refused" in meaning.facts for meaning in meanings)
-    judged = told.bench.verdict if told.bench else "match" if not has_descriptor_reader(text) else "unknown"
-    if told.kind == "unknown" or refused or judged != "match":
+    verdict = reading.bench.verdict if reading.bench else "match" if not has_descriptor_reader(text) else "unknown"
+    if reading.kind == "unknown" or refused or verdict != "match":
         raise typer.Exit(1)
 
 
-def _assumptions(pairs: Sequence[str]) -> dict[str, str]:
+def _parse_assumptions(pairs: Sequence[str]) -> dict[str, str]:
     """Return what KEY=VALUE pairs say of the text."""
     from lanescope.errors import LayoutError
 
@@ -57,21 +57,23 @@ def _assumptions(pairs: Sequence[str]) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def _print_meaning(meaning: Meaning, text: str, before: str) -> None:
+def _print_meaning(meaning: Meaning, text: str, prefix: str) -> None:
     """Print what a text is, what it may be in full, its descriptors, notices and page."""
     from lanescope.app.memory.tile_descriptors import format_described
 
-    print(f"{before}{meaning.kind}: {meaning.title}")
-    below = list(meaning.facts.get("candidates", ()))
-    below += [line for tile in meaning.facts.get("descriptors", ()) for line in format_described(tile)]
-    below += [notice if meaning.kind == "topic" else f"! {notice}" for notice in meaning.notices]
+    print(f"{prefix}{meaning.kind}: {meaning.title}")
+    lines = list(meaning.facts.get("candidates", ()))
+    lines += [line for tile in meaning.facts.get("descriptors", ()) for line in format_described(tile)]
+    lines += [notice if meaning.kind == "topic" else f"! {notice}" for notice in meaning.notices]
     link = _link_short(meaning.link, text) if meaning.kind != "unknown" else ""
-    for line in (*below, *filter(None, [link])):
+    for line in (*lines, *filter(None, [link])):
         print(f"  {line}")
 
 
 def _link_short(link: str, text: str) -> str:
-    """A link that a line of a terminal holds: the text's own page with the text packed; "" where that is long, too."""
+    """Return a link short enough for a line of a terminal: the text's own page with the text packed; "" if that is too
+    long, too.
+    """
     from lanescope.app.read.workbench import compress_text
 
     if len(link) > LONGEST_LINK and link.startswith("/read?"):
@@ -79,25 +81,30 @@ def _link_short(link: str, text: str) -> str:
     return link if len(link) <= LONGEST_LINK else ""
 
 
-def find_first_wrong(own: BenchOperand) -> BenchStep | None:
-    """The first step of an operand that reads the wrong bytes."""
-    return next((step for step in own.steps if step.verdict == "mismatch"), None)
+def find_first_wrong(operand: BenchOperand) -> BenchStep | None:
+    """Find the first step of an operand that reads the wrong bytes."""
+    return next((step for step in operand.steps if step.verdict == "mismatch"), None)
 
 
-def _print_bench(told: BenchFacts) -> None:
-    """The verdict, what was assumed, and a line a step."""
-    print(f"{told.verdict}: {told.headline}")
-    if told.detail and not (told.verdict == "match" and told.caution):  # of a match it says the same
-        print(f"  {told.detail}")
-    _print_marked("!", told.caution)
-    for one in told.assumed:
-        print(f"  assumed {one.key}={one.value}" if one.value else f"  open {one.key}: {one.label}", f"({one.why})")
-    _print_marked("!", told.missing)
-    for piece in told.pieces:
+def _print_bench(bench: BenchFacts) -> None:
+    """Print the verdict, what was assumed, and a line a step."""
+    print(f"{bench.verdict}: {bench.headline}")
+    if bench.detail and not (bench.verdict == "match" and bench.caution):  # a match would repeat it
+        print(f"  {bench.detail}")
+    _print_marked("!", bench.caution)
+    for assumption in bench.assumed:
+        print(
+            f"  assumed {assumption.key}={assumption.value}"
+            if assumption.value
+            else f"  open {assumption.key}: {assumption.label}",
+            f"({assumption.why})",
+        )
+    _print_marked("!", bench.missing)
+    for piece in bench.pieces:
         _print_marked("!", piece.notices if piece.kind == "instruction" else ())
         _print_marked("?", piece.doubts)
-    for own in told.operands:
-        _print_operand(own)
+    for operand in bench.operands:
+        _print_operand(operand)
 
 
 def _print_marked(sign: str, notices: Iterable[str]) -> None:
@@ -108,18 +115,20 @@ def _print_marked(sign: str, notices: Iterable[str]) -> None:
 SIGNS = {"match": "✓", "mismatch": "✗", "unknown": "?"}
 
 
-def _print_operand(own: BenchOperand) -> None:
+def _print_operand(operand: BenchOperand) -> None:
     """Print where an operand lies, and for each step what its descriptor reads."""
-    print(f"\n{own.name.upper()} of {own.instruction}, {own.major}-major: {own.why}")
-    if own.storage_why:
-        print(f"  stored as {own.storage_why}")
-    _print_marked("!", own.notices)
-    for step in own.steps:
+    print(f"\n{operand.name.upper()} of {operand.instruction}, {operand.major}-major: {operand.why}")
+    if operand.storage_why:
+        print(f"  stored as {operand.storage_why}")
+    _print_marked("!", operand.notices)
+    for step in operand.steps:
         part = step.slice
-        place = f"{own.name.upper()}[{part.mn}…{part.mn + part.rows - 1}, {part.k}…{part.k + part.depth - 1}]"
-        stage = f"stage {step.stage} " if own.stages > 1 else ""
-        read = hex(step.read) if step.expected in (None, step.read) else f"{step.read:#x} ≠ {step.expected or 0:#x}"
-        print(f"  {SIGNS[step.verdict]} {stage}step {part.k // part.depth}  {step.descriptor}  {place}  {read}")
-        for found in step.diagnoses[:1]:
-            where = f"line {own.line}: " if own.line is not None and step is find_first_wrong(own) else ""
-            print(f"      {where}{found.code}: {found.message}" + (f" → {found.fix}" if found.fix else ""))
+        place = f"{operand.name.upper()}[{part.mn}…{part.mn + part.rows - 1}, {part.k}…{part.k + part.depth - 1}]"
+        stage = f"stage {step.stage} " if operand.stages > 1 else ""
+        read_text = (
+            hex(step.read) if step.expected in (None, step.read) else f"{step.read:#x} ≠ {step.expected or 0:#x}"
+        )
+        print(f"  {SIGNS[step.verdict]} {stage}step {part.k // part.depth}  {step.descriptor}  {place}  {read_text}")
+        for cause in step.diagnoses[:1]:
+            prefix = f"line {operand.line}: " if operand.line is not None and step is find_first_wrong(operand) else ""
+            print(f"      {prefix}{cause.code}: {cause.message}" + (f" → {cause.fix}" if cause.fix else ""))

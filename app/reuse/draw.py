@@ -1,4 +1,4 @@
-"""A of a reuse: where each of its elements comes from. No framework."""
+"""The picture of A in a reuse: the origin of each of its elements. No framework."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lanescope.render.view import OperandGrid
 
 
 def draw_reuse(second: Instruction, facts: Reuse) -> str:
-    """A of one K step, its elements from another lane marked, each cell with the D that holds it."""
+    """Draw A of one K step, its elements from another lane marked, each cell with the D that holds it."""
     op = second.operand("a")
     grid = OperandGrid(op)
     t, v = grid.thread[:, :, 0], grid.value[:, :, 0]

@@ -1,6 +1,4 @@
-"""What becomes of an accumulator when it is the next A: facts for the API, the page and the command line.
-No framework.
-"""
+"""An accumulator as the next A: facts for the API, the page and the command line. No framework."""
 
 from __future__ import annotations
 
@@ -63,27 +61,27 @@ class Reuse:
     code: str
 
 
-def find_reuse(asked: ReuseQuestion) -> Reuse:
+def find_reuse(question: ReuseQuestion) -> Reuse:
     """Reuse of D of `from` as A of `to`: [thread][value] of A in one K `step` → the D tile, thread and value that hold
     the element.
     """
-    first, second = asked.from_, asked.to
-    found = match_accumulator(first, second)
-    step = inputs.parse_integer(asked.step, "step", 0, found.steps - 1)
+    first, second = question.from_, question.to
+    reuse = match_accumulator(first, second)
+    step = inputs.parse_integer(question.step, "step", 0, reuse.steps - 1)
     return Reuse(
         from_=first.ptx,
         to=second.ptx,
-        verdict=found.verdict,
-        tiles=found.tiles,
-        steps=found.steps,
-        stay=int(found.stays.sum()),
-        total=int(found.stays.size),
-        order=found.order,
-        order_period=found.period,
+        verdict=reuse.verdict,
+        tiles=reuse.tiles,
+        steps=reuse.steps,
+        stay=int(reuse.stays.sum()),
+        total=int(reuse.stays.size),
+        order=reuse.order,
+        order_period=reuse.period,
         step=step,
-        tile=found.tile[step],
-        thread=found.lane[step],
-        value=found.value[step],
-        conversion=find_conversion(found.source.element.name, found.target).note,
-        code=render_code(found),
+        tile=reuse.tile[step],
+        thread=reuse.lane[step],
+        value=reuse.value[step],
+        conversion=find_conversion(reuse.source.element.name, reuse.target).note,
+        code=render_code(reuse),
     )

@@ -10,12 +10,12 @@ from lanescope.app.reuse.draw import draw_reuse
 from lanescope.app.reuse.facts import Reuse, ReuseQuestion, find_reuse
 
 
-def show_reuse(asked: ReuseQuestion, told: Reuse) -> dict[str, Any]:
+def show_reuse(question: ReuseQuestion, answer: Reuse) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    first, second = asked.from_, asked.to
+    first, second = question.from_, question.to
     sizes = [(op.row_count, op.col_count) for op in (first.operand("d"), second.operand("a"))]
-    compared = links.link_compare(f"{first.ptx}/d", f"{second.ptx}/a") if sizes[0] == sizes[1] else ""
-    return {"first": first, "second": second, "compared": compared}
+    compare_link = links.link_compare(f"{first.ptx}/d", f"{second.ptx}/a") if sizes[0] == sizes[1] else ""
+    return {"first": first, "second": second, "compared": compare_link}
 
 
 REUSE = Tool(

@@ -257,7 +257,7 @@ def gpu_verify(
             else:
                 tick = lambda key, result, total: progress(key, result, 1, total)  # noqa: E731
                 begins = fleet_verbs.make_stage_printer() if not (family or part) else lambda stage: None
-                every = [gpu.verify_device(family, tick, part=part, quick=quick, begins=begins)]
+                every = [gpu.verify_device(family, tick, part=part, quick=quick, announce=begins)]
         agrees = fleet_verbs.write_report(every, part, write, bool(kept), as_json)
         if kept:
             kept.delete()

@@ -1,5 +1,5 @@
 """The picture of a factor's way: rows as they are stored, atoms of 512 bytes, columns of tensor memory. Rows of a fill
-are 32 rows; the looked-up factor has a frame in each.
+are 32 rows; the selected factor has a frame in each.
 """
 
 from __future__ import annotations
@@ -10,52 +10,55 @@ from html import escape
 from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
 from lanescope.blackwell.scaling import FactorLocation, ScaleOperand
 
-HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels of 128 rows, above them, of a factor's width
+HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels: height of 128 rows, space above them, width of a factor
 GAP, LEFT = 76.0, 52.0
 BANDS = ROWS // GROUPS
-MOST_ROWS, MOST_WORDS = 2, 4  # atoms that are drawn along the rows and along K
+MOST_ROWS, MOST_WORDS = 2, 4  # drawn atoms along the rows and along K
 
 
-def draw_scales(side: ScaleOperand, row: int, factor: int, held: FactorLocation) -> str:
-    """Three panels, left to right; of a large tile the atoms around the looked-up factor."""
-    many, deep = (min(n, most) for n, most in zip(side.atoms, (MOST_ROWS, MOST_WORDS), strict=True))
-    first_r = min(row // ROWS, side.atoms[0] - many)
-    first_k = min(factor // COLUMNS, side.atoms[1] - deep)
-    out: list[str] = []
-    wide = [max(deep * COLUMNS * CELL, 150), 16 * CELL, max(deep * many * BANDS, 4) * 2.2 * CELL]
-    lefts = [LEFT, LEFT + wide[0] + GAP, LEFT + wide[0] + wide[1] + 2 * GAP]
-    tall = TOP + many * HIGH + 12
+def draw_scales(side: ScaleOperand, row: int, factor: int, location: FactorLocation) -> str:
+    """Draw three panels, left to right; of a large tile the atoms around the selected factor."""
+    row_atoms, k_atoms = (min(n, most) for n, most in zip(side.atoms, (MOST_ROWS, MOST_WORDS), strict=True))
+    first_r = min(row // ROWS, side.atoms[0] - row_atoms)
+    first_k = min(factor // COLUMNS, side.atoms[1] - k_atoms)
+    parts: list[str] = []
+    widths = [max(k_atoms * COLUMNS * CELL, 150), 16 * CELL, max(k_atoms * row_atoms * BANDS, 4) * 2.2 * CELL]
+    lefts = [LEFT, LEFT + widths[0] + GAP, LEFT + widths[0] + widths[1] + 2 * GAP]
+    height = TOP + row_atoms * HIGH + 12
     titles = ("Row-major", "Shared memory: one atom", "Tensor memory")
     notes = ("rows down, factors across", "16 B across, 32 lines down", "lanes down, columns across")
     for left, title, note in zip(lefts, titles, notes, strict=True):
-        out.append(_draw_text(left, 12, title, 12, "var(--ink)"))
-        out.append(_draw_text(left, 27, note, 9.5))
-    out += _draw_rows(lefts[0], many, deep, first_r, first_k)
-    out += _draw_atom(lefts[1], many, first_r)
-    out += _draw_columns(lefts[2], side, many, deep, first_r, first_k)
+        parts.append(_draw_text(left, 12, title, 12, "var(--ink)"))
+        parts.append(_draw_text(left, 27, note, 9.5))
+    parts += _draw_rows(lefts[0], row_atoms, k_atoms, first_r, first_k)
+    parts += _draw_atom(lefts[1], row_atoms, first_r)
+    parts += _draw_columns(lefts[2], side, row_atoms, k_atoms, first_r, first_k)
     scale = HIGH / ROWS
-    lines = many * HIGH / GROUPS
+    lines = row_atoms * HIGH / GROUPS
     place = row % ROWS // GROUPS * COLUMNS + factor % COLUMNS
     marks = [
         (lefts[0] + (factor - first_k * COLUMNS) * CELL, TOP + (row - first_r * ROWS) * scale, CELL, max(scale, 3)),
         (lefts[1] + place * CELL, TOP + row % GROUPS * lines, CELL, max(lines, 3)),
     ]
     unit = 2.2 * CELL
-    shown = _list_shown_columns(side, many, deep, first_r, first_k)
-    column = held.column - side.column
+    shown = _list_shown_columns(side, row_atoms, k_atoms, first_r, first_k)
+    column = location.column - side.column
     if column in shown:
-        at = lefts[2] + shown.index(column) * unit + held.byte * unit / COLUMNS
-        marks += [(at, TOP + lane * many * scale, unit / COLUMNS, max(many * scale, 3)) for lane in held.lanes]
-    out += [
+        x_of_lane = lefts[2] + shown.index(column) * unit + location.byte * unit / COLUMNS
+        marks += [
+            (x_of_lane, TOP + lane * row_atoms * scale, unit / COLUMNS, max(row_atoms * scale, 3))
+            for lane in location.lanes
+        ]
+    parts += [
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="var(--accent)" stroke="var(--accent)"'
         ' stroke-width="2.4"/>'
         for x, y, w, h in marks
     ]
-    width = lefts[2] + wide[2] + 14
+    width = lefts[2] + widths[2] + 14
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {tall:.0f}" width="{width:.0f}"'
-        f' height="{tall:.0f}" role="img" class="scale-way" font-family="\'DejaVu Sans Mono\', ui-monospace,'
-        ' monospace"><title>One scale factor in global, shared and tensor memory</title>' + "\n".join(out) + "</svg>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
+        f' height="{height:.0f}" role="img" class="scale-way" font-family="\'DejaVu Sans Mono\', ui-monospace,'
+        ' monospace"><title>One scale factor in global, shared and tensor memory</title>' + "\n".join(parts) + "</svg>"
     )
 
 
@@ -65,61 +68,63 @@ def _draw_text(x: float, y: float, text: str, size: float, fill: str = "var(--mu
     )
 
 
-def _draw_box(x: float, y: float, w: float, h: float, band: int, said: str) -> str:
+def _draw_box(x: float, y: float, w: float, h: float, band: int, tooltip: str) -> str:
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="var(--fill-{band})"'
-        f' stroke="var(--cell-line)" stroke-width=".6"><title>{escape(said)}</title></rect>'
+        f' stroke="var(--cell-line)" stroke-width=".6"><title>{escape(tooltip)}</title></rect>'
     )
 
 
-def _draw_rows(left: float, many: int, deep: int, first_r: int, first_k: int) -> Iterator[str]:
-    """Row-major: a band of 32 rows by 4 factors a box."""
-    high = HIGH / BANDS
-    for band in range(many * BANDS):
+def _draw_rows(left: float, row_atoms: int, k_atoms: int, first_r: int, first_k: int) -> Iterator[str]:
+    """Draw row-major factors: a band of 32 rows by 4 factors a box."""
+    band_height = HIGH / BANDS
+    for band in range(row_atoms * BANDS):
         row = first_r * ROWS + band * GROUPS
-        yield _draw_text(left - 6, TOP + band * high + high / 2 + 3, f"{row}", 9, anchor="end")
-        for k in range(deep):
+        yield _draw_text(left - 6, TOP + band * band_height + band_height / 2 + 3, f"{row}", 9, anchor="end")
+        for k in range(k_atoms):
             factor = (first_k + k) * COLUMNS
-            said = f"rows {row} to {row + GROUPS - 1}, factors {factor} to {factor + COLUMNS - 1}"
+            tooltip = f"rows {row} to {row + GROUPS - 1}, factors {factor} to {factor + COLUMNS - 1}"
             x = left + k * COLUMNS * CELL
-            yield _draw_box(x, TOP + band * high, COLUMNS * CELL, high, band % BANDS, said)
-    for k in range(deep):
+            yield _draw_box(x, TOP + band * band_height, COLUMNS * CELL, band_height, band % BANDS, tooltip)
+    for k in range(k_atoms):
         yield _draw_text(left + k * COLUMNS * CELL, TOP - 5, f"{(first_k + k) * COLUMNS}", 9)
 
 
-def _draw_atom(left: float, many: int, first_r: int) -> Iterator[str]:
-    """One atom: 32 lines of 16 bytes, four bytes for each band of rows."""
+def _draw_atom(left: float, row_atoms: int, first_r: int) -> Iterator[str]:
+    """Draw one atom: 32 lines of 16 bytes, four bytes for each band of rows."""
     for band in range(BANDS):
         x = left + band * COLUMNS * CELL
         first = first_r * ROWS + band * GROUPS
-        said = f"bytes {4 * band} to {4 * band + 3} of line l: row {first} + l, four factors"
-        yield _draw_box(x, TOP, COLUMNS * CELL, many * HIGH, band, said)
+        tooltip = f"bytes {4 * band} to {4 * band + 3} of line l: row {first} + l, four factors"
+        yield _draw_box(x, TOP, COLUMNS * CELL, row_atoms * HIGH, band, tooltip)
         yield _draw_text(x, TOP - 5, f"{4 * band}", 9)
     for line in range(0, GROUPS, 8):
-        yield _draw_text(left - 6, TOP + (line + 0.8) * many * HIGH / GROUPS, f"{16 * line}", 9, anchor="end")
+        yield _draw_text(left - 6, TOP + (line + 0.8) * row_atoms * HIGH / GROUPS, f"{16 * line}", 9, anchor="end")
 
 
-def _list_shown_columns(side: ScaleOperand, many: int, deep: int, first_r: int, first_k: int) -> list[int]:
-    """The columns that are drawn, counted from the operand's first."""
+def _list_shown_columns(side: ScaleOperand, row_atoms: int, k_atoms: int, first_r: int, first_k: int) -> list[int]:
+    """List the columns that are drawn, counted from the operand's first."""
     if side.split:
-        return list(range(side.group_columns * deep))
+        return list(range(side.group_columns * k_atoms))
     return [
         (first_k + k) * side.group_columns + (first_r + r) * BANDS + band
-        for k in range(deep)
-        for r in range(many)
+        for k in range(k_atoms)
+        for r in range(row_atoms)
         for band in range(BANDS)
     ]
 
 
-def _draw_columns(left: float, side: ScaleOperand, many: int, deep: int, first_r: int, first_k: int) -> Iterator[str]:
-    """Tensor memory: a column a band of rows, the same in all four quarters."""
-    unit, high = 2.2 * CELL, many * HIGH / 4
-    for at, column in enumerate(_list_shown_columns(side, many, deep, first_r, first_k)):
+def _draw_columns(
+    left: float, side: ScaleOperand, row_atoms: int, k_atoms: int, first_r: int, first_k: int
+) -> Iterator[str]:
+    """Draw tensor memory: a column a band of rows, the same in all four quarters."""
+    unit, quarter_height = 2.2 * CELL, row_atoms * HIGH / 4
+    for position, column in enumerate(_list_shown_columns(side, row_atoms, k_atoms, first_r, first_k)):
         for quarter in range(4):
             band = column % BANDS
-            said = f"column {side.column + column}, lanes {32 * quarter} to {32 * quarter + 31}"
-            yield _draw_box(left + at * unit, TOP + quarter * high, unit, high, band, said)
-        if at % 4 == 0 or side.split:
-            yield _draw_text(left + at * unit, TOP - 5, f"{side.column + column}", 9)
+            tooltip = f"column {side.column + column}, lanes {32 * quarter} to {32 * quarter + 31}"
+            yield _draw_box(left + position * unit, TOP + quarter * quarter_height, unit, quarter_height, band, tooltip)
+        if position % 4 == 0 or side.split:
+            yield _draw_text(left + position * unit, TOP - 5, f"{side.column + column}", 9)
     for quarter in range(4):
-        yield _draw_text(left - 6, TOP + quarter * high + 10, f"{32 * quarter}", 9, anchor="end")
+        yield _draw_text(left - 6, TOP + quarter * quarter_height + 10, f"{32 * quarter}", 9, anchor="end")

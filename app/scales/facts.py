@@ -1,4 +1,4 @@
-"""What the API and the page say about the scale factors of a tile. No framework."""
+"""Facts of the API and the page about the scale factors of a tile. No framework."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class ScaleFactors:
 
 @dataclass(frozen=True, slots=True)
 class ScaleTile:
-    """A tile that was asked for, and the factor that is looked at."""
+    """The tile of a question, and its selected factor."""
 
     a: ScaleOperand
     b: ScaleOperand
@@ -140,27 +140,29 @@ class ScaleTile:
 
     @property
     def open(self) -> bool:
-        """Whether the copies are open."""
+        """Return whether the copies are open."""
         return self.a.split
 
 
-def parse_tile(asked: ScaleQuestion) -> ScaleTile:
+def parse_tile(question: ScaleQuestion) -> ScaleTile:
     """Return the tile that is asked for; LayoutError names the wrong field."""
-    form = idesc.get_form(asked.cta_group, "0")
-    mma = TmemMma(idesc.get_kind(asked.kind), form, asked.sparse, asked.m, asked.n, scale_vec=asked.scale_vec)
-    a, b = scaling.make_scale_operands(mma, asked.tile_k, (asked.column, None), (asked.shared, None))
+    form = idesc.get_form(question.cta_group, "0")
+    mma = TmemMma(
+        idesc.get_kind(question.kind), form, question.sparse, question.m, question.n, scale_vec=question.scale_vec
+    )
+    a, b = scaling.make_scale_operands(mma, question.tile_k, (question.column, None), (question.shared, None))
     last = b.column + b.columns
     if last > COLUMNS:
-        says = f"The factors reach column {last - 1}; the last is {COLUMNS - 1}."
-        raise LayoutError("outside", says, f"They take {a.columns} and {b.columns} columns.", "column")
-    return ScaleTile(a, b, asked.side, asked.row, asked.factor)
+        message = f"The factors reach column {last - 1}; the last is {COLUMNS - 1}."
+        raise LayoutError("outside", message, f"They take {a.columns} and {b.columns} columns.", "column")
+    return ScaleTile(a, b, question.side, question.row, question.factor)
 
 
-def scale_factors(asked: ScaleQuestion) -> ScaleFactors:
+def scale_factors(question: ScaleQuestion) -> ScaleFactors:
     """The scale factors of a block-scaled tile: their atoms, copies, columns of tensor memory, and each MMA's ids."""
-    tile = parse_tile(asked)
+    tile = parse_tile(question)
     mma = tile.mma
-    where = tile.looked.locate_factor(tile.row, tile.factor)
+    location = tile.looked.locate_factor(tile.row, tile.factor)
     return ScaleFactors(
         kind=mma.kind.name,
         scale_vec=mma.scale_vec,
@@ -170,64 +172,64 @@ def scale_factors(asked: ScaleQuestion) -> ScaleFactors:
         b=_build_side(tile.b),
         copy=scaling.format_copy_ptx(mma),
         copies=list_copies(tile),
-        steps=[_build_step(one) for one in list_steps(tile)],
+        steps=[_build_step(step) for step in list_steps(tile)],
         held=ScaleHeld(
             operand=tile.side,
             row=tile.row,
             factor=tile.factor,
-            row_major=where.row_major,
-            atoms=where.atoms,
-            shared=None if where.shared is None else tile.looked.shared + where.shared,
-            lanes=where.lanes,
-            column=where.column,
-            byte=where.byte,
-            step=where.step,
+            row_major=location.row_major,
+            atoms=location.atoms,
+            shared=None if location.shared is None else tile.looked.shared + location.shared,
+            lanes=location.lanes,
+            column=location.column,
+            byte=location.byte,
+            step=location.step,
         ),
         evidence=f"documented; {SOURCE}",
     )
 
 
-def _build_side(one: ScaleOperand) -> ScaleSide:
+def _build_side(operand: ScaleOperand) -> ScaleSide:
     return ScaleSide(
-        rows=one.rows,
-        padded_rows=one.padded,
-        factors=one.factors,
-        atoms=one.atoms,
-        column=one.column,
-        columns=one.columns,
-        pattern=str(one.layout.pattern),
-        evidence=one.layout.evidence,
+        rows=operand.rows,
+        padded_rows=operand.padded,
+        factors=operand.factors,
+        atoms=operand.atoms,
+        column=operand.column,
+        columns=operand.columns,
+        pattern=str(operand.layout.pattern),
+        evidence=operand.layout.evidence,
     )
 
 
 def list_copies(tile: ScaleTile) -> list[ScaleCopy]:
-    """The copies of both operands; none where they are open."""
+    """List the copies of both operands; [] if they are open."""
     return [
         ScaleCopy(
             operand=name,
-            row=one.row,
-            factor=one.factor,
-            global_offset=one.global_offset,
-            shared_offset=one.shared_offset,
-            descriptor=str(one.descriptor),
-            column=one.column,
+            row=copy.row,
+            factor=copy.factor,
+            global_offset=copy.global_offset,
+            shared_offset=copy.shared_offset,
+            descriptor=str(copy.descriptor),
+            column=copy.column,
         )
         for name, side in (("a", tile.a), ("b", tile.b))
-        for one in ([] if tile.open else side.list_copies())
+        for copy in ([] if tile.open else side.list_copies())
     ]
 
 
 def list_steps(tile: ScaleTile) -> list[ScaledMmaStep]:
-    """The MMAs of the tile."""
+    """List the MMAs of the tile."""
     return scaling.list_mma_steps(tile.a, tile.b)
 
 
-def _build_step(one: ScaledMmaStep) -> ScaleStep:
+def _build_step(step: ScaledMmaStep) -> ScaleStep:
     return ScaleStep(
-        k=one.k,
-        column_a=one.columns[0],
-        column_b=one.columns[1],
-        sfa_id=one.ids[0],
-        sfb_id=one.ids[1],
-        idesc=str(one.word),
+        k=step.k,
+        column_a=step.columns[0],
+        column_b=step.columns[1],
+        sfa_id=step.ids[0],
+        sfb_id=step.ids[1],
+        idesc=str(step.word),
     )

@@ -11,10 +11,10 @@ from lanescope.app.scales.facts import ScaleFactors, ScaleQuestion
 from lanescope.render import scaling as code
 
 
-def build_factor_context(asked: ScaleQuestion, told: ScaleFactors) -> dict[str, Any]:
+def build_factor_context(question: ScaleQuestion, answer: ScaleFactors) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    tile = facts.parse_tile(asked)
-    issued = (
+    tile = facts.parse_tile(question)
+    issue_code = (
         ""
         if tile.open
         else code.render_issue(tile.a, [*tile.a.list_copies(), *tile.b.list_copies()], facts.list_steps(tile))
@@ -22,45 +22,49 @@ def build_factor_context(asked: ScaleQuestion, told: ScaleFactors) -> dict[str, 
     return {
         "shown": {"scale_vec": tile.mma.scale_vec},
         "choices": {"scale_vec": tile.mma.kind.scaled},
-        "title": f"kind::{told.kind}, scale_vec::{told.scale_vec}: 1 factor = {told.block} elements of K",
+        "title": f"kind::{answer.kind}, scale_vec::{answer.scale_vec}: 1 factor = {answer.block} elements of K",
         "open": facts.OPEN if tile.open else "",
         "order": code.render_order(),
-        "issue": issued,
+        "issue": issue_code,
         "register": code.render_register(tile.a.per_step),
     }
 
 
-def draw_factor(asked: ScaleQuestion, told: ScaleFactors) -> str:
+def draw_factor(question: ScaleQuestion, answer: ScaleFactors) -> str:
     """Return the picture of one factor in three memories."""
-    tile = facts.parse_tile(asked)
+    tile = facts.parse_tile(question)
     return draw.draw_scales(tile.looked, tile.row, tile.factor, tile.looked.locate_factor(tile.row, tile.factor))
 
 
-def format_factors(asked: ScaleQuestion, told: ScaleFactors) -> Iterator[str]:
+def format_factors(question: ScaleQuestion, answer: ScaleFactors) -> Iterator[str]:
     """Yield the lines of the command."""
-    yield f"kind::{told.kind}, scale_vec::{told.scale_vec}: a factor scales {told.block} elements of K"
-    for name, one in (("A", told.a), ("B", told.b)):
-        last = one.column + one.columns - 1
-        yield f"  {name}: {one.rows} × {one.factors} factors, columns {one.column}–{last} of tensor memory"
-    held = told.held
-    index = f"[{held.row}, {held.factor}]" if held.operand == "a" else f"[{held.factor}, {held.row}]"
-    yield f"SF{held.operand.upper()}{index}: byte {held.row_major} row-major, byte {held.atoms} in atoms"
-    if held.shared is not None:
-        yield f"  shared memory: byte {held.shared}"
-    lanes = " ".join(map(str, held.lanes))
-    yield f"  tensor memory: column {held.column}, byte {held.byte}, lanes {lanes}; read by MMA {held.step}"
-    if told.copies:
-        yield f"{len(told.copies)} copies, {told.copy}"
-    for copy in told.copies:
+    yield f"kind::{answer.kind}, scale_vec::{answer.scale_vec}: a factor scales {answer.block} elements of K"
+    for name, side in (("A", answer.a), ("B", answer.b)):
+        last = side.column + side.columns - 1
+        yield f"  {name}: {side.rows} × {side.factors} factors, columns {side.column}–{last} of tensor memory"
+    location = answer.held
+    index = (
+        f"[{location.row}, {location.factor}]" if location.operand == "a" else f"[{location.factor}, {location.row}]"
+    )
+    yield f"SF{location.operand.upper()}{index}: byte {location.row_major} row-major, byte {location.atoms} in atoms"
+    if location.shared is not None:
+        yield f"  shared memory: byte {location.shared}"
+    lanes = " ".join(map(str, location.lanes))
+    yield f"  tensor memory: column {location.column}, byte {location.byte}, lanes {lanes}; read by MMA {location.step}"
+    if answer.copies:
+        yield f"{len(answer.copies)} copies, {answer.copy}"
+    for copy in answer.copies:
         first = f"from {copy.row}, factors from {copy.factor}"
         yield f"  {copy.operand.upper()} {first}: descriptor {copy.descriptor} to column {copy.column}"
-    if not told.copies:
+    if not answer.copies:
         yield facts.OPEN
-    yield f"{len(told.steps)} MMAs of K = {told.k}"
-    for step in told.steps:
-        where = f"factors of A at column {step.column_a}, id {step.sfa_id}; of B at {step.column_b}, id {step.sfb_id}"
-        yield f"  K {step.k}: {where}; idesc {step.idesc}"
-    yield told.evidence
+    yield f"{len(answer.steps)} MMAs of K = {answer.k}"
+    for step in answer.steps:
+        operands = (
+            f"factors of A at column {step.column_a}, id {step.sfa_id}; of B at {step.column_b}, id {step.sfb_id}"
+        )
+        yield f"  K {step.k}: {operands}; idesc {step.idesc}"
+    yield answer.evidence
 
 
 SCALE_FACTORS = Tool(
