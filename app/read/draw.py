@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.tiles.copy import tiled_copy
 from lanescope.tiles.mma import TileOperand
@@ -38,7 +39,7 @@ def build_offset_table(text: str | None) -> OffsetTable | None:
     """The table of a layout with one or two modes, None for any other and for one that is not known."""
     if text is None:
         return None
-    found = cute.parse_layout(text)
+    found = parse_layout(text)
     several = isinstance(found.shape, tuple)
     if several and len(found.shape) > 2:
         return None

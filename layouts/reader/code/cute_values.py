@@ -13,28 +13,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lanescope.cute import algebra
-from lanescope.cute import layout as cute
 from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
+from lanescope.cute.text import parse_layout
 from lanescope.cute.tuples import is_congruent, list_leaves
+from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
+from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader import smem_layouts, terms
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, get_integer, shorten_name
-from lanescope.shared.swizzle import Swizzle, get_mode
+from lanescope.reader.smem_atoms import SmemAtomName, parse_atom_kind, parse_atom_name
+from lanescope.shared.swizzle import Swizzle
 
 _NUMBER = re.compile(r"_(\d{1,10})")
-_ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_(?:Sp)?Atom(_Bits)?")
-_KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW(?:32|64|128))$")
-_DSL_BITS = re.compile(r"[BT]?(?:Float|U?[Ii]nt)(\d+)\w*")
-_INTEGERS = frozenset(("Int", "C", "constant", "integral_constant", "Number", "Constant"))
-_TUPLES = (
-    frozenset(
-        f"{prefix}{name}" for name in ("Shape", "Stride", "Step", "Coord", "Tile", "tuple") for prefix in ("", "make_")
-    )
-    | frozenset(f"make_{name}" for name in ("shape", "stride", "step", "coord", "tile"))
-    | frozenset(("Tuple", "IntTuple"))
-)
-_LEFT, _RIGHT = ("LayoutLeft", "GenColMajor"), ("LayoutRight", "GenRowMajor")
 _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
 _DECLTYPE = "decltype("
 _UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as values
@@ -127,7 +118,7 @@ class CuteEvaluator:
             block = smem_layouts.parse_layout_text(home, one, self.bits)
             if block is None:
                 raise OpenLayoutValueError(home.format_words(one))
-            out.append(cute.parse_layout(block))
+            out.append(parse_layout(block))
         return out
 
     def _evaluate_type(self, kind: ResolvedType, deep: int) -> Value:
@@ -135,16 +126,16 @@ class CuteEvaluator:
         name = kind.name.split("::")[-1]
         if found := _NUMBER.fullmatch(name):
             return _require_size(int(found[1]))
-        if name in ("Underscore", "X", "_"):
+        if name in UNDERSCORES:
             return None
-        if name in _LEFT or name in _RIGHT:
-            return "left" if name in _LEFT else "right"
-        if found := _ATOM.fullmatch(name):
-            of = 1 if found[3] else _get_element_bits(kind.arguments[:1], self.bits)
-            return make_canonical_atom(found[1], found[2], of)
+        if name in LEFT or name in RIGHT:
+            return "left" if name in LEFT else "right"
+        if (atom := parse_atom_name(name)) and not atom.base32:
+            of = 1 if atom.in_bits else _get_element_bits(kind.arguments[:1], self.bits)
+            return make_canonical_atom(atom, of)
         if name == "decltype" and kind.arguments:
             return self.evaluate_value(kind.arguments[0], deep + 1)
-        if name in _INTEGERS and kind.arguments:
+        if name in INTEGERS and kind.arguments:
             return self.evaluate_value(kind.arguments[-1], deep + 1)
         if _FLAG.fullmatch(name):
             return PointerFlag(self._get_flag_bits(kind, deep))
@@ -171,17 +162,17 @@ class CuteEvaluator:
         name = typed.name.split("::")[-1]
         if not cells and not name.startswith("make_"):
             return self.evaluate_value(typed, deep + 1)
-        if name in _INTEGERS or _NUMBER.fullmatch(name):
+        if name in INTEGERS or _NUMBER.fullmatch(name):
             return self.evaluate_value(typed, deep + 1)
         return _call_cute(name, [self.evaluate_value(one, deep + 1) for one in cells], {}, str(typed))
 
     def _evaluate_call(self, term: OpaqueValue, deep: int) -> Value:
         """A call of CuTe's; a name that stands for itself is open."""
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
-            said = _KIND.search(str(term.arguments[0]))
-            if said is None:
+            said = parse_atom_kind(str(term.arguments[0]))
+            if said is None or said.base32:
                 raise OpenLayoutValueError(str(term.arguments[0]))
-            return make_canonical_atom(said[1], said[2], _get_element_bits(term.arguments[1:2], self.bits))
+            return make_canonical_atom(said, _get_element_bits(term.arguments[1:2], self.bits))
         name = _last_word(term.head)
         if not name:
             return self._of_text(term, deep)
@@ -199,8 +190,8 @@ class CuteEvaluator:
     def _of_text(self, term: OpaqueValue, deep: int) -> Value:
         """What is no call, but a name or a word: an atom, None, a number."""
         word = _last_word(term.text)
-        if found := _ATOM.fullmatch(word):
-            return make_canonical_atom(found[1], found[2], _get_element_bits((), self.bits))
+        if (atom := parse_atom_name(word)) and not atom.base32:
+            return make_canonical_atom(atom, _get_element_bits((), self.bits))
         if term.kind is not None and not term.kind.open:
             return self.evaluate_value(term.kind, deep + 1)
         if term.text.split(".")[-1] == "None" or word in ("_", "Underscore"):
@@ -230,7 +221,7 @@ def _require_size(found: int) -> int:
 
 
 def _is_cute_name(name: str) -> bool:
-    return name in _TUPLES or name in _CALLS or ALIASES.get(name, name) in OPS
+    return name in TUPLES or name in _CALLS or ALIASES.get(name, name) in OPS
 
 
 _CALLS = frozenset(
@@ -241,7 +232,7 @@ _CALLS = frozenset(
 
 def _call_cute(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
     """What a type or a function of CuTe makes of its arguments."""
-    if name in _TUPLES:
+    if name in TUPLES:
         return tuple(given)
     if name == "make_composed_layout" and words:
         given = [words.get("inner"), words.get("offset", 0), words.get("outer")]
@@ -335,24 +326,23 @@ def _get_element_bits(given: Sequence[Any], bits: int | None) -> int:
     """Of an atom's element type; `bits` where that is open."""
     for one in given:
         own = one.bits if isinstance(one, ResolvedType) else None
-        word = _DSL_BITS.fullmatch(re.split(r"[.:]", str(one))[-1]) if isinstance(one, OpaqueValue) else None
-        if own or word:
-            return own or int((word or "0")[1])
+        if isinstance(one, OpaqueValue):
+            own = find_element_bits(re.split(r"[.:]", str(one))[-1])
+        if own:
+            return own
     if bits is None:
         raise OpenLayoutValueError(shorten_name(given[0]) if given else "the element type")
     return bits
 
 
-def make_canonical_atom(major: str, width: str, bits: int) -> CuteLayout:
+def make_canonical_atom(atom: SmemAtomName, bits: int) -> CuteLayout:
     """GMMA::Layout_K_SW128_Atom and its like, in elements of so many bits."""
-    swizzle = get_mode("none" if width == "INTER" else width.removeprefix("SW") + "B")
+    mode = atom.mode
     if bits not in (1, 2, 4, 8, 16, 32, 64):
         raise OpenLayoutValueError(f"elements of {bits} bits")
-    run = swizzle.width_bytes * 8 // bits
-    shape, stride = ((8, run), (run, 1)) if major == "K" else ((run, 8), (1, run))
-    return CuteLayout(
-        shape, stride, Swizzle(swizzle.chunks.bit_length() - 1, 4, 3) if swizzle.chunks > 1 else None, bits
-    )
+    run = mode.width_bytes * 8 // bits
+    shape, stride = ((8, run), (run, 1)) if atom.major == "K" else ((run, 8), (1, run))
+    return CuteLayout(shape, stride, mode.swizzle() if mode.bits else None, bits)
 
 
 __all__ = ["OpenLayoutValueError", "make_call_layout", "make_canonical_atom", "make_tensor_layout"]
