@@ -350,6 +350,9 @@ def test_tilers_and_coordinates() -> None:
         ("Sw<3,4,3>", "is not a layout"),
         ("4:1 o 4:1", "composes"),
         ("smem_ptr[7b] o 8:1", "units of 7"),
+        ("ComposedLayout<Layout<_4,_1>,Layout<_2,_8>>", "first is not a swizzle"),
+        ("make_layout(4, 8, 1)", "more than a shape and a stride"),
+        ("make_composed_layout(make_swizzle(3, 4, 2), 0, make_layout(8))", "not a swizzle of 32-bit"),
         ("Sw<3,4,3> o smem_ptr[16b] o 5 o (8,64):(64,1)", "offset 5"),
         ("smem_ptr[16b](0x400) o Sw<3,3,3> o 0 o (8,64):(64,1)", "composes"),  # its XOR is on elements, not on bytes
     ],

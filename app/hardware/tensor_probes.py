@@ -6,7 +6,6 @@ Every probe says how many of its answers are those of the maps. It runs on a dev
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -397,17 +396,3 @@ def _run_all(device: TensorDevice) -> Iterator[ProbeResult]:
         except Exception as error:
             lines = str(error).splitlines() or [""]
             yield ProbeResult(f"{probe.__module__.rpartition('.')[2]}.{probe.__name__} ended: {lines[0][:160]}", 1, 0)
-
-
-def list_operations() -> Iterator[Any]:
-    """Every distinct operation that a run issues, each of which is a kernel: collected from a device that does none."""
-    seen: dict[str, Any] = {}
-
-    class Noting:
-        def tensor(self, job: TensorJob) -> tuple[Array, Array]:
-            seen.setdefault(job.operation.code, job.operation)
-            return job.tensor, np.zeros((*job.tensor.shape[:3], max(job.given, 1)), np.uint32)
-
-    for probe in PROBES:
-        deque(probe(Noting()), 0)
-    yield from seen.values()

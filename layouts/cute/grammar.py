@@ -6,14 +6,21 @@ layouts/cute/text.py says what the texts look like; layouts/cute/calls/ adds ope
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
 
-from lanescope.cute import algebra
 from lanescope.cute.layout import DEEPEST, LONGEST, MOST, CuteLayout
-from lanescope.cute.tuples import Nested, explain_incongruence, is_congruent, list_leaves
-from lanescope.cute.words import INTEGERS, LEFT, PRINTED_SWIZZLES, RIGHT, TUPLES, UNDERSCORES
+from lanescope.cute.making import (
+    MAKERS,
+    PointerUnit,
+    UnmadeValueError,
+    Value,
+    compose_layout,
+    drop_empty_swizzle,
+    make_compact_layout,
+    make_strided_layout,
+    make_swizzle,
+)
+from lanescope.cute.words import INTEGERS, LEFT, PRINTED_SWIZZLES, RIGHT, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.shared.swizzle import Swizzle
@@ -45,15 +52,6 @@ _WORDS = {  # names that are values
 }
 _CLOSE = {"(": ")", "[": "]", "<": ">", "{": "}"}
 
-Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, a PointerUnit, or "left" and "right"
-
-
-@dataclass(frozen=True, slots=True)
-class PointerUnit:
-    """smem_ptr[16b]: the bits of what a layout behind a pointer counts."""
-
-    bits: int
-
 
 class CuteReader:
     """A recursive-descent parser of one text. printed: whether it reads only what CuTe prints of a layout."""
@@ -69,14 +67,14 @@ class CuteReader:
             raise LayoutError("bad_cute", "The layout is empty.", self.hint, field)
         if printed and not (_PRINTED.fullmatch(self.text) and self.text.count(":") == 1):
             raise self.make_error("is not a CuTe layout")
-        self.tokens = [next(part for part in match.groups() if part) for match in _TOKEN.finditer(self.text)]
+        self.tokens = [match[match.lastindex or 0] for match in _TOKEN.finditer(self.text)] + [""]
 
     def make_error(self, why: str, hint: str = "") -> LayoutError:
         return LayoutError("bad_cute", f"'{shorten_value(self.text, 80)}' {why}.", hint or self.hint, self.field)
 
     @property
     def next(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+        return self.tokens[self.at]
 
     def take_token(self, token: str = "") -> str:
         found = self.next
@@ -84,11 +82,15 @@ class CuteReader:
             raise self.make_error(
                 f"has '{shorten_value(found)}' where '{token}' is expected" if found else f"ends before a '{token}'"
             )
-        self.at += 1
+        self.at += found != ""
         return found
 
     def parse_text(self) -> Value:
-        found = self.parse_composition()
+        """Parse the whole text into one value."""
+        try:
+            found = self.parse_composition()
+        except UnmadeValueError as error:
+            raise self.make_error(error.why, error.hint) from None
         while self.next == ";":
             self.take_token()
         if self.next:
@@ -106,6 +108,11 @@ class CuteReader:
             raise self.make_error("ends with a pointer, and no layout behind it")
         return parts[0] if len(parts) == 1 else self.compose(parts)
 
+    def compose(self, parts: Sequence[Value]) -> CuteLayout:
+        """Return what the values with `o` between them are; a swizzle of no bits is shown where it is printed."""
+        made = compose_layout(parts)
+        return made if self.printed else drop_empty_swizzle(made)
+
     def parse_part(self) -> Value:
         """Parse a pointer, a value, or shape:stride."""
         pointer = _UNIT.match(self.next)
@@ -117,23 +124,6 @@ class CuteReader:
             raise self.make_error(f"counts units of {bits} bits", f"Allowed: {', '.join(map(str, UNITS))}.")
         return PointerUnit(bits)
 
-    def compose(self, parts: Sequence[Value]) -> CuteLayout:
-        """Return swizzle ∘ pointer ∘ offset ∘ layout; all but the layout may be missing."""
-        *front, last = parts
-        made = self.make_compact_layout(last)
-        swizzle, unit, offset = (
-            front.pop(0) if front and isinstance(front[0], kind) else None for kind in (Swizzle, PointerUnit, int)
-        )
-        if front or (made.swizzle and len(parts) > 1) or (made.offset and offset is not None):
-            raise self.make_error(
-                "composes values that CuTe does not print in a layout", "Allowed: Sw<B,M,S> o offset o shape:stride."
-            )
-        if unit and offset:
-            raise self.make_error(f"has the offset {offset}", "Give it as the base, in bytes.")
-        made = replace(made, offset=offset or made.offset, unit_bits=unit.bits if unit else made.unit_bits)
-        # A swizzle of no bits is shown where it is printed, and is none in the algebra.
-        return replace(made, swizzle=swizzle) if swizzle and (swizzle.bits or self.printed) else made
-
     def parse_pair(self) -> Value:
         """Parse one value, or shape:stride."""
         found = self.parse_value()
@@ -141,34 +131,14 @@ class CuteReader:
             return found
         self.take_token()
         stride = self.parse_value()
-        return self.layout(found, stride)
+        return make_strided_layout(found, stride)
 
-    def layout(self, shape: Value, stride: Value) -> CuteLayout:
-        if stride == "right" or stride == "left":
-            return (
-                algebra.make_row_major(self.require_ints(shape))
-                if stride == "right"
-                else algebra.make_layout(self.require_ints(shape))
-            )
-        shape, stride = self.require_ints(shape), self.require_ints(stride)
-        if not is_congruent(shape, stride):
-            raise self.make_error(
-                "has a shape and a stride that are not congruent, that is not nested alike:"
-                f" {shorten_value(explain_incongruence(shape, stride), 80)}"
-            )
-        if 0 in list_leaves(shape):
-            raise self.make_error("has a size of 0")
-        return CuteLayout(shape, stride)
-
-    def require_ints(self, value: Value) -> Nested:
-        if isinstance(value, bool) or not isinstance(value, int | tuple) or value == ():
-            what = "an underscore" if value is None else f"'{value}'"
-            raise self.make_error(f"has {what} where a number or a tuple of numbers is expected")
-        return value if isinstance(value, int) else tuple(self.require_ints(item) for item in value)
-
-    def make_compact_layout(self, value: Value) -> CuteLayout:
-        """Return a layout; a shape becomes one with compact column-major strides."""
-        return value if isinstance(value, CuteLayout) else self.layout(value, "left")
+    def make_layout(self, value: Value) -> CuteLayout:
+        """Return the layout that a text's value is; a shape has compact column-major strides."""
+        try:
+            return make_compact_layout(value)
+        except UnmadeValueError as error:
+            raise self.make_error(error.why, error.hint) from None
 
     def parse_value(self) -> Value:
         self.deep += 1
@@ -246,10 +216,11 @@ class CuteReader:
                 f"has the name '{shorten_value(token)}': its value is not in the text", "Write the number in its place."
             )
         values, words = self.parse_arguments()
-        make = _MAKERS.get(name)
-        if make is None:
-            raise self.refuse_name(name)
-        return make(self, name, values, words)
+        if name in INTEGERS:
+            return self.make_number(name, values)
+        if name not in MAKERS:
+            raise self.make_error(f"has '{shorten_value(name)}', which is not a CuTe layout, shape or swizzle")
+        return MAKERS[name](values, words)
 
     def parse_arguments(self) -> tuple[list[Value], dict[str, Value]]:
         """Parse the values, and those given by name, between the brackets of a name: `<…>`, `(…)` or `<…>(…)`."""
@@ -260,56 +231,12 @@ class CuteReader:
             given += self.parse_items(_CLOSE[opened])
         return [v for word, v in given if not word], {word: v for word, v in given if word}
 
-    def refuse_name(self, name: str) -> LayoutError:
-        return self.make_error(f"has '{shorten_value(name)}', which is not a CuTe layout, shape or swizzle")
-
-    def make_number(self, name: str, values: list[Value], words: dict[str, Value]) -> int:
+    def make_number(self, name: str, values: list[Value]) -> int:
         """Return the number of `Int<8>`."""
         numbers = [v for v in values if isinstance(v, int)]
         if len(numbers) != 1:
             raise self.make_error(f"has '{name}' without a number")
         return numbers[0]
-
-    def make_tuple(self, name: str, values: list[Value], words: dict[str, Value]) -> tuple[Value, ...]:
-        """Return the tuple of `Shape<_4,_8>` and of `make_shape(4, 8)`."""
-        return tuple(values)
-
-    def make_swizzle(self, name: str, values: list[Value], words: dict[str, Value]) -> Swizzle:
-        """Return the swizzle of `make_swizzle(3, 4, 3)`."""
-        if len(values) != 3 or not all(isinstance(v, int) for v in values):
-            raise self.refuse_name(name)
-        return make_swizzle(*values, self.field)
-
-    def make_ordered_layout(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
-        """Return the layout of `make_ordered_layout(shape, order)`."""
-        shape, order = (*values, *words.values())[:2] if len(values) + len(words) == 2 else (None, None)
-        order = self.require_ints(order)
-        if isinstance(order, int) or any(isinstance(item, tuple) for item in order):
-            raise self.make_error("orders modes that are nested")
-        return algebra.make_ordered_layout(self.require_ints(shape), order)
-
-    def make_composed_layout(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
-        """Return the layout of `make_composed_layout(inner, offset, outer)`."""
-        parts = [words.get("inner"), words.get("offset", 0), words.get("outer")] if words else values
-        return self.make_composition("ComposedLayout", parts, {})
-
-    def make_composition(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
-        """Return the layout of `composition(…)` or `ComposedLayout<…>`, a swizzle in front or not."""
-        if any(isinstance(v, Swizzle) for v in values):
-            return self.compose(values)
-        if name == "composition" and len(values) == 2:
-            return algebra.composition(self.make_compact_layout(values[0]), values[1])
-        return self.make_layout(name, values, words)
-
-    def make_layout(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
-        """Return the layout of `make_layout(shape, stride)`, and that of several layouts side by side."""
-        if len(values) > 1 and all(isinstance(v, CuteLayout) for v in values):
-            return algebra.concatenate(*values)
-        shape = values[0] if values else words.get("shape")
-        stride = words.get("stride", values[1] if len(values) > 1 else "left")
-        if isinstance(shape, CuteLayout) and len(values) == 1:
-            return shape
-        return self.layout(shape, stride)
 
     def parse_swizzle(self) -> Swizzle:
         """Parse the numbers of a swizzle, up to its `>`."""
@@ -320,27 +247,7 @@ class CuteReader:
         match = SWIZZLE.fullmatch("".join(parts))
         if not match:
             raise self.make_error("has a swizzle that is not three numbers", "Sw<B,M,S>, e.g. Sw<3,4,3>.")
-        return make_swizzle(*map(int, match.groups()), self.field)
+        return make_swizzle(*map(int, match.groups()))
 
 
-def make_swizzle(bits: int, base: int, shift: int, field: str) -> Swizzle:
-    if bits > abs(shift) or bits + base + abs(shift) > 32:
-        raise LayoutError(
-            "bad_cute",
-            f"Sw<{bits},{base},{shift}> is not a swizzle of 32-bit indices.",
-            "Sw<B,M,S> needs |S| ≥ B and B + M + |S| ≤ 32.",
-            field,
-        )
-    return Swizzle(bits, base, shift)
-
-
-_MAKERS: dict[str, Callable[[CuteReader, str, list[Value], dict[str, Value]], Value]] = {
-    **dict.fromkeys(INTEGERS, CuteReader.make_number),
-    **dict.fromkeys(TUPLES, CuteReader.make_tuple),
-    **dict.fromkeys(("Layout", "make_layout"), CuteReader.make_layout),
-    **dict.fromkeys(("ComposedLayout", "composition"), CuteReader.make_composition),
-    "make_ordered_layout": CuteReader.make_ordered_layout,
-    "make_composed_layout": CuteReader.make_composed_layout,
-    "make_swizzle": CuteReader.make_swizzle,
-}
-KNOWN = frozenset((*_MAKERS, *_WORDS, *PRINTED_SWIZZLES))  # the names that are read
+KNOWN = frozenset((*MAKERS, *INTEGERS, *_WORDS, *PRINTED_SWIZZLES))  # the names that are read

@@ -18,8 +18,9 @@ the byte address, and the index counts units of that many bits (cute/pointer_fla
 from __future__ import annotations
 
 from lanescope.cute import algebra
-from lanescope.cute.grammar import PRINTED_HINT, SWIZZLE, CuteReader, Value, make_swizzle
+from lanescope.cute.grammar import PRINTED_HINT, SWIZZLE, CuteReader
 from lanescope.cute.layout import LONGEST, CuteLayout
+from lanescope.cute.making import UnmadeValueError, Value, make_swizzle
 from lanescope.cute.tuples import Nested
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
@@ -55,7 +56,10 @@ def parse_swizzle(given: object, field: str = "swizzle") -> Swizzle:
     if not match:
         hint = "none, 32B, 64B, 128B, or B,M,S in bytes with S ≥ B: 3,4,3."
         raise LayoutError("unknown_swizzle", f"No swizzle '{shorten_value(given)}'.", hint, field)
-    return make_swizzle(*map(int, match.groups()), field)
+    try:
+        return make_swizzle(*map(int, match.groups()))
+    except UnmadeValueError as error:
+        raise LayoutError("bad_cute", f"'{shorten_value(given)}' {error.why}.", error.hint, field) from None
 
 
 def parse_cute_layout(text: str, field: str = "layout") -> CuteLayout:
@@ -68,7 +72,7 @@ def parse_cute_layout(text: str, field: str = "layout") -> CuteLayout:
     found = reader.parse_text()
     if isinstance(found, Swizzle) or found is None or isinstance(found, str):
         raise reader.make_error("is not a layout")
-    return reader.make_compact_layout(found)
+    return reader.make_layout(found)
 
 
 def parse_tiler(text: str, field: str = "tiler") -> algebra.Tiler:

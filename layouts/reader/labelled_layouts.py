@@ -177,7 +177,7 @@ def _put_behind_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) 
     bits = _pointed_bits(pointer, inside)
     if swizzle is None or not bits:
         return layout
-    return cute.CuteLayout(layout.shape, layout.stride, parse_swizzle(swizzle[0].replace("S<", "Sw<")), bits)
+    return cute.CuteLayout(layout.shape, layout.stride, parse_swizzle(swizzle[0]), bits)
 
 
 def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lanescope.cute.words import INTEGERS, TUPLES
 from lanescope.cxx.sizes import ELEMENT_BITS, find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, get_integer
@@ -91,11 +92,7 @@ def _list_extents(value: Any, deep: int = 0) -> list[int | None] | None:
     items: list[Any] | None = None
     if isinstance(value, ArrayValue):
         items = [cell.value for cell in value.cells]
-        if (
-            not items
-            and isinstance(value.typed, ResolvedType)
-            and value.typed.name in ("Shape", "tuple", "Stride", "Step", "Coord")
-        ):
+        if not items and isinstance(value.typed, ResolvedType) and value.typed.name in TUPLES:
             items = list(value.typed.arguments)
     if items is None or deep > MOST_DEEP:
         return None
@@ -107,7 +104,7 @@ def _get_extent(value: Any, deep: int) -> int | None:
         found = re.fullmatch(r"_(\d+)", value.name)
         if found:
             return int(found[1])
-        return _get_extent(value.arguments[-1], deep) if value.name in ("Int", "C") and value.arguments else None
+        return _get_extent(value.arguments[-1], deep) if value.name in INTEGERS and value.arguments else None
     inner = _list_extents(value, deep + 1)
     if inner:
         product = 1

@@ -8,16 +8,15 @@ the byte address, the layout counts elements of so many bits) and cute/atom/mma_
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from lanescope.cute import algebra
 from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
+from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value
 from lanescope.cute.text import parse_layout
-from lanescope.cute.tuples import is_congruent, list_leaves
-from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
+from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader import smem_layouts, terms
@@ -30,8 +29,6 @@ _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
 _DECLTYPE = "decltype("
 _UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as values
 
-Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, a Flag, "left" or "right"
-
 
 class OpenLayoutValueError(Exception):
     """What a layout depends on and the text does not say, as it is written."""
@@ -39,13 +36,6 @@ class OpenLayoutValueError(Exception):
     def __init__(self, words: str) -> None:
         super().__init__(words)
         self.words = words
-
-
-@dataclass(frozen=True, slots=True)
-class PointerFlag:
-    """smem_ptr_flag_bits<N>."""
-
-    bits: int
 
 
 def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
@@ -63,6 +53,11 @@ def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) ->
 def make_call_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
     """Return the layout that a call of CuTe's makes. Errors as in make_tensor_layout."""
     return _make_layout([CuteEvaluator(text, bits).evaluate_value(call)])
+
+
+def _make_layout(given: list[Value]) -> CuteLayout:
+    made: CuteLayout = _make("make_layout", given, {}, "a layout")
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +133,7 @@ class CuteEvaluator:
         if name in INTEGERS and kind.arguments:
             return self.evaluate_value(kind.arguments[-1], deep + 1)
         if _FLAG.fullmatch(name):
-            return PointerFlag(self._get_flag_bits(kind, deep))
+            return PointerUnit(self._get_flag_bits(kind, deep))
         given = [self.evaluate_value(one, deep + 1) for one in kind.arguments] if _is_cute_name(name) else []
         return _call_cute(name, given, {}, str(kind))
 
@@ -221,27 +216,14 @@ def _require_size(found: int) -> int:
 
 
 def _is_cute_name(name: str) -> bool:
-    return name in TUPLES or name in _CALLS or ALIASES.get(name, name) in OPS
-
-
-_CALLS = frozenset(
-    "Layout ComposedLayout Swizzle make_layout make_ordered_layout make_composed_layout make_swizzle"
-    " composition".split()
-)
+    return name in MAKERS or ALIASES.get(name, name) in OPS
 
 
 def _call_cute(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
     """What a type or a function of CuTe makes of its arguments."""
-    if name in TUPLES:
-        return tuple(given)
-    if name == "make_composed_layout" and words:
-        given = [words.get("inner"), words.get("offset", 0), words.get("outer")]
-    if name in ("ComposedLayout", "make_composed_layout", "composition") and given and isinstance(given[0], Swizzle):
-        return _compose_layout(given, text)
-    make = _MAKERS.get(name)
-    if make is not None:
-        return make(given, words, text)
     op = ALIASES.get(name, name)
+    if name in MAKERS and (op not in OPS or (given and isinstance(given[0], Swizzle))):
+        return _make(name, given, words, text)
     if op not in OPS:
         raise OpenLayoutValueError(text)
     order = words.get("order", words.get("trg_order"))
@@ -251,75 +233,19 @@ def _call_cute(name: str, given: list[Value], words: dict[str, Value], text: str
     return step.result
 
 
-def _swizzle(given: list[Value], words: dict[str, Value], text: str) -> Swizzle:
-    if len(given) != 3 or not all(isinstance(one, int) for one in given):
-        raise OpenLayoutValueError(text)
-    return Swizzle(*given)
-
-
-def _ordered_layout(given: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
-    shape, order = [*given, *words.values(), None, None][:2]
-    if not isinstance(order, tuple) or not all(isinstance(one, int) for one in order):
-        raise OpenLayoutValueError(text)
-    return algebra.make_ordered_layout(_require_integers(shape, text), order)
-
-
-def _layout(given: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
-    shape = given or [words.get("shape")]
-    return _make_layout([*shape, words["stride"]] if "stride" in words else shape, text)
-
-
-_MAKERS: dict[str, Callable[[list[Value], dict[str, Value], str], Value]] = {
-    **dict.fromkeys(("Swizzle", "make_swizzle"), _swizzle),
-    "make_ordered_layout": _ordered_layout,
-    **dict.fromkeys(("Layout", "make_layout"), _layout),
-}
+def _make(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
+    """What a constructor of CuTe makes; text: of its call."""
+    try:
+        return MAKERS[name](given, words)
+    except UnmadeValueError as error:
+        if error.wrong:
+            raise LayoutError("bad_cute", f"'{text}' {error.why}.", error.hint or "Give one stride a size.") from None
+        raise OpenLayoutValueError(text) from None
 
 
 def _last_word(text: str) -> str:
     """The last name of a path: of cute::make_layout, of cute.make_layout."""
     return re.split(r"::|\.", text)[-1] if text else ""
-
-
-def _compose_layout(given: list[Value], text: str) -> CuteLayout:
-    """Swizzle ∘ offset ∘ layout: with a flagged pointer in the middle the XOR is on the byte address."""
-    found = given[-1]
-    made = found if isinstance(found, CuteLayout) else _make_layout([found], text)
-    offset, unit = 0, None
-    for one in given[1:-1]:
-        if isinstance(one, PointerFlag):
-            unit = one.bits
-        elif isinstance(one, int):
-            offset = one
-        else:
-            raise OpenLayoutValueError(text)
-    if made.swizzle is not None or made.offset or made.unit_bits or (unit and offset):
-        raise OpenLayoutValueError(text)
-    return replace(made, swizzle=given[0] if given[0].bits else None, offset=offset, unit_bits=unit)
-
-
-def _make_layout(given: list[Value], text: str = "a layout") -> CuteLayout:
-    """make_layout of layouts, or of a shape and a stride."""
-    if all(isinstance(one, CuteLayout) for one in given):
-        return given[0] if len(given) == 1 else algebra.concatenate(*given)
-    shape = _require_integers(given[0], text)
-    if len(given) > 2:
-        raise OpenLayoutValueError(text)
-    stride = given[1] if len(given) == 2 else "left"
-    if stride in ("left", "right"):
-        return algebra.make_layout(shape) if stride == "left" else algebra.make_row_major(shape)
-    stride = _require_integers(stride, text)
-    if not is_congruent(shape, stride) or 0 in list_leaves(shape):
-        raise LayoutError("bad_cute", f"Shape and stride of {text} are not nested alike.", "Give one stride a size.")
-    return CuteLayout(shape, stride)
-
-
-def _require_integers(value: Value, text: str) -> Any:
-    if isinstance(value, tuple) and value:
-        return tuple(_require_integers(one, text) for one in value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise OpenLayoutValueError(text)
-    return value
 
 
 def _get_element_bits(given: Sequence[Any], bits: int | None) -> int:
