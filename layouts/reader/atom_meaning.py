@@ -35,7 +35,7 @@ class AtomMeaning:
 
     @property
     def spelled(self) -> str | None:
-        """Its first instruction as POST /tiles/mma takes it: PTX, or CUTLASS's name where that alone says _RS."""
+        """Return its first instruction as POST /tiles/mma takes it: PTX, or CUTLASS's name where only that says _RS."""
         if self.umma:
             return self.name if self.umma.atom else None
         if not self.found:
@@ -45,7 +45,7 @@ class AtomMeaning:
 
     @property
     def known(self) -> bool:
-        """Whether the text says which instructions it is."""
+        """Return whether the text says which instructions it is."""
         return bool(self.found or (self.umma and self.umma.atom))
 
     @property
@@ -64,19 +64,19 @@ class AtomMeaning:
 
 
 def count_atom_threads(i: Instruction) -> int:
-    """How many threads an instruction's atom has: the quad pairs of mma.m8n8k4 are 8."""
+    """Return how many threads an instruction's atom has: the quad pairs of mma.m8n8k4 are 8."""
     return 8 if i.shape == "m8n8k4" and i.types["a"] != "f64" else i.family.scope.threads
 
 
 def parse_dtype(text: TermText, value: Any) -> str:
-    """PTX's name of an element type, "" where it is no known one."""
+    """Return PTX's name of an element type, "" where it is no known one."""
     value = text.resolve_value(value)
     name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
     return SPELLED.get(name.lower(), "")
 
 
 def parse_majors(values: Iterable[Any]) -> dict[str, str]:
-    """{"a","b"}: K or MN, of the values that name a major, in order."""
+    """Return {"a", "b"}: K or MN, of the values that name a major, in order."""
     said = []
     for value in values:
         path = value.path if isinstance(value, SyntaxTerm) else ""
@@ -86,7 +86,7 @@ def parse_majors(values: Iterable[Any]) -> dict[str, str]:
 
 
 def parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
-    """An atom of tensor memory; its arguments where they are known, defined names put in."""
+    """Return an atom of tensor memory, with its arguments where they are known and defined names put in."""
     try:
         spelled = umma.parse_umma_term(text, value)
     except LayoutError:
@@ -97,7 +97,7 @@ def parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
 
 
 def find_products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> list[Instruction]:
-    """The dense products with these types and sizes, those left empty being open; without rounding and saturation."""
+    """Return the dense products with these types and sizes, without rounding and saturation; what is empty is open."""
     return [
         i
         for i in catalog.instructions()

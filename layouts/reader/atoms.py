@@ -21,7 +21,7 @@ _DEEPEST = 8  # atoms in one another
 
 
 def parse_atom(text: TermText, value: Any, deep: int = 0) -> AtomMeaning | None:
-    """The atom that a value names, builds or selects; None where it is unknown."""
+    """Return the atom that a value names, builds or selects; None where it is unknown."""
     value = text.resolve_value(value)
     if not isinstance(value, SyntaxTerm) or deep > _DEEPEST:
         return None
@@ -41,7 +41,7 @@ def parse_atom(text: TermText, value: Any, deep: int = 0) -> AtomMeaning | None:
 
 
 def _called_on(value: SyntaxTerm) -> SyntaxTerm | None:
-    """The term that a call is around."""
+    """Return the term that a call is around."""
     return value.args[0] if value.args and isinstance(value.args[0], SyntaxTerm) and not value.angle else None
 
 
@@ -60,7 +60,7 @@ def _named(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
 
 
 def _merge_atoms(text: TermText, branches: Sequence[Any], deep: int) -> AtomMeaning | None:
-    """The atom that one of several types is; None where none of them is known."""
+    """Return the atom that one of several types is; None where none of them is known."""
     known = [one for branch in branches if (one := parse_atom(text, branch, deep + 1))]
     if not known:
         return None
@@ -70,7 +70,7 @@ def _merge_atoms(text: TermText, branches: Sequence[Any], deep: int) -> AtomMean
 
 
 def _parse_tile_n(text: TermText, value: SyntaxTerm) -> int | None:
-    """N of the tile that a selector is given."""
+    """Return N of the tile that a selector is given."""
     angle = value.angle or ()
     shape = text.resolve_value(angle[3]) if len(angle) > 3 else None
     sizes = [text.parse_number(one) for one in shape.inside] if isinstance(shape, SyntaxTerm) else []
@@ -78,13 +78,13 @@ def _parse_tile_n(text: TermText, value: SyntaxTerm) -> int | None:
 
 
 def parse_extended_n(text: TermText, value: SyntaxTerm) -> int | None:
-    """N that a selector chooses where CUTLASS is built with its extended shapes: any multiple of 8 up to 256."""
+    """Return N that a selector chooses where CUTLASS is built with its extended shapes: any multiple of 8 up to 256."""
     n = _parse_tile_n(text, value)
     return next((each for each in range(256, 0, -8) if n % each == 0), None) if n else None
 
 
 def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
-    """What a selector is given that the text does not define: types, and N of the tile."""
+    """Return what a selector is given that the text does not define: types, and N of the tile."""
     angle = [text.resolve_value(one) for one in value.angle or ()]
     out = [text.format_words(one) for one in angle[:3] if not parse_dtype(text, one)]
     if len(angle) > 3 and _parse_tile_n(text, value) is None:
@@ -95,7 +95,7 @@ def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
 
 
 def _selected_by_types(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """What a selector chooses; None where the text leaves both types of A and B open."""
+    """Return what a selector chooses; None where the text leaves both types of A and B open."""
     return parse_selector(text, value) if any(parse_dtype(text, one) for one in (value.angle or ())[:2]) else None
 
 

@@ -53,7 +53,7 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
 
 
 def _types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], list[int | None]]:
-    """The types that stand before an operation's shape, and the shape; None for a size that is open."""
+    """Return the types that stand before an operation's shape, and the shape; None for a size that is open."""
     kinds: list[str] = []
     for one in args:
         if isinstance(one, tuple) and one:
@@ -64,7 +64,7 @@ def _types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], list[i
 
 
 def _operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
-    """The types of A, B and D that an operation is given, "" for one that is open."""
+    """Return the types of A, B and D that an operation is given, "" for one that is open."""
     if "TF32" in value.name and len(kinds) < 2:
         kinds = ["tf32", "f32"]
     a = b = kinds[0] if kinds else ""
@@ -75,7 +75,7 @@ def _operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
 
 
 def _scaled_products(kind: str, a: str, b: str) -> list[Instruction]:
-    """The dense products with scale factors of a kind; the types are open where they are ""."""
+    """Return the dense products with scale factors of a kind; the types are open where they are ""."""
     return [
         i
         for i in catalog.instructions()
@@ -152,7 +152,7 @@ _OLDER = "Written as before CUTLASS 4.4, with num_matrices alone; since then tra
 
 
 def _has_count_alone(value: SyntaxTerm, args: list[Any]) -> bool:
-    """Whether an operation is given num_matrices and nothing else."""
+    """Return whether an operation is given num_matrices and nothing else."""
     if args:
         return len(args) == 1 and isinstance(args[0], int) and not value.named
     return [name for name, _ in value.named] == ["num_matrices"]
@@ -174,7 +174,7 @@ def _move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int
 def _move_instructions(
     row: _MoveOperation, verb: InstructionVerb, turned: bool | None, count: int | None, unpack: int | None
 ) -> list[Instruction]:
-    """The instructions of an operation; None for an argument that is open."""
+    """Return the instructions of an operation; None for an argument that is open."""
     whole = row.shape == "m8n16" and unpack is None  # eight rows of 16 bytes
     shape, bits = ("m8n8", 16) if whole else (row.shape, row.bits)
     return [
@@ -191,8 +191,9 @@ def _move_instructions(
 
 
 def list_moves(name: str) -> list[AtomMeaning]:
-    """What the class of an operation that moves matrices makes, with each of the arguments that it takes; the first
-    is of its defaults where it takes these. [] for other names.
+    """Return what the class of an operation that moves matrices makes, with each of the arguments that it takes.
+
+    The first is of its defaults where it takes these. [] for other names.
     """
     row = _MOVES.get(name)
     if row is None:
@@ -209,7 +210,7 @@ def list_moves(name: str) -> list[AtomMeaning]:
 
 
 def describe_defaults(name: str) -> str:
-    """What an operation that moves matrices is without arguments, or that it has to be given some.
+    """Describe what an operation that moves matrices is without arguments, or that it has to be given some.
 
     >>> describe_defaults("StMatrix8x8x16bOp")
     'StMatrix8x8x16bOp() is stmatrix.sync.aligned.m8n8.x1.shared.b16.'
@@ -235,7 +236,7 @@ def _make_move_error(name: str, row: _MoveOperation, why: str) -> LayoutError:
 
 
 def parse_operations(text: str) -> list[AtomMeaning]:
-    """Every operation of cute.nvgpu that a text builds. LayoutError where it builds wrong ones alone."""
+    """Return every operation of cute.nvgpu that a text builds. LayoutError where it builds wrong ones alone."""
     home = terms.make_term_text(text)
     out: list[AtomMeaning] = []
     refused: list[LayoutError] = []
