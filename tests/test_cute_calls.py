@@ -17,7 +17,8 @@ from lanescope.app.cli import build_cli
 from lanescope.cute import algebra
 from lanescope.cute.calls import OPS, evaluate_statements, find_nearest_fits, format_value
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import format_cxx, format_python, parse_cute_layout
+from lanescope.cute.spelling import format_cxx, format_python
+from lanescope.cute.text import parse_cute_layout
 from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
 from tests.client import Client

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanescope.cute.layout import parse_shape_stride
+from lanescope.cute.text import parse_shape_stride
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import FormulaWords, Pattern
 

@@ -12,7 +12,7 @@ import pytest
 
 from lanescope import reader
 from lanescope.app.read import draw, text_meanings
-from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from tests.client import Client
@@ -143,7 +143,7 @@ def test_a_layout_says_what_it_is() -> None:
     grid = draw.build_offset_table(text)
     assert grid and (grid.rows, grid.cols) == (64, 64)
     assert grid.index[1][:9] == (72, 73, 74, 75, 76, 77, 78, 79, 64)  # row 1 of a 128-byte atom: chunks 1, 0
-    assert cute.parse_layout(found.facts["cute"]) == cute.parse_layout(text)
+    assert parse_layout(found.facts["cute"]) == parse_layout(text)
 
 
 @pytest.mark.parametrize("text", ["8:1", "16:32"])

@@ -13,7 +13,7 @@ from lanescope.app.main import create_app
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.blackwell import idesc, scales, scaling, tmem
 from lanescope.blackwell.tmem import TmemMma
-from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, codec, compressed_metadata
 from lanescope.render import scaling as code
@@ -43,7 +43,7 @@ CUTLASS = (
 def test_an_order_is_the_layout_that_cutlass_states(opcode: str, element: str, tile_k: int, layout: str) -> None:
     rows, k = compressed_metadata.get_atom_size(opcode, element, tile_k)
     one = compressed_metadata.make_metadata_order(opcode, element, rows, k, tile_k)
-    offset = cute.parse_layout(layout).list_indices().reshape(k, rows).T  # of CuTe's (m, k), m fastest
+    offset = parse_layout(layout).list_indices().reshape(k, rows).T  # of CuTe's (m, k), m fastest
     at = offset[:, :: one.group] // one.group
     row, group = one.coords
     assert np.array_equal(at[row.ravel(), group.ravel()], np.arange(row.size)) and one.bytes == row.size // 2
@@ -270,7 +270,7 @@ SHARED = (
 @pytest.mark.parametrize(("rows", "factors", "layout"), SHARED)
 def test_shared_memory_is_as_cutlass_lays_it(rows: int, factors: int, layout: str) -> None:
     side = _build_tile(n=256, k=32 * factors)[1 if rows == 256 else 0]
-    offset = cute.parse_layout(layout).list_indices().reshape(factors, rows).T
+    offset = parse_layout(layout).list_indices().reshape(factors, rows).T
     mine = [[side.shared_offset(row, factor) for factor in range(factors)] for row in range(rows)]
     assert (side.padded, side.factors) == (rows, factors) and np.array_equal(offset, mine)
 

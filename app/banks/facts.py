@@ -8,7 +8,7 @@ from typing import Annotated
 from lanescope.app.kit.enumerations import AccessName, AccessPattern, SwizzleMode
 from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.question import number_field, question, text_field, word_field
-from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_swizzle
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer
 from lanescope.shared import banks, freeing
@@ -200,7 +200,7 @@ def _parse_swizzle(given: object) -> Swizzle:
     for mode in MODES:
         if isinstance(given, str) and mode.name.lower() == given.strip().lower():
             return mode.swizzle()
-    return cute.parse_swizzle(given)
+    return parse_swizzle(given)
 
 
 def parse_accesses(text: str) -> list[Json]:

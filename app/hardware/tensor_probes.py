@@ -7,7 +7,6 @@ Every probe counts how many of its answers agree with the maps. It runs on a dev
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -370,19 +369,3 @@ def _run_all(device: TensorDevice) -> Iterator[ProbeResult]:
         except Exception as error:
             lines = str(error).splitlines() or [""]
             yield ProbeResult(f"{probe.__module__.rpartition('.')[2]}.{probe.__name__} ended: {lines[0][:160]}", 1, 0)
-
-
-def list_operations() -> Iterator[Any]:
-    """Yield every distinct operation that a run issues, each of which is a kernel, collected from a device that
-    executes none.
-    """
-    operations: dict[str, Any] = {}
-
-    class JobRecorder:
-        def tensor(self, job: TensorJob) -> tuple[Array, Array]:
-            operations.setdefault(job.operation.code, job.operation)
-            return job.tensor, np.zeros((*job.tensor.shape[:3], max(job.loaded_registers, 1)), np.uint32)
-
-    for probe in PROBES:
-        deque(probe(JobRecorder()), 0)
-    yield from operations.values()

@@ -33,7 +33,8 @@ from lanescope.app.layouts.sheet_pictures import (
 )
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import format_cxx, format_python, parse_coordinate, parse_cute_layout
+from lanescope.cute.spelling import format_cxx, format_python
+from lanescope.cute.text import parse_coordinate, parse_cute_layout
 from lanescope.cute.tuples import make_compact_strides
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer, shorten_value

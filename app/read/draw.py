@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.tiles.copy import tiled_copy
 from lanescope.tiles.mma import TileOperand
@@ -34,7 +35,7 @@ def build_offset_table(text: str | None) -> OffsetTable | None:
     """Build the table of a layout with one or two modes, None for any other and for an unknown one."""
     if text is None:
         return None
-    layout = cute.parse_layout(text)
+    layout = parse_layout(text)
     has_two_modes = isinstance(layout.shape, tuple)
     if has_two_modes and len(layout.shape) > 2:
         return None

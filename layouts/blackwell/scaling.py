@@ -119,7 +119,7 @@ class ScaleOperand:
         """
         atom = factor // scales.COLUMNS * self.atoms[0] + row // scales.ROWS
         inside = scales.compute_offset(row % scales.ROWS, factor % scales.COLUMNS, scales.COLUMNS)
-        return int(scales.SCALE_ATOM.bytes * atom + inside)
+        return int(scales.ATOM_BYTES * atom + inside)
 
     def list_copies(self) -> list[AtomCopy]:
         """Return the copies that bring the tile to tensor memory, in the order of its columns; LayoutError where they
@@ -133,7 +133,7 @@ class ScaleOperand:
             for r in range(self.atoms[0]):
                 row, factor = r * scales.ROWS, k * scales.COLUMNS
                 at = self.shared_offset(row, factor)
-                amounts = {"start_address": self.shared + at, "sbo_bytes": 8 * scales.SCALE_ATOM.line}
+                amounts = {"start_address": self.shared + at, "sbo_bytes": 8 * scales.LINE_BYTES}
                 column = self.column + k * self.group_columns + ATOM_COLUMNS * r
                 whole = scales.compute_offset(row, factor, self.factors)
                 out.append(AtomCopy(row, factor, whole, at, encode_descriptor(TCGEN05, amounts), column))

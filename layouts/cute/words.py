@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-TUPLES = frozenset("Shape Stride Step Coord Tile tuple Tuple".split()) | frozenset(
+TUPLES = frozenset("Shape Stride Step Coord Tile tuple Tuple IntTuple".split()) | frozenset(
     f"make_{what}" for what in ("shape", "stride", "step", "coord", "tile", "tuple")
 )
+INTEGERS = frozenset(("Int", "C", "constant", "integral_constant", "Constant", "Number"))
 LAYOUTS = frozenset(("Layout", "make_layout", "make_ordered_layout"))  # of a shape and strides or an order
 SWIZZLES = frozenset(("Swizzle", "make_swizzle"))
+PRINTED_SWIZZLES = ("Swizzle", "Sw", "S")  # of C++, of its print, of the DSL's print
 UNDERSCORES = frozenset(("_", "Underscore", "X", "None"))  # a mode that is taken whole
 LEFT = frozenset(("LayoutLeft", "GenColMajor"))  # compact strides, the first mode fastest
 RIGHT = frozenset(("LayoutRight", "GenRowMajor"))  # compact strides, the last mode fastest

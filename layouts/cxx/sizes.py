@@ -7,6 +7,7 @@ cuda_fp4.h (sizes of the packed types).
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -86,6 +87,24 @@ ELEMENT_BITS: dict[str, int] = {
         name: VECTORS[name].bytes * 8 for name in "float2 int2 uint2 long2 float4 int4 uint4 double2 ulonglong2".split()
     },
 }
+
+
+# a number in an element type's name is its bits, in CuTe's Python DSL and where C++ says _t
+_SIZED = re.compile(r"(?:[BT]?Float|[Uu]?[Ii]nt|bit)(\d+)\w*")
+
+
+def find_element_bits(name: str) -> int | None:
+    """Return the bits of an element type by the name that C++ or CuTe's Python DSL has for it; None for another.
+
+    >>> find_element_bits("half_t"), find_element_bits("Float8E4M3FN"), find_element_bits("float4")
+    (16, 8, 128)
+    """
+    if name in ELEMENT_BITS:
+        return ELEMENT_BITS[name]
+    if name in VECTORS:
+        return VECTORS[name].bytes * 8
+    match = _SIZED.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 @lru_cache(maxsize=1024)

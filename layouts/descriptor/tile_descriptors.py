@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.matrix import K_BYTES, Descriptor, View, find_inert_fields
 from lanescope.descriptor.repair import compute_expected_reads, find_plainest_descriptor
@@ -79,7 +79,7 @@ def _swizzle_bytes(spec: Mapping[str, Any]) -> dict[str, Any] | None:
 
     People print GMMA's atoms without the pointer that says so.
     """
-    laid = cute.parse_layout(str(spec["layout"])) if spec.get("kind") == "cute" and "unit" not in spec else None
+    laid = parse_layout(str(spec["layout"])) if spec.get("kind") == "cute" and "unit" not in spec else None
     if laid is None or laid.unit_bits or laid.offset or laid.swizzle is None or laid.swizzle.base != 4:
         return None
     return {**spec, "layout": str(replace(laid, unit_bits=16))}
@@ -87,7 +87,7 @@ def _swizzle_bytes(spec: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _list_element_widths(spec: Mapping[str, Any]) -> list[int]:
     """Return the element widths that a CuTe layout may have: a swizzle moves 16-byte chunks."""
-    laid = cute.parse_layout(str(spec["layout"])) if spec.get("kind") == "cute" else None
+    laid = parse_layout(str(spec["layout"])) if spec.get("kind") == "cute" else None
     swizzle = laid.swizzle if laid is not None and laid.unit_bits is None else None
     if swizzle is not None and spec.get("unit") != "chunks":
         return [bits for bits in INSTRUCTIONS if bits << swizzle.base == 128] or list(INSTRUCTIONS)

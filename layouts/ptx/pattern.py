@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.cute.layout import list_leaves, parse_shape_stride
+from lanescope.cute.text import parse_shape_stride
+from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 

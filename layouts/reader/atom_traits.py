@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import cutlass, labelled_layouts
@@ -64,7 +65,7 @@ def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> s
     """What a thread-value layout leaves out of its tile, after its name; "" where it holds each element once or what it
     holds is not counted.
 
-    >>> describe_missing(cute.parse_layout("((4,8),(2,2,2)):((32,1),(16,8,32))"), (16, 16))
+    >>> describe_missing(parse_layout("((4,8),(2,2,2)):((32,1),(16,8,32))"), (16, 16))
     'covers 160 of the 256 elements of its 16×16 tile; 96 pairs of thread and value repeat one.'
     """
     sizes, strides = cute.list_leaves(layout.shape), cute.list_leaves(layout.stride)
@@ -102,7 +103,7 @@ def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) ->
     operand = known.operands.get(name) or known.operands.get("d") if known else None
     if known is None or operand is None or (known.family.by_descriptor and name != "c"):
         return
-    own = cute.parse_layout(operand.turned if name == "b" else operand.cute)
+    own = parse_layout(operand.turned if name == "b" else operand.cute)
     theirs, mine = _list_places(own), _list_places(layout)
     if theirs is None or mine is None or theirs.shape[1] != mine.shape[1]:
         return

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -74,7 +75,7 @@ def _begun(text: str) -> tuple[TextMeaning, ...]:
     head = text[: labelled_layouts.find_pair_end(text) + 1]
     if not head or re.search("[A-Za-z]", _OF_POINTERS.sub("", _KNOWN.sub("", head))):
         return ()
-    return _make_layout_meanings(cute.parse_layout(head, "text"), False)
+    return _make_layout_meanings(parse_layout(head, "text"), False)
 
 
 def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
@@ -87,7 +88,7 @@ def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
     while (bare := _NOTE.sub("", text)) != text and ":" in bare:
         text = bare
     try:
-        return _make_layout_meanings(cute.parse_layout(text, "text"), sure)
+        return _make_layout_meanings(parse_layout(text, "text"), sure)
     except LayoutError:
         if not worded:
             raise
@@ -235,7 +236,7 @@ def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
             for turned in (False, True) if op.name == "b" and i.family.multiplies else (False,):
                 key = op.cute, turned
                 if key not in spelled:
-                    layout = cute.parse_layout(op.cute)
+                    layout = parse_layout(op.cute)
                     stride = _transpose_strides(layout.stride, op.row_count, op.col_count) if turned else layout.stride
                     spelled[key] = _coalesce_modes(layout.shape, stride)
                 out.setdefault(spelled[key], {}).setdefault(op.name, []).append(i)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout, parse_swizzle
 from lanescope.cxx.sizes import ELEMENT_BITS
 from lanescope.errors import LayoutError
 from lanescope.reader import shapes, terms
@@ -127,7 +128,7 @@ def _layout_before_words(rest: str) -> tuple[cute.CuteLayout | None, bool]:
 
 def _parse_layout(text: str) -> cute.CuteLayout | None:
     try:
-        return cute.parse_layout(text)
+        return parse_layout(text)
     except LayoutError:
         return None
 
@@ -176,7 +177,7 @@ def _put_behind_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) 
     bits = _pointed_bits(pointer, inside)
     if swizzle is None or not bits:
         return layout
-    return cute.CuteLayout(layout.shape, layout.stride, cute.parse_swizzle(swizzle[0].replace("S<", "Sw<")), bits)
+    return cute.CuteLayout(layout.shape, layout.stride, parse_swizzle(swizzle[0]), bits)
 
 
 def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:

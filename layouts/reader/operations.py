@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from lanescope.reader import atoms, terms
+from lanescope.reader import atoms, dsl_operations, terms
 from lanescope.reader.meaning import TextMeaning, drop_repeats, make_instruction_meaning
 from lanescope.reader.terms import SyntaxTerm, TermText
 
@@ -21,9 +21,9 @@ def recognise_operations(text: str) -> tuple[TextMeaning, ...]:
     """The instructions of every operation that a text builds."""
     if bare := _BARE.fullmatch(text):
         return _recognise_bare_class(bare[1])
-    if not atoms.OPERATION.search(text):
+    if not dsl_operations.OPERATION.search(text):
         return _recognise_selectors(text)
-    found = [one for one in atoms.parse_operations(text) if one.found]
+    found = [one for one in dsl_operations.parse_operations(text) if one.found]
     if not found:
         return ()
     majors = found[0].majors if len(found) == 1 else {}
@@ -34,8 +34,8 @@ def recognise_operations(text: str) -> tuple[TextMeaning, ...]:
 
 def _recognise_bare_class(name: str) -> tuple[TextMeaning, ...]:
     """What the class of an operation may make: its name alone leaves the arguments open."""
-    found = atoms.list_moves(name)
-    notes = dict.fromkeys((atoms.describe_defaults(name), *(one.note for one in found if one.note)))
+    found = dsl_operations.list_moves(name)
+    notes = dict.fromkeys((dsl_operations.describe_defaults(name), *(one.note for one in found if one.note)))
     made = make_instruction_meaning((i for one in found for i in one.found), f"'{name}'", tuple(notes))
     return tuple(replace(one, sure=False) for one in made)
 

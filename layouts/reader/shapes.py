@@ -10,6 +10,7 @@ from typing import Any
 
 from lanescope.cute import algebra, tuples
 from lanescope.cute import layout as cute
+from lanescope.cute import text as cute_text
 from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, SWIZZLES, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.reader.terms import SyntaxTerm, TermText
@@ -183,7 +184,7 @@ def parse_printed_layout(words: str) -> SymbolicLayout | None:
     """A layout as print() gives it; `32:1` and plain sizes too."""
     words = words.strip()
     try:
-        found = cute.parse_layout(words if ":" in words else f"{words}:{_replace_numbers(words)}")
+        found = cute_text.parse_layout(words if ":" in words else f"{words}:{_replace_numbers(words)}")
     except LayoutError:
         return None
     return SymbolicLayout(found.shape, found.stride if ":" in words else make_compact_strides(found.shape))

@@ -15,24 +15,20 @@ from math import prod
 from typing import Any
 
 from lanescope.cute.words import LAYOUTS
-from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.cxx.sizes import find_element_bits
 from lanescope.ptx.table.descriptors import BASE32B, TCGEN05
 from lanescope.reader import shapes, terms
 from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.smem_atoms import NAMED, parse_atom_kind, parse_atom_name
 from lanescope.reader.terms import SyntaxTerm, TermText
+from lanescope.shared.swizzle import Mode, get_mode
 
-_NAME = r"Layout_(?:K|MN)_(?:INTER|SW(?:32|64|128))(?:_32B)?_(?:Sp)?Atom(?:_Bits)?"
-_ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW32|SW64|SW128)(_32B)?_(?:Sp)?Atom(_Bits)?$")
-_KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW32|SW64|SW128)(_32B)?$")
 _MADE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}tile_to_(?:mma_)?shape\s*\(")
 _ALONE = re.compile(
-    rf"(?<![\w.])(?:\w+::){{0,6}}{_NAME}\b(?!\s*[=:]\s*(?:Sw?<|smem_ptr|\())|(?<![\w.])(?:\w+\.){{0,6}}make_smem_layout_atom\s*\("
+    rf"(?<![\w.])(?:\w+::){{0,6}}{NAMED}\b(?!\s*[=:]\s*(?:Sw?<|smem_ptr|\())|(?<![\w.])(?:\w+\.){{0,6}}make_smem_layout_atom\s*\("
     r"|(?<![\w.])(?:\w+\.){0,6}SmemLayoutAtomKind\.\w+"
     r"|(?<![\w:])composition\s*\(\s*(?:\w+::)?Swizzle\s*<"
 )
-_WIDTHS = {"INTER": (0, 16), "SW32": (1, 32), "SW64": (2, 64), "SW128": (3, 128)}  # Sw's bits, bytes
-_NAMES = {0: "none", 1: "32B", 2: "64B", 3: "128B"}
-_DSL_BITS = re.compile(r"(?:Float|BFloat|TFloat|Int|Uint)(\d+)\w*$")
 _MOST_MADE = 16
 _LONGEST_NAME = 80
 _LAYS = LAYOUTS | {"ComposedLayout", "composition"}
@@ -81,8 +77,7 @@ def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
 def _parse_element_bits(home: TermText, value: Any) -> int | None:
     value = home.resolve_value(value)
     name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
-    match = _DSL_BITS.match(name)
-    return ELEMENT_BITS.get(name) or (int(match[1]) if match else None)
+    return find_element_bits(name)
 
 
 def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
@@ -90,12 +85,12 @@ def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm):
         return None
-    if named := _ATOM.search(value.name):
-        bits = 1 if named[4] else _parse_element_bits(home, value.angle[0]) if value.angle else None
+    if named := parse_atom_name(value.name):
+        bits = 1 if named.in_bits else _parse_element_bits(home, value.angle[0]) if value.angle else None
         opened = () if bits else tuple(home.format_words(one) for one in (value.angle or ())[:1])
-        return _make_canonical_atom(named[1], named[2], bits, bool(named[3]), opened)
-    if kind := _KIND.search(value.path):
-        return _make_canonical_atom(kind[1], kind[2], None, bool(kind[3]), ())
+        return _make_canonical_atom(named.major, named.mode, bits, named.base32, opened)
+    if kind := parse_atom_kind(value.path):
+        return _make_canonical_atom(kind.major, kind.mode, None, kind.base32, ())
     read_atom = _ATOM_READERS.get(value.name)
     return read_atom(home, value) if read_atom else None
 
@@ -108,11 +103,11 @@ def _declared(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
 def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     """make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)"""
     inner = parse_swizzle_atom(home, value.args[0]) if value.args else None
-    if inner is None or not value.args:
+    if inner is None or not inner.major or not value.args:
         return None
     bits = _parse_element_bits(home, value.args[1]) if len(value.args) > 1 else None
     opened = (home.format_words(value.args[1]),) if len(value.args) > 1 and bits is None else ()
-    return _make_canonical_atom(inner.major, _get_width_name(inner), bits, False, opened)
+    return _make_canonical_atom(inner.major, _get_mode(inner), bits, False, opened)
 
 
 def _unswizzled(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
@@ -124,28 +119,34 @@ def _unswizzled(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     return SwizzleAtom((0, 0, 0), None, laid if laid.known else None, by_element=True, opened=names)
 
 
-def _get_width_name(inner: SwizzleAtom) -> str:
-    return next(name for name, (bits, _) in _WIDTHS.items() if _NAMES[bits] == inner.mode.removesuffix("_base32B"))
+def _get_mode(inner: SwizzleAtom) -> Mode:
+    return get_mode(inner.mode.removesuffix("_base32B"))
+
+
+def _set_element(one: SwizzleAtom, bits: int | None) -> SwizzleAtom:
+    """A canonical atom whose element type is open, of elements of these bits; any other as it is."""
+    if one.bits is not None or not one.major or not bits:
+        return one
+    return _make_canonical_atom(one.major, _get_mode(one), bits, "base32B" in one.mode, ())
 
 
 def _make_canonical_atom(
-    major: str, width: str, bits: int | None, base32: bool, opened: tuple[str, ...]
+    major: str, mode: Mode, bits: int | None, base32: bool, opened: tuple[str, ...]
 ) -> SwizzleAtom:
-    count, size = _WIDTHS[width]
     laid = None
     if bits:
-        run = size * 8 // bits
+        run = mode.width_bytes * 8 // bits
         deep = BASE32B.deep if base32 else 8
         laid = (
             shapes.SymbolicLayout((8, run), (run, 1)) if major == "K" else shapes.SymbolicLayout((run, deep), (1, run))
         )
-    swizzle = (2, 5, 2) if base32 else (count, 4, 3)
+    swizzle = (2, 5, 2) if base32 else (mode.bits, 4, 3)
     return SwizzleAtom(
         swizzle,
         bits,
         laid,
         major=major,
-        mode=_NAMES[count] + ("_base32B" if base32 else ""),
+        mode=mode.name + ("_base32B" if base32 else ""),
         opened=opened,
     )
 
@@ -204,7 +205,7 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
         if len(name) > _LONGEST_NAME or not _OF_TILE.search(name) or _OF_OTHER.search(name):
             continue
         value = _first_definition(home, places)
-        if isinstance(value, SyntaxTerm) and (value.name in _LAYS or _ATOM.search(value.name)):
+        if isinstance(value, SyntaxTerm) and (value.name in _LAYS or parse_atom_name(value.name)):
             found = parse_layout_text(home, value, bits)
             if found:
                 yield name, value.span, found
@@ -228,8 +229,7 @@ def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> st
         found = _parse_tile_to_shape(home, value, bits)
         return found.facts["cute"] if found else None
     one = parse_swizzle_atom(home, value)
-    if one is not None and one.bits is None and one.major and bits:
-        one = _make_canonical_atom(one.major, _get_width_name(one), bits, "base32B" in one.mode, ())
+    one = _set_element(one, bits) if one is not None else None
     return _format_cute(one, one.laid) if one is not None and one.laid is not None else None
 
 
@@ -239,9 +239,9 @@ def _parse_tile_to_shape(home: TermText, term: SyntaxTerm, bits: int | None = No
     if len(args) < 2:
         return None
     one = parse_swizzle_atom(home, args[0])
-    if one is not None and one.bits is None and one.major and bits:
-        one = _make_canonical_atom(one.major, _get_width_name(one), bits, "base32B" in one.mode, ())
-    one = one or SwizzleAtom((0, 0, 0), None, None, by_element=True, opened=(home.format_words(args[0]),))
+    if one is None:
+        one = SwizzleAtom((0, 0, 0), None, None, by_element=True, opened=(home.format_words(args[0]),))
+    one = _set_element(one, bits)
     shape = shapes.parse_nested(home, args[1])
     ordered = args[2] if len(args) > 2 else term.get_argument(9, "order", "trg_order")
     order = shapes.parse_nested(home, ordered) if ordered is not None else None

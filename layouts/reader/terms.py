@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from lanescope.cute.words import INTEGERS
 from lanescope.reader.grammar import (
     DEEPEST,
     MOST_STEPS,
@@ -106,7 +107,7 @@ class TermText:
             return value if isinstance(value, int) else None
         if re.fullmatch(r"_\d+", value.name):
             return int(value.name[1:])
-        if value.name in ("Int", "C", "integral_constant", "constant", "constexpr", "Int32", "int"):
+        if value.name in INTEGERS or value.name in ("constexpr", "Int32", "int"):
             inside = value.inside
             return self.parse_number(inside[-1], deep + 1) if inside else None
         if value.symbol and value.args and len(value.args) == 2:

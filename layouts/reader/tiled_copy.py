@@ -13,7 +13,7 @@ from typing import Any
 
 from lanescope.cute import copy_atom as copyatom
 from lanescope.cute.text import parse_cute_layout
-from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader import atoms, labelled_layouts, shapes, terms, tiled_mma
@@ -70,10 +70,7 @@ def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
 def _parse_element_bits(home: TermText, value: Any) -> int | None:
     value = home.resolve_value(value)
     name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
-    if name in ELEMENT_BITS:
-        return ELEMENT_BITS[name]
-    match = re.fullmatch(r"(?:u?int|bit)(\d+)(?:_t)?|(?:Float|Int|Uint|BFloat)(\d+)\w*", name)
-    return int(match[1] or match[2]) if match else None
+    return find_element_bits(name)
 
 
 def parse_copy_atom(home: TermText, value: Any) -> CopyAtomMeaning | None:

@@ -20,7 +20,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.reader import atoms, labelled_layouts, shapes, terms
 from lanescope.reader import umma as umma_atoms
-from lanescope.reader.atoms import AtomMeaning
+from lanescope.reader.atom_meaning import AtomMeaning, count_atom_threads
 from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.reader.terms import SyntaxTerm, TermText
 
@@ -354,7 +354,7 @@ def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: d
     """Whether an instruction's fragments are those of a print."""
     if not i.family.multiplies or not i.family.specified or i.sizes != sizes:
         return False
-    if threads != atoms.threads_of(i):
+    if threads != count_atom_threads(i):
         return False
     return threads == 8 or all(_fits(i, letter, block) for letter in "abc")
 

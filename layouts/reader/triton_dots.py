@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from lanescope.reader import atoms
+from lanescope.reader.atom_meaning import find_products
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _OPERATION = re.compile(
@@ -46,7 +46,7 @@ def recognise_dots(text: str) -> tuple[TextMeaning, ...]:
     a, b, d = types[0], types[1], types[-1]
     sizes = [int(size) for size in d["sizes"].strip("x").split("x")]
     kinds = {"a": _INPUTS.get(a["type"], "?"), "b": _INPUTS.get(b["type"], "?"), "d": _RESULTS.get(d["type"], "?")}
-    found = [i for i in atoms.find_products(kinds, {}, warpgroup=True) if not sizes[-1] % i.sizes["n"]]
+    found = [i for i in find_products(kinds, {}, warpgroup=True) if not sizes[-1] % i.sizes["n"]]
     found.sort(key=lambda i: -i.sizes["n"])
     where = "registers" if a["where"] == "tensor" else "shared memory"
     tensor = " × ".join(str(size) for size in sizes)

@@ -11,7 +11,10 @@ from itertools import count
 from lanescope.ptx.dtypes import REGISTERS, DType
 from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
 from lanescope.ptx.slots import OperandSlot, list_slots
+from lanescope.render.template import Templates
 from lanescope.shared.swizzle import Swizzle
+
+_PROGRAMS = Templates(__package__)
 
 
 def get_function_name(instruction: Instruction) -> str:
@@ -38,19 +41,22 @@ def render_wrapper(
     outputs = _bind_all(written, accumulates)
     inputs = [*_bind_all(read, accumulates), *(f'"n"({name})' for name, _ in constants)]
     clobber = ' : "memory"' if accumulates or any(s.kind == "address" for s in items) else ""
-    return (
-        f"{_declare_template(constants)}__device__ inline void {get_wrapper_name(instruction, a_from)}"
-        f"({', '.join(map(_render_parameter, (*written, *read)))}) {{\n"
-        f'  asm volatile("{_write_assembly(instruction, items, spelled)}\\n"\n'
-        f"      : {', '.join(outputs)}\n"
-        f"      : {', '.join(inputs)}{clobber});\n}}\n"
+    return _PROGRAMS.fill(
+        "wrapper.cu",
+        template=_declare_template(constants),
+        name=get_wrapper_name(instruction, a_from),
+        parameters=", ".join(map(_render_parameter, (*written, *read))),
+        assembly=_write_assembly(instruction, items, spelled),
+        outputs=", ".join(outputs),
+        inputs=", ".join(inputs),
+        clobber=clobber,
     )
 
 
 def _declare_template(constants: Sequence[tuple[str, str]]) -> str:
     """Return the line that declares immediates as template parameters with their defaults; "" without any."""
     parameters = ", ".join(f"int {name} = {value}" for name, value in constants)
-    return f"template <{parameters}>\n" if parameters else ""
+    return f"template <{parameters}>" if parameters else ""
 
 
 def _write_assembly(instruction: Instruction, items: Sequence[OperandSlot], spelled: Mapping[str, list[str]]) -> str:
@@ -146,7 +152,7 @@ def format_cpp(expression: str) -> str:
 
 def _render_places(op: Operand) -> str:
     forward = op.formula()["forward"]
-    return "\n".join(f"    const unsigned {axis} = {format_cpp(forward[axis])};" for axis in op.axes)
+    return "\n".join(f"const unsigned {axis} = {format_cpp(forward[axis])};" for axis in op.axes)
 
 
 def _render_index(op: Operand, by_column: bool = False) -> str:
@@ -182,12 +188,12 @@ def render_load(instruction: Instruction, op: Operand) -> str:
         return head + render_gather(instruction, op, f"const {kind}* m, unsigned ld", f"m[{at}]")
     unit = f"m[at / {8 // bits}]"
     return head + render_gather(
-        instruction, op, f"const {kind}* m, unsigned ld", unit, f"at % {8 // bits}", f"    const unsigned at = {at};\n"
+        instruction, op, f"const {kind}* m, unsigned ld", unit, f"at % {8 // bits}", [f"const unsigned at = {at};"]
     )
 
 
 def render_gather(
-    instruction: Instruction, op: Operand, parameters: str, unit: str, inside: str = "0", before: str = ""
+    instruction: Instruction, op: Operand, parameters: str, unit: str, inside: str = "0", before: Sequence[str] = ()
 ) -> str:
     """Return `load_{name}`, which puts every value of an operand into its register.
 
@@ -196,32 +202,49 @@ def render_gather(
     """
     per, bits, name = op.register_bits // op.container_bits, op.container_bits, op.name
     if bits >= 32:
-        body = f"{before}    {name}[i] = {unit};"
+        body = [*before, f"{name}[i] = {unit};"]
     else:
         element = f"(unsigned){unit}" if bits >= 8 else f"({unit} >> ({bits} * ({inside})) & {(1 << bits) - 1}u)"
-        body = (
-            f"{before}    if (i % {per} == 0) {name}[i / {per}] = 0;\n    {name}[i / {per}] |= {element} << ({bits} *"
-            f" (i % {per}));"
-        )
-    return (
-        f"__device__ inline void load_{name}({get_register_type(op.element)} (&{name})[{op.registers}],"
-        f" {parameters}) {{\n"
-        f"{_render_declarations(instruction, op)}\n#pragma unroll\n"
-        f"  for (unsigned i = 0; i < {op.values}; ++i) {{\n{_render_places(op)}\n{body}\n  }}\n}}\n"
+        body = [
+            *before,
+            f"if (i % {per} == 0) {name}[i / {per}] = 0;",
+            f"{name}[i / {per}] |= {element} << ({bits} * (i % {per}));",
+        ]
+    return _PROGRAMS.fill(
+        "operand_load.cu",
+        name=name,
+        register=get_register_type(op.element),
+        registers=op.registers,
+        parameters=parameters,
+        declarations=_render_declarations(instruction, op),
+        values=op.values,
+        places=_render_places(op),
+        body=body,
     )
 
 
 def render_store(instruction: Instruction, op: Operand) -> str:
     """Return code that writes an accumulator's registers to memory, row by row."""
-    kind, register = get_memory_type(op.element, op.container_bits), get_register_type(op.element)
-    per, bits = op.register_bits // op.container_bits, op.container_bits
-    value = f"{op.name}[i]" if per == 1 else f"({kind})({op.name}[i / {per}] >> ({bits} * (i % {per})))"
-    return (
-        f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name} to memory row by row, ld elements"
-        f" apart.\n__device__ inline void store_{op.name}(const {register} (&{op.name})[{op.registers}], {kind}* m,"
-        f" unsigned ld) {{\n{_render_declarations(instruction, op)}\n#pragma unroll\n  for (unsigned i = 0; i <"
-        f" {op.values};"
-        f" ++i) {{\n{_render_places(op)}\n    m[{_render_index(op)}] = {value};\n  }}\n}}\n"
+    kind, per, bits = (
+        get_memory_type(op.element, op.container_bits),
+        op.register_bits // op.container_bits,
+        op.container_bits,
+    )
+    return _PROGRAMS.fill(
+        "operand_store.cu",
+        name=op.name,
+        operand=op.name.upper(),
+        rows=op.row_count,
+        cols=op.col_count,
+        element=op.element.name,
+        register=get_register_type(op.element),
+        registers=op.registers,
+        unit=kind,
+        declarations=_render_declarations(instruction, op),
+        values=op.values,
+        places=_render_places(op),
+        at=_render_index(op),
+        value=f"{op.name}[i]" if per == 1 else f"({kind})({op.name}[i / {per}] >> ({bits} * (i % {per})))",
     )
 
 

@@ -8,9 +8,11 @@ from dataclasses import replace
 
 from lanescope.descriptor.matrix import BASE_OFFSET, LBO, SBO, START, SWIZZLE, WGMMA, Descriptor
 from lanescope.ptx.table.wgmma_order import BY_NAME
+from lanescope.render.template import Templates
 from lanescope.shared.swizzle import Mode
 from lanescope.shared.tiling import Tile
 
+_PROGRAMS = Templates(__package__)
 UNITS = {
     8: "unsigned char",
     16: "unsigned short",
@@ -49,11 +51,24 @@ def render_offset(tile: Tile, name: str = "a") -> str:
     )
     if tile.swizzle_by == "tile" and tile.mode.chunks > 1:
         starts = "is swizzled from its own start"
-    return (
-        f"// {tile.mn}×{tile.k} {tile.element_bits}-bit, {tile.major}-major, swizzle {tile.mode.name}; the tile"
-        f" {starts}.\n__device__ inline unsigned {name}_offset(unsigned mn, unsigned k) {{\n  const unsigned before ="
-        f" mn / {am} * {sm} + k / {ak} * {sk} + {line} * {tile.mode.width_bytes} + {along} * {size};\n  return"
-        f" {render_xor(tile.mode, 'before', past)};\n}}\n"
+    return _PROGRAMS.fill(
+        "smem_offset.cu",
+        name=name,
+        mn=tile.mn,
+        k=tile.k,
+        bits=tile.element_bits,
+        major=tile.major,
+        swizzle=tile.mode.name,
+        starts=starts,
+        atom_mn=am,
+        step_mn=sm,
+        atom_k=ak,
+        step_k=sk,
+        line=line,
+        width=tile.mode.width_bytes,
+        along=along,
+        size=size,
+        swizzled=render_xor(tile.mode, "before", past),
     )
 
 
@@ -69,13 +84,16 @@ def render_fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenc
     size, kind = tile.element_bits // 8, UNITS[tile.element_bits]
     source = f"mn * {tile.k} + k" if tile.major == "K" else f"k * {rows} + mn"
     order = f"mn = i / {tile.k}, k = i % {tile.k}" if tile.major == "K" else f"k = i / {rows}, mn = i % {rows}"
-    row = f"{first} + mn" if first else "mn"
-    return (
-        f"{head}__device__ inline void fill_{name}({kind}* tile, const {kind}* global) {{\n"
-        f"  for (unsigned i = threadIdx.x; i < {rows * tile.k}; i += blockDim.x) {{\n"
-        f"    const unsigned {order};\n"
-        f"    tile[{name}_offset({row}, k) / {size}] = global[{source}];\n  }}\n"
-        f"{FENCE if fenced else ''}}}\n"
+    return head + _PROGRAMS.fill(
+        "smem_fill.cu",
+        name=name,
+        unit=kind,
+        units=rows * tile.k,
+        order=order,
+        row=f"{first} + mn" if first else "mn",
+        size=size,
+        source=source,
+        fence=FENCE if fenced else "",
     )
 
 
@@ -105,13 +123,19 @@ def render_descriptor(
     inside = f" + k % {ak} * {units.element_bits // 8}" if tile.major == "K" else ""
     inside += f" + mn % {am} * {units.element_bits // 8}" if tile.major == "MN" else ""
     inside += f" {'-' if moved < 0 else '+'} {abs(moved)}" if moved else ""
-    rest = f" | {base_offset}ull << {BASE_OFFSET.low}" if base_offset else ""
-    rest += f" | {reserved:#x}ull" if reserved else ""
-    return (
-        f"__device__ inline unsigned long long {name}_descriptor(const void* tile, unsigned mn, unsigned k) {{\n  const"
-        " unsigned long long base = __cvta_generic_to_shared(tile);\n  const unsigned long long start = base + mn /"
-        f" {am} * {sm} + k / {ak} * {sk}{inside};\n  return (start & 0x{START.mask:X}) >> 4 | {lbo >> 4}ull <<"
-        f" {LBO.low} | {sbo >> 4}ull << {SBO.low}{rest} | {WGMMA.codes[mode]}ull << {SWIZZLE.low};\n}}\n"
+    parts = [f"(start & 0x{START.mask:X}) >> 4", f"{lbo >> 4}ull << {LBO.low}", f"{sbo >> 4}ull << {SBO.low}"]
+    parts += [f"{base_offset}ull << {BASE_OFFSET.low}"] if base_offset else []
+    parts += [f"{reserved:#x}ull"] if reserved else []
+    parts += [f"{WGMMA.codes[mode]}ull << {SWIZZLE.low}"]
+    return _PROGRAMS.fill(
+        "smem_descriptor.cu",
+        name=name,
+        atom_mn=am,
+        step_mn=sm,
+        atom_k=ak,
+        step_k=sk,
+        inside=inside,
+        word=" | ".join(parts),
     )
 
 

@@ -10,7 +10,9 @@ from lanescope.descriptor.matrix import START
 from lanescope.errors import LayoutError
 from lanescope.product.plan import PlacedSide
 from lanescope.render.cuda import get_memory_type, render_swizzled
+from lanescope.render.template import Templates
 
+_PROGRAMS = Templates(__package__)
 MOST_SUMMANDS = 12
 
 
@@ -69,10 +71,13 @@ def render_offset(side: PlacedSide) -> str:
     base = f"{placed.base} + " if placed.base else ""
     made = render_swizzled(placed.xor, "before")
     inner, outer = (f"{base}{terms}", made) if placed.by == "address" else (terms, f"{base}({made})" if base else made)
-    return (
-        f"// {side.letter.upper()} in shared memory: {side.where.text}.\n"
-        f"__device__ inline unsigned {side.letter}_offset(unsigned mn, unsigned k) {{\n"
-        f"  const unsigned before = {inner};\n  return {outer};\n}}\n"
+    return _PROGRAMS.fill(
+        "placed_offset.cu",
+        name=side.letter,
+        operand=side.letter.upper(),
+        storage=side.where.text,
+        before=inner,
+        swizzled=outer,
     )
 
 
@@ -81,21 +86,12 @@ def render_fill(side: PlacedSide) -> str:
     kind = get_memory_type(side.element, side.container_bits)
     k, mn = side.units_k, side.mn
     order = f"mn = i / {k}, k = i % {k}" if side.major == "K" else f"k = i / {mn}, mn = i % {mn}"
-    return (
-        f"{render_offset(side)}__device__ inline void fill_{side.letter}(unsigned char* shared, const {kind}*"
-        f" global) {{\n"
-        f"  for (unsigned i = threadIdx.x; i < {side.units}; i += blockDim.x) {{\n"
-        f"    const unsigned {order};\n"
-        f"    *reinterpret_cast<{kind}*>(shared + {side.letter}_offset(mn, k)) = global[i];\n  }}\n}}\n"
+    return render_offset(side) + _PROGRAMS.fill(
+        "placed_fill.cu", name=side.letter, unit=kind, units=side.units, order=order
     )
 
 
 def render_descriptor(side: PlacedSide, steps: int) -> str:
     """Return `{name}_descriptor(shared, step)`: the words, moved to where the block's shared memory begins."""
     words = ", ".join(f"{side.get_descriptor(step).word:#x}ull" for step in range(steps))
-    return (
-        f"__device__ inline unsigned long long {side.letter}_descriptor(const void* shared, unsigned step) {{\n"
-        f"  constexpr unsigned long long words[] = {{{words}}};  // starts count from shared memory's first byte\n"
-        "  const unsigned long long base = __cvta_generic_to_shared(shared);\n"
-        f"  return words[step] + ((base & 0x{START.mask:X}) >> 4);\n}}\n"
-    )
+    return _PROGRAMS.fill("placed_descriptor.cu", name=side.letter, words=words, mask=f"0x{START.mask:X}")

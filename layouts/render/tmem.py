@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS, SCALE_ATOM
+from lanescope.blackwell.scales import ATOM_BYTES, COLUMNS, GROUPS, LINE_BYTES, ROWS
 from lanescope.blackwell.tmem import TensorAccess
+from lanescope.render.template import Templates
 
-ATOM_BYTES = ROWS * COLUMNS
+_PROGRAMS = Templates(__package__)
+SCALE_SIZES = {  # of an atom, as the templates call them
+    "rows": ROWS,
+    "columns": COLUMNS,
+    "groups": GROUPS,
+    "chunks": ROWS // GROUPS,
+    "bytes": ATOM_BYTES,
+    "line": LINE_BYTES,
+}
 
 
 def render_statement(found: TensorAccess) -> str:
@@ -42,25 +51,11 @@ def render_scale_order() -> dict[str, str]:
 
     Both sizes are padded to whole atoms: rows to 128, factors to 4.
     """
-    lines, chunk = GROUPS, ROWS // GROUPS
     return {
-        "numpy": (
-            "def to_atoms(factors):  # uint8 [rows][factors], both whole atoms\n"
-            f"    rows, count = factors.shape\n"
-            f"    tiles = factors.reshape(rows // {ROWS}, {chunk}, {lines}, count // {COLUMNS}, {COLUMNS})\n"
-            "    return tiles.transpose(0, 3, 2, 1, 4).reshape(-1)  # atoms along K first"
-        ),
-        "pytorch": (
-            "def to_atoms(factors):  # uint8 [rows, factors], both whole atoms\n"
-            "    rows, count = factors.shape\n"
-            f"    tiles = factors.view(rows // {ROWS}, {chunk}, {lines}, count // {COLUMNS}, {COLUMNS})\n"
-            "    return tiles.permute(0, 3, 2, 1, 4).reshape(-1)  # atoms along K first"
-        ),
-        "cuda": (
-            "// Byte of the factor of row m and block s; count: factors a row, a multiple of 4.\n"
-            "__host__ __device__ inline unsigned scale_offset(unsigned m, unsigned s, unsigned count) {\n"
-            f"  const unsigned atom = m / {ROWS} * (count / {COLUMNS}) + s / {COLUMNS};\n"
-            f"  return {ATOM_BYTES} * atom + {SCALE_ATOM.line} * (m % {lines}) + {COLUMNS} * (m % {ROWS} / {lines})"
-            f" + s % {COLUMNS};\n}}"
-        ),
+        name: "\n".join(_PROGRAMS.lines(template, **SCALE_SIZES))
+        for name, template in (
+            ("numpy", "scale_order.py.in"),
+            ("pytorch", "scale_order_torch.py.in"),
+            ("cuda", "scale_order.cu"),
+        )
     }

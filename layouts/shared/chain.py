@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
@@ -109,7 +109,7 @@ def _get_unit_bits(spec: dict[str, Any], bits: int) -> int:
         return bits if bits == 1 and spec.get("element_bits") in (1, "1") else 8
     if spec.get("kind") == "cute":
         try:
-            told = cute.parse_layout(str(spec.get("layout", ""))).unit_bits
+            told = parse_layout(str(spec.get("layout", ""))).unit_bits
         except LayoutError:
             return 8  # storage() says what is wrong
         return bits if (told or (bits if spec.get("unit", "elements") == "elements" else 8)) == bits else 8

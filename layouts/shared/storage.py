@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
@@ -208,7 +209,7 @@ def _make_cute_storage(spec: Mapping[str, Any], element_bits: int, major: str, f
     text = spec.get("layout", "")
     if not isinstance(text, str):
         raise LayoutError("bad_cute", f"layout is {quote_value(text)}.", CUTE_HINT, "layout")
-    read = cute.parse_layout(text)
+    read = parse_layout(text)
     bits = _get_unit_bits(spec, read, element_bits)
     if not isinstance(read.shape, tuple) or len(read.shape) != 2:
         raise LayoutError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import format_cxx, format_cxx_tiler, format_python
+from lanescope.cute.spelling import format_cxx, format_cxx_tiler, format_python
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.table import atoms
 from lanescope.tiles.copy import TiledCopy

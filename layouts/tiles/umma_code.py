@@ -142,12 +142,6 @@ def get_load_name(made: TiledUmma) -> str:
     return f"SM100_TMEM_LOAD_{shape}{_get_load_count(made)}x"
 
 
-def format_load_ptx(made: TiledUmma) -> str:
-    """Return the copy that brings D to registers as PTX spells it."""
-    split = "half" in tmem.make_tmem_layout(made.umma.mma, "d").axes
-    return f"tcgen05.ld.sync.aligned.{'16x256b' if split else '32x32b'}.x{_get_load_count(made)}.b32"
-
-
 def _get_load_count(made: TiledUmma) -> int:
     """Return the largest count up to 32 columns that divides D's."""
     layout = tmem.make_tmem_layout(made.umma.mma, "d")

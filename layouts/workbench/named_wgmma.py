@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import atoms
+from lanescope.reader.atom_meaning import find_products
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.workbench.results import Assumption
 from lanescope.workbench.scan import InstructionMention
@@ -38,7 +38,7 @@ def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[In
 
 def _instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumption] | None:
     """The instruction that a function's name says, and what was assumed. kinds: element types of the tensor maps."""
-    every = atoms.find_products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)
+    every = find_products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)
     said = _parse_type_names(head, shape.span(), every)
     fitting = [i for i in every if _has_types(i, said)]
     likely = [i for i in fitting if i.types["a"] in kinds] or fitting

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from lanescope.cute import layout as cute
+from lanescope.cute.text import parse_layout
 from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -192,7 +193,7 @@ def find_layouts(text: str) -> Iterator[PrintedLayout]:
         if found >= MOST:
             return
         try:
-            one = cute.parse_layout(spelled)
+            one = parse_layout(spelled)
         except LayoutError:
             continue
         if not isinstance(one.shape, tuple) or len(one.shape) not in (2, 3):
@@ -211,7 +212,7 @@ def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
         (*smem_layouts.find_tiled_layouts(text, bits), *smem_layouts.find_named_layouts(text, bits))
     ):
         try:
-            one = cute.parse_layout(spelled)
+            one = parse_layout(spelled)
         except LayoutError:  # a tile without elements
             continue
         if count < MOST and isinstance(one.shape, tuple) and len(one.shape) in (2, 3):

@@ -19,37 +19,14 @@ from typing import Any
 from lanescope.cute import algebra, tuples
 from lanescope.cute.calls.operations import ALIASES, MOST_SIZE, OPS, AlgebraStep, apply_operation, is_shape
 from lanescope.cute.calls.sentences import Value, describe_layout, format_value
+from lanescope.cute.grammar import KNOWN, CuteReader
 from lanescope.cute.layout import LONGEST, CuteLayout
-from lanescope.cute.text import CuteReader
 from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, shorten_value
 
 HINT = "e.g. logical_divide((4,2,3):(2,1,8), 4:2), or (6,2):(8,2) o (4,3):(3,1)."
 MOST_STEPS = 64
 _ASSIGNED = re.compile(r"\s*(?:(?:const|constexpr|auto|Layout)\s+)*([A-Za-z]\w*)\s*=(?!=)\s*", re.DOTALL)
-
-# What the reader of layouts knows by itself.
-MADE = (
-    "make_",
-    "Layout",
-    "Shape",
-    "Stride",
-    "Step",
-    "Coord",
-    "Tile",
-    "tuple",
-    "Tuple",
-    "Int",
-    "C",
-    "Constant",
-    "S",
-    "ComposedLayout",
-    "Underscore",
-    "constant",
-    "Sw",
-    "Swizzle",
-    "X",
-)
 
 
 class _RefusedStepError(Exception):
@@ -100,7 +77,7 @@ class _StatementReader(CuteReader):
 
     def is_unknown_operation(self, name: str) -> bool:
         """Return whether a called name is neither an operation nor something that the reader of layouts knows."""
-        return bool(re.fullmatch(r"[A-Za-z]\w*", name)) and name not in OPS and not name.startswith(MADE)
+        return name not in OPS and name not in KNOWN and not name.startswith("make_")
 
     def is_swizzle_composition(self, name: str) -> bool:
         """Return whether a call is composition(Swizzle<…>{}, …), a ComposedLayout that the reader of layouts parses."""
@@ -108,12 +85,7 @@ class _StatementReader(CuteReader):
         return (
             name == "composition"
             and bool(ahead)
-            and ahead[0].rpartition("::")[2].rpartition(".")[2]
-            in (
-                "Swizzle",
-                "Sw",
-                "make_swizzle",
-            )
+            and ahead[0].rpartition("::")[2].rpartition(".")[2] in ("Swizzle", "Sw", "make_swizzle")
         )
 
     def parse_pair(self) -> Value:
@@ -150,11 +122,13 @@ class _StatementReader(CuteReader):
             raise _RefusedStepError
         return step.result
 
-    def put_in_front(self, part: Value, made: CuteLayout) -> CuteLayout:
-        if isinstance(part, CuteLayout):
-            found: CuteLayout = self.run_operation("composition", [part, made])
-            return found
-        return super().put_in_front(part, made)
+    def compose(self, parts: Sequence[Value]) -> CuteLayout:
+        """Return the composition of layouts, each with what stands in front of it."""
+        for at in reversed(range(len(parts) - 1)):
+            if isinstance(parts[at], CuteLayout):
+                right = super().compose(parts[at + 1 :])
+                parts = [*parts[:at], self.run_operation("composition", [parts[at], right])]
+        return super().compose(parts)
 
 
 def _is_coordinate(value: Value) -> bool:

@@ -7,17 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.cute.words import INTEGERS, TUPLES
+from lanescope.cxx.sizes import ELEMENT_BITS, find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, get_integer
+from lanescope.reader.smem_atoms import parse_atom_kind, parse_atom_name
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 
 MOST_WALKED = 400
 MOST_DEEP = 4  # modes in modes
-# CUTLASS 4, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp: Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom<T>
-_KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW(?:32|64|128))$")
-_ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_Atom(_Bits)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +68,23 @@ def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
         return _dsl_atom(value)
     kind = value.typed if isinstance(value, ArrayValue) else value
     name = kind.name if isinstance(kind, ResolvedType) else value.head if isinstance(value, OpaqueValue) else ""
-    found = _ATOM.search(name)
-    if found is None:
+    found = parse_atom_name(name)
+    if found is None or found.sparse or found.base32:
         return None
     arguments = kind.arguments if isinstance(kind, ResolvedType) else dict(value.named).get("<>", ())
     element = arguments[0] if arguments else None
     bits = element.bits if isinstance(element, ResolvedType) else ELEMENT_BITS.get(str(element).split("::")[-1])
-    return found[1], _mode_name(found[2]), bits, str(element) if element is not None else None
+    return found.major, found.mode.name, bits, str(element) if element is not None else None
 
 
 def _dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | None:
     """The same of the Python DSL: make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, cutlass.Float16)."""
-    said = _KIND.search(str(call.arguments[0]))
-    if said is None:
+    said = parse_atom_kind(str(call.arguments[0]))
+    if said is None or said.base32:
         return None
     name = re.split(r"[.:]", str(call.arguments[1]))[-1]
-    width = re.fullmatch(r"[BT]?(?:Float|U?[Ii]nt)(\d+)\w*", name)
-    return said[1], _mode_name(said[2]), int(width[1]) if width else None, name if width else None
-
-
-def _mode_name(written: str) -> str:
-    """The swizzle of an atom's name: INTER is none, SW128 is 128B."""
-    return "none" if written == "INTER" else written.removeprefix("SW") + "B"
+    bits = find_element_bits(name)
+    return said.major, said.mode.name, bits, name if bits else None
 
 
 def _list_extents(value: Any, deep: int = 0) -> list[int | None] | None:
@@ -98,11 +92,7 @@ def _list_extents(value: Any, deep: int = 0) -> list[int | None] | None:
     items: list[Any] | None = None
     if isinstance(value, ArrayValue):
         items = [cell.value for cell in value.cells]
-        if (
-            not items
-            and isinstance(value.typed, ResolvedType)
-            and value.typed.name in ("Shape", "tuple", "Stride", "Step", "Coord")
-        ):
+        if not items and isinstance(value.typed, ResolvedType) and value.typed.name in TUPLES:
             items = list(value.typed.arguments)
     if items is None or deep > MOST_DEEP:
         return None
@@ -114,7 +104,7 @@ def _get_extent(value: Any, deep: int) -> int | None:
         found = re.fullmatch(r"_(\d+)", value.name)
         if found:
             return int(found[1])
-        return _get_extent(value.arguments[-1], deep) if value.name in ("Int", "C") and value.arguments else None
+        return _get_extent(value.arguments[-1], deep) if value.name in INTEGERS and value.arguments else None
     inner = _list_extents(value, deep + 1)
     if inner:
         product = 1

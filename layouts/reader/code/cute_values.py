@@ -8,38 +8,26 @@ the byte address, the layout counts elements of so many bits) and cute/atom/mma_
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from lanescope.cute import algebra
-from lanescope.cute import layout as cute
 from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
-from lanescope.cute.tuples import is_congruent, list_leaves
+from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value
+from lanescope.cute.text import parse_layout
+from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
+from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader import smem_layouts, terms
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, get_integer, shorten_name
-from lanescope.shared.swizzle import Swizzle, get_mode
+from lanescope.reader.smem_atoms import SmemAtomName, parse_atom_kind, parse_atom_name
+from lanescope.shared.swizzle import Swizzle
 
 _NUMBER = re.compile(r"_(\d{1,10})")
-_ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_(?:Sp)?Atom(_Bits)?")
-_KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW(?:32|64|128))$")
-_DSL_BITS = re.compile(r"[BT]?(?:Float|U?[Ii]nt)(\d+)\w*")
-_INTEGERS = frozenset(("Int", "C", "constant", "integral_constant", "Number", "Constant"))
-_TUPLES = (
-    frozenset(
-        f"{prefix}{name}" for name in ("Shape", "Stride", "Step", "Coord", "Tile", "tuple") for prefix in ("", "make_")
-    )
-    | frozenset(f"make_{name}" for name in ("shape", "stride", "step", "coord", "tile"))
-    | frozenset(("Tuple", "IntTuple"))
-)
-_LEFT, _RIGHT = ("LayoutLeft", "GenColMajor"), ("LayoutRight", "GenRowMajor")
 _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
 _DECLTYPE = "decltype("
 _UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as values
-
-Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, a Flag, "left" or "right"
 
 
 class OpenLayoutValueError(Exception):
@@ -48,13 +36,6 @@ class OpenLayoutValueError(Exception):
     def __init__(self, words: str) -> None:
         super().__init__(words)
         self.words = words
-
-
-@dataclass(frozen=True, slots=True)
-class PointerFlag:
-    """smem_ptr_flag_bits<N>."""
-
-    bits: int
 
 
 def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
@@ -72,6 +53,11 @@ def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) ->
 def make_call_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
     """Return the layout that a call of CuTe's makes. Errors as in make_tensor_layout."""
     return _make_layout([CuteEvaluator(text, bits).evaluate_value(call)])
+
+
+def _make_layout(given: list[Value]) -> CuteLayout:
+    made: CuteLayout = _make("make_layout", given, {}, "a layout")
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +113,7 @@ class CuteEvaluator:
             block = smem_layouts.parse_layout_text(home, one, self.bits)
             if block is None:
                 raise OpenLayoutValueError(home.format_words(one))
-            out.append(cute.parse_layout(block))
+            out.append(parse_layout(block))
         return out
 
     def _evaluate_type(self, kind: ResolvedType, deep: int) -> Value:
@@ -135,19 +121,19 @@ class CuteEvaluator:
         name = kind.name.split("::")[-1]
         if found := _NUMBER.fullmatch(name):
             return _require_size(int(found[1]))
-        if name in ("Underscore", "X", "_"):
+        if name in UNDERSCORES:
             return None
-        if name in _LEFT or name in _RIGHT:
-            return "left" if name in _LEFT else "right"
-        if found := _ATOM.fullmatch(name):
-            of = 1 if found[3] else _get_element_bits(kind.arguments[:1], self.bits)
-            return make_canonical_atom(found[1], found[2], of)
+        if name in LEFT or name in RIGHT:
+            return "left" if name in LEFT else "right"
+        if (atom := parse_atom_name(name)) and not atom.base32:
+            of = 1 if atom.in_bits else _get_element_bits(kind.arguments[:1], self.bits)
+            return make_canonical_atom(atom, of)
         if name == "decltype" and kind.arguments:
             return self.evaluate_value(kind.arguments[0], deep + 1)
-        if name in _INTEGERS and kind.arguments:
+        if name in INTEGERS and kind.arguments:
             return self.evaluate_value(kind.arguments[-1], deep + 1)
         if _FLAG.fullmatch(name):
-            return PointerFlag(self._get_flag_bits(kind, deep))
+            return PointerUnit(self._get_flag_bits(kind, deep))
         given = [self.evaluate_value(one, deep + 1) for one in kind.arguments] if _is_cute_name(name) else []
         return _call_cute(name, given, {}, str(kind))
 
@@ -171,17 +157,17 @@ class CuteEvaluator:
         name = typed.name.split("::")[-1]
         if not cells and not name.startswith("make_"):
             return self.evaluate_value(typed, deep + 1)
-        if name in _INTEGERS or _NUMBER.fullmatch(name):
+        if name in INTEGERS or _NUMBER.fullmatch(name):
             return self.evaluate_value(typed, deep + 1)
         return _call_cute(name, [self.evaluate_value(one, deep + 1) for one in cells], {}, str(typed))
 
     def _evaluate_call(self, term: OpaqueValue, deep: int) -> Value:
         """A call of CuTe's; a name that stands for itself is open."""
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
-            said = _KIND.search(str(term.arguments[0]))
-            if said is None:
+            said = parse_atom_kind(str(term.arguments[0]))
+            if said is None or said.base32:
                 raise OpenLayoutValueError(str(term.arguments[0]))
-            return make_canonical_atom(said[1], said[2], _get_element_bits(term.arguments[1:2], self.bits))
+            return make_canonical_atom(said, _get_element_bits(term.arguments[1:2], self.bits))
         name = _last_word(term.head)
         if not name:
             return self._of_text(term, deep)
@@ -199,8 +185,8 @@ class CuteEvaluator:
     def _of_text(self, term: OpaqueValue, deep: int) -> Value:
         """What is no call, but a name or a word: an atom, None, a number."""
         word = _last_word(term.text)
-        if found := _ATOM.fullmatch(word):
-            return make_canonical_atom(found[1], found[2], _get_element_bits((), self.bits))
+        if (atom := parse_atom_name(word)) and not atom.base32:
+            return make_canonical_atom(atom, _get_element_bits((), self.bits))
         if term.kind is not None and not term.kind.open:
             return self.evaluate_value(term.kind, deep + 1)
         if term.text.split(".")[-1] == "None" or word in ("_", "Underscore"):
@@ -230,27 +216,14 @@ def _require_size(found: int) -> int:
 
 
 def _is_cute_name(name: str) -> bool:
-    return name in _TUPLES or name in _CALLS or ALIASES.get(name, name) in OPS
-
-
-_CALLS = frozenset(
-    "Layout ComposedLayout Swizzle make_layout make_ordered_layout make_composed_layout make_swizzle"
-    " composition".split()
-)
+    return name in MAKERS or ALIASES.get(name, name) in OPS
 
 
 def _call_cute(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
     """What a type or a function of CuTe makes of its arguments."""
-    if name in _TUPLES:
-        return tuple(given)
-    if name == "make_composed_layout" and words:
-        given = [words.get("inner"), words.get("offset", 0), words.get("outer")]
-    if name in ("ComposedLayout", "make_composed_layout", "composition") and given and isinstance(given[0], Swizzle):
-        return _compose_layout(given, text)
-    make = _MAKERS.get(name)
-    if make is not None:
-        return make(given, words, text)
     op = ALIASES.get(name, name)
+    if name in MAKERS and (op not in OPS or (given and isinstance(given[0], Swizzle))):
+        return _make(name, given, words, text)
     if op not in OPS:
         raise OpenLayoutValueError(text)
     order = words.get("order", words.get("trg_order"))
@@ -260,29 +233,14 @@ def _call_cute(name: str, given: list[Value], words: dict[str, Value], text: str
     return step.result
 
 
-def _swizzle(given: list[Value], words: dict[str, Value], text: str) -> Swizzle:
-    if len(given) != 3 or not all(isinstance(one, int) for one in given):
-        raise OpenLayoutValueError(text)
-    return Swizzle(*given)
-
-
-def _ordered_layout(given: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
-    shape, order = [*given, *words.values(), None, None][:2]
-    if not isinstance(order, tuple) or not all(isinstance(one, int) for one in order):
-        raise OpenLayoutValueError(text)
-    return algebra.make_ordered_layout(_require_integers(shape, text), order)
-
-
-def _layout(given: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
-    shape = given or [words.get("shape")]
-    return _make_layout([*shape, words["stride"]] if "stride" in words else shape, text)
-
-
-_MAKERS: dict[str, Callable[[list[Value], dict[str, Value], str], Value]] = {
-    **dict.fromkeys(("Swizzle", "make_swizzle"), _swizzle),
-    "make_ordered_layout": _ordered_layout,
-    **dict.fromkeys(("Layout", "make_layout"), _layout),
-}
+def _make(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
+    """What a constructor of CuTe makes; text: of its call."""
+    try:
+        return MAKERS[name](given, words)
+    except UnmadeValueError as error:
+        if error.wrong:
+            raise LayoutError("bad_cute", f"'{text}' {error.why}.", error.hint or "Give one stride a size.") from None
+        raise OpenLayoutValueError(text) from None
 
 
 def _last_word(text: str) -> str:
@@ -290,69 +248,27 @@ def _last_word(text: str) -> str:
     return re.split(r"::|\.", text)[-1] if text else ""
 
 
-def _compose_layout(given: list[Value], text: str) -> CuteLayout:
-    """Swizzle ∘ offset ∘ layout: with a flagged pointer in the middle the XOR is on the byte address."""
-    found = given[-1]
-    made = found if isinstance(found, CuteLayout) else _make_layout([found], text)
-    offset, unit = 0, None
-    for one in given[1:-1]:
-        if isinstance(one, PointerFlag):
-            unit = one.bits
-        elif isinstance(one, int):
-            offset = one
-        else:
-            raise OpenLayoutValueError(text)
-    if made.swizzle is not None or made.offset or made.unit_bits or (unit and offset):
-        raise OpenLayoutValueError(text)
-    return replace(made, swizzle=given[0] if given[0].bits else None, offset=offset, unit_bits=unit)
-
-
-def _make_layout(given: list[Value], text: str = "a layout") -> CuteLayout:
-    """make_layout of layouts, or of a shape and a stride."""
-    if all(isinstance(one, CuteLayout) for one in given):
-        return given[0] if len(given) == 1 else algebra.concatenate(*given)
-    shape = _require_integers(given[0], text)
-    if len(given) > 2:
-        raise OpenLayoutValueError(text)
-    stride = given[1] if len(given) == 2 else "left"
-    if stride in ("left", "right"):
-        return algebra.make_layout(shape) if stride == "left" else algebra.make_row_major(shape)
-    stride = _require_integers(stride, text)
-    if not is_congruent(shape, stride) or 0 in list_leaves(shape):
-        raise LayoutError("bad_cute", f"Shape and stride of {text} are not nested alike.", "Give one stride a size.")
-    return CuteLayout(shape, stride)
-
-
-def _require_integers(value: Value, text: str) -> Any:
-    if isinstance(value, tuple) and value:
-        return tuple(_require_integers(one, text) for one in value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise OpenLayoutValueError(text)
-    return value
-
-
 def _get_element_bits(given: Sequence[Any], bits: int | None) -> int:
     """Of an atom's element type; `bits` where that is open."""
     for one in given:
         own = one.bits if isinstance(one, ResolvedType) else None
-        word = _DSL_BITS.fullmatch(re.split(r"[.:]", str(one))[-1]) if isinstance(one, OpaqueValue) else None
-        if own or word:
-            return own or int((word or "0")[1])
+        if isinstance(one, OpaqueValue):
+            own = find_element_bits(re.split(r"[.:]", str(one))[-1])
+        if own:
+            return own
     if bits is None:
         raise OpenLayoutValueError(shorten_name(given[0]) if given else "the element type")
     return bits
 
 
-def make_canonical_atom(major: str, width: str, bits: int) -> CuteLayout:
+def make_canonical_atom(atom: SmemAtomName, bits: int) -> CuteLayout:
     """GMMA::Layout_K_SW128_Atom and its like, in elements of so many bits."""
-    swizzle = get_mode("none" if width == "INTER" else width.removeprefix("SW") + "B")
+    mode = atom.mode
     if bits not in (1, 2, 4, 8, 16, 32, 64):
         raise OpenLayoutValueError(f"elements of {bits} bits")
-    run = swizzle.width_bytes * 8 // bits
-    shape, stride = ((8, run), (run, 1)) if major == "K" else ((run, 8), (1, run))
-    return CuteLayout(
-        shape, stride, Swizzle(swizzle.chunks.bit_length() - 1, 4, 3) if swizzle.chunks > 1 else None, bits
-    )
+    run = mode.width_bytes * 8 // bits
+    shape, stride = ((8, run), (run, 1)) if atom.major == "K" else ((run, 8), (1, run))
+    return CuteLayout(shape, stride, mode.swizzle() if mode.bits else None, bits)
 
 
 __all__ = ["OpenLayoutValueError", "make_call_layout", "make_canonical_atom", "make_tensor_layout"]

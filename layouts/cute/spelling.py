@@ -1,0 +1,64 @@
+"""CuTe values as C++ types and as code of the Python DSL. What CuTe prints is str() of a layout."""
+
+from __future__ import annotations
+
+import re
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import Nested
+from lanescope.shared.swizzle import Swizzle
+
+
+def _format_ctype(nested: Nested, name: str) -> str:
+    """Return `Shape<_4,Shape<_2,_8>>`; an int is `_4`."""
+    return (
+        f"_{nested}" if isinstance(nested, int) else f"{name}<{','.join(_format_ctype(item, name) for item in nested)}>"
+    )
+
+
+def _shorten_constants(text: str) -> str:
+    """Return _N where CuTe has that name, else Int<N>."""
+    return re.sub(r"_(\d+)", lambda m: m[0] if int(m[1]) in NAMED else f"Int<{m[1]}>", text)
+
+
+# CUTLASS 4.7, include/cute/numeric/integral_constant.hpp
+NAMED = {*range(11), 12, 16, 384, 512, 768, *range(24, 257, 8), *(1 << n for n in range(10, 20))}
+
+
+def format_cxx(one: CuteLayout) -> str:
+    """Return a layout as a C++ type: `Layout<Shape<_4,_8>,Stride<_8,_1>>`."""
+    plain = _shorten_constants(f"Layout<{_format_ctype(one.shape, 'Shape')},{_format_ctype(one.stride, 'Stride')}>")
+    if not one.swizzle and not one.offset:
+        return plain
+    xor = one.swizzle or Swizzle(0, 4, 3)
+    return f"ComposedLayout<Swizzle<{xor.bits},{xor.base},{xor.shift}>,{_shorten_constants(f'_{one.offset}')},{plain}>"
+
+
+def format_cxx_tiler(tiler: algebra.Tiler) -> str:
+    """Return a tiler as a C++ type: `Tile<_32,_,Layout<…>>`."""
+    if isinstance(tiler, tuple):
+        return f"Tile<{','.join(map(format_cxx_tiler, tiler))}>"
+    return (
+        "Underscore"
+        if tiler is None
+        else _shorten_constants(f"_{tiler}")
+        if isinstance(tiler, int)
+        else format_cxx(tiler)
+    )
+
+
+def _format_python_tuple(nested: Nested) -> str:
+    if isinstance(nested, int):
+        return str(nested)
+    return f"({', '.join(map(_format_python_tuple, nested))}{',' if len(nested) == 1 else ''})"
+
+
+def format_python(one: CuteLayout) -> str:
+    """Return a layout in CuTe's Python DSL: `cute.make_layout((4, 8), stride=(8, 1))`."""
+    plain = f"cute.make_layout({_format_python_tuple(one.shape)}, stride={_format_python_tuple(one.stride)})"
+    if not one.swizzle and not one.offset:
+        return plain
+    xor = one.swizzle or Swizzle(0, 4, 3)
+    swizzle = f"cute.make_swizzle({xor.bits}, {xor.base}, {xor.shift})"
+    return f"cute.make_composed_layout({swizzle}, {one.offset}, {plain})"

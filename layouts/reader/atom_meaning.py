@@ -1,0 +1,112 @@
+"""What an atom of CuTe is: its instructions, their majors, the UMMA atom; and the values that its arguments are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import SPELLED
+from lanescope.ptx.instruction import WARPGROUP, Instruction
+from lanescope.ptx.table import atoms as names
+from lanescope.reader import umma
+from lanescope.reader.terms import SyntaxTerm, TermText
+from lanescope.reader.umma import SpelledAtom
+
+_K_MAJOR, _MN_MAJOR = re.compile(r"(?:^|::|\.|_)K$"), re.compile(r"(?:^|::|\.|_)(?:MN|M|N)$")
+
+
+@dataclass(frozen=True, slots=True)
+class AtomMeaning:
+    """What an atom is: its instructions (several where its text leaves them open), which way its operands lie, whether
+    it is one of tensor memory (tcgen05), whether a wgmma takes A from registers, the UMMA atom where its arguments are
+    known, and what to know beside its instructions."""
+
+    found: tuple[Instruction, ...]
+    name: str
+    majors: dict[str, str]
+    tensor_memory: bool = False
+    from_registers: bool = False
+    umma: SpelledAtom | None = None
+    note: str = ""
+
+    @property
+    def spelled(self) -> str | None:
+        """Return its first instruction as POST /tiles/mma takes it: PTX, or CUTLASS's name where only that says _RS."""
+        if self.umma:
+            return self.name if self.umma.atom else None
+        if not self.found:
+            return None
+        name = names.get_atom_name(self.found[0]).split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_")
+        return name.replace("_SS", "_RS") if self.from_registers and "_SS" in name else self.found[0].ptx
+
+    @property
+    def known(self) -> bool:
+        """Return whether the text says which instructions it is."""
+        return bool(self.found or (self.umma and self.umma.atom))
+
+    @property
+    def threads(self) -> int | None:
+        if self.umma:
+            return self.umma.atom.ctas if self.umma.atom else None
+        scopes = {count_atom_threads(i) for i in self.found}
+        return scopes.pop() if len(scopes) == 1 else None
+
+    @property
+    def shape(self) -> list[int] | None:
+        if self.umma:
+            return list(self.umma.atom.shape) if self.umma.atom else None
+        shapes = {tuple(i.sizes[dim] for dim in "mnk") for i in self.found if i.family.multiplies}
+        return list(shapes.pop()) if len(shapes) == 1 else None
+
+
+def count_atom_threads(i: Instruction) -> int:
+    """Return how many threads an instruction's atom has: the quad pairs of mma.m8n8k4 are 8."""
+    return 8 if i.shape == "m8n8k4" and i.types["a"] != "f64" else i.family.scope.threads
+
+
+def parse_dtype(text: TermText, value: Any) -> str:
+    """Return PTX's name of an element type, "" where it is no known one."""
+    value = text.resolve_value(value)
+    name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
+    return SPELLED.get(name.lower(), "")
+
+
+def parse_majors(values: Iterable[Any]) -> dict[str, str]:
+    """Return {"a", "b"}: K or MN, of the values that name a major, in order."""
+    said = []
+    for value in values:
+        path = value.path if isinstance(value, SyntaxTerm) else ""
+        if re.search(r"major|OperandMajorMode", path, re.I) or path in ("K", "MN"):
+            said.append("MN" if _MN_MAJOR.search(path) else "K" if _K_MAJOR.search(path) else "")
+    return dict(zip("ab", said, strict=False)) if len(said) == 2 and all(said) else {}
+
+
+def parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
+    """Return an atom of tensor memory, with its arguments where they are known and defined names put in."""
+    try:
+        spelled = umma.parse_umma_term(text, value)
+    except LayoutError:
+        spelled = None
+    said = umma.expand_names(text, value) if spelled and spelled.atom else " ".join(words.split())[:60]
+    majors = {name: spelled.atom.get_major(name) for name in "ab"} if spelled and spelled.atom else {}
+    return AtomMeaning((), said, majors, True, umma=spelled)
+
+
+def find_products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> list[Instruction]:
+    """Return the dense products with these types and sizes, without rounding and saturation; what is empty is open."""
+    return [
+        i
+        for i in catalog.instructions()
+        if i.family.multiplies
+        and i.family.specified
+        and (i.family.scope is WARPGROUP) == warpgroup
+        and not i.family.sparsity
+        and not i.family.scale_blocks
+        and not set(i.modifiers) & {"satfinite", "rn", "rz", "rm", "rp"}
+        and all(i.types.get(letter) == kind for letter, kind in types.items() if kind)
+        and all(i.sizes.get(dim) == size for dim, size in sizes.items())
+    ]

@@ -1,0 +1,252 @@
+"""Operations of cute.nvgpu.warp and .warpgroup, which make atoms in CuTe's Python DSL: the instructions they are.
+
+CUTLASS 4.7, python/CuTeDSL/cutlass/cute/nvgpu (warp, warpgroup); those of tcgen05 are in layouts/reader/umma.py.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, OperandPlace
+from lanescope.ptx.role import InstructionVerb
+from lanescope.reader import terms
+from lanescope.reader.atom_meaning import AtomMeaning, find_products, parse_dtype, parse_majors, parse_umma
+from lanescope.reader.terms import SyntaxTerm, TermText
+
+_SCALED = {
+    "MmaMXF8Op": "kind::mxf8f6f4",
+    "MmaMXF8F6F4Op": "kind::mxf8f6f4",
+    "MmaMXF4Op": "kind::mxf4",
+    "MmaMXF4NVF4Op": "kind::mxf4nvf4",
+}
+_ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # of A and B; a scale's type stands behind
+OPERATION = re.compile(
+    r"(?<![\w.])(?:\w+\.){0,6}(?:Mma(?:F16BF16|TF32|F8|FP8|I8|F8F6F4|MX\w{2,10})Op|(?:Ld|St)Matrix\w{4,12}Op)\s*\("
+)
+
+
+def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
+    """An operation of cute.nvgpu: warp.MmaF16BF16Op(ab, acc, shape), warpgroup.MmaF8Op(a, b, acc, shape, …),
+    warp.LdMatrix8x8x16bOp(transpose, num_matrices).
+    """
+    if re.match(r"(?:Ld|St)Matrix", value.name):
+        return _parse_move(text, value)
+    if "tcgen05" in value.path:
+        return parse_umma(text, value, text.text[value.span[0] : value.span[1]])
+    args = [text.resolve_value(one) for one in (*(value.args or ()), *(one for _, one in value.named))]
+    kinds, shape = _types_and_shape(text, args)
+    warpgroup = "warpgroup" in value.path or shape[:1] == [64]
+    if not warpgroup and "warp" not in value.path and not shape:
+        return None
+    types = _operand_types(value, kinds)
+    if scaled := _SCALED.get(value.name):
+        found = _scaled_products(scaled, types["a"], types["b"])
+    else:
+        sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
+        found = find_products(types, sizes, warpgroup)
+    registers = any(isinstance(one, SyntaxTerm) and one.name == "RMEM" for one in args)
+    return AtomMeaning(tuple(found), value.path, parse_majors(args), from_registers=registers) if found else None
+
+
+def _types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], list[int | None]]:
+    """Return the types that stand before an operation's shape, and the shape; None for a size that is open."""
+    kinds: list[str] = []
+    for one in args:
+        if isinstance(one, tuple) and one:
+            return kinds, [text.parse_number(each) for each in one]
+        if kind := parse_dtype(text, one):
+            kinds.append(kind)
+    return kinds, []
+
+
+def _operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
+    """Return the types of A, B and D that an operation is given, "" for one that is open."""
+    if "TF32" in value.name and len(kinds) < 2:
+        kinds = ["tf32", "f32"]
+    a = b = kinds[0] if kinds else ""
+    if len(kinds) > 2 and value.name not in _ONE_TYPE and "ab_dtype" not in value.given:
+        b = kinds[1]
+    d = kinds[-1] if len(kinds) > 1 else "s32" if "I8" in value.name else ""
+    return {"a": a, "b": b, "d": d}
+
+
+def _scaled_products(kind: str, a: str, b: str) -> list[Instruction]:
+    """Return the dense products with scale factors of a kind; the types are open where they are ""."""
+    return [
+        i
+        for i in catalog.instructions()
+        if i.family.scale_blocks
+        and kind in i.modifiers
+        and not i.family.sparsity
+        and (not a or i.types["a"] == a)
+        and (not b or i.types["b"] == b)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _MoveOperation:
+    """What an operation that moves matrices takes. shape, bits: of the instruction's matrix, each of which is `each` of
+    the operation's; turned: its transpose, None for either; unpacks: the unpack_bits it takes; older: whether releases
+    before CUTLASS 4.4 had it, with num_matrices alone.
+    """
+
+    shape: str
+    bits: int
+    counts: tuple[int, ...]
+    turned: bool | None = None
+    unpacks: tuple[int, ...] = ()
+    each: int = 1
+    older: bool = False
+    note: str = ""
+
+
+# CUTLASS 4.0 and 4.7, python/CuTeDSL/cutlass/cute/nvgpu/warp/copy.py
+_MOVES = {
+    "LdMatrix8x8x16bOp": _MoveOperation("m8n8", 16, (1, 2, 4)),
+    "LdMatrix8x16x8bOp": _MoveOperation("m8n16", 8, (1, 2, 4), False, (4, 6)),
+    "LdMatrix16x16x8bOp": _MoveOperation("m16n16", 8, (1, 2), True, (4, 6), older=True),
+    "LdMatrix16x8x8bOp": _MoveOperation(
+        "m16n16",
+        8,
+        (2, 4),
+        turned=True,
+        unpacks=(4, 6),
+        each=2,
+        older=False,
+        note="The operation permutes addresses and values around this instruction, so that a thread holds what"
+        " stmatrix.m16n8.trans stores; the instruction's own map is the one before that.",
+    ),
+    "StMatrix8x8x16bOp": _MoveOperation("m8n8", 16, (1, 2, 4)),
+    "StMatrix16x8x8bOp": _MoveOperation("m16n8", 8, (1, 2, 4), True, older=True),
+}
+
+
+def _parse_move(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
+    """LdMatrix8x8x16bOp(transpose=False, num_matrices=1, unpack_bits=None). LayoutError `bad_operation` for arguments
+    that no release takes.
+    """
+    row = _MOVES.get(value.name)
+    if row is None:
+        return None
+    args = [text.resolve_value(one) for one in value.args or ()]
+    older = row.older and _has_count_alone(value, args)
+    names = ("num_matrices",) if older else ("transpose", "num_matrices", "unpack_bits")
+    given = {**dict(zip(names, args, strict=False)), **{name: text.resolve_value(one) for name, one in value.named}}
+    turned = True if older else given.get("transpose", False)
+    if isinstance(turned, SyntaxTerm):
+        turned = {"True": True, "False": False}.get(turned.name, turned)
+    count = text.parse_number(given.get("num_matrices", 1))
+    unpack = text.parse_number(given.get("unpack_bits"))
+    if why := _move_fault(row, turned, count, unpack):
+        raise _make_move_error(value.name, row, why)
+    verb = InstructionVerb.LOAD if value.name.startswith("Ld") else InstructionVerb.STORE
+    found = _move_instructions(row, verb, turned if isinstance(turned, bool) else None, count, unpack)
+    return AtomMeaning(tuple(found), value.path, {}, note=_OLDER if older else row.note) if found else None
+
+
+_OLDER = "Written as before CUTLASS 4.4, with num_matrices alone; since then transpose=True comes first."
+
+
+def _has_count_alone(value: SyntaxTerm, args: list[Any]) -> bool:
+    """Return whether an operation is given num_matrices and nothing else."""
+    if args:
+        return len(args) == 1 and isinstance(args[0], int) and not value.named
+    return [name for name, _ in value.named] == ["num_matrices"]
+
+
+def _move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int | None) -> str:
+    """Say which argument no release takes; "" where all may be right."""
+    if isinstance(turned, bool) and row.turned is not None and turned is not row.turned:
+        return f"transpose is {turned}; it must be {row.turned}"
+    if not isinstance(turned, bool) and isinstance(turned, int):
+        return f"transpose is {turned}, which is no bool"
+    if count is not None and count not in row.counts:
+        return f"num_matrices is {count}"
+    if unpack is not None and unpack not in row.unpacks:
+        return f"unpack_bits is {unpack}"
+    return ""
+
+
+def _move_instructions(
+    row: _MoveOperation, verb: InstructionVerb, turned: bool | None, count: int | None, unpack: int | None
+) -> list[Instruction]:
+    """Return the instructions of an operation; None for an argument that is open."""
+    whole = row.shape == "m8n16" and unpack is None  # eight rows of 16 bytes
+    shape, bits = ("m8n8", 16) if whole else (row.shape, row.bits)
+    return [
+        i
+        for i in catalog.instructions()
+        if i.family.verb is verb
+        and i.family.memory is OperandPlace.ROWS
+        and i.shape == shape
+        and (count is None or i.counts.get("x", 1) == count // row.each)
+        and (turned is None or ("trans" in i.modifiers) == turned)
+        and next(iter(i.operands.values())).container_bits == bits
+        and (f"b{unpack}x16" in i.family.unpacks if unpack is not None else not i.family.unpacks)
+    ]
+
+
+def list_moves(name: str) -> list[AtomMeaning]:
+    """Return what the class of an operation that moves matrices makes, with each of the arguments that it takes.
+
+    The first is of its defaults where it takes these. [] for other names.
+    """
+    row = _MOVES.get(name)
+    if row is None:
+        return []
+    turned = (False, True) if row.turned is None else (row.turned,)
+    given = [
+        f"transpose={way}, num_matrices={count}, unpack_bits={unpack}"
+        for unpack in (None, *row.unpacks)
+        for way in turned
+        for count in row.counts
+    ]
+    homes = [terms.make_term_text(f"{name}({one})") for one in given]
+    return [one for home in homes for term in terms.find_terms(home, OPERATION) if (one := _parse_move(home, term))]
+
+
+def describe_defaults(name: str) -> str:
+    """Describe what an operation that moves matrices is without arguments, or that it has to be given some.
+
+    >>> describe_defaults("StMatrix8x8x16bOp")
+    'StMatrix8x8x16bOp() is stmatrix.sync.aligned.m8n8.x1.shared.b16.'
+    """
+    home = terms.make_term_text(f"{name}()")
+    try:
+        made = [one for term in terms.find_terms(home, OPERATION) if (one := _parse_move(home, term))]
+    except LayoutError as error:
+        return error.hint
+    return f"{name}() is {made[0].found[0].ptx}." if made else ""
+
+
+def _make_move_error(name: str, row: _MoveOperation, why: str) -> LayoutError:
+    counts = "|".join(map(str, row.counts))
+    turned = "True|False" if row.turned is None else str(row.turned)
+    unpacks = f", unpack_bits=None|{'|'.join(map(str, row.unpacks))}" if row.unpacks else ""
+    return LayoutError(
+        "bad_operation",
+        f"{name} does not take these arguments: {why}.",
+        f"Allowed: {name}(transpose={turned}, num_matrices={counts}{unpacks}).",
+        "text",
+    )
+
+
+def parse_operations(text: str) -> list[AtomMeaning]:
+    """Return every operation of cute.nvgpu that a text builds. LayoutError where it builds wrong ones alone."""
+    home = terms.make_term_text(text)
+    out: list[AtomMeaning] = []
+    refused: list[LayoutError] = []
+    for term in terms.find_terms(home, OPERATION):
+        try:
+            one = parse_operation(home, term) if term.args is not None else None
+        except LayoutError as error:
+            refused.append(error)
+            continue
+        out += [one] if one else []
+    if refused and not out:
+        raise refused[0]
+    return out

@@ -1,0 +1,45 @@
+"""Names of the swizzle atoms of shared memory: GMMA::Layout_K_SW128_Atom<T>, and SmemLayoutAtomKind.K_SW128 of the DSL.
+
+CUTLASS 4.7, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from lanescope.shared.swizzle import Mode, get_mode
+
+_WORDS = r"(?P<major>K|MN)_(?:INTER|SW(?P<width>32|64|128))(?P<base32>_32B)?"
+NAMED = re.sub(r"\?P<\w+>", "?:", rf"Layout_{_WORDS}_(?:Sp)?Atom(?:_Bits)?")  # for a longer pattern: no groups
+_NAME = re.compile(rf"(?<!\w)Layout_{_WORDS}_(?P<sparse>Sp)?Atom(?P<in_bits>_Bits)?\Z")
+_KIND = re.compile(rf"SmemLayoutAtomKind\.{_WORDS}\Z")
+
+
+class SmemAtomName(NamedTuple):
+    """What a name says of an atom. base32: whether its XOR moves 32 bytes at once; in_bits: whether it counts bits."""
+
+    major: str
+    mode: Mode
+    base32: bool
+    sparse: bool = False
+    in_bits: bool = False
+
+
+def parse_atom_name(name: str) -> SmemAtomName | None:
+    """Return the atom whose name a text ends with."""
+    found = _NAME.search(name)
+    return _make_name(found, bool(found["sparse"]), bool(found["in_bits"])) if found else None
+
+
+def parse_atom_kind(path: str) -> SmemAtomName | None:
+    """Return the atom of the DSL's enumerator that a text ends with."""
+    found = _KIND.search(path)
+    return _make_name(found) if found else None
+
+
+def _make_name(found: re.Match[str], sparse: bool = False, in_bits: bool = False) -> SmemAtomName:
+    width = found["width"]
+    return SmemAtomName(
+        found["major"], get_mode(f"{width}B" if width else "none"), bool(found["base32"]), sparse, in_bits
+    )
