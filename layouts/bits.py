@@ -56,7 +56,7 @@ class BitField:
         return self.most * self.unit + self.unit - 1
 
     def truncate(self, amount: int) -> int:
-        """The encoded value of an amount, cut to the field's width as hardware and casts do it."""
+        """Return the encoded value of an amount, cut to the field's width as hardware and casts do."""
         return amount // self.unit & self.most
 
     @property
@@ -64,11 +64,11 @@ class BitField:
         return self.high - self.low + 1
 
     def get(self, word: int) -> int:
-        """The encoded value."""
+        """Return the encoded value of the field."""
         return word >> self.low & self.most
 
     def put(self, word: int, value: int) -> int:
-        """The word with this field replaced; LayoutError names the limit."""
+        """Return the word with this field replaced; LayoutError names the limit."""
         if not 0 <= value <= self.most:
             raise LayoutError(
                 "bad_field", f"{self.name} {value} does not fit {self.width} bits.", f"0 to {self.most}.", self.name
@@ -76,7 +76,7 @@ class BitField:
         return word & ~(self.most << self.low) | value << self.low
 
     def encode(self, amount: int) -> int:
-        """What to put for an amount in units' units (bytes); LayoutError for one that is no multiple or too large."""
+        """Return the encoded value of an amount in bytes; LayoutError if it is no multiple of the unit or too large."""
         if amount < 0 or amount % self.unit:
             raise LayoutError(
                 "misaligned",
@@ -92,7 +92,7 @@ class BitField:
 
 
 def find_gaps(fields: tuple[BitField, ...], width: int = 64) -> tuple[tuple[int, int], ...]:
-    """The (low, high) bit ranges that no field covers; ValueError where two fields overlap."""
+    """Return the (low, high) bit ranges that no field covers; ValueError if two fields overlap."""
     covered = [0] * width
     for one in fields:
         for bit in range(one.low, one.high + 1):
@@ -109,5 +109,5 @@ def find_gaps(fields: tuple[BitField, ...], width: int = 64) -> tuple[tuple[int,
 
 
 def format_word(word: int) -> str:
-    """Sixteen hex digits."""
+    """Return a word as sixteen hex digits."""
     return f"0x{word:016x}"

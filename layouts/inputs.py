@@ -27,23 +27,23 @@ _REAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def shorten_value(given: object, most: int = 40) -> str:
-    """A value inside a message: one line, bounded; text is looked at no further than that needs."""
+    """Return a value shortened to one bounded line for a message; only the needed part of a text is looked at."""
     text = " ".join((given[: 4 * most] if isinstance(given, str) else _format_object(given)).split())
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def quote_value(given: object, most: int = 40) -> str:
-    """A value that a sentence says to be wrong; one that is not there, or null, is missing."""
+    """Quote a wrong value for a sentence; an absent or null value is "missing"."""
     return "missing" if given is None else f"'{shorten_value(given, most)}'"
 
 
 def join_words(words: Sequence[str], last: str = "and") -> str:
-    """Words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
+    """Join words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def _format_object(given: object) -> str:
-    """A value that is not text. Large ones are named by their kind: Python refuses to print very long integers."""
+    """Format a value that is not text; large ones by their kind, since Python refuses to print very long integers."""
     if given is None or isinstance(given, bool):
         return str(given).lower().replace("none", "null")
     if isinstance(given, int):
@@ -54,7 +54,7 @@ def _format_object(given: object) -> str:
 
 
 def parse_digits(text: str) -> tuple[int, int] | None:
-    """(value, base) of one number's text without blanks, None where it is none. Bounded before anything is computed."""
+    """Parse one number without blanks into (value, base); None for other text. Length is bounded before computing."""
     if len(text) > LONGEST_NUMBER:
         return None
     for base, spelling in _SPELLINGS:
@@ -65,8 +65,9 @@ def parse_digits(text: str) -> tuple[int, int] | None:
 
 
 def parse_real(text: str) -> tuple[float, bool] | None:
-    """(value, whether it was written as a whole number) of a number's text, with a point or an exponent or in any
-    spelling of `parse_digits`.
+    """Parse a number with a point or an exponent, or in any spelling of `parse_digits`.
+
+    Return (value, whether it was written as a whole number), None for other text.
     """
     whole = parse_digits(text)
     if whole:
@@ -75,7 +76,7 @@ def parse_real(text: str) -> tuple[float, bool] | None:
 
 
 def parse_integer(given: object, field: str, least: int = 0, most: int | None = None, code: str = "bad_number") -> int:
-    """An integer from `least` to `most`: a JSON integer, or text. LayoutError names the field.
+    """Parse an integer from `least` to `most`: a JSON integer, or text. LayoutError names the field.
 
     >>> parse_integer("0x1_000", "base"), parse_integer("007", "k"), parse_integer("4096ull", "base")
     (4096, 7, 4096)
@@ -96,7 +97,7 @@ def parse_integer(given: object, field: str, least: int = 0, most: int | None = 
 def parse_pair(
     given: str, field: str, most: tuple[int | None, int | None] = (None, None), example: str = "3,2"
 ) -> tuple[int, int]:
-    """Two whole numbers with a comma between, each up to its `most`."""
+    """Parse two whole numbers with a comma between, each up to its `most`."""
     parts = given.split(",") if len(given) <= 4 * LONGEST_NUMBER else []
     if len(parts) != 2:
         raise LayoutError(
@@ -109,7 +110,9 @@ def parse_pair(
 
 
 def parse_ranges(given: str, field: str, count: int) -> tuple[tuple[int, int], ...]:
-    """`0-3,8` as (first, last) pairs of numbers below `count`; LayoutError for one that runs backwards or past the end.
+    """Parse `0-3,8` into (first, last) pairs of numbers below `count`.
+
+    LayoutError for a range that runs backwards or past the end.
 
     An instruction's page reads such lists by its script, too, as exported pages have no server to ask; a test of
     tests/browser holds both equal.
@@ -129,13 +132,13 @@ def parse_ranges(given: str, field: str, count: int) -> tuple[tuple[int, int], .
 
 
 def get_given(given: Mapping[str, Any], name: str, default: Any) -> Any:
-    """What was given for a name; its default where that is missing or, as a form sends it, blank."""
+    """Return the value given for a name; its default if that is missing or, as forms send it, blank."""
     value = given.get(name, "")
     return default if isinstance(value, str) and not value.strip() else value
 
 
 def require_text(given: object, field: str, most: int = LONGEST_TEXT) -> str:
-    """Text; LayoutError for anything else, and for text longer than anything legal."""
+    """Return the value as text; LayoutError for other types and for text longer than anything legal."""
     if not isinstance(given, str):
         raise LayoutError(
             "bad_text",
@@ -149,7 +152,7 @@ def require_text(given: object, field: str, most: int = LONGEST_TEXT) -> str:
 
 
 def parse_choice(given: object, field: str, allowed: Collection[str], code: str = "bad_choice") -> str:
-    """One of several words, as it is spelled there whatever its case; LayoutError lists them."""
+    """Parse one of several words, whatever its case, into its spelling in `allowed`; LayoutError lists them."""
     if isinstance(given, str) and len(given) <= LONGEST_KEY:
         for word in allowed:
             if word.lower() == given.strip().lower():
@@ -159,12 +162,12 @@ def parse_choice(given: object, field: str, allowed: Collection[str], code: str 
 
 
 def get_last_name(field: str) -> str:
-    """The last part of a field's path: storage.mn is mn."""
+    """Return the last part of a field's path: mn of storage.mn."""
     return field.rpartition(".")[2]
 
 
 def check_keys(given: Mapping[Any, Any], allowed: Iterable[str], field: str = "", code: str = "unknown_key") -> None:
-    """LayoutError for the first key that is not allowed: it says where it stands and names the nearest known one."""
+    """Reject the first key that is not allowed; the LayoutError says where it is and names the nearest allowed one."""
     known = tuple(allowed)
     for key in given:
         if key in known:
@@ -177,14 +180,14 @@ def check_keys(given: Mapping[Any, Any], allowed: Iterable[str], field: str = ""
 
 
 def find_nearest_word(text: str, known: Iterable[str]) -> str:
-    """The known word most like a text, "" where none is like it."""
+    """Return the known word most like a text, "" if none is similar."""
     spelled = {word.lower(): word for word in known}
     found = get_close_matches(text[:LONGEST_KEY].lower(), spelled, 1, 0.5)
     return spelled[found[0]] if found else ""
 
 
 def require_object(given: object, field: str, what: str, code: str = "bad_object") -> dict[str, Any]:
-    """An object; LayoutError says what to give instead."""
+    """Return the value if it is an object; LayoutError says what to give instead."""
     if not isinstance(given, dict):
         raise LayoutError(
             code, f"{get_last_name(field)} is {'missing' if given is None else shorten_value(given)}.", what, field

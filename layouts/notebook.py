@@ -18,7 +18,7 @@ class NotebookObject:
 
 
 def _paint_object(one: object, form: str) -> str | None:
-    """The picture of an object; None where it has none, so that a notebook shows its text."""
+    """Return the picture of an object; None if it has none, so that a notebook shows its text."""
     from lanescope.render.notebook import PAINTERS
 
     painter = PAINTERS.get((type(one).__qualname__, form))

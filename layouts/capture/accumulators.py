@@ -174,7 +174,7 @@ class AccumulatorSums:
         self.at = 0
 
     def add_step(self, step: MultiplyStep, seen: Mapping[str, OperandCodes], parts: Mapping[str, OperandSlice]) -> None:
-        """One step; the accumulators that were recorded before it are judged first."""
+        """Add one step, after judging the accumulators that were recorded before it."""
         self._judge_until(step.number)
         if set(seen) != {"a", "b"} or not parts.keys() >= seen.keys() or step.instruction.operand("a").sparsity:
             return self._mark_missing(step.number, step.group, step.instruction)
@@ -200,7 +200,9 @@ class AccumulatorSums:
         seen: tuple[OperandCodes, OperandCodes],
         parts: Mapping[str, OperandSlice],
     ) -> dict[str, _StepSum]:
-        """The sums of a tile with one more step; those begin at it that the accumulators may have begun anew for."""
+        """Return the sums of a tile with one more step, and with sums that begin at it if the accumulators may have
+        been reset.
+        """
         made = _multiply_step(step, seen, parts)
         anew = {
             "again": parts["a"].k * step.depth // seen[0].depth <= tile.k,
@@ -214,7 +216,7 @@ class AccumulatorSums:
         }
 
     def list_accumulators(self) -> list[Accumulator]:
-        """Every accumulator that was recorded; of an mma's, the last of each tile."""
+        """Return every recorded accumulator; for mma, the last one of each tile."""
         self._judge_until(len(self.records))
         for told, one in self.passed.items():
             left = one.waiting & self.fresh.get(one.warp, set())
@@ -229,12 +231,12 @@ class AccumulatorSums:
         return list(self.told.values())
 
     def _mark_missing(self, number: int, group: Group, instruction: Instruction | None) -> None:
-        """A step that cannot be added: what it adds to is not known from there on."""
+        """Mark a group's sums as unknown from a step on that cannot be added."""
         key = group, None if instruction is None else _get_shape(instruction)
         self.missing[key] = min(number, self.missing.get(key, number))
 
     def _has_all_steps(self, group: Group, shape: Shape, at: int) -> bool:
-        """Whether every step before record `at` that may be in such a D was added."""
+        """Return whether every step before record `at` that may belong to this D was added."""
         return self.whole and not any(self.missing.get((group, one), at) < at for one in (shape, None))
 
     def _judge_until(self, number: int) -> None:
@@ -258,7 +260,7 @@ class AccumulatorSums:
                 del begun[next(iter(begun))]
 
     def _judge_record(self, found: _Fragment, tiles: Mapping[TileKey, _SumTile]) -> None:
-        """One warp's D against all tiles that it may be."""
+        """Compare one warp's D with every tile that it may hold."""
         if not tiles:
             return
         instruction = next(iter(tiles.values())).step.instruction
@@ -301,7 +303,7 @@ class AccumulatorSums:
             self.recorded.add((group, key))
 
     def _open_tiles(self, group: Group, warp: Group, shape: Shape, since: int) -> int:
-        """How many tiles of this shape have a step after `since` and after their last D."""
+        """Return how many tiles of this shape have a step after `since` and after their last D."""
         return sum(
             one.step.number > max(since, self.ended.get((warp, key), -1))
             for key, one in self.open[group].items()
@@ -325,7 +327,7 @@ class _Compared:
     whole: bool
 
     def nearest(self, starts: Sequence[int], begun: Mapping[int, NDArray[np.uint32]]) -> _NearestSum:
-        """The sum that it is nearest to with one of these C's, -1 for zero. begun: place → C."""
+        """Return the sum nearest to D that starts from one of these C's; start -1 means zero. begun: place → C."""
         within, record, own = self.found.within, self.found.record, self.own
         rows = np.unique(own.rows[32 * within : 32 * within + 32])
         values = _decode_registers(record.registers["d"], own, within)[rows]
@@ -352,7 +354,7 @@ class _Compared:
 def _begun_tile(
     step: MultiplyStep, seen: tuple[OperandCodes, OperandCodes], parts: Mapping[str, OperandSlice], k: int
 ) -> _SumTile:
-    """A tile of D before its first step, which begins at k."""
+    """Return a tile of D before its first step, which begins at k."""
     held = [side.known.get_codes(parts[side.operand].mn + np.arange(side.rows), np.array(0)) >= 0 for side in seen]
     inside = held[0][:, None] & held[1][None, :]
     return _SumTile(parts["a"].mn, parts["b"].mn, k - step.depth, inside, {}, step)
@@ -366,8 +368,10 @@ def _find_nearest_sum(
     tiles: Mapping[tuple[object, ...], _SumTile],
     element: str,
 ) -> tuple[int, bool, int, tuple[object, ...], str]:
-    """(elements that are right, whether it is what was read, start, tile, sum) of the sum with one of the C's that a
-    warp's D is nearest to; of C's that are as near the last one. values: [m][n] of D; c: [start][m][n].
+    """Find the sum, started from one of the C's, that is nearest to a warp's D.
+
+    Return (right elements, whether it is the sum of what was read, start, tile, sum). Of equally near C's the last one
+    counts. values: [m][n] of D; c: [start][m][n].
     """
     found = None
     for key, tile in tiles.items():
@@ -387,7 +391,7 @@ def _find_nearest_sum(
 
 
 def _get_slack(instruction: Instruction, element: str) -> float:
-    """What accumulators of this type may lose, of the sum of magnitudes."""
+    """Return how much accumulators of this type may lose, as a fraction of the sum of magnitudes."""
     a = get_dtype(instruction.types["a"])
     return SLACK_FP8 if a.format is not None and a.bits == 8 else SLACK[element]
 
@@ -397,7 +401,7 @@ def _get_shape(instruction: Instruction) -> Shape:
 
 
 def _find_shape(record: Record, tiles: Mapping[tuple[object, ...], _SumTile]) -> Shape | None:
-    """Of the D that was recorded: by its text where that has as many registers, else that of the last step."""
+    """Return the shape of a recorded D: by its PTX text if that has as many registers, else the last step's."""
     try:
         instruction = find(record.text)
         if instruction.operand("d").registers == record.registers["d"].shape[1]:
@@ -409,14 +413,16 @@ def _find_shape(record: Record, tiles: Mapping[tuple[object, ...], _SumTile]) ->
 
 
 def _get_group(record: Record) -> tuple[Group, int]:
-    """Which warp or warpgroup the registers of C or D are of, and which warp of it."""
+    """Return (group, warp of the group): the warp or warpgroup whose registers of C or D these are."""
     warps = 1 if record.text.lstrip().startswith("mma") else 4
     return (*record.block, record.warp // warps), record.warp % warps
 
 
 def _order_records(records: Sequence[Record]) -> list[tuple[int, int]]:
-    """(place, record) of every C and D, in their order. A warpgroup's first warp records its steps, and the others may
-    record what stands before a step after it: theirs stand where the first one's do.
+    """Return (place, record) of every C and D, in program order.
+
+    A warpgroup's first warp records the steps. The others may record what precedes a step after it, so their records
+    take the place of the first warp's.
     """
     held: dict[tuple[object, ...], dict[int, list[int]]] = {}
     for number, record in enumerate(records):
@@ -435,7 +441,7 @@ def _order_records(records: Sequence[Record]) -> list[tuple[int, int]]:
 def _multiply_step(
     step: MultiplyStep, seen: tuple[OperandCodes, OperandCodes], parts: Mapping[str, OperandSlice]
 ) -> _StepSum:
-    """A · B of one step: of the slices that it should multiply, and of what it read."""
+    """Return A · B of one step: of the slices that it should multiply, and of what it read."""
     sign = step.record.immediates.get("scale_a", 1) * step.record.immediates.get("scale_b", 1)
     read = [decode_as_read(side.codes[0], side.known.element) for side in seen]
     wanted = []
@@ -450,14 +456,14 @@ def _multiply_step(
 
 
 def _decode_registers(held: NDArray[np.uint32], own: Operand, warp: int) -> Reals:
-    """One warp's registers as numbers of the whole fragment, [m][n]."""
+    """Return one warp's registers as numbers of the whole fragment, [m][n]."""
     full = np.zeros((own.threads, own.registers), np.uint32)
     full[32 * warp : 32 * warp + 32] = held
     return np.asarray(codec.decode_bits(registers_to_grid(full, own, "d"), own.element.name))
 
 
 def _mask_close(values: Reals, wanted: Reals, size: Reals, name: str, slack: float, steps: int) -> NDArray[np.bool_]:
-    """Which numbers are the sum, as far as the accumulator's rounding leaves it open; what overflows is infinite."""
+    """Return which numbers equal the sum within the accumulator's rounding; overflow is infinite."""
     with np.errstate(all="ignore"):
         most = float(np.finfo(np.float16 if name == "f16" else np.float32).max)
         past = ~(size <= most * (1 - slack))

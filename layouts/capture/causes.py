@@ -49,7 +49,7 @@ class _RootCause:
 
 
 def find_causes(steps: Sequence[StepVerdict]) -> tuple[CaptureCause, ...]:
-    """The causes of a capture's wrong steps, the first one first. Causes of A and B that are alike are one."""
+    """Return the causes of a capture's wrong steps, the first one first; equal causes of A and B are merged."""
     totals = {name: sum(any(o.name == name for o in step.operands) for step in steps) for name in "ab"}
     roots = {name: _find_roots(steps, name) for name in "ab"}
     out: list[CaptureCause] = []
@@ -64,7 +64,7 @@ def find_causes(steps: Sequence[StepVerdict]) -> tuple[CaptureCause, ...]:
 
 
 def _can_merge(one: _RootCause, two: _RootCause) -> bool:
-    """Whether causes of A and B are told in one line: of one code and the same steps, and of one repair in words."""
+    """Return whether causes of A and B share one line: same code, same steps, same repair in words."""
     worded = _find_fixed_word(one.operand) is None or _find_fixed_word(two.operand) is None
     return one.code == two.code and one.numbers == two.numbers and (not worded or one.message == two.message)
 
@@ -95,7 +95,7 @@ def _find_fixed_word(one: OperandVerdict) -> int | None:
 
 
 def _find_roots(steps: Sequence[StepVerdict], name: str) -> list[_RootCause]:
-    """The causes of one operand."""
+    """Return the causes of one operand."""
     out: list[_RootCause] = []
     starts: dict[object, tuple[int, int]] = {}  # of each warp: the step before's start, and how far it was wrong
     for step in steps:
@@ -147,15 +147,16 @@ def _new_roots(roots: Sequence[_RootCause], step: StepVerdict, one: OperandVerdi
 
 
 def _may_follow(root: _RootCause, step: StepVerdict, carried: bool) -> bool:
-    """Whether a wrong step may follow from an earlier cause: it is one of the same line, or its start is wrong by as
-    much as in the step before.
+    """Return whether a wrong step may follow from an earlier cause.
+
+    It does if it is at the same line, or if its start is off by as much as in the step before.
     """
     one, two = root.first.record, step.record
     return carried or (one.file, one.line) == (two.file, two.line)
 
 
 def _list_changed_fields(one: OperandVerdict) -> Fields:
-    """What a repair changes; of data that are not there, or of registers, what they are diagnosed with."""
+    """Return the fields that a repair changes; for missing data and registers, the fields of the diagnosis."""
     changed = next((cause.changes for cause in one.diagnoses if cause.changes), {})
     if changed:
         return frozenset(changed)
@@ -163,7 +164,7 @@ def _list_changed_fields(one: OperandVerdict) -> Fields:
 
 
 def _get_start_distance(one: OperandVerdict) -> int:
-    """How far the start is from the right one, encoded."""
+    """Return the distance of the start from the right one, encoded."""
     changed = next((cause.changes for cause in one.diagnoses if START.name in cause.changes), {})
     given, needed = changed.get(START.name, (0, 0))
     return needed - given

@@ -135,8 +135,9 @@ class Capture:
 
 
 def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.uint8]:
-    """A buffer without records, to be copied to the device: uint8 [size]. blocks: the first and the last block that
-    record, by linear index.
+    """Return a buffer without records, to be copied to the device: uint8 [size].
+
+    blocks: the first and the last block that record, by linear index.
 
     >>> empty(1 << 20).size
     1048576
@@ -172,8 +173,9 @@ def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.
 
 
 def read(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
-    """The records of a capture: a file's bytes, or the buffer as it came back from the device. Nothing is copied but
-    texts; windows are views of `raw`.
+    """Return the records of a capture: a file's bytes, or the buffer as it came back from the device.
+
+    Only texts are copied; windows are views of `raw`.
 
     LayoutError `bad_capture` for a foreign, truncated or enormous file, a version that this program does not know, and
     a record that is not whole.
@@ -195,7 +197,7 @@ def read(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
 
 
 def get_extent(head: bytes) -> int:
-    """How many bytes of a file hold its records, by its first bytes; LayoutError as for `read`."""
+    """Return how many bytes of a file hold its records, by its first bytes; LayoutError as for `read`."""
     row = _parse_header(_get_bytes(head))
     end = min(int(row["used"]), int(row["capacity"]))
     if end > MOST_FILE:
@@ -300,7 +302,7 @@ def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[
 
 
 def _list_part_sizes(told: Mapping[str, int]) -> list[int]:
-    """Bytes of text, addresses, registers of a, b, c, d, and window, each filled up to GRAIN."""
+    """Return the bytes of text, addresses, registers of a, b, c, d, and window, each rounded up to GRAIN."""
     exact = [told["text_bytes"], 4 * told["addresses"]]
     exact += [128 * told[f"registers_{name}"] for name in OPERANDS]
     return [-(-size // GRAIN) * GRAIN for size in (*exact, told["window_bytes"])]
@@ -314,8 +316,9 @@ def _make_error(message: str, hint: str) -> LayoutError:
 
 
 def write(capture: Capture, size: int = 0) -> bytes:
-    """The file of a capture, as the device leaves it: what `read` reads. size: bytes of the buffer, 0 for as many as
-    are needed; records that find no room are counted as dropped.
+    """Return the file of a capture as the device leaves it, for `read`.
+
+    size: bytes of the buffer, 0 for as many as are needed; records that find no room are counted as dropped.
     """
     parts = [_pack_record(record) for record in capture.records]
     whole = HEADER_BYTES + sum(map(len, parts))

@@ -35,7 +35,7 @@ class ChunkTable:
     k: Ints
 
     def find_chunks(self, chunks: NDArray[np.uint64]) -> tuple[Ints, Ints]:
-        """(mn, k) of each chunk's first element, NONE or SEVERAL."""
+        """Find (mn, k) of each chunk's first element, NONE or SEVERAL."""
         return _find_words(self.ranked, self.mn, self.k, chunks)
 
 
@@ -65,7 +65,7 @@ class KnownOperand:
         return self.codes[0].shape[0], self.codes[0].shape[1]
 
     def get_codes(self, mn: Ints, k: Ints, part: int = 0) -> Ints:
-        """The codes of elements (mn, k), which broadcast; -1 outside a real matrix."""
+        """Return the codes of elements (mn, k), which broadcast; -1 outside a real matrix."""
         rows, columns = self.extents
         if not self.real:
             return np.asarray(self.codes[part][mn % rows, k % columns]).astype(np.int64)
@@ -74,13 +74,13 @@ class KnownOperand:
         return np.where(inside, held, -1)
 
     def identify_elements(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
-        """(mn, k) of elements by their codes, one array a pass; NONE, or SEVERAL where more have the same."""
+        """Identify elements by their codes, one array a pass: (mn, k), NONE, or SEVERAL if the code is not unique."""
         joined = _join_passes(codes)
         mn, k = (part.reshape(joined.shape) for part in self.singles.find_chunks(joined.ravel()))
         return (mn, k) if self.blocks == 1 else self._identify_in_block(mn, k)
 
     def _identify_in_block(self, mn: Ints, k: Ints) -> tuple[Ints, Ints]:
-        """Elements whose codes leave the block of K open, in the block under which most rows follow one another."""
+        """Identify elements whose codes leave the block of K open: in the block that makes most rows consecutive."""
         here = mn >= 0
         if mn.ndim != 2 or not here.any():
             return np.where(here, SEVERAL, mn), np.where(here, SEVERAL, k)
@@ -97,7 +97,7 @@ class KnownOperand:
         return placed(max(range(self.blocks), key=follow))
 
     def identify_lines(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
-        """The same of a grid [row][k] whose rows hold whole chunks along K: those first, then single elements."""
+        """Identify the elements of a grid [row][k] with whole chunks along K: chunks first, then single elements."""
         mn, k = self.identify_elements(codes)
         per = CHUNK * 8 // self.element.bits
         rows, depth = mn.shape
@@ -113,7 +113,7 @@ class KnownOperand:
         )
 
     def get_whole_k(self, k: int) -> int:
-        """The first K, a multiple of a chunk's elements, whose codes begin as those of k do."""
+        """Return the first K, a multiple of a chunk's elements, whose codes begin like those of k."""
         if self.real or self.own_periods[1] == self.periods[1]:
             return k
         per, period = CHUNK * 8 // self.element.bits, self.own_periods[1]
@@ -121,7 +121,10 @@ class KnownOperand:
 
 
 def operand_from_fill(name: str, operand: str, parts: Sequence[int], earlier: bool = False) -> KnownOperand:
-    """A or B as the fill has them; parts: the pass of each file; earlier: with the codes that headers once had."""
+    """Return A or B as the fill writes them.
+
+    parts: the pass of each file; earlier: use the codes of earlier versions of the header.
+    """
     own = fills.get_periods(name, earlier)
     per = CHUNK * 8 // get_dtype(name).bits
     periods = (own[0], lcm(own[1], per))  # chunks begin at multiples of `per`
@@ -132,7 +135,7 @@ def operand_from_fill(name: str, operand: str, parts: Sequence[int], earlier: bo
 
 
 def operand_from_matrix(codes: Bits, name: str, operand: str, parts: int = 1) -> KnownOperand:
-    """A or B as it was given: codes [mn][k]."""
+    """Return A or B as given: codes [mn][k]."""
     row = get_dtype(name)
     return _make_operand(operand, row, (codec.mask_unread_bits(codes, row.name),) * parts, (0, 0))
 
@@ -161,7 +164,7 @@ def _make_operand(
 
 
 def _make_chunk_table(codes: Bits, row: DType, major: str) -> ChunkTable:
-    """Every chunk that begins at a multiple of its elements."""
+    """Return every chunk that begins at a multiple of its elements."""
     lines = codes if major == "K" else codes.T
     per = CHUNK * 8 // row.bits
     count = lines.shape[1] // per
@@ -189,7 +192,7 @@ def _find_words(ranked: NDArray[np.uint64], mn: Ints, k: Ints, words: NDArray[np
 
 
 def _join_passes(codes: Sequence[Bits]) -> NDArray[np.uint64]:
-    """The codes of both passes as one."""
+    """Return the codes of both passes joined into one word."""
     out = np.asarray(codes[0]).astype(np.uint64)
     for more in codes[1:]:
         out = out << np.uint64(32) | np.asarray(more).astype(np.uint64)
@@ -218,7 +221,7 @@ class RecordedMemory:
         return self.base + len(self.windows[0])
 
     def gather_codes(self, address: Ints) -> tuple[tuple[Bits, ...], NDArray[np.bool_]]:
-        """(codes of each pass, whether they were recorded) at byte addresses."""
+        """Return (codes of each pass, whether they were recorded) at byte addresses."""
         size = self.known.element.bits // 8
         at = address - self.base
         inside = (at >= 0) & (at + size <= len(self.windows[0]))
@@ -232,7 +235,7 @@ class RecordedMemory:
         return tuple(out), inside
 
     def find_elements(self, address: Ints) -> tuple[Ints, Ints]:
-        """Which element lies at byte addresses: (mn, k), NONE or SEVERAL."""
+        """Find the elements at byte addresses: (mn, k), NONE or SEVERAL."""
         codes, inside = self.gather_codes(address)
         mn, k = self.known.identify_elements(codes)
         chunk = (address - self.base) // CHUNK
@@ -249,7 +252,7 @@ class RecordedMemory:
         return np.where(inside, mn, NONE), np.where(inside, k, NONE)
 
     def find_address(self, mn: int, k: int) -> int:
-        """Where an element lies: its address, NONE or SEVERAL; by chunks, then by its value alone."""
+        """Find the address of an element, NONE or SEVERAL: by chunks, then by its value alone."""
         rows, columns = self.known.extents
         per = CHUNK * 8 // self.known.element.bits
         away_mn, away_k = mn - self.mn, k - self.k
@@ -270,8 +273,9 @@ class RecordedMemory:
         return NONE if not len(at) else SEVERAL if len(at) > 1 else int(self.base + at[0] * size)
 
     def find_present_rectangle(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """((first mn, how many), (first k, how many)) of the rectangle around every element that lies here; of a fill
-        the shortest one. None where nothing of the matrix does.
+        """Find the rectangle around every element in memory: ((first mn, count), (first k, count)).
+
+        Of a fill, which repeats, the shortest one; None if nothing of the matrix is in memory.
         """
         here = self.mn >= 0
         if not here.any():
@@ -285,7 +289,7 @@ class RecordedMemory:
 
 
 def _find_shortest_arc(first: Ints, long: Ints, period: int) -> tuple[int, int]:
-    """The shortest interval that holds every [first, first + long), on a circle where there is a period."""
+    """Return the shortest interval that holds every [first, first + long), on a circle if there is a period."""
     if not period:
         low = int(first.min())
         return low, int((first + long).max()) - low
@@ -302,7 +306,7 @@ def _find_shortest_arc(first: Ints, long: Ints, period: int) -> tuple[int, int]:
 
 
 def make_memory(known: KnownOperand, windows: Sequence[Bytes], base: int) -> RecordedMemory:
-    """Recorded memory with what lies where; windows: one array of bytes a pass."""
+    """Return recorded memory with its elements identified; windows: one array of bytes a pass."""
     held = [codec.mask_unread_memory(window, known.element.name) for window in windows]
     count = len(held[0]) // CHUNK
     mn, k, major = (np.full(count, NONE, np.int64), np.full(count, NONE, np.int64), np.zeros(count, np.int64))

@@ -38,9 +38,10 @@ def identify_operands(
     steps: Sequence[MultiplyStep] = (),
     kept: int = 1,
 ) -> dict[str, KnownOperand]:
-    """Both operands by name, as elements of the pair's types; steps: whose registers are asked where no memory
-    was recorded; kept: of how many of K a sparse A stores one. LayoutError `bad_matrix` for arrays that do not fit,
-    `bad_fill` for a type that is not verified.
+    """Return both operands by name, as elements of the pair's types.
+
+    steps: their registers identify the operands if no memory was recorded; kept: of how many elements of K a sparse A
+    stores one. LayoutError `bad_matrix` for arrays that do not fit, `bad_fill` for a type that is not verified.
     """
     out: dict[str, KnownOperand] = {}
     depth = _parse_array(a, "a", pair[0]).shape[1] * kept if a is not None else None
@@ -59,7 +60,10 @@ def identify_operands(
 
 
 def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list[str]) -> Bits:
-    """B as (n, k). depth: A's k, None where A is not given; kept: of how many of K a sparse A stores one."""
+    """Return B as (n, k).
+
+    depth: A's k, None if A is not given; kept: of how many elements of K a sparse A stores one.
+    """
     turned = nk or (depth is not None and codes.shape[0] != depth and codes.shape[1] == depth)
     if turned and not nk:
         size = " × ".join(map(str, codes.shape))
@@ -74,7 +78,9 @@ def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list
 
 
 def _matrices(codes: Bits, name: str, operand: str, passes: int) -> list[dict[str, KnownOperand]]:
-    """A matrix that was given, as it may lie in memory: as the instruction cuts its elements, or rounded before."""
+    """Return the forms a given matrix may have in memory: cut to the bits that the instruction reads, or rounded
+    before.
+    """
     if get_dtype(name).bits < 8:
         raise LayoutError(
             "bad_fill", f"Elements of {get_dtype(name).bits} bits are not verified.", "8 bits or more.", "type"
@@ -89,8 +95,9 @@ def _matrices(codes: Bits, name: str, operand: str, passes: int) -> list[dict[st
 def _fills(
     filled: Sequence[tuple[str, str]], parts: tuple[int, ...], files: Sequence[Sequence[Record]]
 ) -> list[dict[str, KnownOperand]]:
-    """The fills of operands and their types, as they may be: by one header, and in one order of passes. parts: the pass
-    of each file.
+    """Return the operands as each version of the header and each order of passes fills them.
+
+    parts: the pass of each file.
     """
     orders = [parts] if any(len(one.window) for one in files[0]) else [parts, parts[::-1]]
     headers = (False, True) if any(fills.count_passes(name) == 1 for _, name in filled) else (False,)
@@ -107,7 +114,7 @@ def _fills(
 
 
 def copy_to_host(given: Any) -> Any:
-    """An array of CuPy or a tensor of PyTorch in host memory; anything else as it is."""
+    """Copy an array of CuPy or a tensor of PyTorch to host memory; return anything else unchanged."""
     if hasattr(given, "get") and hasattr(given, "__cuda_array_interface__"):
         return given.get()
     if hasattr(given, "cpu") and hasattr(given, "numpy"):
@@ -135,7 +142,7 @@ def _parse_array(given: Any, field: str, name: str) -> NDArray[Any]:
 
 
 def _find_passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes: list[str]) -> tuple[int, ...]:
-    """The pass of each file, by what is found in memory; 1 where the type has only one."""
+    """Find the pass of each file from the contents of memory; 1 for types with a single pass."""
     if all(fills.count_passes(name) == 1 for name in pair):
         return (1,) * len(files)
     parts: list[int] = []
@@ -160,9 +167,7 @@ def _find_passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes
 def _choose_likeliest(
     made: Sequence[dict[str, KnownOperand]], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
 ) -> dict[str, KnownOperand]:
-    """The operands that recorded memory is of; where it does not tell, those that the first registers are of; the first
-    where nothing does.
-    """
+    """Choose the operands that match recorded memory best, else the first registers, else the first candidate."""
     if len(made) == 1:
         return made[0]
     seen: dict[bytes, Record] = {}
@@ -181,7 +186,7 @@ def _choose_likeliest(
 def _get_slice_share(
     known: dict[str, KnownOperand], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
 ) -> float:
-    """How much of the operands in the first steps' registers belongs to one slice each."""
+    """Return the share of the operands in the first steps' registers that belongs to one slice each."""
     share, windows = 0.0, MemoryWindows(known)
     for step in steps[:MOST_WINDOWS]:
         try:
@@ -193,13 +198,13 @@ def _get_slice_share(
 
 
 def _get_density(held: RecordedMemory) -> float:
-    """How much of a matrix lies in memory, for the rectangle that it comes from: a wrong one is found all over."""
+    """Return how densely a matrix fills its rectangle in memory: a wrong matrix is found all over."""
     here = held.find_present_rectangle()
     return 0.0 if here is None else int((held.mn >= 0).sum()) / (here[0][1] * here[1][1])
 
 
 def _count_window_rows(known: KnownOperand, records: Sequence[Record]) -> int:
-    """How many rows lie in the first window that is recorded; one pass taken for the other leaves gaps between them."""
+    """Count the rows found in the first recorded window; swapped passes leave gaps between them."""
     window = next((record for record in records if len(record.window)), None)
     if window is None:
         return 0

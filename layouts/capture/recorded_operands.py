@@ -54,8 +54,9 @@ class OperandCodes:
         return int(self.mn.shape[1])
 
     def mask_right(self, mn: int, k: int) -> NDArray[np.bool_]:
-        """Which elements are those of the slice that begins at (mn, k). Past the end of a matrix that was given K has
-        zeros, and rows may have anything: nothing is stored of them.
+        """Return which elements belong to the slice that begins at (mn, k).
+
+        Past the end of a matrix, K must hold zeros; rows may hold anything, since their results are not stored.
         """
         rows, columns = mn + np.arange(self.rows)[:, None], k + np.arange(self.depth)[None, :]
         same = self.inside.copy()
@@ -111,7 +112,7 @@ class MemoryWindows:
 
 
 def list_steps(records: Sequence[Record]) -> tuple[list[MultiplyStep], list[UnjudgedRecord]]:
-    """The instructions that multiply, in the order in which each warp or warpgroup issued them."""
+    """Return the instructions that multiply, in the order in which each warp or warpgroup issued them."""
     out: list[MultiplyStep] = []
     unread: list[UnjudgedRecord] = []
     for number, record in enumerate(records):
@@ -132,12 +133,12 @@ def list_steps(records: Sequence[Record]) -> tuple[list[MultiplyStep], list[Unju
 
 
 def get_group(record: Record) -> tuple[int, int, int, int]:
-    """Which warp, or of a wgmma which warpgroup, of which block issued it."""
+    """Return which warp (for wgmma, which warpgroup) of which block issued a record."""
     return *record.block, record.thread // (WARPGROUP if record.kind == "wgmma" else 32)
 
 
 def _find_fragment_records(records: Sequence[Record], number: int) -> tuple[int, ...]:
-    """The records of A's registers, one a warp: as manieth of its warp as this wgmma's is of the first warp."""
+    """Find the records of A's registers, one a warp: those at this wgmma's position in each warp."""
     own = records[number]
     first = own.thread // WARPGROUP * 4
     of_warp: dict[int, list[int]] = {first + warp: [] for warp in range(4)}
@@ -151,7 +152,7 @@ def _find_fragment_records(records: Sequence[Record], number: int) -> tuple[int,
 
 
 def _find_load_records(records: Sequence[Record], number: int, operand: str) -> tuple[int, ...]:
-    """The ldmatrix records of this warp whose registers these are, the nearest before the mma."""
+    """Find the ldmatrix records of this warp that loaded these registers, the nearest before the mma."""
     own = records[number]
     wanted = own.registers.get(operand)
     if wanted is None:
@@ -176,13 +177,14 @@ def _find_load_records(records: Sequence[Record], number: int, operand: str) -> 
 
 
 def _find_register(held: NDArray[np.uint32], column: NDArray[np.uint32]) -> int | None:
-    """Which register of a load has these words."""
+    """Find the register of a load that holds these words."""
     return next((n for n in range(held.shape[1]) if np.array_equal(held[:, n], column)), None)
 
 
 def find_taken_registers(loads: Sequence[Record], columns: NDArray[np.uint32]) -> list[tuple[int, int]]:
-    """(which load, which of its registers) of each register of an operand, [lane][register]; () where one of them is of
-    no load.
+    """Return (load, register of the load) of each register of an operand, [lane][register].
+
+    () if one comes from no load.
     """
     out = []
     for column in columns.T:
@@ -196,8 +198,9 @@ def find_taken_registers(loads: Sequence[Record], columns: NDArray[np.uint32]) -
 
 
 def list_judged_operands(record: Record) -> str:
-    """The operands of a wgmma or mma that are elements of A and B: a wgmma's that have a word, or whose registers are
-    recorded; an mma's unless its label is one of them.
+    """Return the operands of a wgmma or mma that are compared with elements of A and B.
+
+    Of a wgmma, those with a descriptor or recorded registers; of an mma, all unless its label names one of them.
     """
     label = record.label.lower()
     return label if record.kind == "mma" and label in ("a", "b") else "ab"
@@ -206,7 +209,7 @@ def list_judged_operands(record: Record) -> str:
 def read_operands(
     step: MultiplyStep, files: Sequence[Sequence[Record]], windows: MemoryWindows
 ) -> Iterator[OperandCodes]:
-    """The operands of one step that were recorded; files: the records of each pass."""
+    """Yield the recorded operands of one step; files: the records of each pass."""
     for operand in ("a", "b"):
         side = _side(step, operand, files, windows)
         if side is not None:
@@ -216,7 +219,7 @@ def read_operands(
 def _side(
     step: MultiplyStep, operand: str, files: Sequence[Sequence[Record]], windows: MemoryWindows
 ) -> OperandCodes | None:
-    """An operand of a step; None where it was not recorded."""
+    """Return an operand of a step; None if it was not recorded."""
     record, known = step.record, windows.known.get(operand)
     if known is None:
         return None
@@ -273,7 +276,7 @@ def _read_by_registers(
 
 
 def registers_to_grid(registers: NDArray[np.uint32], own: Operand, operand: str) -> Bits:
-    """Registers [thread][count] as the operand's codes: [row][k], row is M for A and C, N for B."""
+    """Arrange registers [thread][count] as the operand's codes [row][k]: rows are M of A and C, N of B."""
     bits = own.container_bits
     per = 32 // bits
     value = np.arange(own.values)
@@ -286,7 +289,7 @@ def registers_to_grid(registers: NDArray[np.uint32], own: Operand, operand: str)
 
 
 def find_origin(side: OperandCodes) -> tuple[int, int, float] | None:
-    """(mn, k, share) of the slice that most elements belong to; None where no element is known."""
+    """Find (mn, k, share) of the slice that most elements belong to; None if no element is known."""
     known = (side.mn >= 0) & (side.k >= 0)
     if not known.any():
         return None
@@ -305,7 +308,7 @@ def find_origin(side: OperandCodes) -> tuple[int, int, float] | None:
 
 
 def describe_other_matrix(side: OperandCodes, windows: MemoryWindows, records: Sequence[Record]) -> str:
-    """What of the other matrix a word reads, in words, where it reads hardly anything of its own; else ""."""
+    """Describe what of the other matrix a descriptor reads, if it reads hardly anything of its own; else ""."""
     other = "b" if side.operand == "a" else "a"
     known = windows.known.get(other)
     if side.address is None or known is None or known.element != side.known.element:
@@ -322,7 +325,7 @@ def describe_other_matrix(side: OperandCodes, windows: MemoryWindows, records: S
 
 
 def is_recorded(side: OperandCodes) -> bool:
-    """Whether anything of its matrix was recorded: 16 bytes of it in memory, or in registers a pair of neighbors."""
+    """Return whether any of its matrix was recorded: 16 bytes in memory, or a pair of neighbors in registers."""
     memory = side.memory or side.near
     if memory is not None and bool((memory.mn >= 0).any()):
         return True
@@ -335,6 +338,6 @@ def is_recorded(side: OperandCodes) -> bool:
 
 
 def find_first_element(side: OperandCodes) -> tuple[int, int] | None:
-    """The element that the first row's first K is; None where it is not known."""
+    """Find the element at the first K of the first row; None if it is not known."""
     mn, k = int(side.mn[0, 0]), int(side.k[0, 0])
     return None if min(mn, k) <= NONE else (mn, k)

@@ -41,7 +41,7 @@ def diagnose_registers(
     windows: MemoryWindows,
     fits: StorageCache,
 ) -> tuple[Diagnosis, ...]:
-    """Why the registers of an operand are not those of its slice; of a load, the load's own cause."""
+    """Explain why the registers of an operand do not hold its slice; for a load, by the load's own cause."""
     loads = [records[at] for at in step.fed.get(side.operand, ()) if records[at].kind == "ldmatrix"]
     if loads and (found := _diagnose_loads(side, part, loads, windows, fits)):
         return found
@@ -94,14 +94,14 @@ def _format_holder(own: Operand, operand: str, row: int, k: int) -> str:
 
 
 def _describe_register(own: Operand, operand: str, register: int) -> str:
-    """What a register of thread 0 holds."""
+    """Describe what a register of thread 0 holds."""
     value = register * (32 // own.container_bits)
     row, column = int(own.rows[0, value]), int(own.cols[0, value])
     return f"Register {register} of thread 0 begins with {operand.upper()}[{row},{column}] of the operand."
 
 
 def _compute_registers(own: Operand, known: KnownOperand, part: OperandSlice, operand: str) -> Ints:
-    """The words that each thread should hold: [thread][register], of the first pass."""
+    """Compute the words that each thread should hold: [thread][register], of the first pass."""
     mn, k = (own.rows, own.cols) if operand == "a" else (own.cols, own.rows)
     codes = known.get_codes(part.mn + mn.astype(np.int64), part.k + k.astype(np.int64))
     per = 32 // own.container_bits
@@ -113,7 +113,7 @@ def _compute_registers(own: Operand, known: KnownOperand, part: OperandSlice, op
 
 
 def find_row_starts(record: Record, held: RecordedMemory) -> tuple[Ints, Ints]:
-    """(mn, k) of the element at the first byte of the row that each lane gives, of the lanes that give one."""
+    """Find (mn, k) of the first element in the row that each lane points to, for lanes that give an address."""
     assert record.addresses is not None
     try:
         address = catalog.find(record.text).address
@@ -126,7 +126,7 @@ def find_row_starts(record: Record, held: RecordedMemory) -> tuple[Ints, Ints]:
 def _diagnose_loads(
     side: OperandCodes, part: OperandSlice, loads: Sequence[Record], windows: MemoryWindows, fits: StorageCache
 ) -> tuple[Diagnosis, ...]:
-    """What is wrong with the ldmatrix that fill this operand; () where their rows are the right ones."""
+    """Diagnose the ldmatrix that fill this operand; () if their rows are the right ones."""
     assert side.own is not None
     given = find_taken_registers(loads, side.registers[0])
     if not given or any(load.addresses is None for load in loads):
@@ -164,7 +164,7 @@ def _diagnose_loads(
 
 
 def _merge_loads(loads: Sequence[Record], given: Sequence[tuple[int, int]]) -> Record:
-    """The loads whose registers an operand takes as the one that fills just this operand."""
+    """Merge the loads whose registers an operand takes into one load that fills just this operand."""
     first = loads[given[0][0]]
     if ".m8n8." not in first.text or len(given) not in (1, 2, 4):
         return first
@@ -176,8 +176,9 @@ def _merge_loads(loads: Sequence[Record], given: Sequence[tuple[int, int]]) -> R
 def _diagnose_taken_registers(
     side: OperandCodes, part: OperandSlice, loads: Sequence[Record], given: Sequence[tuple[int, int]]
 ) -> Diagnosis | None:
-    """Registers of the loads that hold the slice where the instruction takes others of them; None where it takes them
-    in their order, or the loads do not hold it.
+    """Diagnose loads that hold the slice while the instruction takes other registers of them.
+
+    None if the registers are in order, or the loads do not hold the slice.
     """
     assert side.own is not None
     right = find_taken_registers(loads, _compute_registers(side.own, side.known, part, side.operand).astype(np.uint32))
@@ -235,7 +236,7 @@ def _find_row_cause(
     part: OperandSlice,
     fits: StorageCache,
 ) -> tuple[str, str]:
-    """(code, what is wrong) of rows that are not the ones the mma needs."""
+    """Return (code, cause in words) for rows that are not those the mma needs."""
     assert record.addresses is not None
     known, given = held.known, record.addresses[lanes].astype(np.int64)
     matrices = _match_matrices(known, wanted, got)
@@ -266,7 +267,7 @@ def _find_row_cause(
 
 
 def _match_matrices(known: KnownOperand, wanted: tuple[Ints, Ints], got: tuple[Ints, Ints]) -> list[int] | None:
-    """Which matrix's rows each eight lanes give; None where they are no matrices of this load."""
+    """Return which matrix's rows each eight lanes point to; None if they are not matrices of this load."""
     count = len(wanted[0]) // 8
     out = []
     for m in range(count):
@@ -286,7 +287,7 @@ def _match_matrices(known: KnownOperand, wanted: tuple[Ints, Ints], got: tuple[I
 def _diagnose_addresses(
     given: Ints, where: Ints, stored: StoredRectangle, side: OperandCodes, part: OperandSlice
 ) -> tuple[str, str] | None:
-    """What the addresses themselves tell: a swizzle too many or too few, another pitch, another step along K."""
+    """Diagnose the addresses alone: one swizzle too many or too few, another pitch, another step along K."""
     name, storage = side.operand.upper(), stored.storage
     return (
         _other_swizzle(given, where, storage, name)
@@ -316,7 +317,7 @@ def _other_swizzle(given: Ints, where: Ints, storage: Storage, name: str) -> tup
 
 
 def _moved(step: Ints, k: int, bits: int) -> tuple[str, str] | None:
-    """That every lane's address is wrong by the same. step: by how much."""
+    """Return the cause if every lane's address is off by the same step."""
     if not (step == step[0]).all():
         return None
     moved, right = int(step[0]), k * bits // 8

@@ -64,7 +64,7 @@ class Verified:
 
 
 def summarize_verdict(told: Verified) -> str:
-    """The verdict in a sentence."""
+    """Return the verdict in a sentence."""
     if not told.steps:
         return "Nothing could be verified."
     count, wrong = len(told.steps), len(told.wrong)
@@ -88,7 +88,7 @@ def _format_unread(count: int, more: str = "") -> str:
 
 
 def render_report(told: Verified, every: bool = True) -> str:
-    """What a terminal shows: the verdict, a line a cause and, with `every` or where nothing is wrong, every step."""
+    """Return the terminal's text: the verdict, a line a cause and, with `every` or if nothing is wrong, every step."""
     return "\n".join([f"{told.verdict}: {summarize_verdict(told)}", *_render_lines(told, every)])
 
 
@@ -109,20 +109,20 @@ def _render_lines(told: Verified, every: bool) -> Iterator[str]:
 
 
 def format_cause(one: CaptureCause) -> str:
-    """One mistake in a line: whose, how many steps, the first one's line, what it is and what repairs it."""
+    """Return one mistake in a line: operand, number of steps, line of the first one, cause and repair."""
     steps = f"{one.count:,} of {one.total:,} steps" if one.total > 1 else "the step"
     said = f"{one.whose}: {steps}, first step {one.first.index} at {one.first.record.where}"
     return f"{said}. {TITLES.get(one.code, 'Other elements are read')} ({one.code}). {_format_repair(one)}"
 
 
 def _format_repair(one: CaptureCause) -> str:
-    """The words that are right; where no word repairs it, what was found."""
+    """Return the right words; if no word repairs it, what was found."""
     words = [f"desc_{name} {format_word(had)} → {format_word(fix)}" for name, (had, fix) in one.repairs.items()]
     return f"Repair: {', '.join(words)}" if words else one.message
 
 
 def _render_k_loop(told: Verified) -> Iterator[str]:
-    """The K loop: a line a step, wrong ones marked."""
+    """Yield the K loop, a line a step; wrong steps are marked."""
     several = len({(step.record.block, step.record.thread) for step in told.steps}) > 1
     where = max(len(step.record.where) for step in told.steps)
     shown = list(told.steps) if len(told.steps) <= MOST_ROWS else [s for s in told.steps if not s.ok][:MOST_ROWS]
@@ -137,14 +137,14 @@ def _render_k_loop(told: Verified) -> Iterator[str]:
 
 
 def format_state(one: OperandVerdict) -> str:
-    """One operand of one step in a few words."""
+    """Describe one operand of one step in a few words."""
     letter = "m" if one.name == "a" else "n"
     part = f"{one.name.upper()}[{letter} {one.part.mn}, k {one.part.k}]"
     return f"{part} right" if one.ok else f"{part} {one.total - one.right:,} of {one.total:,} wrong"
 
 
 def format_element(name: str, at: tuple[int, int]) -> str:
-    """An element of A or B as mathematics writes it."""
+    """Return an element of A or B in mathematical notation."""
     if NONE in at:
         return "no element of it"
     if SEVERAL in at:
@@ -153,7 +153,7 @@ def format_element(name: str, at: tuple[int, int]) -> str:
 
 
 def format_wrong_element(one: OperandVerdict) -> str:
-    """The first wrong element, where it was read and where the right one lies."""
+    """Describe the first wrong element: where it was read and where the right one lies."""
     if one.first is None:
         return ""
     w = one.first
@@ -170,7 +170,7 @@ def format_wrong_element(one: OperandVerdict) -> str:
 
 
 def render_first_wrong(step: StepVerdict) -> Iterator[str]:
-    """The first wrong step: what it read, how the tile is stored, causes and repairs."""
+    """Yield the first wrong step: what it read, how the tile is stored, causes and repairs."""
     yield f"first wrong: step {step.index}, {step.record.where}, {step.ptx}"
     for one in step.operands:
         if one.ok:
@@ -188,14 +188,14 @@ def render_first_wrong(step: StepVerdict) -> Iterator[str]:
 
 
 def format_origin(one: OperandVerdict) -> str:
-    """What the tile's indices are counted from, where that is not the matrix's first element."""
+    """Return the origin of the tile's indices if it is not the matrix's first element."""
     if one.stored_at == (0, 0):
         return ""
     return f", counted from {'m' if one.name == 'a' else 'n'} = {one.stored_at[0]}, k = {one.stored_at[1]}"
 
 
 def render_accumulators(told: Verified) -> Iterator[str]:
-    """D against NumPy, all of one line together."""
+    """Yield D against NumPy, one line for all accumulators of a source line."""
     lines: dict[str, list[tuple[str, bool]]] = {}
     for one in told.accumulators:
         lines.setdefault(one.record.where, []).append((one.verdict, one.as_read))

@@ -24,7 +24,7 @@ class CauseNames:
     def unify_causes(
         self, place: tuple[object, ...], index: int, causes: tuple[Diagnosis, ...]
     ) -> tuple[Diagnosis, ...]:
-        """The causes of a step, the first one under the name that the same change had before."""
+        """Return the causes of a step; the first one takes the name that the same change had before."""
         if not causes or not causes[0].changes:
             return causes
         moved = frozenset((name, needed - given) for name, (given, needed) in causes[0].changes.items())
@@ -39,8 +39,9 @@ class CauseNames:
 
 
 def find_duplicate_notes(verdicts: Sequence[StepVerdict]) -> list[str]:
-    """A note where warps, warpgroups or blocks multiply the same slices: what is inferred cannot say whether they
-    should.
+    """Return a note if warps, warpgroups or blocks multiply the same slices.
+
+    The inference cannot tell whether they should.
     """
     told: dict[Who, list[StepVerdict]] = {}
     for step in verdicts:

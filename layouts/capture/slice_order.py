@@ -49,7 +49,7 @@ class OperandSlice:
 
 
 def make_hint(side: OperandCodes) -> SliceHint:
-    """What is kept of a side to infer slices from."""
+    """Return what slice inference needs to know of an operand."""
     found, first = find_origin(side), find_first_element(side)
     low, size = None, (0, 0)
     near = side.memory or side.near
@@ -64,7 +64,7 @@ def make_hint(side: OperandCodes) -> SliceHint:
 def infer_slices(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], known: Mapping[str, KnownOperand]
 ) -> list[dict[str, OperandSlice]]:
-    """The slice of each operand of each step; an operand of which nothing can be said is left out."""
+    """Infer the slice of each operand of each step; an operand is left out if nothing is known of it."""
     out: list[dict[str, OperandSlice]] = [{} for _ in steps]
     groups: dict[tuple[int, ...], list[int]] = {}
     for number, step in enumerate(steps):
@@ -93,7 +93,7 @@ def infer_slices(
 def _infer_loop_k(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], known: Mapping[str, KnownOperand]
 ) -> list[int | None]:
-    """The K of each step of one warp or warpgroup."""
+    """Infer the K of each step of one warp or warpgroup."""
     own = {
         name: [
             one.k * step.depth // one.depth if (one := each.get(name)) is not None and one.whole else None
@@ -134,7 +134,7 @@ def _is_same_k(one: int | None, other: int, known: KnownOperand | None) -> bool:
 def _infer_first_k(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], own: Mapping[str, Sequence[int | None]]
 ) -> int | None:
-    """The K of the first step: of operands that say different ones, the lower, for most loops begin at 0."""
+    """Infer the K of the first step; if operands disagree the lower one, since most loops begin at 0."""
     first = [k for k in (own["a"][0], own["b"][0]) if k is not None]
     if first:
         return min(first)
@@ -148,8 +148,9 @@ def _infer_first_k(
 
 
 def _count_k_steps(steps: Sequence[MultiplyStep], start: int) -> list[int | None]:
-    """One step of K after the other; of several instructions that stand at different lines for the same K, each line
-    counts by itself.
+    """Return one step of K after the other.
+
+    If several source lines use the same K, each line counts by itself.
     """
     out: list[int | None] = []
     count: Counter[int] = Counter()
@@ -164,7 +165,7 @@ def _count_k_steps(steps: Sequence[MultiplyStep], start: int) -> list[int | None
 def _fill_open_k(
     own: Sequence[int | None], other: Sequence[int | None], steps: Sequence[MultiplyStep]
 ) -> list[int | None]:
-    """One operand's K; where it is open, the other's, or a step after the one before."""
+    """Return one operand's K, filled in from the other operand or by counting on from the step before."""
     out: list[int | None] = []
     for n, k in enumerate(own):
         if k is None:
@@ -178,7 +179,7 @@ def _fill_open_k(
 def _repeats_slices(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], ks: Sequence[int | None]
 ) -> bool:
-    """Whether a step would multiply the same slices as the one before it at the same line."""
+    """Return whether a step would multiply the same slices as the one before it at the same line."""
     for n in range(1, len(ks)):
         if ks[n] is None or ks[n] != ks[n - 1] or steps[n].record.line != steps[n - 1].record.line:
             continue
@@ -199,7 +200,7 @@ def _infer_mn(
     hints: Sequence[Mapping[str, SliceHint]],
     known: KnownOperand,
 ) -> int | None:
-    """The slice's first row of M or N."""
+    """Infer the slice's first row of M or N."""
     own = hints[number][name]
     if own.whole and own.mn % 8 == 0:
         return own.mn
@@ -212,9 +213,7 @@ def _infer_mn(
 
 
 def _of_whole(own: SliceHint, same: Sequence[SliceHint]) -> int | None:
-    """The first row that steps of the same line read as a whole: one that the step itself tells, else the most
-    frequent.
-    """
+    """Return the first row that steps of the same line read completely: this step's own, else the most frequent."""
     whole = Counter(one.mn for one in same if one.whole and one.mn % 8 == 0)
     for mn in (own.mn if own.share >= LEAST else None, own.first[0] if own.first else None):
         if mn in whole:
@@ -223,7 +222,7 @@ def _of_whole(own: SliceHint, same: Sequence[SliceHint]) -> int | None:
 
 
 def _of_most(same: Sequence[SliceHint], known: KnownOperand) -> int | None:
-    """The first row that most steps of the same line are likely to read."""
+    """Return the first row that most steps of the same line are likely to read."""
     told = [(one, one.mn) for one in same if one.share >= LEAST]
     told += [(one, one.first[0]) for one in same if one.first]
     likely = Counter(mn for one, mn in told if mn % 8 == 0 and _lies_in_memory(one, mn, known))
@@ -231,7 +230,7 @@ def _of_most(same: Sequence[SliceHint], known: KnownOperand) -> int | None:
 
 
 def _lies_in_memory(one: SliceHint, mn: int, known: KnownOperand) -> bool:
-    """Whether that many rows from mn on lie in memory."""
+    """Return whether the slice's rows from mn on are in memory."""
     if one.low is None:
         return True
     away = mn - one.low[0]

@@ -39,18 +39,18 @@ class StoredRectangle:
     size: tuple[int, int]
 
     def address(self, known: KnownOperand, mn: int, k: int) -> int:
-        """Where an element of the rectangle lies."""
+        """Return the address of an element of the rectangle."""
         away_mn, away_k = self.get_offset(known, mn, k)
         return int(np.asarray(self.storage.address(np.array(away_mn), np.array(away_k))))
 
     def compute_addresses(self, known: KnownOperand, part: OperandSlice, rows: int, depth: int) -> Addresses:
-        """Where the elements of a slice lie: [row][k]."""
+        """Compute the addresses of the elements of a slice: [row][k]."""
         mn, k = self.get_offset(known, part.mn, part.k)
         at = self.storage.address(mn + np.arange(rows)[:, None], k + np.arange(depth)[None, :])
         return np.broadcast_to(np.asarray(at, np.int64), (rows, depth))
 
     def get_offset(self, known: KnownOperand, mn: int, k: int) -> tuple[int, int]:
-        """(mn, k) counted from the rectangle's first element."""
+        """Return (mn, k) counted from the rectangle's first element."""
         if known.real:
             return mn - self.mn, k - self.k
         return (mn - self.mn) % known.periods[0], (k - self.k) % known.periods[1]
@@ -78,8 +78,10 @@ class StorageCache:
         word: Descriptor,
         read: Addresses | None = None,
     ) -> StoredRectangle | None:
-        """The layout of the largest rectangle around a slice that has one; None where none has. read: where the slice
-        is read from; of several copies in memory the one that it reads most of, then the nearest, is taken.
+        """Find the layout of the largest rectangle around a slice that has one; None if none has.
+
+        read: where the slice is read from. Of several copies in memory the one that it reads most of is taken, then the
+        nearest.
         """
         for mn, k, size in _list_rectangles(held, part, rows, depth):
             key = (id(held), (mn, k), size)
@@ -118,7 +120,7 @@ def _find_storages(
 def _list_rectangles(
     held: RecordedMemory, part: OperandSlice, rows: int, depth: int
 ) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """(first mn, first k, size) of what is looked for, the largest first."""
+    """Yield the rectangles to look for, the largest first: (first mn, first k, size)."""
     here = held.find_present_rectangle()
     if here is None:
         return
@@ -153,7 +155,7 @@ def _is_inside(
 
 
 def _mask_recorded(held: RecordedMemory, part: OperandSlice, rows: int, depth: int) -> NDArray[np.bool_]:
-    """Which elements of a slice lie in memory, by chunks: [row][k]."""
+    """Return which elements of a slice are in memory, by chunks: [row][k]."""
     per = CHUNK * 8 // held.known.element.bits
     out = np.zeros((rows, depth), np.bool_)
     away = [held.mn - part.mn, held.k - part.k]
@@ -171,8 +173,9 @@ def _mask_recorded(held: RecordedMemory, part: OperandSlice, rows: int, depth: i
 def diagnose_descriptor(
     side: OperandCodes, part: OperandSlice, stored: StoredRectangle | None, of_other: str = "", stays: bool = True
 ) -> tuple[Diagnosis, ...]:
-    """Why a descriptor does not read the slice. of_other: what it reads of the other matrix; stays: whether the line's
-    step before has the same word.
+    """Explain why a descriptor does not read the slice.
+
+    of_other: what it reads of the other matrix; stays: whether the same line's step before has the same word.
     """
     assert side.memory is not None and side.seen is not None and side.word is not None
     if of_other:
@@ -195,12 +198,12 @@ def diagnose_descriptor(
 
 
 def _letter(side: OperandCodes) -> str:
-    """What the rows of an operand are called."""
+    """Return the letter of an operand's rows."""
     return "m" if side.operand == "a" else "n"
 
 
 def _brought(side: OperandCodes, part: OperandSlice, other: tuple[int, int]) -> str:
-    """What is said where the copy may have brought another slice."""
+    """Return a remark if the copy may have brought another slice."""
     letter = _letter(side)
     return (
         f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: the copy brought that one, not"
@@ -209,13 +212,13 @@ def _brought(side: OperandCodes, part: OperandSlice, other: tuple[int, int]) -> 
 
 
 def _vague(cause: Diagnosis, stays: bool) -> bool:
-    """Whether a cause says less than that a whole other slice is read: it moves the start alone."""
+    """Return whether a cause is vaguer than "another slice is read": it moves the start alone."""
     vague = cause.code in VAGUE or (cause.code == "k_step_missing" and not stays)
     return vague and set(cause.changes) <= {"start_address"}
 
 
 def _of_other_slice(side: OperandCodes, part: OperandSlice, other: tuple[int, int], cause: Diagnosis) -> Diagnosis:
-    """That a whole other slice is read, with the repair of a cause that says less."""
+    """Return the diagnosis that a whole other slice is read, with the repair of the vaguer cause."""
     assert cause.fix is not None and side.word is not None
     letter = _letter(side)
     says = (
@@ -227,8 +230,9 @@ def _of_other_slice(side: OperandCodes, part: OperandSlice, other: tuple[int, in
 
 
 def _not_stored(side: OperandCodes, memory: RecordedMemory, part: OperandSlice, brought: str) -> tuple[Diagnosis, ...]:
-    """Why a slice lies in memory in no known layout: none of it is there, some, or all. brought: what is said where the
-    word reads all of another one.
+    """Explain why a slice has no known layout in memory: none, some or all of it is there.
+
+    brought: the remark to add if the word reads all of another slice.
     """
     held = _mask_recorded(memory, part, side.rows, side.depth)
     name, where = side.operand.upper(), f"the recorded shared memory, bytes {memory.base:#x} to {memory.end - 1:#x}"
@@ -253,7 +257,7 @@ def _not_stored(side: OperandCodes, memory: RecordedMemory, part: OperandSlice, 
 
 
 def _missing(held: NDArray[np.bool_], letter: str, part: OperandSlice) -> tuple[str, int]:
-    """What of a slice is not held, as a range of rows or of K where it is one; and how many."""
+    """Return (missing part, count): a range of rows or of K if the missing elements form one."""
     for axis, name, first in ((1, letter, part.mn), (0, "k", part.k)):
         missing, count = _format_missing_range(held.any(axis=axis), name, first)
         if count:
@@ -263,7 +267,7 @@ def _missing(held: NDArray[np.bool_], letter: str, part: OperandSlice) -> tuple[
 
 
 def _find_whole_slice(side: OperandCodes, part: OperandSlice) -> tuple[tuple[int, int] | None, bool]:
-    """(mn, k) of another slice that is read as a whole, None where none is; and whether it is whole steps away."""
+    """Find another slice that is read completely: (its (mn, k) or None, whether it is whole steps away)."""
     found = find_origin(side)
     if found is None or found[2] < 1.0:
         return None, False
@@ -275,13 +279,14 @@ def _find_whole_slice(side: OperandCodes, part: OperandSlice) -> tuple[tuple[int
 
 
 def _get_least_distance(away: int, period: int) -> int:
-    """The least of the distances that a period leaves open."""
+    """Return the least of the distances that a period leaves open."""
     return (away + period // 2) % period - period // 2
 
 
 def _format_missing_range(held: Any, letter: str, first: int) -> tuple[str, int]:
-    """The indices of one dimension that are not held, as the range they are, and how many; ("", 0) where none or all
-    are, or they are no range.
+    """Return (range, count) of the indices of one dimension that are missing.
+
+    ("", 0) if none or all are missing, or they are not one range.
     """
     at = np.flatnonzero(~np.asarray(held))
     if not len(at) or len(at) == len(held) or at[-1] - at[0] + 1 != len(at):
@@ -291,7 +296,7 @@ def _format_missing_range(held: Any, letter: str, first: int) -> tuple[str, int]
 
 
 def _diagnose_beyond(side: OperandCodes) -> tuple[Diagnosis, ...]:
-    """What is read past the memory that was recorded."""
+    """Diagnose reads past the recorded memory."""
     assert side.memory is not None and side.address is not None
     outside = int((~side.inside).sum())
     if not outside:

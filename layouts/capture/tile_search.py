@@ -71,8 +71,9 @@ class ElementPlaces:
 
 
 def find_layouts(image: MemoryImage, tile: Bits, bits: int, word: Descriptor) -> list[TileFit]:
-    """The layouts in which the tile lies in the image, those that explain most elements; [] where none explains half of
-    them. Two that put every element at the same address are one.
+    """Find the layouts in which the tile lies in the image that explain the most elements; [] if none explains half.
+
+    Two that put every element at the same address count as one.
 
     tile: codes [mn][k]. Where the tile's values repeat so that nothing is found only once, the standard layouts at the
     dump's and the word's first byte are tried; several may fit then, and all are given.
@@ -99,7 +100,7 @@ def find_layouts(image: MemoryImage, tile: Bits, bits: int, word: Descriptor) ->
 
 
 def _drop_repeats(candidates: Iterator[tuple[dict[str, Any], str]]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every candidate once: walks of several widths and copies often come to one storage."""
+    """Yield every candidate once: walks of several widths and copies often describe the same storage."""
     seen = set()
     for spec, major in candidates:
         key = (major, *sorted(spec.items(), key=lambda item: item[0]))
@@ -109,7 +110,7 @@ def _drop_repeats(candidates: Iterator[tuple[dict[str, Any], str]]) -> Iterator[
 
 
 def _list_walked_storages(image: MemoryImage, tile: Bits, bits: int, step: int) -> Iterator[tuple[dict[str, Any], str]]:
-    """The layouts that the anchors tell; step: bytes that chunks are aligned to."""
+    """Yield the layouts that fit the anchors; step: alignment of chunks in bytes."""
     for major in ("K", "MN") if bits >= 8 else ("K",):
         lines = _encode_lines(tile if major == "K" else tile.T, bits)
         for line, at, address in _find_anchors(image, lines, step):
@@ -119,7 +120,7 @@ def _list_walked_storages(image: MemoryImage, tile: Bits, bits: int, step: int) 
 
 
 def _encode_lines(codes: Bits, bits: int) -> NDArray[np.uint8]:
-    """Lines of elements as the bytes that memory has of them: [line][byte]."""
+    """Return lines of elements as their bytes in memory: [line][byte]."""
     if bits < 8:
         return np.packbits(codes.astype(np.uint8), axis=1, bitorder="little")
     whole = np.ascontiguousarray(codes.astype(f"<u{bits // 8}"))
@@ -127,8 +128,9 @@ def _encode_lines(codes: Bits, bits: int) -> NDArray[np.uint8]:
 
 
 def _find_anchors(image: MemoryImage, lines: NDArray[np.uint8], step: int) -> Iterator[tuple[Chunks, Chunks, Chunks]]:
-    """(line, byte along it, address) of chunks that are one of a kind in the tile and in memory; one turn for each copy
-    of the tile where memory has several.
+    """Yield (line, byte along it, address) of chunks that are unique in the tile and in memory.
+
+    If memory has several copies of the tile, there is one item for each copy.
     """
     size = gcd(16, lines.shape[1])
     first = -image.base % step
@@ -154,7 +156,7 @@ def _find_anchors(image: MemoryImage, lines: NDArray[np.uint8], step: int) -> It
 
 
 def hash_chunks(chunks: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """One word a chunk of 8 or 16 bytes; what it finds is compared byte by byte later."""
+    """Hash chunks of 8 or 16 bytes to one word each; matches are compared byte by byte later."""
     words = np.ascontiguousarray(chunks).view("<u8")
     out = words[:, 0] * np.uint64(0x9E3779B97F4A7C15)
     if words.shape[1] > 1:
@@ -165,7 +167,7 @@ def hash_chunks(chunks: NDArray[np.uint8]) -> NDArray[np.uint64]:
 def _fit_walks(
     mode: Mode, shape: tuple[int, ...], line: Chunks, at: Chunks, address: Chunks, major: str
 ) -> Iterator[dict[str, Any]]:
-    """The storages of one swizzle mode that give every anchor its address, as `atoms` of the contract."""
+    """Yield the storages of one swizzle mode, as `atoms` of the contract, that give every anchor its address."""
     past = shape[1]
     widths = dict.fromkeys([*(w for w in (mode.width_bytes, 16, 32, 64, 128) if w < past), past])
     begin = address[(line == 0) & (at == 0)]
@@ -196,9 +198,7 @@ def _fit_walks(
 
 
 def _fit_strides(line: Chunks, at: Chunks, plain: Chunks, width: int) -> tuple[int, int, int, int] | None:
-    """(start, stride of 8 lines, of a line, of a panel) in bytes; None where the anchors lie on no such walk, or leave
-    it open.
-    """
+    """Fit (start, stride of 8 lines, of a line, of a panel) in bytes; None if no walk fits, or more than one."""
     terms = np.stack([np.ones_like(line), line // 8, line % 8, at // width], axis=1).astype(np.float64)
     told = (plain - at % width).astype(np.float64)
     open_ = terms.any(axis=0)
@@ -216,8 +216,9 @@ def _fit_strides(line: Chunks, at: Chunks, plain: Chunks, width: int) -> tuple[i
 
 
 def _name_storage(spec: Mapping[str, Any], shape: tuple[int, ...], bits: int) -> Iterator[dict[str, Any]]:
-    """A storage under the simplest name that may be its own: a canonical tile, rows with a pitch, else as it is. The
-    first that puts every element at the same address counts.
+    """Yield a storage under its simplest names: a canonical tile, rows with a pitch, then as it is.
+
+    The first that puts every element at the same address counts.
     """
     major, base, swizzle, by = spec["inner"], spec["base"], spec["swizzle"], spec["swizzle_by"]
     for order in ("mn", "k"):
@@ -247,7 +248,7 @@ def _name_storage(spec: Mapping[str, Any], shape: tuple[int, ...], bits: int) ->
 def _list_standard_storages(
     image: MemoryImage, shape: tuple[int, ...], bits: int, word: Descriptor
 ) -> Iterator[tuple[dict[str, Any], str]]:
-    """The canonical tiles and plain rows that begin at the dump's first byte, or where the word's pattern does."""
+    """Yield the canonical tiles and plain rows that begin at the dump's first byte, or at the word's pattern."""
     start = word.start_address
     bases = dict.fromkeys((start // word.mode.pattern_bytes * word.mode.pattern_bytes, start, image.base))
     for base in bases:
@@ -269,8 +270,10 @@ def _list_standard_storages(
 
 
 def _fit_storage(image: MemoryImage, tile: Bits, bits: int, spec: Mapping[str, Any], major: str) -> TileFit | None:
-    """A storage with the elements that lie where it says; None where it is none, explains too few, or puts two
-    elements into one place, as a walk does whose panels the dump does not show.
+    """Return a storage with the elements that lie where it says.
+
+    None if it is invalid, explains too few elements, or puts two elements in one place, as a walk does if the dump does
+    not show its panels.
     """
     try:
         stored = storage(spec, bits, major)
@@ -289,7 +292,7 @@ def _compute_addresses(stored: Storage, shape: tuple[int, ...]) -> Addresses:
 
 
 def _read_codes(image: MemoryImage, address: Addresses, bits: int) -> NDArray[np.int64]:
-    """The codes at byte addresses [mn][k]; -1 outside the image."""
+    """Return the codes at byte addresses [mn][k]; -1 outside the image."""
     size = max(bits // 8, 1)
     at = address - image.base
     inside = (at >= 0) & (at + size <= len(image.data))
@@ -305,8 +308,10 @@ def _read_codes(image: MemoryImage, address: Addresses, bits: int) -> NDArray[np
 def locate_elements(
     image: MemoryImage, tile: Bits, bits: int, found: list[TileFit], origin: tuple[int, int], seen: View
 ) -> ElementPlaces:
-    """Where the elements of the operand lie: by the layout where one alone was found and explains the whole tile, else
-    by each element's value where that occurs once in memory.
+    """Locate the elements of the operand.
+
+    The layout tells if only one was found and it explains the whole tile; else each element's value does, if it occurs
+    once in memory.
     """
     mn, k = origin
     part = np.s_[mn : mn + seen.rows, k : k + seen.k]

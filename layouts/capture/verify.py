@@ -50,7 +50,7 @@ Given = bytes | bytearray | memoryview | NDArray[Any]
 
 
 def check(data: Any, a: Any = None, b: Any = None, second: Any = None, nk: bool = False) -> Verified:
-    """`verify` for a test: AssertionError with the whole verdict unless everything that was recorded is right."""
+    """Raise AssertionError with the whole verdict unless everything that was recorded is right: `verify` for a test."""
     told = verify(data, a, b, second, nk)
     if not told.ok:
         raise AssertionError(told.text)
@@ -123,7 +123,7 @@ class _Told:
 
 
 def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
-    """The captures that are given: one, or the two passes of an 8-bit type."""
+    """Read the given captures: one, or the two passes of an 8-bit type."""
     given: list[Given] = list(data) if isinstance(data, (list, tuple)) else [data]  # type: ignore[list-item]
     given += [second] if second is not None else []
     if not 1 <= len(given) <= 2:
@@ -134,7 +134,7 @@ def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
 
 
 def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterator[str]:
-    """What of the kernel is not judged. left: how many steps past the first `most` are not."""
+    """Yield what of the kernel is not judged; left: how many steps past the first `most`."""
     if capture.dropped:
         yield (
             f"{capture.dropped} records found no room in the buffer: make it larger, or record less with"
@@ -151,7 +151,7 @@ def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterat
 
 
 def _drop_repeats(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
-    """Each D once: those of steps of several types were compared with the sums of each."""
+    """Return each D once: those of steps of several types were compared with the sums of each."""
     best: dict[int, Accumulator] = {}
     for one in accumulators:
         held = best.get(one.number)
@@ -161,7 +161,7 @@ def _drop_repeats(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
 
 
 def _align_records(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, ...]:
-    """The second pass's records in the first one's order: warps may record in another one each time."""
+    """Return the second pass's records in the first one's order, since warps may record in another order each time."""
     left: dict[tuple[object, ...], list[Record]] = {}
     for record in reversed(other):
         left.setdefault(_make_record_key(record), []).append(record)
@@ -180,7 +180,7 @@ def _align_records(first: Sequence[Record], other: Sequence[Record]) -> tuple[Re
 
 
 def _get_type_pair(step: MultiplyStep) -> tuple[str, str, int]:
-    """The types of A and B, and of how many of K A stores one."""
+    """Return (type of A, type of B, of how many elements of K A stores one)."""
     types = step.instruction.types
     return types["a"], types["b"], step.depth // step.instruction.operand("a").col_count
 
@@ -240,7 +240,7 @@ class _Judge:
         self.picture: OperandPicture | None = None
 
     def recorded(self, own: Sequence[MultiplyStep]) -> tuple[list[MultiplyStep], list[dict[str, SliceHint]]]:
-        """The steps whose operands can be read, and what each tells of its slices."""
+        """Return the steps whose operands can be read, with the slice hints of each."""
         kept, hints = [], []
         for step in own:
             try:
@@ -319,7 +319,7 @@ class _Judge:
 
 
 def _stored(side: OperandCodes, part: OperandSlice, fits: StorageCache) -> StoredRectangle | None:
-    """The layout that a slice is stored in, where it is read through a descriptor."""
+    """Return the layout in which a slice is stored, if it is read through a descriptor."""
     if side.memory is None:
         return None
     assert side.word is not None
@@ -329,7 +329,7 @@ def _stored(side: OperandCodes, part: OperandSlice, fits: StorageCache) -> Store
 def _undiagnosed(
     side: OperandCodes, part: OperandSlice, right: NDArray[np.bool_], stored: StoredRectangle | None
 ) -> OperandVerdict:
-    """An operand without its diagnoses. right: which of its elements are the slice's."""
+    """Return the verdict of an operand without its diagnoses; right: which of its elements belong to the slice."""
     count = int(right.sum())
     one = OperandVerdict(
         name=side.operand,

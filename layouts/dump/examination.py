@@ -113,7 +113,7 @@ def examine(
     taken: str = "",
     origin: tuple[int, int] = (0, 0),
 ) -> Examined:
-    """What a wgmma reads through a descriptor from a dump of shared memory, and whether it is the expected tile.
+    """Return what a wgmma reads through a descriptor from a dump, and whether it is the expected tile.
 
     expected: a .npy file, see `tile_of`; origin: (mn, k) of the instruction's slice in it, where it is larger than the
     operand. LayoutError names the field that is wrong.
@@ -139,8 +139,9 @@ def examine(
 
 
 def gather(dump: Dump, address: Addresses, bits: int) -> tuple[codec.Bits, Mask]:
-    """(codes, whether the dump holds them) of elements at byte addresses [row][k]; elements of less than a byte are
-    packed along k, lowest bits first.
+    """Return (codes, whether the dump holds them) of elements at byte addresses [row][k].
+
+    Elements of less than a byte are packed along k, lowest bits first.
     """
     size = max(bits // 8, 1)
     at = address - dump.base
@@ -156,8 +157,9 @@ def gather(dump: Dump, address: Addresses, bits: int) -> tuple[codec.Bits, Mask]
 
 
 def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, size: int = 0) -> Dump:
-    """The dump that a kernel leaves which stores a tile's codes [mn][k] so: zeros elsewhere; size: bytes, as many as
-    the tile needs where it is 0. The inverse of `gather`.
+    """Return the dump that a kernel leaves which stores a tile's codes [mn][k] so, with zeros elsewhere.
+
+    size: bytes, 0 for as many as the tile needs. The inverse of `gather`.
     """
     mn, k = np.arange(codes.shape[0], dtype=np.int64)[:, None], np.arange(codes.shape[1], dtype=np.int64)[None, :]
     at = np.broadcast_to(np.asarray(stored.address(mn, k), np.int64), codes.shape) - base
@@ -205,12 +207,12 @@ def _judge_dump(made: Examined, tile: Tile, origin: tuple[int, int]) -> Examined
 
 
 def _make_image(dump: Dump, row: DType) -> MemoryImage:
-    """The dump as the search compares it: bits that nothing reads are cleared."""
+    """Return the dump as the search compares it: bits that nothing reads are cleared."""
     return MemoryImage(codec.mask_unread_memory(dump.data, row.name), dump.base)
 
 
 def _explain_layouts(made: Examined, found: Sequence[TileFit], origin: tuple[int, int]) -> list[Explained]:
-    """The layouts, each with why the word does not read it; the verifier's causes are those of a word and a storage."""
+    """Return the layouts, each with the reason why the word does not read it, as the verifier names it."""
     out = []
     for fit in found[:MOST_DIAGNOSED]:
         try:
@@ -223,9 +225,7 @@ def _explain_layouts(made: Examined, found: Sequence[TileFit], origin: tuple[int
 
 
 def _find_other_bases(made: Examined, found: Sequence[TileFit], spots: ElementPlaces) -> list[int]:
-    """Other first addresses of the dump with which every element would be right: the word may be right and `base`
-    wrong.
-    """
+    """Find other base addresses with which every element would be right: the word may be right and `base` wrong."""
     assert made.wanted is not None
     near = spots.address[0, 0]
     at = {int(near)} if near >= 0 else set()
@@ -244,7 +244,7 @@ def _find_other_bases(made: Examined, found: Sequence[TileFit], spots: ElementPl
 
 
 def _is_transposed(made: Examined) -> bool:
-    """Whether what is read is the transpose of the expected operand, where both have that shape."""
+    """Return whether the transpose of the expected operand is read, if both have that shape."""
     if made.wanted is None or made.seen.rows != made.seen.k or not made.inside.all():
         return False
     row = made.element
@@ -252,7 +252,7 @@ def _is_transposed(made: Examined) -> bool:
 
 
 def summary(made: Examined) -> str:
-    """The verdict in a sentence."""
+    """Return the verdict in a sentence."""
     if made.right is None:
         lost = f"; {made.outside:,} of them lie outside the dump" if made.outside else ""
         return f"{made.total:,} elements of {made.element.name} are read{lost}"

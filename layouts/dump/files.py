@@ -44,7 +44,7 @@ class Dump:
 
 
 def of_file(raw: bytes, base: int = BASE, field: str = "dump") -> Dump:
-    """The dump in a file: raw bytes, or a .npy array of any numbers, whose bytes are taken as they lie.
+    """Return the dump in a file: raw bytes, or the bytes of a .npy array of any numbers.
 
     LayoutError `bad_dump` for an empty file, one that is too large, a truncated .npy file, and an array whose bytes are
     not those of memory: objects, big-endian numbers, or columns first.
@@ -113,7 +113,7 @@ class Tile:
 
 
 def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "", field: str = "expected") -> Tile:
-    """The expected tile of a .npy file: (m, k) of A or (k, n) of B, as large as the operand or larger.
+    """Return the expected tile of a .npy file: (m, k) of A or (k, n) of B, as large as the operand or larger.
 
     taken: "values", "bits" for the elements' codes, "" for bits where the file has whole numbers or raw bytes as wide
     as a floating-point element (how NumPy holds bf16 and fp8), else values.
@@ -137,7 +137,7 @@ def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "",
 
 
 def codes_of(made: NDArray[Any], element: str, taken: str = "", field: str = "expected") -> Tile:
-    """The codes of an array's elements, [row][column] as the array has them; `taken` as in `tile_of`."""
+    """Return the codes of an array's elements, [row][column] as in the array; `taken` as in `tile_of`."""
     row = get_dtype(element)
     if taken == "bits" or (not taken and _holds_codes(made.dtype, row)):
         return Tile(_take_codes(made, made.dtype, row, field), "bits")

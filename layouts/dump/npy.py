@@ -31,7 +31,7 @@ class NpyHeader:
 
 
 def parse_header(raw: bytes) -> NpyHeader | None:
-    """The header of a .npy file; None for bytes that are none."""
+    """Parse the header of a .npy file; None for other bytes."""
     stream = io.BytesIO(raw)
     try:
         version = np.lib.format.read_magic(stream)
@@ -47,6 +47,6 @@ def parse_header(raw: bytes) -> NpyHeader | None:
 
 
 def parse_array(raw: bytes, told: NpyHeader) -> NDArray[Any]:
-    """The array of a file whose header was judged: it has no objects, and as many bytes as its shape says."""
+    """Return the array of a file whose header was checked: no objects, and as many bytes as its shape says."""
     flat = np.frombuffer(raw, told.kind, prod(told.shape), told.offset)
     return flat.reshape(told.shape, order="F" if told.by_column else "C")

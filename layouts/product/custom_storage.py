@@ -32,14 +32,17 @@ PATTERN = max(mode.pattern_bytes for mode in MODES)  # what a block's shared mem
 
 
 def list_placement_options(kind: str) -> tuple[str, ...]:
-    """The options of a side stored as `kind`, beside the kind itself."""
+    """Return the options of a side stored as `kind`, besides the kind itself."""
     return ("major", *KEYS[kind], "k", "descriptor")
 
 
 def place_side(
     reads: OptionReader, kind: str, element: DType, *, rows: int, k: int, step: int, major: str, at: int, negated: bool
 ) -> PlacedSide:
-    """The side that the options describe; LayoutError where they hold no whole product, or no descriptor reads it."""
+    """Return the side that the options describe.
+
+    LayoutError if it does not hold the whole product, or no descriptor reads it.
+    """
     given = {"base": str(at)} | {
         name: " ".join(reads.given[name].split()) for name in KEYS[kind] if name in reads.given
     }
@@ -75,7 +78,7 @@ def place_side(
 
 
 def _check_storage(reads: OptionReader, where: Storage, element: DType, rows: int, k: int) -> None:
-    """That a storage holds the product, in whole bytes of whole units, each apart from the others."""
+    """Reject a storage that does not hold the product in whole bytes of whole units, each apart from the others."""
     field = "layout" if "layout" in reads.allowed else "kind"
     for has, needs, name in ((where.mn, rows, "rows"), (where.k, k, "elements of K")):
         if has is not None and has < needs:
@@ -115,7 +118,7 @@ def _check_storage(reads: OptionReader, where: Storage, element: DType, rows: in
 
 
 def _find_step_descriptor(reads: OptionReader, made: PlacedSide, number: int) -> Descriptor:
-    """The descriptor that reads one step exactly, the plainest there is."""
+    """Find the plainest descriptor that reads one step exactly."""
     found = find_plainest_descriptor(made.where, made.view, 0, number * made.step)
     if found is None:
         raise reads.make_error(

@@ -15,7 +15,7 @@ _BETWEEN = re.compile(r",(?=\s*[a-z_][a-z0-9_]*\s*=)")  # a comma before the nex
 
 
 def parse_options(given: object, side: str) -> Options:
-    """Options as text or mapping → name: text. LayoutError names what is no `name=value`."""
+    """Parse options from text or a mapping into name: text. LayoutError names what is no `name=value`."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -52,7 +52,7 @@ def parse_options(given: object, side: str) -> Options:
 
 
 def _format_option(value: object, field: str) -> str:
-    """An option's value as text: a word, a whole number, or true and false for 1 and 0."""
+    """Return an option's value as text: a word, a whole number, or true and false for 1 and 0."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, str) or (isinstance(value, int) and abs(value) < 1 << 64):
@@ -93,7 +93,7 @@ class OptionReader:
         return value
 
     def is_negated(self, name: str = "scale") -> bool:
-        """Whether an imm-scale is -1."""
+        """Return whether an imm-scale is -1."""
         return self.read_choice(name, ("1", "-1")) == "-1"
 
     def make_error(self, code: str, name: str, message: str, hint: str) -> LayoutError:
@@ -103,7 +103,7 @@ class OptionReader:
 def collect_options(
     reads: Mapping[str, OptionReader],
 ) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
-    """(every option by side, those that were given, the words each takes), in the order they are allowed."""
+    """Return (every option by side, the given ones, the words each takes), in the order they are allowed."""
     full = {s: {name: r.full.get(name, "") for name in r.allowed} for s, r in reads.items()}
     chosen = {s: {name: value for name, value in full[s].items() if name in r.given} for s, r in reads.items()}
     return full, chosen, {s: {name: r.words.get(name, ()) for name in r.allowed} for s, r in reads.items()}

@@ -109,18 +109,18 @@ class DescribedSide(ProductSide, ABC):
 
     @abstractmethod
     def address(self, mn: Any, k: Any) -> Any:
-        """The byte of shared memory of element (mn, k) of the product; arguments broadcast."""
+        """Return the shared-memory address in bytes of element (mn, k) of the product; arguments broadcast."""
 
     @abstractmethod
     def get_start(self, step: int) -> int:
-        """The byte a step begins at, before the XOR, counted from any fixed place."""
+        """Return the byte at which a step begins, before the XOR, counted from any fixed place."""
 
     @abstractmethod
     def get_right_descriptor(self, step: int) -> Descriptor:
-        """The descriptor that reads a step where it lies."""
+        """Return the descriptor that reads a step where it is stored."""
 
     def get_descriptor(self, step: int) -> Descriptor:
-        """The word of a step, its start counted from shared memory's first byte."""
+        """Return the word of a step, its start counted from shared memory's first byte."""
         if self.word is None:
             return self.get_right_descriptor(step)
         moved = self.word.start_address + self.get_start(step) - self.get_start(0)
@@ -202,7 +202,7 @@ class RowsSide(ProductSide):
         return self.base + -(-size // self.mode.pattern_bytes) * self.mode.pattern_bytes
 
     def address(self, line: Any, byte: Any) -> Any:
-        """The byte of shared memory of a line's byte; arguments broadcast."""
+        """Return the shared-memory address of a line's byte; arguments broadcast."""
         return self.base + self.mode.swizzle()(line * self.pitch_bytes + byte)
 
 
@@ -280,6 +280,6 @@ class ProductPlan:
 
 
 def find_read_end(side: DescribedSide, steps: int) -> int:
-    """The byte behind the last one that the steps read through the caller's descriptor."""
+    """Return the end of the bytes that the steps read through the caller's descriptor."""
     size = max(1, side.element.bits // 8)
     return max(int(desc.reads(side.get_descriptor(step), side.view).max()) + size for step in range(steps))

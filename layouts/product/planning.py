@@ -43,13 +43,14 @@ FROM = ("shared", "registers")
 
 
 def is_plannable(instruction: Instruction) -> bool:
-    """Whether a plan can be made for it: it multiplies, and registers hold D and may hold A."""
+    """Return whether an instruction can be planned: it multiplies, and registers hold D and may hold A."""
     return instruction.family.multiplies and not instruction.family.tensor and {"a", "d"} <= set(instruction.operands)
 
 
 def make_plan(instruction: Instruction, a: object = "", b: object = "", d: object = "") -> ProductPlan:
-    """A plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping. LayoutError names the option,
-    `a.swizzle`.
+    """Make a plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping.
+
+    LayoutError names the option, `a.swizzle`.
     """
     if not is_plannable(instruction):
         raise LayoutError(
@@ -88,14 +89,14 @@ def _plan_wgmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPl
 
 
 def _floating(i: Instruction) -> bool:
-    """Whether A and B have a sign to choose."""
+    """Return whether A and B have a sign to choose."""
     return i.types["d"] != "s32"
 
 
 def _wgmma_readers(
     i: Instruction, given: Mapping[str, Options], a_from: str, kinds: Mapping[str, str]
 ) -> dict[str, OptionReader]:
-    """Readers of the options that each operand may have. kinds: how those in shared memory are stored."""
+    """Return readers of the options that each operand may have; kinds: how those in shared memory are stored."""
     scale = ("scale",) if _floating(i) else ()
     stored = {
         s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else list_placement_options(kind))) for s, kind in kinds.items()
@@ -119,7 +120,7 @@ def _staged(
     majors: Mapping[str, str],
     modes: Mapping[str, Mode],
 ) -> dict[str, ProductSide]:
-    """The operands in shared memory, one behind the other. modes: the swizzle of those that are stored as tiles."""
+    """Place the operands in shared memory, one behind the other; modes: the swizzle of those stored as tiles."""
     step = {"a": i.operands["a"].col_count, "b": i.sizes["k"]}
     bits = get_dtype(i.types["a"]).bits
     atoms = {s: swizzle.get_atom_size(bits, majors[s])[1] for s, swizzle in modes.items()}
@@ -139,7 +140,7 @@ def _staged(
 
 
 def _a_in_registers(i: Instruction, reads: OptionReader, steps: int) -> ProductSide:
-    """A of a wgmma from registers: every step has registers of its own."""
+    """Return A of a wgmma from registers: every step has registers of its own."""
     if steps > MOST_REGISTER_STEPS:
         hint = f"At most {MOST_REGISTER_STEPS}; store A in shared memory."
         raise reads.make_error("bad_option", "k", f"A from registers takes {steps} steps.", hint)
@@ -150,7 +151,7 @@ def _a_in_registers(i: Instruction, reads: OptionReader, steps: int) -> ProductS
 
 
 def _count_steps(reads: Mapping[str, OptionReader], step: Mapping[str, int], least: int) -> int:
-    """Steps of K: what the options say, or the fewest that fill whole atoms."""
+    """Return the steps of K: as the options say, or the fewest that fill whole atoms."""
     found = {}
     for s in ("a", "b"):
         if "k" in reads[s].given:
@@ -223,7 +224,7 @@ def _plan_tiled_side(
 
 
 def _check_shared_memory(made: ProductPlan) -> None:
-    """LayoutError where the operands overlap, or where they or what is read does not fit a block's shared memory."""
+    """Reject operands that overlap, or that do not fit a block's shared memory with what is read."""
     staged = [side for side in (made.a, made.b) if isinstance(side, DescribedSide)]
     if len(staged) == 2:
         a, b = staged
@@ -329,9 +330,7 @@ def _plan_rows_side(reads: OptionReader, i: Instruction, s: str, products: int, 
 
 
 def _find_ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object]) -> Chain | None:
-    """The best ldmatrix for an operand stored so whose targets have it wherever they have the mma; None where there is
-    none.
-    """
+    """Find the best ldmatrix for an operand in this storage that every target of the mma has, else None."""
     if i.types[s] == "f64" or len(i.operands[s].axes) == 3:
         return None
     targets = set(catalog.get_target_support(i).targets)
@@ -366,8 +365,9 @@ def _plan_wmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPla
 
 
 def _read_ldm(reads: OptionReader, ops: tuple[Operand, ...], layout: str) -> int:
-    """Elements from a row (column) to the next: at least its length, and a multiple of what CUDA C++ and PTX both ask
-    for.
+    """Return the elements from a row (column) to the next.
+
+    At least its length, and a multiple of what CUDA C++ and PTX both ask for.
     """
     least = max(wmma.get_default_stride(op, layout) for op in ops)
     step = lcm(*(wmma.combine_requirements(op).ldm_elements for op in ops))

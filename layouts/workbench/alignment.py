@@ -53,7 +53,7 @@ def find_declared_alignments(text: str) -> dict[str, int]:
 
 
 def _list_declared_names(said: str) -> list[str]:
-    """The arrays and variables that a declaration without its alignment declares."""
+    """Return the arrays and variables of a declaration whose alignment is not stated."""
     arrays = re.findall(r"([A-Za-z_]\w*)\s*\[", said)
     last = _DECLARED.findall(said)
     return arrays or last[-1:]
@@ -67,7 +67,7 @@ def _parse_amount(text: str, said: str) -> int:
 
 
 def find_stated_alignment(name: str, known: Mapping[str, int]) -> tuple[str, int] | None:
-    """(name, its alignment) of an address that evaluation calls `name`: smem, s.A, storage.A.begin(), smem⌈1024⌉."""
+    """Find (name, alignment) of an address that evaluation calls `name`: smem, s.A, storage.A.begin(), smem⌈1024⌉."""
     if rounded := _ROUNDED.search(name):
         return name, int(rounded[1])
     own = [word for word in _WORD.findall(name) if word in known]
@@ -75,7 +75,7 @@ def find_stated_alignment(name: str, known: Mapping[str, int]) -> tuple[str, int
 
 
 def choose_address(name: str, at: int, known: Mapping[str, int]) -> tuple[int, str]:
-    """(where an address is taken to be, why): a multiple of 1024 bytes, or just what its declaration promises."""
+    """Choose (address, reason): a multiple of 1024 bytes, or just what the declaration promises."""
     own = find_stated_alignment(name, known)
     if own is None:
         return at, "a free address, taken 1024-byte aligned"
@@ -98,8 +98,9 @@ def list_placement_notices(
     several: bool,
     by_tma: bool,
 ) -> tuple[str, ...]:
-    """What is doubtful in where an operand's tiles begin, though every byte may be read right. names: of its address;
-    several: whether it has several stages; by_tma: whether a tensor map stores it.
+    """Return what is doubtful about the start of an operand's tiles, even if every byte may be read right.
+
+    names: of its address; several: whether it has several stages; by_tma: whether a tensor map stores it.
     """
     if not steps:
         return ()
@@ -110,7 +111,7 @@ def list_placement_notices(
 
 
 def _declared_low(declared: Sequence[tuple[str, int]]) -> str:
-    """A buffer of TMA's whose declaration promises too little."""
+    """Return a notice if the declaration of a TMA buffer promises too little alignment."""
     low = next((own for own in declared if own[1] < tma.ALIGNED), None)
     if low is None:
         return ""
@@ -128,7 +129,7 @@ def _off_pattern(
     declared: Sequence[tuple[str, int]],
     several: bool,
 ) -> str:
-    """A tile that begins where TMA may store it, but inside the swizzle's pattern."""
+    """Return a notice if a tile begins where TMA may store it, but inside the swizzle's pattern."""
     mode = stored.make_storage(0, seen).mode
     pattern = mode.pattern_bytes
     if mode.chunks == 1 or any(step.base is None for step in steps):
@@ -153,8 +154,9 @@ def _off_pattern(
 def explain_uneven_start(
     operand: str, starts: Sequence[LinearExpression | None], seen: View, stored: StoredTile
 ) -> str:
-    """Why it is open what other threads read: their start is moved by a part of what one instruction reads; "" where
-    they read tiles of their own. starts: of an operand's steps; the threads are those of threadIdx and blockIdx.
+    """Explain why the reads of other threads stay open: their starts are moved by a part of one instruction's tile.
+
+    "" if they read tiles of their own. starts: of an operand's steps; the threads are those of threadIdx and blockIdx.
     """
     mode = stored.make_storage(0, seen).mode
     if seen.major != "K" or mode.chunks == 1 or any(line is None for line in starts):
@@ -172,8 +174,9 @@ def explain_uneven_start(
 
 
 def describe_overlap(one: VerifiedOperand, other: VerifiedOperand, bits: Mapping[str, int]) -> str:
-    """Where the tiles of A and B lie over one another in a stage, though they are not one; "" where they do not. bits:
-    of an element of each operand.
+    """Describe the overlap of the tiles of A and B in a stage, "" if they do not overlap.
+
+    bits: of an element of each operand.
     """
     if set(one.symbols) != set(other.symbols):
         return ""
@@ -188,7 +191,7 @@ def describe_overlap(one: VerifiedOperand, other: VerifiedOperand, bits: Mapping
 
 
 def _get_byte_range(one: VerifiedOperand, stage: int, bits: int) -> tuple[int, int]:
-    """(first byte, past last) of an operand's tiles in a stage; an empty range where it has no place."""
+    """Return (first byte, past last) of an operand's tiles in a stage; an empty range if it has no place."""
     steps = [step for step in one.steps if step.stage == stage and step.base is not None]
     if not steps:
         return 0, 0

@@ -38,14 +38,14 @@ MOST_GROUPS = 8  # instructions of one text that are verified
 def build_bench(
     text: str, given: Mapping[str, str] | None = None, patience: int = 1, copied: bool = True, why: bool = True
 ) -> Bench:
-    """What a text holds, verified as far as it says enough.
+    """Build the bench of a text: what it holds, verified as far as the text says enough.
 
     given: values for what it leaves open, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
-    `major.b`, `instruction` …). LayoutError `bad_text` where the text is too long, `too_deep` where it is nested too
-    deeply, and for a value that is none; of another key nothing is said.
-    patience: how many times as many steps code may take as a server grants it; copied: whether quotes, diffs, entities
-    and the like are read past. A source file is what it is. why: whether the causes of a mismatch are looked for, which
-    costs more than all the rest; without them steps have their verdicts alone.
+    `major.b`, `instruction` …). Other keys are ignored. LayoutError `bad_text` if the text is too long, `too_deep` if
+    it is nested too deeply, and for an invalid value.
+    patience: multiple of the steps that a server grants code; copied: whether to skip quotes, diffs, entities and the
+    like, which a source file does not have; why: whether to look for the causes of a mismatch, which costs more than
+    all the rest. Without causes steps have their verdicts alone.
 
     >>> build_bench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
@@ -91,7 +91,7 @@ class _BenchBuilder(TextContents):
         return replace(made, operands=tuple(placed_))
 
     def _told(self, operands: list[VerifiedOperand]) -> tuple[TextPiece, ...]:
-        """The pieces with the operands that they belong to, and what is unusual in them."""
+        """Return the pieces with the operands that they belong to, and what is unusual in them."""
         verified = {one.descriptor for one in operands if one.verdict != "unknown"}
         told = []
         for n, piece in enumerate(self.pieces):
@@ -100,12 +100,12 @@ class _BenchBuilder(TextContents):
         return tuple(told)
 
     def _list_doubts(self, piece: int, verified: bool) -> tuple[str, ...]:
-        """What is unusual in the code of a piece; of one whose reads were verified only what they cannot say."""
+        """Return what is unusual in a piece's code; if its reads were verified, only what verification cannot show."""
         own = self.doubtful.get(piece, ())
         return tuple(dict.fromkeys(one.message for one in own if not verified or one.code in UNSEEN))
 
     def _group_uses(self, taken: list[DescriptorUse]) -> list[list[DescriptorUse]]:
-        """Uses of one instruction and its tiles in one function; those with most steps first where there are many."""
+        """Group the uses of one instruction and its tiles in one function; of several groups, the largest first."""
         groups: dict[tuple[str, str], list[DescriptorUse]] = {}
         by_function = any(len(one.given) > 1 for one in taken)
         for use in taken:
@@ -135,7 +135,7 @@ class _BenchBuilder(TextContents):
         return mention.instruction
 
     def _verify_group(self, group: list[DescriptorUse]) -> list[VerifiedOperand]:
-        """The operands of one instruction and its tiles."""
+        """Verify the operands of one instruction and its tiles."""
         instruction = self._find_instruction(group)
         if instruction is None or not instruction.family.by_descriptor:
             return []
@@ -166,7 +166,7 @@ class _BenchBuilder(TextContents):
         turns: Mapping[str, list[verification.OperandTurn]],
         crossed: Mapping[str, exchanged_buffers.FollowedBuffer],
     ) -> list[OperandCase]:
-        """The operands of an instruction, each with the store that holds it."""
+        """Return the operands of an instruction, each with the store that holds it."""
         filled = self._find_filled(turns)
         clues = [self._clues(name, group, crossed.get(name), filled[name]) for name in turns]
         chosen = pair_stores(self.stores, clues, self.used)
@@ -179,7 +179,10 @@ class _BenchBuilder(TextContents):
     def _judged(
         self, case: OperandCase, other: exchanged_buffers.FollowedBuffer | None, own: list[verification.OperandTurn]
     ) -> VerifiedOperand | None:
-        """An operand with its verdict; None where something is refused that was not given, which is then missing."""
+        """Return an operand with its verdict.
+
+        None if an assumed value is refused, which is then reported as missing.
+        """
         try:
             one = case.verify()
             return one if other is None else self._make_exchanged_operand(one, other, own)
@@ -196,7 +199,7 @@ class _BenchBuilder(TextContents):
         crossed: exchanged_buffers.FollowedBuffer | None,
         filled: FilledTile | None,
     ) -> Clues:
-        """What the text says of where an operand's tile lies."""
+        """Return what the text says of an operand's place in memory."""
         given = [use.given[name].value for use in group if name in use.given]
         starts = (get_start_address(value)[0] for value in given)
         return Clues(
@@ -210,7 +213,7 @@ class _BenchBuilder(TextContents):
         )
 
     def _find_filled(self, turns: Mapping[str, list[verification.OperandTurn]]) -> dict[str, FilledTile | None]:
-        """Operand → what the text's TMA loads fill of its first tile."""
+        """Map each operand to what the text's TMA loads fill of its first tile."""
         begins: dict[str, dict[tuple[int, int], LinearExpression]] = {}
         for name, found in turns.items():
             for turn in found:
@@ -223,7 +226,7 @@ class _BenchBuilder(TextContents):
     def _make_exchanged_operand(
         self, one: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, own: list[verification.OperandTurn]
     ) -> VerifiedOperand:
-        """An operand that is given the other one's buffer. own: the turns of the operand it is named for."""
+        """Make an operand that reads the other one's buffer; own: the turns of the operand it is named for."""
         if other.deliberate:
             return replace(one, notices=(*one.notices, exchanged_buffers.format_exchange_note(one.name, other)))
         mine = [n for turn in own for n in start_names(turn.given.value) if find_operand_letter(n) == one.name]
@@ -234,7 +237,7 @@ class _BenchBuilder(TextContents):
         return replace(one, steps=tuple(steps))
 
     def _name_operands(self, group: list[DescriptorUse]) -> list[DescriptorUse]:
-        """The uses with the operand that was given, where the text does not say which it is."""
+        """Return the uses with the requested operand, if the text does not say which it is."""
         unsure = [use for use in group if use.assumed]
         if not unsure:
             return group
@@ -252,7 +255,7 @@ class _BenchBuilder(TextContents):
 
 
 def _rename_operand(use: DescriptorUse, operand: str) -> DescriptorUse:
-    """A use of one descriptor, of which operand was assumed, as one of the operand that was given."""
+    """Return a use of one descriptor with the requested operand instead of the assumed one."""
     if not use.assumed:
         return use
     return replace(use, given={operand: next(iter(use.given.values()))}, why={operand: "as given"})

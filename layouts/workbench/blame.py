@@ -42,8 +42,9 @@ class BlameFinder:
     def _origins(
         self, one: VerifiedOperand, wrong: OperandStep, changed: Collection[str]
     ) -> Mapping[str, tuple[Span, ...]]:
-        """Field → where the code gives it, of the field or of LBO and SBO that have to change; nothing where others
-        have to, or where the text does not show it outside of the step's own expression.
+        """Map each field to the places of the code that set it: the wrong field, or LBO and SBO if they have to change.
+
+        Empty if other fields have to change, or if the text sets them only in the step's own expression.
         """
         fields = set(changed)
         builder = self._find_builder(one, wrong)
@@ -58,7 +59,7 @@ class BlameFinder:
         return self.built.get(step.span) or self.built.get(self.made.pieces[one.descriptor].spans[0])
 
     def _find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
-        """Of the places of a field the number that is wrong, else what puts it there."""
+        """Find the place of a field's wrong number, else the place that puts it into the descriptor."""
         encoded = changes[field][0]
         for span in origin:
             digits = self.text[slice(*span)].rstrip("uUlLzZ").replace("'", "")
@@ -71,8 +72,9 @@ class BlameFinder:
         return max(origin, key=lambda span: span[1] - span[0])
 
     def _are_all_wrong(self, code: str, fields: Collection[str], places: Set[Span]) -> bool:
-        """Whether every operand whose fields come from these places is wrong from its first step on, and for this
-        cause; so is one of which that is not known.
+        """Return whether all operands with fields from these places are wrong from the first step on, for this cause.
+
+        An operand of which that is not known counts as wrong.
         """
         seen = [
             one
@@ -86,6 +88,6 @@ class BlameFinder:
         )
 
     def _has_shared_fields(self, one: VerifiedOperand, fields: Collection[str], places: Set[Span]) -> bool:
-        """Whether the fields of an operand's descriptors may come from some places of the text."""
+        """Return whether the fields of an operand's descriptors may come from these places of the text."""
         builder = self._find_builder(one, one.steps[0]) if one.steps else None
         return builder is None or any(not places.isdisjoint(builder.origins.get(field, ())) for field in fields)

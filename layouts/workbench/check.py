@@ -110,14 +110,15 @@ class CheckReport:
 
 
 def get_finding_title(code: str) -> str:
-    """What a finding's code is called."""
+    """Return the title of a finding's code."""
     return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
 
 
 @refuse_deep_recursion()
 def check_text(text: str) -> CheckReport:
-    """What a source text does wrong. LayoutError `bad_text` where it is longer than LONGEST characters, `too_deep`
-    where it is nested too deeply.
+    """Check a source text for mistakes.
+
+    LayoutError `bad_text` if it is longer than LONGEST characters, `too_deep` if it is nested too deeply.
 
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
@@ -146,7 +147,10 @@ def check_text(text: str) -> CheckReport:
 
 
 def _count_verified(operands: Iterable[VerifiedOperand]) -> tuple[int, tuple[tuple[str, int], ...]]:
-    """(reads that match, reason → how many could not be compared): against a storage that is a guess nothing is."""
+    """Return (reads that match, (reason, count) of those that could not be compared).
+
+    Reads of a guessed storage are not compared.
+    """
     verified, rest = 0, Counter[str]()
     for one in operands:
         reason = next((assumed.summary for assumed in one.assumed), "")
@@ -163,7 +167,7 @@ def _count_verified(operands: Iterable[VerifiedOperand]) -> tuple[int, tuple[tup
 
 
 def _count_descriptors(made: Bench) -> int:
-    """The descriptors of a text; 64-bit constants without that name that nothing reads are masks and keys."""
+    """Count the descriptors of a text; unnamed 64-bit constants that nothing reads are masks and keys."""
     read = {n for one in made.operands for n in (one.descriptor, *one.others)}
     return sum(
         piece.kind == "descriptor"
@@ -173,7 +177,7 @@ def _count_descriptors(made: Bench) -> int:
 
 
 def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
-    """What the steps of a file did not suffice for."""
+    """Yield the places at which evaluation ran out of steps."""
     for name, at in code.unfinished if code else ():
         what = f"{name} is" if name else "The lines outside all functions are"
         yield OpenPoint(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
@@ -189,7 +193,7 @@ def _make_pitfall_finding(one: Pitfall) -> CheckFinding:
 
 
 def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[CheckFinding]:
-    """C's pitfalls in what a descriptor is made of: one in another line of the file is no business of ours."""
+    """Yield C pitfalls in the expressions that make descriptors; pitfalls in other lines are ignored."""
     for one in built:
         lines = [
             _extend_to_lines(text, span) for span in (one.span, *(s for spans in one.origins.values() for s in spans))
@@ -205,7 +209,7 @@ def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Ch
 
 
 def _extend_to_lines(text: str, span: Span) -> Span:
-    """A span, out to the ends of its lines."""
+    """Extend a span to the ends of its lines."""
     end = text.find("\n", span[1])
     return text.rfind("\n", 0, span[0]) + 1, end if end >= 0 else len(text)
 
@@ -216,7 +220,7 @@ def _extend_to_lines(text: str, span: Span) -> Span:
 def _check_operands(
     text: str, made: Bench, known: set[str], blame: BlameFinder
 ) -> tuple[list[CheckFinding], list[OpenPoint]]:
-    """Findings of wrong reads, and what is open. known: codes of what the code itself does wrong."""
+    """Return (findings of wrong reads, open points); known: codes of the code's own mistakes."""
     places: dict[tuple[str, Span], list[tuple[VerifiedOperand, OperandStep]]] = {}
     open_: list[OpenPoint] = []
     guesses = Guesses(text, made)
@@ -235,7 +239,7 @@ def _check_operands(
 
 
 def _not_verified(made: Bench, one: VerifiedOperand) -> OpenPoint:
-    """That an operand has no verdict, and why."""
+    """Return the open point that an operand has no verdict, and why."""
     why = one.missing[0] if one.missing else "the file does not say enough."
     if one.storage is None:
         why = "nothing in the file says how it is stored."
@@ -244,12 +248,12 @@ def _not_verified(made: Bench, one: VerifiedOperand) -> OpenPoint:
 
 
 def _refused_map(made: Bench, one: VerifiedOperand) -> bool:
-    """Whether a tensor map stores an operand that breaks a rule of TMA."""
+    """Return whether an operand is stored by a tensor map that breaks a rule of TMA."""
     return one.storage is not None and bool(made.pieces[one.storage].notices)
 
 
 def _why_open(guesses: Guesses, one: VerifiedOperand, step: OperandStep) -> str:
-    """Why a wrong step is no finding; "" where it is one."""
+    """Explain why a wrong step is no finding; "" if it is one."""
     crossed = next((cause.message for cause in step.causes if cause.code == "operands_exchanged"), "")
     if crossed:
         return crossed
@@ -259,7 +263,7 @@ def _why_open(guesses: Guesses, one: VerifiedOperand, step: OperandStep) -> str:
 
 
 def _list_first_wrong_steps(one: VerifiedOperand) -> list[OperandStep]:
-    """The first wrong step of each place of the text that is at fault."""
+    """Return the first wrong step of each place of the text that is at fault."""
     out: dict[Span, OperandStep] = {}
     for step in one.wrong:
         out.setdefault(step.span, step)
@@ -267,7 +271,7 @@ def _list_first_wrong_steps(one: VerifiedOperand) -> list[OperandStep]:
 
 
 def _make_mismatch_finding(made: Bench, alike: list[tuple[VerifiedOperand, OperandStep]], span: Span) -> CheckFinding:
-    """What is wrong with operands that one place makes wrong for one cause; the first of them is told in full."""
+    """Make one finding for operands that one place makes wrong for one cause; the first is described in full."""
     wrong = alike[0][1]
     names = {other.name for other, _ in alike}
     assumed = tuple((a.key, a.value) for a in made.assumed if a.summary and (not a.operands or names & set(a.operands)))
@@ -282,7 +286,7 @@ def _make_mismatch_finding(made: Bench, alike: list[tuple[VerifiedOperand, Opera
 
 
 def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
-    """How many elements the first of some operands reads from the wrong place, and which others do so."""
+    """Return how many elements the first operand reads from the wrong place, and which others do so."""
     one, wrong = alike[0]
     turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
     where = f"{one.name.upper()} of {one.instruction}" + (f" at {turns}" if turns else "")
@@ -295,7 +299,7 @@ def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
 
 
 def _find_unread(made: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:
-    """Descriptors that no instruction of the text reads, as far as it says."""
+    """Find descriptors that, as far as the text says, no instruction reads."""
     read = {n for one in made.operands for n in (one.descriptor, *one.others)}
     same = [_make_build_key(made.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
     without = [
@@ -317,6 +321,6 @@ def _find_unread(made: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPo
 
 
 def _make_build_key(piece: TextPiece) -> tuple[object, ...]:
-    """What a piece's descriptor is made of; of one that is no code its title."""
+    """Return a key of the code that a piece's descriptor is made of; the title of a piece without code."""
     facts = piece.facts
     return (facts["format"], dict(facts["fields"]), facts["start"]) if "fields" in facts else (piece.title,)

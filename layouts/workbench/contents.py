@@ -34,7 +34,7 @@ _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
 
 def _parse_macros(given: Mapping[str, str]) -> Pairs:
-    """Macros that are given for those that a text does not define, and their values."""
+    """Parse the values given for macros that a text does not define."""
     found = ((key.removeprefix(_MACRO), value) for key, value in given.items() if key.startswith(_MACRO))
     return tuple(sorted((name, value) for name, value in found if name.isidentifier() and len(value) <= LONGEST_MACRO))
 
@@ -97,7 +97,7 @@ class TextContents:
         return code
 
     def _builder(self, head: str) -> Assumption:
-        """What a function that builds descriptors and has no code is taken to give."""
+        """Return the assumption about a function that builds descriptors and has no body."""
         return self.assumed[f"builder.{head}"]
 
     def _assume_instruction(self) -> None:
@@ -109,7 +109,7 @@ class TextContents:
                 self.assumed["instruction"] = called[1]
 
     def _find_reader(self) -> Instruction | None:
-        """The first instruction of the text that reads a descriptor, or the one that was given."""
+        """Find the first instruction of the text that reads a descriptor, or the requested one."""
         if "instruction" in self.given:
             return catalog.parse_instruction(self.given["instruction"], "instruction")
         return next((m.instruction for m in self.mentions if m.instruction.family.by_descriptor), None)
@@ -232,7 +232,7 @@ class TextContents:
             )
 
     def piece_of(self, found: list[verification.OperandTurn]) -> int:
-        """The piece of the descriptor that a turn has."""
+        """Return the piece of the descriptor that a turn uses."""
         given = found[0].given
         if found[0].use.site[0] == "word":
             return self.printed_pieces[scan.strip_label_number(given.name)]
@@ -249,7 +249,7 @@ class TextContents:
         return len(self.pieces) - 1
 
     def _piece_of_number(self, given: DescriptorArgument, value: int) -> int | None:
-        """The piece of a number that the code spells out; None where a builder may have made it."""
+        """Return the piece of a number spelled out in the code; None if a builder may have made it."""
         number = format_word(value % (1 << 64))
         spelled = next((n for n, piece in enumerate(self.pieces) if number in piece.facts.get("words", ())), None)
         if spelled is not None or any(one.known >> 16 == value >> 16 for _, one in self.built):
@@ -258,7 +258,7 @@ class TextContents:
         return len(self.pieces) - 1
 
     def _likeliest_builder(self, given: DescriptorArgument) -> int:
-        """The piece of the builder that is most like a descriptor: in its fields, its start, its buffer, its name."""
+        """Return the piece of the builder most like a descriptor, by its fields, start, buffer and name."""
         upper = given.value.const >> 16
         names = set(start_names(given.value))
         line, _ = get_start_address(given.value)
@@ -286,5 +286,5 @@ class TextContents:
 
 
 def _within(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
-    """Whether a span begins inside another."""
+    """Return whether a span begins inside one of the others."""
     return any(first <= span[0] < past for first, past in others)

@@ -40,7 +40,10 @@ class ArgumentSources:
         return {name: replace(one, span=self.find_place(one)) for name, one in given.items()}
 
     def find_place(self, one: DescriptorArgument) -> Span:
-        """Of a variable alone the nearest statement before it, in a block around it, that gave it this value."""
+        """Find where a descriptor is set.
+
+        For a bare variable, the nearest statement before it that gave it this value.
+        """
         name = self.text[slice(*one.span)]
         if not name.isidentifier():
             return one.span
@@ -49,7 +52,7 @@ class ArgumentSources:
         return max(before, default=one.span)
 
     def _is_enclosing_block(self, first: int, past: int) -> bool:
-        """Whether no block that is open at `first` ends before `past`."""
+        """Return whether no block that is open at `first` ends before `past`."""
         deep = 0
         for letter in self.text[first:past]:
             deep += (letter == "{") - (letter == "}")

@@ -41,7 +41,7 @@ def find_exchanged_buffers(
     code: Evaluation | None,
     text: str,
 ) -> dict[str, FollowedBuffer]:
-    """operand → the buffer of the other operand that it is given; nothing where names say nothing of the kind.
+    """Map each operand to the other operand's buffer that it reads; empty if no names suggest an exchange.
 
     The address names the buffer; where it does not, the first variable that held the descriptor, then the expression
     that gives it. rows: of M or N that one instruction takes of each operand.
@@ -69,7 +69,7 @@ def find_exchanged_buffers(
 
 
 def _fits_only_exchanged(stores: Sequence[TileStore], rows: Mapping[str, int]) -> bool:
-    """Whether the boxes fit the operands only when A's buffer is read as B and the reverse."""
+    """Return whether the boxes fit the operands only if A's buffer is read as B and the reverse."""
     tall = {s.operand: prod(size or 0 for size in s.map.box[1:]) for s in stores if s.map and s.operand}
     if set(tall) < {"a", "b"} or set(rows) < {"a", "b"} or not all(tall.values()):
         return False
@@ -77,7 +77,7 @@ def _fits_only_exchanged(stores: Sequence[TileStore], rows: Mapping[str, int]) -
 
 
 def format_exchange_note(operand: str, one: FollowedBuffer) -> str:
-    """What is said where the operands are exchanged on purpose."""
+    """Return the note that the operands are exchanged on purpose."""
     return (
         f"{operand.upper()} is read from {one.name}, {one.of.upper()}’s buffer by its name; the boxes fit only that"
         " way, so D is taken to be the transposed product."
@@ -87,8 +87,9 @@ def format_exchange_note(operand: str, one: FollowedBuffer) -> str:
 def mark_wrong_steps(
     operand: str, one: FollowedBuffer, steps: Sequence[OperandStep], own: int | None
 ) -> list[OperandStep]:
-    """The steps of an operand that reads the other's buffer. own: where its own tile begins, None where the text does
-    not say.
+    """Mark the steps of an operand that reads the other's buffer as wrong.
+
+    own: where its own tile begins, None if the text does not say.
     """
     given = one.name if "desc" in one.name.lower() else f"the descriptor of {one.name}"
     says = (

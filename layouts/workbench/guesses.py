@@ -33,7 +33,7 @@ class Guesses:
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
     def find_guess(self, one: VerifiedOperand, wrong: OperandStep) -> str:
-        """ "" where a mismatch stands whatever the text leaves open."""
+        """Return the assumption that a mismatch may rest on, "" if it stands whatever the text leaves open."""
         made, name = self.made, one.name
         if one.storage is not None and "(it is named" not in one.stored_why and len(made.operands) > 1:
             laid = sum(piece.kind == "layout" for piece in made.pieces)
@@ -55,7 +55,7 @@ class Guesses:
         return ""
 
     def again(self, chosen: dict[str, str]) -> Bench | None:
-        """The bench of the text with other choices; None where they are refused."""
+        """Return the bench of the text with other choices; None if they are refused."""
         check_deadline()
         key = frozenset(chosen.items())
         if key not in self.tried:
@@ -67,7 +67,7 @@ class Guesses:
 
 
 def _is_mended(guesses: Guesses, chosen: dict[str, str], one: VerifiedOperand, wrong: OperandStep) -> bool:
-    """Whether a mismatch goes with other choices of assumed values; of a panel, also whether it becomes another."""
+    """Return whether other choices of assumed values remove a mismatch; for a panel, also whether they change it."""
     again = guesses.again(chosen)
     if again is None:
         return False
@@ -78,8 +78,9 @@ def _is_mended(guesses: Guesses, chosen: dict[str, str], one: VerifiedOperand, w
 
 
 def _find_remaining_wrong(same: VerifiedOperand, one: VerifiedOperand, wrong: OperandStep) -> OperandStep | None:
-    """What is still wrong in another bench's operand: a step of the same place, or one that was right; None where the
-    other choices mend the place and break nothing.
+    """Find what is still wrong in the operand of another bench: a step of the same place, or one that was right.
+
+    None if the other choices mend the place and break nothing.
     """
     if len(same.steps) != len(one.steps):
         return same.first_wrong
@@ -89,7 +90,7 @@ def _find_remaining_wrong(same: VerifiedOperand, one: VerifiedOperand, wrong: Op
 
 
 def _find_same_operand(made: Bench, again: Bench, one: VerifiedOperand) -> VerifiedOperand | None:
-    """The operand of another bench of the same text that one is."""
+    """Find the operand of another bench of the same text that corresponds to this one."""
     at = made.operands.index(one)
     if len(again.operands) == len(made.operands) and again.operands[at].name == one.name:
         return again.operands[at]
@@ -97,7 +98,7 @@ def _find_same_operand(made: Bench, again: Bench, one: VerifiedOperand) -> Verif
 
 
 def _list_assumed_values(made: Bench, one: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
-    """(key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
+    """Yield (key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
     for assumed in made.assumed:
         about = assumed.key.partition(".")[2]
         if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != one.name:
@@ -111,7 +112,7 @@ def _list_assumed_values(made: Bench, one: VerifiedOperand) -> Iterator[tuple[st
 
 
 def _list_assumed_stores(made: Bench, one: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
-    """The same of the map or layout that stores an operand, where nothing in the text names it."""
+    """Yield (key, another value, what is assumed) of the store of an operand, if nothing in the text names it."""
     if one.storage is not None and "(it is named" not in one.stored_why:
         for n, piece in enumerate(made.pieces):
             if piece.kind in ("tensor_map", "layout") and n != one.storage:
@@ -119,7 +120,7 @@ def _list_assumed_stores(made: Bench, one: VerifiedOperand) -> Iterator[tuple[st
 
 
 def _list_other_values(assumed: Assumption) -> tuple[str, ...]:
-    """Other values that an assumed one might have as well."""
+    """Return other values that an assumed one might have as well."""
     if assumed.key.startswith("size."):  # of elements that an operand or memory may have
         return tuple(choice for choice in ("1", "2", "4") if choice != assumed.value)
     if assumed.choices:

@@ -30,7 +30,7 @@ _SURE = re.compile(r"(?:smem|shared|gmma|wgmma|matrix|mat)_?\w*desc|make_desc", 
 def find_missing_calls(
     code: Evaluation | None, mentions: tuple[InstructionMention, ...]
 ) -> dict[str, list[tuple[int, int]]]:
-    """Function → its calls, of those that build descriptors by their names and have no code in the text."""
+    """Map each function that builds descriptors by its name, and has no code in the text, to its calls."""
     reads = any(m.instruction.family.by_descriptor for m in mentions)
     out: dict[str, list[tuple[int, int]]] = {}
     for one in code.made if code else ():
@@ -45,8 +45,9 @@ def find_missing_calls(
 
 
 def assume_helpers(heads: Mapping[str, object], given: Mapping[str, str]) -> list[Assumption]:
-    """What each of them is taken to give, where that was chosen; else a choice that is missing. LayoutError for another
-    value.
+    """Return the chosen assumption about each missing helper, else a missing choice.
+
+    LayoutError for a value that is not offered.
     """
     out = []
     for head in heads:
@@ -64,7 +65,7 @@ def assume_helpers(heads: Mapping[str, object], given: Mapping[str, str]) -> lis
 
 
 def assume_encoders(code: Evaluation | None) -> list[Assumption]:
-    """PTX's encode functions that the text calls and does not have."""
+    """Return assumptions about PTX's encode functions that the text calls and does not define."""
     why = "its code is not in the text: taken as PTX’s matrix-descriptor-encode"
     return (
         [Assumption(f"encode.{name}", f"What {name} gives", ENCODED, why, (ENCODED,)) for name in code.taken]
@@ -74,7 +75,7 @@ def assume_encoders(code: Evaluation | None) -> list[Assumption]:
 
 
 def assume_foreign_types(code: Evaluation | None) -> list[Assumption]:
-    """What is taken for the types that the text uses as CUTLASS's descriptors and does not have."""
+    """Return assumptions about types that the text uses as CUTLASS's descriptors and does not define."""
     why = "its code is not in the text, and its members have those names"
     return [
         Assumption(f"type.{name}", f"Type of {name}", union, why, (union,))
@@ -83,7 +84,7 @@ def assume_foreign_types(code: Evaluation | None) -> list[Assumption]:
 
 
 def make_helper_piece(head: str, spans: list[tuple[int, int]]) -> TextPiece:
-    """The calls of a function that is not there."""
+    """Make the piece of the calls of a function that the text does not define."""
     return TextPiece("descriptor", f"{head}(…): its code is not in the text", tuple(spans), {"name": head})
 
 

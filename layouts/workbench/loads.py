@@ -47,7 +47,7 @@ class FilledTile:
         return self.offsets.issuperset(needed)
 
     def find_distance(self, count: int) -> int:
-        """The one distance between so many boxes; 0 where they have none, or are more or fewer."""
+        """Find the distance between a given number of boxes; 0 if it varies or there are more or fewer boxes."""
         first = sorted(self.offsets)
         steps = {later - one for one, later in pairwise(first)}
         return steps.pop() if len(first) == count and first[0] == 0 and len(steps) == 1 else 0
@@ -60,8 +60,9 @@ class TextLoads:
         self.all = list(_list_loads(code)) if code else []
 
     def find_filled(self, base: LinearExpression | None, others: Iterable[LinearExpression]) -> FilledTile | None:
-        """What they fill of the tile that begins at `base`; None where no call is seen to fill it. others: where other
-        tiles and stages begin.
+        """Find what the loads fill of the tile that begins at `base`; None if no call is seen to fill it.
+
+        others: where other tiles and stages begin.
         """
         if base is None or not base.terms:
             return None
@@ -75,19 +76,19 @@ class TextLoads:
         return FilledTile(frozenset(off for off, _ in own_map), first, unclear)
 
     def _into(self, base: LinearExpression, end: int) -> list[tuple[int, BoxLoad]]:
-        """(offset, load) of those into the tile of so many bytes that begins at `base`."""
+        """Return (offset, load) of the loads into the tile that begins at `base` and ends at `end`."""
         into = [(load.to.const - base.const, load) for load in self.all if load.to.terms == base.terms]
         return [(off, load) for off, load in into if 0 <= off < end]
 
 
 def _is_part(to: LinearExpression, base: LinearExpression) -> bool:
-    """Whether an address has more terms than a tile's first byte: each warp or block fills a part of its own."""
+    """Return whether an address has more terms than a tile's first byte, since each warp or block fills a part."""
     own, terms = dict(to.terms), dict(base.terms)
     return own != terms and own.items() >= terms.items()
 
 
 def _moves(found: Iterable[tuple[int, BoxLoad]]) -> bool:
-    """Whether a loop without a known end moves where one call loads to."""
+    """Return whether a loop without a known end moves the destination of a call."""
     of_call: dict[object, set[int]] = {}
     for off, load in found:
         if load.endless:
@@ -105,7 +106,7 @@ def _list_loads(code: Evaluation) -> Iterator[BoxLoad]:
 
 
 def _list_call_loads(made: BodilessCall, endless: Collection[str]) -> Iterator[BoxLoad]:
-    """A call without a body: each of its addresses may be the destination, and only one is in a tile."""
+    """Yield the loads of a call without a body: any of its addresses may be the destination, only one is in a tile."""
     maps = {name for value in made.term.arguments for name in _list_map_names(value)}
     for value in made.term.arguments:
         own = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
@@ -114,7 +115,7 @@ def _list_call_loads(made: BodilessCall, endless: Collection[str]) -> Iterator[B
 
 
 def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None:
-    """PTX's cp.async.bulk.tensor into shared memory: its first operand is the destination."""
+    """Find PTX's cp.async.bulk.tensor into shared memory: its first operand is the destination."""
     found = _ASM.search(ran.text)
     if found is None or int(found[1]) >= len(ran.given):
         return None
@@ -140,7 +141,7 @@ def _make_load(
 
 
 def _list_map_names(value: object) -> Iterator[str]:
-    """What an argument that may be a tensor map is called."""
+    """Yield the names of an argument that may be a tensor map."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         yield value.place.name
         if isinstance(value.place.value, OpaqueValue):

@@ -41,7 +41,7 @@ class Message:
 
 
 def verdict(operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece]) -> str:
-    """mismatch if a step is wrong or a map breaks a rule of TMA, match if all operands are right; else unknown."""
+    """Return mismatch if a step is wrong or a map breaks a TMA rule, match if all operands are right, else unknown."""
     if any(one.wrong for one in operands) or _broken_rules(pieces):
         return "mismatch"
     return "match" if _all_right(operands) else "unknown"
@@ -52,7 +52,7 @@ def _all_right(operands: Sequence[VerifiedOperand]) -> bool:
 
 
 def _broken_rules(pieces: Sequence[TextPiece]) -> list[str]:
-    """The rules of TMA that tensor maps break."""
+    """Return the rules of TMA that tensor maps break."""
     return [notice for piece in pieces for notice in piece.notices if piece.kind == "tensor_map"]
 
 
@@ -62,7 +62,7 @@ def build_message(
     assumed: Sequence[Assumption],
     missing: Sequence[str],
 ) -> Message:
-    """The headline, and why: the cause, or what a verdict rests on."""
+    """Build the headline and its reason: the cause, or what a verdict rests on."""
     line, why = render_headline(operands, pieces, missing)
     caution = () if verdict(operands, pieces) == "mismatch" else list_cautions(operands, assumed)
     right = _all_right(operands)
@@ -84,7 +84,7 @@ def _joined(*sentences: str) -> str:
 def _qualified(
     line: str, operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption], caution: Sequence[str]
 ) -> str:
-    """The headline of right operands, with what it cannot confirm."""
+    """Return the headline of right operands, with what it cannot confirm."""
     reserved = [one for one in caution if one.startswith("Reserved")]
     rests = describe_first_bytes(operands, assumed)
     if not reserved:
@@ -94,7 +94,7 @@ def _qualified(
 
 
 def format_wrong_steps(one: VerifiedOperand) -> str:
-    """Which steps of an operand are wrong: `K step 2 of A`, `K steps 4 to 7 of A`, `every K step of A in stage 1`."""
+    """Format the wrong steps of an operand: `K step 2 of A`, `K steps 4 to 7 of A`, `every K step of A in stage 1`."""
     wrong, alone = one.wrong, f" of {one.name.upper()}"
     if len(wrong) == len(one.steps):
         return f"every K step{alone}" if one.k_steps > 1 else f"the descriptor{alone}"
@@ -110,7 +110,7 @@ def format_wrong_steps(one: VerifiedOperand) -> str:
 
 
 def _where(one: VerifiedOperand) -> str:
-    """The stages and the rows of an operand's wrong steps, as far as others are right."""
+    """Return the stages and rows of an operand's wrong steps, if others are right."""
     stages, tiles = sorted({s.stage for s in one.wrong}), sorted({(s.mn, s.rows) for s in one.wrong})
     where = ""
     if len(stages) < one.stages:
@@ -124,7 +124,7 @@ def _where(one: VerifiedOperand) -> str:
 def render_headline(
     operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece], missing: Sequence[str]
 ) -> tuple[str, str]:
-    """(one sentence, why)."""
+    """Return the headline (one sentence, why)."""
     if broken := _broken_rules(pieces):
         return _of_broken_map(pieces), broken[0]
     if any(one.wrong for one in operands):
@@ -142,7 +142,7 @@ def _of_broken_map(pieces: Sequence[TextPiece]) -> str:
 
 
 def _of_wrong(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
-    """The headline of the first wrong operand, with those that are wrong in the same way; and the cause."""
+    """Return (headline, cause) of the first wrong operand, with those that are wrong in the same way."""
     one, first = next((one, first) for one in operands if (first := one.first_wrong))
     cause = first.causes[0] if first.causes else None
     code, why = (cause.code, cause.message) if cause else ("", "")
@@ -159,7 +159,7 @@ def _of_wrong(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
 
 
 def _which_steps(one: VerifiedOperand, code: str, operands: Sequence[VerifiedOperand]) -> str:
-    """The wrong steps of an operand, and of those whose same steps are wrong for the same cause."""
+    """Return the wrong steps of an operand, and of those whose same steps are wrong for the same cause."""
     which, same = format_wrong_steps(one), []
     for other in operands:
         step, name = other.first_wrong, other.name.upper()
@@ -173,7 +173,7 @@ def _which_steps(one: VerifiedOperand, code: str, operands: Sequence[VerifiedOpe
 
 
 def _of_right(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
-    """The headline of operands that are right, and what is missing for those without a verdict."""
+    """Return (headline, reason) of right operands, with what is missing for those without a verdict."""
     right = [one for one in operands if one.verdict == "match"]
     names = join_words(list(dict.fromkeys(one.name.upper() for one in right)))
     if max(one.k_steps for one in right) > 1:
@@ -188,7 +188,7 @@ def _of_right(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
 
 
 def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> tuple[str, ...]:
-    """What speaks against calling the operands right that are: reserved bits of their words, what was assumed."""
+    """Return what may cast doubt on right operands: reserved bits of their words, assumptions."""
     right = [one for one in operands if one.verdict == "match"]
     bits: dict[str, list[str]] = {}
     for one in right:
@@ -213,13 +213,13 @@ def _format_descriptors(names: Sequence[str]) -> str:
 
 
 def _list_assumed_operands(one: Assumption) -> set[str]:
-    """The operands that an assumption is about; none for all."""
+    """Return the operands that an assumption is about; empty if it is about all."""
     name = one.key.partition(".")[2]
     return {name} if name in ("a", "b") else set(one.operands)
 
 
 def describe_first_bytes(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> str:
-    """What a headline says of tiles whose first byte is the word's own: it cannot confirm the word."""
+    """Return a headline's remark on tiles that are assumed to start where the word does: it cannot confirm the word."""
     right = {one.name for one in operands if one.verdict == "match"}
     own = [one for one in assumed if one.key.startswith("base.") and one.summary and one.key[5:] in right]
     if not own:
@@ -231,7 +231,7 @@ def describe_first_bytes(operands: Sequence[VerifiedOperand], assumed: Sequence[
 
 
 def list_grounds(assumed: Sequence[Assumption]) -> list[str]:
-    """What a verdict rests on, a sentence each; of names that are taken for the same one sentence."""
+    """Return the grounds of a verdict, a sentence each; names assumed to be equal share one sentence."""
     names: dict[str, list[str]] = {}
     for one in assumed:
         name = one.key.removeprefix("size.") if one.key.startswith("size.") else ""
@@ -246,13 +246,13 @@ def list_grounds(assumed: Sequence[Assumption]) -> list[str]:
 
 
 def describe_assumed_alignment(assumed: Sequence[Assumption]) -> str:
-    """The addresses that are taken to be aligned, in a sentence; "" where the text promises it of all."""
+    """Describe the addresses that are assumed to be aligned; "" if the text promises it of all."""
     names = [one.label for one in assumed if one.placed]
     return f"Taken 1024-byte aligned: {join_words(names)}." if names else ""
 
 
 def describe_contents(pieces: Sequence[TextPiece], operands: Sequence[VerifiedOperand]) -> str:
-    """What the text holds: One tensor map, one descriptor and one instruction, in a K loop of 8 steps."""
+    """Describe what the text holds: One tensor map, one descriptor and one instruction, in a K loop of 8 steps."""
     counts = {kind: sum(piece.kind == kind for piece in pieces) for kind in _KINDS}
     told = [f"{_spell_count(n)} {_KINDS[kind][n > 1]}" for kind, n in counts.items() if n]
     if not told:
@@ -267,6 +267,6 @@ def _spell_count(n: int) -> str:
 
 
 def _lower_title(title: str) -> str:
-    """A title inside a sentence: names in capitals stay."""
+    """Lower a title's first letter for use inside a sentence, unless the word is in capitals."""
     first = title.split(" ")[0]
     return title if len(first) > 1 and first[:3].isupper() else title[0].lower() + title[1:]

@@ -22,7 +22,7 @@ _OF_MAP = {"BFLOAT16": "bf16", "FLOAT16": "f16", "TFLOAT32": "tf32", "TFLOAT32_F
 
 
 def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[InstructionMention, Assumption] | None:
-    """The instruction of the first call that names one, and what was assumed; None where none does.
+    """Find the instruction of the first call whose name states one, and the assumption; None if no name does.
 
     stored: element types of the tensor maps, as CUtensorMapDataType has them.
     """
@@ -37,7 +37,7 @@ def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[In
 
 
 def _instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumption] | None:
-    """The instruction that a function's name says, and what was assumed. kinds: element types of the tensor maps."""
+    """Return the instruction that a function's name states, and the assumption; kinds: types of the tensor maps."""
     every = atoms.find_products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)
     said = _parse_type_names(head, shape.span(), every)
     fitting = [i for i in every if _has_types(i, said)]
@@ -52,7 +52,7 @@ def _instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tup
 
 
 def _parse_type_names(head: str, shape: tuple[int, int], every: list[Instruction]) -> dict[str, str]:
-    """Operand → the type that a name gives it: of D, A and B, of D and both others, of both, or of D alone."""
+    """Parse the types in a name, by operand: of D, A and B, of D and both others, of both, or of D alone."""
     types = _TYPES.findall((head[: shape[0]] + " " + head[shape[1] :]).lower())
     if len(types) >= 3:
         return dict(zip("dab", types, strict=False))

@@ -32,7 +32,7 @@ def piece_from_map(one: TensorMap) -> TextPiece:
 
 
 def piece_from_layout(one: scan.PrintedLayout | None, spans: tuple[tuple[int, int], ...], text: str = "") -> TextPiece:
-    """A CuTe layout; one that the text leaves open is called as it is written."""
+    """Return the piece of a CuTe layout; its title is its source text if the text leaves it open."""
     if one is None:
         return TextPiece("layout", _shorten_title(" ".join(text[slice(*spans[0])].split())), spans)
     facts = {"cute": one.whole, "label": one.label}
@@ -44,19 +44,19 @@ def _shorten_title(title: str) -> str:
 
 
 def get_start_terms(one: DescriptorBuilder) -> tuple[str, ...]:
-    """What the start of a descriptor is made of, but for the loops."""
+    """Return the terms of a descriptor's start, without the loop variables."""
     loops = one.steps[0].loops if one.steps else {}
     parts = re.split(r" [+-] |·", one.start) if isinstance(one.start, str) else []
     return tuple(part for part in parts if not part.isdecimal() and part not in loops)
 
 
 def make_tile_key(one: DescriptorBuilder) -> tuple[Any, ...]:
-    """What descriptors that only begin at other places of one tile have in common."""
+    """Return a key that is equal for descriptors that differ only in their start within one tile."""
     return one.format, tuple(one.fields.items()), tuple(one.free.items()), get_start_terms(one) or one.name, one.operand
 
 
 def piece_from_builders(same: list[DescriptorBuilder]) -> TextPiece:
-    """Descriptors that only begin at other places of one tile."""
+    """Return the piece of descriptors that differ only in their start within one tile."""
     one = same[0]
     swizzle = one.swizzle or one.free.get("swizzle", "?")
     lbo = one.free.get("lbo_bytes", "?") if one.lbo_bytes is None else f"{one.lbo_bytes} B"

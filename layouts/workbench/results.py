@@ -205,7 +205,7 @@ class Bench:
     caution: tuple[str, ...] = ()
 
     def move_spans(self, place: Callable[[int, int], Span]) -> Bench:
-        """The same of a text in which each span stands at another place."""
+        """Return the bench with every span moved to its place in another text."""
 
         def step(one: OperandStep) -> OperandStep:
             return replace(one, span=place(*one.span), around=tuple(place(*span) for span in one.around))

@@ -76,12 +76,12 @@ class PrintedLayout:
 
 
 def find_mentions(text: str) -> Iterator[InstructionMention]:
-    """The instructions of a text, in its order of writing; only those that multiply."""
+    """Find the multiplying instructions of a text, in source order."""
     return islice(chain(_of_ptx(text), _find_sass_mentions(text), _of_atoms(text)), MOST)
 
 
 def _of_ptx(text: str) -> Iterator[InstructionMention]:
-    """The instructions that are spelled as PTX."""
+    """Yield the instructions that are spelled as PTX."""
     joined, places = _join_strings(text)
     known: dict[str, Instruction | None] = {}
     for match in catalog.OPCODE.finditer(joined):
@@ -98,7 +98,7 @@ def _of_ptx(text: str) -> Iterator[InstructionMention]:
 
 
 def _of_atoms(text: str) -> Iterator[InstructionMention]:
-    """The instructions of CUTLASS's atoms: with the majors of their arguments and whether A is in registers."""
+    """Yield the instructions of CUTLASS's atoms, with the majors of their arguments and whether A is in registers."""
     wrong = 0
     for match in _ATOM.finditer(text):
         if wrong > MOST_WRONG:
@@ -117,8 +117,9 @@ def _of_atoms(text: str) -> Iterator[InstructionMention]:
 
 
 def _find_sass_mentions(text: str) -> Iterator[InstructionMention]:
-    """The warpgroup instructions of a disassembly that one PTX instruction alone becomes; `.tnspA` and `.tnspB` of the
-    descriptor are the majors.
+    """Yield the warpgroup instructions of a disassembly that stem from exactly one PTX instruction.
+
+    `.tnspA` and `.tnspB` of the descriptor are the majors.
     """
     for count, match in enumerate(_GMMA.finditer(text)):
         if count >= MOST:
@@ -134,7 +135,7 @@ def _find_sass_mentions(text: str) -> Iterator[InstructionMention]:
 
 
 def split_operands(behind: str) -> tuple[str, ...]:
-    """The operands of an instruction whose opcode ends here: up to the semicolon, {…} and (…) kept whole."""
+    """Split the operands after an opcode, up to the semicolon; {…} and (…) stay whole."""
     out, deep, last = [], 0, 0
     for at, letter in enumerate(behind):
         if letter in "{([":
@@ -158,9 +159,10 @@ def _clean_operand(operand: str) -> str:
 
 
 def find_transposes(instruction: Instruction, given: tuple[str, ...], registers: bool) -> dict[str, str]:
-    """Operand → the text of its transpose immediate. PTX ISA 9.1, wgmma.mma_async: d, a, b (sparse: metadata and
-    selector), scale-d, imm-scale-a, imm-scale-b, then imm-trans-a and imm-trans-b of .f16 and .bf16, no imm-trans-a
-    where A is in registers.
+    """Map each operand to the text of its transpose immediate.
+
+    PTX ISA 9.1, wgmma.mma_async: d, a, b (sparse: metadata and selector), scale-d, imm-scale-a, imm-scale-b, then
+    imm-trans-a and imm-trans-b of .f16 and .bf16, no imm-trans-a where A is in registers.
     """
     if instruction.operand("a").element.bits != 16:
         return {}
@@ -179,13 +181,13 @@ def _find_majors(found: Instruction, given: tuple[str, ...]) -> tuple[dict[str, 
 
 
 def find_words(text: str) -> Iterator[PrintedWord]:
-    """Descriptor words of a printout, in its order."""
+    """Find the descriptor words of a printout, in its order."""
     for one in printed_words.find_descriptor_words(text):
         yield PrintedWord(one.label, one.word, one.span)
 
 
 def find_layouts(text: str) -> Iterator[PrintedLayout]:
-    """CuTe layouts of a text that have two modes, or two and stages."""
+    """Find the CuTe layouts of a text that have two modes, or two and stages."""
     found = 0
     for match in _CUTE.finditer(text):
         spelled = _balance_parentheses(match[0])
@@ -204,8 +206,9 @@ def find_layouts(text: str) -> Iterator[PrintedLayout]:
 
 
 def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
-    """The layouts that tile_to_shape makes, and those that a text defines under a name of A's or B's tile, as a print
-    of them says. bits: of an element whose type is open.
+    """Yield the layouts of tile_to_shape, and those that a text names after A's or B's tile, as if they were printed.
+
+    bits: of an element whose type is open.
     """
     for count, (label, span, spelled) in enumerate(
         (*smem_layouts.find_tiled_layouts(text, bits), *smem_layouts.find_named_layouts(text, bits))
@@ -219,7 +222,7 @@ def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
 
 
 def layout_from_cute(one: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
-    """A layout that code makes; None for one that has not two modes, or two and stages."""
+    """Return a layout that code makes; None if it has not two modes, or two and stages."""
     if not isinstance(one.shape, tuple) or len(one.shape) not in (2, 3):
         return None
     return _make_layout(one, str(one), label, span)
@@ -257,14 +260,14 @@ def _make_layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> 
 
 
 def _balance_parentheses(spelled: str) -> str:
-    """Without closing parentheses that opened before it."""
+    """Remove closing parentheses that were opened before the text begins."""
     while spelled.count(")") > spelled.count("("):
         spelled = spelled[: spelled.rindex(")")].rstrip(" ,")
     return spelled
 
 
 def _join_strings(text: str) -> tuple[str, Callable[[int], int]]:
-    """The text with string literals joined and \\n as blanks, and what place of the text each of its characters is."""
+    """Join string literals, with \\n as blanks; return the text and the source position of each character."""
     out: list[str] = []
     starts: list[int] = [0]
     origins: list[int] = [0]
@@ -289,5 +292,5 @@ def _join_strings(text: str) -> tuple[str, Callable[[int], int]]:
 
 
 def strip_label_number(label: str) -> str:
-    """A label without its number: desc_a[3] and desc_a3 are desc_a."""
+    """Remove the number from a label: desc_a[3] and desc_a3 are desc_a."""
     return label if ":" in label else re.sub(r"[\[(]\d+[\])]|\d+$", "", label)

@@ -38,7 +38,7 @@ _OTHER_POINTER = re.compile(r"map|barrier|(?:^|_)m?bars?$|param|stream|storage|w
 
 
 def find_open_sizes(made: Evaluation) -> dict[str, str]:
-    """symbol → the pointer (*sA) or type (T) that it is the size of, in the order of the text's values."""
+    """Map each open size's symbol to the pointer (*sA) or type (T) that it is the size of, in source order."""
     out: dict[str, str] = {}
     for value in _list_values(made):
         for piece in value.pieces:
@@ -52,7 +52,7 @@ def find_open_sizes(made: Evaluation) -> dict[str, str]:
 
 
 def _names_elements(of: str) -> bool:
-    """Whether a pointer (*sA) or a type (T) may be that of an operand's elements, by its name."""
+    """Return whether, by its name, a pointer (*sA) or a type (T) may be that of an operand's elements."""
     if of.startswith("*"):
         return _OTHER_POINTER.search(of) is None
     return _ELEMENT.search(of) is not None and _OTHER.search(of) is None
@@ -61,7 +61,7 @@ def _names_elements(of: str) -> bool:
 def assume_sizes(
     made: Evaluation, instruction: Instruction | None, given: Mapping[str, str]
 ) -> list[tuple[str, Assumption]]:
-    """(symbol, what it is taken for) of every open size; one that nothing speaks for stays open.
+    """Return (symbol, assumption) of every open size; without a clue the size stays open.
 
     An element of the operand is what a pointer into its tile points to; memory whose pointer is cast to another type is
     taken in bytes.
@@ -92,7 +92,7 @@ def assume_sizes(
 
 
 def substitute_sizes(made: Evaluation, sizes: Mapping[str, int]) -> Evaluation:
-    """The evaluation with sizes put in for their symbols."""
+    """Return the evaluation with sizes in place of their symbols."""
     if not sizes:
         return made
     found = tuple(_substitute_in_found(one, sizes) for one in made.found)
@@ -141,7 +141,7 @@ def _substitute_in_piece(piece: SymbolBits, sizes: Mapping[str, int]) -> SymbolB
 
 
 def substitute_in_line(source: LinearExpression, sizes: Mapping[str, int]) -> LinearExpression:
-    """A linear expression with sizes put in for their symbols."""
+    """Return a linear expression with sizes in place of their symbols."""
     line = LinearExpression(source.const)
     for name, factor in source.terms:
         product = _PRODUCT.fullmatch(name)

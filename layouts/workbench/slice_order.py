@@ -39,8 +39,9 @@ Lines = dict[str, LinearExpression | None]
 def find_places(
     uses: list[DescriptorUse], endless: Iterable[str], text: str = "", k_bytes: int = 32
 ) -> list[SlicePlace]:
-    """The place of every use of one instruction. text: the code that they stand in; k_bytes: of a K step of a K-major
-    operand.
+    """Find the slice of every use of one instruction.
+
+    text: the code that contains them; k_bytes: of a K step of a K-major operand.
     """
     written = statements.find_k_runs(uses, text)
     lines = [{name: get_start_address(given.value)[0] for name, given in use.given.items()} for use in uses]
@@ -62,8 +63,9 @@ class _Order:
         self.steps: dict[tuple[object, ...], int] = {}  # turn of the loops along K → its K step
 
     def place(self, use: DescriptorUse, own: Lines, run_of: object, at: int) -> SlicePlace:
-        """The place of the next use. own: where its descriptors start; run_of, at: the calls in a row that it belongs
-        to, and which of them it is.
+        """Return the slice of the next use.
+
+        own: where its descriptors start; run_of, at: the run of calls that it belongs to, and its index in the run.
         """
         values = dict(use.loops)
         turn = tuple(values[name] for name in values if self.roles.get(name) == "k")
@@ -88,14 +90,14 @@ class _Order:
         return made
 
     def _tiles(self, values: Mapping[str, int]) -> dict[str, int]:
-        """m and n, as far as loops count them."""
+        """Return m and n, as far as loops count them."""
         tiled = [name for name in values if self.roles.get(name) in ("m", "n")]
         return {self.roles[name]: _get_rank(self.uses, name, values[name]) for name in tiled}
 
     def _next(
         self, step: tuple[object, ...], before: list[tuple[Lines, SlicePlace]], own: Lines, tiles: Mapping[str, int]
     ) -> tuple[int, int, int]:
-        """(k, m, n) of a use that reads what none before it did."""
+        """Return (k, m, n) of a use that reads what no earlier one did."""
         if step in self.steps:
             return self.steps[step], tiles.get("m", 0), tiles.get("n", 0)
         if not before:
@@ -118,8 +120,9 @@ class _LoopRuns:
         self.like: dict[object, tuple[object, ...]] = {}
 
     def assign_run(self, use: DescriptorUse, own: Lines, turn: tuple[int, ...]) -> tuple[int, tuple[object, ...]]:
-        """(which run of its loop a use belongs to, 0 for the first and where calls are no runs; its site, of a run that
-        begins where another did that one's).
+        """Return (run of its loop, site) of a use.
+
+        The run is 0 for the first and if calls form no runs. The site is that of a run that begins where another did.
         """
         around = use.site[1:]
         site = use.site[0], tuple(sorted(own))
@@ -143,14 +146,14 @@ def _get_rank(uses: list[DescriptorUse], name: str, value: int) -> int:
 
 
 def _find_repeat(before: list[tuple[Lines, SlicePlace]], own: Lines) -> SlicePlace | None:
-    """The place of an earlier use that reads the same."""
+    """Find an earlier use that reads the same, and return its slice."""
     return next((place for lines, place in before if lines == own), None)
 
 
 def _place_unrolled(
     before: list[tuple[Lines, SlicePlace]], own: Lines, k: int, m: int, n: int, k_bytes: int
 ) -> tuple[int, int, int]:
-    """The place of a use that is written out: of the two addresses one may be that of an earlier use."""
+    """Return the slice of an unrolled use: one of its two addresses may be that of an earlier use."""
     last = before[-1][0]
     for name, other in (("a", "b"), ("b", "a")):
         same = [(lines, place) for lines, place in before if lines.get(other) == own.get(other)]
@@ -167,7 +170,7 @@ def _place_unrolled(
 
 
 def _find_nearest_tile(before: list[tuple[Lines, SlicePlace]], own: Lines, name: str, last: int) -> int:
-    """The tile of M or N that a later K step goes on with: the one whose address in the step before is next below."""
+    """Find the tile of M or N that a later K step continues: its address in the step before is the next lower one."""
     least: tuple[int, int] | None = None
     for lines, place in before:
         moved = _get_difference(own.get(name), lines.get(name))
@@ -185,12 +188,12 @@ def _get_difference(one: LinearExpression | None, two: LinearExpression | None) 
 
 
 def is_staged(use: DescriptorUse) -> bool:
-    """Whether a loop around a use counts stages, by its name."""
+    """Return whether the name of a loop around a use says that it counts stages."""
     return any(_STAGE.search(name.rstrip("'")) for name, _ in use.loops)
 
 
 def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set[str]) -> dict[str, str]:
-    """Loop variable → k, m, n, stage, or "" where it moves nothing."""
+    """Map each loop variable to k, m, n, stage, or "" if it moves nothing."""
     turns: dict[str, set[int]] = {}
     for use in uses:
         for name, value in use.loops:
@@ -211,7 +214,7 @@ def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set
 
 
 def _moves(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:
-    """Loop variable → the operands whose descriptors it moves, the other loops held still."""
+    """Map each loop variable to the operands whose descriptors it moves while the other loops stand still."""
     moves: dict[str, set[str]] = {}
     first: dict[tuple[object, ...], tuple[int, Lines]] = {}
     for use, own in zip(uses, lines, strict=True):
@@ -224,8 +227,9 @@ def _moves(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]
 
 
 def _role(name: str, moved: set[str], operands: set[str], counts: bool) -> str:
-    """What a loop goes along, by its name and the operands that it moves. counts: whether a loop that moves nothing may
-    count K steps: it is the innermost, and ends.
+    """Return the role of a loop, by its name and the operands that it moves.
+
+    counts: whether a loop that moves nothing may count K steps: it is the innermost, and ends.
     """
     if _STAGE.search(name):
         return "stage" if moved else ""

@@ -20,9 +20,11 @@ from lanescope.workbench.uses import DescriptorUse
 def mark_shared_stages(
     operand: str, steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
 ) -> list[OperandStep]:
-    """The steps, those of a stage wrong that shares some of an earlier one's bytes, but not all: a stage that begins
-    where an earlier one did is that one again. used: the use of each step; endless: variables of loops without an end
-    that the text knows; in other loops, if no name says stage, a part of one tile may follow another.
+    """Mark the steps of a stage as wrong if it shares some of an earlier stage's bytes, but not all.
+
+    A stage that begins where an earlier one did is the same stage. used: the use of each step; endless: variables of
+    loops whose end the text does not give; in other loops, if no name says stage, a part of one tile may follow
+    another.
     """
     out = list(steps)
     if any(step.verdict == "mismatch" for step in steps):  # what is read may lie anywhere
@@ -40,7 +42,7 @@ def mark_shared_stages(
 def _chunks(
     steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
 ) -> dict[int, set[int]]:
-    """Stage → the chunks of 16 bytes that its steps read."""
+    """Map each stage to the 16-byte chunks that its steps read."""
     out: dict[int, set[int]] = {}
     for step, use in zip(steps, used, strict=True):
         if is_staged(use) or any(name.rstrip("'") in endless for name, _ in use.loops):
@@ -49,7 +51,7 @@ def _chunks(
 
 
 def _overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
-    """What a stage shares with the first one, in words; "" where nothing, or where it is that one again."""
+    """Describe what a stage shares with the first one; "" if nothing, or if it is the same stage."""
     one, two = chunks_of[first], chunks_of[stage]
     shared = len(one & two)
     again = min(one) == min(two) and two <= one  # of the last some steps may be left out

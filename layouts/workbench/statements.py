@@ -25,8 +25,9 @@ _NO_SUM = re.compile(r"desc|smem|shared|&|^[\d\s+*/().'uUlL]*$|^(?:true|false)$"
 
 
 def find_k_runs(uses: Sequence[DescriptorUse], text: str) -> dict[int, tuple[Run, int]]:
-    """number of a use → (its run, its place there), of calls that are a K step each though an address of theirs is that
-    of an earlier one: what else would make it the next tile of M or N, or the same step again.
+    """Map the number of a use to (run, index in the run), for calls that are a K step each.
+
+    Without runs, a call that reuses an earlier address would count as the next tile of M or N, or as the same step.
     """
     out: dict[int, tuple[Run, int]] = {}
     for run in _find_runs(uses, text):
@@ -38,7 +39,7 @@ def find_k_runs(uses: Sequence[DescriptorUse], text: str) -> dict[int, tuple[Run
 
 
 def _find_runs(uses: Sequence[DescriptorUse], text: str) -> Iterator[list[int]]:
-    """The numbers of uses that follow one another in one block, without anything between them but statements."""
+    """Yield the numbers of uses in one block with only statements between them."""
     run: list[int] = []
     for n, use in enumerate(uses):
         if run and _is_next(uses[run[-1]], use, text):
@@ -62,7 +63,7 @@ def _is_next(one: DescriptorUse, two: DescriptorUse, text: str) -> bool:
 
 
 def _find_parting_statements(one: DescriptorUse, two: DescriptorUse) -> tuple[Span, Span] | None:
-    """The statements in which the ways to two uses part, None where they do not, or are of another depth."""
+    """Find the statements in which the ways to two uses part; None if they do not, or at different depths."""
     if len(one.site) != len(two.site):
         return None
     ways = (*one.site[1:], one.site[0]), (*two.site[1:], two.site[0])  # outermost first
@@ -73,8 +74,9 @@ def _find_parting_statements(one: DescriptorUse, two: DescriptorUse) -> tuple[Sp
 
 
 def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
-    """Whether the calls add to one accumulator, a K step each: they are given the same one or, where the text does not
-    show it, repeat addresses as no tiles of M and N would.
+    """Return whether the calls add to one accumulator, a K step each.
+
+    They are given the same one or, if the text does not show it, repeat addresses as no tiles of M and N would.
     """
     addresses = [tuple(sorted((name, str(given.value)) for name, given in use.given.items())) for use in run]
     each = [Counter(str(use.given[name].value) for use in run) for name in run[0].given]  # of A, of B
@@ -89,21 +91,22 @@ def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
 
 
 def _repeated(addresses: Sequence[object]) -> bool:
-    """Whether the second half is the first one once more."""
+    """Return whether the second half repeats the first."""
     counts, half = Counter(addresses), len(addresses) // 2
     alike = len(set(counts.values())) == 1 and counts[addresses[0]] > 1
     return alike and half > 1 and addresses[:half] == addresses[half:]
 
 
 def _crossed(often: Sequence[set[int]]) -> bool:
-    """Whether each address of A is there with each of B: tiles of both, however the accumulators are written. often: of
-    each operand, how often its addresses occur.
+    """Return whether each address of A occurs with each of B, as for tiles of both.
+
+    often: for each operand, how often its addresses occur.
     """
     return len(often) > 1 and all(len(own) == 1 and own != {1} for own in often)
 
 
 def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool | None:
-    """Whether the calls are given one accumulator, as their text shows; None where it does not."""
+    """Return whether the text shows that the calls are given one accumulator; None if it does not show it."""
     first, *rest = run
     spans = [apart for use in rest if (apart := _find_parting_statements(first, use)) is not None]
     if len(spans) < len(rest):
@@ -120,7 +123,7 @@ def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool 
 
 
 def _no_sums(texts: Iterable[str], run: Sequence[DescriptorUse], text: str) -> bool:
-    """Whether an argument of the calls cannot be their accumulator: it is a number, a buffer or a descriptor."""
+    """Return whether an argument of the calls cannot be their accumulator: a number, a buffer or a descriptor."""
     given = [own for use in run for own in use.given.values()]
     buffers = {name for own in given for name in start_names(own.value)}
     written = {text[slice(*own.span)] for own in given}
@@ -132,7 +135,7 @@ def _list_names(text: str) -> set[str]:
 
 
 def _split_arguments(call: str) -> list[str]:
-    """The arguments of a call as they are written."""
+    """Return the arguments of a call as they are written."""
     found = _CALL.match(call.lstrip())
     if found is None:
         return []

@@ -49,7 +49,7 @@ class TileStore:
         return self.map.names if self.map is not None else (self.name, *self.others)
 
     def is_same_layout(self, other: TileStore) -> bool:
-        """Whether a tile lies in the same way in both."""
+        """Return whether both store a tile in the same way."""
         if self.map is not None and other.map is not None:
             one, two = self.map, other.map
             return (one.box, one.swizzle, one.element_bits, one.storage) == (
@@ -63,7 +63,7 @@ class TileStore:
         return False
 
     def named(self, names: Collection[str]) -> bool:
-        """Whether one of its names, as an address or not, is among some."""
+        """Return whether one of its names, as an address or not, is among these."""
         return any(name.lstrip("&") in names for name in self.names)
 
     @property
@@ -100,9 +100,11 @@ Choice = tuple[TileStore | None, str]  # an operand's store, and why that is its
 
 
 def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Collection[int] = ()) -> dict[str, Choice]:
-    """Operand → (its store, why). A tensor over the operand's buffer decides, then names: what the operand's addresses
-    are called, then its letter; without them the order in which a text has the stores, A before B. used: pieces of the
-    stores that other tiles lie in, which are taken last.
+    """Map each operand to (its store, why).
+
+    A tensor over the operand's buffer decides, then names: those in the operand's addresses, then its letter. Without
+    them the order of the stores in the text decides, A before B. used: pieces of the stores that hold other tiles,
+    which are taken last.
     """
     inputs = [store for store in stores if not _is_output_store(store)]
     out: dict[str, Choice] = {}
@@ -119,14 +121,14 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
 
 
 def _chosen(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
-    """The store that was given by its number."""
+    """Return the store that was requested by its number."""
     if clues.chosen is None:
         return None
     return next((store for store in stores if str(store.piece) == clues.chosen), None), "chosen"
 
 
 def _laid_over(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
-    """The tensor over the operand's buffer."""
+    """Return the tensor over the operand's buffer."""
     tensors = find_tensors_over(stores, clues.start, clues.operand, clues.function)
     if not tensors:
         return None
@@ -134,7 +136,7 @@ def _laid_over(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
 
 
 def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
-    """The store that TMA's loads, the names of the addresses or the operand's letter say."""
+    """Return the store named by TMA's loads, the names of the addresses or the operand's letter."""
     own = [store for store in stores if store.operand == clues.buffer]
     loaded = [store for store in stores if store.map is not None and store.named(clues.loaded)]
     if len(loaded) == 1 and not own:
@@ -157,7 +159,7 @@ def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> 
 
 
 def _in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:
-    """Stores that no name gives to an operand, for operands without one: A's comes first, B's second."""
+    """Return stores for operands without one, in order: the first unclaimed store is A's, the second B's."""
     unused = [store for store in rest if store.piece not in used]
     if len(unused) < min(len(rest), len(free)):
         return {name: (rest[min(n, len(rest) - 1)], NO_OTHER) for n, name in enumerate(free)}
@@ -174,9 +176,10 @@ def _in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[i
 def find_tensors_over(
     stores: Iterable[TileStore], start: LinearExpression | None, operand: str, of: str = ""
 ) -> list[TileStore]:
-    """The tensors whose buffer a descriptor begins in: of several the last that begins before it; of several that begin
-    there those of the function that takes the descriptor (`of`), and those that the operand's letter names. One of each
-    layout.
+    """Find the tensors whose buffer a descriptor begins in, one of each layout.
+
+    Of several, the last that begins before it. Of several with that start, those of the function that takes the
+    descriptor (`of`), and those that the operand's letter names.
     """
     if start is None or not start.terms:
         return []
@@ -189,7 +192,7 @@ def find_tensors_over(
 
 
 def _is_output_store(store: TileStore) -> bool:
-    """Whether a tensor is called after C or D: the epilogue writes over the tiles of A and B."""
+    """Return whether a tensor is named after C or D: the epilogue writes over the tiles of A and B."""
     words = {word.lower() for one in store.others[:1] for word in split_name(one)}
     return store.begins is not None and not words.isdisjoint(_OUTPUTS)
 
@@ -200,7 +203,7 @@ def _describe_several(tensors: Iterable[TileStore]) -> str:
 
 
 def _split_name(name: str) -> list[str]:
-    """What tells one name from others but an operand's letter: sK, smem_k and tma_map_K are k."""
+    """Return the parts of a name other than an operand's letter: sK, smem_k and tma_map_K are k."""
     found = (word.lower() for word in split_name(CUT.sub("", name.lstrip("&"))))
     return [word for word in found if word not in _COMMON]
 

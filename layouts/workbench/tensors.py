@@ -42,8 +42,9 @@ class SharedTensor:
 
 
 def find_named_layouts(made: Evaluation, bits: int | None) -> Iterator[tuple[str, Span, CuteLayout]]:
-    """(name, place, layout) of every tile_to_shape whose result has a name and whose sizes the evaluation knows; bits:
-    of an element whose type is open.
+    """Yield (name, place, layout) of every tile_to_shape whose result is named and whose sizes are known.
+
+    bits: of an element whose type is open.
     """
     for one in made.made:
         if one.term.head.split("::")[-1].split(".")[-1] != "tile_to_shape":
@@ -59,7 +60,8 @@ def find_named_layouts(made: Evaluation, bits: int | None) -> Iterator[tuple[str
 def find_shared_tensors(
     made: Evaluation, element_bits: int | None, starts: Iterable[LinearExpression]
 ) -> list[SharedTensor]:
-    """The tensors of a text over memory that a descriptor begins in (`starts`) or that make_smem_ptr names, each once;
+    """Find the tensors over memory that a descriptor begins in (`starts`) or that make_smem_ptr names, each once.
+
     element_bits: of an element whose type is open.
     """
     known = {frozenset(line.terms) for line in starts}
@@ -104,7 +106,7 @@ def _make_tensor(one: BodilessCall, text: str, element_bits: int | None) -> Shar
 
 
 def _find_begin(pointer: object) -> tuple[LinearExpression | None, int | None]:
-    """(the address of a pointer as descriptors have it, bits of what it points to)."""
+    """Find (address of a pointer as in descriptors, bits of the type pointed to)."""
     if isinstance(pointer, Pointer):
         element = pointer.element
         return pointer.base, element.bits if element is not None and can_be_element(element) else None

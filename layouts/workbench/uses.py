@@ -47,9 +47,7 @@ class DescriptorUse:
 
 
 def find_code_uses(made: Evaluation, told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """The uses of a text's code: asm statements that were run, else calls that are given descriptors, else the
-    descriptors by themselves.
-    """
+    """Find the uses of a text's code: executed asm statements, else calls given descriptors, else the descriptors."""
     given_at = ArgumentSources(made)
     loose = [replace(use, given=given_at.find_arguments(use.given)) for use in find_asm_uses(made.assembled, told)]
     seen = {g.value for use in loose for g in use.given.values()}
@@ -78,7 +76,7 @@ class _Wgmma:
         return bool(self.mention.registers)
 
     def given(self) -> dict[str, DescriptorArgument]:
-        """Operand → its descriptor."""
+        """Map each operand to its descriptor."""
         out: dict[str, DescriptorArgument] = {}
         for name, argument in zip("ab", self.mention.arguments[1:3], strict=True):
             value, span, around = _find_operand_argument(self.ran, argument, self.cut)
@@ -87,7 +85,7 @@ class _Wgmma:
         return out
 
     def immediates(self) -> dict[str, int | None]:
-        """Operand → its transpose immediate, None where the text leaves it open."""
+        """Map each operand to its transpose immediate, None if the text leaves it open."""
         told = find_transposes(self.mention.instruction, self.mention.arguments, self.registers)
         values = {name: _find_operand_argument(self.ran, argument, self.cut)[0] for name, argument in told.items()}
         return {name: None if value is None else value.known for name, value in values.items()}
@@ -97,7 +95,7 @@ _MAJORS: dict[int | None, str] = {0: "K", 1: "MN"}  # transpose immediate → th
 
 
 def _wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]]:
-    """Asm statements with a wgmma that names D, A and B."""
+    """Yield asm statements with a wgmma that names D, A and B."""
     parsed: dict[str, InstructionMention | None] = {}
     for one in ran:
         if "mma" not in one.text:
@@ -110,7 +108,7 @@ def _wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]
 
 
 def _find_stated_majors(ran: Iterable[AsmRun]) -> dict[str, str]:
-    """Operand → the major that every asm statement with a transpose immediate says, whatever its descriptors are."""
+    """Map each operand to the major that every asm statement with a transpose immediate states."""
     said: dict[str, set[str]] = {}
     for one, mention in _wgmmas({each.text: each for each in ran}.values()):
         wgmma = _Wgmma(one, mention, _count_left_out(one, mention.arguments[1:3]))
@@ -120,7 +118,7 @@ def _find_stated_majors(ran: Iterable[AsmRun]) -> dict[str, str]:
 
 
 def find_asm_uses(ran: Iterable[AsmRun], told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """asm statements with a wgmma: its operands by their numbers."""
+    """Find the uses of asm statements with a wgmma, whose operands are numbered."""
     out = []
     for one, mention in _wgmmas(ran):
         descriptors = mention.arguments[2:3] if mention.registers else mention.arguments[1:3]
@@ -130,7 +128,7 @@ def find_asm_uses(ran: Iterable[AsmRun], told: tuple[InstructionMention, ...]) -
 
 
 def _of_wgmma(wgmma: _Wgmma, told: tuple[InstructionMention, ...]) -> DescriptorUse | None:
-    """The use of an asm statement; None where none of its descriptors is known."""
+    """Return the use of an asm statement; None if none of its descriptors is known."""
     given, one = wgmma.given(), wgmma.ran
     if not given:
         return None
@@ -149,8 +147,9 @@ def _of_wgmma(wgmma: _Wgmma, told: tuple[InstructionMention, ...]) -> Descriptor
 
 
 def _find_operand_argument(one: AsmRun, argument: str, cut: int) -> tuple[SymbolicInt | None, Span, tuple[Span, ...]]:
-    """What %3 or %[name] of an asm statement is given, where that is written, the calls around it; or a number that
-    stands there.
+    """Find what %3 or %[name] of an asm statement is given: (value, place, the calls around it).
+
+    Or a literal number.
     """
     if len(argument) < 20 and argument.isdecimal():
         return SymbolicInt(int(argument)), one.span, ()
@@ -165,7 +164,7 @@ def _find_operand_argument(one: AsmRun, argument: str, cut: int) -> tuple[Symbol
 
 
 def _count_left_out(one: AsmRun, descriptors: Iterable[str]) -> int:
-    """How many operands a text leaves out of an asm statement before the descriptors, as people do who paste one.
+    """Count the operands that a text omits from an asm statement before the descriptors, as pasted code often does.
 
     %33 of three operands that are there is the last of 34. Where that makes no 64-bit operand ("l") of a descriptor,
     the number that does: lines that name later operands may be missing, too.
@@ -185,7 +184,7 @@ def _count_left_out(one: AsmRun, descriptors: Iterable[str]) -> int:
 
 
 def _can_be_word(value: SymbolicInt) -> bool:
-    """Whether a value is more than a parameter nothing is known of."""
+    """Return whether a value is more than a parameter of which nothing is known."""
     return bool(value.const >> 16 & (1 << 46) - 1) or len(value.pieces) > 1 or any(p.shift == 4 for p in value.pieces)
 
 
@@ -193,9 +192,7 @@ def _can_be_word(value: SymbolicInt) -> bool:
 
 
 def find_call_uses(made: Evaluation, told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Calls of functions without a body that are given descriptors: the first is A's, the second B's, unless names say
-    otherwise.
-    """
+    """Find bodiless calls with descriptors: the first is A's, the second B's, unless names say otherwise."""
     known: dict[tuple[int, Any], list[FoundDescriptor]] = {}
     for one in made.found:
         known.setdefault((one.value.const, one.value.pieces), []).append(one)
@@ -209,7 +206,7 @@ def _of_call(
     told: tuple[InstructionMention, ...],
     text: str,
 ) -> DescriptorUse | None:
-    """The use of a call; None where it is given no descriptors, or by its name is none that multiplies."""
+    """Return the use of a call; None if it takes no descriptors, or its name does not suggest a multiplication."""
     words = _descriptors(call, known)
     if not words or (len(words) == 1 and not _CALL.search(call.term.head)):
         return None
@@ -239,24 +236,24 @@ def _of_call(
 
 
 def _descriptors(call: BodilessCall, known: Collection[tuple[int, Any]]) -> list[SymbolicInt]:
-    """The arguments of a call that are descriptors that the text builds."""
+    """Return the arguments of a call that are descriptors built by the text."""
     values = (get_integer(value) for value in call.term.arguments if not isinstance(value, str))
     return [v for v in values if v is not None and (v.const, v.pieces) in known and _can_be_word(v)]
 
 
 def in_registers(mention: InstructionMention | None) -> bool:
-    """Whether the text says that A comes from registers."""
+    """Return whether the text says that A comes from registers."""
     return mention is not None and mention.registers is True
 
 
 def _list_bodiless_calls(made: Evaluation) -> Iterator[BodilessCall]:
-    """The calls of functions without a body that do not only compute an operand of an asm statement."""
+    """List the calls of bodiless functions, without those that only compute an operand of an asm statement."""
     inside = [one.span for one in made.assembled]
     return (one for one in made.made if not any(low <= one.term.span[0] < high for low, high in inside))
 
 
 def _mention_of(call: Span, told: Iterable[InstructionMention]) -> InstructionMention | None:
-    """The instruction that stands in a call, or of those that read descriptors the text's first, as it is last told."""
+    """Return the instruction inside a call, else the text's first that reads descriptors, as last mentioned."""
     inside = next((m for m in told if call[0] <= m.span[0] < call[1]), None)
     if inside is not None:
         return inside
@@ -266,7 +263,7 @@ def _mention_of(call: Span, told: Iterable[InstructionMention]) -> InstructionMe
 
 
 def _operands_of(named: Sequence[str | None], registers: bool) -> dict[str, int]:
-    """Operand → which of a call's descriptors it is. named: what the names of their addresses say of each."""
+    """Map each operand to the index of its descriptor in a call; named: what the names of their addresses suggest."""
     letters = list(named)
     if letters == ["b", "a"]:  # every such function takes A's first: these two are exchanged
         letters = ["a", "b"]
@@ -282,7 +279,10 @@ def _operands_of(named: Sequence[str | None], registers: bool) -> dict[str, int]
 
 
 def _given_by(call: Span, same: Sequence[FoundDescriptor], value: SymbolicInt, text: str) -> DescriptorArgument:
-    """A call's descriptor. same: the places with this value; the one in the call itself is taken, else the first."""
+    """Return a call's descriptor.
+
+    Of the places with this value (`same`) the one in the call is taken, else the first.
+    """
     low, past = call
     written = next((one for one in same if low <= one.span[0] and one.span[1] <= past), same[0])
     span, around = _find_argument_place(written, call, text)
@@ -294,14 +294,15 @@ def _by_address(value: SymbolicInt) -> str:
 
 
 def _by_place(n: int, head: str, registers: bool) -> str:
-    """Why the n-th descriptor of a call is an operand's, where its address does not say."""
+    """Explain why the n-th descriptor of a call is an operand's, if its address does not say."""
     place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
     return "A is in registers" if registers else f"it is the {place} descriptor that {head} is given"
 
 
 def _find_argument_place(one: FoundDescriptor, call: Span, text: str) -> tuple[Span, tuple[Span, ...]]:
-    """Where a call is given a descriptor that may stand in several places: in the call, in the words that build it, or
-    at the variable that it names; and the calls around that.
+    """Find (place, calls around it) of a descriptor given to a call.
+
+    The place is in the call, in the words that build the descriptor, or at the variable that it names.
     """
     low, past = call
     if low <= one.span[0] < past or not text:
@@ -313,7 +314,7 @@ def _find_argument_place(one: FoundDescriptor, call: Span, text: str) -> tuple[S
 
 
 def _list_enclosing_calls(one: FoundDescriptor) -> tuple[Span, ...]:
-    """The calls around a descriptor, innermost first; the function that it is written in is none of them."""
+    """Return the calls around a descriptor, innermost first, without the function that contains it."""
     return tuple(span for span in reversed(one.calls) if not (span[0] <= one.span[0] and one.span[1] <= span[1]))
 
 
@@ -321,7 +322,7 @@ def _list_enclosing_calls(one: FoundDescriptor) -> tuple[Span, ...]:
 
 
 def find_unread_descriptors(made: Evaluation, told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Descriptors that code builds and that no instruction of the text is seen to take."""
+    """Find descriptors that code builds and that no instruction of the text is seen to read."""
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
     majors = {**_find_stated_majors(made.assembled), **(mention.majors if mention else {})}
@@ -350,7 +351,7 @@ def find_unread_descriptors(made: Evaluation, told: tuple[InstructionMention, ..
 
 
 def _groups(made: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
-    """Operand, or "" where names do not say it → groups of descriptors of which something is known."""
+    """Map each operand, "" if names do not tell, to groups of descriptors of which something is known."""
     out: dict[str, list[list[FoundDescriptor]]] = {}
     for group in builders.group_values(made):
         if any(one.value.plain is None or one.value.known is not None for one in group):
@@ -360,7 +361,7 @@ def _groups(made: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
 
 
 def _why_alone(group: str, operand: str, value: SymbolicInt, registers: bool) -> str:
-    """What says which operand a descriptor is that nothing takes. group: its name; operand: what names say."""
+    """Explain to which operand an unused descriptor belongs; group: its name; operand: what names suggest."""
     if builders.find_operand_name(group):
         return f"its name is {group}"
     if operand:
@@ -372,7 +373,7 @@ def _why_alone(group: str, operand: str, value: SymbolicInt, registers: bool) ->
 
 
 def _list_known_loops(loops: tuple[tuple[str, SymbolicInt], ...]) -> tuple[tuple[str, int], ...]:
-    """The loops with known values; variables of one name told apart."""
+    """List the loops with known values; variables of the same name are told apart."""
     out: list[tuple[str, int]] = []
     for name, value in loops:
         if value.known is not None:
@@ -386,7 +387,7 @@ def _format_call_names(calls: tuple[tuple[str, Span], ...]) -> str:
 
 
 def group_by_tile(uses: list[DescriptorUse]) -> list[list[DescriptorUse]]:
-    """Uses by the tiles that they read: those of one operand whose addresses have no name in common are of two."""
+    """Group uses by the tiles that they read: uses of one operand without a common address name read two tiles."""
     owner: dict[str, int] = {}
     groups: list[int] = []
 

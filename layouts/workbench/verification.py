@@ -48,8 +48,9 @@ class OperandTurn:
 
 
 def list_turns(uses: Sequence[DescriptorUse], where: Sequence[SlicePlace], operand: str) -> list[OperandTurn]:
-    """The different turns of one operand, in order: one that another operand's tiles repeat is told once, and so is one
-    that another call repeats with the same descriptor.
+    """List the distinct turns of one operand, in order.
+
+    A turn that another operand's tiles repeat, or another call with the same descriptor, is listed once.
     """
     out: dict[tuple[Any, ...], OperandTurn] = {}
     sites: dict[tuple[int, int, int], OperandTurn] = {}
@@ -66,13 +67,14 @@ def list_turns(uses: Sequence[DescriptorUse], where: Sequence[SlicePlace], opera
 
 
 def get_extents(found: Sequence[OperandTurn], seen: View) -> tuple[int, int]:
-    """Rows and elements of K that the turns reach."""
+    """Return the rows and elements of K that the turns reach."""
     return (1 + max(t.tile for t in found)) * seen.rows, (1 + max(t.place.k for t in found)) * seen.k
 
 
 def find_bases(found: Sequence[OperandTurn], symbols: Mapping[str, int], apart: bool) -> dict[tuple[int, int], int]:
-    """(stage, tile) → first byte of its tile: where its first step begins. apart: every tile of M or N is one of its
-    own; else those of a stage lie in one.
+    """Map (stage, tile) to the tile's first byte, where its first step begins.
+
+    apart: every tile of M or N is stored separately; else the tiles of a stage are in one.
     """
     out: dict[tuple[int, int], int] = {}
     for turn in found:
@@ -167,8 +169,10 @@ def verify_steps(
     endless: Collection[str] = (),
     why: bool = True,
 ) -> list[OperandStep]:
-    """Every turn as a step; without a tile none has a verdict. endless: variables of loops with an open end; why:
-    whether the causes of a mismatch are looked for. LayoutError for one whose slice does not lie in the tile.
+    """Verify every turn as a step; without a tile none has a verdict.
+
+    endless: variables of loops with an open end; why: whether to look for the causes of a mismatch. LayoutError for a
+    turn whose slice is not in the tile.
     """
     tiles = _Tiles.from_turns(found, ground)
     ran: list[OperandTurn] = []
@@ -188,7 +192,7 @@ def verify_steps(
 def _explained(
     ran: Sequence[OperandTurn], steps: Sequence[OperandStep], tiles: _Tiles, pitfalls: Sequence[Pitfall], why: bool
 ) -> list[OperandStep]:
-    """The steps with the causes of a mismatch, looked for once for each chain of calls."""
+    """Return the steps with the causes of a mismatch, sought once for each chain of calls."""
     told: set[tuple[Span, ...]] = set()
     words: dict[tuple[int, int, int], tuple[OperandTurn, OperandStep]] = {}  # the first turn with each word of a tile
     out = list(steps)
@@ -216,7 +220,7 @@ def _causes(
     before: tuple[OperandTurn, OperandStep],
     pitfalls: Sequence[Pitfall],
 ) -> tuple[Diagnosis, ...]:
-    """Why a step is wrong. before: the first turn with this word, and its step."""
+    """Return the causes of a wrong step; before: the first turn with this word, and its step."""
     word = Descriptor(step.word)
     found = diagnose_step(word, seen, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
     first, earlier = before
@@ -225,7 +229,7 @@ def _causes(
 
 
 def _get_stated_major(turn: OperandTurn) -> str:
-    """What the transpose immediate of a turn's instruction says; "" where the text does not."""
+    """Return the major that a turn's transpose immediate states; "" if the text has none."""
     return next((turn.use.majors.get(name, "") for name, own in turn.use.given.items() if own is turn.given), "")
 
 
@@ -239,9 +243,10 @@ def _make_repeat_diagnosis(step: OperandStep, earlier: OperandStep, other: Diagn
 
 
 def lay_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
-    """The operands with every wrong step laid to a place: where its descriptor is written or, where other calls run the
-    same place and are right, the innermost call of which all that it runs is wrong. The first step of a place has its
-    causes.
+    """Assign every wrong step to a place in the code.
+
+    The place is where its descriptor is written or, if other calls run the same place and are right, the innermost call
+    of which all that it runs is wrong. The first step of a place has its causes.
     """
     out = []
     chains = [(one.name, (step.span, *step.around), step) for one in operands for step in one.steps]
@@ -263,7 +268,7 @@ def lay_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
 
 
 def _make_nowhere_diagnosis(turn: OperandTurn, base: int) -> Diagnosis:
-    """A tile that begins where TMA writes no box (CUDA driver API 13.0: the shared-memory address)."""
+    """Make the diagnosis that TMA writes no box to a tile's start (CUDA driver API 13.0: the shared-memory address)."""
     where = f"The tile of stage {turn.place.stage}" if turn.place.stage else "The tile"
     says = (
         f"{where} begins at {base:#x}, {base % tma.ALIGNED} bytes past a multiple of {tma.ALIGNED}. TMA stores a box"
@@ -274,8 +279,9 @@ def _make_nowhere_diagnosis(turn: OperandTurn, base: int) -> Diagnosis:
 
 
 def mark_spoilt_steps(steps: Sequence[OperandStep], pitfall: Pitfall) -> list[OperandStep]:
-    """Steps that are right but for what stands above the address in the word, as wrong for that: the address is a
-    symbol here, and has no such bits.
+    """Mark right steps as wrong if bits above the address spoil the word.
+
+    The address is a symbol here, and has no such bits.
     """
     cause = Diagnosis(pitfall.code, pitfall.message)
     out, told = [], False
@@ -322,7 +328,7 @@ def _verify_step(
 def diagnose_step(
     word: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, computed: bool, pitfalls: Sequence[Pitfall]
 ) -> tuple[Diagnosis, ...]:
-    """Why a step reads other bytes; a pitfall of C that the code fell into comes first."""
+    """Diagnose why a step reads other bytes; a pitfall of C in the code comes first."""
     found = list(verify(word, seen, stored, mn=mn, k=k, computed=computed).diagnoses)
     of_code = [p for p in pitfalls if p.code in _OF_CODE]
     if of_code and all(one.code != of_code[0].code for one in found):
@@ -332,7 +338,7 @@ def diagnose_step(
 
 
 def list_fitting_tiles(turn: OperandTurn, seen: View, symbols: Mapping[str, int]) -> tuple[str, ...]:
-    """Standard tiles that a step reads, where nothing is known of the storage."""
+    """List standard tiles that a step reads, if nothing is known of the storage."""
     word = word_of(turn.given.value, symbols)
     if word is None:
         return ()

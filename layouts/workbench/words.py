@@ -18,7 +18,7 @@ from lanescope.workbench.uses import DescriptorUse, in_registers
 
 
 def find_word_uses(printed: Iterable[PrintedWord], told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Printed words: those of one operand are its steps, in their order."""
+    """Find uses of printed words: those of one operand are its steps, in their order."""
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
     words = list(printed)
@@ -48,7 +48,7 @@ def find_word_uses(printed: Iterable[PrintedWord], told: tuple[InstructionMentio
 
 
 def _operand_of_word(word: PrintedWord, named: str | None, registers: bool, of_two: int | None) -> tuple[str, str]:
-    """(the operand of a printed word, what says so). of_two: which it is of two words that are A's and B's."""
+    """Return (operand of a printed word, reason); of_two: the operand if there are two words, A's and B's."""
     if named:
         return named, f"its label is {word.label}"
     if registers:
@@ -59,8 +59,9 @@ def _operand_of_word(word: PrintedWord, named: str | None, registers: bool, of_t
 
 
 def _repeated(words: Sequence[PrintedWord], named: Sequence[str | None]) -> set[int]:
-    """The words that are the one before them of the same operand once more and stand in for a step: a later word is
-    as far from the first as its place says. Several threads that print the same words repeat them, too.
+    """Return the words that repeat the one before them and yet stand for a step.
+
+    A later word is as far from the first as its index says. Words that several threads print are repeated, too.
     """
     out: set[int] = set()
     for name in set(named):
@@ -74,6 +75,6 @@ def _repeated(words: Sequence[PrintedWord], named: Sequence[str | None]) -> set[
 
 
 def _are_far_apart(one: PrintedWord, two: PrintedWord) -> bool:
-    """Whether two words are of two tiles: of one label, and further apart than a step along K goes."""
+    """Return whether two words with one label are further apart than a step along K, thus in two tiles."""
     apart = abs(START.get(one.word) - START.get(two.word)) * START.unit
     return one.label == two.label == "" and (apart >= WIDEST_PATTERN or one.word >> 16 != two.word >> 16)
