@@ -94,18 +94,18 @@ class BitField:
 def find_gaps(fields: tuple[BitField, ...], width: int = 64) -> tuple[tuple[int, int], ...]:
     """Return the (low, high) bit ranges that no field covers; ValueError if two fields overlap."""
     covered = [0] * width
-    for one in fields:
-        for bit in range(one.low, one.high + 1):
+    for entry in fields:
+        for bit in range(entry.low, entry.high + 1):
             covered[bit] += 1
     if max(covered) > 1:
         raise ValueError("fields overlap")
-    out: list[tuple[int, int]] = []
+    gaps: list[tuple[int, int]] = []
     for bit, count in enumerate(covered):
-        if not count and out and out[-1][1] == bit - 1:
-            out[-1] = (out[-1][0], bit)
+        if not count and gaps and gaps[-1][1] == bit - 1:
+            gaps[-1] = (gaps[-1][0], bit)
         elif not count:
-            out.append((bit, bit))
-    return tuple(out)
+            gaps.append((bit, bit))
+    return tuple(gaps)
 
 
 def format_word(word: int) -> str:

@@ -14,24 +14,24 @@ LONGEST = 2000  # characters of one side's options
 _BETWEEN = re.compile(r",(?=\s*[a-z_][a-z0-9_]*\s*=)")  # a comma before the next name; those of a CuTe layout stay
 
 
-def parse_options(given: object, side: str) -> Options:
+def parse_options(request: object, side: str) -> Options:
     """Parse options from text or a mapping into name: text. LayoutError names what is no `name=value`."""
-    if given is None:
+    if request is None:
         return {}
-    if isinstance(given, Mapping):
+    if isinstance(request, Mapping):
         return {
             str(name): _format_option(value, f"{side}.{shorten_value(name)}")
-            for name, value in given.items()
+            for name, value in request.items()
             if value is not None
         }
-    if not isinstance(given, str):
+    if not isinstance(request, str):
         raise LayoutError(
-            "bad_options", f"{side} is {shorten_value(given)}.", "Write name=value,name=value or an object.", side
+            "bad_options", f"{side} is {shorten_value(request)}.", "Write name=value,name=value or an object.", side
         )
-    if len(given) > LONGEST:
-        raise LayoutError("bad_options", f"{side} has {len(given)} characters.", f"At most {LONGEST}.", side)
-    out: Options = {}
-    for item in filter(None, (part.strip() for part in _BETWEEN.split(given))):
+    if len(request) > LONGEST:
+        raise LayoutError("bad_options", f"{side} has {len(request)} characters.", f"At most {LONGEST}.", side)
+    options: Options = {}
+    for item in filter(None, (part.strip() for part in _BETWEEN.split(request))):
         name, _, value = (part.strip() for part in item.partition("="))
         if not name or not value:
             raise LayoutError(
@@ -40,15 +40,15 @@ def parse_options(given: object, side: str) -> Options:
                 "Write name=value, e.g. swizzle=128B.",
                 side,
             )
-        if name in out:
+        if name in options:
             raise LayoutError(
                 "bad_options",
                 f"'{shorten_value(name)}' of {side.upper()} is given twice.",
                 "Give every name once.",
                 f"{side}.{shorten_value(name)}",
             )
-        out[name] = value
-    return out
+        options[name] = value
+    return options
 
 
 def _format_option(value: object, field: str) -> str:

@@ -267,16 +267,16 @@ class ProductPlan:
         """The template parameters of the wrapper that are not at their defaults' place: every one, by name, in the
         wrapper's order.
         """
-        out = {"f": self.selector} if self.instruction.operands["a"].sparsity else {}
+        immediates = {"f": self.selector} if self.instruction.operands["a"].sparsity else {}
         if self.instruction.family.by_descriptor:
             if self.instruction.types["d"] != "s32":
-                out |= {f"imm_scale_{side.letter}": -1 if side.negated else 1 for side in (self.a, self.b)}
+                immediates |= {f"imm_scale_{side.letter}": -1 if side.negated else 1 for side in (self.a, self.b)}
             if self.a.container_bits == 16:
                 tiled = [side for side in (self.a, self.b) if isinstance(side, DescribedSide)]
-                out |= {f"imm_trans_{side.letter}": int(side.major == "MN") for side in tiled}
+                immediates |= {f"imm_trans_{side.letter}": int(side.major == "MN") for side in tiled}
         for letter, (byte_id, thread_id) in self.ids.items():
-            out |= {f"byte_id_{letter}": byte_id, f"thread_id_{letter}": thread_id}
-        return out
+            immediates |= {f"byte_id_{letter}": byte_id, f"thread_id_{letter}": thread_id}
+        return immediates
 
 
 def find_read_end(side: DescribedSide, steps: int) -> int:

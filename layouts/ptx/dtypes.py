@@ -290,11 +290,11 @@ DTYPES: dict[str, DType] = {row.name: row for row in _ROWS}
 
 
 def _index_spellings() -> dict[str, str]:
-    out: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for row in _ROWS:
         for name in (row.names.short, row.names.dsl.lower(), *row.names.also):
-            out.setdefault(name, row.name)
-    return {name: known for name, known in out.items() if name}
+            spellings.setdefault(name, row.name)
+    return {name: known for name, known in spellings.items() if name}
 
 
 # What code calls element types, in small letters → PTX's name; of two types of one name the first in the table.

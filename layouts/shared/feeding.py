@@ -26,9 +26,9 @@ def explain_no_feed(operand: Operand, where: Storage | str, store: bool = False)
     if broken := _describe_torn_unit(want, at, store):
         return f"{broken} {_suggest_alternative(operand, store)}"
     for load in chain.list_candidates(operand, store):
-        found = chain.make_chain(load, operand, where)
-        if found.uniform.all() and found.notes:
-            return found.notes[0]
+        made = chain.make_chain(load, operand, where)
+        if made.uniform.all() and made.notes:
+            return made.notes[0]
     return f"{_describe_split_rows(want, at, store)} {_suggest_alternative(operand, store)}"
 
 

@@ -36,13 +36,13 @@ class MnStep:
 
 def list_k_steps(tile: Tile) -> list[KStep]:
     """Return every K step that lies completely in the tile."""
-    out = []
+    steps = []
     before = 0
     for k in range(0, tile.k - tile.k % tile.step(), tile.step()):
         offset = int(tile.compute_offset_before(0, k))
-        out.append(KStep(k, offset, tile.descriptor(0, k), _explain_k_step(tile, k, offset - before)))
+        steps.append(KStep(k, offset, tile.descriptor(0, k), _explain_k_step(tile, k, offset - before)))
         before = offset
-    return out
+    return steps
 
 
 def get_k_stride_field(tile: Tile) -> str:

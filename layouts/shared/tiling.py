@@ -176,11 +176,11 @@ class Tile(NotebookObject):
 
     def compute_offsets(self) -> Offsets:
         """Return the byte offset of every element from the tile's start: int64 [mn, k]."""
-        out: Offsets = (
+        offsets: Offsets = (
             self.address(np.arange(self.mn, dtype=np.int64)[:, None], np.arange(self.k, dtype=np.int64)[None, :])
             - self.base
         )
-        return out
+        return offsets
 
     def get_lbo_sbo_bytes(self, reach: int = 0) -> tuple[int, int]:
         """Return (LBO, SBO) in bytes; an LBO that nothing reads is 16, as in CUTLASS.

@@ -108,13 +108,13 @@ def map_elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[in
     return index, sizes
 
 
-def slice_layout(made: CuteLayout, coord: Any) -> tuple[CuteLayout, int]:
+def slice_layout(layout: CuteLayout, coord: Any) -> tuple[CuteLayout, int]:
     """Return (layout of the modes at underscores, element that its indices start from) for a coordinate such as (_,3).
 
     LayoutError for a coordinate outside the shape.
     """
     try:
-        algebra.require_inside(coord, made.shape)
+        algebra.require_inside(coord, layout.shape)
     except LayoutError as error:
         raise error.at("slice") from None
-    return algebra.slice_and_offset(made, coord)
+    return algebra.slice_and_offset(layout, coord)
