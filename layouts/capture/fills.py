@@ -74,12 +74,12 @@ def compute_codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1,
             "pass",
         )
     if name in EIGHT_BIT:
-        out = 1 + (part * m + n**3 % EIGHT) % EIGHT
+        codes = 1 + (part * m + n**3 % EIGHT) % EIGHT
     elif earlier:
-        out = FIRST[name] + (m % EARLIER[0] * EARLIER[1] + n % EARLIER[1]) * STEP[name]
+        codes = FIRST[name] + (m % EARLIER[0] * EARLIER[1] + n % EARLIER[1]) * STEP[name]
     else:
-        out = FIRST[name] + ((m % MN ^ n // K % count_blocks(name)) * K + n % K) * STEP[name]
-    return np.asarray(out | (1 << row.bits - 1 if operand == "b" else 0)).astype(np.uint64)
+        codes = FIRST[name] + ((m % MN ^ n // K % count_blocks(name)) * K + n % K) * STEP[name]
+    return np.asarray(codes | (1 << row.bits - 1 if operand == "b" else 0)).astype(np.uint64)
 
 
 def matrix(shape: tuple[int, int], name: str, operand: str = "a", part: int = 1, nk: bool = False) -> NDArray[Any]:

@@ -70,8 +70,8 @@ class KnownOperand:
         if not self.real:
             return np.asarray(self.codes[part][mn % rows, k % columns]).astype(np.int64)
         inside = (mn >= 0) & (mn < rows) & (k >= 0) & (k < columns)
-        held = self.codes[part][np.clip(mn, 0, rows - 1), np.clip(k, 0, columns - 1)].astype(np.int64)
-        return np.where(inside, held, -1)
+        codes = self.codes[part][np.clip(mn, 0, rows - 1), np.clip(k, 0, columns - 1)].astype(np.int64)
+        return np.where(inside, codes, -1)
 
     def identify_elements(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
         """Identify elements by their codes, one array a pass: (mn, k), NONE, or SEVERAL if the code is not unique."""
@@ -87,8 +87,8 @@ class KnownOperand:
         next_one = (k < fills.K // 4) & bool((k[here] > fills.K * 3 // 4).any())  # past the block's end
 
         def placed(block: int) -> tuple[Ints, Ints]:
-            own = (block + next_one) % self.blocks
-            return np.where(here, mn ^ own, mn), np.where(here, k + fills.K * own, k)
+            shifted = (block + next_one) % self.blocks
+            return np.where(here, mn ^ shifted, mn), np.where(here, k + fills.K * shifted, k)
 
         def follow(block: int) -> int:
             rows, columns = placed(block)
@@ -125,13 +125,13 @@ def operand_from_fill(name: str, operand: str, parts: Sequence[int], earlier: bo
 
     parts: the pass of each file; earlier: use the codes of earlier versions of the header.
     """
-    own = fills.get_periods(name, earlier)
+    fill_periods = fills.get_periods(name, earlier)
     per = CHUNK * 8 // get_dtype(name).bits
-    periods = (own[0], lcm(own[1], per))  # chunks begin at multiples of `per`
+    periods = (fill_periods[0], lcm(fill_periods[1], per))  # chunks begin at multiples of `per`
     mn, k = np.arange(periods[0])[:, None], np.arange(periods[1])[None, :]
     codes = tuple(fills.compute_codes(mn, k, name, operand, part, earlier) for part in parts)
     blocks = 1 if earlier or fills.count_passes(name) == 2 else fills.count_blocks(name)
-    return _make_operand(operand, get_dtype(name), codes, periods, own, blocks)
+    return _make_operand(operand, get_dtype(name), codes, periods, fill_periods, blocks)
 
 
 def operand_from_matrix(codes: Bits, name: str, operand: str, parts: int = 1) -> KnownOperand:
@@ -145,18 +145,18 @@ def _make_operand(
     row: DType,
     codes: tuple[Bits, ...],
     periods: tuple[int, int],
-    own: tuple[int, int] = (0, 0),
+    fill_periods: tuple[int, int] = (0, 0),
     blocks: int = 1,
 ) -> KnownOperand:
     chunks = {major: _make_chunk_table(codes[0], row, major) for major in (MAJORS if row.bits == 16 else MAJORS[:1])}
-    once = [part[:, : own[1] // blocks or part.shape[1]] for part in codes]
+    once = [part[:, : fill_periods[1] // blocks or part.shape[1]] for part in codes]
     mn, k = np.divmod(np.arange(once[0].size, dtype=np.int64), once[0].shape[1])
     return KnownOperand(
         operand=operand,
         element=row,
         codes=codes,
         periods=periods,
-        own_periods=own,
+        own_periods=fill_periods,
         chunks=chunks,
         singles=_sort_chunks(_join_passes(once).ravel(), mn, k),
         blocks=blocks,
@@ -168,11 +168,11 @@ def _make_chunk_table(codes: Bits, row: DType, major: str) -> ChunkTable:
     lines = codes if major == "K" else codes.T
     per = CHUNK * 8 // row.bits
     count = lines.shape[1] // per
-    whole = np.ascontiguousarray(lines[:, : count * per].astype(f"<u{row.bits // 8}"))
+    chunks = np.ascontiguousarray(lines[:, : count * per].astype(f"<u{row.bits // 8}"))
     line = np.repeat(np.arange(lines.shape[0], dtype=np.int64), count)
     along = np.tile(np.arange(count, dtype=np.int64) * per, lines.shape[0])
     mn, k = (line, along) if major == "K" else (along, line)
-    return _sort_chunks(hash_chunks(whole.view(np.uint8).reshape(-1, CHUNK)), mn, k)
+    return _sort_chunks(hash_chunks(chunks.view(np.uint8).reshape(-1, CHUNK)), mn, k)
 
 
 def _sort_chunks(words: NDArray[np.uint64], mn: Ints, k: Ints) -> ChunkTable:
@@ -186,17 +186,17 @@ def _find_words(ranked: NDArray[np.uint64], mn: Ints, k: Ints, words: NDArray[np
     if not len(ranked):
         return np.full(words.shape, NONE, np.int64), np.full(words.shape, NONE, np.int64)
     at = np.minimum(low, len(ranked) - 1)
-    told = (np.where(count == 1, axis[at], np.where(count == 0, NONE, SEVERAL)) for axis in (mn, k))
-    found_mn, found_k = (part.astype(np.int64) for part in told)
+    axes = (np.where(count == 1, axis[at], np.where(count == 0, NONE, SEVERAL)) for axis in (mn, k))
+    found_mn, found_k = (part.astype(np.int64) for part in axes)
     return found_mn, found_k
 
 
 def _join_passes(codes: Sequence[Bits]) -> NDArray[np.uint64]:
     """Return the codes of both passes joined into one word."""
-    out = np.asarray(codes[0]).astype(np.uint64)
+    joined = np.asarray(codes[0]).astype(np.uint64)
     for more in codes[1:]:
-        out = out << np.uint64(32) | np.asarray(more).astype(np.uint64)
-    return out
+        joined = joined << np.uint64(32) | np.asarray(more).astype(np.uint64)
+    return joined
 
 
 # memory ---------------------------------------------------------------------------------------------------------------
@@ -226,13 +226,13 @@ class RecordedMemory:
         at = address - self.base
         inside = (at >= 0) & (at + size <= len(self.windows[0]))
         safe = np.where(inside, at, 0)
-        out = []
+        gathered = []
         for window in self.windows:
             codes = np.zeros(address.shape, np.uint64)
             for byte in range(size if len(window) >= size else 0):
                 codes |= window[safe + byte].astype(np.uint64) << np.uint64(8 * byte)
-            out.append(np.where(inside, codes, np.uint64(0)))
-        return tuple(out), inside
+            gathered.append(np.where(inside, codes, np.uint64(0)))
+        return tuple(gathered), inside
 
     def find_elements(self, address: Ints) -> tuple[Ints, Ints]:
         """Find the elements at byte addresses: (mn, k), NONE or SEVERAL."""
@@ -265,10 +265,10 @@ class RecordedMemory:
             return int(self.base + CHUNK * hits[0] + along[hits[0]] * size)
         if len(hits) > 1:
             return SEVERAL
-        whole = len(self.windows[0]) // size * size
-        told = [window[:whole].copy().view(f"<u{size}").astype(np.uint64) for window in self.windows]
-        wanted = [self.known.get_codes(np.array(mn), np.array(k), part) for part in range(len(told))]
-        same = np.logical_and.reduce([held == want for held, want in zip(told, wanted, strict=True)])
+        aligned = len(self.windows[0]) // size * size
+        values = [window[:aligned].copy().view(f"<u{size}").astype(np.uint64) for window in self.windows]
+        expected = [self.known.get_codes(np.array(mn), np.array(k), part) for part in range(len(values))]
+        same = np.logical_and.reduce([value == want for value, want in zip(values, expected, strict=True)])
         at = np.flatnonzero(same)
         return NONE if not len(at) else SEVERAL if len(at) > 1 else int(self.base + at[0] * size)
 
@@ -307,14 +307,14 @@ def _find_shortest_arc(first: Ints, long: Ints, period: int) -> tuple[int, int]:
 
 def make_memory(known: KnownOperand, windows: Sequence[Bytes], base: int) -> RecordedMemory:
     """Return recorded memory with its elements identified; windows: one array of bytes a pass."""
-    held = [codec.mask_unread_memory(window, known.element.name) for window in windows]
-    count = len(held[0]) // CHUNK
+    masked = [codec.mask_unread_memory(window, known.element.name) for window in windows]
+    count = len(masked[0]) // CHUNK
     mn, k, major = (np.full(count, NONE, np.int64), np.full(count, NONE, np.int64), np.zeros(count, np.int64))
     if count:
-        chunks = hash_chunks(held[0][: count * CHUNK].reshape(-1, CHUNK))
+        chunks = hash_chunks(masked[0][: count * CHUNK].reshape(-1, CHUNK))
         for number, table in enumerate(known.chunks.values()):
             found_mn, found_k = table.find_chunks(chunks)
             new = (found_mn >= 0) & (mn < 0)
             mn, k = np.where(new, found_mn, mn), np.where(new, found_k, k)
             major = np.where(new, number, major)
-    return RecordedMemory(known, tuple(held), base, mn, k, major)
+    return RecordedMemory(known, tuple(masked), base, mn, k, major)

@@ -43,20 +43,20 @@ def identify_operands(
     steps: their registers identify the operands if no memory was recorded; kept: of how many elements of K a sparse A
     stores one. LayoutError `bad_matrix` for arrays that do not fit, `bad_fill` for a type that is not verified.
     """
-    out: dict[str, KnownOperand] = {}
+    operands: dict[str, KnownOperand] = {}
     depth = _parse_array(a, "a", pair[0]).shape[1] * kept if a is not None else None
     filled: list[tuple[str, str]] = []
-    for operand, name, given in (("a", pair[0], a), ("b", pair[1], b)):
-        if given is None:
+    for operand, name, matrix in (("a", pair[0], a), ("b", pair[1], b)):
+        if matrix is None:
             filled.append((operand, name))
             continue
-        codes = codes_of(_parse_array(given, operand, name), name, field=operand).codes
+        codes = codes_of(_parse_array(matrix, operand, name), name, field=operand).codes
         if operand == "b":
             codes = _by_columns(codes, nk, depth, kept, notes)
-        out |= _choose_likeliest(_matrices(codes, name, operand, len(files)), files, steps)
+        operands |= _choose_likeliest(_matrices(codes, name, operand, len(files)), files, steps)
     if filled:
-        out |= _choose_likeliest(_fills(filled, _find_passes(pair, files, notes), files), files, steps)
-    return {operand: out[operand] for operand in "ab"}
+        operands |= _choose_likeliest(_fills(filled, _find_passes(pair, files, notes), files), files, steps)
+    return {operand: operands[operand] for operand in "ab"}
 
 
 def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list[str]) -> Bits:
@@ -85,11 +85,11 @@ def _matrices(codes: Bits, name: str, operand: str, passes: int) -> list[dict[st
         raise LayoutError(
             "bad_fill", f"Elements of {get_dtype(name).bits} bits are not verified.", "8 bits or more.", "type"
         )
-    made = [{operand: operand_from_matrix(codes, name, operand, passes)}]
+    candidates = [{operand: operand_from_matrix(codes, name, operand, passes)}]
     if unread := get_dtype(name).unread_bits:
         rounded = codes.astype(np.uint64) + np.uint64(1 << unread - 1)
-        made.append({operand: operand_from_matrix(rounded, name, operand, passes)})
-    return made
+        candidates.append({operand: operand_from_matrix(rounded, name, operand, passes)})
+    return candidates
 
 
 def _fills(
@@ -99,7 +99,7 @@ def _fills(
 
     parts: the pass of each file.
     """
-    orders = [parts] if any(len(one.window) for one in files[0]) else [parts, parts[::-1]]
+    orders = [parts] if any(len(record.window) for record in files[0]) else [parts, parts[::-1]]
     headers = (False, True) if any(fills.count_passes(name) == 1 for _, name in filled) else (False,)
     return [
         {
@@ -113,21 +113,21 @@ def _fills(
     ]
 
 
-def copy_to_host(given: Any) -> Any:
+def copy_to_host(array: Any) -> Any:
     """Copy an array of CuPy or a tensor of PyTorch to host memory; return anything else unchanged."""
-    if hasattr(given, "get") and hasattr(given, "__cuda_array_interface__"):
-        return given.get()
-    if hasattr(given, "cpu") and hasattr(given, "numpy"):
-        held = given.detach().cpu() if hasattr(given, "detach") else given.cpu()
+    if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
+        return array.get()
+    if hasattr(array, "cpu") and hasattr(array, "numpy"):
+        on_host = array.detach().cpu() if hasattr(array, "detach") else array.cpu()
         try:
-            return held.numpy()
+            return on_host.numpy()
         except TypeError:  # a type that NumPy has not, as bfloat16: a float holds each of its numbers
-            return held.float().numpy()
-    return given
+            return on_host.float().numpy()
+    return array
 
 
-def _parse_array(given: Any, field: str, name: str) -> NDArray[Any]:
-    array = np.asarray(copy_to_host(given))
+def _parse_array(value: Any, field: str, name: str) -> NDArray[Any]:
+    array = np.asarray(copy_to_host(value))
     if get_dtype(name).kind == "int" and array.dtype == np.uint8:  # a fill's codes
         array = array.view(np.int8)
     if array.ndim != 2 or not 0 < array.size <= MOST_ELEMENTS or array.dtype.kind not in "biufV":
@@ -165,22 +165,26 @@ def _find_passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes
 
 
 def _choose_likeliest(
-    made: Sequence[dict[str, KnownOperand]], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
+    candidates: Sequence[dict[str, KnownOperand]], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
 ) -> dict[str, KnownOperand]:
     """Choose the operands that match recorded memory best, else the first registers, else the first candidate."""
-    if len(made) == 1:
-        return made[0]
+    if len(candidates) == 1:
+        return candidates[0]
     seen: dict[bytes, Record] = {}
     for record in (record for records in files for record in records if len(record.window)):
         if len(seen) < MOST_WINDOWS:
             seen.setdefault(record.window[:: max(len(record.window) // 256, 1)].tobytes(), record)
-    held = [
-        sum(_get_density(make_memory(one, [r.window], r.window_first)) for r in seen.values() for one in each.values())
-        for each in made
+    scores = [
+        sum(
+            _get_density(make_memory(operand, [r.window], r.window_first))
+            for r in seen.values()
+            for operand in each.values()
+        )
+        for each in candidates
     ]
-    if max(held) == min(held):
-        held = [_get_slice_share(each, files, steps) for each in made]
-    return made[held.index(max(held))]
+    if max(scores) == min(scores):
+        scores = [_get_slice_share(each, files, steps) for each in candidates]
+    return candidates[scores.index(max(scores))]
 
 
 def _get_slice_share(
@@ -190,17 +194,17 @@ def _get_slice_share(
     share, windows = 0.0, MemoryWindows(known)
     for step in steps[:MOST_WINDOWS]:
         try:
-            found = [find_origin(side) for side in read_operands(step, files, windows) if side.registers]
+            origins = [find_origin(side) for side in read_operands(step, files, windows) if side.registers]
         except LayoutError:  # it is said where the step is judged
             continue
-        share += sum(one[2] for one in found if one is not None)
+        share += sum(origin[2] for origin in origins if origin is not None)
     return share
 
 
-def _get_density(held: RecordedMemory) -> float:
+def _get_density(memory: RecordedMemory) -> float:
     """Return how densely a matrix fills its rectangle in memory: a wrong matrix is found all over."""
-    here = held.find_present_rectangle()
-    return 0.0 if here is None else int((held.mn >= 0).sum()) / (here[0][1] * here[1][1])
+    here = memory.find_present_rectangle()
+    return 0.0 if here is None else int((memory.mn >= 0).sum()) / (here[0][1] * here[1][1])
 
 
 def _count_window_rows(known: KnownOperand, records: Sequence[Record]) -> int:

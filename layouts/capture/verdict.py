@@ -69,7 +69,7 @@ class StepVerdict:
 
     @property
     def ok(self) -> bool:
-        return all(one.ok for one in self.operands)
+        return all(operand.ok for operand in self.operands)
 
     @property
     def k(self) -> int | None:
@@ -78,7 +78,7 @@ class StepVerdict:
 
     @property
     def causes(self) -> tuple[Diagnosis, ...]:
-        return tuple(cause for one in self.operands if not one.ok for cause in one.diagnoses)
+        return tuple(cause for operand in self.operands if not operand.ok for cause in operand.diagnoses)
 
 
 @dataclass(frozen=True, slots=True)

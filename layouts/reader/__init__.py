@@ -161,7 +161,9 @@ class RecognisedText:
 
 
 def recognise_text(text: str) -> RecognisedText:
-    """What a text is. LayoutError `bad_text` where it is too long; nothing else is raised.
+    """Recognise what a text is.
+
+    LayoutError `bad_text` if it is too long; nothing else is raised.
 
     >>> [(one.kind, one.facts["ptx"]) for one in recognise_text("SM75_U32x4_LDSM_N").found]
     [('instruction', 'ldmatrix.sync.aligned.m8n8.x4.shared.b16')]
@@ -184,13 +186,13 @@ def recognise_text(text: str) -> RecognisedText:
 
 
 def _drop_weaker_maps(found: list[TextMeaning]) -> list[TextMeaning]:
-    """Without a tensor map of which only the swizzle is known, where the text says another's box."""
+    """Drop a tensor map of which only the swizzle is known, if the text states another's box."""
     boxed = any(one.kind == "tensor_map" and one.facts["box"] for one in found)
     return [one for one in found if not (boxed and one.kind == "tensor_map" and not one.facts["box"])]
 
 
 def _add_refusals(found: list[TextMeaning], text: str) -> list[TextMeaning]:
-    """The meanings, of which the first instruction says what ptxas refuses of the text's lines."""
+    """Add what ptxas refuses of the text's lines to the first instruction."""
     at = next((n for n, one in enumerate(found) if one.kind == "instruction"), None)
     said = tuple(dict.fromkeys(one.message for one in statements.find_refused_lines(text))) if at is not None else ()
     if at is None or not said:

@@ -38,7 +38,7 @@ _NEAREST = 3  # shapes that are named beside a wrong one
 
 
 def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
-    """The instruction that ptxas complains of, and what its message means; () for other messages and other texts."""
+    """Recognise a message of ptxas: the instruction that it names, and what it means; () for other texts."""
     if "ptxas" not in text and not re.search(r"\b(?:error|fatal|warning|Advisory)\b|'\.?\w", text):
         return ()
     means: list[str] = []
@@ -51,7 +51,7 @@ def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _about(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
-    """What a message is about that names an instruction, a shape or a feature in this line."""
+    """Return what a message means that names an instruction, a shape or a feature in this line."""
     opcode, shape, feature = _opcode(line), _shape(line), _find_feature(line)
     notices = list(dict.fromkeys(means))
     legal = _shapes(opcode)
@@ -98,7 +98,7 @@ def _names_instruction(line: str) -> bool:
 
 
 def _find_feature(line: str) -> str:
-    """The qualifier that a message names as `Feature '.kind::f8f6f4'`, of those that matrix instructions alone have."""
+    """Find the qualifier that a message names as `Feature '.kind::f8f6f4'`, if only matrix instructions have it."""
     match = _FEATURE.search(line)
     word = match[1] if match else ""
     return (
@@ -107,8 +107,9 @@ def _find_feature(line: str) -> str:
 
 
 def _list_targets(opcode: str, feature: str, line: str) -> str:
-    """The targets for which ptxas makes code of what a message names; "" where it names no target, and where its forms
-    have none in common.
+    """Return the targets for which ptxas accepts what a message names.
+
+    "" if it names no target, and if its forms have none in common.
     """
     target = _TARGET.search(line)
     if target is None:
@@ -132,7 +133,7 @@ def _list_targets(opcode: str, feature: str, line: str) -> str:
 
 
 def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """By opcode: the targets that take every form which a message may mean, and those that take some."""
+    """Return by opcode: the targets that take every form that a message may mean, and those that take some."""
     common: dict[str, set[str]] = {}
     some: dict[str, set[str]] = {}
     for i in catalog.instructions():
@@ -158,7 +159,7 @@ def _order_targets(targets: set[str]) -> str:
 
 
 def _measure_distance(one: str, other: str) -> tuple[int, int]:
-    """How many of m, n and k differ, and by how much in all."""
+    """Return how many of m, n and k differ, and by how much in all."""
     mine, theirs = parse_sizes(one), parse_sizes(other)
     apart = [abs(mine.get(name, 0) - theirs.get(name, 0)) for name in "mnk"]
     return sum(map(bool, apart)), sum(apart)

@@ -30,7 +30,7 @@ _MOST = 16  # specialisations of one text
 
 
 def recognise_traits(text: str) -> tuple[TextMeaning, ...]:
-    """The instructions of a text's atoms, with what its MMA_Traits say otherwise."""
+    """Recognise the instructions of a text's atoms, and where its MMA_Traits differ from them."""
     found = cutlass.recognise_cutlass_atoms(text)
     if "MMA_Traits" not in text:
         return found
@@ -39,7 +39,7 @@ def recognise_traits(text: str) -> tuple[TextMeaning, ...]:
 
 
 def find_differences(text: str) -> dict[str, tuple[str, ...]]:
-    """Layout, as it is printed → what is wrong with it: elements that it leaves out, and the named atom's own."""
+    """Map each layout, as printed, to what is wrong with it: missing elements, and the layout of the named atom."""
     out: dict[str, tuple[str, ...]] = {}
     named = {one.label: one for one in labelled_layouts.find_code_layouts(text)}
     for atom, body in _find_specialisations(text):
@@ -53,7 +53,7 @@ def find_differences(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def find_layouts(text: str) -> Iterator[labelled_layouts.LabelledLayout]:
-    """The layouts that code spells; one that an ALayout, BLayout or CLayout is an alias of has that name."""
+    """Yield the layouts that code spells, named after their alias ALayout, BLayout or CLayout."""
     aliases = _ALIASED.findall(text)
     for one in labelled_layouts.find_code_layouts(text):
         labels = dict.fromkeys(label for label, name in aliases if name == one.label)
@@ -61,8 +61,9 @@ def find_layouts(text: str) -> Iterator[labelled_layouts.LabelledLayout]:
 
 
 def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> str:
-    """What a thread-value layout leaves out of its tile, after its name; "" where it holds each element once or what it
-    holds is not counted.
+    """Describe the elements of its tile that a thread-value layout leaves out.
+
+    "" if it holds each element once, or if what it holds is not counted.
 
     >>> describe_missing(cute.parse_layout("((4,8),(2,2,2)):((32,1),(16,8,32))"), (16, 16))
     'covers 160 of the 256 elements of its 16×16 tile; 96 pairs of thread and value repeat one.'
@@ -84,7 +85,7 @@ def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> s
 
 
 def _find_specialisations(text: str) -> Iterator[tuple[str, str]]:
-    """(the atom's name, the body) of each MMA_Traits."""
+    """Yield (atom name, body) of each MMA_Traits."""
     for count, match in enumerate(_TRAITS.finditer(text)):
         if count >= _MOST:
             return
@@ -111,7 +112,7 @@ def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) ->
 
 
 def _tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | None:
-    """The sizes of an operand's tile, by Shape_MNK or else by the instruction; None where neither is there."""
+    """Return the sizes of an operand's tile, by Shape_MNK or else by the instruction; None without either."""
     if shape := _SHAPE.search(body):
         sizes = [int(size) for size in shape.groups()]
     else:
@@ -129,7 +130,7 @@ def _find_instruction(atom: str) -> Instruction | None:
 
 
 def _list_places(layout: cute.CuteLayout) -> NDArray[np.int64] | None:
-    """The element of every (thread, value), threads first; None for a layout that is not of threads and values."""
+    """Return the element of every (thread, value), threads first; None if the layout has no threads and values."""
     sizes, strides = cute.list_leaves(layout.shape), cute.list_leaves(layout.stride)
     if not isinstance(layout.shape, tuple) or len(layout.shape) != 2 or prod(sizes) > _MOST_ELEMENTS:
         return None

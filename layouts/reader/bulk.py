@@ -38,7 +38,7 @@ _MOST = 64  # instructions of one text
 
 
 def describe_tma(match: re.Match[str]) -> tuple[str, str, str]:
-    """(what it is called, load, store, reduce or prefetch, its dimensions as 2D, or "")."""
+    """Describe a TMA instruction: (its name, load, store, reduce or prefetch, its dimensions as 2D, or "")."""
     if match["sass"]:
         found = re.search(r"\.(\d)D", match["suffixes"])
         return f"UTMA{match['sass']}{match['suffixes']}", _SASS[match["sass"]], f"{found[1]}D" if found else ""
@@ -56,7 +56,7 @@ def describe_tma(match: re.Match[str]) -> tuple[str, str, str]:
 
 
 def recognise_tma(text: str) -> tuple[TextMeaning, ...]:
-    """The TMA instructions of a text, one meaning for all of them; none where it has none."""
+    """Recognise the TMA instructions of a text: one meaning for all of them, or none."""
     if _MADE.search(text):
         return ()  # by the map that is there
     found = [describe_tma(match) for match, _ in zip(INSTRUCTION.finditer(text), range(_MOST), strict=False)]

@@ -73,8 +73,9 @@ _SUMS = {"bf16": "f32", "tf32": "f32", "f64": "f64", **dict.fromkeys(("s8", "u8"
 
 
 def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
-    """The instructions that a text names in a compiler's words. LayoutError where one of them does not exist and none
-    does.
+    """Recognise the instructions that a text names in a compiler's words.
+
+    LayoutError if one of them does not exist and none does.
     """
     found, open_, wrong = _instructions(text)
     if open_:
@@ -95,7 +96,7 @@ def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]:
-    """(instructions that are named, those that one name leaves open, the first spelling of none)."""
+    """Return (instructions that are named, those that one name leaves open, the first spelling of none)."""
     found: list[Instruction] = []
     open_: list[Instruction] = []
     wrong = ""
@@ -113,7 +114,7 @@ def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]
 
 
 def _list_spellings(text: str) -> Iterator[list[str]]:
-    """Of each name of a text, in order: the opcodes of PTX that it may be."""
+    """Yield of each name of a text, in order: the opcodes of PTX that it may be."""
     places = []
     for pattern, said in ((_INTRINSIC, _parse_intrinsic), (_CALL, _parse_call), (_SPELLED, _parse_python_ptx)):
         places += [(match.start(), said(match)) for match, _ in zip(pattern.finditer(text), range(_MOST), strict=False)]
@@ -197,7 +198,7 @@ def _parse_shape(text: str) -> str:
 
 
 def _parse_element(text: str) -> str:
-    """The element type of the last vector or scalar of a type's text; "" where it names none."""
+    """Parse the element type of the last vector or scalar of a type's text; "" if it names none."""
     found = re.findall(r"(?:(?<=x)|(?<![\w.]))(bf16|tf32|f8E4M3FN|f8E5M2|f16|f32|f64|i32|i8|i4)\b", text)
     return _NAMES[found[-1]] if found else ""
 

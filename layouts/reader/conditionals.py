@@ -19,7 +19,7 @@ _CHOSEN = ("instruction", "tiled_mma", "tiled_copy", "layout")
 
 
 def add_conditionals(text: str, found: list[TextMeaning]) -> list[TextMeaning]:
-    """The meanings of a text, with what its conditionals choose beside those that they leave open."""
+    """Return the meanings of a text, with what its conditionals choose beside those that they leave open."""
     if "conditional" not in text or not _CONDITIONAL.search(text):
         return found
     home = terms.make_term_text(text)
@@ -41,7 +41,7 @@ def _add_notices(one: TextMeaning, notices: tuple[str, ...]) -> TextMeaning:
 
 
 def _describe_arms(home: TermText, term: SyntaxTerm, before: str, deep: int = 0) -> Iterator[str]:
-    """A sentence for each arm: the condition, the type, and its instruction where it is an atom."""
+    """Yield a sentence for each arm: the condition, the type, and its instruction where it is an atom."""
     angle = term.angle or ()
     written = _split_arguments(home.text[slice(*term.span)])
     if len(angle) != 3 or len(written) != 3 or deep > _DEEPEST:
@@ -66,7 +66,7 @@ def _instruction_of(home: TermText, value: Any, name: str) -> str:
 
 
 def _split_arguments(text: str) -> list[str]:
-    """The arguments of the first <…> of a text; inside parentheses < and > are comparisons."""
+    """Split the arguments of the first <…> of a text; inside parentheses < and > are comparisons."""
     out: list[str] = []
     open_: list[str] = []
     first = at = text.find("<") + 1

@@ -40,7 +40,7 @@ _WHOLE = 8  # hex digits of a half that is no size
 
 
 def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """The layouts that a text spells or prints; LayoutError where it looks like one and is none."""
+    """Recognise the layouts that a text spells or prints; LayoutError if it looks like one and is none."""
     text = _KEYWORD.sub(r"\1", text)
     if len(text) <= cute.LONGEST:
         text = _VALUES.sub(r"\1", text, count=1)
@@ -70,7 +70,7 @@ def _refuse_coordinates(text: str) -> None:
 
 
 def _begun(text: str) -> tuple[TextMeaning, ...]:
-    """The layout that a sentence begins with; () where it begins with a ratio or a parenthesis."""
+    """Recognise the layout that a sentence begins with; () if it begins with a ratio or a parenthesis."""
     head = text[: labelled_layouts.find_pair_end(text) + 1]
     if not head or re.search("[A-Za-z]", _OF_POINTERS.sub("", _KNOWN.sub("", head))):
         return ()
@@ -78,8 +78,9 @@ def _begun(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
-    """The layout that is the whole text, or all before a comment; LayoutError where it is none, unless words behind
-    one of its lines explain that.
+    """Recognise a layout that is the whole text, or all before a comment.
+
+    LayoutError if it is none, unless words behind one of its lines explain that.
     """
     first, _, rest = text.strip().partition("\n")
     if rest and ":" in first:
@@ -95,7 +96,7 @@ def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
 
 
 def _several(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple[TextMeaning, ...]:
-    """The layouts of a text's lines or code: first those with a fault, last what says least of an atom."""
+    """Recognise the layouts of a text's lines or code: first those with a fault, last what says least of an atom."""
     if not layouts or _OF_OTHERS.search(text):
         return ()
     each = dict.fromkeys((one.label, one.layout) for one in layouts)
@@ -114,13 +115,13 @@ def _several(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple
 
 
 def _left_out(label: str, laid: cute.CuteLayout) -> tuple[str, ...]:
-    """What a thread-value layout that is not an instruction's leaves out of its tile."""
+    """Return what a thread-value layout, unless it is an instruction's, leaves out of its tile."""
     left = atom_traits.describe_missing(laid, None) if _TV.search(label) else ""
     return (f"{label} {left}",) if left else ()
 
 
 def _make_layout_meanings(found: cute.CuteLayout, sure: bool, label: str = "") -> tuple[TextMeaning, ...]:
-    """What a layout is, and the fragments that it is as (thread, value)."""
+    """Return what a layout is, and the fragments that match it as (thread, value)."""
     named = _TV.search(label)
     letter = next(filter(None, named.groups())).lower() if named else None
     facts = _facts(found, label)
@@ -146,7 +147,7 @@ def _make_layout_meanings(found: cute.CuteLayout, sure: bool, label: str = "") -
 
 
 def _facts(found: cute.CuteLayout, label: str) -> dict[str, Any]:
-    """What any layout has: its shape, strides, size and swizzle, and a storage where it has two modes."""
+    """Return the facts of any layout: shape, strides, size and swizzle, and a storage if it has two modes."""
     modes = len(found.shape) if isinstance(found.shape, tuple) else 1
     sizes, strides = cute.list_leaves(found.shape), cute.list_leaves(found.stride)
     swizzle = found.swizzle
@@ -165,7 +166,7 @@ def _facts(found: cute.CuteLayout, label: str) -> dict[str, Any]:
 
 
 def _stage_notices(found: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:
-    """What to know of a layout with several stages."""
+    """Return notices about a layout with several stages."""
     if facts["stages"] == 1:
         return []
     said = describe_stage_overlap(found, facts["stage_stride"])
@@ -173,8 +174,9 @@ def _stage_notices(found: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:
 
 
 def _find_tile(found: cute.CuteLayout, fragments: tuple[TextMeaning, ...], letter: str | None) -> list[int] | None:
-    """The (rows, columns) of CuTe's tensor that a thread-value layout is over, M × K, N × K or M × N: those of the
-    instructions whose fragment it is, where they agree.
+    """Find (rows, columns) of the tensor that a thread-value layout covers: M × K, N × K or M × N.
+
+    The sizes are those of the instructions whose fragment it is, if they agree.
     """
     tiles = set()
     for one in fragments:
@@ -188,7 +190,7 @@ def _find_tile(found: cute.CuteLayout, fragments: tuple[TextMeaning, ...], lette
 
 
 def _make_stage_facts(found: cute.CuteLayout) -> dict[str, Any]:
-    """The facts of a layout whose third mode is the stage."""
+    """Return the facts of a layout whose third mode is the stage."""
     one = cute.CuteLayout(found.shape[:2], found.stride[:2], found.swizzle, found.unit_bits, found.offset)
     sizes, strides = cute.list_leaves(found.shape[2]), cute.list_leaves(found.stride[2])
     steps = [step for n, step in zip(sizes, strides, strict=True) if n > 1]
@@ -201,7 +203,7 @@ def _make_stage_facts(found: cute.CuteLayout) -> dict[str, Any]:
 
 
 def describe_stage_overlap(found: cute.CuteLayout, apart: int | None) -> str:
-    """That stages, so many elements apart, begin before the one before them ends; "" where they do not."""
+    """Describe the overlap of stages that are `apart` elements apart; "" if each begins after the one before ends."""
     modes = zip((*map(cute.list_leaves, found.shape[:2]),), (*map(cute.list_leaves, found.stride[:2]),), strict=True)
     whole = 1 + sum((n - 1) * step for sizes, steps in modes for n, step in zip(sizes, steps, strict=True))
     if apart is None or apart >= whole:
@@ -210,7 +212,7 @@ def describe_stage_overlap(found: cute.CuteLayout, apart: int | None) -> str:
 
 
 def _coalesce_modes(shape: Any, stride: Any) -> tuple[tuple[tuple[int, int], ...], ...] | None:
-    """The digits (size, stride) of the modes thread and value without size 1, neighbours that run on joined."""
+    """Return the digits (size, stride) of the thread and value modes, contiguous neighbours joined, size 1 dropped."""
     if not isinstance(shape, tuple) or len(shape) != 2:
         return None
     out = []
@@ -227,7 +229,7 @@ def _coalesce_modes(shape: Any, stride: Any) -> tuple[tuple[tuple[int, int], ...
 
 @lru_cache(maxsize=1)
 def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
-    """TV layout, as the pages print it and, for B, as CuTe has it → operand → instructions."""
+    """Map each TV layout, as the pages print it and, for B, as CuTe has it, to instructions by operand."""
     out: dict[object, dict[str, list[Instruction]]] = {}
     spelled: dict[tuple[str, bool], object] = {}
     for i in catalog.instructions():
@@ -243,14 +245,14 @@ def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
 
 
 def _transpose_strides(stride: Any, rows: int, cols: int) -> Any:
-    """Strides of the same elements in the transposed matrix, column-major."""
+    """Return the strides of the same elements in the transposed matrix, column-major."""
     if isinstance(stride, tuple):
         return tuple(_transpose_strides(one, rows, cols) for one in stride)
     return stride % rows * cols + stride // rows
 
 
 def _find_fragments(found: cute.CuteLayout) -> tuple[TextMeaning, ...]:
-    """The instructions' fragments that a TV layout is, an entry an operand."""
+    """Find the instructions whose fragment has this TV layout, one entry an operand."""
     if found.swizzle or found.unit_bits or found.offset:
         return ()
     key = _coalesce_modes(found.shape, found.stride)

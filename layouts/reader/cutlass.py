@@ -39,14 +39,15 @@ _MOST = 64  # atoms of one text
 
 
 def find_atom_instructions(text: str) -> list[Instruction]:
-    """The instructions of every atom that a text names, in order; LayoutError where an atom is named that no
-    instruction is.
+    """Find the instructions of every atom that a text names, in order.
+
+    LayoutError if a named atom has no instruction.
     """
     return _find_named_atoms(text)[0]
 
 
 def _find_named_atoms(text: str) -> tuple[list[Instruction], list[str]]:
-    """(the instructions, the names of the atoms)"""
+    """Find (the instructions, the names of the atoms) of a text."""
     found, named = _match_atoms(text)
     if not found and named and not _TENSOR_MEMORY.search(text):
         raise LayoutError(
@@ -71,7 +72,7 @@ def _match_atoms(text: str) -> tuple[list[Instruction], list[str]]:
 
 
 def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:
-    """The instruction of every atom in a text, and which way its operands lie where its arguments say so."""
+    """Recognise the instruction of every atom in a text, and the majors that its arguments state."""
     found, named = _find_named_atoms(text)
     if not found:
         return ()
@@ -134,7 +135,7 @@ class _Name:
 
 
 def _find_products(match: re.Match[str]) -> list[Instruction]:
-    """The products with an atom's shape, types, layouts and modifiers."""
+    """Find the products with an atom's shape, types, layouts and modifiers."""
     name = _parse_name(match)
     found = [i for i in catalog.find_products(*(int(match[dim]) for dim in "mnk")) if name.fits(i)]
     full = [i for i in found if any(word.startswith("scale_vec::") for word in i.modifiers)]
@@ -159,14 +160,14 @@ def _parse_name(match: re.Match[str]) -> _Name:
 
 
 def _given_types(parts: list[str]) -> list[str]:
-    """D, A and B of template arguments, [] where D is not among them."""
+    """Return D, A and B of template arguments, [] if D is not among them."""
     d = next((_SUMS[part] for part in parts if part in _SUMS), "")
     known = (_GIVEN.fullmatch(part) for part in parts[:2])
     return [d, *(match[1] for match in known if match)] if d else []
 
 
 def _find_moves(match: re.Match[str]) -> list[Instruction]:
-    """The load, store or move of a copy atom."""
+    """Find the load, store or move of a copy atom."""
     opcode, turned = _OPCODES[match["what"]], match["way"] == "T"
     if match["packed"]:
         word = {"4": "b4x16_p64", "6": "b6x16_p32"}[match["packed"]]

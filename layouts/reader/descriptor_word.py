@@ -61,7 +61,7 @@ _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 
 def recognise_word(text: str) -> tuple[TextMeaning, ...]:
-    """The word that a text spells or builds; LayoutError where it looks like one and is none."""
+    """Recognise the word that a text spells or builds; LayoutError if it looks like one and is none."""
     return (
         _recognise_spelled_or_built(text)
         if not printed_words.recognise_bit_field_types(text)
@@ -70,7 +70,7 @@ def recognise_word(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_descriptor_type(text: str) -> tuple[TextMeaning, ...]:
-    """What a text with a descriptor's type makes of it; where that is nothing, what the type is."""
+    """Recognise what a text makes of a descriptor's type; if nothing, what the type is."""
     try:
         found = (
             _recognise_spelled_or_built(text)
@@ -95,14 +95,14 @@ def _recognise_spelled_or_built(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _is_number(text: str) -> bool:
-    """Whether a text begins as one number does, or as its two halves."""
+    """Return whether a text begins with one number, or with its two halves."""
     digits = re.sub(r"[^0-9a-fA-F]", "", text) if _BARE.fullmatch(text) else ""
     bare = len(digits) >= _DIGITS and any(letter.isdecimal() for letter in digits)
     return bare or bool(_NUMBER.match(text) or (_PAIR.match(text) and ":" not in text))
 
 
 def _read_code(text: str) -> tuple[TextMeaning, ...]:
-    """The words that code builds; LayoutError for short code that speaks of a descriptor and builds none."""
+    """Recognise the words that code builds; LayoutError for short code about a descriptor that builds none."""
     if not _HINT.search(text):
         return ()
     builds = re.search(r"\breturn\b|[;=]|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]", text.strip().rstrip(";"))
@@ -138,18 +138,18 @@ def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _is_strange(word: int) -> bool:
-    """Whether a word has reserved bits that wgmma's descriptors leave 0."""
+    """Return whether a word has reserved bits that wgmma's descriptors leave 0."""
     return bool(word & WGMMA.reserved_mask) and get_format_of_word(word).usual
 
 
 def _is_other_value(plain: str, word: int) -> bool:
-    """Whether a number is an address, a hash or a count."""
+    """Return whether a number is an address, a hash or a count."""
     bare = plain.isalnum() and (word >> 32 == 0 or plain[:2].lower() != "0x")
     return is_address_number(word) or (bare and _is_strange(word))
 
 
 def _has_32_bits(text: str, word: int) -> bool:
-    """Whether a number is the 32 bits of tcgen05.mma's instruction descriptor, or is written as 32 bits in decimal."""
+    """Return whether a number is the 32 bits of tcgen05.mma's instruction descriptor, or a 32-bit decimal."""
     if word >> 32 == 0 and instruction_word.recognise_instruction_word(text):
         return True
     plain = text.strip().rstrip(";")
@@ -157,7 +157,7 @@ def _has_32_bits(text: str, word: int) -> bool:
 
 
 def _doubts(word: int) -> tuple[str, ...]:
-    """What makes it unlikely that a word is a descriptor, or a whole one."""
+    """Return what makes it unlikely that a word is a descriptor, or a complete one."""
     count = _count_reserved_runs(word)
     if _is_strange(word) and count >= UNLIKELY:
         many = "All" if count == len(RESERVED) else f"{count} of its"
@@ -171,7 +171,7 @@ def _doubts(word: int) -> tuple[str, ...]:
 
 
 def _count_reserved_runs(word: int) -> int:
-    """How many groups of reserved bits of a word are not 0."""
+    """Count the groups of reserved bits of a word that are not 0."""
     return sum(bool(word >> low & (1 << width) - 1) for low, width in RESERVED)
 
 
@@ -203,7 +203,7 @@ def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
 
 
 def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMeaning, ...]:
-    """What one word that code builds is; name: its variable, where the code builds several."""
+    """Describe one word that code builds; name: its variable, if the code builds several."""
     if not built.start and built.word >> 32 == 0 and (not _NAMED.search(text) or instruction_word.NAMED.search(text)):
         return ()
     form = get_format_of_word(built.word)

@@ -51,7 +51,7 @@ def extract_code(text: str, legible: str) -> str:
 
 
 def _extract_blocks(text: str, legible: str) -> str:
-    """A text with blanks for all that stands outside its blocks of code; itself where those hold none."""
+    """Blank everything outside a text's blocks of code; return the text itself if they hold none."""
     lines = legible.split("\n")
     marks = find_fences(strip_quotes(text).split("\n"))
     if len(marks) != len(lines):
@@ -85,7 +85,7 @@ class _FunctionEnd:
 
 
 def _find_function_ends(text: str) -> Iterator[_FunctionEnd]:
-    """The functions of a text that end in a `...` of their own."""
+    """Yield the functions of a text that end in a `...` of their own."""
     dots = [match.end() for match in _DOTS.finditer(text)][:MOST_CUT]
     deep, n = 0, 0
     for token in _TOKEN.finditer(text):
@@ -97,7 +97,7 @@ def _find_function_ends(text: str) -> Iterator[_FunctionEnd]:
 
 
 def _match_closing(text: str, at: int, deep: int) -> _FunctionEnd | None:
-    """What closes so many braces right behind a place; None where more code stands there."""
+    """Match the closing of `deep` braces right behind a place; None if more code is there."""
     braces: list[int] = []
     while len(braces) < deep:
         behind = _CLOSED.match(text, at)
@@ -109,7 +109,7 @@ def _match_closing(text: str, at: int, deep: int) -> _FunctionEnd | None:
 
 
 def _continue_function(text: str, end: _FunctionEnd) -> str:
-    """A text whose function goes on with the statements behind it."""
+    """Join a text whose function goes on with the statements behind it."""
     past = end.past
     for first, last in _list_units(text, end.past):
         unit = text[first:last]
@@ -132,7 +132,7 @@ def _continue_function(text: str, end: _FunctionEnd) -> str:
 
 
 def _list_units(text: str, at: int) -> Iterator[tuple[int, int]]:
-    """(first, past last) of the statements and definitions at the outermost level from a place on."""
+    """Yield (first, past last) of the outermost statements and definitions from a place on."""
     first, deep, round_ = at, 0, 0
     for token in _TOKEN.finditer(text, at):
         mark = token[0]

@@ -28,7 +28,7 @@ _WORDS = frozenset(
 
 
 def _make_key(text: str) -> str:
-    """A fragment's arguments without blanks and namespaces, types as mma.h names them."""
+    """Return a fragment's arguments without blanks and namespaces, types as mma.h names them."""
     parts = [re.sub(r"\s|(?:\w+::)+", "", part) for part in text.split(",")]
     return ",".join(_SAID.get(part, part) for part in parts if part not in ("void", ""))
 
@@ -39,7 +39,7 @@ def _index_fragments() -> dict[str, wmma.WmmaFragment]:
 
 
 def _replace_names(home: terms.TermText, given: str) -> str:
-    """A fragment's arguments with the names that the text defines looked up: #define, constexpr and using."""
+    """Replace the names in a fragment's arguments that the text defines: #define, constexpr and using."""
     out = []
     for part in given.split(","):
         name = part.strip()
@@ -53,7 +53,7 @@ def _replace_names(home: terms.TermText, given: str) -> str:
 
 
 def _find_fitting(key: str) -> list[wmma.WmmaFragment]:
-    """The fragments with the known arguments of one whose others are names of the program."""
+    """Find the fragments that match the known arguments; other arguments are names of the program."""
     parts = key.split(",")
     if parts[0] not in ("matrix_a", "matrix_b", "accumulator") or any(part.isdigit() for part in parts[1:4]):
         return []
@@ -62,7 +62,7 @@ def _find_fitting(key: str) -> list[wmma.WmmaFragment]:
 
 
 def _find_calls(text: str, found: list[wmma.WmmaFragment]) -> list[Instruction]:
-    """The product and the store of a text that calls them on its fragments, where those leave one choice."""
+    """Find the product and the store that a text calls on its fragments, if they leave one choice."""
     held: dict[str, set[tuple[str, str, str]]] = {}
     for one in found:
         words = one.instruction.ptx.split(".")  # wmma.load.a.sync.aligned.row.m16n16k16.f16
@@ -84,7 +84,7 @@ def _find_calls(text: str, found: list[wmma.WmmaFragment]) -> list[Instruction]:
 
 
 def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
-    """The fragments of a text; LayoutError where it names one that does not exist and no other."""
+    """Recognise the fragments of a text; LayoutError if it names one that does not exist and no other."""
     given = [match[1] for match, _ in zip(_FRAGMENT.finditer(text), range(_MOST), strict=False)]
     if not given or all(one.strip() in ("", "...") for one in given):
         return ()
@@ -103,7 +103,7 @@ def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
-    """The fragments that fit arguments of which some are names of the program."""
+    """Recognise the fragments that fit arguments some of which are names of the program."""
     fitting = [one.instruction for key in keys for one in _find_fitting(key)]
     if not fitting:
         return ()

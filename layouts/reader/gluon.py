@@ -16,7 +16,7 @@ MAKERS = {
 
 
 def make_layout_parameters(maker: str, given: dict[str, Any], text: str) -> dict[str, Any]:
-    """The parameters, by MLIR's names, of what a maker returns; text: what stands for a number that is not known."""
+    """Make the parameters, by MLIR's names, of what a maker returns; text: what to show for an unknown number."""
     cga = given.get("cga_layout") or []
     if maker.startswith("NVMMA"):
         return _choose_default_swizzle(given, cga, text)
@@ -34,7 +34,7 @@ def make_layout_parameters(maker: str, given: dict[str, Any], text: str) -> dict
 
 
 def _choose_default_swizzle(given: dict[str, Any], cga: Any, text: str) -> dict[str, Any]:
-    """The widest swizzle that the shape has."""
+    """Return the widest swizzle that the shape has."""
     shape, turned, packed = given.get("block_shape"), given.get("transposed", False), given.get("fp4_padded", False)
     found = _BITS.match(str(given.get("dtype")))
     bits: Any = int(found[1]) if found else given.get("dtype", text)
@@ -59,7 +59,7 @@ def _is_integers(value: Any) -> TypeGuard[list[int]]:
 
 
 def _get_block_shape(shape: list[int], cga: Any) -> list[int]:
-    """What one block has."""
+    """Return the shape of one block's part."""
     bases = cga if isinstance(cga, list) and all(_is_integers(basis) for basis in cga) else []
     moved = [max([1, *(2 * basis[at] for basis in bases if len(basis) == len(shape))]) for at in range(len(shape))]
     return [max(1, size // by) for size, by in zip(shape, moved, strict=True)]

@@ -58,7 +58,7 @@ class SyntaxTerm:
         return dict(self.named)
 
     def get_argument(self, place: int, *names: str) -> Any:
-        """An argument by place or keyword; None where it is missing."""
+        """Return an argument by place or keyword; None if it is missing."""
         if self.args is not None and place < len(self.args):
             return self.args[place]
         given = self.given
@@ -80,12 +80,12 @@ class TypedInteger(int):
 
 
 def make_typed_integer(value: int, kind: IntegerType) -> int:
-    """A whole number with its type, where its value alone would not give it."""
+    """Make a whole number with its type, if its value alone would not tell it."""
     return value if kind in (INT, PYTHON, BOOL) else TypedInteger(value, kind)
 
 
 def get_integer_type(value: int) -> IntegerType:
-    """The C++ type of a whole number: of a literal its own, else the first signed one that holds it."""
+    """Return the C++ type of a whole number: a literal's own, else the first signed type that holds it."""
     if isinstance(value, TypedInteger):
         return value.type
     return INT if INT.can_hold(value) else LONG
@@ -107,8 +107,9 @@ class TextTokens(Protocol):
 
 
 def compute_integer(op: str, left: int, right: int, python: bool) -> int | None:
-    """A whole number as C++ computes it in the operands' types, or as Python does; None where there is none, or where
-    C++ leaves it undefined.
+    """Compute a whole number as C++ does in the operands' types, or as Python does.
+
+    None if there is none, or if C++ leaves it undefined.
 
     >>> (compute_integer("/", -7, 2, False),
     ... compute_integer("/", -16, TypedInteger(3, c_integers.UINT), False), compute_integer("%", -7, 4, True))
@@ -151,7 +152,7 @@ class TermReader:
         self.advance()
 
     def advance(self) -> None:
-        """The next token: its kind, its text, where it stands; kind "" at the end."""
+        """Advance to the next token: its kind, its text, its place; kind "" at the end."""
         self.last = self.end
         while True:
             check_deadline()
@@ -199,7 +200,7 @@ class TermReader:
             self.deep -= 1
 
     def parse_choice(self, value: Value, first: int) -> Value:
-        """`a ? b : c` and Python's `b if a else c`: an open value, of which only the text is known."""
+        """Parse `a ? b : c` and Python's `b if a else c` into an open value, of which only the text is known."""
         if self.kind == "mark" and self.word == "?":
             self.advance()
             self.parse_expression()
@@ -366,7 +367,7 @@ class TermReader:
         return True
 
     def parse_angle_brackets(self) -> tuple[tuple[Any, ...], list[tuple[str, Any]]] | None:
-        """What stands in <…>; None where the mark is a comparison."""
+        """Parse the contents of <…>; None if the mark is a comparison."""
         place = self.begin
         self.angles += 1
         try:
@@ -384,7 +385,7 @@ class TermReader:
         return tuple(one for one in items if one not in inside), named
 
     def parse_items(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
-        """(values, keywords, whether a comma stands last) up to a closing mark."""
+        """Parse (values, keywords, whether a comma comes last) up to a closing mark."""
         outer = self.angles
         self.angles = outer if closing == ">" else 0
         try:

@@ -18,7 +18,7 @@ _MOST = 64  # statements of one text
 
 
 def _split_operands(text: str) -> list[str]:
-    """An operand list's items, braces kept whole."""
+    """Split an operand list into its items, braces kept whole."""
     out, deep, part = [], 0, ""
     for letter in text:
         deep += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(letter, 0)
@@ -33,7 +33,10 @@ def _split_operands(text: str) -> list[str]:
 
 
 def find_majors(text: str) -> dict[str, str]:
-    """{"a", "b"}: K or MN where the statements of a text give them as numbers and agree; A in registers has none."""
+    """Find the majors {"a", "b"}: K or MN if the statements of a text state them as numbers and agree.
+
+    A in registers has none.
+    """
     said: set[tuple[str | None, str | None]] = set()
     for match, _ in zip(_STATEMENT.finditer(text), range(_MOST), strict=False):
         parts = _split_operands(match["rest"])

@@ -43,7 +43,7 @@ _MOST = 2000  # characters of code that spells one word
 
 
 def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
-    """The word of a text that is one, under the kinds that take it; none where no kind does."""
+    """Recognise a text that is an instruction descriptor, under the kinds that take it; none if no kind does."""
     if moved := _MOVED.search(text):
         named = _kinds(text)
         kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
@@ -54,13 +54,13 @@ def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _kinds(text: str) -> list[MmaKind]:
-    """The kinds that a text names."""
+    """Return the kinds that a text names."""
     named = set(re.findall(r"kind::(\w+)", text))
     return [row for row in KINDS if row.name in named]
 
 
 def _number(text: str) -> tuple[TextMeaning, ...]:
-    """The word of a text that is one number, in hexadecimal or in decimal."""
+    """Recognise a text that is one number, hexadecimal or decimal."""
     plain = text.strip()
     if _NUMBER.fullmatch(text):
         try:
@@ -75,7 +75,7 @@ def _number(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _statements(text: str) -> tuple[TextMeaning, ...]:
-    """The word that code under an instruction descriptor's name puts together with shifts."""
+    """Recognise the word that code shifts together under an instruction descriptor's name."""
     if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
         return ()
     try:
@@ -85,8 +85,9 @@ def _statements(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
-    """The first number that a label calls an instruction descriptor, under the kinds that the text names; CUTLASS's
-    runtime descriptor has it in the upper half of 64 bits.
+    """Find the first number that a label calls an instruction descriptor, under the kinds that the text names.
+
+    CUTLASS's runtime descriptor has it in the upper half of 64 bits.
     """
     for match in _LABELLED.finditer(text):
         if not _LABEL.search(match["label"]):
@@ -103,7 +104,7 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _evaluate_word(text: str) -> int:
-    """The word of one declaration, or of the statements that put it together. LayoutError where they leave it open."""
+    """Evaluate one declaration, or the statements that put a word together; LayoutError if they leave it open."""
     named = NAMED.search(text)
     if named is None or text.count(";") <= 1 or "return" in text:
         return parse_word(text, "text").word
@@ -112,7 +113,7 @@ def _evaluate_word(text: str) -> int:
 
 
 def _parse_make_instr_desc(text: str) -> IdescWord | None:
-    """The word of the first make_instr_desc<A, B, C, (factors,) M, N, major, major, sign, sign, …> that says it all."""
+    """Parse the first make_instr_desc<A, B, C, (factors,) M, N, major, major, sign, sign, …> that is complete."""
     home = terms.make_term_text(text)
     for value in terms.find_terms(home, _CALLED):
         scaled = "block_scaled" in value.name
@@ -148,7 +149,7 @@ def _wish(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] 
 
 
 def _encode_word(row: MmaKind, wish: dict[str, object]) -> IdescWord | None:
-    """The word of a wish under a kind; flags that the kind has not are left out where they are 0."""
+    """Encode a wish under a kind; flags that the kind does not have are left out if they are 0."""
     try:
         return idesc.encode(row, {name: value for name, value in wish.items() if value or row.has_field(name)})
     except LayoutError:

@@ -64,7 +64,7 @@ class LabelledLayout:
 
 
 def find_layout_lines(text: str) -> Iterator[LabelledLayout]:
-    """The layouts of lines that hold a label, a pointer and a layout and nothing else."""
+    """Yield the layouts of lines that hold only a label, a pointer and a layout."""
     told = 0
     for line in text.split("\n"):
         if ":" not in line or len(line) > LONGEST_LINE:
@@ -78,8 +78,9 @@ def find_layout_lines(text: str) -> Iterator[LabelledLayout]:
 
 
 def find_print_fields(named: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """What a print says behind its fields' names, with the match of each name: up to the end of the line, a comment or
-    the blank behind a parenthesis.
+    """Yield each named field of a print, with the match of its name.
+
+    A field extends to the end of the line, a comment or the blank behind a parenthesis.
     """
     at = 0
     while match := named.search(text, at):
@@ -117,7 +118,7 @@ def _label(head: str) -> re.Match[str] | None:
 
 
 def _layout_before_words(rest: str) -> tuple[cute.CuteLayout | None, bool]:
-    """The layout that the rest of a line is, and whether words stand behind it."""
+    """Return the layout in the rest of a line, and whether words follow it."""
     close = max(rest.rfind(")"), max((m.end() - 1 for m in re.finditer(r":\s?_?\d+", rest)), default=-1))
     layout = _parse_layout(rest[: close + 1]) if _ENDING.fullmatch(rest, close + 1) else None
     if layout is None and (close := find_pair_end(rest)) >= 0 and _BEHIND.fullmatch(rest, close + 1):
@@ -133,9 +134,7 @@ def _parse_layout(text: str) -> cute.CuteLayout | None:
 
 
 def find_pair_end(rest: str) -> int:
-    """Where a shape and its strides, both in parentheses, end in a line that goes on; -1 where it begins with no such
-    layout.
-    """
+    """Find the end of a shape and its strides, both in parentheses; -1 if the line begins with no such layout."""
     deep = 0
     colon = False
     for at, letter in enumerate(rest):
@@ -150,7 +149,7 @@ def find_pair_end(rest: str) -> int:
 
 
 def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """A match that ends where the text does; the text is short."""
+    """Match a pattern that ends where the text does; the text is short."""
     starts = (
         m.start()
         for m in re.finditer(
@@ -161,13 +160,13 @@ def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _get_layout_name(words: str) -> str:
-    """`print(sA.layout())` is sA; `tCrC layout` is tCrC."""
+    """Return the name of a printed layout: sA of `print(sA.layout())`, tCrC of `tCrC layout`."""
     inner = re.sub(r"^(?:cute::)?print\w*\s*\(|\.layout\(?\)?|[()\"'&*]|\s+layout$", "", words.strip(), flags=re.I)
     return inner.strip()[:40]
 
 
 def _put_behind_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
-    """A layout behind a pointer: its swizzle and what it counts, as far as the pointer says so."""
+    """Return a layout behind a pointer: its swizzle and what it counts, as far as the pointer tells."""
     if pointer is None or layout.unit_bits or layout.offset or layout.swizzle is not None:
         return layout
     shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>
@@ -180,7 +179,7 @@ def _put_behind_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) 
 
 
 def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
-    """The bits of an element that a pointer names: ptr[16b], raw_ptr_16b, or the type inside its brackets."""
+    """Return the element bits that a pointer names: ptr[16b], raw_ptr_16b, or the type inside its brackets."""
     flagged = _UNDERSCORED.search(pointer[0])
     if bits := int(pointer["bits"] or (flagged[1] if flagged else 0)):
         return bits
@@ -190,7 +189,7 @@ def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
 
 
 def find_code_layouts(text: str) -> Iterator[LabelledLayout]:
-    """The layouts that C++ or Python spells, those with symbols left out."""
+    """Yield the layouts that C++ or Python spells, except those with symbols."""
     if "ayout" not in text or not _CODE.search(text):
         return
     home = terms.make_term_text(text)

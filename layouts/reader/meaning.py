@@ -32,7 +32,9 @@ def make_instruction_meaning(
     operand: str | None = None,
     majors: Mapping[str, str] | None = None,
 ) -> tuple[TextMeaning, ...]:
-    """The meaning of a text that names these instructions: one for sure, several as candidates, none not at all.
+    """Make the meaning of a text that names these instructions: one is certain, several are candidates.
+
+    No meaning without an instruction.
 
     majors: which way A and B lie in shared memory, where the text says so.
     """
@@ -52,7 +54,7 @@ def make_instruction_meaning(
 
 
 def drop_repeats(found: Iterable[TextMeaning], most: int) -> tuple[TextMeaning, ...]:
-    """Meanings without those that say the same as one before them."""
+    """Drop meanings that say the same as one before them."""
     seen: dict[str, TextMeaning] = {}
     for one in found:
         seen.setdefault(repr(one.facts), one)

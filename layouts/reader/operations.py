@@ -18,7 +18,7 @@ _MOST = 8
 
 
 def recognise_operations(text: str) -> tuple[TextMeaning, ...]:
-    """The instructions of every operation that a text builds."""
+    """Recognise the instructions of every operation that a text builds."""
     if bare := _BARE.fullmatch(text):
         return _recognise_bare_class(bare[1])
     if not atoms.OPERATION.search(text):
@@ -33,7 +33,7 @@ def recognise_operations(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_bare_class(name: str) -> tuple[TextMeaning, ...]:
-    """What the class of an operation may make: its name alone leaves the arguments open."""
+    """Recognise what the class of an operation may make: its name alone leaves the arguments open."""
     found = atoms.list_moves(name)
     notes = dict.fromkeys((atoms.describe_defaults(name), *(one.note for one in found if one.note)))
     made = make_instruction_meaning((i for one in found for i in one.found), f"'{name}'", tuple(notes))
@@ -41,7 +41,7 @@ def _recognise_bare_class(name: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_selectors(text: str) -> tuple[TextMeaning, ...]:
-    """What the selectors of a text choose, where no TiledMMA is made of them: that names the atom itself."""
+    """Recognise what a text's selectors choose, unless it makes a TiledMMA of them, which names the atom itself."""
     if not _SELECTOR.search(text) or _MADE.search(text):
         return ()
     home = terms.make_term_text(text)

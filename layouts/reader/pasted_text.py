@@ -96,7 +96,7 @@ def make_place_map(text: str) -> Callable[[int, int], tuple[int, int]] | None:
 
 
 def _list_seen_places(word: re.Match[str]) -> Iterator[int]:
-    """The places of a word's characters that are seen."""
+    """Yield the places of a word's visible characters."""
     last = word.start()
     for added in _ADDED.finditer(word.string, *word.span()):
         yield from range(last, added.start())
@@ -109,7 +109,7 @@ def _unescape_html(text: str) -> str:
 
 
 def _strip_line_heads(text: str) -> str:
-    """The lines of a text without what stands before each of them."""
+    """Strip what precedes each line of a text."""
     if _HUNK.search(text) or text.lstrip().startswith(("+ ", "+\t")) or "\n+ " in text:
         text = _take_new_side(text)
     if not text.strip():
@@ -123,12 +123,12 @@ def _strip_line_heads(text: str) -> str:
 
 
 def strip_quotes(text: str) -> str:
-    """A text without the `>` of a quote that all its lines begin with."""
+    """Strip the `>` of a quote that all lines of a text begin with."""
     return _blank_line_heads(_QUOTED, text)
 
 
 def _strip_fences(text: str) -> str:
-    """Markdown with blocks of code: without the marks and the prose around them, where that has no code itself."""
+    """Strip Markdown's fences and the prose around them, if the prose has no code itself."""
     lines = text.split("\n")
     out, whole = [], sum(_FENCE.match(line) is not None for line in lines) % 2 == 1  # half a block: nothing is prose
     for line, (mark, inside) in zip(lines, find_fences(lines), strict=True):
@@ -141,8 +141,10 @@ def _strip_fences(text: str) -> str:
 
 
 def find_fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]:
-    """(a fence's mark, whether it is inside a block) of every line. A paste may begin in a block: where a mark with a
-    language would stand in one otherwise, and where nothing else closes the last.
+    """Find (the fence's mark, whether it is inside a block) of every line.
+
+    A paste may begin in a block: if a mark with a language would otherwise be inside one, and if nothing else closes
+    the last.
     """
     marks = [_FENCE.match(line) for line in lines]
     languages = [bool(mark["behind"].strip()) for mark in marks if mark]
@@ -160,7 +162,7 @@ def find_fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]
 
 
 def _take_new_side(text: str) -> str:
-    """The new side of a diff; itself where the text is none, or nothing tells it from a list or a sum."""
+    """Return the new side of a diff; the text itself if it is none, or may be a list or a sum."""
     lines = text.split("\n")
     whole = _HUNK.search(text) is not None
     if not whole and not _has_diff_marks(lines):
@@ -175,8 +177,9 @@ def _take_new_side(text: str) -> str:
 
 
 def _has_diff_marks(lines: list[str]) -> bool:
-    """Whether lines without a hunk's head are a diff's: all of them new, or new ones behind the old ones that they are
-    made from. In a sum over several lines the last alone ends its statement.
+    """Return whether lines without a hunk's head are a diff's: all new, or new ones behind the old ones they replace.
+
+    In a sum over several lines only the last ends its statement.
     """
     told = [line for line in lines if line.strip()]
     signs = "".join(line[0] for line in told)
@@ -195,7 +198,8 @@ def _collect_words(lines: list[str]) -> set[str]:
 
 
 def _blank_line_heads(pattern: re.Pattern[str], text: str) -> str:
-    """A text whose every line that is not blank begins as the pattern says, with blanks in its place; else itself.
+    """Blank what each line begins with, if all lines that are not blank match; else return the text itself.
+
     Numbers must go up by one.
     """
     first = _FIRST.search(text)

@@ -73,7 +73,7 @@ class _PrintedFields:
 
 
 def recognise_printed_maps(text: str) -> tuple[TextMeaning, ...]:
-    """The tensor maps whose arguments a text prints."""
+    """Recognise the tensor maps whose arguments a text prints."""
     return tuple(map(recogniser.make_map_meaning, find_printed_maps(text)))
 
 
@@ -92,7 +92,7 @@ def find_printed_maps(text: str) -> tuple[TensorMap, ...]:
 
 
 def _find_prints(text: str) -> Iterator[_PrintedFields]:
-    """Each print of a text: a field that it has already begins the next."""
+    """Yield each print of a text: a field that it has already begins the next."""
     at: _PrintedFields | None = None
     for match in _FIELD.finditer(text):
         name = match.lastgroup if match.lastgroup in _NAMES else next(key for key in _NAMES if match[key] is not None)
@@ -114,7 +114,7 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
 
 
 def _is_whole_map(one: _PrintedFields) -> bool:
-    """Whether fields are a map's: a box, and two others that a tile in shared memory alone would not have."""
+    """Return whether fields are those of a map: a box, and two others that a tile alone would not have."""
     return (
         one.has_field("box")
         and sum(map(one.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))) >= 2
@@ -122,7 +122,7 @@ def _is_whole_map(one: _PrintedFields) -> bool:
 
 
 def _is_code_line(one: _PrintedFields, text: str) -> bool:
-    """Whether the lines of some fields are a program's."""
+    """Return whether the lines of some fields are a program's."""
     end = text.find("\n", one.end)
     return _CODE.search(text[text.rfind("\n", 0, one.start) + 1 : end if end >= 0 else len(text)]) is not None
 
@@ -157,7 +157,7 @@ def _make_map(one: _PrintedFields, text: str) -> TensorMap:
 
 
 def _parse_element_type(one: _PrintedFields) -> tuple[int | None, str | None]:
-    """(bits, name) of an element in shared memory."""
+    """Parse (bits, name) of an element in shared memory."""
     code = one.get_first("type")
     if "type" in one.words:
         name = one.words["type"].upper().removeprefix("CU_TENSOR_MAP_DATA_TYPE_")
@@ -169,7 +169,7 @@ def _parse_element_type(one: _PrintedFields) -> tuple[int | None, str | None]:
 
 
 def _parse_sizes(one: _PrintedFields, name: str, rank: int, sheet: MapSheet) -> tuple[int | None, ...]:
-    """A size of each dimension; None for all where an address stands in place of the array."""
+    """Parse a size of each dimension; None for all if an address replaces the array."""
     given = one.numbers.get(name)
     if given is not None:
         return tuple(given[:rank] if rank else given)
@@ -179,7 +179,7 @@ def _parse_sizes(one: _PrintedFields, name: str, rank: int, sheet: MapSheet) -> 
 
 
 def _parse_strides(one: _PrintedFields, rank: int, bits: int | None, sheet: MapSheet) -> tuple[int | None, ...]:
-    """The strides without the innermost, which a print that has as many as dimensions puts first."""
+    """Parse the strides without the innermost, which comes first in a print that has one for each dimension."""
     given = one.numbers.get("strides")
     if given is None or not rank:
         return _parse_sizes(one, "strides", max(rank - 1, 0), sheet)
@@ -189,7 +189,7 @@ def _parse_strides(one: _PrintedFields, rank: int, bits: int | None, sheet: MapS
 
 
 def _parse_swizzle(one: _PrintedFields, bytes_: bool) -> tuple[str | None, list[tuple[str, str]]]:
-    """The swizzle's name, and what is wrong with its code."""
+    """Parse the swizzle: its name, and what is wrong with its code."""
     code = one.get_first("swizzle")
     if "swizzle" in one.words:
         name = one.words["swizzle"].upper().removeprefix("CU_TENSOR_MAP_SWIZZLE_")
@@ -207,7 +207,7 @@ def _parse_swizzle(one: _PrintedFields, bytes_: bool) -> tuple[str | None, list[
 
 
 def _check_pointers(one: _PrintedFields) -> Iterator[tuple[str, str]]:
-    """The rules of the two addresses that a map is made with."""
+    """Yield violations of the rules for the two addresses of a map."""
     for name, what, by in (("map", "tensorMap", MAP_ALIGNED), ("address", "globalAddress", ADDRESS_ALIGNED)):
         at = one.pointers.get(name)
         if at is not None and at % by:

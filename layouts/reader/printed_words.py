@@ -53,7 +53,7 @@ _FIELDS = {"start": START, "leadi": LBO, "strid": SBO, "base_": BASE_OFFSET, "la
 def make_descriptor_meaning(
     word: int, notices: tuple[str, ...], sure: bool, name: str = "", fits: bool = False
 ) -> TextMeaning:
-    """The meaning of a word; fits: the text does not say that it is a descriptor."""
+    """Make the meaning of a word; fits: the text does not say that it is a descriptor."""
     form = get_format_of_word(word)
     notices = (*notices, form.notice) if form.notice else notices
     facts = {"word": format_word(word), "format": form.name, **({"name": name} if name else {})}
@@ -62,7 +62,7 @@ def make_descriptor_meaning(
 
 
 def recognise_printed_words(text: str) -> tuple[TextMeaning, ...]:
-    """The words that a text prints; none where it prints none."""
+    """Recognise the words that a text prints."""
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
     first: dict[int, LabelledWord] = {}
     for one in find_descriptor_words(text):
@@ -90,7 +90,7 @@ def recognise_printed_words(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _is_point(one: LabelledWord, text: str) -> bool:
-    """Whether a word may as well be a point of two numbers: {x = …, y = …} without a label."""
+    """Return whether a word may also be a point of two numbers: {x = …, y = …} without a label."""
     return text[one.span[0]] == "{" and not one.named and get_format_of_word(one.word).usual
 
 
@@ -112,14 +112,14 @@ def _add_fields(text: str, told: dict[int, str]) -> tuple[str, ...]:
 
 
 def blank_bit_field_types(text: str) -> str:
-    """A text with blanks in place of its types that have bit-fields: the number behind a name there is its width."""
+    """Blank the types with bit-fields in a text, since the number behind a name there is its width."""
     for start, end in _find_bit_field_types(text):
         text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
     return text
 
 
 def _find_bit_field_types(text: str) -> Iterator[Span]:
-    """Where the definitions of types with bit-fields stand."""
+    """Yield the definitions of types with bit-fields."""
     past = 0
     for match in _DEFINED.finditer(text):
         if match.start() < past:
@@ -134,7 +134,7 @@ def _find_bit_field_types(text: str) -> Iterator[Span]:
 
 
 def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
-    """A union or struct that has a matrix descriptor's bit-fields: what it lays out, and that it holds no value."""
+    """Recognise a union or struct with a matrix descriptor's bit-fields: what it lays out, and that it has no value."""
     for span in _find_bit_field_types(text):
         inside = text[slice(*span)]
         widths = {match["name"].strip("_"): int(match["bits"]) for match in _WIDTH.finditer(inside)}
@@ -152,8 +152,9 @@ def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _is_called_descriptor(one: LabelledWord, text: str) -> bool:
-    """Whether a label says that a word is a descriptor and the word is no address; whether one that an operand's name
-    or nothing stands before has what other numbers seldom have.
+    """Return whether a label says that a word is a descriptor and the word is no address.
+
+    Behind an operand's name or nothing the word must have what other numbers seldom have.
     """
     if printed_columns.is_descriptor_label(one.label):
         return not is_address_number(one.word)
@@ -165,7 +166,7 @@ def _is_called_descriptor(one: LabelledWord, text: str) -> bool:
 
 
 def _recognise_folded_words(text: str) -> tuple[TextMeaning, ...]:
-    """What LLVM or MLIR makes of a descriptor: the fields as a constant, a start address put in by OR."""
+    """Recognise what LLVM or MLIR makes of a descriptor: the fields as a constant, a start address put in by OR."""
     out = []
     for match in _ORED.finditer(text):
         start, word = match["start"], parse_number(match["word"]) & WORD
@@ -194,12 +195,12 @@ def _recognise_folded_words(text: str) -> tuple[TextMeaning, ...]:
 
 
 def recognise_debugger_words(text: str) -> tuple[TextMeaning, ...]:
-    """The words of a debugger's x/gx and x/2wx, each line an address and what it holds."""
+    """Recognise the words of a debugger's x/gx and x/2wx: each line has an address and its contents."""
     return recognise_printed_words(text) if is_examined(text) else ()
 
 
 def find_descriptor_words(text: str) -> tuple[LabelledWord, ...]:
-    """Every descriptor word that a text prints, in its order; of two readings of one place the longer."""
+    """Find every descriptor word that a text prints, in its order; of two readings of one place the longer."""
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
     found = sorted(find_words(text), key=lambda one: (one.span[0] - one.span[1], one.span))
     out: list[LabelledWord] = []
@@ -216,14 +217,14 @@ def find_descriptor_words(text: str) -> tuple[LabelledWord, ...]:
 
 
 def _is_called_otherwise(one: LabelledWord, text: str) -> bool:
-    """Whether the words before a number say that it is an address, or another descriptor than a matrix's."""
+    """Return whether the words before a number call it an address, or a descriptor other than a matrix's."""
     before = _get_words_before(one, text)
     label = before if one.label and before.endswith(one.label) else one.label
     return printed_columns.is_other_label(re.split(r"[,;|=]", label)[-1]) or _is_called_address(one, text)
 
 
 def _is_called_address(one: LabelledWord, text: str) -> bool:
-    """Whether the words before a number call it an address, and it may be one."""
+    """Return whether the words before a number call it an address, and it may be one."""
     before = _get_words_before(one, text)
     said = printed_columns.is_address_label(one.label or before, before)
     return said and one.word >> 47 in (0, (1 << 17) - 1)
@@ -235,7 +236,7 @@ def _get_words_before(one: LabelledWord, text: str) -> str:
 
 
 def find_addresses(text: str) -> tuple[int, ...]:
-    """The numbers of a text that are addresses of memory, by their size or by what stands before them.
+    """Find the numbers of a text that are memory addresses, by their size or by the words before them.
 
     >>> [hex(word) for word in find_addresses("smem desc ptr 0x7f0000001000, desc_a 0x4000004000010100")]
     ['0x7f0000001000']

@@ -36,15 +36,16 @@ _GOES_ON = re.compile(
 
 
 def parse_instruction(text: str) -> Instruction:
-    """An instruction by its opcode, or by the short name that people give it: wgmma.m64n256k16.f32.bf16.bf16.
-    LayoutError `unknown_instruction` where it names none.
+    """Parse an instruction by its opcode, or by its short name: wgmma.m64n256k16.f32.bf16.bf16.
+
+    LayoutError `unknown_instruction` if it names none.
     """
     found = find_instruction(text)
     return found if found is not None else catalog.find(_expand_short_name(text) or text)
 
 
 def find_instruction(text: str) -> Instruction | None:
-    """The instruction that such a text names; None where it names none, which costs little."""
+    """Find the instruction that a text names; None if it names none, which costs little."""
     return (
         catalog.find_instruction(text)
         or ((whole := _expand_short_name(text)) and catalog.find_instruction(whole))
@@ -53,7 +54,7 @@ def find_instruction(text: str) -> Instruction | None:
 
 
 def _expand_short_name(text: str) -> str:
-    """A text that begins with an instruction's short name, with the whole one in its place; else ""."""
+    """Expand the short name at the beginning of a text to the instruction's full one; else ""."""
     words = re.sub(r"\s", "", text).split(".")
     short = max(
         range(1, min(len(words), _LONGEST_SHORT + 1)),
@@ -70,7 +71,7 @@ def _expand_short_name(text: str) -> str:
 
 
 def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
-    """The instructions that a text spells. LayoutError where it spells one that does not exist and no other."""
+    """Recognise the instructions that a text spells; LayoutError if it spells one that does not exist and no other."""
     joined = _JOINED.sub("", _LINE_END.sub("\n", _ESCAPED.sub(" ", text)))
     found, wrong, begun = _classify_opcodes(joined)
     if not found:
@@ -100,8 +101,9 @@ def _operand(joined: str, found: Instruction) -> str | None:
 
 
 def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[str]]:
-    """(the instructions, what has a shape or types and is none, what has neither) of a text's opcodes: what has neither
-    is another instruction's name, or the beginning of one.
+    """Classify opcodes: (instructions, unknown ones with a shape or types, others).
+
+    The others are names of other instructions, or beginnings of names.
     """
     found: list[Instruction] = []
     seen: dict[str, Instruction | None] = {}
@@ -133,7 +135,7 @@ def _refused_alone(joined: str, wrong: list[str], begun: list[str]) -> tuple[Tex
 
 
 def _trim_opcode(match: re.Match[str], text: str) -> str:
-    """An opcode without what the blanks behind it join to it: a directive, or the line below a comment."""
+    """Trim an opcode of what follows its blanks: a directive, or the line below a comment."""
     opcode = match[0]
     if cut := _DIRECTIVE.search(opcode):
         opcode = opcode[: cut.start()]
@@ -143,13 +145,13 @@ def _trim_opcode(match: re.Match[str], text: str) -> str:
 
 
 def _has_shape_or_types(opcode: str) -> bool:
-    """Whether an opcode has a shape or types, so that an instruction of the tables is meant."""
+    """Return whether an opcode has a shape or types, and so means an instruction of the tables."""
     words = re.sub(r"\s", "", opcode).lower().split(".")
     return any(parse_sizes(word) or word in DTYPES for word in words[1:])
 
 
 def _is_ptx_word(opcode: str) -> bool:
-    """Whether a word behind the first is one of PTX's: mma.sync is, mma.cuh and mma.get_slice are not."""
+    """Return whether an opcode continues with a word of PTX: mma.sync does, mma.cuh and mma.get_slice do not."""
     words = re.sub(r"\s", "", opcode).lower().split(".")
     return any(word in catalog.list_qualifiers() for word in words[1:])
 

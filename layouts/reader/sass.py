@@ -32,7 +32,7 @@ _DESCRIPTOR = re.compile(r"gdesc\[[^\]]*\]((?:\.\w+)*)")
 
 @lru_cache(maxsize=1)
 def _index_sass() -> dict[str, dict[str, dict[str, SassListing]]]:
-    """opcode → mnemonic → PTX → what it becomes, the shortest form where there are several."""
+    """Map opcode and mnemonic to the PTX texts with their shortest SASS forms."""
     out: dict[str, dict[str, dict[str, SassListing]]] = {}
     for ptx, forms in catalog.load_sass().items():
         for form in sorted(forms, key=lambda one: one.total):
@@ -42,14 +42,14 @@ def _index_sass() -> dict[str, dict[str, dict[str, SassListing]]]:
 
 
 def _is_single(form: SassListing) -> bool:
-    """Whether a form is a single instruction; Volta's steps of one count as one."""
+    """Return whether a form is a single instruction; Volta's steps of one count as one."""
     return form.total == 1 or (
         len({_STEP.sub("", name) for name, _ in form.runs}) == 1 and form.runs[0][0].endswith("STEP0")
     )
 
 
 def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
-    """The PTX instructions that become each mnemonic of a text; LayoutError where no instruction does."""
+    """Recognise the PTX instructions behind each mnemonic of a text; LayoutError if there is none."""
     lines = [match for match, _ in zip(MNEMONIC.finditer(text), range(_MOST_LINES), strict=False)]
     if not lines:
         return ()
@@ -82,7 +82,10 @@ def _found(
     majors: dict[str, str] | None,
     notices: tuple[str, ...],
 ) -> TextMeaning:
-    """The meaning of mnemonics. each: (a mnemonic, what becomes it, what becomes several of it: how many)."""
+    """Make the meaning of mnemonics.
+
+    each: (a mnemonic, PTX that becomes it, PTX that becomes several of it: how many).
+    """
     candidates = list(dict.fromkeys(ptx for _, fit, _ in each for ptx in fit))
     several = {ptx: n for _, _, more in each for ptx, n in more.items()}
     facts = {
@@ -114,7 +117,7 @@ def _format_unknown(wrong: list[str]) -> Iterable[str]:
 
 
 def _expand_mnemonic(spelled: str) -> tuple[list[str], list[str]]:
-    """The mnemonics that a spelling means: itself, else those with all its suffixes; and suffixes that are none."""
+    """Expand a spelling to the mnemonics it means: itself, else those with all its suffixes; and unknown suffixes."""
     opcode, *parts = spelled.split(".")
     known = _index_sass().get(opcode, {})
     if spelled in known:
@@ -133,7 +136,7 @@ def _expand_mnemonic(spelled: str) -> tuple[list[str], list[str]]:
 def _find_fitting(
     names: list[str], targets: tuple[str, ...], times: int, lines: int
 ) -> tuple[list[str], dict[str, int]]:
-    """(what becomes one of these mnemonics, what becomes several: how many)."""
+    """Find (PTX that becomes one of these mnemonics, PTX that becomes several: how many)."""
     alone: list[str] = []
     pieces: list[str] = []
     several: dict[str, int] = {}
@@ -167,7 +170,7 @@ def _find_sources(name: str) -> dict[str, list[SassListing]]:
 
 
 def _find_majors(lines: list[re.Match[str]]) -> dict[str, str] | None:
-    """Which way A and B of the warpgroup instructions lie, where all of them agree."""
+    """Find the majors of A and B of the warpgroup instructions, if all of them agree."""
     said = set()
     for match in lines:
         found = _DESCRIPTOR.search(match[3]) if match[1].endswith("GMMA") else None

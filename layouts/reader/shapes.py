@@ -18,7 +18,7 @@ Nested = Any  # an int, the name of a symbol, or a tuple of Nested
 
 
 def parse_nested(text: TermText, value: Any, deep: int = 0) -> Nested:
-    """Ints and symbols, nested as a shape or stride nests them; None where a value is neither."""
+    """Parse integers and symbols, nested as in a shape or stride; None for other values."""
     value = text.resolve_value(value)
     if deep > cute.DEEPEST:
         return None
@@ -32,7 +32,7 @@ def parse_nested(text: TermText, value: Any, deep: int = 0) -> Nested:
 
 
 def format_nested(value: Nested) -> str:
-    """`(8,(2,kN))`."""
+    """Format a nested tuple: `(8,(2,kN))`."""
     return f"({','.join(map(format_nested, value))})" if isinstance(value, tuple) else str(value)
 
 
@@ -41,12 +41,12 @@ def list_leaves(value: Nested) -> list[Any]:
 
 
 def list_symbols(*values: Nested) -> list[str]:
-    """The symbols in some shapes, each once."""
+    """Return the symbols in some shapes, each once."""
     return list(dict.fromkeys(str(one) for value in values for one in list_leaves(value) if not isinstance(one, int)))
 
 
 def compute_size(value: Nested) -> int | None:
-    """The product of a shape; None where a symbol stands in it."""
+    """Compute the product of a shape; None if it contains a symbol."""
     found = list_leaves(value)
     return prod(found) if all(isinstance(one, int) for one in found) else None
 
@@ -68,7 +68,7 @@ class SymbolicLayout:
 
 
 def make_compact_strides(shape: Nested, order: tuple[int, ...] | None = None) -> Nested:
-    """The strides of a layout without gaps, the first mode fastest (CuTe's LayoutLeft), or in an order of modes."""
+    """Make the strides of a layout without gaps: the first mode fastest (CuTe's LayoutLeft), or in a given order."""
     if isinstance(shape, tuple) and order is not None and len(order) == len(shape):
         out: list[Nested] = [None] * len(shape)
         step = 1
@@ -103,7 +103,10 @@ _DIRECTIONS: Mapping[str, Callable[[Nested], Nested]] = {
 
 
 def parse_layout(text: TermText, value: Any) -> SymbolicLayout | None:
-    """Layout<Shape, Stride>, make_layout(…), cute.make_layout((…), stride=(…)), a bare shape; None for any other."""
+    """Parse Layout<Shape, Stride>, make_layout(…), cute.make_layout((…), stride=(…)) or a bare shape.
+
+    None for other values.
+    """
     value = text.resolve_value(value)
     if isinstance(value, SyntaxTerm) and value.name in LAYOUTS:
         given = [text.resolve_value(one) for one in value.inside]
@@ -121,12 +124,12 @@ def parse_layout(text: TermText, value: Any) -> SymbolicLayout | None:
 
 
 def _is_direction(stride: Any) -> bool:
-    """Whether strides are compact from the left or the right: LayoutLeft, LayoutRight, none at all."""
+    """Return whether strides are compact from the left or the right: LayoutLeft, LayoutRight, or left out."""
     return stride is None or (isinstance(stride, SyntaxTerm) and stride.name in _DIRECTIONS)
 
 
 def _stride(text: TermText, shape: Nested, stride: Any) -> Nested:
-    """The strides that a layout is given, compact ones without any; None where the shape leaves them open."""
+    """Return the strides given for a layout, else compact ones; None if the shape leaves them open."""
     if not _is_direction(stride):
         return parse_nested(text, stride)
     if list_symbols(shape):
@@ -135,7 +138,7 @@ def _stride(text: TermText, shape: Nested, stride: Any) -> Nested:
 
 
 def _ordered(shape: Nested, order: Nested) -> Nested:
-    """The compact strides of a shape in an order of its modes; None where either is open."""
+    """Return the compact strides of a shape in an order of its modes; None if either is open."""
     known = isinstance(order, tuple) and all(isinstance(one, int) for one in order)
     return make_compact_strides(shape, order) if known and not list_symbols(shape) else None
 
@@ -162,8 +165,9 @@ class Composed:
 
 
 def composed(text: TermText, parts: Sequence[Any]) -> Composed | None:
-    """The parts of composition(Swizzle<3,3,3>{}, Layout<…>{}) or ComposedLayout<Swizzle<3,4,3>, …, Layout<…>>; None
-    where they are no swizzle and layout.
+    """Return the parts of composition(Swizzle<3,3,3>{}, Layout<…>{}) or ComposedLayout<Swizzle<3,4,3>, …, Layout<…>>.
+
+    None if they are no swizzle and layout.
     """
     first, *middle, last = (text.resolve_value(one) for one in parts)
     if not isinstance(first, SyntaxTerm) or first.name not in SWIZZLES:
@@ -180,7 +184,7 @@ def composed(text: TermText, parts: Sequence[Any]) -> Composed | None:
 
 
 def parse_printed_layout(words: str) -> SymbolicLayout | None:
-    """A layout as print() gives it; `32:1` and plain sizes too."""
+    """Parse a layout as print() shows it; `32:1` and plain sizes too."""
     words = words.strip()
     try:
         found = cute.parse_layout(words if ":" in words else f"{words}:{_replace_numbers(words)}")
@@ -194,8 +198,9 @@ def _replace_numbers(words: str) -> str:
 
 
 def compute_covered_size(laid: SymbolicLayout) -> int | None:
-    """What a tile's mode with this permutation needs at the least, its gaps included; None where a symbol stands in it.
-    One that CuTe would not take counts its elements.
+    """Compute the least size of a tile's mode with this permutation, gaps included; None if it contains a symbol.
+
+    A permutation that CuTe rejects counts its elements.
     """
     if not laid.known or not tuples.is_congruent(laid.shape, laid.stride):
         return compute_size(laid.shape)
@@ -206,7 +211,10 @@ def compute_covered_size(laid: SymbolicLayout) -> int | None:
 
 
 def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
-    """(CuTe Tile text, None where every mode is whole; the size of each mode: int, symbol or None for whole)."""
+    """Parse a tiler: (CuTe Tile text, None if every mode is whole.
+
+    The size of each mode: int, symbol or None for whole).
+    """
     value = text.resolve_value(value)
     if isinstance(value, SyntaxTerm) and value.name in TUPLES:
         items: tuple[Any, ...] = value.inside
@@ -233,7 +241,7 @@ def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
 
 
 def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
-    """A tiler as print() gives it: (_32,_32,_16), (_,_,_), (32:1,32:1,16:1), (_32,(_8,_2):(_1,_16),_16)."""
+    """Parse a tiler as print() shows it: (_32,_32,_16), (_,_,_), (32:1,32:1,16:1), (_32,(_8,_2):(_1,_16),_16)."""
     words = re.sub(r"\s|_(?=\d)", "", words)
     if not (words.startswith("(") and words.endswith(")")):
         return None, []

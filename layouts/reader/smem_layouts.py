@@ -61,7 +61,7 @@ class SwizzleAtom:
 
 
 def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """Every shared-memory layout that a text makes of an atom, each once; atoms alone where none is tiled."""
+    """Recognise every shared-memory layout that a text makes of an atom, each once; bare atoms if none is tiled."""
     if not (_MADE.search(text) or _ALONE.search(text)):
         return ()
     home = terms.make_term_text(text)
@@ -86,7 +86,7 @@ def _parse_element_bits(home: TermText, value: Any) -> int | None:
 
 
 def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
-    """The swizzle atom that a value names, makes or composes; a plain layout is one without a swizzle."""
+    """Parse the swizzle atom that a value names, makes or composes; a plain layout has no swizzle."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm):
         return None
@@ -101,12 +101,12 @@ def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
 
 
 def _declared(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """decltype(…)"""
+    """Parse decltype(…)."""
     return parse_swizzle_atom(home, value.args[0]) if value.args else None
 
 
 def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)"""
+    """Parse make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)."""
     inner = parse_swizzle_atom(home, value.args[0]) if value.args else None
     if inner is None or not value.args:
         return None
@@ -116,7 +116,7 @@ def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
 
 
 def _unswizzled(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """Layout<…>, make_layout(…) and make_ordered_layout(…)"""
+    """Parse Layout<…>, make_layout(…) and make_ordered_layout(…)."""
     laid = shapes.parse_layout(home, value)
     if laid is None:
         return None
@@ -151,8 +151,9 @@ def _make_canonical_atom(
 
 
 def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}): the swizzle counts elements; with
-    smem_ptr_flag_bits<16> in the middle, of a ComposedLayout<…>, bytes.
+    """Parse composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}).
+
+    The swizzle counts elements; with smem_ptr_flag_bits<16> in the middle, of a ComposedLayout<…>, bytes.
     """
     parts = (value.args if value.name == "composition" else value.angle) or ()
     made = shapes.composed(home, parts) if len(parts) > 1 else None
@@ -179,8 +180,9 @@ _ATOM_READERS: Mapping[str, Callable[[TermText, SyntaxTerm], SwizzleAtom | None]
 
 
 def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """(name, span, CuTe text) of every tile_to_shape of a text whose sizes are known. bits: of an element whose type is
-    open.
+    """Yield (name, span, CuTe text) of every tile_to_shape of a text whose sizes are known.
+
+    bits: of an element whose type is open.
     """
     if "tile_to_" not in text or not _MADE.search(text):
         return
@@ -194,8 +196,9 @@ def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
 
 
 def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """(name, span, CuTe text) of every layout that a text defines under a name of a shared-memory tile: SmemLayoutA,
-    sB_layout. What is tiled is `find_tiled_layouts`'s; an atom is no tile.
+    """Yield (name, span, CuTe text) of every layout named like a shared-memory tile: SmemLayoutA, sB_layout.
+
+    Tiled layouts are found by `find_tiled_layouts`; an atom is no tile.
     """
     if not _LAID.search(text):
         return
@@ -211,7 +214,7 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
 
 
 def _first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> Any:
-    """The value that a name is first given, decltype taken off; None behind a typedef."""
+    """Return the first value of a name, without decltype; None behind a typedef."""
     _, begin, behind = places[0]
     value = None if behind else home.parse_term(begin)
     while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
@@ -220,7 +223,7 @@ def _first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> An
 
 
 def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> str | None:
-    """The CuTe text of a layout that a value spells, tiles or composes; None where the text leaves it open."""
+    """Parse the layout that a value spells, tiles or composes into CuTe text; None if the text leaves it open."""
     value = home.resolve_value(value)
     while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
         value = home.resolve_value(value.args[0])
@@ -234,7 +237,7 @@ def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> st
 
 
 def _parse_tile_to_shape(home: TermText, term: SyntaxTerm, bits: int | None = None) -> TextMeaning | None:
-    """tile_to_shape(atom, shape, order)."""
+    """Parse tile_to_shape(atom, shape, order)."""
     args = list(term.args or ())
     if len(args) < 2:
         return None
@@ -382,7 +385,7 @@ def _get_atom_sizes(one: SwizzleAtom) -> tuple[Any, Any]:
 def _tile_atom(
     laid: shapes.SymbolicLayout, sizes: list[int], order: tuple[int, ...] | None
 ) -> shapes.SymbolicLayout | None:
-    """The atom copied to fill a shape: each mode (atom, copies); None where it does not divide the shape."""
+    """Copy the atom to fill a shape: each mode is (atom, copies); None if it does not divide the shape."""
     modes = list(laid.shape) if isinstance(laid.shape, tuple) else [laid.shape]
     steps = list(laid.stride) if isinstance(laid.stride, tuple) else [laid.stride]
     modes += [1] * (len(sizes) - len(modes))

@@ -58,7 +58,7 @@ def find_refused_lines(text: str) -> Iterator[RefusedLine]:
 
 
 def _list_statement_operands(behind: str) -> tuple[tuple[str, ...], bool]:
-    """(the operands that stand behind an opcode, whether the statement ends with them): prose has none."""
+    """Return (the operands behind an opcode, whether the statement ends with them); prose has none."""
     parts, last, ended = _split_operands(behind)
     if not ended and (closed := _CLOSED.match(behind, last)):
         parts.append(closed[1])
@@ -87,7 +87,7 @@ def _split_operands(behind: str) -> tuple[list[str], int, bool]:
 
 
 def _count_declared_registers(joined: str) -> dict[str, int]:
-    """Base name → how many registers the `.reg` lines of a text declare of it, 0 for a single one."""
+    """Map each base name to the number of registers that `.reg` lines declare of it, 0 for a single one."""
     out: dict[str, int] = {}
     vectors: set[str] = set()
     for match in _DECLARED.finditer(joined):
@@ -101,9 +101,7 @@ def _count_declared_registers(joined: str) -> dict[str, int]:
 
 
 def _join_strings(text: str) -> tuple[str, _PlaceMap]:
-    """The text without comments, its string literals joined and their line ends as such; and where each character
-    stood.
-    """
+    """Remove comments and join string literals and their line ends; return the text and a map to original places."""
     text = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank_match(found), text)
     out: list[str] = []
     starts, origins = [0], [0]

@@ -38,7 +38,7 @@ def _find_instructions(text: str) -> list[Instruction]:
 
 
 def find_moves(match: re.Match[str]) -> list[Instruction]:
-    """The load or store of an atom or operation; with a reduction whose type is open, all that it may be."""
+    """Find the load or store of an atom or operation; all candidates if the type of a reduction is open."""
     named = match.re is ATOM
     given = "" if named else match["given"]
     if _SAID_OTHERWISE.search(given):
@@ -63,7 +63,7 @@ _COPIED = {"4x32": "32x128b.warpx4", "2x64": "64x128b"}
 
 
 def find_copies(match: re.Match[str]) -> list[Instruction]:
-    """The copy from shared memory of an atom or operation."""
+    """Find the copy from shared memory of an atom or operation."""
     ctas = match["ctas"] if match.re is COPIED else "2" if re.search(r"CtaGroup\s*\.\s*TWO", match["given"]) else "1"
     shape = _COPIED.get(match["dp"], f"{match['dp']}x{match['bits']}b") + _PAIRS[match["pair"]]
     return _find_instructions(f"{COPY.text}.cta_group::{ctas}.{shape}")

@@ -42,7 +42,7 @@ def _is_tensor_atom(text: str) -> bool:
 
 
 def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
-    """That a text speaks of tcgen05; none where it does not."""
+    """Recognise a text about tcgen05."""
     match = _NAMES.search(text)
     if match is None:
         return ()

@@ -57,7 +57,7 @@ class CopyAtomMeaning:
 
 
 def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
-    """Every TiledCopy that a text makes or prints, each once."""
+    """Recognise every TiledCopy that a text makes or prints, each once."""
     out = []
     if _HEAD.search(text):
         out += [one for block in _find_print_blocks(text) if (one := _parse_print(block))]
@@ -77,7 +77,7 @@ def _parse_element_bits(home: TermText, value: Any) -> int | None:
 
 
 def parse_copy_atom(home: TermText, value: Any) -> CopyAtomMeaning | None:
-    """A Copy_Atom<operation, element>, cute.make_copy_atom(operation, element, …), or a bare operation."""
+    """Parse Copy_Atom<operation, element>, cute.make_copy_atom(operation, element, …), or a bare operation."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm):
         return None
@@ -113,7 +113,7 @@ def _parse_copy_operation(home: TermText, value: Any, element: int | None) -> Co
 
 
 def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> CopyAtomMeaning:
-    """DefaultCopy, AutoVectorizingCopy and AutoVectorizingCopyWithAssumedAlignment<128>"""
+    """Parse DefaultCopy, AutoVectorizingCopy and AutoVectorizingCopyWithAssumedAlignment<128>."""
     wide = 128 if name == "AutoVectorizingCopy" else element
     if angle is not None:
         number = home.parse_number(angle)
@@ -122,7 +122,7 @@ def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> 
 
 
 def _instruction(home: TermText, value: SyntaxTerm, element: int | None) -> CopyAtomMeaning | None:
-    """The load or store of an atom: SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…)."""
+    """Return the load or store of an atom: SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…)."""
     found = atoms.parse_atom(home, value)
     if found is None or not found.found or found.found[0].family.multiplies:
         return None
@@ -131,7 +131,7 @@ def _instruction(home: TermText, value: SyntaxTerm, element: int | None) -> Copy
 
 
 def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
-    """The TiledCopy of a term; None where the text does not say what it is made of."""
+    """Parse a TiledCopy; None if the text does not say what it is made of."""
     given = list((term.angle if term.name == "TiledCopy" else term.args) or ())
     if not given:
         return None
@@ -151,7 +151,7 @@ def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
 
 
 def _tiled_mma(home: TermText, value: Any) -> TextMeaning | None:
-    """The TiledMMA of make_tiled_copy_A(atom, tiled_mma)."""
+    """Return the TiledMMA of make_tiled_copy_A(atom, tiled_mma)."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm) or not ("ake" in value.name or value.name == "TiledMMA"):
         return None
@@ -159,7 +159,7 @@ def _tiled_mma(home: TermText, value: Any) -> TextMeaning | None:
 
 
 def _takes_map(term: SyntaxTerm, given: list[Any]) -> bool:
-    """Whether a call takes the map from thread and value, and the tile: the DSL's make_tiled_copy does."""
+    """Return whether a call takes the map from thread and value, and the tile, as the DSL's make_tiled_copy does."""
     if term.name in ("TiledCopy", "make_tiled_copy_impl"):
         return True
     of_dsl = term.path.startswith(("cute.", "cutlass.")) and term.name == "make_tiled_copy"
@@ -169,7 +169,7 @@ def _takes_map(term: SyntaxTerm, given: list[Any]) -> bool:
 def _of_map_term(
     home: TermText, term: SyntaxTerm, given: list[Any], copied: CopyAtomMeaning | None
 ) -> TextMeaning | None:
-    """TiledCopy<Copy_Atom, Layout_TV, Tiler> and cute.make_tiled_copy(atom, layout_tv, tiler_mn)"""
+    """Parse TiledCopy<Copy_Atom, Layout_TV, Tiler> and cute.make_tiled_copy(atom, layout_tv, tiler_mn)."""
     first = given[1] if len(given) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
     second = given[2] if len(given) > 2 else term.get_argument(9, "tiler_mn", "val_layout")
     tv = shapes.parse_layout(home, first) if first is not None else None
@@ -182,7 +182,7 @@ def _of_map_term(
 def _of_layouts(
     home: TermText, term: SyntaxTerm, given: list[Any], copied: CopyAtomMeaning | None
 ) -> TextMeaning | None:
-    """make_tiled_copy(atom, thread layout, value layout, tile): the tile is no argument of CuTe's."""
+    """Parse make_tiled_copy(atom, thread layout, value layout, tile); the tile is no argument of CuTe's."""
     first = given[1] if len(given) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
     second = given[2] if len(given) > 2 else term.get_argument(9, "val_layout")
     thr = shapes.parse_layout(home, first) if first is not None else None
@@ -198,13 +198,14 @@ def _of_layouts(
 
 
 def _of_unknown(copied: CopyAtomMeaning | None, val: shapes.SymbolicLayout | None, called: bool) -> TextMeaning | None:
-    """A TiledCopy whose first layout is open; None for a mere name."""
+    """Return a TiledCopy whose first layout is open; None for a mere name."""
     return _make_layout_meaning(copied, None, val, None, ["thr_layout", "val_layout"]) if called else None
 
 
 def _add_tile(home: TermText, found: TextMeaning, value: Any) -> TextMeaning:
-    """A TiledCopy over the tile that a fourth argument says; CuTe's make_tiled_copy takes three, and its tile is the
-    product of the two layouts.
+    """Add the tile that a fourth argument states.
+
+    CuTe's make_tiled_copy takes three, and its tile is the product of the two layouts.
     """
     _, sizes = shapes.parse_tiler(home, value)
     covered, notices = found.facts["tiler_mn"], [*found.notices, _FOURTH]
@@ -250,7 +251,7 @@ def _written(laid: shapes.SymbolicLayout | None) -> str | None:
 def _facts(
     copied: CopyAtomMeaning, threads: int | None, values: int | None, tile: list[Any] | None, body: dict[str, Any]
 ) -> dict[str, Any]:
-    """The facts of a TiledCopy; body: what POST /tiles/copy takes beside the atom."""
+    """Return the facts of a TiledCopy; body: what POST /tiles/copy takes beside the atom."""
     return {
         "threads": threads,
         "values_per_thread": values,
@@ -262,7 +263,7 @@ def _facts(
 
 
 def _product(thr: shapes.SymbolicLayout, val: shapes.SymbolicLayout) -> list[int | None]:
-    """The tile that a thread and a value layout cover; None for a mode that is open."""
+    """Return the tile that a thread and a value layout cover; None for an open mode."""
     rank = _get_rank(thr, val)
     both = zip(_list_mode_sizes(thr.shape, rank), _list_mode_sizes(val.shape, rank), strict=True)
     return [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
@@ -287,7 +288,7 @@ def _make_meaning(facts: dict[str, Any], copied: CopyAtomMeaning, opened: list[s
 
 
 def _list_mode_sizes(shape: Any, rank: int = 2) -> list[Any]:
-    """The sizes of a shape's modes, two or `rank` at the least."""
+    """Return the sizes of a shape's modes, at least two or `rank`."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
     out = [shapes.compute_size(one) for one in modes]
     return [*out, *[1] * (rank - len(out))]
@@ -298,7 +299,7 @@ def _get_rank(*laid: shapes.SymbolicLayout) -> int:
 
 
 def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning | None) -> TextMeaning:
-    """make_tiled_copy_A(atom, tiled_mma): the tile of that operand, as the MMA's threads hold it."""
+    """Make the meaning of make_tiled_copy_A(atom, tiled_mma): the operand's tile, as the MMA's threads hold it."""
     facts = mma.facts if mma else {}
     made, tile = facts.get("body"), facts.get("tile_mnk") or ()
     sizes = [tile[n] for n in _AXES[letter]] if tile and all(isinstance(one, int) for one in tile) else None
@@ -312,8 +313,9 @@ _AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
 
 
 def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> int | None:
-    """How many elements of an operand's tile a thread of a TiledMMA holds; None where its atom is open, or reads the
-    operand through a descriptor.
+    """Return how many elements of an operand's tile a thread of a TiledMMA holds.
+
+    None if its atom is open, or reads the operand through a descriptor.
     """
     shape, layout = facts["atom_mnk"], facts["body"]["atom_layout"]
     if not facts["candidates"] or not shape or not layout:
@@ -333,8 +335,9 @@ def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> i
 def _make_map_meaning(
     copied: CopyAtomMeaning | None, tv: shapes.SymbolicLayout, sizes: list[Any], tiler: str | None = None
 ) -> TextMeaning:
-    """A layout from thread and value to the tile's elements, column-major, with the tile's sizes; tiler: the tiler as
-    it is written where it is not sizes alone.
+    """Make the meaning of a layout from thread and value to the tile's elements, column-major.
+
+    tiler: as written, if it is not sizes alone.
     """
     whole = len(sizes) == 2 and all(isinstance(one, int) for one in sizes)
     counts = _counts(tv)
@@ -351,7 +354,7 @@ def _make_map_meaning(
 
 
 def _counts(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
-    """How many threads and values a map has; None for what is open."""
+    """Return how many threads and values a map has; None for what is open."""
     if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
         return None, None
     return shapes.compute_size(tv.shape[0]), shapes.compute_size(tv.shape[1])
@@ -360,7 +363,7 @@ def _counts(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
 def _invert_map(
     tv: shapes.SymbolicLayout, sizes: list[int]
 ) -> tuple[shapes.SymbolicLayout, shapes.SymbolicLayout] | None:
-    """The thread and value layouts (coordinate → id) of a map (id → coordinate), where it is such a product."""
+    """Invert a map (id → coordinate) into thread and value layouts (coordinate → id), if it is such a product."""
     val = _invert_mode(tv.shape[1], tv.stride[1], sizes[0], (1, 1))
     if val is None:
         return None
@@ -372,7 +375,7 @@ def _invert_map(
 
 
 def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.SymbolicLayout | None:
-    """One mode of the map turned round: each axis's digits from the least on, `box` elements apart."""
+    """Invert one mode of the map: each axis's digits from the lowest, `box` elements apart."""
     down: list[tuple[int, int, int]] = []
     across: list[tuple[int, int, int]] = []
     step = 1
@@ -398,7 +401,7 @@ def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> 
 
 
 def _find_print_blocks(text: str) -> list[dict[str, str]]:
-    """The fields of every print in a text: tiler, tv, type, src, dst, thrid."""
+    """Find the fields of every print in a text: tiler, tv, type, src, dst, thrid."""
     out: list[dict[str, str]] = []
     for match, value in labelled_layouts.find_print_fields(_FIELD, text):
         name = re.sub(r"[ _]", "", match["name"]).lower()
@@ -425,7 +428,10 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
 
 
 def _find_printed_atom(source: str, destination: str, bits: int) -> CopyAtomMeaning:
-    """The copy atom with these layouts of threads and values; one thread's own values may be cp.async's as well."""
+    """Find the copy atom with these layouts of threads and values.
+
+    One thread's own values may be cp.async's as well.
+    """
     try:
         src, dst = parse_cute_layout(source), parse_cute_layout(destination)
     except LayoutError:

@@ -40,7 +40,7 @@ TENSOR_MEMORY = "This is a tcgen05 MMA: its accumulator lives in tensor memory; 
 
 
 def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
-    """The UMMA atom of a text that makes no TiledMMA of it: the TiledMMA of that atom alone."""
+    """Recognise the UMMA atom of a text that makes no TiledMMA of it: the TiledMMA of that atom alone."""
     if _MADE.search(text) or _HEAD.search(text) or not umma_atoms.is_atom(text) or umma_atoms.is_tcgen05_mma(text):
         return ()
     spelled = umma_atoms.parse_umma_text(text)
@@ -51,7 +51,7 @@ def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
 
 
 def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
-    """Every TiledMMA that a text makes or prints, each once."""
+    """Recognise every TiledMMA that a text makes or prints, each once."""
     out = []
     if _HEAD.search(text):
         out += [one for block in _find_print_blocks(text) if (one := _parse_print(block))]
@@ -64,7 +64,7 @@ def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
 
 
 def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
-    """The TiledMMA of a term; None where the text does not say what it is made of."""
+    """Parse a TiledMMA; None if the text does not say what it is made of."""
     parts = _trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parts(home, term)
     if parts is None:
         return None
@@ -85,7 +85,7 @@ _Parts = tuple[AtomMeaning | None, Any, Any]
 
 
 def _trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
-    """make_trivial_tiled_mma(types, majors, …, atom_layout_mnk, …) of the DSL"""
+    """Return the parts of the DSL's make_trivial_tiled_mma(types, majors, …, atom_layout_mnk, …)."""
     if len(term.args or ()) < 4 and not term.named:
         return None
     atom = atoms.parse_atom(home, term)
@@ -95,7 +95,7 @@ def _trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
 
 
 def _parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
-    """make_tiled_mma(atom, atom layout, permutation) and TiledMMA<…>"""
+    """Return the parts of make_tiled_mma(atom, atom layout, permutation) and TiledMMA<…>."""
     given = (term.args if term.name == "make_tiled_mma" else term.angle) or ()
     if not given and not term.named:
         return None
@@ -174,7 +174,7 @@ class _Tiled:
         return [i.ptx for i in self.atom.found] if self.atom else []
 
     def tile(self, shape: list[int] | None) -> list[Any]:
-        """M, N and K of the tile, for an atom of this shape."""
+        """Return M, N and K of the tile, for an atom of this shape."""
         whole = _multiply_sizes(shape, self.atoms_mnk) or [None] * 3
         return [_get_larger(core, size) for core, size in zip(whole, [*self.sizes, None, None, None], strict=False)]
 
@@ -205,7 +205,7 @@ class _Tiled:
         return f"TiledMMA: {who}, tile {'×'.join('?' if x is None else str(x) for x in tile)}"
 
     def body(self, tile: list[Any] | None) -> dict[str, Any]:
-        """The body of POST /tiles/mma."""
+        """Return the body of POST /tiles/mma."""
         layout = self.laid if self.laid is not None else shapes.SymbolicLayout((1, 1, 1), (0, 0, 0))
         return {
             "atom": self.atom.spelled if self.atom else None,
@@ -233,7 +233,7 @@ class _Tiled:
 
 
 def _list_three_sizes(shape: Any) -> list[Any]:
-    """M, N and K of an atom layout: a rank-2 one gets a 1 in K."""
+    """Return M, N and K of an atom layout, with K = 1 for a rank-2 layout."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
     out = [
         shapes.compute_size(one) if shapes.compute_size(one) is not None else shapes.format_nested(one)
@@ -267,7 +267,7 @@ def _get_larger(core: Any, size: Any) -> Any:
 
 
 def _find_print_blocks(text: str) -> list[dict[str, str]]:
-    """The fields of every print in a text, by plain names: thr, permutation, thrid, shape, a, b, c."""
+    """Find the fields of every print in a text, by plain names: thr, permutation, thrid, shape, a, b, c."""
     out: list[dict[str, str]] = []
     for match, value in labelled_layouts.find_print_fields(_FIELD, text):
         letter = match["cpp"] or match["py"]
@@ -302,7 +302,7 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
 
 
 def _printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicLayout:
-    """The layout of the atoms, without the threads in one that come first in ThrLayoutVMNK."""
+    """Return the layout of the atoms, without the threads of one atom that come first in ThrLayoutVMNK."""
     steps = tuple(_divide_strides(step, in_atom) for step in thr.stride[1:])
     modes = thr.shape[1:]
     return shapes.SymbolicLayout(
@@ -311,7 +311,7 @@ def _printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicL
 
 
 def _printed_sizes(block: dict[str, str]) -> dict[str, int]:
-    """M, N and K of the atom that a print names, {} where it names none."""
+    """Return M, N and K of the atom that a print names, {} if it names none."""
     shape = shapes.parse_printed_layout(block.get("shape", ""))
     modes = shape.shape if shape and isinstance(shape.shape, tuple) else ()
     return (
@@ -320,14 +320,14 @@ def _printed_sizes(block: dict[str, str]) -> dict[str, int]:
 
 
 def _holds_a(i: Instruction, block: dict[str, str]) -> bool:
-    """Whether a print shows A of a wgmma over its threads: in registers."""
+    """Return whether a print shows A of a wgmma over its threads: in registers."""
     held = shapes.parse_printed_layout(block.get("a", ""))
     of_threads = held.stride[0] if held and isinstance(held.stride, tuple) else 0
     return any(shapes.list_leaves(of_threads)) and i.family.by_descriptor
 
 
 def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
-    """A TiledMMA whose atom is known by its shape alone: no instruction of registers, it may be a tcgen05.mma."""
+    """Return a TiledMMA whose atom is known by its shape alone; it may be a tcgen05.mma."""
     issued = []
     if tiled.atom and tiled.atom.tensor_memory:
         issued = umma_atom.find_fitting_opcodes(in_atom, sizes["m"], sizes["n"], sizes["k"])
@@ -351,7 +351,7 @@ def _divide_strides(step: Any, by: int) -> Any:
 
 
 def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: dict[str, str]) -> bool:
-    """Whether an instruction's fragments are those of a print."""
+    """Return whether an instruction's fragments are those of a print."""
     if not i.family.multiplies or not i.family.specified or i.sizes != sizes:
         return False
     if threads != atoms.threads_of(i):
@@ -360,7 +360,10 @@ def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: d
 
 
 def _fits(i: Instruction, letter: str, block: dict[str, str]) -> bool:
-    """Whether an operand's map is what a print shows of it; what it does not show, or shows of shared memory, fits."""
+    """Return whether an operand's map agrees with a print.
+
+    What the print does not show, or shows of shared memory, agrees.
+    """
     op = i.operands.get(letter) or (i.operands.get("d") if letter == "c" else None)
     laid = shapes.parse_printed_layout(block[letter]) if letter in block else None
     if laid is None or op is None:
@@ -373,7 +376,7 @@ def _fits(i: Instruction, letter: str, block: dict[str, str]) -> bool:
 
 
 def is_same_map(op: Operand, laid: shapes.SymbolicLayout, turned: bool) -> bool:
-    """Whether a TV layout (thread, value) → element is an operand's map; turned: CuTe's B, which is (n, k)."""
+    """Return whether a TV layout (thread, value) → element is an operand's map; turned: CuTe's B, which is (n, k)."""
     shape, stride = laid.shape, laid.stride
     if not isinstance(shape, tuple) or len(shape) != 2:
         return False

@@ -34,7 +34,7 @@ _NEEDED = (
 
 
 def recognise_dots(text: str) -> tuple[TextMeaning, ...]:
-    """The wgmma that the operations of a text can become; a topic where their types are not in it."""
+    """Recognise the wgmma that the operations of a text can become; a topic if the text lacks their types."""
     match = _OPERATION.search(text)
     if match is None or "instrShape" in text or "instr_shape" in text:
         return ()  # read by the layout, which names the shape

@@ -70,7 +70,7 @@ class TtgirModule:
 
 
 def parse_module(text: str) -> TtgirModule | None:
-    """The layouts of a module or of a part of one; None for a text without operations on tensors that have one."""
+    """Parse the layouts of a module or part of one; None without operations on tensors that have a layout."""
     ops: dict[str, dict[str, int]] = {}
     tensors: dict[str, dict[TensorType, int]] = {}
     moves: dict[tuple[TensorType, TensorType], list[int]] = {}
@@ -117,7 +117,7 @@ def parse_module(text: str) -> TtgirModule | None:
 
 
 def _find_aliases(text: str) -> Iterator[tuple[str, str]]:
-    """(name, attribute) of every alias; an attribute may go on over several lines."""
+    """Yield (name, attribute) of every alias; an attribute may span several lines."""
     for match in _ALIAS.finditer(text):
         deep, end = 0, match.end()
         for at in range(match.end(), min(len(text), match.end() + LONGEST_LAYOUT)):
@@ -130,7 +130,7 @@ def _find_aliases(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _expand_aliases(text: str, aliases: dict[str, str], known: dict[str, str]) -> str:
-    """A layout's text with aliases written out."""
+    """Expand the aliases in a layout's text."""
     if text not in known:
         made = text.strip()
         for _ in range(8):
@@ -143,7 +143,7 @@ def _expand_aliases(text: str, aliases: dict[str, str], known: dict[str, str]) -
 
 
 def _find_tensor_types(line: str, aliases: dict[str, str], known: dict[str, str]) -> Iterator[TensorType]:
-    """The types of a line that have a layout, left to right."""
+    """Yield the types of a line that have a layout, left to right."""
     for match in _TYPE.finditer(line):
         parts = _split_parts(line, match.end())
         sizes = _DIMS.match(parts[0]) if parts else None
@@ -163,7 +163,7 @@ def _find_tensor_types(line: str, aliases: dict[str, str], known: dict[str, str]
 
 
 def _split_parts(line: str, at: int) -> list[str]:
-    """What stands between `<` and its `>`, cut at the commas outside all brackets; [] where it does not end."""
+    """Split the text between `<` and its `>` at the commas outside all brackets; [] if it does not end."""
     deep, start, out = 1, at, []
     for here in range(at, len(line)):
         mark = line[here]

@@ -48,18 +48,17 @@ class SpelledAtom:
 
 
 def is_atom(text: str) -> bool:
-    """Whether a text is an UMMA atom of CUTLASS, an operation of the DSL or what printing it shows, or a
-    tcgen05.mma."""
+    """Return whether a text is an UMMA atom of CUTLASS, a DSL operation or its print, or a tcgen05.mma."""
     return any(pattern.search(text) for pattern in (_NAME, _OPERATION, _PRINTED)) or is_tcgen05_mma(text)
 
 
 def is_tcgen05_mma(text: str) -> bool:
-    """Whether a text begins with a tcgen05.mma."""
+    """Return whether a text begins with a tcgen05.mma."""
     return bool(_BEGINS.match(text))
 
 
 def parse_umma_term(home: TermText, value: SyntaxTerm) -> SpelledAtom | None:
-    """The atom of a term of C++ or Python; None where it is none. LayoutError where it is illegal."""
+    """Parse the atom of a term of C++ or Python; None if it is none. LayoutError if it is illegal."""
     if value.name in OPERATIONS and value.args is not None and "warp." not in value.path:
         return _parse_operation(home, value)
     if not re.match(r"SM10\d_M", value.name):
@@ -71,7 +70,7 @@ def parse_umma_term(home: TermText, value: SyntaxTerm) -> SpelledAtom | None:
 
 
 def expand_names(home: TermText, value: SyntaxTerm) -> str:
-    """A term with the names that its text defines put in: what the bench takes on its own."""
+    """Expand the names that a term's text defines, so that the bench takes it on its own."""
 
     def one(part: Any) -> str:
         size = home.parse_number(part)
@@ -89,7 +88,7 @@ def expand_names(home: TermText, value: SyntaxTerm) -> str:
 
 
 def parse_umma_text(text: str) -> SpelledAtom | None:
-    """The first atom of a text; None where it has none. LayoutError where it is illegal."""
+    """Parse the first atom of a text; None if it has none. LayoutError if it is illegal."""
     if printed := _PRINTED.search(text):
         return _parse_print(text, printed)
     home = terms.make_term_text(text)
@@ -106,7 +105,7 @@ def parse_umma_text(text: str) -> SpelledAtom | None:
 
 
 def _find_atom_row(name: str) -> tuple[AtomRow, str, bool]:
-    """(row, what stands behind its stem, whether it is a pair's)."""
+    """Find (row, what follows its stem, whether it is a pair's) of an atom's name."""
     for row in sorted(ROWS, key=lambda row: -len(row.stem)):
         for pair, lead in ((True, f"{row.stem}_{PAIRED}_"), (False, f"{row.stem}_")):
             if name.startswith(lead) and name.removeprefix(lead) in row.endings:
@@ -168,7 +167,7 @@ def _template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[st
 
 
 def _parse_wish(home: TermText, kind: MmaKind, said: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:
-    """Fields of the instruction descriptor that arguments say, and the words of those that they leave open."""
+    """Parse the fields of the instruction descriptor in some arguments, and the words of those they leave open."""
     wish: dict[str, object] = {}
     opened: list[str] = []
     for name, given in said.items():
@@ -198,7 +197,7 @@ def _parse_wish(home: TermText, kind: MmaKind, said: Mapping[str, Any]) -> tuple
 
 
 def _parse_type(kind: MmaKind, field: str, value: Any, words: str, wish: dict[str, object], opened: list[str]) -> None:
-    """One type of a wish; LayoutError for one that the kind does not take."""
+    """Parse one type of a wish; LayoutError if the kind does not take it."""
     name = parse_element_type(value)
     if not name:
         opened.append(words)
@@ -218,7 +217,7 @@ def _parse_type(kind: MmaKind, field: str, value: Any, words: str, wish: dict[st
 
 
 def parse_element_type(value: Any) -> str:
-    """PTX's name of an element type as C++ or Python spells it; "" where it is none that is known."""
+    """Parse an element type of C++ or Python to PTX's name; "" if it is unknown."""
     name = (value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else "").lower()
     if found := SPELLED.get(name):
         return found
@@ -305,7 +304,7 @@ def _make_operation_atom(
 
 
 def _set_scale_type(kind: MmaKind, row: OperationRow, wish: dict[str, object]) -> None:
-    """The type of the factors where the operation says it, and K where that is 96."""
+    """Set the type of the factors if the operation states it, and K if that is 96."""
     if row.factors == "2X" and kind.has_field("scale_type"):
         wish["scale_type"] = "ue8m0"
     elif wish.get("scale_type") is None and row.factors == "4X":
@@ -315,12 +314,12 @@ def _set_scale_type(kind: MmaKind, row: OperationRow, wish: dict[str, object]) -
 
 
 def _get_last_word(value: Any) -> str:
-    """The last word of an enumerator."""
+    """Return the last word of an enumerator."""
     return value.name if isinstance(value, SyntaxTerm) else str(value)
 
 
 def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
-    """What print shows of an operation: a title, and a line a field."""
+    """Parse what print shows of an operation: a title, and a line a field."""
     name = next((name for name, row in OPERATIONS.items() if row.title == printed[0]), "")
     if not name:
         raise LayoutError("bad_atom", f"'{shorten_value(printed[0], 60)}' is no operation of tcgen05.", EXAMPLE, "atom")
@@ -351,8 +350,10 @@ def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
 
 
 def atom_from_instruction(found: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
-    """The atom of a tcgen05.mma. word: its instruction descriptor or a wish, the usual one where it is empty; tensor:
-    whether A lies in tensor memory, by the brackets of the text's operands where it is None.
+    """Return the atom of a tcgen05.mma.
+
+    word: its instruction descriptor or a wish, the default one if empty; tensor: whether A is in tensor memory, None to
+    decide by the brackets of the text's operands.
     """
     from lanescope.blackwell.bound import bind
 
@@ -369,6 +370,6 @@ def atom_from_instruction(found: Instruction, text: str, word: str, tensor: bool
 
 
 def find_tcgen05_mma(text: str) -> Instruction | None:
-    """The tcgen05.mma that a text begins with, None where it begins with none."""
+    """Find the tcgen05.mma that a text begins with, None if it begins with none."""
     match = _BEGINS.match(text)
     return catalog.parse_instruction(match[1], "atom") if match else None

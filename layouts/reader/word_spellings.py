@@ -55,24 +55,25 @@ _IS_LOW = {**dict.fromkeys(("lo", "low", "x"), True), **dict.fromkeys(("hi", "hi
 
 
 def is_address_number(word: int) -> bool:
-    """Whether a number is an address of host or device memory, 47 bits from 0x5… or 0x7…: as a descriptor it would have
-    a stride of 64 KB or more.
+    """Return whether a number is an address of host or device memory, 47 bits from 0x5… or 0x7….
+
+    As a descriptor it would have a stride of 64 KB or more.
     """
     return word >> 47 == 0 and word >> 44 in (0x5, 0x7)
 
 
 def marked(word: int) -> bool:
-    """Whether a number has what others seldom have: a swizzle mode, or Blackwell's version."""
+    """Return whether a number has what others seldom have: a swizzle mode, or Blackwell's version."""
     return word >> 62 > 0 or not get_format_of_word(word).usual
 
 
 def is_likely_descriptor(word: int) -> bool:
-    """Whether a number without a name is a descriptor: no reserved bit, and a stride."""
+    """Return whether an unnamed number is a descriptor: no reserved bit, and a stride."""
     return not word & get_format_of_word(word).reserved_mask and SBO.get(word) > 0
 
 
 def parse_number(spelled: str) -> int:
-    """A number as printf writes it: 0x… or decimal, with zeros before it, or 40 binary digits or more."""
+    """Parse a number as printf writes it: 0x… or decimal, with leading zeros, or 40 or more binary digits."""
     if len(spelled) >= 40:
         return int(spelled, 2)
     return int(spelled, 16 if spelled[:2].lower() == "0x" else 10)
@@ -244,7 +245,7 @@ def is_examined(text: str) -> bool:
 
 
 def _join_little_endian(parts: list[str]) -> int | None:
-    """The 64 bits that a debugger shows as bytes or halves, the lowest first; None where it shows fewer or more."""
+    """Join the 64 bits that a debugger shows as bytes or halves, the lowest first; None for other counts."""
     width = 4 * (len(parts[0]) - 2)
     if width * len(parts) != 64:
         return None
@@ -252,6 +253,6 @@ def _join_little_endian(parts: list[str]) -> int | None:
 
 
 def _get_label_before(text: str, at: int) -> str:
-    """The label in front of the halves of a word: desc_a.lo, desc_a: lo."""
+    """Return the label in front of the halves of a word: desc_a.lo, desc_a: lo."""
     found = re.search(r"([A-Za-z_]\w{0,40}(?:\[\d{1,4}\])?)[\s._:=({]{0,8}$", text[max(0, at - 60) : at])
     return found[1] if found and re.search("desc|word", found[1], re.I) else ""

@@ -24,15 +24,15 @@ def get_start_address(value: SymbolicInt) -> tuple[LinearExpression | None, bool
     inside = [p for p in value.pieces if p.low < START.width]
     if not inside:
         return LinearExpression(START.get(value.const) * START.unit), True
-    one = inside[0]
-    if len(inside) > 1 or one.low or START.get(value.const):
+    start = inside[0]
+    if len(inside) > 1 or start.low or START.get(value.const):
         return None, True
-    if one.shift == 4:
-        return one.source, True
-    if one.shift:
+    if start.shift == 4:
+        return start.source, True
+    if start.shift:
         return None, True
-    encoded = any("(" in name.replace("sizeof(", "") or _DESC.search(name) for name, _ in one.source.terms)
-    return (one.source.scale(16), True) if encoded else (one.source, False)
+    encoded = any("(" in name.replace("sizeof(", "") or _DESC.search(name) for name, _ in start.source.terms)
+    return (start.source.scale(16), True) if encoded else (start.source, False)
 
 
 def start_names(value: SymbolicInt) -> tuple[str, ...]:

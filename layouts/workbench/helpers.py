@@ -32,27 +32,27 @@ def find_missing_calls(
 ) -> dict[str, list[tuple[int, int]]]:
     """Map each function that builds descriptors by its name, and has no code in the text, to its calls."""
     reads = any(m.instruction.family.by_descriptor for m in mentions)
-    out: dict[str, list[tuple[int, int]]] = {}
-    for one in code.made if code else ():
-        head = one.term.head
-        if not one.term.arguments or not _BUILDS.search(head) or _OTHER.search(head):
+    spans_of: dict[str, list[tuple[int, int]]] = {}
+    for call in code.made if code else ():
+        head = call.term.head
+        if not call.term.arguments or not _BUILDS.search(head) or _OTHER.search(head):
             continue
         if reads or _SURE.search(head):
-            spans = out.setdefault(head, [])
-            if one.term.span not in spans and one.term.span != (0, 0):
-                spans.append(one.term.span)
-    return {head: spans for head, spans in list(out.items())[:MOST] if spans}
+            spans = spans_of.setdefault(head, [])
+            if call.term.span not in spans and call.term.span != (0, 0):
+                spans.append(call.term.span)
+    return {head: spans for head, spans in list(spans_of.items())[:MOST] if spans}
 
 
-def assume_helpers(heads: Mapping[str, object], given: Mapping[str, str]) -> list[Assumption]:
+def assume_helpers(heads: Mapping[str, object], choices: Mapping[str, str]) -> list[Assumption]:
     """Return the chosen assumption about each missing helper, else a missing choice.
 
     LayoutError for a value that is not offered.
     """
-    out = []
+    assumptions = []
     for head in heads:
         key = f"builder.{head}"
-        value = given.get(key, "")
+        value = choices.get(key, "")
         if value:
             value = parse_choice(value, key, STANDARD)
         why = (
@@ -60,8 +60,8 @@ def assume_helpers(heads: Mapping[str, object], given: Mapping[str, str]) -> lis
             if value
             else "its code is not in the text; K-major tiles of that swizzle have one and the same LBO and SBO"
         )
-        out.append(Assumption(key, f"Swizzle of what {head} builds", value, why, tuple(STANDARD)))
-    return out
+        assumptions.append(Assumption(key, f"Swizzle of what {head} builds", value, why, tuple(STANDARD)))
+    return assumptions
 
 
 def assume_encoders(code: Evaluation | None) -> list[Assumption]:

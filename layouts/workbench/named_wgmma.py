@@ -27,12 +27,12 @@ def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[In
     stored: element types of the tensor maps, as CUtensorMapDataType has them.
     """
     kinds = [kind for kind in map(_OF_MAP.get, filter(None, stored)) if kind]
-    for one in code.made:
-        shape = _SHAPE.search(one.term.head) if _CALLED.search(one.term.head) else None
-        if shape is not None and one.term.arguments and one.term.span != (0, 0):
-            found = _instruction(one.term.head, shape, kinds)
-            if found is not None:
-                return InstructionMention(found[0], one.term.span), found[1]
+    for call in code.made:
+        shape = _SHAPE.search(call.term.head) if _CALLED.search(call.term.head) else None
+        if shape is not None and call.term.arguments and call.term.span != (0, 0):
+            named = _instruction(call.term.head, shape, kinds)
+            if named is not None:
+                return InstructionMention(named[0], call.term.span), named[1]
     return None
 
 
@@ -64,5 +64,5 @@ def _parse_type_names(head: str, shape: tuple[int, int], every: list[Instruction
     return {}
 
 
-def _has_types(one: Instruction, said: dict[str, str]) -> bool:
-    return all(one.types.get(name) == kind for name, kind in said.items())
+def _has_types(instruction: Instruction, said: dict[str, str]) -> bool:
+    return all(instruction.types.get(name) == kind for name, kind in said.items())

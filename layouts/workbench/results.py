@@ -207,8 +207,8 @@ class Bench:
     def move_spans(self, place: Callable[[int, int], Span]) -> Bench:
         """Return the bench with every span moved to its place in another text."""
 
-        def step(one: OperandStep) -> OperandStep:
-            return replace(one, span=place(*one.span), around=tuple(place(*span) for span in one.around))
+        def step(step: OperandStep) -> OperandStep:
+            return replace(step, span=place(*step.span), around=tuple(place(*span) for span in step.around))
 
         pieces = (replace(one, spans=tuple(place(*span) for span in one.spans)) for one in self.pieces)
         operands = (

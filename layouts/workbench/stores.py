@@ -51,12 +51,12 @@ class TileStore:
     def is_same_layout(self, other: TileStore) -> bool:
         """Return whether both store a tile in the same way."""
         if self.map is not None and other.map is not None:
-            one, two = self.map, other.map
-            return (one.box, one.swizzle, one.element_bits, one.storage) == (
-                two.box,
-                two.swizzle,
-                two.element_bits,
-                two.storage,
+            mine, theirs = self.map, other.map
+            return (mine.box, mine.swizzle, mine.element_bits, mine.storage) == (
+                theirs.box,
+                theirs.swizzle,
+                theirs.element_bits,
+                theirs.storage,
             )
         if self.layout is not None and other.layout is not None:
             return self.layout.text == other.layout.text
@@ -107,17 +107,17 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
     which are taken last.
     """
     inputs = [store for store in stores if not _is_output_store(store)]
-    out: dict[str, Choice] = {}
+    chosen: dict[str, Choice] = {}
     free = []
-    for one in clues:
-        choice = _chosen(stores, one) or _laid_over(inputs, one) or _named(inputs, one, used)
+    for clue in clues:
+        choice = _chosen(stores, clue) or _laid_over(inputs, clue) or _named(inputs, clue, used)
         if choice is not None:
-            out[one.operand] = choice
+            chosen[clue.operand] = choice
         else:
-            free.append(one.operand)
-    taken = [store for store, _ in out.values()]
-    rest = [s for s in inputs if s.operand is None and s.begins is None and not any(s is one for one in taken)]
-    return {**out, **_in_order(rest, free, used)}
+            free.append(clue.operand)
+    taken = [store for store, _ in chosen.values()]
+    rest = [s for s in inputs if s.operand is None and s.begins is None and not any(s is clue for clue in taken)]
+    return {**chosen, **_in_order(rest, free, used)}
 
 
 def _chosen(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
@@ -137,9 +137,9 @@ def _laid_over(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
 
 def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
     """Return the store named by TMA's loads, the names of the addresses or the operand's letter."""
-    own = [store for store in stores if store.operand == clues.buffer]
+    named_stores = [store for store in stores if store.operand == clues.buffer]
     loaded = [store for store in stores if store.map is not None and store.named(clues.loaded)]
-    if len(loaded) == 1 and not own:
+    if len(loaded) == 1 and not named_stores:
         return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
     words = {word for address in clues.addresses for word in _split_name(address)}
     alike = {
@@ -151,11 +151,13 @@ def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> 
     if len(alike) == 1:
         store, name = next(iter(alike.values()))
         return store, f"it is named {name}"
-    if not own:
+    if not named_stores:
         return None
-    if own[0].piece in used and all(find_operand_letter(address) != clues.buffer for address in clues.addresses):
-        return own[0], NO_OTHER
-    return own[0], f"it is named {_format_store_name(own[0], clues.buffer)}"
+    if named_stores[0].piece in used and all(
+        find_operand_letter(address) != clues.buffer for address in clues.addresses
+    ):
+        return named_stores[0], NO_OTHER
+    return named_stores[0], f"it is named {_format_store_name(named_stores[0], clues.buffer)}"
 
 
 def _in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:
@@ -163,14 +165,14 @@ def _in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[i
     unused = [store for store in rest if store.piece not in used]
     if len(unused) < min(len(rest), len(free)):
         return {name: (rest[min(n, len(rest) - 1)], NO_OTHER) for n, name in enumerate(free)}
-    out: dict[str, Choice] = {}
+    chosen: dict[str, Choice] = {}
     for n, name in enumerate(free):
         if n < len(unused):
             alone = len(unused) == len(free) == 1
-            out[name] = unused[n], ONLY if alone else FIRST if name == "a" else SECOND
+            chosen[name] = unused[n], ONLY if alone else FIRST if name == "a" else SECOND
         else:
-            out[name] = (unused[0], NO_OTHER) if len(unused) == 1 else (None, "")
-    return out
+            chosen[name] = (unused[0], NO_OTHER) if len(unused) == 1 else (None, "")
+    return chosen
 
 
 def find_tensors_over(
@@ -193,21 +195,21 @@ def find_tensors_over(
 
 def _is_output_store(store: TileStore) -> bool:
     """Return whether a tensor is named after C or D: the epilogue writes over the tiles of A and B."""
-    words = {word.lower() for one in store.others[:1] for word in split_name(one)}
+    words = {word.lower() for name in store.others[:1] for word in split_name(name)}
     return store.begins is not None and not words.isdisjoint(_OUTPUTS)
 
 
 def _describe_several(tensors: Iterable[TileStore]) -> str:
-    told = " and ".join(one.layout.whole if one.layout else f"one that {one.open}" for one in tensors)
-    return f"the text lays several tensors over its buffer: {told}"
+    layouts = " and ".join(tensor.layout.whole if tensor.layout else f"one that {tensor.open}" for tensor in tensors)
+    return f"the text lays several tensors over its buffer: {layouts}"
 
 
 def _split_name(name: str) -> list[str]:
     """Return the parts of a name other than an operand's letter: sK, smem_k and tma_map_K are k."""
-    found = (word.lower() for word in split_name(CUT.sub("", name.lstrip("&"))))
-    return [word for word in found if word not in _COMMON]
+    words = (word.lower() for word in split_name(CUT.sub("", name.lstrip("&"))))
+    return [word for word in words if word not in _COMMON]
 
 
 def _format_store_name(store: TileStore, name: str) -> str:
     names = store.names
-    return next((one for one in names if find_operand_letter(one) == name), names[0] if names else "")
+    return next((candidate for candidate in names if find_operand_letter(candidate) == name), names[0] if names else "")

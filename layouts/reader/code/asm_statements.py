@@ -71,7 +71,7 @@ def _record_assembly(ev: Evaluator, one: tree.Assembly, values: Sequence[Any]) -
             one.text,
             one.span,
             one.names,
-            given=told,
+            inputs=told,
             loops=loops,
             calls=ev.list_running_functions(),
             order=ev.ran,

@@ -308,7 +308,7 @@ def _by_identity(records: EvaluationRecords) -> dict[Hashable, BodilessCall | As
         if isinstance(one, BodilessCall):
             own = (one.term.head, one.term.span, one.result, len(one.term.arguments))
         else:
-            own = (one.text, one.span, len(one.given))
+            own = (one.text, one.span, len(one.inputs))
         return own, one.calls, _make_turn_key(one.loops)
 
     return _number_by_key(sorted((*records.made, *records.assembled), key=lambda one: one.order), key)
@@ -320,9 +320,10 @@ def _merge_run(condition: str, yes: BodilessCall | AsmRun, no: BodilessCall | As
         return replace(yes, term=merge_calls(condition, yes.term, no.term))
     assert isinstance(yes, AsmRun) and isinstance(no, AsmRun)  # of one identity
     given = tuple(
-        (kind, _merge_input(condition, x, y), at) for (kind, x, at), (_, y, _) in zip(yes.given, no.given, strict=True)
+        (kind, _merge_input(condition, x, y), at)
+        for (kind, x, at), (_, y, _) in zip(yes.inputs, no.inputs, strict=True)
     )
-    return replace(yes, given=given)
+    return replace(yes, inputs=given)
 
 
 def _merge_input(condition: str, yes: SymbolicInt | None, no: SymbolicInt | None) -> SymbolicInt | None:
@@ -341,4 +342,4 @@ def _run_under_one_choice(
         return replace(one, term=_make_unknown_call(condition, one.term)) if lost else one
     if not _is_lost(one.span, one.calls, other):
         return one
-    return replace(one, given=tuple((kind, _make_other_value(condition, x), at) for kind, x, at in one.given))
+    return replace(one, inputs=tuple((kind, _make_other_value(condition, x), at) for kind, x, at in one.inputs))

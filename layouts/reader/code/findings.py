@@ -78,7 +78,7 @@ class AsmRun:
     text: str
     span: Span
     names: tuple[str, ...]  # of the operands, "" where they have none
-    given: tuple[tuple[str, SymbolicInt | None, Span], ...]
+    inputs: tuple[tuple[str, SymbolicInt | None, Span], ...]
     loops: tuple[tuple[str, SymbolicInt], ...]
     calls: tuple[tuple[str, Span], ...]
     order: int
