@@ -129,7 +129,7 @@ def _list_spellings(text: str) -> Iterator[list[str]]:
 
 
 def _parse_python_ptx(match: re.Match[str]) -> list[str]:
-    """T.ptx.mma.sync.…: PTX in Python, `::` spelled `__`."""
+    """Parse T.ptx.mma.sync.…: PTX in Python, `::` spelled `__`."""
     if re.match(r"[^\"'\])(]*\{", match.string[match.start("name") :][:160]):
         return []
     name = match["name"].replace("__", "::").rstrip(".")
@@ -165,8 +165,9 @@ def _parse_mma(words: list[str]) -> list[str]:
 
 
 def _parse_types(types: list[str]) -> str:
-    """D, A, B, C of the types that an intrinsic's name holds: all of them, those of D and C for f16, of A and B where
-    they differ, else that of both.
+    """Return D, A, B, C of the types in an intrinsic's name.
+
+    It has all of them, those of D and C for f16, of A and B if they differ, else that of both.
     """
     if len(types) == 4:
         return ".".join(types)
@@ -178,7 +179,7 @@ def _parse_types(types: list[str]) -> str:
 
 
 def _parse_wmma(words: list[str]) -> list[str]:
-    """llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16 and …mma.row.col.f32.f32."""
+    """Parse llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16 and …mma.row.col.f32.f32."""
     shape, words = words[0], [word for word in words[1:] if word not in ("stride", "sync", "aligned")]
     if words[:1] and words[0] in ("load", "store") and len(words) == 4:
         return [f"wmma.{words[0]}.{words[1]}.sync.aligned.{words[2]}.{shape}.{words[3]}"]
@@ -192,7 +193,7 @@ def _parse_wmma(words: list[str]) -> list[str]:
 
 
 def _parse_shape(text: str) -> str:
-    """m, n and k of an attribute in any order: #nvvm.shape<m = 64, n = 8, k = 32>, {k = 16 : i32, …}."""
+    """Parse m, n and k of an attribute in any order: #nvvm.shape<m = 64, n = 8, k = 32>, {k = 16 : i32, …}."""
     sizes = dict(re.findall(r"\b([mnk]) ?= ?(\d+)", text))
     return f"m{sizes['m']}n{sizes['n']}k{sizes['k']}" if len(sizes) >= 3 and set("mnk") <= set(sizes) else ""
 
@@ -234,7 +235,7 @@ def _parse_operation(op: str, rest: str) -> list[str]:
 
 
 def _product_of_nvgpu(rest: str) -> _Product | None:
-    """nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>)"""
+    """Parse nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, …)."""
     sizes = re.search(r"mmaShape ?= ?\[ ?(\d+), ?(\d+), ?(\d+) ?\]", rest)
     types = re.search(r": ?\(([^()]*)\)", rest)
     if not sizes or not types:
@@ -244,7 +245,7 @@ def _product_of_nvgpu(rest: str) -> _Product | None:
 
 
 def _product_of_nvvm(rest: str) -> _Product | None:
-    """nvvm.mma.sync A[…] B[…] C[…] {layoutA = …, shape = #nvvm.shape<…>} : (vector<2xf16>, …) -> …"""
+    """Parse nvvm.mma.sync A[…] B[…] C[…] {layoutA = …, shape = #nvvm.shape<…>} : (vector<2xf16>, …) -> …"""
     shape = _parse_shape(rest)
     given = re.search(r"\} ?: ?\(([^()]*)\) ?-> ?(.{0,80})", rest, re.S)
     parts = re.findall(r"vector<[^>]*>|[\w.]+", given[1]) if given else []
@@ -261,7 +262,7 @@ def _product_of_nvvm(rest: str) -> _Product | None:
 
 
 def _parse_move(op: str, rest: str) -> list[str]:
-    """ldmatrix, stmatrix: how many matrices, transposed or not; 16-bit elements where no other type is named."""
+    """Parse ldmatrix and stmatrix: how many matrices, transposed or not; 16-bit elements if no other type is named."""
     first = rest[: rest.find("\n%") if "\n%" in rest else len(rest)]
     count = re.search(r"\b(?:num|numTiles) ?= ?(\d)", first)
     given = re.match(r"[ ]?(%[\w.]+(?: ?, ?%[\w.#]+)*)", first)
@@ -287,7 +288,7 @@ def _parse_wgmma(rest: str) -> list[str]:
 
 
 def _parse_warpgroup(rest: str) -> list[str]:
-    """nvgpu.warpgroup.mma over whole tiles: instructions of 64 rows, all of N, and 32 bytes of K."""
+    """Parse nvgpu.warpgroup.mma over whole tiles: instructions of 64 rows, all of N, and 32 bytes of K."""
     found = re.findall(r"memref<(\d+)x(\d+)x(\w+)", rest)
     sums = re.search(r"vector<\d+x(\d+)x(\w+)>", rest)
     if len(found) < 2 or not sums or found[0][2] not in _NAMES:
@@ -299,7 +300,7 @@ def _parse_warpgroup(rest: str) -> list[str]:
 
 
 def _parse_call(match: re.Match[str]) -> list[str]:
-    """ptx_mma("float32", "m16n8k16", "row", "col", "fp16", "fp16", "fp32", …) of TVM and TileLang."""
+    """Parse ptx_mma("float32", "m16n8k16", "row", "col", "fp16", "fp16", "fp32", …) of TVM and TileLang."""
     given = match["given"]
     shape = re.search(r"[\"'](m\d+n\d+k\d+)[\"']", given)
     if not shape:

@@ -109,7 +109,7 @@ def _match_closing(text: str, at: int, deep: int) -> _FunctionEnd | None:
 
 
 def _continue_function(text: str, end: _FunctionEnd) -> str:
-    """Join a text whose function goes on with the statements behind it."""
+    """Continue a function with the statements behind it."""
     past = end.past
     for first, last in _list_units(text, end.past):
         unit = text[first:last]

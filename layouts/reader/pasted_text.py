@@ -61,8 +61,9 @@ _HASH = re.compile(
 
 
 def clean_text(text: str, places: bool = False) -> str:
-    r"""The text that was meant, as long as what was given. places: whether what stands behind an entity of HTML keeps
-    its place, too, and not its line alone.
+    r"""Clean a pasted text, keeping its length.
+
+    places: whether the text behind an HTML entity keeps its place, not only its line.
 
     >>> clean_text("mma.sync\u200b.aligned &lt;&lt; １６", places=True)
     'mma.sync.aligned  <<       16'
@@ -80,8 +81,9 @@ def clean_text(text: str, places: bool = False) -> str:
 
 
 def make_place_map(text: str) -> Callable[[int, int], tuple[int, int]] | None:
-    """Where (first, past last) of a text's legible form stands in the text; None where that is the same place: where
-    no word has a character inside that takes no room.
+    """Return a function from (first, past last) in a text's legible form to the place in the text.
+
+    None if the places are the same: no word contains a character without width.
 
     >>> make_place_map("a\\u200bb c")(0, 2)
     (0, 3)

@@ -78,7 +78,7 @@ def recognise_printed_maps(text: str) -> tuple[TextMeaning, ...]:
 
 
 def find_printed_maps(text: str) -> tuple[TensorMap, ...]:
-    """The same, as the reader of code has them; () for a text that prints none.
+    """Find the tensor maps that a text prints, as the reader of code has them.
 
     >>> (one,) = find_printed_maps("boxDim (64,512,1,1,1)\\nformat 6\\ndim 2\\nswizzle 3\\nglobalDim (4096,4096,1,1,1)")
     >>> one.box, one.swizzle, [problem.message for problem in one.problems]

@@ -66,7 +66,7 @@ def _put_object(ev: Evaluator, place: Any, value: ObjectValue) -> bool:
 
 
 def has_own_allocation(ev: Evaluator, word: str, record: RecordType | None) -> bool:
-    """Whether the text has an operator new or delete of its own for a class."""
+    """Return whether the text defines its own operator new or delete for a class."""
     own = record.methods if record is not None else {}
     return f"operator{word}" in own or find_name(ev.globals, f"operator{word}")[0] is not None
 

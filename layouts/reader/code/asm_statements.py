@@ -166,7 +166,7 @@ def _lose_pointees(ev: Evaluator, given: Iterable[Any]) -> None:
 
 
 def may_asm_write(ev: Evaluator, name: str) -> bool:
-    """Whether a statement of the text may write a variable of this name."""
+    """Return whether a statement of the text may write a variable of this name."""
     if ev.writes is None:
         ev.writes = find_written_names(ev.text)
     return name in ev.writes
@@ -186,7 +186,7 @@ def forget_entry_writes(ev: Evaluator) -> None:
 
 
 def is_changed_before_entry(ev: Evaluator, one: tree.Declaration) -> bool:
-    """Whether a global or static variable may hold something else than its initialiser when a function begins."""
+    """Return whether a global or static variable may have changed from its initialiser when a function begins."""
     fixed = one.const and not (one.type is not None and one.type.pointers)
     return not ev.python and not fixed and not ev.begins and ev.may_asm_write(one.name)
 
@@ -206,7 +206,7 @@ def give_earlier_value(ev: Evaluator, cell: Cell) -> None:
 
 
 def copy_unshared(ev: Evaluator, value: Any, deep: int = 0) -> Any:
-    """A value whose items and members can be written without another's."""
+    """Copy a value so that its items and members can be written without changing the original's."""
     if isinstance(value, ArrayValue) and deep <= MOST_DEEP:
         cells = [Cell(ev.copy_unshared(one.value, deep + 1), one.kind, one.name, one.span) for one in value.cells]
         return ArrayValue(cells, value.element, value.name, value.typed)
@@ -214,17 +214,17 @@ def copy_unshared(ev: Evaluator, value: Any, deep: int = 0) -> Any:
 
 
 def is_absent(ev: Evaluator, value: Any) -> bool:
-    """Whether a value is no object yet: a null pointer, or what a cache held before the function that fills it."""
+    """Return whether a value is no object yet: a null pointer, or a cache before the function that fills it."""
     return isinstance(value, Pointer) and (value.base == LinearExpression() or str(value) in ev.left_over)
 
 
 def _is_floating(constraint: str) -> bool:
-    """Whether an operand is a floating-point register."""
+    """Return whether an operand is a floating-point register."""
     return "f" in constraint or "d" in constraint
 
 
 def _is_register_sized(place: Any, bits: int) -> bool:
-    """Whether a place is one integer or pointer of a register's width: a cast may have made it of another."""
+    """Return whether a place is one integer or pointer as wide as a register: a cast may have changed its type."""
     if isinstance(place, ObjectPart):
         return place.field.width == bits
     if not isinstance(place, Cell):
@@ -241,7 +241,7 @@ def _make_key(value: Any) -> Any:
 
 
 def _find_root(one: tree.Expression) -> tree.Name | None:
-    """The variable whose item or member an expression is."""
+    """Find the variable that an expression is an item or member of."""
     while not isinstance(one, tree.Name):
         if isinstance(one, tree.Member | tree.Index | tree.Cast | tree.Unary):
             one = one.value

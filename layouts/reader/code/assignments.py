@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_assignment(ev: Evaluator, one: tree.Assignment, scope: NameScope) -> Any:
-    """Assign; return the value that was assigned."""
+    """Assign, and return the assigned value."""
     if ev.python:
         return _run_python_assignment(ev, one, scope)
     made = ev.assign_place(one, scope)
@@ -126,7 +126,7 @@ def _assign_by_operator(ev: Evaluator, place: Any, argument: Any) -> bool:
 
 
 def _has_assignment_operator(ev: Evaluator, place: Any) -> bool:
-    """Whether a place holds an object whose class defines operator=."""
+    """Return whether a place holds an object whose class defines operator=."""
     value = place.value if isinstance(place, Cell) else None
     own = value.record.methods.get("operator=") if isinstance(value, ObjectValue) else None
     return own is not None and any(not f.defaulted for f in own.functions)
@@ -165,7 +165,7 @@ def _run_python_assignment(ev: Evaluator, one: tree.Assignment, scope: NameScope
 def _assign_braced_fields(
     ev: Evaluator, place: ObjectPart, inner: RecordType, given: tree.ItemList, scope: NameScope
 ) -> Any:
-    """Members of a struct of bit fields by `{…}`: by their names, else in order; the others are 0."""
+    """Assign `{…}` to the members of a struct of bit fields: by their names, else in order; the others become 0."""
     whole = SymbolicInt(0, UNKNOWN)
     ev.store_value(ObjectPart(place.of, replace(place.field, inner=None)), whole, given.span)
     for member, (key, value) in zip(inner.members, given.items, strict=False):
@@ -174,7 +174,10 @@ def _assign_braced_fields(
 
 
 def _find_target(ev: Evaluator, target: tree.Expression, scope: NameScope) -> Any:
-    """The place an assignment writes to; a new variable in Python, and in a C snippet without its declaration."""
+    """Find the place that an assignment writes to.
+
+    Python, and C snippets without declarations, may create a variable.
+    """
     if isinstance(target, tree.Name) and len(target.path) == 1:
         found = ev.resolve_name(target.path, scope, target.span[0])
         outer = ev.python and isinstance(found, Cell) and target.last not in ev.find_local_scope(scope).names
@@ -194,7 +197,7 @@ def _find_target(ev: Evaluator, target: tree.Expression, scope: NameScope) -> An
 
 
 def find_local_scope(ev: Evaluator, scope: NameScope) -> NameScope:
-    """The scope new names of Python go to: the function's."""
+    """Find the scope that new names of Python belong to: the function's."""
     for one in scope.iterate_outward():
         if one.owner in ("function", "namespace") or one.parent is None:
             return one

@@ -36,7 +36,7 @@ _WITH_BRACKETS = frozenset("__attribute__ _Pragma __pragma __declspec __launch_b
 
 
 def blank_attributes(text: str, macros: Iterable[str] = ()) -> str:
-    """The text with attributes as blanks; macros: names that stand for nothing else wherever they stand.
+    """Blank the attributes of a text; macros: names that stand for nothing else anywhere.
 
     >>> blank_attributes("MY_DEVICE __forceinline__ int f() noexcept;").split()
     ['int', 'f()', ';']
@@ -59,7 +59,7 @@ def _blank_macro(found: re.Match[str]) -> str:
 
 
 def is_attributes_only(body: Iterable[PreprocessingToken]) -> bool:
-    """Whether a macro's replacement is made of attributes alone.
+    """Return whether a macro's replacement is made of attributes alone.
 
     >>> is_attributes_only([PreprocessingToken("inline", "name"), PreprocessingToken("__attribute__", "name"),
     ... PreprocessingToken("(", "op"), PreprocessingToken(")", "op")])

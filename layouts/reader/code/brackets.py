@@ -19,7 +19,7 @@ _TYPED = re.compile(
 
 
 def blank_brackets(text: str) -> str:
-    """The text with the brackets around such names as blanks.
+    """Blank the brackets around such names.
 
     >>> blank_brackets("make((half*)(buf) + k * 16, (buf) - 8, (size_t)-1, f<T>(buf) + 1)")
     'make((half*) buf  + k * 16,  buf  - 8, (size_t)-1, f<T>(buf) + 1)'
@@ -37,7 +37,7 @@ def blank_brackets(text: str) -> str:
 
 
 def _is_type_name(name: str, own: set[str]) -> bool:
-    """Whether a name is a type's: C's, an element's, one that the text defines, or spelled as one."""
+    """Return whether a name is a type's: of C, of an element, defined by the text, or spelled like one."""
     if name in own or find_integer_type(name) is not None or name in ELEMENT_BITS or name.endswith("_t"):
         return True
     if name in ("void", "auto", "decltype", "sizeof", "alignof", "double", "float"):
@@ -46,7 +46,7 @@ def _is_type_name(name: str, own: set[str]) -> bool:
 
 
 def _can_begin_operand(before: str, own: set[str]) -> bool:
-    """Whether an operand can begin behind this text: an operator, an opening bracket, return, a cast."""
+    """Return whether an operand can begin behind this text: an operator, an opening bracket, return, a cast."""
     if not before or before[-1] in "([{,;=+-*/%&|^!~<?:":
         return True
     if before[-1] == ")":

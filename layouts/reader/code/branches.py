@@ -62,7 +62,7 @@ def execute_if(ev: Evaluator, one: tree.If, scope: NameScope) -> EarlyExit | Non
 
 
 def decide_condition(ev: Evaluator, one: tree.Expression, scope: NameScope) -> tuple[Any, bool | None]:
-    """The value of a condition, and whether it holds."""
+    """Decide a condition: return its value, and whether it holds."""
 
     def run() -> tuple[Any, bool | None]:
         asked = ev.evaluate_expression(one, scope)
@@ -97,7 +97,7 @@ def evaluate_choice(ev: Evaluator, one: tree.ConditionalExpression, scope: NameS
 def evaluate_chosen_arm(
     ev: Evaluator, one: tree.ConditionalExpression, condition: bool, chosen: Any, scope: NameScope
 ) -> Any:
-    """The value of the arm that a condition chooses, in the type that both arms have in common."""
+    """Return the value of the arm that a condition chooses, in the common type of both arms."""
     if not isinstance(chosen, SymbolicInt) or ev.python:
         return chosen
     other = find_integer_type(ev, one.no if condition else one.yes, scope)
@@ -110,7 +110,7 @@ def evaluate_chosen_arm(
 
 
 def evaluate_both_arms(ev: Evaluator, one: tree.ConditionalExpression, text: str, scope: NameScope) -> Any:
-    """Both arms of a choice that the text leaves open."""
+    """Evaluate both arms of a choice that the text leaves open."""
     values: list[Any] = []
     ev.follow_alternatives(
         [
@@ -124,7 +124,7 @@ def evaluate_both_arms(ev: Evaluator, one: tree.ConditionalExpression, text: str
 
 
 def format_condition(ev: Evaluator, asked: Any, at: tree.Expression) -> str:
-    """A condition's name: of its value where it is a number, else as it is written."""
+    """Return a condition's name: its value if it is a number, else its source text."""
     own = get_integer(asked) if not isinstance(asked, OpaqueValue) else None
     text = symbolic_integers.format_name(own) if own is not None else ev.format_expression(at)
     return text[1:-1] if symbolic_integers.is_bracketed(text) else text
@@ -136,7 +136,7 @@ _PRESENT = (Pointer, Address, ArrayValue, FunctionSet, EitherFunction)  # what i
 
 
 def evaluate_truth(ev: Evaluator, value: Any) -> bool | None:
-    """Whether a value is true; None where the text leaves it open."""
+    """Return whether a value is true; None if the text leaves it open."""
     if isinstance(value, str | dict):
         return bool(value)
     if ev.python:
@@ -188,7 +188,7 @@ def is_real(value: Any) -> bool:
 
 
 def merge(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """One value for two that a condition of the text decides between."""
+    """Merge two values between which a condition of the text decides."""
     if yes is no or yes == no:
         return yes
     if yes is None or no is None:  # a function that ends in __trap() on one side
@@ -321,7 +321,7 @@ def make_case_branch(
 
 
 def _execute_cases(ev: Evaluator, one: tree.Switch, start: int | None, scope: NameScope) -> EarlyExit | None:
-    """A switch from one of its labels on, up to a break."""
+    """Execute a switch from one of its labels on, up to a break."""
     if start is None:
         return None
     inner, target = NameScope(scope), JumpTarget(False, len(ev.branches))
@@ -339,7 +339,7 @@ def _execute_cases(ev: Evaluator, one: tree.Switch, start: int | None, scope: Na
 
 
 def join_breaks(ev: Evaluator, breaks: list[EscapedPath], left: EarlyExit | None, ends: bool) -> EarlyExit | None:
-    """What follows a loop or switch that some paths may have left by break, when another came to `left`."""
+    """Return how a loop or switch continues that some paths may have left by break, while another came to `left`."""
     if left is not None and left.word == "break":
         left = None
     if left is not None and breaks:

@@ -77,13 +77,13 @@ class DescriptorBuilder:
 
 
 def find_builders(text: str) -> tuple[DescriptorBuilder, ...]:
-    """Every descriptor that a text's code builds, in the order of the text; () for a text without one."""
+    """Find every descriptor that a text's code builds, in the order of the text."""
     made = evaluate_text(text)
     return find_evaluation_builders(made) if made is not None else ()
 
 
 def find_evaluation_builders(made: Evaluation) -> tuple[DescriptorBuilder, ...]:
-    """The descriptors of an evaluated text."""
+    """Find the descriptors of an evaluated text."""
     out: list[DescriptorBuilder] = []
     said: dict[object, set[str | None]] = {}  # what is built → the operands that it is built for
     for group in group_values(made):
@@ -98,7 +98,7 @@ def find_evaluation_builders(made: Evaluation) -> tuple[DescriptorBuilder, ...]:
 
 
 def group_values(made: Evaluation) -> list[list[FoundDescriptor]]:
-    """The values of every descriptor of an evaluated text, those of its loops' turns together."""
+    """Group the values of every descriptor of an evaluated text; the turns of its loops are in one group."""
     found: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]] = {}
     for one in made.found:
         found.setdefault((one.name, one.span, one.calls), []).append(one)
@@ -110,7 +110,7 @@ def group_values(made: Evaluation) -> list[list[FoundDescriptor]]:
 def _drop_superseded(
     groups: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]],
 ) -> list[list[FoundDescriptor]]:
-    """The groups without a variable's values before a loop that moves it on, or beside the uses of it in that loop."""
+    """Drop a variable's values before a loop that moves it on, or beside the uses of it in that loop."""
     firsts = [group[0] for group in groups.values()]
     used = {one.name for one in firsts if one.cell is None and one.loops}
     variables = [group for group in groups.values() if group[0].cell is not None]
@@ -125,14 +125,14 @@ def _drop_superseded(
 
 
 def _without_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
-    """The groups without those of halves, where a word of 64 bits is among them."""
+    """Drop the groups of halves if a 64-bit word is among them."""
     if all(group[0].value.type.bits != 64 for group in groups):
         return groups
     return [group for group in groups if group[0].value.type.bits != 32 or not _HALF.search(group[0].name)]
 
 
 def _drop_unstarted(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
-    """The groups without objects that have no start yet."""
+    """Drop the groups of objects that have no start yet."""
     started: dict[tuple[str, str], list[tuple[int, int]]] = {}  # what has a start: where it stands, its other bits
     for n, group in enumerate(groups):
         if (one := group[0]).value.pieces:
@@ -141,7 +141,7 @@ def _drop_unstarted(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescr
 
 
 def _is_superseded(group: list[FoundDescriptor], moved: Mapping[int, int], after: Mapping[int, int]) -> bool:
-    """Whether a variable's values are those before a loop that moves it on, or in one that it is written behind."""
+    """Return whether a variable's values precede a loop that moves it on, or are in one that it is written after."""
     cell = id(group[0].cell)
     if group[0].loops:
         return after.get(cell, 0) > group[-1].order
@@ -149,7 +149,7 @@ def _is_superseded(group: list[FoundDescriptor], moved: Mapping[int, int], after
 
 
 def _is_unstarted(one: FoundDescriptor, at: int, started: Mapping[tuple[str, str], list[tuple[int, int]]]) -> bool:
-    """Whether a member's value has no start yet, which a later one of the same object has beside all its bits."""
+    """Return whether a member's value has no start yet, which a later one of its object has with all its bits."""
     if one.cell is None or one.value.pieces:
         return False
     bits = one.value.const
@@ -157,7 +157,7 @@ def _is_unstarted(one: FoundDescriptor, at: int, started: Mapping[tuple[str, str
 
 
 def _is_passed_on(value: SymbolicInt) -> bool:
-    """Whether the upper half is some other descriptor's: the text only moves its start."""
+    """Return whether the upper half is another descriptor's: the text only moves its start."""
     return any(p.low >= 32 and p.shift >= 32 for p in value.pieces)
 
 
@@ -202,7 +202,7 @@ def _make_builder(group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], t
 
 
 def _amounts(group: list[FoundDescriptor], form: DescriptorFormat) -> tuple[dict[str, int | None], dict[str, str]]:
-    """The fields of a descriptor but the start: (amount by name, what those are made of that are not known)."""
+    """Return the fields of a descriptor but the start: (amount by name, the expressions of unknown ones)."""
     amounts: dict[str, int | None] = {}
     free: dict[str, str] = {}
     for f in form.fields:
@@ -234,7 +234,7 @@ def _find_mode(
 
 
 def _format_free_amount(source: LinearExpression, shift: int, unit: int) -> str:
-    """A free field's amount: bits `shift` and up of an expression, counted in `unit` bytes."""
+    """Format a free field's amount: bits `shift` and up of an expression, counted in `unit` bytes."""
     if unit == 1 << shift:
         return str(source)
     if not shift:
@@ -262,7 +262,7 @@ def _names_address(line: LinearExpression) -> bool:
 
 
 def _start_mistakes(value: SymbolicInt, low: int, span: Span) -> Iterator[Pitfall]:
-    """What is wrong with the address of a start field that begins at bit `low`."""
+    """Yield mistakes in the address of a start field that begins at bit `low`."""
     raw, shift = _get_raw_start(value, low)
     if raw is None or any("(" in name.replace("sizeof(", "") for name, _ in raw.terms):
         return  # what a call gives may be shifted
@@ -291,8 +291,9 @@ _PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
 
 
 def _is_joined_halves(value: SymbolicInt) -> bool:
-    """Whether a word is two words that were read side by side, `v[i] | v[i + 1] << 32` or `lo | hi << 32`: what they
-    are made of stands elsewhere.
+    """Return whether a word is joined from two words: `v[i] | v[i + 1] << 32` or `lo | hi << 32`.
+
+    Those words are built elsewhere.
     """
     low, *high = sorted(value.pieces, key=lambda piece: piece.low)
     if value.const or low.low or low.shift or not high or any(piece.low < 32 for piece in high):
@@ -317,7 +318,7 @@ def _find_field_start(value: SymbolicInt, low: int, high: int) -> LinearExpressi
 def _fit_affine_start(
     steps: list[tuple[tuple[tuple[str, SymbolicInt], ...], LinearExpression]],
 ) -> LinearExpression | None:
-    """The starts of a loop's turns as one expression of its variables; None where there is none."""
+    """Fit the starts of a loop's turns by one expression of its variables; None if there is none."""
     if len(steps) < 2 or not steps[0][0]:
         return None
     names = [name for name, _ in steps[0][0]]
@@ -345,7 +346,7 @@ def _fit_affine_start(
 def _turn_apart(
     turns: list[tuple[tuple[int, ...], LinearExpression]], n: int
 ) -> tuple[tuple[int, ...], LinearExpression] | None:
-    """A turn that differs from the first one in variable no. n alone."""
+    """Return a turn that differs from the first one only in variable no. n."""
     at = turns[0][0]
     return next((t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None)
 
@@ -353,7 +354,7 @@ def _turn_apart(
 def _predicted(
     base: LinearExpression, slopes: Mapping[int, LinearExpression], at: Sequence[int], values: Sequence[int]
 ) -> LinearExpression:
-    """The start of a turn, where each variable moves it by as much as it says."""
+    """Return the start of a turn if each variable moves it by its slope."""
     out = base
     for n, slope in slopes.items():
         out += slope.scale(values[n] - at[n])
@@ -361,7 +362,7 @@ def _predicted(
 
 
 def _multiply_variable(name: str, slope: LinearExpression) -> LinearExpression:
-    """A loop's variable times what it moves by: 32·k, 16·k·sizeof(*sA)."""
+    """Multiply a loop's variable by its slope: 32·k, 16·k·sizeof(*sA)."""
     out = make_symbol(name).scale(slope.const)
     for term, factor in slope.terms:
         out += make_symbol(f"{name}·{term}").scale(factor)
@@ -388,6 +389,6 @@ def _make_turn(one: FoundDescriptor, form: DescriptorFormat) -> BuilderTurn:
 
 
 def find_operand_name(name: str) -> str | None:
-    """a or b, where a descriptor's name says so."""
+    """Find the operand, a or b, that a descriptor's name states."""
     found = _OPERAND.search(name)
     return next((g.lower() for g in found.groups() if g), None) if found else None

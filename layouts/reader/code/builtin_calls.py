@@ -40,7 +40,7 @@ _TUPLES = set(
 
 
 def make_shared_address(value: Any) -> Any:
-    """__cvta_generic_to_shared: the same place as an address of the shared window."""
+    """Evaluate __cvta_generic_to_shared: the same place as an address of the shared window."""
     if isinstance(value, Pointer):
         return int_from_linear(value.base, ULONG, SHARED_BITS)
     if isinstance(value, OpaqueValue):
@@ -86,7 +86,7 @@ class _Call:
         return get_integer(self.given[0]) if len(self.given) == 1 else None
 
     def pair(self) -> tuple[SymbolicInt, int, int] | None:
-        """The left argument of two, and the values of both; None where one is not known."""
+        """Return the left of two arguments, and the values of both; None if one is not known."""
         if len(self.given) != 2:
             return None
         left, right = get_integer(self.given[0]), get_integer(self.given[1])
@@ -101,7 +101,7 @@ _OF_PYTHON: dict[str, _Reader] = {}
 
 
 def _register_rule(table: dict[str, _Reader], *names: str) -> Callable[[_Reader], _Reader]:
-    """Register what gives the result of functions; MISSING where it does not know it."""
+    """Register a rule for the result of functions; it returns MISSING if it does not know."""
 
     def register(reader: _Reader) -> _Reader:
         table.update(dict.fromkeys(names, reader))
@@ -111,7 +111,7 @@ def _register_rule(table: dict[str, _Reader], *names: str) -> Callable[[_Reader]
 
 
 def evaluate_known_function(ev: Evaluator, name: str, templates: tuple[Any, ...], given: list[Any], span: Span) -> Any:
-    """What a well-known function gives; MISSING for another."""
+    """Evaluate a well-known function; MISSING for another."""
     if len(given) > IDENTITY.get(name, len(given)):
         return given[IDENTITY[name]]
     call = _Call(ev, name, templates, given, span)
@@ -130,7 +130,7 @@ def evaluate_known_function(ev: Evaluator, name: str, templates: tuple[Any, ...]
 
 
 def _address(call: _Call) -> Any:
-    """An address of the shared window: a number of 32 bits in C++."""
+    """Return an address of the shared window: a 32-bit number in C++."""
     if call.ev.python:
         return make_shared_address(call.first)
     return call.ev.convert_to_kind(
@@ -139,7 +139,7 @@ def _address(call: _Call) -> Any:
 
 
 def _encoded(ev: Evaluator, name: str, whole: SymbolicInt) -> SymbolicInt:
-    """PTX's matrix-descriptor-encode."""
+    """Evaluate PTX's matrix-descriptor-encode."""
     ev.taken.setdefault(name)
     wide = whole if ev.python else symbolic_integers.convert_int(whole, ULONG)
     return symbolic_integers.shift_int(symbolic_integers.and_ints(wide, SymbolicInt(START.mask, wide.type)), -4)
@@ -165,7 +165,7 @@ def _rounded_up(call: _Call) -> Any:
 
 @_register_rule(_EVERYWHERE, *_TUPLES)
 def _tuple(call: _Call) -> Any:
-    """A tuple of the arguments; not of tie and forward_as_tuple of C++, which refer to them."""
+    """Return a tuple of the arguments, except for C++'s tie and forward_as_tuple, which refer to them."""
     others = ("list", "tuple", "array") if call.ev.python else ("tie", "forward_as_tuple")
     if call.name in others:
         return MISSING
@@ -179,8 +179,9 @@ def _size_in_bits(call: _Call) -> Any:
 
 
 def _make_standard_descriptor(ev: Evaluator, mode: str, one: Any, span: Span) -> SymbolicInt:
-    """What a function without code gives that is taken to build the descriptor of a K-major tile: the start's bits, LBO
-    1, SBO of eight rows, the swizzle's code.
+    """Make the descriptor that a bodiless function is assumed to build, of a K-major tile.
+
+    It has the start's bits, LBO 1, SBO of eight rows, and the swizzle's code.
     """
     width, code = STANDARD[mode]
     address = one if isinstance(one, SymbolicInt) and not one.pieces else make_shared_address(one)
@@ -193,7 +194,7 @@ def _make_standard_descriptor(ev: Evaluator, mode: str, one: Any, span: Span) ->
 
 @_register_rule(_OF_PYTHON, *_WIDTHS)
 def _cut(call: _Call) -> Any:
-    """An integer of ctypes, NumPy or a DSL: as many bits as it has."""
+    """Cut an integer of ctypes, NumPy or a DSL to its bits."""
     if call.only_integer is None:
         return MISSING
     cut = symbolic_integers.convert_int(

@@ -34,7 +34,7 @@ class CallLayout:
 
 
 def find_layout(values: Iterable[Any]) -> CallLayout | None:
-    """The first layout among some arguments, however deep it stands."""
+    """Find the first layout among some arguments, however deeply nested."""
     for value in values:
         for found in walk_values(value):
             made = _parse_tile_to_shape(found)
@@ -44,7 +44,7 @@ def find_layout(values: Iterable[Any]) -> CallLayout | None:
 
 
 def walk_values(value: Any) -> Iterator[Any]:
-    """A value and what it holds, each once, breadth first, so many at the most: values may hold one another."""
+    """Yield a value and what it holds, each once, breadth first, up to a limit: values may hold one another."""
     waiting, seen = [value], {id(value)}
     for one in waiting:
         yield one
@@ -64,7 +64,7 @@ def walk_values(value: Any) -> Iterator[Any]:
 
 
 def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
-    """(major, swizzle, element bits, element) of an atom's name."""
+    """Parse (major, swizzle, element bits, element) of an atom's name."""
     if isinstance(value, OpaqueValue) and value.head == "make_smem_layout_atom" and len(value.arguments) > 1:
         return _dsl_atom(value)
     kind = value.typed if isinstance(value, ArrayValue) else value
@@ -79,7 +79,7 @@ def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
 
 
 def _dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | None:
-    """The same of the Python DSL: make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, cutlass.Float16)."""
+    """Parse an atom of the Python DSL: make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, cutlass.Float16)."""
     said = _KIND.search(str(call.arguments[0]))
     if said is None:
         return None
@@ -89,12 +89,12 @@ def _dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | No
 
 
 def _mode_name(written: str) -> str:
-    """The swizzle of an atom's name: INTER is none, SW128 is 128B."""
+    """Return the swizzle of an atom's name: INTER is none, SW128 is 128B."""
     return "none" if written == "INTER" else written.removeprefix("SW") + "B"
 
 
 def _list_extents(value: Any, deep: int = 0) -> list[int | None] | None:
-    """The extents of make_shape(…) or Shape<…>; of a nested mode their product."""
+    """Return the extents of make_shape(…) or Shape<…>; for a nested mode their product."""
     items: list[Any] | None = None
     if isinstance(value, ArrayValue):
         items = [cell.value for cell in value.cells]
@@ -128,7 +128,7 @@ def _get_extent(value: Any, deep: int) -> int | None:
 
 
 def _parse_tile_to_shape(value: Any) -> CallLayout | None:
-    """tile_to_shape(atom, shape[, order]): a canonical tile; an atom alone is a tile of its own size."""
+    """Parse tile_to_shape(atom, shape[, order]) as a canonical tile; an atom alone is a tile of its own size."""
     if isinstance(value, OpaqueValue) and value.head == "tile_to_shape" and len(value.arguments) >= 2:
         atom = next((a for a in (_parse_atom(one) for one in walk_values(value.arguments[0])) if a), None)
         if atom is None:

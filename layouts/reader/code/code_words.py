@@ -88,7 +88,7 @@ def _make_error(why: str, field: str, hint: str = HINT) -> LayoutError:
 
 
 def _get_start(value: SymbolicInt, field: str) -> str:
-    """The address that a word's start field is made of, where nothing else is open."""
+    """Return the address in a word's start field, if nothing else is open."""
     names = list(dict.fromkeys(str(piece.source) for piece in value.pieces))
     one = value.pieces[0]
     if len(value.pieces) > 1 or one.low >= FIELD_BITS:
@@ -105,7 +105,7 @@ def _get_start(value: SymbolicInt, field: str) -> str:
 
 
 def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
-    """The evaluation of a text, and the value it comes to, or the values of the variables that it builds."""
+    """Evaluate a text; return the evaluation and its value, or the values of the variables that it builds."""
     text = text.rstrip()
     if ";" not in text and "{" not in text and not text.lstrip().startswith("return") and not _ASSIGNS.match(text):
         text = f"return {text}"
@@ -132,8 +132,10 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
 
 
 def _evaluate_loose_lines(ev: Evaluator, body: tuple[tree.Statement, ...], scope: NameScope, field: str) -> Any:
-    """What the lines outside every function return; else the last expression, the object whose bits they assign, or the
-    variable that they write last. By name where they build several.
+    """Evaluate the lines outside every function.
+
+    The value is what they return; else the last expression, the object whose bits they assign, or the variable that
+    they write last. By name if they build several.
     """
     last: Any = None
     written: list[str] = []
@@ -181,13 +183,13 @@ def _choose_written(ev: Evaluator, scope: NameScope, written: list[str], assigne
 
 
 def _is_narrow(cell: Cell) -> bool:
-    """Whether a variable has a number of less than 64 bits."""
+    """Return whether a variable has a number of less than 64 bits."""
     whole = get_integer(cell.value)
     return whole is not None and whole.type.bits < ULONG.bits
 
 
 def _is_final_word(ev: Evaluator, name: str, cell: Cell, written: list[str]) -> bool:
-    """Whether a variable has more than an address, and the text only writes it."""
+    """Return whether a variable has more than an address, and the text only writes it."""
     value = get_integer(cell.value) if not isinstance(cell.value, ObjectValue | OpaqueValue) else None
     whole = value is not None and value.type.bits == ULONG.bits and value.const >> 32 != 0
     return whole and len(re.findall(rf"\b{re.escape(name)}\b", ev.text)) == written.count(name)
@@ -205,7 +207,7 @@ def _check_target(ev: Evaluator, statement: tree.Statement, scope: NameScope, fi
 
 
 def _list_written_names(statement: tree.Statement) -> Iterator[str]:
-    """The variable that a statement declares or writes."""
+    """Yield the variable that a statement declares or writes."""
     if isinstance(statement, tree.Declaration) and statement.name:
         yield statement.name
     if isinstance(statement, tree.ExpressionStatement) and isinstance(statement.value, tree.Assignment):

@@ -171,7 +171,7 @@ class _ConditionParser:
         return ConditionNode("name", (), token.text)
 
     def _parse_call_text(self) -> str:
-        """The brackets behind a name that is no macro, and what stands in them."""
+        """Return the text of a call behind a name that is no macro: its brackets and their contents."""
         depth, out = 0, ""
         while self.at < len(self.given):
             token = self.given[self.at]
@@ -199,8 +199,9 @@ def _parse_character(text: str) -> ConditionValue:
 
 
 def parse_condition(given: list[PreprocessingToken]) -> ConditionNode:
-    """The condition that tokens say, whose macros are expanded and whose `defined` are one token of kind asked each;
-    BadConditionError where they say none.
+    """Parse the condition in tokens whose macros are expanded and whose `defined` are one token of kind asked each.
+
+    BadConditionError if they are none.
     """
     if len(given) > MOST_TOKENS:
         raise BadConditionError
@@ -212,7 +213,7 @@ def parse_condition(given: list[PreprocessingToken]) -> ConditionNode:
 
 
 def is_true(node: ConditionNode, named: Named, asked: Asked) -> bool:
-    """Whether a condition holds; asked is put each part of it that decides and is not known."""
+    """Return whether a condition holds; asked is called with each unknown part that decides."""
     decided = decide_condition(node, named)
     if decided is not None:
         return decided
@@ -234,7 +235,7 @@ def is_true(node: ConditionNode, named: Named, asked: Asked) -> bool:
 
 
 def decide_condition(node: ConditionNode, named: Named) -> bool | None:
-    """Whether a condition holds; None where that is unknown. BadConditionError where C++ refuses it."""
+    """Return whether a condition holds; None if unknown. BadConditionError if C++ refuses it."""
     if node.op == "!1":
         inner = decide_condition(node.parts[0], named)
         return None if inner is None else not inner
@@ -255,7 +256,7 @@ def decide_condition(node: ConditionNode, named: Named) -> bool | None:
 
 
 def evaluate_node(node: ConditionNode, named: Named) -> ConditionValue | None:
-    """The value of a part; None where it is unknown. BadConditionError where C++ refuses it."""
+    """Evaluate a part; None if it is unknown. BadConditionError if C++ refuses it."""
     if node.op == "number":
         return node.value
     if node.op in ("name", "defined"):
@@ -275,7 +276,7 @@ def evaluate_node(node: ConditionNode, named: Named) -> ConditionValue | None:
 
 
 def _value_of_choice(node: ConditionNode, named: Named) -> ConditionValue | None:
-    """The value of c ? a : b; unsigned where either is."""
+    """Return the value of c ? a : b; unsigned if either is."""
     first = decide_condition(node.parts[0], named)
     if first is None:
         return None
@@ -301,7 +302,7 @@ def _check_value(made: OperatorResult) -> ConditionValue:
 
 
 def format_node(node: ConditionNode) -> str:
-    """A part as it is asked for: without brackets around it, and no longer than a name."""
+    """Format a part as it is asked for: without outer brackets, and no longer than a name."""
     text = node.text
     while 1 < len(text) <= MOST_SPELLED and text[0] == "(" and _find_closing(text) == len(text) - 1:
         text = text[1:-1].strip()
@@ -309,7 +310,7 @@ def format_node(node: ConditionNode) -> str:
 
 
 def _find_closing(text: str) -> int:
-    """Where the bracket at the start of a text closes."""
+    """Find where the bracket at the start of a text closes."""
     depth = 0
     for n, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -319,12 +320,12 @@ def _find_closing(text: str) -> int:
 
 
 def list_names(node: ConditionNode) -> set[str]:
-    """The names that a part is made of."""
+    """Return the names in a part."""
     if node.op in ("name", "asked", "defined"):
         return {node.text}
     return set().union(*(list_names(part) for part in node.parts)) if node.parts else set()
 
 
 def is_compiler_query(token: PreprocessingToken) -> bool:
-    """Whether a name asks the compiler for what it has: __has_include(…)."""
+    """Return whether a name asks the compiler for a capability: __has_include(…)."""
     return token.text in _ASKING

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def find_constness(ev: Evaluator, one: tree.Expression, scope: NameScope) -> bool | None:
-    """Whether what an expression gives is const; None where that is not known."""
+    """Find whether the value of an expression is const; None if that is not known."""
     match one:
         case tree.Name():
             return _find_name_constness(ev, one, scope)
@@ -45,7 +45,7 @@ def find_constness(ev: Evaluator, one: tree.Expression, scope: NameScope) -> boo
 
 
 def _of_item(ev: Evaluator, array: tree.Expression, scope: NameScope) -> bool | None:
-    """Whether an item of an array, or of what a pointer points to, is const."""
+    """Return whether an item of an array, or of what a pointer points to, is const."""
     kind = _find_declared_type(array, scope)
     if kind is not None and kind.dims:
         return find_constness(ev, array, scope)
@@ -53,7 +53,7 @@ def _of_item(ev: Evaluator, array: tree.Expression, scope: NameScope) -> bool | 
 
 
 def find_pointee_constness(ev: Evaluator, one: tree.Expression, scope: NameScope) -> bool | None:
-    """Whether what a pointer points to is const."""
+    """Find whether what a pointer points to is const."""
     if isinstance(one, tree.Name) and one.last == "this":
         return _find_this_constness(scope)
     if isinstance(one, tree.Unary) and one.op == "&":
@@ -97,14 +97,14 @@ def _find_name_constness(ev: Evaluator, one: tree.Name, scope: NameScope) -> boo
 
 
 def _record_pointed_to(pointer: Any) -> RecordType | None:
-    """The class of the object in a variable that a pointer, itself in a variable, points to."""
+    """Return the class of the object in a variable that a pointer, itself in a variable, points to."""
     inner = pointer.value.place if isinstance(pointer, Cell) and isinstance(pointer.value, Address) else None
     held = inner.value if isinstance(inner, Cell) else None
     return held.record if isinstance(held, ObjectValue) else None
 
 
 def _find_member_constness(ev: Evaluator, record: RecordType | None, name: str, around: bool | None) -> bool | None:
-    """Whether a member is const in an object that is, is not, or may be."""
+    """Find whether a member is const in an object that is, is not, or may be."""
     declared = record.members.get(name) if record is not None else None
     if declared is None or declared.type is None:
         return None
@@ -131,7 +131,7 @@ def _find_record(ev: Evaluator, one: tree.Expression, scope: NameScope, arrow: b
 
 
 def _find_declared_type(one: tree.Expression, scope: NameScope) -> ResolvedType | None:
-    """The type that a variable is declared with."""
+    """Find the declared type of a variable."""
     if not isinstance(one, tree.Name) or len(one.path) != 1:
         return None
     found = find_name(scope, one.last)[0]
@@ -139,7 +139,7 @@ def _find_declared_type(one: tree.Expression, scope: NameScope) -> ResolvedType 
 
 
 def _find_return_constness(ev: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> bool | None:
-    """Whether what a function returns is const, where all of its overloads say the same."""
+    """Find whether what a function returns is const, if all of its overloads agree."""
     found = ev.resolve_name(function.path, scope, function.span[0])
     if isinstance(found, FunctionSet):
         types = [f.returns for f in found.functions]

@@ -82,7 +82,7 @@ class CuteEvaluator:
     bits: int | None
 
     def evaluate_value(self, value: Any, deep: int = 0) -> Value:
-        """A number, a tuple, a layout, a swizzle. Errors as in make_tensor_layout."""
+        """Evaluate a number, a tuple, a layout or a swizzle. Errors as in make_tensor_layout."""
         if deep > DEEPEST:
             raise OpenLayoutValueError(shorten_name(value))
         if isinstance(value, tuple):
@@ -101,8 +101,9 @@ class CuteEvaluator:
         return _require_size(read.known)
 
     def evaluate_arguments(self, call: OpaqueValue, deep: int, skipped: int = 0) -> list[Value]:
-        """The values of a call's arguments, but for the first ones. Those before the last that the parser took for
-        comparisons (`A<B<_8, _64>>{}`) are read as they are spelled.
+        """Evaluate a call's arguments, but for the first ones.
+
+        Up to the last one that the parser took for a comparison (`A<B<_8, _64>>{}`) they are read from their text.
         """
         given = [one for one in call.arguments if not (isinstance(one, OpaqueValue) and one.text in _UNSAID)]
         split = 1 + max((n for n, one in enumerate(given) if _is_misread(one)), default=-1)
@@ -114,7 +115,7 @@ class CuteEvaluator:
         return self._spelled(call, skipped, len(behind)) + [self.evaluate_value(one, deep + 1) for one in behind]
 
     def _spelled(self, call: OpaqueValue, skipped: int, behind: int) -> list[Value]:
-        """The arguments of a call as its text spells them, without the first and the last ones."""
+        """Return the arguments of a call as its text spells them, without the first and the last ones."""
         home = terms.make_term_text(self.text)
         found = home.parse_term(call.span[0], alone=True)
         spelled = (
@@ -131,7 +132,7 @@ class CuteEvaluator:
         return out
 
     def _evaluate_type(self, kind: ResolvedType, deep: int) -> Value:
-        """A type, as T{} would be."""
+        """Evaluate a type, as T{} would be."""
         name = kind.name.split("::")[-1]
         if found := _NUMBER.fullmatch(name):
             return _require_size(int(found[1]))
@@ -152,7 +153,7 @@ class CuteEvaluator:
         return _call_cute(name, given, {}, str(kind))
 
     def _get_flag_bits(self, kind: ResolvedType, deep: int) -> int:
-        """Of what a flagged pointer points to: bits; those of an open type are the instruction's."""
+        """Return the bits of what a flagged pointer points to; those of an open type are the instruction's."""
         try:
             return int(self.evaluate_value(kind.arguments[0], deep + 1)) if kind.arguments else 1
         except OpenLayoutValueError:
@@ -161,7 +162,7 @@ class CuteEvaluator:
             return self.bits
 
     def _evaluate_braces(self, value: ArrayValue, deep: int) -> Value:
-        """T{…}, make_shape(…), and Python's tuples."""
+        """Evaluate T{…}, make_shape(…), and Python's tuples."""
         cells = [cell.value for cell in value.cells]
         typed = value.typed
         if not isinstance(typed, ResolvedType):
@@ -176,7 +177,7 @@ class CuteEvaluator:
         return _call_cute(name, [self.evaluate_value(one, deep + 1) for one in cells], {}, str(typed))
 
     def _evaluate_call(self, term: OpaqueValue, deep: int) -> Value:
-        """A call of CuTe's; a name that stands for itself is open."""
+        """Evaluate a call of CuTe; a name that stands for itself is open."""
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
             said = _KIND.search(str(term.arguments[0]))
             if said is None:
@@ -197,7 +198,7 @@ class CuteEvaluator:
         return _call_cute(name, given, words, term.text)
 
     def _of_text(self, term: OpaqueValue, deep: int) -> Value:
-        """What is no call, but a name or a word: an atom, None, a number."""
+        """Evaluate a name or a word: an atom, None, a number."""
         word = _last_word(term.text)
         if found := _ATOM.fullmatch(word):
             return make_canonical_atom(found[1], found[2], _get_element_bits((), self.bits))
@@ -211,8 +212,9 @@ class CuteEvaluator:
 
 
 def _is_misread(value: Any) -> bool:
-    """Whether a parser took a template's brackets for comparisons in a value, or decltype for a function; not in the
-    calls that the value is made of.
+    """Return whether a parser took template brackets in a value for comparisons, or decltype for a function.
+
+    The calls inside the value are not examined.
     """
     if isinstance(value, ArrayValue) and not value.cells:
         return _is_misread(value.typed)
@@ -240,7 +242,7 @@ _CALLS = frozenset(
 
 
 def _call_cute(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
-    """What a type or a function of CuTe makes of its arguments."""
+    """Call a type or a function of CuTe with its arguments."""
     if name in _TUPLES:
         return tuple(given)
     if name == "make_composed_layout" and words:
@@ -286,12 +288,12 @@ _MAKERS: dict[str, Callable[[list[Value], dict[str, Value], str], Value]] = {
 
 
 def _last_word(text: str) -> str:
-    """The last name of a path: of cute::make_layout, of cute.make_layout."""
+    """Return the last name of a path: make_layout of cute::make_layout and cute.make_layout."""
     return re.split(r"::|\.", text)[-1] if text else ""
 
 
 def _compose_layout(given: list[Value], text: str) -> CuteLayout:
-    """Swizzle ∘ offset ∘ layout: with a flagged pointer in the middle the XOR is on the byte address."""
+    """Compose swizzle ∘ offset ∘ layout; with a flagged pointer in the middle the XOR is on the byte address."""
     found = given[-1]
     made = found if isinstance(found, CuteLayout) else _make_layout([found], text)
     offset, unit = 0, None
@@ -308,7 +310,7 @@ def _compose_layout(given: list[Value], text: str) -> CuteLayout:
 
 
 def _make_layout(given: list[Value], text: str = "a layout") -> CuteLayout:
-    """make_layout of layouts, or of a shape and a stride."""
+    """Make a layout from layouts, or from a shape and a stride, as make_layout does."""
     if all(isinstance(one, CuteLayout) for one in given):
         return given[0] if len(given) == 1 else algebra.concatenate(*given)
     shape = _require_integers(given[0], text)
@@ -332,7 +334,7 @@ def _require_integers(value: Value, text: str) -> Any:
 
 
 def _get_element_bits(given: Sequence[Any], bits: int | None) -> int:
-    """Of an atom's element type; `bits` where that is open."""
+    """Return the bits of an atom's element type; `bits` if that is open."""
     for one in given:
         own = one.bits if isinstance(one, ResolvedType) else None
         word = _DSL_BITS.fullmatch(re.split(r"[.:]", str(one))[-1]) if isinstance(one, OpaqueValue) else None
@@ -344,7 +346,7 @@ def _get_element_bits(given: Sequence[Any], bits: int | None) -> int:
 
 
 def make_canonical_atom(major: str, width: str, bits: int) -> CuteLayout:
-    """GMMA::Layout_K_SW128_Atom and its like, in elements of so many bits."""
+    """Make GMMA::Layout_K_SW128_Atom and its like, in elements of so many bits."""
     swizzle = get_mode("none" if width == "INTER" else width.removeprefix("SW") + "B")
     if bits not in (1, 2, 4, 8, 16, 32, 64):
         raise OpenLayoutValueError(f"elements of {bits} bits")

@@ -38,19 +38,20 @@ _CONTROL = re.compile(
 
 
 def is_well_formed(source: ParsedSource) -> bool:
-    """Whether the whole of a text follows the grammar."""
+    """Return whether a whole text follows the grammar."""
     root = parse_bounded(cuda_language(), source)
     return root is not None and not root.has_error
 
 
 def parse_cxx(source: ParsedSource) -> tuple[tree.Statement, ...]:
-    """The statements of a text, whole functions and loose lines alike."""
+    """Parse a text into statements, whole functions and loose lines alike."""
     return parse_cxx_parts(source)[0]
 
 
 def parse_cxx_parts(source: ParsedSource) -> tuple[tuple[tree.Statement, ...], tuple[Span, ...]]:
-    """The statements of a text, and the places in it of declarations whose parsing takes too much work: a text that is
-    too much as a whole is read declaration by declaration.
+    """Parse a text into statements, and the places of declarations that take too much work to parse.
+
+    A text that is too much as a whole is parsed declaration by declaration.
     """
     root = parse_bounded(cuda_language(), source)
     if root is not None:
@@ -102,7 +103,7 @@ class CxxLowering(Declarations):
             self.depth -= 1
 
     def _broken(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        """A statement of which a part did not parse: what could be read of it, and its text."""
+        """Yield a statement of which a part did not parse: what could be read of it, and its text."""
         if node.type == "return_statement":
             yield tree.Return(
                 tree.OpaqueExpression(self.get_text(node), span=self.get_span(node)), span=self.get_span(node)
@@ -125,7 +126,10 @@ class CxxLowering(Declarations):
             yield tree.UnreadText(self.get_text(node), span=self.get_span(node))
 
     def _has_own_error(self, node: tree_sitter.Node) -> bool:
-        """Whether a part of a statement did not parse; statements in blocks below it are asked by themselves."""
+        """Return whether a part of a statement did not parse.
+
+        Statements in blocks below it are checked by themselves.
+        """
         for child in node.children:
             block = node.next_named_sibling
             if child.is_missing and child.type == ";" and block is not None and block.type == "compound_statement":
@@ -138,7 +142,7 @@ class CxxLowering(Declarations):
         return False
 
     def _lower_unread(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
-        """A part that did not parse: the whole statements and definitions in it, and the text around them."""
+        """Yield a part that did not parse: the whole statements and definitions in it, and the text around them."""
         inner: list[tree.Statement] = []
         outside, at = [], node.start_byte
         for child in node.named_children:
@@ -177,7 +181,7 @@ class CxxLowering(Declarations):
         yield self._lower_block(node)
 
     def _defer_block(self, node: tree_sitter.Node) -> tree.Statement:
-        """The block of a function, made when it is run."""
+        """Return the block of a function, lowered when it is run."""
         deep = self.depth
 
         @cache
@@ -188,7 +192,7 @@ class CxxLowering(Declarations):
         return tree.DeferredBody(make, span=self.get_span(node))
 
     def _lower_function_try(self, node: tree_sitter.Node) -> tree.Statement:
-        """The function try block of a function; of a constructor, whose members it guards too, text that may throw."""
+        """Lower a function try block; for a constructor, whose members it guards too, to text that may throw."""
         if any(c.type == "field_initializer_list" for c in node.named_children):
             text = self.get_text(node)
             throws = tree.If(tree.OpaqueExpression("?"), tree.Throw(tree.OpaqueExpression("?")), None)
@@ -219,7 +223,7 @@ class CxxLowering(Declarations):
         return self.lower_expression(value)
 
     def _lower_condition_start(self, node: tree_sitter.Node | None) -> tree.Statement | None:
-        """The statement in front of a condition, `if (int x = 1; …)`."""
+        """Lower the statement in front of a condition, `if (int x = 1; …)`."""
         start = node.child_by_field_name("initializer") if node is not None else None
         return tree.Block(tuple(self.lower_statements(start)), scoped=False) if start is not None else None
 
@@ -326,7 +330,7 @@ class CxxLowering(Declarations):
             yield declared or tree.ExpressionStatement(self.lower_expression(inner[0]), span=self.get_span(inner[0]))
 
     def _lower_array_reference(self, node: tree_sitter.Node) -> tree.Declaration | None:
-        """int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of what int(&r) gives."""
+        """Lower int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of what int(&r) gives."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if node.type != "assignment_expression" or left is None or right is None or left.type != "subscript_expression":
             return None
@@ -379,7 +383,7 @@ class CxxLowering(Declarations):
 
 
 def _has_case_label(node: tree_sitter.Node, deep: int = 0) -> bool:
-    """Whether a case label stands inside a statement of a switch, as in Duff's device."""
+    """Return whether a case label is inside a statement of a switch, as in Duff's device."""
     return any(
         (child.type == "case_statement" and bool(deep or node.type != "case_statement"))
         or (

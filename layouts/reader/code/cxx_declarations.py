@@ -67,7 +67,7 @@ class Declarations(ExpressionLowering):
             yield tree.UsingDeclaration(self._path(named), whole, span=self.get_span(node))
 
     def _friend(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        """A function that a class defines as its friend: the class's namespace has it."""
+        """Yield a function that a class defines as its friend: it belongs to the class's namespace."""
         for child in node.named_children:
             if child.type == "function_definition":
                 for made in self.lower_statement(child, heads):
@@ -177,7 +177,7 @@ class Declarations(ExpressionLowering):
         yield from self._declarators(node, base, body, heads)
 
     def _prototypes(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        """A constructor, destructor or conversion that is only declared."""
+        """Yield a constructor, destructor or conversion that is only declared."""
         for child in node.named_children:
             if child.type in ("function_declarator", "operator_cast"):
                 yield from self._signature(node, child, None, heads)
@@ -185,7 +185,7 @@ class Declarations(ExpressionLowering):
     def _declarators(
         self, node: tree_sitter.Node, base: tree.Type, body: tree.Statement | None, heads: Heads
     ) -> Iterator[tree.Statement]:
-        """The variables and functions of one declaration, or its unnamed member."""
+        """Yield the variables and functions of one declaration, or its unnamed member."""
         children = node.children
         places = [at for at in range(len(children)) if node.field_name_for_child(at) == "declarator"]
         for at in places:
@@ -199,7 +199,7 @@ class Declarations(ExpressionLowering):
             yield tree.Declaration(base, "", bits=width, span=self.get_span(node))
 
     def _declarator(self, node: tree_sitter.Node, at: int, base: tree.Type, heads: Heads) -> Iterator[tree.Statement]:
-        """What the declarator that is a declaration's child no. `at` declares."""
+        """Yield what the declarator declares that is the declaration's child no. `at`."""
         inner, given = _declarator_and_value(node.children, at)
         if inner is None:
             return
@@ -241,7 +241,7 @@ class Declarations(ExpressionLowering):
     def _bindings(
         self, node: tree_sitter.Node, made: tree.Type, declarator: tree_sitter.Node, given: tree_sitter.Node | None
     ) -> Iterator[tree.Statement]:
-        """auto [a, b] = value."""
+        """Yield the variables of auto [a, b] = value."""
         if given:
             names = tuple(self.get_text(c) for c in declarator.named_children)
             yield tree.UnpackDeclaration(
@@ -249,16 +249,16 @@ class Declarations(ExpressionLowering):
             )
 
     def _specifiers(self, node: tree_sitter.Node) -> set[str]:
-        """The words in front of a declaration: static, const, …"""
+        """Return the words in front of a declaration: static, const, …"""
         return {self.get_text(c) for c in node.children if c.type in ("storage_class_specifier", "type_qualifier")}
 
     def _width(self, children: Sequence[tree_sitter.Node]) -> tree.Expression | None:
-        """The width of the bit field that one of some nodes says; None where none does."""
+        """Return the width of the bit field among some nodes; None if there is none."""
         clause = next((c for c in children if c.type == "bitfield_clause"), None)
         return self.lower_expression(clause.named_children[0]) if clause and clause.named_children else None
 
     def _called_like(self, node: tree_sitter.Node) -> tuple[tree.Expression, ...] | None:
-        """`T x(a, b)` reads as a function of types a and b: its arguments where they can be values, else None."""
+        """Return the arguments of `T x(a, b)`, which reads as a function of types a and b, if they can be values."""
         out: list[tree.Expression] = []
         listed = node.child_by_field_name("parameters")
         for child in listed.named_children if listed else ():
@@ -281,7 +281,7 @@ class Declarations(ExpressionLowering):
     def _signature(
         self, node: tree_sitter.Node, declarator: tree_sitter.Node, body: tree_sitter.Node | None, heads: Heads
     ) -> Iterator[tree.Statement]:
-        """A function, from its whole node and its declarator; without a body it is only declared."""
+        """Yield a function, from its whole node and its declarator; without a body it is only declared."""
         returns = node.child_by_field_name("type")
         base, inner = self._returned_by(self.typed(node, returns) if returns else None, declarator)
         if inner is None or inner.type not in ("operator_cast", "function_declarator"):
@@ -312,7 +312,7 @@ class Declarations(ExpressionLowering):
         )
 
     def _function_name(self, node: tree_sitter.Node) -> tuple[tree.Path, tree.Type | None, tree_sitter.Node | None]:
-        """A function's name, the type that a conversion function gives, and the node that has const behind it."""
+        """Return a function's name, the type of a conversion function, and the node that const follows."""
         if node.type == "operator_cast":
             path = (("operator " + self.get_text(node.child_by_field_name("type")), None),)
             return path, self._converted_to(node), node.child_by_field_name("declarator")
@@ -324,7 +324,7 @@ class Declarations(ExpressionLowering):
     def _returned_by(
         self, base: tree.Type | None, declarator: tree_sitter.Node
     ) -> tuple[tree.Type | None, tree_sitter.Node | None]:
-        """The type that a function returns, with its declarator's pointers and references, and the declarator below."""
+        """Return the type that a function returns, its declarator's pointers included, and the declarator below."""
         inner: tree_sitter.Node | None = declarator
         while inner is not None and inner.type in ("pointer_declarator", "reference_declarator"):
             if base is not None:
@@ -335,12 +335,12 @@ class Declarations(ExpressionLowering):
         return base, inner
 
     def _converted_to(self, node: tree_sitter.Node) -> tree.Type | None:
-        """The type that a conversion function gives."""
+        """Return the type of a conversion function."""
         type_node = node.child_by_field_name("type")
         return self.type(type_node) if type_node else None
 
     def _constraint(self, node: tree_sitter.Node) -> tree.Expression | None:
-        """What a function requires, or the template that is being read."""
+        """Return what a function requires, or the template that is being read."""
         clause = _child_of_type(node, "requires_clause")
         return self._required(clause) if clause else self.constraint
 
@@ -348,7 +348,7 @@ class Declarations(ExpressionLowering):
         return qualifiers is not None and any(self.get_text(c) == "const" for c in qualifiers.named_children)
 
     def _initializers(self, node: tree_sitter.Node) -> Iterator[tuple[str, tuple[tree.Expression, ...]]]:
-        """The members and bases that a constructor initializes, as they are written."""
+        """Yield the members and bases that a constructor initializes, as they are written."""
         for clause in node.named_children:
             for child in clause.named_children if clause.type == "field_initializer_list" else ():
                 parts = child.named_children
@@ -363,7 +363,7 @@ def _is_virtual_clause(clause: tree_sitter.Node) -> bool:
 
 
 def _split_heads(path: tree.Path, heads: Heads) -> tuple[tuple[tree.Parameter, ...], Heads]:
-    """(the template parameters of the classes that a name stands in, the heads of the name itself)."""
+    """Split template heads: (parameters of the classes that contain a name, heads of the name itself)."""
     count = sum(given is not None for _, given in path[:-1])
     return tuple(parameter for head in heads[:count] for parameter in head), heads[count:]
 
@@ -375,7 +375,7 @@ def _child_of_type(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None
 def _is_prototype(
     node: tree_sitter.Node, given: tree_sitter.Node | None, arguments: tuple[tree.Expression, ...] | None
 ) -> bool:
-    """Whether what has a function's declarator is no variable: it has no value, and its parameters are no arguments."""
+    """Return whether a function's declarator declares no variable: no value, and parameters, not arguments."""
     if given is None:
         return arguments is None
     return node.type == "field_declaration"  # virtual void f() = 0
@@ -384,7 +384,7 @@ def _is_prototype(
 def _declarator_and_value(
     children: Sequence[tree_sitter.Node], at: int
 ) -> tuple[tree_sitter.Node | None, tree_sitter.Node | None]:
-    """The declarator that stands at a place among a declaration's nodes, and what it is initialized with."""
+    """Return the declarator at a place among a declaration's nodes, and its initializer."""
     child = children[at]
     if child.type == "init_declarator":
         return child.child_by_field_name("declarator"), child.child_by_field_name("value")

@@ -72,7 +72,7 @@ class ExpressionLowering(Types):
         return tree.Unary(op, self._lower_field(node, "argument"), span=self.get_span(node))
 
     def _lower_signed_step(self, node: tree_sitter.Node, inner: tree_sitter.Node, op: str) -> tree.Expression:
-        """-i--, which the grammar reads as (-i)--."""
+        """Lower -i--, which the grammar reads as (-i)--."""
         operand = inner.child_by_field_name("argument")
         sign = self.get_text(inner.child_by_field_name("operator"))
         if operand is not None and operand.type == "unary_expression":
@@ -206,7 +206,7 @@ class ExpressionLowering(Types):
         return tree.Lambda(function, default, captures, span=self.get_span(node))
 
     def _lower_captures(self, node: tree_sitter.Node | None) -> tuple[str, tuple[tree.LambdaCapture, ...]]:
-        """The default of a lambda's captures, and those that it names."""
+        """Lower a lambda's captures: the default, and the named ones."""
         default, out, by_reference, starred = "", [], False, False
         for child in node.children if node else ():
             if child.type == "lambda_default_capture":
@@ -223,7 +223,7 @@ class ExpressionLowering(Types):
         return default, tuple(out)
 
     def _capture(self, node: tree_sitter.Node, by_reference: bool) -> tree.LambdaCapture:
-        """One capture with a name; by_reference: whether & stands in front of it."""
+        """Return one named capture; by_reference: whether & precedes it."""
         if node.type != "lambda_capture_initializer":
             return tree.LambdaCapture(self.get_text(node), by_reference, span=self.get_span(node))
         name, value = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -274,7 +274,7 @@ class ExpressionLowering(Types):
         )
 
     def _lower_user_literal(self, node: tree_sitter.Node) -> tree.Expression:
-        """1_unit, a call of operator""_unit."""
+        """Lower 1_unit to a call of operator""_unit."""
         parts = node.named_children
         if len(parts) != 2:
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
@@ -294,7 +294,7 @@ class ExpressionLowering(Types):
 
 
 def _is_integer_type_name(value: tree.Expression) -> bool:
-    """Whether an expression is the name of an integer type."""
+    """Return whether an expression is the name of an integer type."""
     return (
         isinstance(value, tree.Name | tree.Type)
         and bool(value.path)
@@ -303,7 +303,7 @@ def _is_integer_type_name(value: tree.Expression) -> bool:
 
 
 def type_from_expression(value: tree.Expression) -> tree.Type:
-    """A template argument read as a type."""
+    """Return a template argument as a type."""
     if isinstance(value, tree.Type):
         return value
     return tree.Type(value.path if isinstance(value, tree.Name) else (), span=value.span)

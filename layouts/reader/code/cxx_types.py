@@ -40,8 +40,9 @@ class Types(NodeReader):
         return self.source.get_original(node.start_byte, node.end_byte)
 
     def _declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, tree_sitter.Node]:
-        """The type of a declarator and the node of its name: pointers, references and array sizes off it. A pointer to
-        a function has the type auto.
+        """Return the type of a declarator and the node of its name.
+
+        Pointers, references and array sizes are part of the type. A pointer to a function has the type auto.
         """
         pointers, reference, dims = base.pointers, base.reference, list(base.dims)
         while True:
@@ -73,7 +74,7 @@ class Types(NodeReader):
         return "&&" if self.get_text(node).startswith("&&") else "&"
 
     def _is_array_pointer(self, node: tree_sitter.Node) -> bool:
-        """Whether a declarator is (*name)[n], a pointer to an array."""
+        """Return whether a declarator is (*name)[n], a pointer to an array."""
         inner = node.child_by_field_name("declarator")
         while inner is not None and inner.type == "array_declarator":
             inner = inner.child_by_field_name("declarator")
@@ -85,7 +86,7 @@ class Types(NodeReader):
         return inner is not None and inner.type == "parenthesized_declarator"
 
     def typed(self, node: tree_sitter.Node, type_node: tree_sitter.Node) -> tree.Type:
-        """The type of a declaration, const where a qualifier beside it says so."""
+        """Return the type of a declaration, const if a qualifier beside it says so."""
         made = self.type(type_node)
         const = any(c.type == "type_qualifier" and self.get_text(c) in ("const", "constexpr") for c in node.children)
         if not const or made.const:
@@ -115,7 +116,7 @@ class Types(NodeReader):
         return tree.Type(self._path(node), span=self.get_span(node))
 
     def _path(self, node: tree_sitter.Node) -> tree.Path:
-        """The parts of a qualified name; `::name` begins with an empty one."""
+        """Return the parts of a qualified name; `::name` begins with an empty one."""
         if node.type == "qualified_identifier":
             return self._qualified_path(node)
         if node.type == "nested_namespace_specifier":
@@ -148,7 +149,7 @@ class Types(NodeReader):
         return tuple(out)
 
     def _type_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
-        """A type, or a template, among a template's parameters."""
+        """Return a type, or a template, among a template's parameters."""
         if node.type.startswith("template_template"):
             node = node.named_children[-1]
         name = node.child_by_field_name("name") or next(
@@ -174,7 +175,7 @@ class Types(NodeReader):
         return tuple(self.lower_expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
 
     def returned(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
-        """The type behind `->` of a function or lambda; None where none stands there."""
+        """Return the type behind `->` of a function or lambda; None without one."""
         trailing = [c for c in declarator.named_children if c.type == "trailing_return_type"] if declarator else []
         described = trailing[0].named_children[0] if trailing and trailing[0].named_children else None
         return self.type(described) if described is not None else None

@@ -53,7 +53,7 @@ class Conditions:
             return self._decided(conditions.format_node(asked))
 
     def _tokenize_condition(self, rest: list[PreprocessingToken]) -> list[PreprocessingToken]:
-        """A condition's tokens: what asks for a name is one token each, macros are expanded."""
+        """Tokenize a condition: what asks for a name is one token, macros are expanded."""
         self.steps.begin_use()
         made = self._asking(rest)
         made = self.expander.expand_all(made)
@@ -81,7 +81,7 @@ class Conditions:
         return out
 
     def _defined(self, name: str) -> bool | None:
-        """Whether a macro is defined; None where that is unknown."""
+        """Return whether a macro is defined; None if unknown."""
         if name in self.doubtful:
             self.asked_frozen = True
             return name in self.macros
@@ -113,7 +113,7 @@ class Conditions:
         return self._decided(f"defined({name})") if found is None else found
 
     def _named(self, name: str) -> ConditionValue | None:
-        """The value of a name that is no macro of the text, or of `defined(name)`."""
+        """Return the value of a name that is no macro of the text, or of `defined(name)`."""
         if name.startswith("defined("):
             defined = self._defined(name[8:-1])
             return None if defined is None else ConditionValue(int(defined))

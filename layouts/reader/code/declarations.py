@@ -150,7 +150,7 @@ def _is_destroyed(value: Any) -> bool:
 
 
 def _is_decaying(one: tree.Declaration) -> bool:
-    """Whether what starts a variable is not its list of items, so that an array gives a pointer."""
+    """Return whether an initializer is not a list of items, so that an array becomes a pointer."""
     return one.type is not None and not isinstance(one.value, tree.ItemList)
 
 
@@ -194,7 +194,7 @@ def _enter_kept_variable(ev: Evaluator, one: tree.Declaration, scope: NameScope)
 
 
 def _declare_reference(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, scope: NameScope) -> None:
-    """A reference: another name of a place, or of a value that lives as long."""
+    """Declare a reference: another name of a place, or of a value whose life it extends."""
     assert one.value is not None
     place = _referred_place(ev, one.value, scope)
     if isinstance(place, PLACES):
@@ -313,7 +313,7 @@ def _refer_to_parts(ev: Evaluator, one: tree.UnpackDeclaration, scope: NameScope
 
 
 def get_item_place(ev: Evaluator, value: Any, at: int) -> Any:
-    """The place of an item of an array, a tuple or a struct; None where there is none."""
+    """Return the place of an item of an array, a tuple or a struct; None if there is none."""
     if isinstance(value, ArrayValue) and at < len(value.cells):
         return value.cells[at]
     if isinstance(value, ObjectValue) and not value.record.bases:
@@ -335,6 +335,6 @@ def assign_name(ev: Evaluator, name: str, value: Any, scope: NameScope, span: tu
 
 
 def make_place_argument(ev: Evaluator, value: ObjectValue) -> CallArgument:
-    """An object that a variable holds, as an argument."""
+    """Make an argument of an object that a variable holds."""
     kind = ev.get_value_type(value)
     return CallArgument(value, kind, True, False, where=Cell(value, kind))

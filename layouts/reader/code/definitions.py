@@ -42,7 +42,7 @@ def define(ev: Evaluator, one: tree.Statement, scope: NameScope) -> None:
 
 
 def _declared(one: tree.Statement, scope: NameScope) -> Iterator[tuple[NameScope, str, int]]:
-    """(scope, name, place from which on the name means it) of what a statement declares beside functions."""
+    """Yield (scope, name, place from which the name is valid) of what a statement declares besides functions."""
     first, past = one.span
     match one:
         case tree.Alias(name=name) | tree.NamespaceAlias(name=name):
@@ -99,7 +99,7 @@ def _define_friend(ev: Evaluator, one: tree.FriendFunction, scope: NameScope) ->
 
 
 def find_owner(ev: Evaluator, path: tree.Path, scope: NameScope) -> Any:
-    """The namespace or struct that a definition outside it names."""
+    """Find the namespace or struct that a definition outside it names."""
     found: Any = None
     for n, (name, _) in enumerate(path):
         if n == 0:
@@ -167,7 +167,7 @@ def _is_redeclared(one: tree.StructDefinition, known: TemplateEntity) -> bool:
 
 
 def _define_variable(ev: Evaluator, one: tree.Declaration, scope: NameScope) -> None:
-    """A variable template, its specialization, or a static member that is defined outside its class."""
+    """Define a variable template, its specialization, or a static member that is defined outside its class."""
     if one.owner:
         owner = ev.find_owner(one.owner, scope)
         if isinstance(owner, TemplateEntity):
@@ -188,7 +188,7 @@ def _define_alias(ev: Evaluator, one: tree.Alias, scope: NameScope) -> None:
 
 
 def _around(scope: NameScope) -> NameScope:
-    """The namespace, function or text around a class."""
+    """Return the namespace, function or text around a class."""
     return next((one for one in scope.iterate_outward() if not isinstance(one.owner, RecordType)), scope)
 
 

@@ -50,7 +50,7 @@ class DirectiveText:
     silent: dict[int, bool] = field(default_factory=dict)
 
     def has_visible_difference(self, at: int) -> bool:
-        """Whether the branches of the condition that a directive opens differ in more than values can show."""
+        """Return whether the branches of a directive's condition differ in more than values can show."""
         if at not in self.silent:
             self.silent[at] = self._has_same_essence(at)
         return not self.silent[at]
@@ -78,7 +78,7 @@ class DirectiveText:
         return last or not first
 
     def _list_essence(self, branch: int, past: int) -> list[str]:
-        """What a branch says that values can show: tokens of code, definitions of names that are used."""
+        """Return what of a branch values can show: tokens of code, definitions of names that are used."""
         out: list[str] = []
         told = False
         start = self.directives[branch].past
@@ -97,19 +97,19 @@ class DirectiveText:
         return out if told else []
 
     def _words(self, start: int, end: int) -> list[str]:
-        """The tokens of a stretch of code, without attributes and what runs nothing."""
+        """Return the tokens of a stretch of code, without attributes and code that runs nothing."""
         code = _SILENT.sub(" ", attributes.blank_attributes(self.joined.text[start:end], self.attributes))
         return [token.text for token in split_tokens(code)]
 
     def _defines_something(self, directive: Directive) -> bool:
-        """Whether a directive changes what a name means that the text uses, to more than an attribute."""
+        """Return whether a directive changes the meaning of a used name, to more than an attribute."""
         if directive.name not in ("define", "undef") or not directive.rest or not self._is_used(directive.rest[0].text):
             return False
         made = parse_define(directive.rest) if directive.name == "define" else None
         return made is None or not attributes.is_attributes_only(made[1].body)
 
     def _is_used(self, name: str) -> bool:
-        """Whether a name stands anywhere but where it is defined."""
+        """Return whether a name occurs anywhere but where it is defined."""
         if self.words is None:
             self.words = Counter(_NAME.findall(self.joined.text))
             for directive in self.directives:
@@ -118,12 +118,12 @@ class DirectiveText:
         return self.words[name] > 0
 
     def find_literal_behind(self, at: int) -> int:
-        """The number of the first comment or string that ends behind a place."""
+        """Find the number of the first comment or string that ends behind a place."""
         return bisect_left(self.covered, at, key=lambda span: span[1])
 
 
 def find_directives(text: str) -> DirectiveText:
-    """The directives of a text."""
+    """Find the directives of a text."""
     joined = join_lines(text)
     directives: list[Directive] = []
     covered: list[tuple[int, int]] = []
@@ -175,7 +175,7 @@ def _collect_names(text: DirectiveText) -> None:
 
 
 def get_include_guard(one: Directive) -> str:
-    """The name of `#ifndef NAME` or `#if !defined(NAME)`."""
+    """Return the name of `#ifndef NAME` or `#if !defined(NAME)`."""
     words = [token.text for token in one.rest]
     if one.name == "ifndef" and len(words) == 1:
         return words[0]

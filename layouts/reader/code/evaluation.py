@@ -106,7 +106,7 @@ def parse_prelude() -> tuple[tree.Statement, ...]:
 
 
 def is_python(text: str) -> bool:
-    """Whether a text reads as Python rather than C++."""
+    """Return whether a text reads as Python rather than C++."""
     score = 0
     # without blanks at the ends of lines: each pattern would go through a run of them from each of its places
     head = re.sub(r"\n{3,}", "\n\n", "\n".join(map(str.strip, text[:8192].split("\n"))))
@@ -142,9 +142,10 @@ def evaluate_text(
     standard: tuple[tuple[str, str], ...] = (),
     macros: tuple[tuple[str, str], ...] = (),
 ) -> Evaluation | None:
-    """What a text of C++ or Python builds; None where it has none of the words, or is no code that can be parsed.
-    standard: functions without code, and the swizzle of the K-major tile whose descriptor each builds. macros: those
-    that the text does not define, and what is given for each.
+    """Evaluate what a text of C++ or Python builds; None if it has none of the words, or cannot be parsed.
+
+    standard: bodiless functions, and the swizzle of the K-major tile whose descriptor each builds; macros: values for
+    those that the text does not define.
 
     Where an #if depends on macros that the text leaves open, every text that it can be is evaluated: what they agree on
     is known, the rest depends on the condition.
@@ -188,7 +189,7 @@ class _VariantEvaluation:
 
 
 def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
-    """The lines of a text that are read, and what is not."""
+    """Cut a text to the lines that are read; return the lines, and what is not read."""
     if len(text) <= most:
         return text, ()
     at = text.rfind("\n", 0, most) + 1 or most
@@ -200,7 +201,7 @@ def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
 def _evaluate_variant(
     text: str, one: Variant, budget: int, standard: tuple[tuple[str, str], ...]
 ) -> _VariantEvaluation:
-    """What every text of a tree of conditions builds, as one."""
+    """Evaluate every text of a tree of conditions, and merge the results."""
     if isinstance(one, VariantChoice):
         yes, no = _evaluate_variant(text, one.yes, budget, standard), _evaluate_variant(text, one.no, budget, standard)
         return _merge_evaluations(one.condition, yes, no)
@@ -239,7 +240,7 @@ def _get_line(text: str, at: int) -> int:
 
 
 def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEvaluation) -> _VariantEvaluation:
-    """One evaluation for those under both choices of a condition."""
+    """Merge the evaluations under both choices of a condition."""
     a, b = yes.made, no.made
     both = evaluation_merge.merge_records(condition, yes.records, no.records)
     made = Evaluation(
@@ -263,7 +264,7 @@ def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEval
 def _evaluate_statements(
     text: str, body: tuple[tree.Statement, ...], budget: int, standard: tuple[tuple[str, str], ...], is_py: bool
 ) -> Evaluation | None:
-    """What the statements of a text build, within so many steps; None where there are none."""
+    """Evaluate the statements of a text within so many steps; None if there are none."""
     if not body:
         return None
     ev, scope = make_evaluator(text, budget, is_py)
@@ -347,8 +348,9 @@ def _run_entry(ev: Evaluator, entry: _Entry, share: int, earlier: list[tuple[Cel
 
 
 def _list_earlier_writes(ev: Evaluator, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
-    """Global variables that some function may have written before another is run, each with its first value, which main
-    finds, and an unknown one; what loose lines use is a variable of theirs.
+    """Return global variables that some function may have written before another is run.
+
+    Each comes with its first value, which main finds, and an unknown one; loose lines use a variable of theirs.
     """
     loose = " ".join(ev.text[slice(*one.span)] for one in body if not isinstance(one, (*DEFINITIONS, tree.Declaration)))
     own = set(_WORDS.findall(loose))
@@ -370,13 +372,13 @@ def _list_earlier_writes(ev: Evaluator, body: tuple[tree.Statement, ...]) -> lis
 
 
 def _get_name_span(text: str, function: tree.Function) -> Span:
-    """Where a function's name stands."""
+    """Return the place of a function's name."""
     at = text.find(function.name, *function.span)
     return (at, at + len(function.name)) if function.name and at >= 0 else (function.span[0], function.span[0])
 
 
 def _blank_printed(text: str) -> str:
-    """A text with blanks for what is printed in it: only a line that has a part of such is looked at."""
+    """Blank what a text prints; only lines with a part of such output are examined."""
     out: list[str] = []
     done = 0
     for hint in _PRINT.finditer(text):
@@ -392,7 +394,7 @@ def _blank_printed(text: str) -> str:
 
 
 def _find_late_values(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declaration]:
-    """Loose lines that give a name a list of values or a layout: people paste them behind the call that takes them."""
+    """Find loose lines that name a list of values or a layout: people paste them after the call that takes them."""
     for one in body:
         if isinstance(one, tree.Declaration) and one.name and one.type and one.type.dims:
             if isinstance(one.value, tree.ItemList):
@@ -405,7 +407,7 @@ def _find_late_values(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declara
 
 
 def _get_name_parts(function: tree.Expression) -> tuple[str, ...]:
-    """The names of a called function: NVMMASharedLayout.get_default_for."""
+    """Return the names of a called function: NVMMASharedLayout.get_default_for."""
     if isinstance(function, tree.Member):
         return (*_get_name_parts(function.value), function.name)
     return tuple(name for name, _ in function.path) if isinstance(function, tree.Name) else ()
@@ -440,8 +442,9 @@ def _enter_function(
 
 
 def _list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> Iterator[_Entry]:
-    """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue; each with
-    its class and the scope of its namespace.
+    """Yield functions worth running by themselves, callers first, with their class and the scope of their namespace.
+
+    They have a clue, or call a function with one.
     """
     functions = list(_list_functions(ev, body, None, ev.globals))
     wanted, called = _with_clues(functions, text)
@@ -487,6 +490,6 @@ def _list_functions(
 
 
 def _find_struct(ev: Evaluator, function: tree.Function, scope: NameScope) -> tree.StructDefinition | None:
-    """The class of a member function that is defined outside it."""
+    """Find the class of a member function that is defined outside it."""
     owner = ev.find_owner(function.owner, scope)
     return owner.decl if isinstance(owner, TemplateEntity) and isinstance(owner.decl, tree.StructDefinition) else None

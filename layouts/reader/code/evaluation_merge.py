@@ -32,7 +32,7 @@ class EvaluationRecords:
 
 
 def merge_records(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> EvaluationRecords:
-    """What both found; condition: what decides between them."""
+    """Merge what both found; condition: what decides between them."""
     made, assembled = _merge_calls_and_asm(condition, yes, no)
     return EvaluationRecords(
         _merge_found(condition, yes, no),
@@ -48,7 +48,7 @@ def merge_records(condition: str, yes: EvaluationRecords, no: EvaluationRecords)
 
 
 def is_same_value(one: Any, two: Any, depth: int = 0) -> bool:
-    """Whether values of two evaluations are the same, as far as they can be looked into."""
+    """Return whether values of two evaluations are the same, as far as they can be compared."""
     if isinstance(one, SymbolicInt) and isinstance(two, SymbolicInt):
         return (one.const, one.pieces, one.type) == (two.const, two.pieces, two.type)
     if type(one) is not type(two) or depth > MOST_DEPTH:
@@ -98,7 +98,7 @@ _COMPARED: dict[type, Callable[[Any, Any, int], bool]] = {
 
 
 def _is_same_struct(one: ObjectValue, two: ObjectValue) -> bool:
-    """Whether objects are of one struct."""
+    """Return whether objects are of one struct."""
     return one.record.name == two.record.name and one.members.keys() == two.members.keys()
 
 
@@ -107,7 +107,7 @@ def _get_held_value(place: Any) -> Any:
 
 
 def merge_values(condition: str, yes: Any, no: Any, depth: int = 0) -> Any:
-    """One value for two that a condition decides between."""
+    """Merge two values between which a condition decides."""
     if is_same_value(yes, no):
         return yes
     if depth > MOST_DEPTH:
@@ -163,7 +163,7 @@ _MERGED: dict[type, Callable[[str, Any, Any, int], Any]] = {
 
 
 def merge_calls(condition: str, yes: OpaqueValue, no: OpaqueValue, depth: int = 0) -> OpaqueValue:
-    """One call for two of the same function."""
+    """Merge two calls of the same function."""
     if len(yes.arguments) != len(no.arguments) or [n for n, _ in yes.named] != [n for n, _ in no.named]:
         return OpaqueValue(f"({condition} ? {yes} : {no})", yes.kind, "", (), (), yes.span)
     arguments = tuple(
@@ -180,7 +180,7 @@ def merge_calls(condition: str, yes: OpaqueValue, no: OpaqueValue, depth: int = 
 
 
 def _number_by_key(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Hashable, T]:
-    """The items by their keys, those of one key by their number among them."""
+    """Number the items by their keys, those with equal keys by their number among them."""
     seen: dict[Hashable, int] = {}
     out: dict[Hashable, T] = {}
     for one in items:
@@ -195,7 +195,7 @@ def _make_turn_key(loops: Sequence[tuple[str, SymbolicInt]]) -> Hashable:
 
 
 def _weave_keys(yes: Sequence[Hashable], no: Sequence[Hashable]) -> list[Hashable]:
-    """The keys of both in their orders: one that only the second has stands behind the one before it."""
+    """Weave the keys of both in their orders: one that only the second has follows the one before it."""
     own = set(yes)
     behind: dict[Hashable, list[Hashable]] = {}
     last: Hashable = None
@@ -235,7 +235,7 @@ def _merge_found(condition: str, yes: EvaluationRecords, no: EvaluationRecords) 
 
 
 def _limit_to_choice(condition: str, one: FoundDescriptor, holds: Place) -> FoundDescriptor:
-    """What was found under one choice only: where the other has the same line, it has another value there."""
+    """Limit a finding to one choice: if the other has the same line, it has another value there."""
     if not all(holds(span) for span in (one.span, *one.calls)):
         return one
     other = make_free("another value", one.value.type)
@@ -243,7 +243,7 @@ def _limit_to_choice(condition: str, one: FoundDescriptor, holds: Place) -> Foun
 
 
 def _is_lost(span: Span, calls: Iterable[tuple[str, Span]], other: EvaluationRecords) -> bool:
-    """Whether an evaluation does not know what runs at a place."""
+    """Return whether an evaluation does not know what runs at a place."""
     return other.loses(span) or any(other.loses(at) for _, at in calls)
 
 
@@ -252,7 +252,7 @@ def _make_other_value(condition: str, value: SymbolicInt | None) -> SymbolicInt 
 
 
 def _make_unknown_call(condition: str, one: OpaqueValue) -> OpaqueValue:
-    """A call of which only one choice of a condition is known."""
+    """Make a call of which only one choice of a condition is known."""
     arguments = tuple(
         _make_other_value(condition, x) if isinstance(x, SymbolicInt) else OpaqueValue(f"({condition} ? {x} : …)")
         for x in one.arguments
@@ -268,7 +268,7 @@ def _make_unknown_call(condition: str, one: OpaqueValue) -> OpaqueValue:
 
 
 def _merge_pitfalls(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[Pitfall, ...]:
-    """Pitfalls of both; one that only one choice has names it."""
+    """Merge the pitfalls of both; one that only one choice has names it."""
     first = {(one.code, one.span): one for one in yes.warnings}
     second = {(one.code, one.span): one for one in no.warnings}
     out = []
@@ -284,7 +284,7 @@ def _merge_pitfalls(condition: str, yes: EvaluationRecords, no: EvaluationRecord
 def _merge_calls_and_asm(
     condition: str, yes: EvaluationRecords, no: EvaluationRecords
 ) -> tuple[tuple[BodilessCall, ...], tuple[AsmRun, ...]]:
-    """Calls and asm statements of both, numbered anew in the order they are run."""
+    """Merge the calls and asm statements of both, renumbered in the order they are run."""
     ours, theirs = _by_identity(yes), _by_identity(no)
     merged_: list[BodilessCall | AsmRun] = []
     for n, name in enumerate(_weave_keys(list(ours), list(theirs)), 1):
@@ -301,7 +301,7 @@ def _merge_calls_and_asm(
 
 
 def _by_identity(records: EvaluationRecords) -> dict[Hashable, BodilessCall | AsmRun]:
-    """Calls and asm statements in the order they are run, by what tells them apart."""
+    """Return calls and asm statements in the order they are run, by what identifies them."""
 
     def key(one: BodilessCall | AsmRun) -> Hashable:
         own: Hashable
@@ -315,7 +315,7 @@ def _by_identity(records: EvaluationRecords) -> dict[Hashable, BodilessCall | As
 
 
 def _merge_run(condition: str, yes: BodilessCall | AsmRun, no: BodilessCall | AsmRun) -> BodilessCall | AsmRun:
-    """One call or asm statement for the same one under both choices."""
+    """Merge one call or asm statement with the same one under the other choice."""
     if isinstance(yes, BodilessCall) and isinstance(no, BodilessCall):
         return replace(yes, term=merge_calls(condition, yes.term, no.term))
     assert isinstance(yes, AsmRun) and isinstance(no, AsmRun)  # of one identity
@@ -327,7 +327,7 @@ def _merge_run(condition: str, yes: BodilessCall | AsmRun, no: BodilessCall | As
 
 
 def _merge_input(condition: str, yes: SymbolicInt | None, no: SymbolicInt | None) -> SymbolicInt | None:
-    """An operand of an asm statement."""
+    """Merge an operand of an asm statement."""
     if yes is None or no is None:
         return None
     return yes if is_same_value(yes, no) else merge_ints(condition, yes, no)
@@ -336,7 +336,7 @@ def _merge_input(condition: str, yes: SymbolicInt | None, no: SymbolicInt | None
 def _run_under_one_choice(
     condition: str, one: BodilessCall | AsmRun, other: EvaluationRecords
 ) -> BodilessCall | AsmRun:
-    """A call or asm statement that the other choice has not; where that may have lost it, its operands are open."""
+    """Return a call or asm statement that the other choice lacks; if it may have lost it, its operands become open."""
     if isinstance(one, BodilessCall):
         lost = _is_lost(one.term.span, one.calls, other)
         return replace(one, term=_make_unknown_call(condition, one.term)) if lost else one

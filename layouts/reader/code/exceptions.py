@@ -24,7 +24,7 @@ def execute_throw(ev: Evaluator, one: tree.Throw, scope: NameScope) -> EarlyExit
 
 
 def _make_exception(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
-    """An exception: a copy of what is thrown, of which it is not known whether it is copied or moved."""
+    """Make an exception: a copy of what is thrown; whether it was copied or moved is unknown."""
     value = ev.evaluate_expression(one, scope)
     if isinstance(value, ObjectValue) and value.held and value.record.copies:
         value = ev.copy_construct(value, replace(ev.make_place_argument(value), const=None, loose=True))
@@ -115,7 +115,7 @@ def _make_handler_branch(
 def _make_caught_variable(
     ev: Evaluator, caught: Cell, kind: ResolvedType | None, bare: ResolvedType | None, name: str
 ) -> Cell:
-    """The variable of a handler: the exception itself, as its base; a copy of it where it is no reference."""
+    """Make the variable of a handler: the exception itself, as its base; a copy of it if it is no reference."""
     value = caught.value
     if (
         isinstance(value, ObjectValue)
@@ -133,7 +133,7 @@ def _make_caught_variable(
 
 
 def _matches_handler(kind: ResolvedType, wanted: ResolvedType, text: str) -> bool | None:
-    """Whether a handler takes an exception: its type, or a base of it that is public and no more than once there."""
+    """Return whether a handler takes an exception: its type, or a public base of it that occurs only once."""
     if kind.record is None or wanted.record is None or kind.pointers or wanted.pointers:
         return is_same_type(replace(kind, const=False, reference=""), replace(wanted, const=False, reference=""))
     if kind.record is wanted.record:

@@ -57,7 +57,7 @@ def execute_statements(ev: Evaluator, body: Sequence[tree.Statement], scope: Nam
 
 
 def _find_label(body: Sequence[tree.Statement], left: EarlyExit) -> int | None:
-    """Where a goto goes on in a block; None where its label stands elsewhere."""
+    """Find where a goto goes on in a block; None if its label is elsewhere."""
     if left.word != "goto":
         return None
     return next(
@@ -180,8 +180,10 @@ def _returned_value(ev: Evaluator, one: tree.Expression, scope: NameScope) -> An
 
 
 def _make_returned_object(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope: NameScope) -> Any:
-    """The object that a function gives: of a variable of its own the very object, which compilers do not copy where
-    all returns name it; a parameter is moved, all else that has a name is copied.
+    """Make the object that a function returns.
+
+    Of a variable of its own the very object, which compilers do not copy if all returns name it; a parameter is moved,
+    all else that has a name is copied.
     """
     home = _own_variable(ev, value, at, scope)
     given = isinstance(at, tree.Name) and home is not None and f"({at.last})" in home.consts
@@ -216,7 +218,7 @@ def _own_variable(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope:
 
 
 def _is_in_function(scope: NameScope, home: NameScope) -> bool:
-    """Whether a scope is one of the function's that another stands in."""
+    """Return whether a scope belongs to the function that contains another."""
     for one in scope.iterate_outward():
         if one is home:
             return True
@@ -226,14 +228,14 @@ def _is_in_function(scope: NameScope, home: NameScope) -> bool:
 
 
 def _make_lost_copy(ev: Evaluator, value: ObjectValue) -> ObjectValue:
-    """A copy of which it is not known how it is made."""
+    """Make a copy of which it is not known how it was made."""
     ev.run_perhaps(lambda: ev.destroy_object(value, (0, 0)))
     ev.forget_globals()
     return ev.forget_members(ev.make_instance(value.record, value.store.name))
 
 
 def finish_function(ev: Evaluator, left: EarlyExit | None, scope: NameScope) -> Any:
-    """The value that a function ends with, its conditional returns joined; ThrownError where it throws."""
+    """Return the value that a function ends with, its conditional returns joined; ThrownError if it throws."""
     frame = ev.frames[-1]
     value = left.value if left is not None and left.word == "return" else None
     if left is not None and left.word == "throw":

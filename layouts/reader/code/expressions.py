@@ -101,8 +101,9 @@ def enter_function(
 
 
 def find_origin(ev: Evaluator, one: tree.Expression) -> tuple[Span, tuple[Span, ...]]:
-    """(where an expression is written that only passes a parameter on: in the function that gave it, and so on
-    outwards; the calls around that place, innermost first).
+    """Find (where an expression is written, the calls around that place, innermost first).
+
+    An expression that only passes a parameter on is followed to the function that gave it, and so on outwards.
     """
     deep = len(ev.frames) - 1
     while deep > 0:
@@ -123,8 +124,9 @@ def leave_function(ev: Evaluator) -> None:
 
 
 def record_call(ev: Evaluator, term: OpaqueValue) -> None:
-    """A call the text has no body of. Those that may make a tensor map or take a descriptor are counted apart: they
-    may come behind hundreds of others.
+    """Record a call of a bodiless function.
+
+    Those that may make a tensor map or take a descriptor are counted apart: they may come after hundreds of others.
     """
     whose = term.head if _TELLING.search(term.head) or len(term.arguments) > 8 else ""
     own = ev.often[whose] = ev.often.get(whose, 0) + 1
@@ -144,7 +146,7 @@ def spend_step(ev: Evaluator) -> None:
 
 
 def evaluate_for_effect(ev: Evaluator, one: tree.Expression, scope: NameScope) -> None:
-    """An expression for its effect."""
+    """Evaluate an expression for its effect."""
     if isinstance(one, tree.Unary) and one.op == "post" and ev.python:
         one = one.value
     ev.evaluate_expression(one, scope)
@@ -164,41 +166,41 @@ def evaluate_expression(ev: Evaluator, one: tree.Expression, scope: NameScope) -
 
 
 def _evaluate_integer(ev: Evaluator, one: tree.NumberLiteral, scope: NameScope) -> SymbolicInt:
-    """An integer literal."""
+    """Evaluate an integer literal."""
     return SymbolicInt(
         one.value, PYTHON if ev.python else one.type, low=_get_lowest_mask_bit(one.value), origin=(one.span,)
     )
 
 
 def _evaluate_real(ev: Evaluator, one: tree.RealLiteral, scope: NameScope) -> OpaqueValue:
-    """A floating-point literal."""
+    """Evaluate a floating-point literal."""
     return OpaqueValue(one.text, ResolvedType("double" if one.bits == 64 else "float", None, one.bits), span=one.span)
 
 
 def _evaluate_text(ev: Evaluator, one: tree.StringLiteral, scope: NameScope) -> str:
-    """A string literal."""
+    """Evaluate a string literal."""
     return one.value
 
 
 def _evaluate_place(ev: Evaluator, one: tree.Member | tree.Index, scope: NameScope) -> Any:
-    """A member or an item."""
+    """Evaluate a member or an item."""
     return ev.load_place(ev.find_place(one, scope), one)
 
 
 def _evaluate_operation(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
-    """left op right; what the reference of an operator of the text names."""
+    """Evaluate left op right, or load the reference that an operator of the text returns."""
     made = ev.evaluate_binary(one, scope)
     return ev.load_place(made, one) if isinstance(made, ReferredPlace) else made
 
 
 def _evaluate_call(ev: Evaluator, one: tree.Call, scope: NameScope) -> Any:
-    """A call; what the reference that the function gives names."""
+    """Evaluate a call, or load the reference that the function returns."""
     made = ev.evaluate_call(one, scope)
     return ev.load_place(made, one) if isinstance(made, ReferredPlace) else made
 
 
 def _evaluate_cast(ev: Evaluator, one: tree.Cast, scope: NameScope) -> Any:
-    """A cast, also T(value) and T{…}."""
+    """Evaluate a cast, also T(value) and T{…}."""
     if one.type.reference and not ev.python:
         return ev.load_place(ev.find_place(one, scope), one)
     summed = _find_misread_cast(ev, one, scope)
@@ -214,36 +216,36 @@ def _evaluate_cast(ev: Evaluator, one: tree.Cast, scope: NameScope) -> Any:
 
 
 def _evaluate_declared(ev: Evaluator, one: tree.ConditionDeclaration, scope: NameScope) -> Any:
-    """A declaration as a condition: the variable's value."""
+    """Evaluate a declaration as a condition: the variable's value."""
     ev.execute_statement(one.statement, scope)
     found = scope.names.get(one.statement.name)
     return ev.load_place(found, one) if isinstance(found, PLACES) else found
 
 
 def _evaluate_offset(ev: Evaluator, one: tree.OffsetOf, scope: NameScope) -> SymbolicInt:
-    """offsetof(type, member)."""
+    """Evaluate offsetof(type, member)."""
     record = ev.resolve_type(one.type, scope).record
     found = measure_record(ev, record).offsets.get(one.member) if record is not None else None
     return SymbolicInt(found, ULONG) if found is not None else make_free(ev.format_expression(one), ULONG)
 
 
 def _evaluate_items(ev: Evaluator, one: tree.ItemList, scope: NameScope) -> Any:
-    """{a, b} and T{a, b}."""
+    """Evaluate {a, b} and T{a, b}."""
     return ev.evaluate_initializer(one, ev.resolve_type(one.type, scope) if one.type else None, scope, "")
 
 
 def _evaluate_sizeof(ev: Evaluator, one: tree.SizeOf, scope: NameScope) -> SymbolicInt:
-    """sizeof and alignof."""
+    """Evaluate sizeof and alignof."""
     return ev.evaluate_sizeof(one, one.value, scope)
 
 
 def _evaluate_table(ev: Evaluator, one: tree.DictLiteral, scope: NameScope) -> dict[Any, Any]:
-    """A dict of Python."""
+    """Evaluate a dict of Python."""
     return {ev.make_key(ev.evaluate_expression(k, scope)): ev.evaluate_expression(v, scope) for k, v in one.items}
 
 
 def _evaluate_other(ev: Evaluator, one: tree.OpaqueExpression, scope: NameScope) -> OpaqueValue:
-    """What is not evaluated, ({ … }) among it: what it may write is not known, and it may throw."""
+    """Evaluate what is not supported, such as ({ … }): what it may write becomes unknown, and it may throw."""
     if _ACTS.search(one.text) and not ev.python:
         ev.forget_names(one.text, scope)
         ev.forget_globals()
@@ -253,13 +255,14 @@ def _evaluate_other(ev: Evaluator, one: tree.OpaqueExpression, scope: NameScope)
 
 
 def _evaluate_unread(ev: Evaluator, one: tree.Expression, scope: NameScope) -> OpaqueValue:
-    """An expression that has no rule: a symbol of its text."""
+    """Evaluate an expression without a rule: a symbol named by its text."""
     return OpaqueValue(ev.format_expression(one), span=one.span)
 
 
 def _prepare_cast(ev: Evaluator, one: tree.Cast, kind: ResolvedType, inner: tree.Expression, given: SymbolicInt) -> Any:
-    """What a cast is given, where names that the text does not declare may be pointers: (uint64_t)(p + k) is an
-    address in bytes or a pointer that counts elements.
+    """Prepare the operand of a cast if undeclared names may be pointers.
+
+    (uint64_t)(p + k) is an address in bytes or a pointer that counts elements.
     """
     if kind.pointers or (one.pointer and kind.whole):
         return ev.make_name_pointer(given, get_pointee_type(kind) or VOID, cast=True) or given
@@ -280,7 +283,7 @@ def make_key(ev: Evaluator, value: Any) -> Any:
 
 
 def convert_explicitly(ev: Evaluator, given: Any, kind: ResolvedType, inner: tree.Expression, one: tree.Cast) -> Any:
-    """A value explicitly converted to a type."""
+    """Convert a value explicitly to a type."""
     if isinstance(given, ObjectValue) and kind.record is None and kind.whole is None and kind.open:
         return OpaqueValue(ev.format_expression(one), kind, span=one.span)
     if isinstance(given, ObjectValue) and kind.whole is not None and given.record.fields is not None:
@@ -295,7 +298,7 @@ def convert_explicitly(ev: Evaluator, given: Any, kind: ResolvedType, inner: tre
 
 
 def _find_misread_cast(ev: Evaluator, one: tree.Cast, scope: NameScope) -> tree.Binary | None:
-    """(name) + 1, which the grammar reads as a cast of +1 to a type."""
+    """Find (name) + 1, which the grammar reads as a cast of +1 to a type."""
     kind, inner = one.type, one.value
     if ev.python or not isinstance(inner, tree.Unary) or inner.op not in "+-*&" or kind.pointers or kind.dims:
         return None
@@ -309,7 +312,7 @@ def _find_misread_cast(ev: Evaluator, one: tree.Cast, scope: NameScope) -> tree.
 
 
 def evaluate_name(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> Any:
-    """What a name or a type means: a variable's value, a type, functions, or what is known without the text."""
+    """Evaluate a name or a type: a variable's value, a type, functions, or what is known without the text."""
     if isinstance(one, tree.Type) and _is_type(one):
         return ev.resolve_type(one, scope)
     found = ev.resolve_name(one.path, scope, one.span[0])
@@ -338,7 +341,7 @@ def _is_type(one: tree.Type) -> bool:
 
 
 def _constant(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
-    """A constant of CUDA or of C's limits, by its last name."""
+    """Return a constant of CUDA or of C's limits, by its last name."""
     last = one.path[-1][0] if one.path else ""
     if last in CONSTANTS:
         return SymbolicInt(CONSTANTS[last], INT, origin=(one.span,))
@@ -348,7 +351,7 @@ def _constant(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> Sy
 
 
 def _member_constant(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
-    """A constant of an enumeration of a library."""
+    """Return a constant of an enumeration of a library."""
     for name, _ in one.path[:-1]:
         if (name, one.path[-1][0]) in MEMBERS:
             return SymbolicInt(MEMBERS[name, one.path[-1][0]], INT, origin=(one.span,))
@@ -356,7 +359,7 @@ def _member_constant(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope
 
 
 def _trait(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> Any:
-    """A trait of the standard library: is_same_v<A, B>, is_same<A, B>::value, remove_cv<T>::type."""
+    """Evaluate a trait of the standard library: is_same_v<A, B>, is_same<A, B>::value, remove_cv<T>::type."""
     if ev.python or not one.path:
         return None
     last, arguments = one.path[-1]
@@ -371,7 +374,7 @@ def _trait(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> Any:
 
 
 def _builtin(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
-    """A type that needs no declaration."""
+    """Return a type that needs no declaration."""
     return ev.find_builtin_type(one.path, scope)
 
 
@@ -410,13 +413,13 @@ _RULES: dict[type[tree.Expression], Callable[[Evaluator, Any, NameScope], Any]] 
 
 
 def get_pointer_name(base: LinearExpression) -> str:
-    """The name of an address that counts sizeof(*name), of such as pointers have; "" for addresses and descriptors."""
+    """Return the name of an address that counts sizeof(*name), as pointers do; "" for addresses and descriptors."""
     names = [name for name, factor in base.terms if factor == 1 and re.fullmatch(r"[A-Za-z_]\w*", name)]
     return next((name for name in names if not _ADDRESS.search(name)), "")
 
 
 def _copy_array(value: Any, deep: int = 0) -> Any:
-    """An array as it is now, whatever is put into it later; arrays in it no deeper than a tensor map has them."""
+    """Copy an array as it is now; arrays in it no deeper than a tensor map has them."""
     if isinstance(value, Pointer) and value.array is not None:
         return replace(value, array=_copy_array(value.array, deep))
     if not isinstance(value, ArrayValue):
@@ -428,5 +431,5 @@ def _copy_array(value: Any, deep: int = 0) -> Any:
 
 
 def _get_lowest_mask_bit(value: int) -> int:
-    """A literal's lowest bit where it is clearly a mask put in place (0x4000…), else 0."""
+    """Return a literal's lowest bit if it is clearly a mask put in place (0x4000…), else 0."""
     return (value & -value).bit_length() - 1 if value >= 1 << 32 else 0

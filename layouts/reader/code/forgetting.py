@@ -45,7 +45,7 @@ _FIXED = (FunctionSet, type(None), ObjectPart, PointedPlace, JointPlace, SplitPl
 
 
 def make_fresh_name(ev: Evaluator, name: str) -> str:
-    """A name for a value that is not known and may differ from all before."""
+    """Make a name for a value that is not known and may differ from all before."""
     count = ev.renewed[name] = ev.renewed.get(name, 0) + 1
     return f"{name}{chr(39) * count}" if count < 4 else f"{name}'{count}"
 
@@ -54,7 +54,7 @@ def make_fresh_name(ev: Evaluator, name: str) -> str:
 
 
 def forget_after_goto(ev: Evaluator, changed: Journal) -> None:
-    """A goto under a condition that the text leaves open: what the function writes is not known from here on."""
+    """Forget what the function writes after a goto under an open condition."""
     for cell, _ in changed.values():
         ev.forget_place(cell)
     ev.frames[-1].lost = True
@@ -70,7 +70,7 @@ def forget_function(ev: Evaluator) -> None:
 
 
 def skip_unread(ev: Evaluator, one: tree.UnreadText, scope: NameScope) -> EarlyExit | None:
-    """Text that the parser could not read: what it may write is not known."""
+    """Skip text that the parser could not read, and forget what it may write."""
     if one.body:
         ev.follow_alternatives([(one.text[:40], branch(ev, tree.Block(one.body), scope)), ("", lambda: None)])
     ev.forget_names(_READ.sub("", one.text), scope)
@@ -222,7 +222,7 @@ def forget_all(ev: Evaluator, scope: NameScope) -> None:
 
 
 def _list_variables(ev: Evaluator, scope: NameScope) -> list[Cell]:
-    """The variables that can be named here and in the calling functions."""
+    """Return the variables that can be named here and in the calling functions."""
     found: dict[int, Cell] = {}
     for inner in (scope, *(frame.scope for frame in ev.frames if frame.scope is not None)):
         for one in inner.iterate_outward():
@@ -233,7 +233,7 @@ def _list_variables(ev: Evaluator, scope: NameScope) -> list[Cell]:
 
 
 def forget_same_class(ev: Evaluator, this: Any, function: tree.Function | None) -> None:
-    """A function of an object that is not known may write any object of its class, and what that refers to."""
+    """Forget what a function of an unknown object may write: any object of its class, and what that refers to."""
     kind = this.kind if isinstance(this, OpaqueValue) else getattr(this, "element", None)
     record = kind.record if kind is not None else None
     scope = ev.frames[-1].scope or ev.globals

@@ -72,7 +72,7 @@ def join_string_literals(code: str) -> str | None:
 
 
 def _unescape_character(found: re.Match[str]) -> str:
-    """The character of an escape sequence."""
+    """Return the character of an escape sequence."""
     body = found[1]
     if body[0] == "x" and len(body) > 1:
         return chr(int(body[1:], 16))
@@ -129,7 +129,7 @@ def _parse_register_declaration(found: re.Match[str]) -> RegisterDeclaration | N
 
 
 def _split_operands(text: str) -> list[str]:
-    """Operands at the commas outside braces and brackets."""
+    """Split operands at the commas outside braces and brackets."""
     out: list[str] = []
     deep, first = 0, 0
     for at, letter in enumerate(text):
@@ -142,7 +142,7 @@ def _split_operands(text: str) -> list[str]:
 
 
 def normalize_register(name: str) -> str:
-    """A register's name as PTX has it: `%%p` of an asm statement is `%p`."""
+    """Normalize a register's name to PTX's: `%%p` of an asm statement is `%p`."""
     return name.replace("%%", "%", 1) if name.startswith("%%") else name
 
 
@@ -165,7 +165,7 @@ def parse_immediate(text: str) -> int | None:
 
 
 def list_registers(text: str) -> list[str]:
-    """Registers that an operand names, those of an address apart: it reads them."""
+    """Return the registers that an operand reads, those of an address apart."""
     if text.startswith("["):
         return []
     return [normalize_register(name) for name in re.findall(r"%?%?\[?[A-Za-z_$\d][\w$.]*\]?", text.replace("|", " "))]

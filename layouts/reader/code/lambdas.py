@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_lambda(ev: Evaluator, one: tree.Lambda, scope: NameScope) -> FunctionSet:
-    """A lambda with copies of what it captures by value, as it is made."""
+    """Evaluate a lambda, with copies of what it captures by value at this moment."""
     if ev.python:
         return FunctionSet((one.function,), scope)
     inner = NameScope(scope, "lambda")
@@ -57,7 +57,7 @@ def _capture_value(ev: Evaluator, one: tree.LambdaCapture, value: tree.Expressio
 
 
 def _copy_captured(ev: Evaluator, value: Any) -> Any:
-    """A copy that a lambda keeps. Where it is destroyed is not followed."""
+    """Copy a value that a lambda captures. Its destruction is not followed."""
     if isinstance(value, ObjectValue) and value.record.ends and ev.haunting is not None:
         ev.haunting.append(value)
     if isinstance(value, ObjectValue) and value.held and value.record.copies:

@@ -55,7 +55,7 @@ class _RawStrings:
         self.left = MOST_RAW
 
     def find_end(self, opened: str, past: int) -> int:
-        """Where a raw string ends whose opening `R"delimiter(` ends at a place; -1 where it has no end."""
+        """Find the end of a raw string whose opening `R"delimiter(` ends at a place; -1 if it has no end."""
         if not self.left:
             return -1
         close = f'){opened[opened.index(chr(34)) + 1 : -1]}"'
@@ -65,7 +65,7 @@ class _RawStrings:
 
 
 def split_tokens(text: str) -> list[PreprocessingToken]:
-    """The preprocessing tokens of a piece of text without directives.
+    """Split a piece of text without directives into preprocessing tokens.
 
     >>> [token.text for token in split_tokens("0x4p+1 a->b /* c */ ...")]
     ['0x4p+1', 'a', '->', 'b', '...']
@@ -98,7 +98,7 @@ class UnbrokenPiece(NamedTuple):
 
 
 def find_unbroken_pieces(text: str) -> Iterator[UnbrokenPiece]:
-    """Comments, strings and directives in the order of a text whose continued lines are joined."""
+    """Find comments, strings and directives in the order of a text whose continued lines are joined."""
     raw, at = _RawStrings(text), 0
     while (found := _WHOLE.search(text, at)) is not None:
         kind, end = found.lastgroup or "", found.end()
@@ -121,12 +121,12 @@ class JoinedText:
     lengths: tuple[int, ...] = ()
 
     def get_original(self, at: int) -> int:
-        """The place in the text before lines were joined of the character at a place."""
+        """Return the place, before lines were joined, of the character at a place."""
         n = bisect_right(self.cuts, at)
         return at + (self.lengths[n - 1] if n else 0)
 
     def split_stretch(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The parts of a stretch that were left whole."""
+        """Yield the unbroken parts of a stretch."""
         n = bisect_right(self.cuts, start)
         while n < len(self.cuts) and self.cuts[n] < end:
             yield start, self.cuts[n]

@@ -46,7 +46,7 @@ _RULES: list[Rule] = []  # tried in their order
 
 
 def _rule(function: Rule) -> Rule:
-    """Register a rule, behind those that are registered."""
+    """Register a rule, after those that are registered."""
     _RULES.append(function)
     return function
 

@@ -38,7 +38,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def copy_construct(ev: Evaluator, value: ObjectValue, argument: CallArgument) -> ObjectValue:
-    """A copy of an object by the constructor that its class, or that of a member or base, has for that."""
+    """Copy an object by the constructor that its class, or that of a member or base, has for that."""
     if not value.record.copies:
         return value
     made: ObjectValue = ev.make_instance(value.record, value.store.name)
@@ -56,7 +56,7 @@ def copy_into(ev: Evaluator, made: ObjectValue, record: RecordType, argument: Ca
 
 
 def copy_members(ev: Evaluator, made: ObjectValue, record: RecordType, argument: CallArgument) -> None:
-    """What a class's own copy constructor does where it has none: bases, then members."""
+    """Copy bases, then members, as a class's own copy constructor does by default."""
     other = argument.value
     if not isinstance(other, ObjectValue):
         ev.forget_place(Cell(made))
@@ -172,7 +172,7 @@ def _end_object(ev: Evaluator, value: ObjectValue, record: RecordType, span: tup
 
 
 def _forget_on_escaped_paths(ev: Evaluator, first: int) -> None:
-    """What a destructor has written is not known on paths that left before it ran there."""
+    """Forget what a destructor has written on paths that left before it ran there."""
     if ev.gone:
         for cell, _ in ev.list_writes_since(first).values():
             for one in ev.gone:
@@ -183,7 +183,7 @@ def _forget_on_escaped_paths(ev: Evaluator, first: int) -> None:
 
 
 def run_perhaps(ev: Evaluator, run: Callable[[], Any]) -> None:
-    """What runs or does not: what it writes is not known."""
+    """Run something that may or may not happen; what it writes becomes unknown."""
     _, changed = ev.follow_branch(run)
     for cell, _ in changed.values():
         ev.forget_place(cell)
@@ -216,7 +216,7 @@ def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], given:
 
 
 def evaluate_full_expression(ev: Evaluator, run: Callable[[], T], span: tuple[int, int]) -> T:
-    """What a full-expression gives: its temporaries end with it."""
+    """Evaluate a full-expression; its temporaries end with it."""
     first = len(ev.temporaries)
     try:
         result = run()
@@ -236,7 +236,7 @@ def abandon_temporaries(ev: Evaluator, first: int, span: tuple[int, int]) -> Non
 
 
 def forget_pending_ends(ev: Evaluator, scope: NameScope) -> None:
-    """After a statement: what objects write that may end at any time is not known."""
+    """Forget, after a statement, what objects write that may end at any time."""
     if ev.haunted:
         return
     ev.haunted = True
@@ -251,9 +251,7 @@ def forget_pending_ends(ev: Evaluator, scope: NameScope) -> None:
 
 
 def note_library_objects(ev: Evaluator, kinds: Sequence[Any], scope: NameScope) -> None:
-    """A type or function of a library gets classes of the text: it begins, copies and ends objects of them when it
-    likes.
-    """
+    """Note a library's type or function that gets classes of the text, whose objects it may create and end."""
     records = [kind.record for kind in _list_types(kinds) if kind.record is not None and not kind.pointers]
     if any(record.ends or _may_write_outside(ev, record) for record in records):
         ev.haunting = None
@@ -261,7 +259,7 @@ def note_library_objects(ev: Evaluator, kinds: Sequence[Any], scope: NameScope) 
 
 
 def _may_write_outside(ev: Evaluator, record: RecordType) -> bool:
-    """Whether a constructor may write what is no part of its object."""
+    """Return whether a constructor may write outside its object."""
     named = [record.methods[name] for name in (record.name, "operator=") if name in record.methods]
     special = [function for closure in named for function in closure.functions]
     if not special:
@@ -279,7 +277,7 @@ def _variables_in(scope: NameScope) -> list[str]:
 
 
 def run_delete(ev: Evaluator, one: tree.Delete, scope: NameScope) -> None:
-    """delete p: of what is known of the object, its destructor."""
+    """Run delete p: the destructor, as far as the object is known."""
     value = ev.evaluate_expression(one.value, scope)
     place = ev.evaluate_dereference(value, one)
     inner = place.value if isinstance(place, Cell) else None
@@ -324,14 +322,14 @@ def _list_types(values: Sequence[Any], deep: int = 0) -> Iterator[ResolvedType]:
 
 
 def is_named_object(one: tree.Expression) -> bool:
-    """Whether an expression names an object, so that what it begins gets a copy of it: a name, *p, std::move(x)."""
+    """Return whether an expression names an object, so that its initializer copies it: a name, *p, std::move(x)."""
     if isinstance(one, tree.Call):
         return isinstance(one.function, tree.Name) and one.function.last == "move" and len(one.arguments) == 1
     return isinstance(one, tree.Name | tree.Member | tree.Index) or (isinstance(one, tree.Unary) and one.op == "*")
 
 
 def list_own_members(record: RecordType) -> list[str]:
-    """The data members that a class itself declares."""
+    """Return the data members that a class itself declares."""
     out = []
     for name in record.members:
         home = record.homes.get(name)
@@ -351,7 +349,7 @@ def _is_item_copy(value: ArrayValue) -> bool:
 
 
 def can_take_own_class(function: tree.Function, name: str) -> bool:
-    """Whether a function can be called with an object of its own class alone."""
+    """Return whether a function can be called with only an object of its own class."""
     if not function.parameters or any(p.default is None and not p.pack for p in function.parameters[1:]):
         return False
     first = function.parameters[0].type
@@ -359,7 +357,7 @@ def can_take_own_class(function: tree.Function, name: str) -> bool:
 
 
 def may_copy(function: tree.Function, name: str, argument: CallArgument) -> bool:
-    """Whether a constructor may be the one that copies or moves an object of its class."""
+    """Return whether a constructor may be the one that copies or moves an object of its class."""
     if not can_take_own_class(function, name) or function.defaulted:
         return False
     first = function.parameters[0].type

@@ -26,7 +26,7 @@ AMBIGUOUS = OpaqueValue("an ambiguous name")
 
 
 def is_qualifier(value: Any, home: NameScope) -> bool:
-    """Whether a name can stand in front of `::`: a namespace or a type."""
+    """Return whether a name can stand in front of `::`: a namespace or a type."""
     return isinstance(value, NamespaceValue | TemplateEntity | ResolvedType | EnumerationType)
 
 
@@ -57,7 +57,7 @@ def find_name(scope: NameScope, name: str, wanted: Wanted = lambda value, home: 
 
 
 def _may_be_hidden(value: Any, below: RecordType | None) -> bool:
-    """Whether a base that is not in the text may have a member of the name."""
+    """Return whether a base that is not in the text may have a member of the name."""
     if below is None:
         return False
     return isinstance(value, Cell) or (below.of_std and isinstance(value, FunctionSet))
@@ -69,7 +69,7 @@ def find_in(scope: NameScope, name: str) -> tuple[Any, NameScope]:
 
 
 def _find_in_namespace(scope: NameScope, name: str, seen: set[int]) -> Iterator[tuple[Any, NameScope]]:
-    """What a namespace has of a name: its own, else what its using directives show."""
+    """Yield a namespace's own meanings of a name, else those of its using directives."""
     if id(scope) in seen:
         return
     seen.add(id(scope))
@@ -81,7 +81,7 @@ def _find_in_namespace(scope: NameScope, name: str, seen: set[int]) -> Iterator[
 
 
 def _choose_meaning(found: list[tuple[Any, NameScope]]) -> tuple[Any, NameScope] | None:
-    """One meaning of several of the same name: functions overload one another, all else is ambiguous."""
+    """Choose one meaning of several of the same name: functions overload one another, all else is ambiguous."""
     if not found:
         return None
     value, home = found[0]
@@ -95,7 +95,7 @@ def _choose_meaning(found: list[tuple[Any, NameScope]]) -> tuple[Any, NameScope]
 
 
 def _find_common_namespace(scope: NameScope, used: NameScope) -> NameScope:
-    """The innermost namespace around a scope that also holds another namespace."""
+    """Find the innermost namespace around a scope that also holds another namespace."""
     around = {id(one) for one in used.iterate_outward()}
     last = scope
     for one in scope.iterate_outward():
@@ -133,7 +133,7 @@ def open_namespace(scope: NameScope, names: Iterable[str], inline: bool) -> Name
 
 
 def get_this(scope: NameScope) -> Any:
-    """The object that `this` points to in a scope; None outside member functions."""
+    """Return the object that `this` points to in a scope; None outside member functions."""
     this = find_name(scope, "this")[0]
     value = this.value if isinstance(this, Cell) else None
     if isinstance(value, Address):

@@ -42,12 +42,12 @@ def _count_turns(ev: Evaluator) -> int:
 
 
 def _count_free_turns(ev: Evaluator) -> int:
-    """Of the loop that is being run, when its end is not known."""
+    """Count the turns to follow of the loop that is being run, if its end is not known."""
     return FREE_TURNS[min(len(ev.loops), len(FREE_TURNS)) - 1]
 
 
 def _count_findings(ev: Evaluator) -> int:
-    """What a loop may find: the more of it, the fewer turns are followed."""
+    """Count what a loop may find: the more, the fewer turns are followed."""
     return len(ev.found) + len(ev.assembled) + len(ev.made)
 
 
@@ -163,7 +163,7 @@ def _run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: Jum
 
 
 def _note_possible_return(ev: Evaluator, one: tree.Statement) -> None:
-    """A turn that was not followed may return, or go elsewhere."""
+    """Note that a turn that was not followed may return, or go elsewhere."""
     if ev.python:
         return
     summary, frame = ev.summaries.get_summary(one), ev.frames[-1]
@@ -176,8 +176,9 @@ def _note_possible_return(ev: Evaluator, one: tree.Statement) -> None:
 
 
 def _forget_open_loop(ev: Evaluator, one: tree.Statement, written: Journal, scope: NameScope, told: bool) -> None:
-    """After a loop that has more turns than were gone through, or may have: what it writes is not known. Items of
-    an array that each turn fills another of are what the turns put there; others may be filled, too.
+    """Forget what a loop writes that has, or may have, more turns than were run.
+
+    Items of an array that each turn fills in turn keep what the turns put there; others may be filled, too.
     """
     if not told and not ev.python:
         _drop_gathered(ev, one, written)
@@ -232,7 +233,7 @@ def _forget_assigned(ev: Evaluator, one: tree.Statement, scope: NameScope) -> No
 
 
 def _find_loop_variable(ev: Evaluator, one: tree.Loop, scope: NameScope) -> Cell | None:
-    """The variable that a loop counts."""
+    """Find the variable that a loop counts."""
     step = one.step
     while isinstance(step, tree.Unary | tree.Binary):
         step = step.value if isinstance(step, tree.Unary) else step.left
@@ -361,13 +362,13 @@ def _copy_item(ev: Evaluator, one: tree.RangeLoop, value: Any, scope: NameScope)
 
 
 def _list_arrays(scope: NameScope) -> list[tuple[str, ArrayValue]]:
-    """The arrays that can be named here."""
+    """Return the arrays that can be named here."""
     held = [cell for one in scope.iterate_outward() for cell in one.names.values() if isinstance(cell, Cell)]
     return [(c.name, c.value) for c in held if isinstance(c.value, ArrayValue)]
 
 
 def _list_filled_arrays(one: tree.Statement) -> set[str]:
-    """The arrays of which each turn of a counting loop writes the item that its variable counts, and no other."""
+    """Return the arrays of which each turn of a counting loop writes only the item that its variable counts."""
     counter = _counter(one)
     if counter is None or not isinstance(one, tree.Loop):
         return set()

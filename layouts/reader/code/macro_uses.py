@@ -28,7 +28,7 @@ class MacroUses:
         return macro is not None and macro.parameters is not None
 
     def find_close(self, at: int, end: int) -> tuple[int, bool]:
-        """(where the bracket ends that was opened before a place, whether it does not or its end is too far)."""
+        """Find (the end of the bracket opened before a place, whether it does not close or its end is too far)."""
         covered = self.text.covered
         n = self.text.find_literal_behind(at + 1)
         depth, most = 1, min(end, at + MOST_SPAN)
@@ -45,7 +45,7 @@ class MacroUses:
         return most, True
 
     def is_operand(self, name: str, start: int, past: int) -> bool:
-        """Whether a macro's replacement stands in brackets of its own and cannot store anything."""
+        """Return whether a macro's replacement is in brackets of its own and cannot store anything."""
         macro = self.macros.get(name)
         if macro is None or not self._in_brackets(macro):
             return False
@@ -67,8 +67,9 @@ class MacroUses:
         return True
 
     def reachable(self, names: set[str], every: bool) -> frozenset[str]:
-        """Names, and those that stand in what macros of these names are replaced by; every: of any name, which is not
-        looked for anew.
+        """Return names, and those in the replacements of macros of these names.
+
+        every: the same for any name, cached.
         """
         if every and self.named is None:
             own = (token.text for macro in self.macros.values() for token in macro.body if token.kind == "name")
@@ -84,7 +85,7 @@ class MacroUses:
         return frozenset(out)
 
     def _in_brackets(self, macro: MacroDefinition) -> bool:
-        """Whether a replacement is one pair of brackets and what is in it, or a use of a macro whose is."""
+        """Return whether a replacement is one pair of brackets and its contents, or a use of a macro that is."""
         for _ in range(len(self.macros) + 1):
             body = macro.body
             called = len(body) > 1 and body[0].kind == "name"
@@ -105,7 +106,7 @@ class MacroUses:
 
 
 def _stores(before: PreprocessingToken | None, token: PreprocessingToken) -> bool:
-    """Whether a token may be part of what stores into a variable or takes its address, or makes another token."""
+    """Return whether a token may be part of a store into a variable, take its address, or make another token."""
     if token.text == "&":
         return before is None or (before.kind == "op" and before.text not in ")]")
     return token.text in _STORES

@@ -63,7 +63,7 @@ class MacroDefinition:
 
 
 def parse_define(found: list[PreprocessingToken]) -> tuple[str, MacroDefinition] | None:
-    """The macro that the tokens after `#define` define; None where they define none.
+    """Parse the tokens after `#define` into a macro; None if they define none.
 
     >>> parse_define(split_tokens("F(a, b...) a ## b"))[1].parameters, parse_define(split_tokens("F (a)"))[1].parameters
     (('a', 'b'), None)
@@ -77,7 +77,7 @@ def parse_define(found: list[PreprocessingToken]) -> tuple[str, MacroDefinition]
 
 
 def _define_with_parameters(found: list[PreprocessingToken]) -> MacroDefinition | None:
-    """The macro whose tokens behind the opening bracket are given; None where they are no parameters."""
+    """Define the macro whose tokens behind the opening bracket are given; None if they are no parameters."""
     parameters: list[str] = []
     rest = ""
     at = 0
@@ -134,7 +134,7 @@ class MacroExpander:
         self.nested = 0
 
     def expand_all(self, given: Iterable[PreprocessingToken]) -> list[PreprocessingToken]:
-        """Tokens with every macro in them expanded; TooLongError where that takes too much."""
+        """Expand every macro in tokens; TooLongError if that takes too much."""
         if self.nested >= MOST_NESTED:
             raise TooLongError
         self.nested += 1
@@ -155,7 +155,7 @@ class MacroExpander:
         return out
 
     def _take_next(self, stack: list[_TokenContext]) -> PreprocessingToken | None:
-        """The next token of what is being read; contexts that are read to their end are left."""
+        """Take the next token of what is being read; contexts that are read to their end are left."""
         self.steps.spend_steps()
         while stack:
             top = stack[-1]
@@ -177,7 +177,7 @@ class MacroExpander:
             self.off.discard(macro)
 
     def _enter_use(self, token: PreprocessingToken, stack: list[_TokenContext]) -> bool:
-        """Whether a name is a use of a macro, whose replacement is read next."""
+        """Enter a use of a macro, whose replacement is read next; return whether a name is one."""
         macro = self.macros.get(token.text)
         if macro is None:
             if token.text in self.builtin:
@@ -198,7 +198,7 @@ class MacroExpander:
         return True
 
     def _take_opening(self, stack: list[_TokenContext]) -> bool:
-        """Whether an opening bracket comes next; it is read, and contexts that end before it are left."""
+        """Take an opening bracket if it comes next, leaving contexts that end before it; return whether it does."""
         while stack[-1].at >= len(stack[-1].tokens) and len(stack) > 1:
             self.steps.spend_steps()
             self._leave_contexts(stack)
@@ -209,7 +209,7 @@ class MacroExpander:
         return False
 
     def _take_arguments(self, macro: MacroDefinition, stack: list[_TokenContext]) -> list[list[PreprocessingToken]]:
-        """The arguments up to the closing bracket."""
+        """Take the arguments up to the closing bracket."""
         out: list[list[PreprocessingToken]] = [[]]
         depth = 0
         names = macro.parameters or ()
@@ -242,7 +242,7 @@ class MacroExpander:
     def _decide_va_opt(
         self, body: list[PreprocessingToken], macro: MacroDefinition, arguments: dict[str, _MacroArgument]
     ) -> list[PreprocessingToken]:
-        """A replacement whose __VA_OPT__(…) are decided."""
+        """Decide every __VA_OPT__(…) of a replacement."""
         if not macro.rest or not any(token.text == "__VA_OPT__" for token in body):
             return body
         out: list[PreprocessingToken] = []
@@ -265,7 +265,7 @@ class MacroExpander:
     def _paste_arguments(
         self, body: list[PreprocessingToken], arguments: Mapping[str, _MacroArgument], rest: str = ""
     ) -> list[PreprocessingToken]:
-        """A replacement with its arguments put in, # and ## carried out."""
+        """Paste arguments into a replacement, with # and ## carried out."""
         out: list[PreprocessingToken] = []
         at, paste = 0, False  # paste: whether ## stands in front
         while at < len(body):
@@ -293,7 +293,7 @@ class MacroExpander:
     def _part(
         self, body: list[PreprocessingToken], at: int, arguments: Mapping[str, _MacroArgument], pasted: bool
     ) -> tuple[list[PreprocessingToken], int]:
-        """(what a token of a replacement becomes, where the next one stands); pasted: whether ## is in front of it."""
+        """Return (what a token of a replacement becomes, where the next one is); pasted: whether ## precedes it."""
         token = body[at]
         following = body[at + 1].text if at + 1 < len(body) else ""
         if token.text == "#" and following in arguments:
@@ -312,7 +312,7 @@ class MacroExpander:
 
 
 def _find_close(body: list[PreprocessingToken], opened: int) -> int:
-    """Where the bracket closes that opens at a place: the place behind it, or the end."""
+    """Find the place behind the bracket that closes the one opened at a place, or the end."""
     depth = 0
     for past in range(opened, len(body)):
         depth += (body[past].text == "(") - (body[past].text == ")")
@@ -326,7 +326,7 @@ def _pastes(token: PreprocessingToken) -> bool:
 
 
 def _join_tokens(left: PreprocessingToken, right: PreprocessingToken) -> list[PreprocessingToken]:
-    """left ## right; both where they make no token, which C++ refuses."""
+    """Join left ## right; return both if they make no token, which C++ refuses."""
     if left.kind == "empty" or right.kind == "empty":
         one = right if left.kind == "empty" else left
         return [one._replace(spaced=left.spaced)]
@@ -337,7 +337,7 @@ def _join_tokens(left: PreprocessingToken, right: PreprocessingToken) -> list[Pr
 
 
 def _quote_tokens(plain: list[PreprocessingToken]) -> str:
-    """#argument: a string of its spelling."""
+    """Quote the spelling of #argument as a string."""
     out: list[str] = []
     for n, token in enumerate(plain):
         word = token.text
@@ -350,7 +350,7 @@ def _quote_tokens(plain: list[PreprocessingToken]) -> str:
 
 
 def format_tokens(made: list[PreprocessingToken]) -> str:
-    """Tokens as text, those apart that would read as another side by side. TooLongError beyond MOST_TEXT.
+    """Format tokens as text, with space between those that would read as another. TooLongError beyond MOST_TEXT.
 
     >>> format_tokens([PreprocessingToken("-", "op"), PreprocessingToken("-", "op"), PreprocessingToken("x",
     ... "name"), PreprocessingToken("1", "number", True)])
@@ -369,7 +369,7 @@ def format_tokens(made: list[PreprocessingToken]) -> str:
 
 
 def _would_join(left: PreprocessingToken, right: PreprocessingToken) -> bool:
-    """Whether two tokens side by side read as one."""
+    """Return whether two adjacent tokens read as one."""
     words = ("name", "number", "text")
     if left.kind in words and right.kind in words:
         return True

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def list_part_items(ev: Evaluator, part: ObjectPart) -> list[ObjectPart]:
-    """The items of an array in a struct that is kept as bits."""
+    """Return the items of an array in a struct that is kept as bits."""
     one = part.field.width // part.field.count
     fields = [
         RecordField(part.field.low + n * one, one, part.field.whole, part.field.inner) for n in range(part.field.count)
@@ -52,7 +52,7 @@ def list_part_items(ev: Evaluator, part: ObjectPart) -> list[ObjectPart]:
 
 
 def evaluate_item(ev: Evaluator, whole: Any, index: Any, at: tree.Index, const: bool | None = None) -> Any:
-    """whole[index]. const: whether the whole is, None where not known."""
+    """Evaluate whole[index]; const: whether the whole is, None if not known."""
     if isinstance(whole, OverlayPlace):
         inner = evaluate_item(ev, whole.place, index, at, const)
         return OverlayPlace(whole.of, whole.name, inner) if isinstance(inner, PLACES) else inner
@@ -152,7 +152,7 @@ _ITEMS: dict[type[Any], Callable[[Evaluator, Any, Any, tree.Index], Any]] = {
 
 
 def get_pointed_object(ev: Evaluator, whole: Any, at: tree.Member) -> Any:
-    """What the left side of -> points to."""
+    """Return what the left side of -> points to."""
     value = ev.load_place(whole, at.value) if isinstance(whole, PLACES) else whole
     if isinstance(value, Address):
         return ev.find_target_place(value)
@@ -165,7 +165,7 @@ def get_pointed_object(ev: Evaluator, whole: Any, at: tree.Member) -> Any:
 
 
 def qualified_member(ev: Evaluator, whole: Any, at: tree.Member, scope: NameScope) -> Any:
-    """object.Base::name: a function of the base; a member that no derived class hides."""
+    """Evaluate object.Base::name: a function of the base; a member that no derived class hides."""
     value = ev.load_place(whole, at.value) if isinstance(whole, PLACES) else whole
     base = ev.resolve_name(at.owner, scope, at.span[0])
     record = base.record if isinstance(base, ResolvedType) else None
@@ -179,7 +179,7 @@ def qualified_member(ev: Evaluator, whole: Any, at: tree.Member, scope: NameScop
 
 
 def member(ev: Evaluator, whole: Any, name: str, span: Span, templates: Any = None) -> Any:
-    """whole.name or whole->name."""
+    """Evaluate whole.name or whole->name."""
     if isinstance(whole, OverlayPlace):
         inner = ev.member(whole.place, name, span, templates)
         return OverlayPlace(whole.of, whole.name, inner) if isinstance(inner, PLACES) else inner
@@ -263,7 +263,7 @@ def _find_object_member(ev: Evaluator, value: ObjectValue, name: str, span: Span
 
 
 def _make_unknown_member(ev: Evaluator, value: Any, name: str, span: Span, templates: Any) -> Any:
-    """A member of what is known by its name alone."""
+    """Make a member of what is known by its name alone."""
     kind: ResolvedType | None = None
     text = ""
     if isinstance(value, PointedPlace):

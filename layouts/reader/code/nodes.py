@@ -40,17 +40,17 @@ class NodeReader(ABC):
 
     @abstractmethod
     def list_readers(self) -> Readers:
-        """What reads each kind of node of the language."""
+        """Return the readers of each kind of node of the language."""
 
     @abstractmethod
     def get_span(self, node: tree_sitter.Node) -> Span:
-        """Where a node stands in the text that was given."""
+        """Return a node's place in the text that was given."""
 
     def get_text(self, node: tree_sitter.Node | None) -> str:
         return self.whole[node.start_byte : node.end_byte] if node else ""
 
     def lower_expression(self, node: tree_sitter.Node) -> tree.Expression:
-        """What nothing reads, and what is nested too deeply, is kept as its words."""
+        """Lower an expression; what nothing reads, and what is nested too deeply, is kept as its words."""
         self.depth += 1
         try:
             own = self.list_readers().get(node.type)

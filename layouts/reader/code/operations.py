@@ -43,7 +43,7 @@ def apply_operator(
     left_at: tree.Expression | None = None,
     right_at: tree.Expression | None = None,
 ) -> Any:
-    """left op right, for every operator but && and ||; warns of C's pitfalls at the operator's place."""
+    """Apply any operator but && and ||; warn of C's pitfalls at the operator's place."""
     left, right = _decay_operands(ev, op, left, right)
     for rule in _RULES:
         made = rule(ev, op, left, right, at)
@@ -101,7 +101,7 @@ _SIGNS = {"+": 1, "-": -1}
 
 
 def _move_address(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """&variable + n."""
+    """Move an address: &variable + n."""
     if op not in _SIGNS or not isinstance(left, Address) or isinstance(right, Pointer | Address):
         return None
     step = get_integer(right)
@@ -119,7 +119,7 @@ def _subtract_pointers(ev: Evaluator, op: str, left: Any, right: Any, at: tree.E
 
 
 def _move_pointer(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """pointer + n, pointer - n, n + pointer."""
+    """Move a pointer: pointer + n, pointer - n, n + pointer."""
     if op in _SIGNS and isinstance(left, Pointer) and not isinstance(right, Pointer):
         step = get_integer(right)
         if step is not None:
@@ -130,7 +130,7 @@ def _move_pointer(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expres
 
 
 def _move_array(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """array + n, a pointer to its item n."""
+    """Return array + n, a pointer to its item n."""
     if (
         op not in _SIGNS
         or not isinstance(left, ArrayValue)
@@ -201,7 +201,7 @@ _RULES: tuple[Callable[[Evaluator, str, Any, Any, tree.Expression], Any], ...] =
 
 
 def convert_object_to_number(ev: Evaluator, value: Any) -> Any:
-    """An object as the integer that its only conversion gives."""
+    """Convert an object to the integer that its only conversion gives."""
     if isinstance(value, ObjectPart) and value.field.inner is not None:
         value = ev.make_part_object(value)
     if isinstance(value, ObjectValue) and any(name.startswith("operator ") for name in value.record.methods):
@@ -210,7 +210,7 @@ def convert_object_to_number(ev: Evaluator, value: Any) -> Any:
 
 
 def _apart(ev: Evaluator, left: Pointer, right: Pointer, at: tree.Expression) -> Any:
-    """How many elements lie between two pointers."""
+    """Return the number of elements between two pointers."""
     if left.array is not None and left.array is right.array and left.at is not None and right.at is not None:
         return symbolic_integers.convert_int(symbolic_integers.add_ints(left.at, right.at, -1), LONG)
     size = make_size(left.element).known
@@ -224,7 +224,7 @@ def mark_value(ev: Evaluator, value: SymbolicInt, at: tree.Expression | None) ->
 
 
 def apply_integer_operator(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> SymbolicInt:
-    """An operator over integers; one of Python's that grows without end is given up."""
+    """Apply an operator to integers; one of Python's that grows without end is given up."""
     made = _apply_binary(ev, op, one, two)
     return (
         made
@@ -306,7 +306,7 @@ def _origin_of_both(one: SymbolicInt, two: SymbolicInt) -> tuple[Any, ...]:
 
 
 def _is_same_place(one: Address, two: Address) -> bool | None:
-    """Whether two addresses are of one object; None where that is not known."""
+    """Return whether two addresses are of one object; None if that is not known."""
     if one.at.known != 0 or two.at.known != 0:
         return None
     places = (one.place, two.place)
@@ -320,12 +320,12 @@ def _is_same_place(one: Address, two: Address) -> bool | None:
 
 
 def _is_misread_operand(value: Any) -> bool:
-    """Whether an operand is a type or a function: the grammar took template arguments for comparisons."""
+    """Return whether an operand is a type or a function: the grammar took template arguments for comparisons."""
     return isinstance(value, ResolvedType | TemplateEntity | FunctionSet) or (
         isinstance(value, OpaqueValue) and value.head == "misread"
     )
 
 
 def _is_surely_something(value: Any) -> bool:
-    """Whether a value is surely something: a number of known value, a list, an object, a text."""
+    """Return whether a value is certainly known: a number of known value, a list, an object, a text."""
     return isinstance(value, ArrayValue | str) or (isinstance(value, SymbolicInt) and value.known is not None)

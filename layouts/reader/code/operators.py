@@ -73,7 +73,7 @@ def _evaluate_logical(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
 
 
 def _find_misread_name(ev: Evaluator, one: tree.Binary, scope: NameScope) -> tree.Name | None:
-    """Outer<4>::Inner<4>::value, which the grammar reads as Outer<4>::Inner < 4 > ::value."""
+    """Find Outer<4>::Inner<4>::value, which the grammar reads as Outer<4>::Inner < 4 > ::value."""
     left, right = one.left, one.right
     if not (isinstance(left, tree.Binary) and left.op == "<" and isinstance(left.left, tree.Name)):
         return None
@@ -86,7 +86,7 @@ def _find_misread_name(ev: Evaluator, one: tree.Binary, scope: NameScope) -> tre
 
 
 def _evaluate_perhaps(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
-    """The right side of && or || that may not be evaluated."""
+    """Evaluate the right side of && or || that may not be evaluated."""
     values: list[Any] = []
     ev.follow_alternatives(
         [
@@ -98,7 +98,7 @@ def _evaluate_perhaps(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
 
 
 def _make_open_logical(ev: Evaluator, one: tree.Binary, left: Any, right: Any, truth: bool | None) -> SymbolicInt:
-    """a && b and a || b that the text leaves open."""
+    """Make an a && b or a || b that the text leaves open."""
     a, b = get_integer(left), get_integer(right)
     if a is None or b is None or isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue):
         return ev.make_unknown(one)
@@ -121,7 +121,7 @@ def evaluate_unary(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
 
 
 def _evaluate_address(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
-    """&x."""
+    """Evaluate &x."""
     if "&" in ev.overloaded and isinstance(value := ev.evaluate_argument(one.value, scope).value, ObjectValue):
         own = ev.evaluate_operator("&", value, None, one)
         if own is not None:
@@ -130,17 +130,17 @@ def _evaluate_address(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
 
 
 def _evaluate_expansion(ev: Evaluator, one: tree.Unary, scope: NameScope) -> OpaqueValue:
-    """A parameter pack where it is not expanded."""
+    """Evaluate a parameter pack that is not expanded."""
     return OpaqueValue(ev.format_expression(one))
 
 
 def _evaluate_pointee(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
-    """*p."""
+    """Evaluate *p."""
     return ev.load_place(ev.evaluate_dereference(ev.evaluate_expression(one.value, scope), one), one)
 
 
 def _evaluate_not(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
-    """!x."""
+    """Evaluate !x."""
     value = ev.evaluate_expression(one.value, scope)
     own = ev.evaluate_operator(one.op, value, None, one) if not ev.python else None
     if own is not None:
@@ -157,7 +157,7 @@ def _evaluate_not(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
 
 
 def _evaluate_sign(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
-    """+x, -x, ~x."""
+    """Evaluate +x, -x, ~x."""
     value = ev.evaluate_expression(one.value, scope)
     if not ev.python:
         own = ev.evaluate_operator(one.op, value, None, one)
@@ -178,7 +178,7 @@ def _evaluate_sign(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
 
 
 def _evaluate_post_step(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
-    """x++ and x--: the value before."""
+    """Evaluate x++ and x--: the value before."""
     assert isinstance(one.value, tree.Assignment)
     if not ev.python:
         place = ev.find_place(one.value.target, scope)
@@ -209,7 +209,7 @@ _UNARY: dict[str, Callable[[Evaluator, tree.Unary, NameScope], Any]] = {
 
 
 def evaluate_fold(ev: Evaluator, one: tree.Fold, scope: NameScope) -> Any:
-    """(pack op …), (… op pack), and both with a first value: [expr.prim.fold]."""
+    """Evaluate (pack op …), (… op pack), and both with a first value: [expr.prim.fold]."""
     right = one.right is not None and bool(ev.make_pack_scopes(one.right, scope))
     pattern, first = (one.right, one.left) if right or one.left is None else (one.left, one.right)
     assert pattern is not None

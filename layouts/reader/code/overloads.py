@@ -51,7 +51,7 @@ class OverloadCandidate:
 
 
 def accepts_count(function: tree.Function, count: int) -> bool:
-    """Whether a function takes so many arguments."""
+    """Return whether a function takes so many arguments."""
     least = sum(1 for p in function.parameters if p.default is None and not p.pack)
     packs = any(p.pack for p in function.parameters)
     return least <= count and (packs or count <= len(function.parameters))
@@ -74,7 +74,7 @@ def choose_candidate(
 
 
 def rank_conversion(argument: CallArgument, kind: ResolvedType | None) -> int | None:
-    """How an argument converts to a parameter's type: EXACT, PROMOTED, CONVERTED, USER; UNKNOWN, or None."""
+    """Rank the conversion of an argument to a parameter's type: EXACT, PROMOTED, CONVERTED, USER; UNKNOWN, or None."""
     if kind is None:
         return UNKNOWN
     if kind.name in _ANYTHING:
@@ -90,7 +90,7 @@ def rank_conversion(argument: CallArgument, kind: ResolvedType | None) -> int | 
 
 
 def _rank_of_types(given: ResolvedType, kind: ResolvedType) -> int | None:
-    """How a value of one type converts to another."""
+    """Rank the conversion of a value of one type to another."""
     if kind.pointers or kind.dims or given.pointers or given.dims:
         return _rank_pointer(given, kind)
     if given.record is not None or kind.record is not None:
@@ -101,9 +101,7 @@ def _rank_of_types(given: ResolvedType, kind: ResolvedType) -> int | None:
 
 
 def _binds_reference(argument: CallArgument, kind: ResolvedType) -> bool | None:
-    """Whether a parameter, where it is a reference, may bind an argument by its value category and const; None where
-    that is not known.
-    """
+    """Return whether a reference parameter may bind an argument by its value category and const; None if not known."""
     if not kind.reference or (kind.reference == "&" and kind.const):
         return True
     if argument.loose or (argument.const is None and argument.place and kind.reference == "&"):
@@ -114,7 +112,7 @@ def _binds_reference(argument: CallArgument, kind: ResolvedType) -> bool | None:
 
 
 def _null_rank(argument: CallArgument, kind: ResolvedType) -> int | None:
-    """How nullptr, or the literal 0 where a pointer is needed, converts."""
+    """Rank the conversion of nullptr, or of the literal 0 to a pointer."""
     if not kind.pointers:
         return None
     return EXACT if argument.null else CONVERTED
@@ -128,7 +126,7 @@ def binds_without_conversion(given: ResolvedType, kind: ResolvedType) -> bool:
 
 
 def _rank_braced(count: int, kind: ResolvedType) -> int | None:
-    """How a list in braces converts: [over.ics.list]."""
+    """Rank the conversion of a list in braces: [over.ics.list]."""
     if kind.pointers:
         return CONVERTED if count == 0 else UNKNOWN
     if kind.whole is not None:
@@ -186,12 +184,12 @@ def _rank_pointer(given: ResolvedType, kind: ResolvedType) -> int | None:
 
 
 def _may_have_sizes(given: ResolvedType, kind: ResolvedType) -> bool:
-    """Whether sizes of arrays that differ may be the same, since one is not known."""
+    """Return whether different array sizes may be equal, since one is not known."""
     return None in (*_sizes(given), *_sizes(kind)) or (not given.dims and given.const)
 
 
 def _rank_of_pointed(given: ResolvedType, kind: ResolvedType) -> int | None:
-    """How a pointer converts to another of as many levels."""
+    """Rank the conversion of a pointer to another of as many levels."""
     same = is_same_type(_pointed(given), _pointed(kind))
     if same:
         return EXACT
@@ -203,7 +201,7 @@ def _rank_of_pointed(given: ResolvedType, kind: ResolvedType) -> int | None:
 
 
 def _rank_of_pointer_as_value(kind: ResolvedType) -> int | None:
-    """How a pointer converts to a type that is none."""
+    """Rank the conversion of a pointer to a type that is none."""
     if kind.record is not None and not kind.record.opaque:
         return USER if kind.record.methods.get(kind.record.name) else None
     if kind.whole is not None:
@@ -216,17 +214,17 @@ def _sizes(kind: ResolvedType) -> tuple[int | None, ...]:
 
 
 def _pointed(kind: ResolvedType) -> ResolvedType:
-    """What a pointer points to."""
+    """Return what a pointer points to."""
     return ResolvedType(kind.name, kind.whole, kind.bits, kind.record, arguments=kind.arguments)
 
 
 def _may_convert(record: RecordType | None) -> bool:
-    """Whether an object may be converted to a pointer."""
+    """Return whether an object may be converted to a pointer."""
     return record is not None and (record.opaque or _converts(record))
 
 
 def _converts(record: RecordType) -> bool:
-    """Whether a class has conversion functions, or may have."""
+    """Return whether a class has conversion functions, or may have."""
     return any(name.startswith("operator ") for name in record.methods)
 
 
@@ -253,7 +251,7 @@ def _is_better(
     two: tuple[OverloadCandidate, tuple[int, ...]],
     arguments: Sequence[CallArgument],
 ) -> bool:
-    """Whether one viable function is the better of two, for certain."""
+    """Return whether one viable function is certainly the better of two."""
     (left, mine), (right, other) = one, two
     if UNKNOWN in (*mine, *other) and not _is_same_where_unknown(left, right, mine, other):
         return False
@@ -268,8 +266,9 @@ def _is_better(
 
 
 def _more_special_template(one: tree.Function, two: tree.Function) -> bool:
-    """Whether a function is preferred to another of the same conversions: no template, or a more specialized one, or
-    one with a constraint.
+    """Return whether a function with the same conversions is preferred to another.
+
+    It is no template, or more specialized, or constrained.
     """
     if bool(one.templates) != bool(two.templates):
         return not one.templates
@@ -281,7 +280,7 @@ def _more_special_template(one: tree.Function, two: tree.Function) -> bool:
 def _is_same_where_unknown(
     left: OverloadCandidate, right: OverloadCandidate, mine: tuple[int, ...], other: tuple[int, ...]
 ) -> bool:
-    """Whether both have the same parameter wherever it is not known how an argument converts to one of them."""
+    """Return whether both have the same parameter wherever the conversion of an argument to one of them is unknown."""
     for n, (a, b) in enumerate(zip(mine, other, strict=True)):
         if UNKNOWN not in (a, b):
             continue
@@ -293,7 +292,7 @@ def _is_same_where_unknown(
 
 
 def _compare_binding(argument: CallArgument, one: ResolvedType | None, two: ResolvedType | None) -> int:
-    """1 where the first parameter binds an argument better than the second, -1 the other way round, else 0."""
+    """Return 1 if the first parameter binds an argument better than the second, -1 the other way round, else 0."""
     if one is None or two is None:
         return 0
     nearer = _compare_base_distance(argument.kind, one, two)
@@ -311,7 +310,8 @@ def _compare_binding(argument: CallArgument, one: ResolvedType | None, two: Reso
 
 
 def _compare_base_distance(given: ResolvedType | None, one: ResolvedType, two: ResolvedType) -> int:
-    """1 where an object's or pointer's class is converted to a nearer base by the first of two types, -1 by the second:
+    """Return 1 if the first of two types is the nearer base of an object's or pointer's class, -1 if the second is.
+
     [over.ics.rank] 4.4.
     """
     mine, other = one.record, two.record
@@ -327,12 +327,12 @@ def _compare_base_distance(given: ResolvedType | None, one: ResolvedType, two: R
 
 
 def _has_base(record: RecordType | None, base: RecordType | None) -> bool:
-    """Whether a class is another or derived from it."""
+    """Return whether a class is another or derived from it."""
     return record is not None and base is not None and record.is_derived_from(base)
 
 
 def _is_more_special(one: tree.Function, two: tree.Function) -> bool:
-    """Whether a function template is more specialized than another, by their parameters: [temp.func.order]."""
+    """Return whether a function template is more specialized than another, by their parameters: [temp.func.order]."""
     mine = [_strip_parameter_type(p.type) for p in one.parameters if p.type is not None]
     other = [_strip_parameter_type(p.type) for p in two.parameters if p.type is not None]
     if any(p.pack for p in two.parameters) and not any(p.pack for p in one.parameters):
@@ -345,6 +345,6 @@ def _is_more_special(one: tree.Function, two: tree.Function) -> bool:
 
 
 def _strip_parameter_type(kind: tree.Type) -> tree.Type:
-    """A parameter's type without its reference, and without const where that is all of it."""
+    """Strip the reference from a parameter's type, and const if it applies to all of it."""
     const = kind.const and bool(kind.pointers)
     return tree.Type(kind.path, kind.pointers, "", kind.dims, kind.body, const, span=kind.span)

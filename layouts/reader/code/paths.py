@@ -168,7 +168,7 @@ def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> 
 
 
 def _list_taken_values(ev: Evaluator, one: EscapedPath) -> list[tuple[Cell, Any]]:
-    """What variables hold on a path that left, where others may hold something else."""
+    """Return what variables hold on a path that left, if others may hold something else."""
     since: Journal = {}
     if one in ev.gone:
         ev.gone.remove(one)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def find_place(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
-    """What an expression names: a cell, a part of an object, what a pointer points to; else its value."""
+    """Find what an expression names: a cell, a part of an object, what a pointer points to; else its value."""
     rule: _Rule = (_RULES if ev.python else _CXX_RULES).get(type(one), _value_of)
     return rule(ev, one, scope)
 
@@ -176,7 +176,7 @@ def _address_of_item(ev: Evaluator, one: tree.Index, scope: NameScope) -> Pointe
 
 
 def load_place(ev: Evaluator, place: Any, at: tree.Expression) -> Any:
-    """What stands in a place."""
+    """Load what is in a place."""
     if isinstance(place, Cell):
         return place.value if not isinstance(place.value, PLACES) else ev.load_place(place.value, at)
     if isinstance(place, ObjectPart):

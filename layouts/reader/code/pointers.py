@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_dereference(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
-    """What *value names."""
+    """Evaluate what *value names."""
     if isinstance(value, Address):
         return ev.find_target_place(value)
     if isinstance(value, ArrayValue) and not ev.python:
@@ -58,7 +58,7 @@ def evaluate_dereference(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
 
 
 def find_item(ev: Evaluator, pointer: Pointer) -> Any:
-    """The place that a pointer points to."""
+    """Find the place that a pointer points to."""
     array = pointer.array
     if array is None:
         return PointedPlace(pointer)
@@ -72,7 +72,7 @@ def find_item(ev: Evaluator, pointer: Pointer) -> Any:
 
 
 def _find_item_beyond(array: ArrayValue, at: int | None, element: ResolvedType | None) -> Any:
-    """The item of an array of arrays that lies behind its row's end; somewhere in all of it where not known."""
+    """Find the item of an array of arrays behind its row's end; somewhere in all of it if not known."""
     root = array
     while root.inside is not None:
         root = root.inside
@@ -93,7 +93,7 @@ def _flatten_array(array: ArrayValue) -> Iterator[Cell]:
 
 
 def find_target_place(ev: Evaluator, address: Address) -> Any:
-    """The place that an address means, as the type that a cast gave it."""
+    """Find the place that an address means, as the type that a cast gave it."""
     if address.element is None and address.at.known == 0:
         return address.place
     return view_as_integer(
@@ -105,12 +105,12 @@ def find_target_place(ev: Evaluator, address: Address) -> Any:
 
 
 def decay_array(ev: Evaluator, array: ArrayValue) -> Pointer:
-    """The pointer to an array's first item."""
+    """Return the pointer to an array's first item."""
     return Pointer(make_symbol(array.name or "{…}"), array.element, array=array, at=SymbolicInt(0, LONG))
 
 
 def get_pointee_type(kind: ResolvedType) -> ResolvedType | None:
-    """The type that a pointer's points to."""
+    """Return the type that a pointer's type points to."""
     if kind.pointers == 1 and kind.name in ("void", "auto", ""):
         return VOID
     return ResolvedType(
@@ -180,7 +180,7 @@ def _forget_aliases(ev: Evaluator, pointer: Pointer) -> None:
 
 
 def _may_alias(one: Pointer, two: Pointer) -> bool:
-    """Whether two pointers may overlap: those made of the same names, unless they are a known distance apart."""
+    """Return whether two pointers may overlap: made of the same names, unless a known distance apart."""
     gap: LinearExpression = one.base + two.base.scale(-1)
     if not gap.terms:
         sizes = [(p.element.bits or 64) // 8 if p.element is not None else 8 for p in (one, two)]

@@ -46,7 +46,7 @@ _RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
 
 
 def prepare_source(text: str) -> ParsedSource:
-    """The text as a C++ parser should see it, where no undecided condition holds."""
+    """Prepare the text that a C++ parser should see, in which no undecided condition holds."""
     return Preprocessor(text).read_text().source
 
 
@@ -82,7 +82,7 @@ class Preprocessor:
 
 
 def _blank_open_comment(text: str) -> str:
-    """A text with blanks for a comment that is not closed, at which a parser would begin again and again."""
+    """Blank a comment that is not closed, at which a parser would begin again and again."""
     if text.rfind("/*") < text.rfind("*/") or "/*" not in text:
         return text
     for whole in find_unbroken_pieces(text):
@@ -92,7 +92,7 @@ def _blank_open_comment(text: str) -> str:
 
 
 def _convert_rust(text: str) -> str:
-    """Rust's integers as C spells them, as long as they were: `let d: u64 = 64u64 << 32 | x as u64`."""
+    """Convert Rust's integers to C's spelling of the same length: `let d: u64 = 64u64 << 32 | x as u64`."""
     text = re.sub(r"\blet(?: mut)? (\w+): u64(?= =)", lambda found: f"u64 {found[1]}".ljust(len(found[0])), text)
     text = re.sub(
         r"(?<![\w.])(0x[0-9a-fA-F_]+|\d[\d_]*)_?u64\b",
@@ -177,7 +177,7 @@ class _PreprocessorRun:
         return joined.get_original(start), joined.get_original(max(end - 1, start)) + 1
 
     def _get_line(self, at: int) -> int:
-        """The line of the pasted text, counted from 1."""
+        """Return the line of the pasted text, counted from 1."""
         return self.code.count("\n", 0, at) + self._count_joined_lines(at) + 1
 
     def _count_joined_lines(self, at: int) -> int:
@@ -228,7 +228,7 @@ class _PreprocessorRun:
             self._judge_definition(name)
 
     def _judge_definition(self, name: str) -> None:
-        """Whether what a name means now rests on a condition that is left out."""
+        """Note whether the meaning of a name now rests on a condition that is left out."""
         self.known.doubtful.discard(name)
         if self._leaves_out:
             self.known.doubtful.add(name)
@@ -242,7 +242,7 @@ class _PreprocessorRun:
             self.failed = True
 
     def _is_host_code(self, one: Directive) -> bool:
-        """Whether a condition holds functions of the host alone: nvcc compiles a file for it, too."""
+        """Return whether a condition holds functions of the host alone: nvcc compiles a file for it, too."""
         if get_include_guard(one) != predefined.ARCHITECTURE or one.following >= 0 or one.end < 0:
             return False
         code = self.code[one.past : self.text.directives[one.end].start]
@@ -291,7 +291,7 @@ class _PreprocessorRun:
             self._write_text("\n", span[1] - 1, 1, False)
 
     def _list_declared(self, opened: int) -> frozenset[str]:
-        """What every branch of a condition may declare or store into."""
+        """Return what any branch of a condition may declare or store into."""
         inside = self.text.directives[opened : self.text.directives[opened].end + 1]
         out: set[str] = set()
         for before, after in pairwise(inside):
@@ -310,12 +310,12 @@ class _PreprocessorRun:
             self.length += len(text)
 
     def _copy_stretch(self, start: int, end: int) -> None:
-        """A stretch of the text whose lines are joined."""
+        """Copy a stretch of the text whose lines are joined."""
         for first, past in self.text.joined.split_stretch(start, end):
             self._write_text(self.code[first:past], self.text.joined.get_original(first), past - first, True)
 
     def _write_code(self, start: int, end: int) -> None:
-        """A stretch of code, its macros expanded."""
+        """Write a stretch of code, its macros expanded."""
         words = set(_WORD.findall(self.code, start, end))
         if words.isdisjoint(self.known.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.known.doubtful):
             self._copy_stretch(start, end)
@@ -360,7 +360,7 @@ class _PreprocessorRun:
         return past
 
     def _expanded(self, name: str, start: int, at: int, end: int) -> tuple[str | None, int] | None:
-        """(what a use of a macro becomes, where it ends); None for no use, None as text where that is not known."""
+        """Return (what a use of a macro becomes, where it ends); None for no use, None as text if not known."""
         past, broken = at, name in self.known.doubtful
         if not broken and self.uses.takes_arguments(name):
             opened = _OPEN.match(self.code, at, end)
@@ -382,7 +382,7 @@ class _PreprocessorRun:
         return None, past
 
     def _apart(self, made: str, start: int, past: int) -> str:
-        """What a use becomes, with blanks where it would make one token with what stands beside it."""
+        """Return what a use becomes, with blanks where it would join the token beside it."""
         before = self.code[start - 1] if start else " "
         after = self.code[past] if past < len(self.code) else " "
         left = " " if _may_join(before, made[:1]) else ""
@@ -393,7 +393,7 @@ class _PreprocessorRun:
         return PreprocessingToken(str(self._get_line(at)), "number")
 
     def _make_counter_token(self) -> PreprocessingToken:
-        """__COUNTER__: a name of its own at every use, since headers that are not read count too."""
+        """Make a name for __COUNTER__, another at every use, since headers that are not read count too."""
         self.counted += 1
         return PreprocessingToken(f"counter_{self.counted}", "name")
 
@@ -427,7 +427,7 @@ _HANDLERS: dict[str, Callable[[_PreprocessorRun, int, Directive], None]] = {  # 
 
 
 def _may_join(left: str, right: str) -> bool:
-    """Whether two characters side by side may be one token's."""
+    """Return whether two adjacent characters may be in one token."""
     if not left or not right or left.isspace() or right.isspace():
         return False
     words = (left.isalnum() or left in "_$\"'", right.isalnum() or right in "_$\"'")

@@ -14,7 +14,7 @@ from lanescope.reader.code.symbolic_integers import SymbolicInt
 
 
 def get_integer_type(bits: int, signed: bool = False) -> IntegerType:
-    """The integer type that a register of so many bits is read as."""
+    """Return the integer type that a register of so many bits is read as."""
     known = find_integer_type(f"{'' if signed else 'u'}int{bits}_t")
     return known or IntegerType(f"{'s' if signed else 'u'}{bits}", bits, signed)
 
@@ -23,17 +23,17 @@ def get_integer_type(bits: int, signed: bool = False) -> IntegerType:
 
 
 def shift_left(bits: int, _: bool, value: int, by: int) -> int:
-    """shl: an amount beyond the type's width shifts everything out."""
+    """Evaluate shl: an amount beyond the type's width shifts everything out."""
     return value << min(by, bits)
 
 
 def shift_right(bits: int, _: bool, value: int, by: int) -> int:
-    """shr: of a signed type the sign comes in, however far it is shifted."""
+    """Evaluate shr: of a signed type the sign comes in, however far it is shifted."""
     return value >> min(by, bits)
 
 
 def permute_bytes(_: int, __: bool, low: int, high: int, selector: int) -> int:
-    """prmt without a mode: each nibble of the selector takes one of eight bytes; its bit 3 asks for the byte's sign."""
+    """Evaluate prmt without a mode: each nibble of the selector takes one of eight bytes; its bit 3 takes the sign."""
     eight = (high << 32 | low).to_bytes(8, "little")
     out = bytearray()
     for n in range(4):
@@ -44,13 +44,16 @@ def permute_bytes(_: int, __: bool, low: int, high: int, selector: int) -> int:
 
 
 def insert_bits(bits: int, _: bool, value: int, into: int, at: int, count: int) -> int:
-    """bfi: the value's lowest bits into another from bit `at` on; of position and length the lowest 8 bits count."""
+    """Evaluate bfi: the value's lowest bits into another from bit `at` on; position and length count modulo 256."""
     mask = ((1 << (count & 255)) - 1) << (at & 255)
     return (into & ~mask | value << (at & 255) & mask) & ((1 << bits) - 1)
 
 
 def extract_bits(bits: int, signed: bool, value: int, at: int, count: int) -> int:
-    """bfe: `count` bits from bit `at` on; of a signed type the highest of them, or of the source, is the sign."""
+    """Evaluate bfe: `count` bits from bit `at` on.
+
+    Of a signed type the highest of them, or of the source, is the sign.
+    """
     at, count = at & 255, count & 255
     value &= (1 << bits) - 1
     cut = value >> at & ((1 << count) - 1)
@@ -62,7 +65,7 @@ def extract_bits(bits: int, signed: bool, value: int, at: int, count: int) -> in
 
 
 def compute_lop3(bits: int, _: bool, one: int, two: int, three: int, table: int) -> int:
-    """lop3: bit n of the table is the result for the inputs' bits n = one·4 + two·2 + three."""
+    """Evaluate lop3: bit n of the table is the result for the inputs' bits n = one·4 + two·2 + three."""
     full = (1 << bits) - 1
     out = 0
     for n in range(8):
@@ -168,7 +171,7 @@ class ArithmeticRow:
     only: tuple[int, ...] = ()
 
     def fits(self, operands: int, bits: int) -> bool:
-        """Whether it has so many operands, the target among them, and a type of such a width."""
+        """Return whether it has so many operands, the target among them, and a type of such a width."""
         return operands == 1 + len(self.reads) and (not self.only or bits in self.only)
 
 

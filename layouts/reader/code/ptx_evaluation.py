@@ -92,7 +92,7 @@ def evaluate_outputs(
 
 
 def may_store(code: str | None) -> bool:
-    """Whether a statement with a "memory" clobber may write to a variable whose address it is given."""
+    """Return whether a statement with a "memory" clobber may write to a variable whose address it is given."""
     parsed = ptx.parse_ptx(code) if code is not None else None
     if parsed is None:
         return True
@@ -163,7 +163,7 @@ class _RegisterFile:
         return True
 
     def _is_run(self, one: ptx.PtxInstruction) -> bool | None:
-        """Whether an instruction's guard lets it run; None where that is not known."""
+        """Return whether an instruction's guard lets it run; None if that is not known."""
         if one.guard is None:
             return True
         held = self._make_integer(self.read_operand(one.guard[0]))
@@ -172,7 +172,7 @@ class _RegisterFile:
     # registers -------------------------------------------------------------------------------------------------------
 
     def find_register(self, name: str) -> str | None:
-        """The register of a name; None for what is none, a special register among them."""
+        """Find the register of a name; None for other names, such as special registers."""
         name = ptx.normalize_register(name)
         if re.fullmatch(r"%\d+", name):
             n = int(name[1:])
@@ -182,7 +182,7 @@ class _RegisterFile:
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
     def read_operand(self, name: str) -> Any:
-        """What a register, a special register or an immediate holds; None where unknown."""
+        """Read a register, a special register or an immediate; None if unknown."""
         name = ptx.normalize_register(name)
         value = ptx.parse_immediate(name) if name != "WARP_SZ" else 32
         if value is not None:
@@ -194,7 +194,7 @@ class _RegisterFile:
         return self.held.get(register) if register is not None else None
 
     def read_integer(self, name: str, bits: int, signed: bool = False) -> SymbolicInt | None:
-        """A source operand as an integer of an instruction's type."""
+        """Read a source operand as an integer of an instruction's type."""
         value = self._make_integer(self.read_operand(name))
         return None if value is None else _reinterpret_bits(value, bits, signed)
 
@@ -213,7 +213,7 @@ class _RegisterFile:
 
 
 def _reinterpret_bits(value: SymbolicInt, bits: int, signed: bool) -> SymbolicInt | None:
-    """The lowest bits of a value, read with or without a sign; None for a symbol that may be negative."""
+    """Return the lowest bits of a value, read with or without a sign; None for a symbol that may be negative."""
     cut = symbolic_integers.convert_int(value, get_integer_type(bits))
     if not signed:
         return cut
@@ -223,14 +223,14 @@ def _reinterpret_bits(value: SymbolicInt, bits: int, signed: bool) -> SymbolicIn
 
 
 def _extend_value(value: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
-    """A value in a wider register: its sign goes along, where it has one."""
+    """Extend a value to a wider register, with its sign if it has one."""
     if value.type.signed and value.known is None and value.width >= value.type.bits < kind.bits:
         return None
     return symbolic_integers.convert_int(value, kind)
 
 
 def _list_targets(one: ptx.PtxInstruction) -> list[str]:
-    """The registers that an instruction of the table below writes: its first operand's."""
+    """Return the registers that an instruction of the table below writes: its first operand's."""
     first = one.operands[0] if one.operands else ""
     return [name.strip() for name in re.split(r"[|,]", first.strip("{} "))]
 
@@ -242,19 +242,19 @@ _Reader = Callable[[_RegisterFile, ptx.PtxInstruction], _Made]
 
 
 def _find_reader(opcode: str) -> _Reader | None:
-    """What evaluates an opcode, None for one that is not in the table or has modifiers that the table does not know."""
+    """Find what evaluates an opcode; None if it is not in the table, or has modifiers that the table does not know."""
     name, *modifiers = opcode.split(".")
     row = _OPCODES.get(name)
     return row.reader if row is not None and row.fits(modifiers) else None
 
 
 def _is_type(modifier: str, *others: str) -> bool:
-    """Whether a modifier is an integer type, or one of some others."""
+    """Return whether a modifier is an integer type, or one of some others."""
     return modifier in others or _INTEGER.fullmatch(modifier) is not None
 
 
 def _parse_type(opcode: str) -> tuple[int, bool]:
-    """(bits, whether signed) of an opcode's last type."""
+    """Parse (bits, whether signed) of an opcode's last type."""
     found = _INTEGER.fullmatch(opcode.rpartition(".")[2])
     return (int(found[2]), found[1] == "s") if found else (1, False)
 
@@ -265,7 +265,7 @@ def _evaluate_cvta(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
 
 
 def _evaluate_cvt(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
+    """Evaluate cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
     into, of = (_INTEGER.fullmatch(part) for part in one.opcode.split(".")[1:])
     if into is None or of is None or len(one.operands) != 2:
         return None
@@ -277,7 +277,7 @@ def _evaluate_cvt(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
 
 
 def _evaluate_mov(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """mov of a register, and mov.b that packs `{low, …, high}` into one or takes one apart."""
+    """Evaluate mov of a register, and mov.b that packs `{low, …, high}` into one or takes one apart."""
     if len(one.operands) != 2:
         return None
     target, source = one.operands
@@ -308,7 +308,7 @@ def _evaluate_mov(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
 
 
 def _evaluate_setp(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """setp.cmp.type p, a, b and p|q, where q is not p."""
+    """Evaluate setp.cmp.type p, a, b and p|q, where q is not p."""
     bits, signed = _parse_type(one.opcode)
     test = one.opcode.split(".")[1]
     signed = signed and test not in ("lo", "ls", "hi", "hs")
@@ -322,7 +322,7 @@ def _evaluate_setp(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
 
 
 def _evaluate_selp(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """selp d, a, b, p: a where p is true, else b."""
+    """Evaluate selp d, a, b, p: a if p is true, else b."""
     if len(one.operands) != 4:
         return None
     choice = at.read_integer(one.operands[3], 1)
@@ -334,7 +334,7 @@ def _evaluate_selp(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
 
 
 def _evaluate_mul(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
+    """Evaluate mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
     name, part, _ = one.opcode.split(".")
     bits, signed = _parse_type(one.opcode)
     if len(one.operands) != (3 if name == "mul" else 4) or (part == "wide" and bits > 32):
@@ -359,7 +359,7 @@ def _evaluate_mul(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
 
 
 def _product(left: SymbolicInt, right: SymbolicInt, part: str, bits: int, kind: IntegerType) -> SymbolicInt | None:
-    """A part of the product of two numbers of so many bits, in a type; None where that is not known."""
+    """Return a part of the product of two numbers of so many bits, in a type; None if not known."""
     if left.known is not None and right.known is not None:
         product = left.known * right.known
         total = SymbolicInt(product >> bits if part == "hi" else product, get_integer_type(2 * bits, kind.signed))
@@ -372,7 +372,7 @@ def _product(left: SymbolicInt, right: SymbolicInt, part: str, bits: int, kind: 
 
 
 def _evaluate_table_opcode(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """What a row of arithmetic has: operands of the opcode's type, amounts and selectors of 32 bits."""
+    """Evaluate a row of arithmetic: operands of the opcode's type, amounts and selectors of 32 bits."""
     bits, signed = _parse_type(one.opcode)
     row = ARITHMETIC[one.opcode.partition(".")[0]]
     if not row.fits(len(one.operands), bits):
@@ -403,7 +403,7 @@ class _Opcode:
 
 
 def _fits_product(modifiers: list[str]) -> bool:
-    """.lo.u32 and its like: not of .b types."""
+    """Return whether modifiers are .lo.u32 and its like, not of .b types."""
     known = len(modifiers) == 2 and modifiers[0] in ("lo", "wide", "hi")
     return known and _is_type(modifiers[1]) and not modifiers[1].startswith("b")
 

@@ -29,7 +29,7 @@ def _load_language() -> tree_sitter.Language:
 
 
 def parse_python(text: str) -> tuple[tree.Statement, ...]:
-    """The statements of a text; one that is indented as a whole is read as if it were not."""
+    """Parse a text into statements; one that is indented as a whole is read as if it were not."""
     ascii_text = re.sub(r"[^\x00-\x7f]", "?", text.replace("\t", " "))
     shift = 0
     first = next((line for line in ascii_text.split("\n") if line.strip()), "")
@@ -156,7 +156,7 @@ class PythonLowering(NodeReader):
         yield self._branch(node, chain)
 
     def _branch(self, node: tree_sitter.Node, other: tree.Statement | None) -> tree.If:
-        """An `if` or `elif`, with what follows where it does not hold."""
+        """Return an `if` or `elif`, with what follows if it does not hold."""
         yes = self.lower_block(node.child_by_field_name("consequence"))
         return tree.If(self._lower_field(node, "condition"), yes, other, span=self.get_span(node))
 
@@ -309,7 +309,7 @@ class PythonLowering(NodeReader):
         )
 
     def _lower_inner_assignment(self, node: tree_sitter.Node) -> tree.Expression:
-        """The inner one of `a = b = 1`, and `(a := 1)`."""
+        """Lower the inner one of `a = b = 1`, and `(a := 1)`."""
         name = "name" if node.type == "named_expression" else "left"
         value = "value" if node.type == "named_expression" else "right"
         return tree.Assignment(

@@ -24,14 +24,14 @@ _MODES = {"NONE": "none", "32B": "32B", "64B": "64B", "128B": "128B"}
 
 
 def recognise_code(text: str) -> tuple[TextMeaning, ...]:
-    """The descriptors and tensor maps that a text's code makes, those with known fields first."""
+    """Recognise the descriptors and tensor maps that a text's code makes, those with known fields first."""
     built, maps, notices = _evaluate_code(text)
     found = (*map(_make_builder_meaning, built), *map(make_map_meaning, maps))
     return tuple(replace(one, notices=(*one.notices, *notices)) for one in found) or _recognise_swizzle(text)
 
 
 def _recognise_swizzle(text: str) -> tuple[TextMeaning, ...]:
-    """A swizzle of the tensor map's enum, alone: all else is open."""
+    """Recognise a swizzle of the tensor map's enum, alone: all else is open."""
     named = {_MODES[match[1]] for match in _ENUM.finditer(text)}
     if len(named) != 1 or len(text) > _MOST_MENTION:
         return ()
@@ -46,13 +46,13 @@ def _recognise_swizzle(text: str) -> tuple[TextMeaning, ...]:
 
 
 def is_code(text: str) -> bool:
-    """Whether a text is code that this row reads."""
+    """Return whether a text is code for this recogniser."""
     return any(_evaluate_code(text)[:2])
 
 
 @lru_cache(maxsize=8)
 def _evaluate_code(text: str) -> tuple[tuple[DescriptorBuilder, ...], tuple[TensorMap, ...], tuple[str, ...]]:
-    """The descriptors and maps of a text, and what they rest on or leave out."""
+    """Evaluate the descriptors and maps of a text, and what they rest on or leave out."""
     made = evaluate_text(text)
     if made is None:
         return (), (), ()
@@ -85,7 +85,7 @@ def _make_builder_meaning(one: DescriptorBuilder) -> TextMeaning:
 
 
 def make_map_meaning(one: TensorMap) -> TextMeaning:
-    """What a tensor map means, as the contract has it."""
+    """Make the meaning of a tensor map, in the form of the contract."""
     facts = {
         "storage": None if one.storage is None else dict(one.storage),
         "element_bits": one.element_bits,

@@ -129,7 +129,7 @@ def _judge_lifetimes(ev: Evaluator, record: RecordType) -> None:
 
 
 def _takes_own_by_code(functions: Iterable[tree.Function], name: str) -> bool:
-    """Whether one of some functions takes an object of a class and is not defaulted."""
+    """Return whether one of some functions takes an object of a class and is not defaulted."""
     return any(can_take_own_class(f, name) and not f.defaulted for f in functions)
 
 
@@ -145,14 +145,14 @@ def _classes_of_members(ev: Evaluator, record: RecordType) -> Iterator[RecordTyp
 
 
 def _has_effect(ev: Evaluator, function: tree.Function) -> bool:
-    """Whether a destructor is more than `~T() = default` and `~T() {}`."""
+    """Return whether a destructor is more than `~T() = default` and `~T() {}`."""
     if function.defaulted:
         return False
     return function.body is None or re.search(r"\{\s*\}\s*;?\s*$", ev.text[slice(*function.span)]) is None
 
 
 def _list_union_members(decl: tree.StructDefinition) -> Iterator[str]:
-    """The members of a union, and of unnamed unions in a struct."""
+    """Yield the members of a union, and of unnamed unions in a struct."""
     for member in decl.members:
         if not isinstance(member, tree.Declaration) or member.static:
             continue
@@ -164,7 +164,7 @@ def _list_union_members(decl: tree.StructDefinition) -> Iterator[str]:
 
 
 def _list_named_members(member: tree.Declaration) -> list[tree.Declaration]:
-    """A data member, or those of an anonymous struct, which are the outer's."""
+    """Return a data member, or those of an anonymous struct, which belong to the outer one."""
     if member.name:
         return [member]
     if member.type and isinstance(member.type.body, tree.StructDefinition):
@@ -217,7 +217,7 @@ def _list_used_functions(record: RecordType) -> list[FunctionSet]:
 
 
 def _enter_using(ev: Evaluator, record: RecordType, member: tree.UsingDeclaration) -> None:
-    """using Base::name: its functions overload the class's own; using Base::Base: its constructors are the class's."""
+    """Enter using Base::name, whose functions overload the class's own, or using Base::Base, its constructors."""
     last = member.path[-1][0]
     qualifier = ev.resolve_type(tree.Type(member.path[:-1]), record.scope) if len(member.path) > 1 else None
     base = qualifier.record if qualifier is not None else None
@@ -239,8 +239,9 @@ def _enter_using(ev: Evaluator, record: RecordType, member: tree.UsingDeclaratio
 
 
 def merge_declarations(functions: list[tree.Function]) -> tuple[tree.Function, ...]:
-    """Functions without the declarations of those that are defined: a definition has the defaults of its declaration,
-    and stands where the first of both does.
+    """Drop the declarations of functions that are defined.
+
+    A definition keeps the defaults of its declaration, and the place of the first of both.
     """
     out: dict[str, tree.Function] = {}
     for one in functions:
@@ -257,7 +258,7 @@ def merge_declarations(functions: list[tree.Function]) -> tuple[tree.Function, .
 
 
 def _find_alignment(ev: Evaluator, record: RecordType) -> int | None:
-    """Bits that alignas asks for; 0 where nothing does, None where that is not known."""
+    """Find the bits that alignas asks for; 0 without alignas, None if not known."""
     assert record.decl is not None
     text = ev.text[slice(*record.decl.span)]
     head = text.partition("{")[0]
@@ -328,7 +329,7 @@ def _bits_of(kind: ResolvedType) -> tuple[int, int] | None:
 
 
 def _is_begun_by_code(record: RecordType) -> bool:
-    """Whether functions of the text begin, copy, assign or destroy objects of a class."""
+    """Return whether functions of the text create, copy, assign or destroy objects of a class."""
     return record.begins or record.copies or record.assigns or record.ends
 
 
@@ -354,7 +355,7 @@ def measure_record(ev: Evaluator, record: RecordType, deep: int = 0) -> RecordMe
 
 
 def _has_inner_alignment(ev: Evaluator, record: RecordType) -> bool:
-    """Whether a member asks for an alignment of its own."""
+    """Return whether a member asks for an alignment of its own."""
     assert record.decl is not None
     if record.scope.parent is ev.prelude:
         return False

@@ -100,7 +100,7 @@ def _kind_of_size(value: Any) -> ResolvedType | None:
 
 
 def _evaluate_and_discard(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> Any:
-    """The value of an operand that is not evaluated: for its type."""
+    """Evaluate an operand for its type alone, discarding its effects."""
     values: list[Any] = []
     first = len(ev.temporaries)
     ev.follow_branch(lambda: values.append(ev.evaluate_expression(inner, scope)))
@@ -109,7 +109,7 @@ def _evaluate_and_discard(ev: Evaluator, inner: tree.Expression, scope: NameScop
 
 
 def get_size(ev: Evaluator, kind: ResolvedType, one: tree.SizeOf) -> SymbolicInt:
-    """sizeof or alignof of a type."""
+    """Return sizeof or alignof of a type."""
     if kind.record is None or kind.pointers or kind.record.fields is not None:
         return _align_of(ev, kind) if one.align else make_size(kind)
     if kind.dims:

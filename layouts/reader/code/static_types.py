@@ -73,7 +73,7 @@ def _of_unary(op: str, inner: IntegerType | None) -> IntegerType | None:
 
 
 def _of_named(ev: Evaluator, one: tree.Expression, scope: NameScope) -> IntegerType | None:
-    """The type of what a name says: a call, a variable, a member."""
+    """Return the type of a named thing: a call, a variable, a member."""
     match one:
         case tree.Call(function=tree.Name() | tree.Type() as function):
             return _find_call_type(ev, function, scope)
@@ -191,7 +191,7 @@ def _find_path_type(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope)
 
 
 def _is_derived(one: tree.Type) -> bool:
-    """Whether a type is more than a name: a pointer, an array, a reference, const, or a body."""
+    """Return whether a type is more than a name: a pointer, an array, a reference, const, or a body."""
     return bool(one.pointers or one.dims or one.reference or one.body or one.const)
 
 
@@ -227,7 +227,7 @@ def _find_place_type(ev: Evaluator, found: Any) -> ResolvedType | None:
 
 
 def _type_of_cell(ev: Evaluator, cell: Cell) -> ResolvedType | None:
-    """The type of a variable: as it is declared, else that of its value."""
+    """Return the declared type of a variable, else that of its value."""
     value = cell.value
     if isinstance(value, PLACES):
         return _find_place_type(ev, value)
@@ -242,7 +242,7 @@ def _type_of_cell(ev: Evaluator, cell: Cell) -> ResolvedType | None:
 
 
 def _may_lead_to_array(pointer: Pointer) -> bool:
-    """Whether a pointer's items are arrays, or may be, which its type does not say."""
+    """Return whether a pointer's items are arrays, or may be, which its type does not tell."""
     array = pointer.array
     if array is None:
         return bool(pointer.dims)
@@ -252,7 +252,7 @@ def _may_lead_to_array(pointer: Pointer) -> bool:
 
 
 def _find_this_class(scope: NameScope) -> RecordType | None:
-    """The class of the object that `this` points to."""
+    """Find the class of the object that `this` points to."""
     this = find_name(scope, "this")[0]
     value = this.value if isinstance(this, Cell) else None
     if isinstance(value, OpaqueValue):
@@ -271,7 +271,7 @@ def _get_item_type(kind: ResolvedType) -> ResolvedType | None:
 
 
 def _find_returned_type(ev: Evaluator, found: Any) -> ResolvedType | None:
-    """What the one function of a name returns, where that depends on nothing."""
+    """Find what the only function of a name returns, if that depends on nothing."""
     if not isinstance(found, FunctionSet) or len(found.functions) > 1 or found.functions[0].templates:
         return None
     returns = found.functions[0].returns

@@ -46,7 +46,7 @@ def find_written_names(text: str) -> frozenset[str]:
 
 
 def _is_declarator_comma(code: str, comma: int) -> bool:
-    """Whether a comma stands among the declarators of a declaration: int a = 1, b = 2."""
+    """Return whether a comma is between the declarators of a declaration: int a = 1, b = 2."""
     begin = max(code.rfind(letter, 0, comma) for letter in ";{}#") + 1
     statement = code[begin:comma]
     opened = statement.count("(") - statement.count(")")

@@ -116,7 +116,7 @@ def _assign_object(ev: Evaluator, place: Cell, old: ObjectValue, value: ObjectVa
 
 
 def _assign_other_class(ev: Evaluator, place: Cell, old: ObjectValue, value: ObjectValue) -> None:
-    """An object of one class assigned to one of another: by a constructor, else not known."""
+    """Assign an object of one class to one of another: by a constructor, else the result is unknown."""
     made = ev.convert_to_kind(value, ResolvedType(old.record.name, record=old.record), (0, 0))
     if isinstance(made, ObjectValue) and made.record is old.record:
         ev.copy_object_members(old, made)
@@ -253,9 +253,7 @@ _STORES: dict[type[Any], Callable[[Evaluator, Any, Any, Span, Span | None], None
 
 
 def copy_assigned(ev: Evaluator, value: Any, deep: int = 0) -> Any:
-    """What an assignment keeps of a value: objects and arrays in them are copied in C++, lambdas with what they
-    captured.
-    """
+    """Copy what an assignment keeps: in C++ objects and arrays inside, lambdas with what they captured."""
     if ev.python:
         return value
     if isinstance(value, ReferredPlace):
@@ -328,7 +326,7 @@ _COPIES: dict[type[Any], Callable[[Evaluator, Any, int], Any]] = {
 
 
 def make_symbolic_value(ev: Evaluator, kind: ResolvedType | None, name: str) -> Any:
-    """A value of a type of which only its name is known."""
+    """Make a value of a type of which only its name is known."""
     if kind is None:
         return OpaqueValue(name)
     if kind.dims:

@@ -61,7 +61,7 @@ def _is_known_type(kind: ResolvedType) -> bool:
 
 
 def is_same_argument(one: Any, two: Any) -> bool | None:
-    """Whether two template arguments are the same: types, values or templates."""
+    """Return whether two template arguments are the same: types, values or templates."""
     if isinstance(one, ResolvedType) and isinstance(two, ResolvedType):
         return is_same_type(one, two)
     if isinstance(one, TemplateEntity) or isinstance(two, TemplateEntity):
@@ -75,7 +75,7 @@ def is_same_argument(one: Any, two: Any) -> bool | None:
 
 
 def get_argument_value(argument: Any) -> SymbolicInt | None:
-    """The integer of a template argument."""
+    """Return the integer of a template argument."""
     inner = argument.value if isinstance(argument, Cell) else argument
     return get_integer(inner) if not isinstance(inner, ResolvedType | TemplateEntity | ParameterPack) else None
 
@@ -129,7 +129,7 @@ def match_arguments(
 
 
 def flatten_packs(given: Sequence[Any]) -> list[Any]:
-    """Arguments with the items of their packs."""
+    """Flatten arguments with the items of their packs."""
     out: list[Any] = []
     for one in given:
         out.extend(one) if isinstance(one, ParameterPack) else out.append(one)
@@ -137,7 +137,7 @@ def flatten_packs(given: Sequence[Any]) -> list[Any]:
 
 
 def _get_single_name(pattern: tree.Expression) -> str:
-    """The name that a pattern is alone, "" where it is more."""
+    """Return the name if a pattern is nothing else, "" if it is more."""
     if isinstance(pattern, tree.Type) and (pattern.pointers or pattern.reference or pattern.dims or pattern.const):
         return ""
     if isinstance(pattern, tree.Type | tree.Name) and len(pattern.path) == 1 and pattern.path[0][1] is None:
@@ -146,7 +146,7 @@ def _get_single_name(pattern: tree.Expression) -> str:
 
 
 def has_names(pattern: Any, names: frozenset[str]) -> bool:
-    """Whether an expression or type has one of these names in it."""
+    """Return whether an expression or type has one of these names in it."""
     if isinstance(pattern, tree.Type | tree.Name):
         inner = pattern.dims if isinstance(pattern, tree.Type) else ()
         return any(
@@ -191,7 +191,7 @@ def match_argument(match: TemplateMatch, pattern: tree.Expression, value: Any, e
 
 
 def _reject_known_type(match: TemplateMatch, value: ResolvedType) -> bool:
-    """False for a type that is known, so that it cannot be the pattern's."""
+    """Return False for a known type, which cannot be the pattern's."""
     if _is_known_type(value) or value.pointers:
         return False
     match.sure = False
@@ -199,7 +199,7 @@ def _reject_known_type(match: TemplateMatch, value: ResolvedType) -> bool:
 
 
 def _strip_pattern(pattern: tree.Type, value: ResolvedType) -> ResolvedType | None:
-    """A type without the pointers, reference, const and sizes of a pattern; None where it has other ones."""
+    """Strip a type of the pointers, reference, const and sizes of a pattern; None if it has other ones."""
     if pattern.pointers > value.pointers or len(pattern.dims) > len(value.dims):
         return None
     if pattern.reference != value.reference:
@@ -219,7 +219,7 @@ def _match_template_name(match: TemplateMatch, pattern: tree.Type | tree.Name, v
 
 
 def _match_path(match: TemplateMatch, path: tree.Path, value: ResolvedType, evaluate: Evaluate) -> bool:
-    """S<T, N> against an instance of a template."""
+    """Match S<T, N> against an instance of a template."""
     head, given = path[-1]
     if given is None or any(inner is not None for _, inner in path[:-1]):
         match.sure = False  # typename T::type: not deduced
@@ -272,7 +272,7 @@ def choose_special(
 def is_more_special(
     one: tree.StructDefinition | tree.Declaration, two: tree.StructDefinition | tree.Declaration
 ) -> bool:
-    """Whether one specialization's pattern fits another's, and not the other way round."""
+    """Return whether one specialization's pattern fits another's, and not the other way round."""
     return fits_pattern(
         one.specialized or (), one.templates, two.specialized or (), two.templates
     ) and not fits_pattern(two.specialized or (), two.templates, one.specialized or (), one.templates)
@@ -284,7 +284,7 @@ def fits_pattern(
     patterns: Sequence[tree.Expression],
     parameters: Sequence[tree.Parameter],
 ) -> bool:
-    """Whether patterns with their own parameters, taken as types of their own, match other patterns."""
+    """Return whether patterns whose own parameters are taken as distinct types match other patterns."""
     return _PatternFit(frozenset(p.name for p in parameters)).fit_all(given, patterns)
 
 
@@ -358,7 +358,7 @@ def format_placeless(one: Any) -> str:
 
 
 def _format_expression(one: Any) -> str:
-    """An expression as text without its places."""
+    """Format an expression as text without its places."""
     if isinstance(one, tree.Name | tree.Type):
         pointers, reference, const = _get_shape(one)
         dims = one.dims if reference and isinstance(one, tree.Type) else ()  # T (&)[4]; others decay to pointers
@@ -375,7 +375,7 @@ def _format_expression(one: Any) -> str:
 
 
 def make_signature(function: tree.Function) -> str:
-    """A text that two declarations of the same function share: its templates and the types of its parameters."""
+    """Make a text that declarations of the same function share: its templates and the types of its parameters."""
     names = {p.name: f"#{n}" for n, p in enumerate(function.templates) if p.name}
 
     def renamed(one: Any) -> str:

@@ -44,7 +44,7 @@ _TORCH = {
 
 
 def find_tensor_maps(text: str) -> tuple[TensorMap, ...]:
-    """Every tensor map that a text makes, in the order of the text; () for a text without one."""
+    """Find every tensor map that a text makes, in the order of the text."""
     made = evaluate_text(text)
     return find_evaluation_maps(made) if made is not None else ()
 
@@ -66,7 +66,7 @@ _C10 = re.compile(rf"(?:torch|at|c10)(?:::ScalarType)?::k?({'|'.join(_C10_NAMES)
 
 
 def find_evaluation_maps(made: Evaluation) -> tuple[TensorMap, ...]:
-    """The tensor maps of an evaluated text."""
+    """Find the tensor maps of an evaluated text."""
     out: dict[tuple[Any, ...], TensorMap] = {}
     for found in _list_maps(made):
         out.setdefault(_make_map_key(found), found)
@@ -74,7 +74,7 @@ def find_evaluation_maps(made: Evaluation) -> tuple[TensorMap, ...]:
 
 
 def find_named_maps(made: Evaluation) -> tuple[TensorMap, ...]:
-    """The same, but two that differ in their names alone are two."""
+    """Find the tensor maps of an evaluated text; two that differ only in their names are two."""
     out: dict[tuple[Any, ...], TensorMap] = {}
     calls: dict[tuple[Any, ...], set[Any]] = {}
     for found in _list_maps(made):
@@ -96,7 +96,7 @@ def _make_map_key(one: TensorMap) -> tuple[Any, ...]:
 
 
 def _list_names(one: BodilessCall) -> tuple[str, ...]:
-    """What a call that makes a map has to do with: the map, and the tensor in global memory."""
+    """Return the names related to a call that makes a map: the map, and the tensor in global memory."""
     given = [*one.term.arguments[:4], *(v for k, v in one.term.named if k in ("base", "tensor", "self"))]
     out = []
     for value in given:
@@ -136,7 +136,7 @@ def _parse_map_call(one: BodilessCall, text: str) -> TensorMap | None:
 
 
 def _parse_element_type(value: Any) -> tuple[int | None, str | None]:
-    """(bits, name) of an element type given as CUtensorMapDataType, a torch or Triton dtype, or a pointer's type."""
+    """Parse (bits, name) of an element type: a CUtensorMapDataType, a torch or Triton dtype, or a pointer's type."""
     if isinstance(value, OpaqueValue) and value.head in ("pointer_type", "dtype", "block_type") and value.arguments:
         inner = value.arguments[0]  # tl.pointer_type(tl.float16); the dtype of a tensor that the text makes
         return _parse_element_type(inner) if value.head != "dtype" else _find_tensor_element(inner)
@@ -151,7 +151,7 @@ def _parse_element_type(value: Any) -> tuple[int | None, str | None]:
 
 
 def _find_tensor_element(value: Any) -> tuple[int | None, str | None]:
-    """The element type of a tensor made in the same text: torch.empty(…, dtype=torch.float16)."""
+    """Find the element type of a tensor made in the same text: torch.empty(…, dtype=torch.float16)."""
     for one in call_layouts.walk_values(value):
         found: tuple[int | None, str | None] = (None, None)
         if isinstance(one, OpaqueValue):
@@ -179,7 +179,7 @@ def _find_tensor_element(value: Any) -> tuple[int | None, str | None]:
 
 
 def _read_cuda_encode(term: OpaqueValue, given: list[Any]) -> TensorMap:
-    """cuTensorMapEncodeTiled: type, rank, address, dims, strides, box, element strides, interleave, swizzle."""
+    """Read cuTensorMapEncodeTiled: type, rank, address, dims, strides, box, element strides, interleave, swizzle."""
     sheet = MapSheet()
     bits, name = _parse_element_type(given[0])
     if bits is None:
@@ -206,7 +206,7 @@ _FROM_POINTER = ("base", "shape", "strides", "block_shape", "layout")
 
 
 def _read_triton(term: OpaqueValue, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
-    """Triton's descriptors: base, shape, strides, block_shape; from_tensor(tensor, block_shape)."""
+    """Read Triton's descriptors: base, shape, strides, block_shape; from_tensor(tensor, block_shape)."""
     sheet = MapSheet()
     values = _triton_arguments(term.head, given, named)
     if "block_shape" not in values:
@@ -232,7 +232,7 @@ def _read_triton(term: OpaqueValue, given: list[Any], named: dict[str, Any]) -> 
 
 
 def _finish_triton(made: MapParts, width: int | None, problems: list[Pitfall]) -> TensorMap:
-    """A map whose tile is cut into boxes of the swizzle's width. width: bytes of a row of the tile."""
+    """Finish a map whose tile is cut into boxes of the swizzle's width; width: bytes of a row of the tile."""
     swizzle = made.swizzle
     if width is not None and swizzle not in (None, "none") and width > WIDTHS[swizzle]:
         return made.make_tensor_map([*find_stride_rules(made), *problems], panels=WIDTHS[swizzle])
@@ -245,7 +245,7 @@ def _finish_triton(made: MapParts, width: int | None, problems: list[Pitfall]) -
 
 
 def _triton_arguments(head: str, given: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-    """What a descriptor is made of, by name."""
+    """Return the arguments of a descriptor, by name."""
     order = _FROM_TENSOR if head == "from_tensor" else _FROM_POINTER
     values = dict(zip(order, given, strict=False))
     values.update({k: v for k, v in named.items() if k in order or k in ("tensor", "block_shape")})
@@ -253,19 +253,19 @@ def _triton_arguments(head: str, given: list[Any], named: dict[str, Any]) -> dic
 
 
 def _triton_element(named: dict[str, Any], tensor: Any) -> tuple[int | None, str | None]:
-    """(bits, name) of the elements: of the type that is named, else of the tensor."""
+    """Return (bits, name) of the elements: of the type that is named, else of the tensor."""
     kind = next((named[word] for word in ("dtype", "element_ty", "elem_type") if word in named), None)
     bits, name = _parse_element_type(kind) if kind is not None else (None, None)
     return (bits, name) if bits is not None else _find_tensor_element(tensor)
 
 
 def _in_bytes(elements: Sequence[int | None], bits: int | None) -> tuple[int | None, ...]:
-    """Strides that count elements of so many bits, in bytes; None where one is not known."""
+    """Convert strides from elements to bytes; None if one is not known."""
     return tuple(s * bits // 8 if s is not None and bits else None for s in elements)
 
 
 def _rows(block: Sequence[int | None]) -> int:
-    """The rows of a block, 8 where they are not known."""
+    """Return the rows of a block, 8 if they are not known."""
     rows = 1
     for size in block[1:]:
         if size is None:
@@ -275,12 +275,12 @@ def _rows(block: Sequence[int | None]) -> int:
 
 
 def get_default_swizzle(inner_bytes: int, rows: int) -> str:
-    """The mode that Triton's NVMMASharedEncodingAttr gives a block of so many bytes a row."""
+    """Return the mode that Triton's NVMMASharedEncodingAttr gives a block of so many bytes a row."""
     return next((f"{w}B" for w in (128, 64, 32) if inner_bytes % w == 0), "none") if rows >= 8 else "none"
 
 
 def _find_shared_layout(layout: Any, bits: int | None) -> tuple[str | None, int | None]:
-    """(swizzle, element bits) of a Gluon NVMMASharedLayout, where one is given."""
+    """Find (swizzle, element bits) of a Gluon NVMMASharedLayout, if one is given."""
     if not isinstance(layout, OpaqueValue):
         return None, bits
     named = dict(layout.named)
@@ -296,7 +296,7 @@ def _find_shared_layout(layout: Any, bits: int | None) -> tuple[str | None, int 
 
 
 def _read_experimental(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
-    """triton.tools.experimental_descriptor: (ptr, dims outermost first, blocks outermost first, element bytes)."""
+    """Read triton.tools.experimental_descriptor: (ptr, dims outermost first, blocks outermost first, element bytes)."""
     sheet = MapSheet()
     rank = 2 if "2d" in term.head else 1
     if len(given) < 2 * rank + 2:
@@ -318,7 +318,7 @@ def _read_experimental(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
 
 
 def _get_element_size(base: Any, size: Any, sheet: MapSheet) -> int | None:
-    """The bits of `a.element_size()` where the text makes the tensor `a` whose address is given."""
+    """Return the bits of `a.element_size()` if the text makes the tensor `a` whose address is given."""
     if not isinstance(size, OpaqueValue) or size.head not in ("element_size", "itemsize"):
         return None
     bits = _find_tensor_element(base)[0]
@@ -328,8 +328,9 @@ def _get_element_size(base: Any, size: Any, sheet: MapSheet) -> int | None:
 
 
 def _read_tilelang(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
-    """TileLang's T.create_tma_descriptor(type, rank, base, dims…, strides…, box…, element strides…, interleave,
-    swizzle, …): strides in bytes, the innermost first, which the driver is not given.
+    """Read TileLang's T.create_tma_descriptor(type, rank, base, dims…, strides…, box…, element strides…, …).
+
+    Interleave and swizzle follow. Strides are in bytes, the innermost first, which the driver does not get.
     """
     rank = get_integer(given[1])
     if rank is None or rank.known is None or not 0 < rank.known <= 5 or len(given) < 4 * rank.known + 5:
@@ -378,7 +379,7 @@ def _read_deep_gemm(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
 
 
 def _deep_gemm_row(head: str, given: list[Any]) -> _Row | None:
-    """Where a helper is given what; None where the text does not say which operand is major."""
+    """Return the positions of a helper's arguments; None if the text does not say which operand is major."""
     if head not in ("make_tma_a_desc", "make_tma_b_desc"):
         return _DEEP_GEMM[head]
     major = get_integer(given[0]) if given else None
@@ -388,7 +389,7 @@ def _deep_gemm_row(head: str, given: list[Any]) -> _Row | None:
 
 
 def _read_cutlass(term: OpaqueValue, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
-    """make_tma_copy(op, tensor, shared layout, …): the layout says where everything lies."""
+    """Read make_tma_copy(op, tensor, shared layout, …): the layout determines all places."""
     found = call_layouts.find_layout([*given[1:], *named.values()])
     if found is None:
         return TensorMap(

@@ -53,7 +53,7 @@ class MapSheet:
         return None
 
     def read_numbers(self, value: Any, name: str, most: int | None, outermost: bool = False) -> tuple[int | None, ...]:
-        """The items of an array, innermost dimension first; outermost: the text has them the other way round."""
+        """Read the items of an array, innermost dimension first; outermost: the text has them the other way round."""
         values = _list_items(value)
         values = values[::-1] if outermost and values is not None else values
         if values is None:
@@ -64,7 +64,7 @@ class MapSheet:
 
 
 def _list_items(value: Any) -> list[Any] | None:
-    """The items of an array, or of what `.data()` of one gives."""
+    """Return the items of an array, or of what its `.data()` gives."""
     if isinstance(value, ArrayValue):
         return [cell.value for cell in value.cells]
     if isinstance(value, Pointer):
@@ -78,7 +78,7 @@ def _list_items(value: Any) -> list[Any] | None:
 
 
 def _list_items_from_pointer(one: Pointer) -> list[Any] | None:
-    """The items that a pointer into an array points to and behind: strides + 1, &strides[1]."""
+    """Return the items from a pointer into an array on: strides + 1, &strides[1]."""
     element = one.array.element if one.array is not None else None
     size = element.bits // 8 if element is not None and element.bits else 0
     if one.array is None or not size or len(one.base.terms) != 1 or one.base.const % size or one.base.const < 0:
@@ -100,7 +100,7 @@ class MapParts:
     sheet: MapSheet
 
     def make_tensor_map(self, problems: list[Pitfall], panels: int = 0) -> TensorMap:
-        """panels: the width in bytes that a wider tile is cut into, a box each."""
+        """Make a tensor map; panels: the width in bytes of the boxes that a wider tile is cut into."""
         box = self.box
         storage = None
         if panels and self.bits:
@@ -136,7 +136,7 @@ class MapParts:
         )
 
     def _make_storage(self) -> dict[str, Any] | None:
-        """What the box leaves, where the text decides all of it."""
+        """Make the storage that the box leaves, if the text decides all of it."""
         whole = [size for size in self.box if size is not None]
         if not self.bits or not whole or len(whole) != len(self.box) or self.swizzle not in tma.WIDTHS:
             return None
@@ -144,7 +144,7 @@ class MapParts:
 
 
 def find_broken_rules(made: MapParts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:
-    """The rules that a map breaks, at the call that makes it."""
+    """Find the rules that a map breaks, at the call that makes it."""
     told = tma.find_refusals(
         made.bits, made.dims, made.strides, box=made.box, steps=steps, swizzle=made.swizzle, interleave=interleave
     )
@@ -152,7 +152,7 @@ def find_broken_rules(made: MapParts, interleave: int | None, steps: tuple[int |
 
 
 def find_stride_rules(made: MapParts) -> list[Pitfall]:
-    """The rules of the tensor alone, where boxes are made to fit."""
+    """Find the rules of the tensor alone, if boxes are made to fit."""
     told = tma.find_refusals(made.bits, made.dims, made.strides, box=())
     return [*(Pitfall(code, said, made.term.span) for code, said in told), *_find_element_rules(made)]
 

@@ -55,7 +55,7 @@ class TopDeclaration:
     around: tuple[NamespaceSpan, ...] = ()
 
     def list_spans(self) -> Iterator[Span]:
-        """The parts of the text that make it a text of its own, in order."""
+        """Yield the parts of the text that make it a text of its own, in order."""
         yield from (space.header for space in self.around)
         yield self.start, self.end
         for space in reversed(self.around):
@@ -64,8 +64,9 @@ class TopDeclaration:
 
 
 def find_declarations(text: str) -> Iterator[TopDeclaration]:
-    """The declarations of a text that stand in no other but namespaces; together they cover all but the namespaces'
-    headers and ends, white space and what follows the last.
+    """Yield the declarations of a text that are inside nothing but namespaces.
+
+    Together they cover all but the namespaces' headers and ends, white space and what follows the last.
     """
     cutter = _Cutter(text)
     for mark in _MARK.finditer(text):
@@ -127,7 +128,7 @@ class _Cutter:
 
 
 def group_declarations(text: str, most: int) -> Iterator[TopDeclaration]:
-    """The declarations of a text, those that follow one another in one namespace together up to so many characters."""
+    """Yield the declarations of a text, consecutive ones of one namespace joined up to so many characters."""
     held: TopDeclaration | None = None
     for piece in list(find_declarations(text)):  # so that every namespace's end is known
         if held is not None and piece.around == held.around and piece.end - held.start <= most:
@@ -141,7 +142,7 @@ def group_declarations(text: str, most: int) -> Iterator[TopDeclaration]:
 
 
 def _is_continued(text: str, start: int, head: int, past: int) -> bool:
-    """Whether a declaration goes on behind its closing brace: up to a semicolon, or to its else."""
+    """Return whether a declaration goes on behind its closing brace: up to a semicolon, or to its else."""
     found = _SPACE.match(text, past)
     following = found.end() if found else past
     if text[following : following + 1] in (";", ",", ")", "(", "."):
@@ -155,7 +156,7 @@ def _is_continued(text: str, start: int, head: int, past: int) -> bool:
 
 
 def list_declared_names(text: str, piece: TopDeclaration) -> set[str]:
-    """The names that a declaration may declare or store into, as far as its head says: more rather than fewer."""
+    """Return the names that a declaration may declare or store into, by its head: too many rather than too few."""
     whole = text[piece.start : piece.end]
     if _LOOSE.match(whole):
         return set(_DECLARED.findall(whole)) - _WORDS
@@ -169,18 +170,18 @@ def list_declared_names(text: str, piece: TopDeclaration) -> set[str]:
 
 
 def _is_function_head(head: str) -> bool:
-    """Whether what stands before a body is a function's head."""
+    """Return whether the text before a body is a function's head."""
     return head.endswith("{") and _FUNCTION.match(_TEMPLATE.sub("", head)) is not None
 
 
 def is_function_definition(text: str, piece: TopDeclaration) -> bool:
-    """Whether a declaration is a function with its body."""
+    """Return whether a declaration is a function with its body."""
     whole = text[piece.start : piece.end]
     return not _LOOSE.match(whole) and _is_function_head(whole[: whole.find("{") + 1])
 
 
 def may_be_variable(text: str, piece: TopDeclaration) -> bool:
-    """Whether a declaration may be one of a variable, or a statement that stores into one."""
+    """Return whether a declaration may be one of a variable, or a statement that stores into one."""
     whole = text[piece.start : piece.end]
     if _LOOSE.match(whole):
         return True
@@ -197,8 +198,9 @@ class LostStretch:
 
 
 def blank_declarations(text: str, lost: Iterable[LostStretch]) -> tuple[str, list[Span]]:
-    """A text with blanks for the declarations that stretches of it stand in, for those of the same names, and for the
-    variables that they name: nothing that is left depends on them. Also what is blanked.
+    """Blank the declarations in lost stretches, and all that depend on them; return the text and what is blanked.
+
+    Those are the declarations of the same names, and of the variables that they name.
     """
     every = [TopDeclaration(_get_begin(text, piece), piece.end, piece.around) for piece in find_declarations(text)]
     lost = sorted(lost, key=lambda one: one.start)
@@ -214,7 +216,7 @@ def blank_declarations(text: str, lost: Iterable[LostStretch]) -> tuple[str, lis
 
 
 def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> set[int]:
-    """The numbers of the declarations that depend on lost stretches, which are in the order of the text."""
+    """Return the numbers of the declarations that depend on lost stretches, which are in the order of the text."""
     owners: dict[str, list[int]] = {}  # name → the declarations of it
     variables: dict[str, list[int]] = {}  # … those of variables
     for n, piece in enumerate(every):
@@ -242,7 +244,7 @@ def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostSt
 
 
 def _touched(every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> list[int]:
-    """The numbers of the declarations that lost stretches stand in."""
+    """Return the numbers of the declarations inside lost stretches."""
     starts = [one.start for one in lost]
     ends = list(accumulate((one.end for one in lost), max))
     out: list[int] = []
@@ -254,6 +256,6 @@ def _touched(every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> li
 
 
 def _get_begin(text: str, piece: TopDeclaration) -> int:
-    """Where a declaration begins, behind white space and comments."""
+    """Return where a declaration begins, behind white space and comments."""
     found = _SPACE.match(text, piece.start, piece.end)
     return found.end() if found else piece.start

@@ -160,7 +160,7 @@ def make_index_sequence(arguments: Arguments) -> ResolvedType | None:
 
 
 def is_type_transformation(name: str) -> bool:
-    """Whether a name is that of a trait that makes a type of others."""
+    """Return whether a name is that of a trait that makes a type of others."""
     return name in _CHANGES or name in ("conditional_t", "enable_if_t", "common_type_t", "invoke_result_t")
 
 

@@ -25,8 +25,10 @@ Variant = VariantChoice | PreparedSource
 
 
 def make_variants(text: Preprocessor, most: int = MOST_VARIANTS) -> Variant:
-    """Every text that a text can be. Where they are more than `most`, the first few conditions are told apart, and what
-    depends on the others is left out of each text.
+    """Make every text that a text can be.
+
+    If they are more than `most`, the first few conditions are told apart, and each text omits what depends on the
+    others.
     """
     found = _explore_texts(text, {}, None, most)
     if found is None:
@@ -40,14 +42,14 @@ def make_variants(text: Preprocessor, most: int = MOST_VARIANTS) -> Variant:
 def _explore_texts(
     text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int
 ) -> Variant | None:
-    """The texts under some decisions; None where they are more than there is room for."""
+    """Return the texts under some decisions; None if there are more than there is room for."""
     return _branch_text(text, decisions, chosen, room, text.read_text(decisions, chosen))
 
 
 def _branch_text(
     text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int, made: PreparedSource
 ) -> Variant | None:
-    """Like _explore_texts, given the prepared text in which no other condition holds."""
+    """Branch a prepared text in which no other condition holds; else like _explore_texts."""
     open_ = [key for key in made.met if key not in decisions]
     if not open_:
         return made
@@ -61,7 +63,7 @@ def _branch_text(
 
 
 def list_leaves(one: Variant) -> Iterator[PreparedSource]:
-    """The texts of a tree of conditions."""
+    """Yield the texts of a tree of conditions."""
     if isinstance(one, PreparedSource):
         yield one
     else:
@@ -70,7 +72,7 @@ def list_leaves(one: Variant) -> Iterator[PreparedSource]:
 
 
 def _drop_failed(one: Variant) -> Variant | None:
-    """The texts that compile, as far as #error says; None where none does."""
+    """Drop the texts that #error says do not compile; None if none does."""
     if isinstance(one, PreparedSource):
         return None if one.failed else one
     yes, no = _drop_failed(one.yes), _drop_failed(one.no)

@@ -25,13 +25,13 @@ MEMBER_USES = re.compile(_DEVICE, re.I)
 
 
 def is_read_only_call(function: tree.Expression, name: str) -> bool:
-    """Whether a function that the text does not have is taken to leave its arguments as they are, by its name."""
+    """Return whether a bodiless function is assumed, by its name, to leave its arguments as they are."""
     member = isinstance(function, tree.Member) or (isinstance(function, tree.Name) and len(function.path) > 1)
     return (MEMBER_USES if member else USES).search(name) is not None
 
 
 def walk_nodes(one: object) -> Iterator[tree.SyntaxNode]:
-    """A statement and all that is in it; bodies of functions are made where they are reached."""
+    """Yield a statement and all that is in it; bodies of functions are lowered when reached."""
     waiting = [one]
     while waiting:
         node = waiting.pop()
@@ -107,7 +107,7 @@ def summarize_writes(one: tree.Statement | tree.Expression) -> WriteSummary:
 
 
 def _written_by_call(call: tree.Call) -> Iterator[str]:
-    """The variables that a call may write: its arguments, and the object whose method it calls."""
+    """Yield the variables that a call may write: its arguments, and the object whose method it calls."""
     last = getattr(call.function, "last", "") or getattr(call.function, "name", "")
     if not is_read_only_call(call.function, last):
         yield from (get_root_name(argument) for argument in call.arguments)
@@ -116,7 +116,7 @@ def _written_by_call(call: tree.Call) -> Iterator[str]:
 
 
 def get_root_name(one: tree.Expression) -> str:
-    """The variable that a place is a part of."""
+    """Return the variable that a place is a part of."""
     while True:
         match one:
             case tree.Member() | tree.Index() | tree.Unary() | tree.Cast():
@@ -128,6 +128,6 @@ def get_root_name(one: tree.Expression) -> str:
 
 
 def list_used_names(function: tree.Function) -> set[str]:
-    """Every name that a function's body uses."""
+    """Return every name that a function's body uses."""
     names = (node for node in walk_nodes(function.body) if isinstance(node, tree.Name | tree.Type) and node.path)
     return {node.path[0][0] for node in names}

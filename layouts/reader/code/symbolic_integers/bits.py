@@ -29,7 +29,7 @@ MOST_BITS = 4096  # of one of Python's integers
 
 
 def or_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
-    """left | right."""
+    """Return left | right."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     const = a.const | b.const
@@ -44,7 +44,7 @@ def or_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 
 
 def _separate_pieces(pieces: tuple[SymbolBits, ...], const: int) -> tuple[SymbolBits, ...]:
-    """Pieces that are OR-ed together: those that others overlap are no numbers of their own."""
+    """Separate pieces that are OR-ed together: those that others overlap are no numbers of their own."""
     if len(pieces) + bool(const) < 2:
         return pieces
     out = []
@@ -58,7 +58,7 @@ def _separate_pieces(pieces: tuple[SymbolBits, ...], const: int) -> tuple[Symbol
 
 
 def and_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
-    """left & right."""
+    """Return left & right."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     if a.known is not None and b.known is None:
@@ -76,7 +76,7 @@ def and_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 
 
 def xor_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
-    """left ^ right; a symbol where both may have a bit."""
+    """Return left ^ right; a symbol if both may have a bit."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     if a.known is not None and b.known is not None:
@@ -101,7 +101,7 @@ def xor_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 def _weave_bits(
     text: str, kind: IntegerType, const: int, may: int, left: SymbolicInt, right: SymbolicInt
 ) -> SymbolicInt:
-    """Known bits, and those of `may` as bits of a symbol of the whole result."""
+    """Return known bits, and those of `may` as bits of a symbol for the whole result."""
     whole = make_reduced(text, kind, left, right)
     source = whole.pieces[0].source
     most = kind.bits or max(left.width, right.width, 64)
@@ -112,7 +112,7 @@ def _weave_bits(
 
 
 def invert_int(value: SymbolicInt) -> SymbolicInt:
-    """~value."""
+    """Return ~value."""
     kind = promote(value.type)
     own = convert_int(value, kind)
     if own.known is not None:
@@ -133,7 +133,7 @@ def invert_int(value: SymbolicInt) -> SymbolicInt:
 
 
 def shift_int(value: SymbolicInt, by: int) -> SymbolicInt:
-    """value << by, or value >> -by; the type stays."""
+    """Return value << by, or value >> -by; the type stays."""
     kind = value.type
     return _shift_left(value, by, kind) if by >= 0 else shifted_right(value, -by, kind)
 
@@ -162,12 +162,12 @@ def _shift_left(value: SymbolicInt, by: int, kind: IntegerType) -> SymbolicInt:
 
 
 def _is_signed_product(piece: SymbolBits, by: int, kind: IntegerType) -> bool:
-    """Whether a piece that is shifted left is a number times a power of two that reaches a signed type's top bit."""
+    """Return whether a piece shifted left is a number times a power of two that reaches a signed type's top bit."""
     return piece.exact and not piece.shift and kind.signed and 0 < kind.bits <= piece.end + by
 
 
 def _stays_exact(piece: SymbolBits, by: int, kind: IntegerType) -> bool:
-    """Whether no bit of a piece that is shifted left is cut, and none becomes the sign."""
+    """Return whether no bit of a piece shifted left is cut, and none becomes the sign."""
     if not kind.bits:
         return True
     end = piece.end + by
@@ -198,7 +198,7 @@ def shifted_right(value: SymbolicInt, down: int, kind: IntegerType) -> SymbolicI
 
 
 def insert_bits(into: SymbolicInt, value: SymbolicInt, low: int, width: int, span: Span) -> SymbolicInt:
-    """`into` with bits low … low + width − 1 replaced by value's lowest, as a bit field's assignment does."""
+    """Return `into` with bits low … low + width − 1 replaced by value's lowest, as a bit field's assignment does."""
     mask = (1 << width) - 1
     rest = and_ints(into, SymbolicInt(into.type.mask & ~(mask << low), into.type))
     unsigned = IntegerType("bits", max(value.type.bits, low + width, into.type.bits), False, 9)
@@ -211,7 +211,7 @@ def insert_bits(into: SymbolicInt, value: SymbolicInt, low: int, width: int, spa
 
 
 def extract_bits(value: SymbolicInt, low: int, width: int, kind: IntegerType) -> SymbolicInt:
-    """Bits low … low + width − 1 as a value of a type; of a bit field narrower than that, as such."""
+    """Return bits low … low + width − 1 as a value of a type; a narrower bit field stays one."""
     wide = IntegerType("bits", max(value.type.bits, low + width), False, 9)
     cut = shift_int(and_ints(convert_int(value, wide), SymbolicInt(((1 << width) - 1) << low, wide)), -low)
     if kind.signed and width < kind.bits:

@@ -66,14 +66,14 @@ def _convert_pieces(value: SymbolicInt, kind: IntegerType) -> tuple[SymbolBits, 
 
 
 def _convert_undeclared(value: SymbolicInt, line: LinearExpression, kind: IntegerType) -> SymbolicInt:
-    """What the text does not declare, put into a variable: it is taken to be of that type."""
+    """Convert an undeclared value to a variable's type, assuming that it has that type."""
     rests = join_assumptions(value, more=(FitAssumption(line, kind.bits, kind.signed),))
     pieces = tuple(replace(p, width=min(p.width, kind.bits - p.low)) for p in value.pieces if p.low < kind.bits)
     return replace(value, const=kind.wrap(value.const), type=kind, pieces=pieces, assumed=rests)
 
 
 def _extend_sign(value: SymbolicInt, bits: int) -> tuple[SymbolBits, ...]:
-    """The pieces of a signed value in more bits: its sign goes on above them."""
+    """Extend the pieces of a signed value to more bits: its sign continues above them."""
     old = value.type.bits
     top = [p for p in value.pieces if p.end == old]
     if value.const < 0 or not top:
@@ -84,7 +84,7 @@ def _extend_sign(value: SymbolicInt, bits: int) -> tuple[SymbolBits, ...]:
 
 
 def convert_to_bool(value: SymbolicInt) -> SymbolicInt:
-    """The value as a bool: whether it is not 0."""
+    """Convert a value to bool: whether it is not 0."""
     if value.known is not None or value.const:
         return replace(value, const=int(value.const != 0), type=BOOL, pieces=())
     if get_possible_bits(value) == 1 and len(value.pieces) == 1:
@@ -93,7 +93,7 @@ def convert_to_bool(value: SymbolicInt) -> SymbolicInt:
 
 
 def round_as_symbol(value: SymbolicInt) -> SymbolicInt:
-    """An address that was rounded to a multiple of a power of two, as a symbol of its own: sums with it are linear.
+    """Return a rounded address (to a multiple of a power of two) as a symbol of its own, so that sums stay linear.
 
     smem + 127 & ~127 is smem⌈128⌉, smem & ~127 is smem⌊128⌋.
     """
@@ -111,9 +111,7 @@ def round_as_symbol(value: SymbolicInt) -> SymbolicInt:
 
 
 def divide_as_symbol(value: SymbolicInt, names: Container[str]) -> SymbolicInt:
-    """threadIdx.x / 128, and its like of other names, as a symbol of its own: what it is multiplied by and added to is
-    linear then.
-    """
+    """Return threadIdx.x / 128 and its like as a symbol of its own, so that products and sums of it are linear."""
     if value.const or len(value.pieces) != 1 or value.low:
         return value
     (one,) = value.pieces

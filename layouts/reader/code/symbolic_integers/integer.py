@@ -93,7 +93,7 @@ class SymbolicInt:
         return max([self.const.bit_length() if self.const >= 0 else self.type.bits, *(p.end for p in self.pieces)])
 
     def make_linear(self) -> LinearExpression:
-        """The same as a linear expression; bits that were cut out become symbols of their own."""
+        """Return a linear expression of the value; bits that were cut out become symbols of their own."""
         plain = self.plain
         if plain is not None:
             return plain
@@ -110,14 +110,14 @@ class SymbolicInt:
 
 
 def make_free(name: str, kind: IntegerType, width: int = 0, origin: tuple[Span, ...] = ()) -> SymbolicInt:
-    """A symbol of a type; width: bits above which it is known to have none."""
+    """Make a symbol of a type; width: bits above which it is known to have none."""
     return int_from_linear(make_symbol(name), kind, width, origin)
 
 
 def int_from_linear(
     source: LinearExpression, kind: IntegerType, width: int = 0, origin: tuple[Span, ...] = (), exact: bool = True
 ) -> SymbolicInt:
-    """A linear expression in a type; exact: its value needs no more than `width` bits there."""
+    """Convert a linear expression to a type; exact: its value needs no more than `width` bits there."""
     if not source.terms:
         return SymbolicInt(kind.wrap(source.const), kind, origin=origin)
     if not exact and kind.bits:  # modulo 2^bits -1 is shorter than 2^64 - 1
@@ -134,7 +134,7 @@ def int_from_linear(
 
 
 def get_possible_bits(value: SymbolicInt) -> int:
-    """The bits that may be 1."""
+    """Return the bits that may be 1."""
     out = value.const if value.const >= 0 else value.const & value.type.mask
     for p in value.pieces:
         out |= p.mask
@@ -142,14 +142,17 @@ def get_possible_bits(value: SymbolicInt) -> int:
 
 
 def is_nonnegative(value: SymbolicInt) -> bool:
-    """Whether no value of its symbols makes it negative."""
+    """Return whether no value of its symbols makes it negative."""
     if value.const < 0:
         return False
     return not value.type.signed or not value.type.bits or all(p.end < value.type.bits for p in value.pieces)
 
 
 def _sum_linear(value: SymbolicInt, modulo: bool) -> LinearExpression | None:
-    """The linear expression that a value is; modulo: that it is modulo 2^bits of its type. None where it is none."""
+    """Return the linear expression that a value is, None if it is none.
+
+    modulo: equality modulo 2^bits of its type is enough.
+    """
     total, taken = LinearExpression(value.const), value.const & value.type.mask if value.pieces else 0
     for p in value.pieces:
         source = p.source.divide_exactly(1 << p.shift) if p.shift else p.source
@@ -162,12 +165,12 @@ def _sum_linear(value: SymbolicInt, modulo: bool) -> LinearExpression | None:
 
 
 def get_exact_linear(value: SymbolicInt) -> LinearExpression | None:
-    """The linear expression whose value a value is, whatever its symbols are; None where it may wrap or is cut."""
+    """Return the linear expression equal to a value for all symbols; None if the value may wrap or is cut."""
     return _sum_linear(value, False)
 
 
 def get_modular_linear(value: SymbolicInt) -> LinearExpression | None:
-    """The linear expression that a value is modulo 2^bits of its type."""
+    """Return the linear expression that a value equals modulo 2^bits of its type."""
     return _sum_linear(value, True)
 
 
@@ -209,7 +212,7 @@ def _bracket(text: str) -> str:
 
 
 def is_bracketed(text: str) -> bool:
-    """Whether one pair of brackets is around a whole text."""
+    """Return whether one pair of brackets encloses a whole text."""
     if text[:1] != "(" or text[-1:] != ")":
         return False
     deep = 0
@@ -226,8 +229,9 @@ def format_factor(value: SymbolicInt, modulo: bool = False) -> str:
 
 
 def make_reduced(text: str, kind: IntegerType, *values: SymbolicInt, width: int = 0) -> SymbolicInt:
-    """A sum, a product or an operation bit by bit of which only the name is known: the bits of a symbol that stands for
-    the number that no type cuts.
+    """Make a sum, product or bitwise result of which only the name is known.
+
+    Its bits are those of a symbol for the number that no type cuts.
     """
     made = make_free(f"({text})", kind, min(width, kind.bits) if kind.bits else width)
     fits = kind.signed or 0 < width <= kind.bits
@@ -242,7 +246,7 @@ def make_reduced(text: str, kind: IntegerType, *values: SymbolicInt, width: int 
 
 
 def make_opaque(text: str, kind: IntegerType, *values: SymbolicInt, width: int = 0) -> SymbolicInt:
-    """A result nothing is known of but its name, which its operands' names are part of."""
+    """Make a result of which only its name is known, which contains its operands' names."""
     small = kind.bits == 64 and any(v.pieces for v in values) and all(v.width <= 32 for v in values)
     told = f"({kind.written or kind.name})({text})" if small else f"({text})"
     return replace(
@@ -302,7 +306,7 @@ def make_inexact(pieces: tuple[SymbolBits, ...]) -> tuple[SymbolBits, ...]:
 
 
 def find_runs(mask: int, most: int = 64) -> list[tuple[int, int]]:
-    """(low, width) of the runs of ones among a mask's lowest bits."""
+    """Find (low, width) of the runs of ones among a mask's lowest bits."""
     out: list[tuple[int, int]] = []
     bit = 0
     while bit < most:
@@ -316,7 +320,7 @@ def find_runs(mask: int, most: int = 64) -> list[tuple[int, int]]:
 
 
 def mask_pieces(pieces: tuple[SymbolBits, ...], mask: int, bits: int) -> tuple[SymbolBits, ...]:
-    """What a mask leaves of pieces; one whose upper bits it cuts is no number of its own."""
+    """Mask pieces; one whose upper bits are cut is no number of its own."""
     out = []
     for p in pieces:
         for low, width in find_runs(mask, max(bits or 64, p.end)):

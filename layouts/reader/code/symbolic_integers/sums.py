@@ -36,7 +36,7 @@ FIELD_LOWS = (0, 16, 32)  # where start, LBO and SBO begin
 
 
 def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicInt:
-    """left + sign·right. A step added to bits that were put together goes into the start field at bit 0."""
+    """Return left + sign·right. A step added to assembled bits goes into the start field at bit 0."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     if a.known is not None and b.known is not None:
@@ -66,7 +66,7 @@ def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicIn
 def _measure_sum(
     left: SymbolicInt, right: SymbolicInt, sign: int, total: LinearExpression
 ) -> tuple[int, bool, tuple[FitAssumption, ...]]:
-    """(bits of a sum of linear expressions, whether it is exact in them, what that rests on)."""
+    """Measure a sum of linear expressions: (its bits, whether it is exact in them, what that rests on)."""
     kind = left.type
     homes = [_is_shared_address(left), _is_shared_address(right)]
     if homes == [True, False] or (homes == [False, True] and sign == 1):
@@ -81,7 +81,7 @@ def _measure_sum(
 
 
 def _assume_halves(low: SymbolicInt, high: SymbolicInt) -> tuple[FitAssumption, ...]:
-    """What `low + (high << 32)` rests on, two words side by side: the low one has 32 bits. () for another sum."""
+    """Return what `low + (high << 32)` rests on: the low word has 32 bits. () for another sum."""
     whole = low.plain is not None and bool(low.pieces) and low.type.bits == 64
     if not whole or not high.pieces or get_possible_bits(high) & 0xFFFFFFFF or not low.plain:
         return ()
@@ -89,14 +89,15 @@ def _assume_halves(low: SymbolicInt, high: SymbolicInt) -> tuple[FitAssumption, 
 
 
 def _is_shared_address(value: SymbolicInt) -> bool:
-    """Whether it is an address of the shared window, and nothing but it."""
+    """Return whether a value is an address of the shared window, and nothing else."""
     one = value.pieces[0] if len(value.pieces) == 1 and not value.const else None
     return one is not None and one.exact and not one.low and not one.shift and one.width == SHARED_BITS
 
 
 def _step_address(whole: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicInt | None:
-    """Bits put together with an address's at the bottom, and a small step added: the address grows. None where there is
-    no address. Taken to stay in its field, as every shared address does.
+    """Add a small step to bits assembled with an address at the bottom: the address grows.
+
+    None without an address. The address is assumed to stay in its field, as every shared address does.
     """
     amount = get_modular_linear(step)
     base = next((p for p in whole.pieces if not p.low), None)
@@ -113,8 +114,9 @@ def _step_address(whole: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicInt
 
 
 def _assume_fitting_fields(left: SymbolicInt, right: SymbolicInt) -> tuple[FitAssumption, ...]:
-    """What a sum rests on that puts fields side by side of which some are not masked: each amount fits its field. ()
-    where that does not make it one.
+    """Return the assumption that each amount fits its field, if a sum joins fields without masking them all.
+
+    () if that does not make it one.
     """
     rests: list[FitAssumption] = []
     masks = []
@@ -130,7 +132,7 @@ def _assume_fitting_fields(left: SymbolicInt, right: SymbolicInt) -> tuple[FitAs
 
 
 def _add_low_bits(left: SymbolicInt, right: SymbolicInt, sign: int) -> SymbolicInt:
-    """A sum of which only the bits below the other operand's lowest are known."""
+    """Add operands so that only the bits below the other operand's lowest are known."""
     kind = left.type
     lows = [
         (get_possible_bits(v) & -get_possible_bits(v)).bit_length() - 1 if get_possible_bits(v) else kind.bits
