@@ -52,9 +52,9 @@ def _diagnose_own_registers(side: OperandCodes, part: OperandSlice) -> Diagnosis
     assert side.own is not None
     name = side.operand.upper()
     expected = _compute_registers(side.own, side.known, part, side.operand)
-    held = side.registers[0]
-    count = held.shape[1]
-    same = np.array([[bool((held[:, r] == expected[:, p]).all()) for p in range(count)] for r in range(count)])
+    words = side.registers[0]
+    count = words.shape[1]
+    same = np.array([[bool((words[:, r] == expected[:, p]).all()) for p in range(count)] for r in range(count)])
     if (same.sum(axis=1) == 1).all() and (same.sum(axis=0) == 1).all():
         holds = same.argmax(axis=1)
         pairs = [(r, int(p)) for r, p in enumerate(holds) if r < p and holds[p] == r]

@@ -74,11 +74,11 @@ def verify(
     """
     captures = _read(data, second)
     first = captures[0]
-    files = [first.records, *(_align_records(first.records, one.records) for one in captures[1:])]
+    files = [first.records, *(_align_records(first.records, capture.records) for capture in captures[1:])]
     every, unread = list_steps(files[0])
     judged, left = every[:most], max(len(every) - most, 0)
     findings = _Findings(unread)
-    complete = not left and all(one.whole for one in captures)
+    complete = not left and all(capture.whole for capture in captures)
     for pair in dict.fromkeys(map(_get_type_pair, judged)):
         of_pair = [step for step in judged if _get_type_pair(step) == pair]
         others = [step for step in judged if _get_type_pair(step) != pair]
@@ -94,7 +94,9 @@ def verify(
         _judge(of_pair, others, files, known, findings, complete)
     accumulators = _drop_repeats(findings.accumulators)
     findings.verdicts.sort(key=lambda step: step.number)
-    since = dict.fromkeys(one.record.where for one in accumulators if one.since and one.verdict == "match")
+    since = dict.fromkeys(
+        capture.record.where for capture in accumulators if capture.since and capture.verdict == "match"
+    )
     findings.notes += [f"D at {where} is the sum of the steps since it was last recorded." for where in since]
     findings.notes += find_duplicate_notes(findings.verdicts)
     findings.notes += _left_out(first, most, left, bool(every))

@@ -87,11 +87,11 @@ def diagnose_mismatch(
         return [Diagnosis(other.code, _describe_other_storage(other, case), fix, needed, dict(other.spec))]
     named = [(cause.code, cause.message) for cause in causes]
     if _has_tcgen05_bits(case.stray) and "tcgen05_format" not in dict(named):
-        says = (
+        note = (
             "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, "
             "but the bit is reserved; clear it."
         )
-        named.append(("tcgen05_format", says))
+        named.append(("tcgen05_format", note))
     return [Diagnosis(code, message, fix, needed) for code, message in named]
 
 

@@ -73,14 +73,16 @@ def _shape(line: str) -> str:
 
 def _shapes(opcode: str) -> list[str]:
     """Return the shapes of an opcode's instructions; of all instructions for the opcode ""."""
-    return [one for one in dict.fromkeys(i.shape for i in catalog.instructions() if _has_opcode(opcode, i.ptx)) if one]
+    return [
+        shape for shape in dict.fromkeys(i.shape for i in catalog.instructions() if _has_opcode(opcode, i.ptx)) if shape
+    ]
 
 
 def _nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
     """Return the legal shapes nearest to one that is not legal; None where the shape is legal, or no shape."""
     if not shape or shape in legal or not parse_sizes(shape):
         return None
-    return sorted(legal, key=lambda one: _measure_distance(one, shape))[:_NEAREST]
+    return sorted(legal, key=lambda legal_shape: _measure_distance(legal_shape, shape))[:_NEAREST]
 
 
 def _opcode(line: str) -> str:
@@ -90,7 +92,7 @@ def _opcode(line: str) -> str:
 
 
 def _explain_line(line: str) -> str:
-    return next((means for says, means in _MESSAGES if re.search(says, line)), "")
+    return next((means for message, means in _MESSAGES if re.search(message, line)), "")
 
 
 def _names_instruction(line: str) -> bool:
@@ -147,20 +149,20 @@ def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[
 
 def _lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, set[str]]) -> str:
     """Say that a target needs its suffix `a`, where that target takes all and the one without takes none."""
-    whole = f"{target}a"
-    if not any(whole in each for each in common.values()) or any(target in each for each in some.values()):
+    specific = f"{target}a"
+    if not any(specific in each for each in common.values()) or any(target in each for each in some.values()):
         return ""
     family = f" (or {target}f, where PTX lists it, from PTX 8.8 on)" if int(target[3:]) >= 100 else ""
-    return f"{target} lacks what is specific to an architecture: compile for {whole}{family}."
+    return f"{target} lacks what is specific to an architecture: compile for {specific}{family}."
 
 
 def _order_targets(targets: set[str]) -> str:
     return ", ".join(target for target in catalog.TARGETS if target in targets)
 
 
-def _measure_distance(one: str, other: str) -> tuple[int, int]:
+def _measure_distance(shape: str, other: str) -> tuple[int, int]:
     """Return how many of m, n and k differ, and by how much in all."""
-    mine, theirs = parse_sizes(one), parse_sizes(other)
+    mine, theirs = parse_sizes(shape), parse_sizes(other)
     apart = [abs(mine.get(name, 0) - theirs.get(name, 0)) for name in "mnk"]
     return sum(map(bool, apart)), sum(apart)
 

@@ -72,14 +72,14 @@ def recognise_word(text: str) -> tuple[TextMeaning, ...]:
 def _recognise_descriptor_type(text: str) -> tuple[TextMeaning, ...]:
     """Recognise what a text makes of a descriptor's type; if nothing, what the type is."""
     try:
-        found = (
+        meanings = (
             _recognise_spelled_or_built(text)
             if re.search(r"\w", re.sub(r"\}\s*\w*\s*;", "", printed_words.blank_bit_field_types(text)))
             else ()
         )
     except LayoutError:
-        found = ()
-    return found or (() if recogniser.is_code(text) else printed_words.recognise_bit_field_types(text))
+        meanings = ()
+    return meanings or (() if recogniser.is_code(text) else printed_words.recognise_bit_field_types(text))
 
 
 def _recognise_spelled_or_built(text: str) -> tuple[TextMeaning, ...]:
@@ -109,8 +109,8 @@ def _read_code(text: str) -> tuple[TextMeaning, ...]:
     try:
         return _recognise_built(text) if builds else _recognise_spelled(text)
     except LayoutError:
-        if told := printed_words.recognise_printed_words(text):  # `kernel<<<1, 128>>>: desc_a 0x…`
-            return told
+        if printed := printed_words.recognise_printed_words(text):  # `kernel<<<1, 128>>>: desc_a 0x…`
+            return printed
         if len(text) > _MOST_MEANT or not _MEANT.search(text):
             return ()  # code and prose of something else
         raise
@@ -128,13 +128,13 @@ def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
     short = _SHORT.fullmatch(text) is not None
     notices = tuple(note.text for note in read.warnings) or _doubts(read.word)
     fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not marked(read.word)))
-    out = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
+    result = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
     meant = {note.word for note in read.warnings} - {read.word}
-    out += [
+    result += [
         printed_words.make_descriptor_meaning(word, ("What arithmetic in 64 bits throughout gives.",), False)
         for word in sorted(meant)
     ]
-    return tuple(out)
+    return tuple(result)
 
 
 def _is_strange(word: int) -> bool:
@@ -179,7 +179,7 @@ def _recognise_built(text: str) -> tuple[TextMeaning, ...]:
     if "=" in text and "{" not in text and "return" not in text and text.count(";") <= 1 and "bitfield" not in text:
         return _recognise_spelled(text)  # one declaration
     several = build_words(text, "text")
-    return tuple(one for name, built in several for one in _make_built_meaning(text, built, name))
+    return tuple(meaning for name, built in several for meaning in _make_built_meaning(text, built, name))
 
 
 def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
@@ -194,11 +194,11 @@ def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
     objects = {name} if name else set(_MEMBER_OF.findall(text))
     if len(objects) != 1:
         return ()
-    own = re.escape(objects.pop())
-    begun = rf"(?<![\w.>]){own}\s*(?:=[^=]|[{{(;])|(?<![\w.>]){own}(?:\.|->)(?:desc|raw|u64|value)\w*\s*=[^=]"
+    target = re.escape(objects.pop())
+    begun = rf"(?<![\w.>]){target}\s*(?:=[^=]|[{{(;])|(?<![\w.>]){target}(?:\.|->)(?:desc|raw|u64|value)\w*\s*=[^=]"
     if not _MEMBER_OF.search(text) or re.search(begun, text):
         return ()
-    member = rf"(?<![\w.>]){own}(?:\[\w*\])?(?:\.|->)(?:\w{{1,80}}\.)?"
+    member = rf"(?<![\w.>]){target}(?:\[\w*\])?(?:\.|->)(?:\w{{1,80}}\.)?"
     return tuple(amount for amount, spelt in _MEMBERS.items() if not re.search(rf"{member}{spelt}\s*[|+]?=[^=]", text))
 
 
@@ -219,11 +219,11 @@ def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMea
         "word": None if built.start or unassigned else format_word(built.word),
         "warnings": list(built.notices),
     }
-    told = _summarize_built(built, fields if unassigned else None, name)
+    summary = _summarize_built(built, fields if unassigned else None, name)
     open_ = unassigned or (("start",) if built.start else ())
     return (
         TextMeaning(
-            "builder", f"Code that builds a descriptor: {told}", facts, built.notices, not built.notices, open_
+            "builder", f"Code that builds a descriptor: {summary}", facts, built.notices, not built.notices, open_
         ),
     )
 

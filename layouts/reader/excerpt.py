@@ -40,14 +40,14 @@ def extract_code(text: str, legible: str) -> str:
     >>> extract_code(cut, cut)
     '__global__ void f() {\n     \n \nx = 1;}'
     """
-    made = _extract_blocks(text, legible) if "```" in text else legible
-    if not _DOTS.search(made) or not _BRACED.search(made):
-        return made
-    ends = list(_find_function_ends(made))
-    made = _DOTS.sub(lambda match: " " * len(match[0]), made)
+    code = _extract_blocks(text, legible) if "```" in text else legible
+    if not _DOTS.search(code) or not _BRACED.search(code):
+        return code
+    ends = list(_find_function_ends(code))
+    code = _DOTS.sub(lambda match: " " * len(match[0]), code)
     for end in reversed(ends):
-        made = _continue_function(made, end)
-    return made
+        code = _continue_function(code, end)
+    return code
 
 
 def _extract_blocks(text: str, legible: str) -> str:
@@ -57,13 +57,13 @@ def _extract_blocks(text: str, legible: str) -> str:
     if len(marks) != len(lines):
         return legible
     kept = list(_lines_inside(marks))
-    kept = [one for one in kept if one[0] not in _OTHER] or kept
+    kept = [block for block in kept if block[0] not in _OTHER] or kept
     if any(language not in _PYTHON and _CODE.search(lines[n]) for language, n in kept):
-        kept = [one for one in kept if one[0] not in _PYTHON]
-    own = {n for _, n in kept}
-    if not any(_CODE.search(lines[n]) for n in own):
+        kept = [block for block in kept if block[0] not in _PYTHON]
+    numbers = {n for _, n in kept}
+    if not any(_CODE.search(lines[n]) for n in numbers):
         return legible
-    return "\n".join(line if n in own else " " * len(line) for n, line in enumerate(lines))
+    return "\n".join(line if n in numbers else " " * len(line) for n, line in enumerate(lines))
 
 
 def _lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterator[tuple[str, int]]:

@@ -61,8 +61,8 @@ class SyntaxTerm:
         """Return an argument by place or keyword; None if it is missing."""
         if self.args is not None and place < len(self.args):
             return self.args[place]
-        given = self.given
-        return next((given[name] for name in names if name in given), None)
+        keywords = self.given
+        return next((keywords[name] for name in names if name in keywords), None)
 
 
 Value = Any  # int, str (a literal), tuple of values, Term
@@ -74,9 +74,9 @@ class TypedInteger(int):
     type: IntegerType
 
     def __new__(cls, value: int, kind: IntegerType = INT) -> TypedInteger:
-        made = super().__new__(cls, value)
-        made.type = kind
-        return made
+        integer = super().__new__(cls, value)
+        integer.type = kind
+        return integer
 
 
 def make_typed_integer(value: int, kind: IntegerType) -> int:
@@ -118,10 +118,10 @@ def compute_integer(op: str, left: int, right: int, python: bool) -> int | None:
     if op not in ("<<", "+", "-", "*", "/", "//", "%"):
         return None
     if python or op == "//":
-        made = c_integers.compute_binary(op, left, PYTHON, right, PYTHON)
-        return made.value if op != "<<" or 0 <= right < MOST_SHIFT else None
-    made = c_integers.compute_binary(op, left, get_integer_type(left), right, get_integer_type(right))
-    return None if made.defined is None else make_typed_integer(made.defined, made.type)
+        result = c_integers.compute_binary(op, left, PYTHON, right, PYTHON)
+        return result.value if op != "<<" or 0 <= right < MOST_SHIFT else None
+    result = c_integers.compute_binary(op, left, get_integer_type(left), right, get_integer_type(right))
+    return None if result.defined is None else make_typed_integer(result.defined, result.type)
 
 
 @dataclass(slots=True)
@@ -245,8 +245,10 @@ class TermReader:
             if op not in ("-", "!"):
                 return value
             if isinstance(value, int):
-                made = c_integers.compute_unary(op, value, get_integer_type(value) if not self.home.python else PYTHON)
-                return make_typed_integer(made.value or 0, made.type)
+                result = c_integers.compute_unary(
+                    op, value, get_integer_type(value) if not self.home.python else PYTHON
+                )
+                return make_typed_integer(result.value or 0, result.type)
             return SyntaxTerm(op, args=(value,), span=(first, self.last), symbol=True)
         return self.parse_primary()
 
@@ -326,10 +328,10 @@ class TermReader:
 
     def add_angle(self, parts: _Parts) -> bool:
         """Add <…> to a term; False where the mark is a comparison."""
-        found = self.parse_angle_brackets()
-        if found is None:
+        brackets = self.parse_angle_brackets()
+        if brackets is None:
             return False
-        parts.angle, named = found
+        parts.angle, named = brackets
         parts.named += named
         return True
 
@@ -379,10 +381,10 @@ class TermReader:
             return None
         finally:
             self.angles -= 1
-        inside = [one for one in items if isinstance(one, SyntaxTerm) and one.path == "{}"]
-        for one in inside:  # <{a = b}>
-            named += one.named
-        return tuple(one for one in items if one not in inside), named
+        inside = [item for item in items if isinstance(item, SyntaxTerm) and item.path == "{}"]
+        for item in inside:  # <{a = b}>
+            named += item.named
+        return tuple(item for item in items if item not in inside), named
 
     def parse_items(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
         """Parse (values, keywords, whether a comma comes last) up to a closing mark."""
@@ -395,29 +397,29 @@ class TermReader:
             self.angles = outer
 
     def parse_list(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
-        out: list[Any] = []
+        result: list[Any] = []
         named: list[tuple[str, Any]] = []
         comma = False
         while not self.on(closing):
             if not self.kind or self.on("*", "?", "...", "."):
                 raise UnreadableError
             first = self.begin
-            value = self.add_item(out, named)
+            value = self.add_item(result, named)
             while self.kind == "name" and self.begin > first:  # `half const`
                 self.advance()
             if self.on("{") and isinstance(value, tuple):  # [64:+8] {order = [1, 0]}
                 more = self.parse_expression()
                 named += [("", value), *more.named] if isinstance(more, SyntaxTerm) else [("", value)]
-                out.pop()
+                result.pop()
             comma = self.on(",")
             if comma:
                 self.advance()
             elif not self.on(closing):
                 raise UnreadableError
         self.advance()
-        return out, named, comma
+        return result, named, comma
 
-    def add_item(self, out: list[Any], named: list[tuple[str, Any]]) -> Value:
+    def add_item(self, result: list[Any], named: list[tuple[str, Any]]) -> Value:
         """Add one item of a list to its values or its keywords, and return what it begins with."""
         value = self.parse_expression()
         if self.on("=", ":") and isinstance(value, SyntaxTerm | str):
@@ -426,9 +428,9 @@ class TermReader:
             named.append((key, self.parse_expression()))
         elif self.on(":+", ":"):
             self.advance()
-            out.append((value, self.parse_expression()))
+            result.append((value, self.parse_expression()))
         else:
-            out.append(value)
+            result.append(value)
         return value
 
 

@@ -48,8 +48,8 @@ def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
         named = _kinds(text)
         kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
         return _make_meanings(int(moved[1], 0), kinds, False)
-    if "make_" in text and (made := _parse_make_instr_desc(text)):
-        return _make_meanings(made.word, [made.kind], True)
+    if "make_" in text and (instr_desc := _parse_make_instr_desc(text)):
+        return _make_meanings(instr_desc.word, [instr_desc.kind], True)
     return _find_labelled_word(text) or _number(text) or _statements(text)
 
 
@@ -68,9 +68,9 @@ def _number(text: str) -> tuple[TextMeaning, ...]:
         except LayoutError:
             return ()
         wide = len(plain.rstrip("uUlL;")) > _DIGITS
-        return tuple(replace(one, fits=wide) for one in _make_meanings(word, list(KINDS), False))
+        return tuple(replace(meaning, fits=wide) for meaning in _make_meanings(word, list(KINDS), False))
     if plain.isdecimal() and len(plain) <= _MOST_DECIMAL:
-        return tuple(replace(one, fits=True) for one in _make_meanings(int(text), list(KINDS), False))
+        return tuple(replace(meaning, fits=True) for meaning in _make_meanings(int(text), list(KINDS), False))
     return ()
 
 
@@ -96,8 +96,8 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
         if not 0 <= word <= idesc.MOST:
             continue
-        if made := _make_meanings(word, _kinds(text), True) or _make_meanings(word, list(KINDS), True):
-            return made
+        if meanings := _make_meanings(word, _kinds(text), True) or _make_meanings(word, list(KINDS), True):
+            return meanings
         notice = f"No kind of tcgen05.mma takes the word {word:#010x}."
         return (TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
     return ()
@@ -108,8 +108,8 @@ def _evaluate_word(text: str) -> int:
     named = NAMED.search(text)
     if named is None or text.count(";") <= 1 or "return" in text:
         return parse_word(text, "text").word
-    made = build_word(f"{text.strip()} \nreturn {named[1]};")
-    return made.word if not made.start else -1
+    word = build_word(f"{text.strip()} \nreturn {named[1]};")
+    return word.word if not word.start else -1
 
 
 def _parse_make_instr_desc(text: str) -> IdescWord | None:
@@ -120,30 +120,30 @@ def _parse_make_instr_desc(text: str) -> IdescWord | None:
         wish = _wish(home, value, scaled)
         if wish is None:
             continue
-        unpacked = any("unpack" in home.format_words(one) for one in (value.angle or ())[:4])
+        unpacked = any("unpack" in home.format_words(argument) for argument in (value.angle or ())[:4])
         packed = scaled and not unpacked and wish["a"] == wish["b"] == "e2m1"
         for row in KINDS:
             if (
                 row.has_field("scale_type") == scaled
                 and row.has_field("k") == packed
-                and (made := _encode_word(row, wish))
+                and (word := _encode_word(row, wish))
             ):
-                return made
+                return word
     return None
 
 
 def _wish(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
     """Return the fields that template arguments say; None where they leave a type or a size open."""
     count = 4 if scaled else 3
-    given = list(value.angle or ())
-    types, rest = given[:count], given[count:]
-    elements = [umma.parse_element_type(home.resolve_value(one)) for one in types]
-    sizes = [home.parse_number(one) for one in rest[:2]]
+    arguments = list(value.angle or ())
+    types, rest = arguments[:count], arguments[count:]
+    elements = [umma.parse_element_type(home.resolve_value(argument)) for argument in types]
+    sizes = [home.parse_number(argument) for argument in rest[:2]]
     if len(rest) < 4 or not all(elements) or None in sizes:
         return None
     wish: dict[str, object] = {"m": sizes[0], "n": sizes[1], "a": elements[0], "b": elements[1]}
     wish["scale_type" if scaled else "d"] = elements[-1]
-    words = [home.format_words(one).rpartition(":")[2] for one in rest[2:]]
+    words = [home.format_words(argument).rpartition(":")[2] for argument in rest[2:]]
     flags = _SCALED_FLAGS if scaled else _FLAGS
     return wish | {name: int(word in ("MN", "Neg", "True", "true")) for name, word in zip(flags, words, strict=False)}
 
@@ -159,17 +159,17 @@ def _encode_word(row: MmaKind, wish: dict[str, object]) -> IdescWord | None:
 def _make_meanings(word: int, kinds: list[MmaKind], sure: bool) -> tuple[TextMeaning, ...]:
     if not 0 <= word <= idesc.MOST:
         return ()
-    legal = [one for row in kinds if idesc.find_legal_forms(one := IdescWord(word, row))]
+    legal = [legal_word for row in kinds if idesc.find_legal_forms(legal_word := IdescWord(word, row))]
     if not legal:
         return ()
     first = legal[0]
     title = f"tcgen05 instruction descriptor {first}: M {first.m}, N {first.n}, "
     notice = "The word does not say its kind; the opcode does." if len(legal) > 1 else ""
     facts = {"topic": "idesc", "word": str(first), "kind": first.kind.name}
-    title += join_words([_format_types(one) for one in legal], "or")
+    title += join_words([_format_types(legal_word) for legal_word in legal], "or")
     return (TextMeaning("topic", title, facts, (notice,) if notice else (), sure),)
 
 
-def _format_types(one: IdescWord) -> str:
-    types = one.types
-    return f"{types['d']} += {types['a']} × {types['b']} with kind::{one.kind.name}"
+def _format_types(word: IdescWord) -> str:
+    types = word.types
+    return f"{types['d']} += {types['a']} × {types['b']} with kind::{word.kind.name}"

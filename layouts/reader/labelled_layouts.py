@@ -65,16 +65,16 @@ class LabelledLayout:
 
 def find_layout_lines(text: str) -> Iterator[LabelledLayout]:
     """Yield the layouts of lines that hold only a label, a pointer and a layout."""
-    told = 0
+    count = 0
     for line in text.split("\n"):
         if ":" not in line or len(line) > LONGEST_LINE:
             continue
-        told += 1
-        if told > MOST_LINES:
+        count += 1
+        if count > MOST_LINES:
             return
-        found = _parse_line((_MODE.sub("", line) if "=" in line else line).strip())
-        if found is not None:
-            yield found
+        labelled = _parse_line((_MODE.sub("", line) if "=" in line else line).strip())
+        if labelled is not None:
+            yield labelled
 
 
 def find_print_fields(named: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
@@ -196,11 +196,11 @@ def find_code_layouts(text: str) -> Iterator[LabelledLayout]:
     for count, term in enumerate(terms.find_terms(home, _CODE)):
         if count >= MOST:
             return
-        made = _parse_composed_layout(home, term) or _parse_plain_layout(home, term)
-        if made is not None:
+        layout = _parse_composed_layout(home, term) or _parse_plain_layout(home, term)
+        if layout is not None:
             line = text.rfind("\n", 0, term.span[0]) + 1
             named = re.search(r"([A-Za-z_]\w{0,40})\s*=\s*$", text[max(line, term.span[0] - 80) : term.span[0]])
-            yield LabelledLayout(named[1] if named else "", made)
+            yield LabelledLayout(named[1] if named else "", layout)
 
 
 def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
@@ -216,13 +216,13 @@ def _parse_composed_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout 
     """
     if term.name not in ("ComposedLayout", "make_composed_layout") or len(term.inside) != 3:
         return None
-    found = shapes.composed(home, term.inside)
-    if found is None or len(found.numbers) != 3 or None in found.numbers:
+    composed = shapes.composed(home, term.inside)
+    if composed is None or len(composed.numbers) != 3 or None in composed.numbers:
         return None
-    between = f"smem_ptr[{found.unit_bits}b](unset) o " if found.unit_bits else ""
-    if not found.flagged:
-        offset = home.parse_number(found.middle)
+    between = f"smem_ptr[{composed.unit_bits}b](unset) o " if composed.unit_bits else ""
+    if not composed.flagged:
+        offset = home.parse_number(composed.middle)
         if offset is None:
             return None
         between = f"{offset} o " if offset else ""
-    return _parse_layout(f"Sw<{','.join(map(str, found.numbers))}> o {between}{found.inner}")
+    return _parse_layout(f"Sw<{','.join(map(str, composed.numbers))}> o {between}{composed.inner}")

@@ -26,7 +26,7 @@ class TextMeaning:
 
 
 def make_instruction_meaning(
-    found: Iterable[Instruction],
+    instructions: Iterable[Instruction],
     what: str,
     notices: tuple[str, ...] = (),
     operand: str | None = None,
@@ -38,24 +38,24 @@ def make_instruction_meaning(
 
     majors: which way A and B lie in shared memory, where the text says so.
     """
-    names = tuple(dict.fromkeys(i.ptx for i in found))
+    names = tuple(dict.fromkeys(i.ptx for i in instructions))
     if not names:
         return ()
-    one = len(names) == 1
+    certain = len(names) == 1
     facts = {
-        "ptx": names[0] if one else None,
-        "candidates": [] if one else list(names),
+        "ptx": names[0] if certain else None,
+        "candidates": [] if certain else list(names),
         "operand": operand,
-        "all": [names[0]] if one else [],
+        "all": [names[0]] if certain else [],
         **({"majors": dict(majors)} if majors else {}),
     }
-    title = names[0] if one else f"{what}: {len(names)} instructions fit"
-    return (TextMeaning("instruction", title, facts, notices, sure=one),)
+    title = names[0] if certain else f"{what}: {len(names)} instructions fit"
+    return (TextMeaning("instruction", title, facts, notices, sure=certain),)
 
 
-def drop_repeats(found: Iterable[TextMeaning], most: int) -> tuple[TextMeaning, ...]:
+def drop_repeats(meanings: Iterable[TextMeaning], most: int) -> tuple[TextMeaning, ...]:
     """Drop meanings that say the same as one before them."""
     seen: dict[str, TextMeaning] = {}
-    for one in found:
+    for one in meanings:
         seen.setdefault(repr(one.facts), one)
     return tuple(seen.values())[:most]

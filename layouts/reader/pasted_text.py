@@ -132,14 +132,17 @@ def strip_quotes(text: str) -> str:
 def _strip_fences(text: str) -> str:
     """Strip Markdown's fences and the prose around them, if the prose has no code itself."""
     lines = text.split("\n")
-    out, whole = [], sum(_FENCE.match(line) is not None for line in lines) % 2 == 1  # half a block: nothing is prose
+    fences, starts_inside = (
+        [],
+        sum(_FENCE.match(line) is not None for line in lines) % 2 == 1,
+    )  # half a block: nothing is prose
     for line, (mark, inside) in zip(lines, find_fences(lines), strict=True):
         if mark and not LANGUAGE.fullmatch(mark["behind"]):
             line = line.replace("```", "   ")  # what was pasted begins there
-        elif mark or not (whole or inside or _CODE.search(line)):
+        elif mark or not (starts_inside or inside or _CODE.search(line)):
             line = " " * len(line)
-        out.append(line)
-    return "\n".join(out)
+        fences.append(line)
+    return "\n".join(fences)
 
 
 def find_fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]:
@@ -156,26 +159,26 @@ def find_fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]
 
     odd = len(languages) % 2 == 1
     inside = clashes(True) < clashes(False) or (odd and clashes(True) == clashes(False))
-    out: list[tuple[re.Match[str] | None, bool]] = []
+    fences: list[tuple[re.Match[str] | None, bool]] = []
     for mark in marks:
         inside ^= mark is not None
-        out.append((mark, inside))
-    return out
+        fences.append((mark, inside))
+    return fences
 
 
 def _take_new_side(text: str) -> str:
     """Return the new side of a diff; the text itself if it is none, or may be a list or a sum."""
     lines = text.split("\n")
-    whole = _HUNK.search(text) is not None
-    if not whole and not _has_diff_marks(lines):
+    has_hunks = _HUNK.search(text) is not None
+    if not has_hunks and not _has_diff_marks(lines):
         return text
-    out = []
+    result = []
     for line in lines:
-        if line[:1] == "-" or (whole and _HEAD.match(line)):
-            out.append(" " * len(line))
+        if line[:1] == "-" or (has_hunks and _HEAD.match(line)):
+            result.append(" " * len(line))
         else:
-            out.append(_PLUS.sub(" ", line, count=1) if line[:1] == "+" else line)
-    return "\n".join(out)
+            result.append(_PLUS.sub(" ", line, count=1) if line[:1] == "+" else line)
+    return "\n".join(result)
 
 
 def _has_diff_marks(lines: list[str]) -> bool:
@@ -183,12 +186,12 @@ def _has_diff_marks(lines: list[str]) -> bool:
 
     In a sum over several lines only the last ends its statement.
     """
-    told = [line for line in lines if line.strip()]
-    signs = "".join(line[0] for line in told)
+    filled = [line for line in lines if line.strip()]
+    signs = "".join(line[0] for line in filled)
     if not set(signs) <= set("+- "):
         return False
     for match in _REPLACED.finditer(signs):
-        old, new = (told[slice(*match.span(side))] for side in ("old", "new"))
+        old, new = (filled[slice(*match.span(side))] for side in ("old", "new"))
         ends = old[-1].rstrip().endswith(";"), new[-1].rstrip().endswith(";")
         if ends[0] == ends[1] and _collect_words(old) & _collect_words(new):
             return True
@@ -209,19 +212,19 @@ def _blank_line_heads(pattern: re.Pattern[str], text: str) -> str:
     if first is None or not pattern.match(first[0]) or (commented and len(text) > _MOST_COMMENTED):
         return text
     lines = text.split("\n")
-    out, last = [], None
+    heads, last = [], None
     for line in lines:
         match = pattern.match(line)
         if match is None:
             if line.strip():
                 return text
-            out.append(line)
+            heads.append(line)
             continue
         if "n" in pattern.groupindex:
             number = int(match["n"])
             if last is not None and number <= last:
                 return text
             last = number
-        out.append(" " * match.end("added") + line[match.end("added") :])
-    made = "\n".join(out)
-    return made if "n" not in pattern.groupindex or _LETTERS.search(made) else text  # numbers alone are a table
+        heads.append(" " * match.end("added") + line[match.end("added") :])
+    blanked = "\n".join(heads)
+    return blanked if "n" not in pattern.groupindex or _LETTERS.search(blanked) else text  # numbers alone are a table

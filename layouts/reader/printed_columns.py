@@ -89,19 +89,19 @@ def parse_printed_number(spelled: str) -> int:
 def find_labelled_words(text: str) -> Iterator[LabelledWord]:
     """Yield the words of a text's lines; in code only those whose label says what they are."""
     above = _Heading()
-    told = start = 0
+    count = start = 0
     for line in text.split("\n"):
         at, start = start, start + len(line) + 1
         if not line.strip():
             above = above if above.fresh else _Heading()
-        elif len(line) <= LONGEST_LINE and told < MOST_LINES:
-            found = list(_WORD.finditer(line))
-            if found:
-                told += 1
+        elif len(line) <= LONGEST_LINE and count < MOST_LINES:
+            words = list(_WORD.finditer(line))
+            if words:
+                count += 1
                 above.fresh = False
-                yield from _find_line_words(line, at, found, above)
+                yield from _find_line_words(line, at, words, above)
             elif _ROW.fullmatch(line):
-                told += 1
+                count += 1
                 yield from _join_halves(line, at, above)
             elif not _RULE.fullmatch(line):
                 above = _Heading(line)
@@ -138,8 +138,8 @@ class _Heading:
 
     @cached_property
     def label(self) -> str:
-        found = None if _CODE.search(self.line) else _SECTION.fullmatch(self.line)
-        return found["label"] if found and is_matrix_descriptor_label(found["label"]) else ""
+        section = None if _CODE.search(self.line) else _SECTION.fullmatch(self.line)
+        return section["label"] if section and is_matrix_descriptor_label(section["label"]) else ""
 
     def find_column(self, row: str, match: re.Match[str]) -> str:
         """Find the name of the column that a match in a row is in."""
@@ -195,7 +195,7 @@ def is_other_label(label: str) -> bool:
     >>> is_other_label("TMA Desc"), is_other_label("idesc"), is_other_label("smem_desc")
     (True, True, False)
     """
-    return any(_OTHER.search(one) for one in (label, label.lower()))
+    return any(_OTHER.search(spelling) for spelling in (label, label.lower()))
 
 
 def is_address_label(label: str, before: str) -> bool:
@@ -251,19 +251,19 @@ def _join_halves(row: str, start: int, above: _Heading) -> Iterator[LabelledWord
 
 def find_register_words(text: str) -> Iterator[LabelledWord]:
     """Yield words in pairs of registers, the even one the lower half: `info registers`, `R12 0x10100`, `p/x $R12`."""
-    found: dict[str, tuple[int, Span]] = {}
+    registers: dict[str, tuple[int, Span]] = {}
     for match in (*_REGISTER.finditer(text), *_MOVED.finditer(text)):
-        found.setdefault(match["name"], (int(match["value"], 16), match.span()))
+        registers.setdefault(match["name"], (int(match["value"], 16), match.span()))
     for match in _ASKED.finditer(text):
         what = match["what"].strip().lstrip("$")
         if re.fullmatch(r"U?R\d{1,3}", what):
-            found.setdefault(
+            registers.setdefault(
                 what,
                 (int(match["value"], 16 if "x" in match["value"].lower() else 10) & 0xFFFFFFFF, match.span("value")),
             )
-    for name, (low, span) in found.items():
+    for name, (low, span) in registers.items():
         stem, number = name.rstrip("0123456789"), int(name.lstrip("UR"))
-        other = found.get(f"{stem}{number + 1}")
+        other = registers.get(f"{stem}{number + 1}")
         if number % 2 == 0 and other is not None:
             spans = sorted((span, other[1]))
             yield LabelledWord(f"{name}:{stem}{number + 1}", low | other[0] << 32, (spans[0][0], spans[1][1]), False)

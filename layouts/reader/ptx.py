@@ -40,15 +40,15 @@ def parse_instruction(text: str) -> Instruction:
 
     LayoutError `unknown_instruction` if it names none.
     """
-    found = find_instruction(text)
-    return found if found is not None else catalog.find(_expand_short_name(text) or text)
+    instruction = find_instruction(text)
+    return instruction if instruction is not None else catalog.find(_expand_short_name(text) or text)
 
 
 def find_instruction(text: str) -> Instruction | None:
     """Find the instruction that a text names; None if it names none, which costs little."""
     return (
         catalog.find_instruction(text)
-        or ((whole := _expand_short_name(text)) and catalog.find_instruction(whole))
+        or ((full_text := _expand_short_name(text)) and catalog.find_instruction(full_text))
         or None
     )
 
@@ -61,22 +61,22 @@ def _expand_short_name(text: str) -> str:
         key=lambda n: (".".join(words[:n]).lower() in catalog.SHORTS, n),
         default=0,
     )
-    whole = catalog.SHORTS.get(".".join(words[:short]).lower())
-    told = ".".join(words).lower()
-    if not whole or told == whole or told.startswith(f"{whole}."):
+    full_name = catalog.SHORTS.get(".".join(words[:short]).lower())
+    spelled = ".".join(words).lower()
+    if not full_name or spelled == full_name or spelled.startswith(f"{full_name}."):
         return ""
     if short == 1 and tuple(word.lower() for word in words[:2]) in _SECONDS:
         return ""  # wmma.load: another opcode's beginning
-    return ".".join((whole, *words[short:]))
+    return ".".join((full_name, *words[short:]))
 
 
 def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     """Recognise the instructions that a text spells; LayoutError if it spells one that does not exist and no other."""
     joined = _JOINED.sub("", _LINE_END.sub("\n", _ESCAPED.sub(" ", text)))
-    found, wrong, begun = _classify_opcodes(joined)
-    if not found:
+    instructions, wrong, begun = _classify_opcodes(joined)
+    if not instructions:
         return _refused_alone(joined, wrong, begun)
-    names = list(dict.fromkeys(i.ptx for i in found))
+    names = list(dict.fromkeys(i.ptx for i in instructions))
     notices = tuple(_explain_refusal(one) for one in wrong[:_MOST_WRONG])
     if len(names) > _MOST:
         notices = (*notices, f"{len(names)} instructions; the first {_MOST} are told.")
@@ -85,8 +85,8 @@ def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     facts: dict[str, Any] = {
         "ptx": names[0],
         "candidates": [],
-        "operand": _operand(joined, found[0]) if one else None,
-        "all": [i.ptx for i in found][:_MOST],
+        "operand": _operand(joined, instructions[0]) if one else None,
+        "all": [i.ptx for i in instructions][:_MOST],
     }
     if majors := immediates.find_majors(joined):
         facts["majors"] = majors
@@ -94,10 +94,10 @@ def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     return (TextMeaning("instruction", title, facts, notices, sure=one and not wrong),)
 
 
-def _operand(joined: str, found: Instruction) -> str | None:
+def _operand(joined: str, instruction: Instruction) -> str | None:
     """Return the operand that a text names behind its instruction: `… / a`."""
     match = _OPERAND.search(joined.strip())
-    return match[1] if match and match[1] in found.operands else None
+    return match[1] if match and match[1] in instruction.operands else None
 
 
 def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[str]]:
@@ -105,7 +105,7 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
 
     The others are names of other instructions, or beginnings of names.
     """
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     seen: dict[str, Instruction | None] = {}
     wrong: list[str] = []
     begun: list[str] = []
@@ -121,8 +121,8 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
                 cut = _GOES_ON.match(joined, match.start() + len(opcode)) or not _has_shape_or_types(opcode)
                 (begun if cut else wrong).append(opcode)
         if (said := seen[opcode]) is not None:
-            found.append(said)
-    return found, wrong, begun
+            instructions.append(said)
+    return instructions, wrong, begun
 
 
 def _refused_alone(joined: str, wrong: list[str], begun: list[str]) -> tuple[TextMeaning, ...]:
@@ -166,8 +166,8 @@ def _explain_refusal(opcode: str) -> str:
 
 def _raise_refusal(opcode: str, joined: str) -> tuple[TextMeaning, ...]:
     """Raise why an opcode is no instruction."""
-    whole = re.escape(opcode)
-    if re.search(whole + _GOES_ON.pattern, joined):
+    escaped = re.escape(opcode)
+    if re.search(escaped + _GOES_ON.pattern, joined):
         raise LayoutError(
             "unknown_instruction",
             f"'{catalog.shorten(opcode, 60)}' goes on in code that puts numbers in.",

@@ -33,12 +33,12 @@ _DESCRIPTOR = re.compile(r"gdesc\[[^\]]*\]((?:\.\w+)*)")
 @lru_cache(maxsize=1)
 def _index_sass() -> dict[str, dict[str, dict[str, SassListing]]]:
     """Map opcode and mnemonic to the PTX texts with their shortest SASS forms."""
-    out: dict[str, dict[str, dict[str, SassListing]]] = {}
+    sass: dict[str, dict[str, dict[str, SassListing]]] = {}
     for ptx, forms in catalog.load_sass().items():
-        for form in sorted(forms, key=lambda one: one.total):
+        for form in sorted(forms, key=lambda sass_form: sass_form.total):
             for name, _ in form.runs:
-                out.setdefault(name.partition(".")[0], {}).setdefault(name, {}).setdefault(ptx, form)
-    return out
+                sass.setdefault(name.partition(".")[0], {}).setdefault(name, {}).setdefault(ptx, form)
+    return sass
 
 
 def _is_single(form: SassListing) -> bool:
@@ -129,8 +129,8 @@ def _expand_mnemonic(spelled: str) -> tuple[list[str], list[str]]:
     legal = [part for part in parts if part in words]
     if ".".join((opcode, *legal)) in known:
         return [".".join((opcode, *legal))], strange
-    wanted = Counter(legal)
-    return [name for name in known if not wanted - Counter(name.split(".")[1:])], strange
+    needed = Counter(legal)
+    return [name for name in known if not needed - Counter(name.split(".")[1:])], strange
 
 
 def _find_fitting(
@@ -160,12 +160,13 @@ def _find_fitting(
 
 @lru_cache(maxsize=2048)
 def _find_sources(name: str) -> dict[str, list[SassListing]]:
-    found = _index_sass()[name.partition(".")[0]].get(name, {})
+    sources = _index_sass()[name.partition(".")[0]].get(name, {})
     return {
         ptx: sorted(
-            (form for form in catalog.load_sass()[ptx] if name in dict(form.runs)), key=lambda one: not _is_single(one)
+            (form for form in catalog.load_sass()[ptx] if name in dict(form.runs)),
+            key=lambda sass_form: not _is_single(sass_form),
         )
-        for ptx in found
+        for ptx in sources
     }
 
 
@@ -173,11 +174,11 @@ def _find_majors(lines: list[re.Match[str]]) -> dict[str, str] | None:
     """Find the majors of A and B of the warpgroup instructions, if all of them agree."""
     said = set()
     for match in lines:
-        found = _DESCRIPTOR.search(match[3]) if match[1].endswith("GMMA") else None
-        if found:
+        descriptor = _DESCRIPTOR.search(match[3]) if match[1].endswith("GMMA") else None
+        if descriptor:
             registers = re.match(r"\s*R\w+\s*,\s*R\w+", match[3]) is not None
-            a = None if registers else "MN" if "tnspA" in found[1] else "K"
-            said.add((a, "MN" if "tnspB" in found[1] else "K"))
+            a = None if registers else "MN" if "tnspA" in descriptor[1] else "K"
+            said.add((a, "MN" if "tnspB" in descriptor[1] else "K"))
     if len(said) != 1:
         return None
     a, b = said.pop()

@@ -65,15 +65,15 @@ def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
     if not (_MADE.search(text) or _ALONE.search(text)):
         return ()
     home = terms.make_term_text(text)
-    out = [one for term in terms.find_terms(home, _MADE) if (one := _parse_tile_to_shape(home, term))]
-    if not out:
-        out = [
-            _make_meaning(made, None, None)
+    layouts = [one for term in terms.find_terms(home, _MADE) if (one := _parse_tile_to_shape(home, term))]
+    if not layouts:
+        layouts = [
+            _make_meaning(swizzle_atom, None, None)
             for term in terms.find_terms(home, _ALONE)
-            if (made := parse_swizzle_atom(home, term))
+            if (swizzle_atom := parse_swizzle_atom(home, term))
         ]
     seen: dict[str, TextMeaning] = {}
-    for one in out:
+    for one in layouts:
         seen.setdefault(repr(one.facts), one)
     return tuple(seen.values())[:_MOST_MADE]
 
@@ -92,7 +92,7 @@ def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
         return None
     if named := _ATOM.search(value.name):
         bits = 1 if named[4] else _parse_element_bits(home, value.angle[0]) if value.angle else None
-        opened = () if bits else tuple(home.format_words(one) for one in (value.angle or ())[:1])
+        opened = () if bits else tuple(home.format_words(argument) for argument in (value.angle or ())[:1])
         return _make_canonical_atom(named[1], named[2], bits, bool(named[3]), opened)
     if kind := _KIND.search(value.path):
         return _make_canonical_atom(kind[1], kind[2], None, bool(kind[3]), ())
@@ -156,18 +156,18 @@ def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     The swizzle counts elements; with smem_ptr_flag_bits<16> in the middle, of a ComposedLayout<…>, bytes.
     """
     parts = (value.args if value.name == "composition" else value.angle) or ()
-    made = shapes.composed(home, parts) if len(parts) > 1 else None
-    if made is None or made.swizzle.name != "Swizzle" or len(made.swizzle.angle or ()) != 3:
+    composed = shapes.composed(home, parts) if len(parts) > 1 else None
+    if composed is None or composed.swizzle.name != "Swizzle" or len(composed.swizzle.angle or ()) != 3:
         return None
-    if made.middle is not None and not made.flagged and home.parse_number(made.middle) != 0:
+    if composed.middle is not None and not composed.flagged and home.parse_number(composed.middle) != 0:
         return None
-    bits, base, shift = (n if n is not None else 0 for n in made.numbers[:3])
+    bits, base, shift = (n if n is not None else 0 for n in composed.numbers[:3])
     return SwizzleAtom(
         (bits, base, shift),
-        made.unit_bits,
-        made.inner if made.known else None,
-        by_element=not made.flagged,
-        opened=(*shapes.list_symbols(made.inner.shape), *made.open),
+        composed.unit_bits,
+        composed.inner if composed.known else None,
+        by_element=not composed.flagged,
+        opened=(*shapes.list_symbols(composed.inner.shape), *composed.open),
     )
 
 
@@ -188,11 +188,11 @@ def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
         return
     home = terms.make_term_text(text)
     for term in terms.find_terms(home, _MADE):
-        found = _parse_tile_to_shape(home, term, bits)
-        if found is not None and found.facts["cute"]:
+        tiled = _parse_tile_to_shape(home, term, bits)
+        if tiled is not None and tiled.facts["cute"]:
             line = text[max(0, term.span[0] - 120) : term.span[0]]
             named = re.search(r"([A-Za-z_]\w*)\s*=\s*(?:decltype\s*\(\s*)?(?:\w+(?:::|\.)){0,3}$", line)
-            yield named[1] if named else "", term.span, found.facts["cute"]
+            yield named[1] if named else "", term.span, tiled.facts["cute"]
 
 
 def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
@@ -208,9 +208,9 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
             continue
         value = _first_definition(home, places)
         if isinstance(value, SyntaxTerm) and (value.name in _LAYS or _ATOM.search(value.name)):
-            found = parse_layout_text(home, value, bits)
-            if found:
-                yield name, value.span, found
+            layout_text = parse_layout_text(home, value, bits)
+            if layout_text:
+                yield name, value.span, layout_text
 
 
 def _first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> Any:
@@ -228,12 +228,12 @@ def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> st
     while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
         value = home.resolve_value(value.args[0])
     if isinstance(value, SyntaxTerm) and value.name in ("tile_to_shape", "tile_to_mma_shape"):
-        found = _parse_tile_to_shape(home, value, bits)
-        return found.facts["cute"] if found else None
-    one = parse_swizzle_atom(home, value)
-    if one is not None and one.bits is None and one.major and bits:
-        one = _make_canonical_atom(one.major, _get_width_name(one), bits, "base32B" in one.mode, ())
-    return _format_cute(one, one.laid) if one is not None and one.laid is not None else None
+        tiled = _parse_tile_to_shape(home, value, bits)
+        return tiled.facts["cute"] if tiled else None
+    atom = parse_swizzle_atom(home, value)
+    if atom is not None and atom.bits is None and atom.major and bits:
+        atom = _make_canonical_atom(atom.major, _get_width_name(atom), bits, "base32B" in atom.mode, ())
+    return _format_cute(atom, atom.laid) if atom is not None and atom.laid is not None else None
 
 
 def _parse_tile_to_shape(home: TermText, term: SyntaxTerm, bits: int | None = None) -> TextMeaning | None:
@@ -241,22 +241,22 @@ def _parse_tile_to_shape(home: TermText, term: SyntaxTerm, bits: int | None = No
     args = list(term.args or ())
     if len(args) < 2:
         return None
-    one = parse_swizzle_atom(home, args[0])
-    if one is not None and one.bits is None and one.major and bits:
-        one = _make_canonical_atom(one.major, _get_width_name(one), bits, "base32B" in one.mode, ())
-    one = one or SwizzleAtom((0, 0, 0), None, None, by_element=True, opened=(home.format_words(args[0]),))
+    atom = parse_swizzle_atom(home, args[0])
+    if atom is not None and atom.bits is None and atom.major and bits:
+        atom = _make_canonical_atom(atom.major, _get_width_name(atom), bits, "base32B" in atom.mode, ())
+    atom = atom or SwizzleAtom((0, 0, 0), None, None, by_element=True, opened=(home.format_words(args[0]),))
     shape = shapes.parse_nested(home, args[1])
     ordered = args[2] if len(args) > 2 else term.get_argument(9, "order", "trg_order")
     order = shapes.parse_nested(home, ordered) if ordered is not None else None
     ranks = tuple(order) if isinstance(order, tuple) and all(isinstance(n, int) for n in order) else None
-    return _make_meaning(one, shape if isinstance(shape, tuple) else (shape,), ranks)
+    return _make_meaning(atom, shape if isinstance(shape, tuple) else (shape,), ranks)
 
 
-def _make_meaning(one: SwizzleAtom, shape: Any, order: tuple[int, ...] | None) -> TextMeaning:
-    tile = _Tile(one, shape, order)
-    missing = ["element_bits"] if one.bits is None else []
+def _make_meaning(atom: SwizzleAtom, shape: Any, order: tuple[int, ...] | None) -> TextMeaning:
+    tile = _Tile(atom, shape, order)
+    missing = ["element_bits"] if atom.bits is None else []
     missing += ["cute"] if tile.text is None else []
-    names = [*one.opened, *(shapes.list_symbols(shape) if shape is not None else [])]
+    names = [*atom.opened, *(shapes.list_symbols(shape) if shape is not None else [])]
     return TextMeaning("layout", tile.title, tile.facts, tile.notices, True, tuple(dict.fromkeys((*missing, *names))))
 
 
@@ -356,29 +356,29 @@ class _Tile:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        one = self.atom
-        if one.major != "MN" or one.bits in (None, 1, 16):
+        atom = self.atom
+        if atom.major != "MN" or atom.bits in (None, 1, 16):
             return ()
-        also = TCGEN05.allows_elements(one.bits, "MN", TCGEN05.get_mode_by_name(one.mode))
-        says = f"wgmma reads MN-major tiles of 16-bit types only, not of {one.bits} bits"
-        return (f"{says}; tcgen05 reads this one." if also else f"{says}; tcgen05 reads none in this swizzle.",)
+        also = TCGEN05.allows_elements(atom.bits, "MN", TCGEN05.get_mode_by_name(atom.mode))
+        message = f"wgmma reads MN-major tiles of 16-bit types only, not of {atom.bits} bits"
+        return (f"{message}; tcgen05 reads this one." if also else f"{message}; tcgen05 reads none in this swizzle.",)
 
     @property
     def title(self) -> str:
         what = "×".join("?" if not isinstance(n, int) else str(n) for n in (self.sizes or self.mn_k))
-        one = self.atom
-        mode = f"{one.major}-major, swizzle {one.mode}" if one.major else f"Sw<{self.swizzle or '?'}>"
+        atom = self.atom
+        mode = f"{atom.major}-major, swizzle {atom.mode}" if atom.major else f"Sw<{self.swizzle or '?'}>"
         stages = f", {self.stages} stages" if self.stages is not None else ""
         return f"Shared-memory layout {what}, {mode}{stages}"
 
 
 def _get_extent(mode: Any) -> Any:
-    found = shapes.compute_size(mode)
-    return found if found is not None else shapes.format_nested(mode)
+    size = shapes.compute_size(mode)
+    return size if size is not None else shapes.format_nested(mode)
 
 
-def _get_atom_sizes(one: SwizzleAtom) -> tuple[Any, Any]:
-    shape = one.laid.shape if one.laid and isinstance(one.laid.shape, tuple) else (None, None)
+def _get_atom_sizes(atom: SwizzleAtom) -> tuple[Any, Any]:
+    shape = atom.laid.shape if atom.laid and isinstance(atom.laid.shape, tuple) else (None, None)
     return shapes.compute_size(shape[0]) if shape[0] else None, shapes.compute_size(shape[1]) if shape[1] else None
 
 
@@ -393,9 +393,9 @@ def _tile_atom(
     if len(modes) != len(sizes):
         return None
     owned = [shapes.compute_size(mode) or 1 for mode in modes]
-    if any(size % own for size, own in zip(sizes, owned, strict=True)):
+    if any(size % covered for size, covered in zip(sizes, owned, strict=True)):
         return None
-    copies = [size // own for size, own in zip(sizes, owned, strict=True)]
+    copies = [size // covered for size, covered in zip(sizes, owned, strict=True)]
     leaves = zip(shapes.list_leaves(laid.shape), shapes.list_leaves(laid.stride), strict=True)
     step = 1 + sum((n - 1) * d for n, d in leaves)
     ranks = order if order and len(order) == len(sizes) else tuple(range(len(sizes)))
@@ -407,8 +407,8 @@ def _tile_atom(
     return shapes.SymbolicLayout(shape, tuple(zip(steps, strides, strict=True)))
 
 
-def _format_cute(one: SwizzleAtom, laid: shapes.SymbolicLayout) -> str:
-    bits, base, shift = one.swizzle
-    if one.by_element:
+def _format_cute(atom: SwizzleAtom, laid: shapes.SymbolicLayout) -> str:
+    bits, base, shift = atom.swizzle
+    if atom.by_element:
         return f"Sw<{bits},{base},{shift}> o {laid}" if bits else str(laid)
-    return f"Sw<{bits},{base},{shift}> o smem_ptr[{one.bits}b](unset) o {laid}"
+    return f"Sw<{bits},{base},{shift}> o smem_ptr[{atom.bits}b](unset) o {laid}"

@@ -40,16 +40,16 @@ def _find_instructions(text: str) -> list[Instruction]:
 def find_moves(match: re.Match[str]) -> list[Instruction]:
     """Find the load or store of an atom or operation; all candidates if the type of a reduction is open."""
     named = match.re is ATOM
-    given = "" if named else match["given"]
-    if _SAID_OTHERWISE.search(given):
+    arguments = "" if named else match["given"]
+    if _SAID_OTHERWISE.search(arguments):
         return []
-    count = match["x"] if named else next(iter(_REPEATED.findall(given)), "1")
+    count = match["x"] if named else next(iter(_REPEATED.findall(arguments)), "1")
     opcode = STORE if match["way"].lower().startswith("st") else REDUCE if match["stat"] else LOAD
-    packed = bool(match["half"]) if named else "16b_IN_32b" in given or "32b_IN_16b" in given
+    packed = bool(match["half"]) if named else "16b_IN_32b" in arguments or "32b_IN_16b" in arguments
     halves = "x2" if (match["lanes"], match["bits"]) == ("16", "32") else ""
     head = f"{opcode.text}.sync.aligned.{match['lanes']}x{match['bits']}b{halves}.x{count}"
     if opcode is REDUCE:
-        least = ".min" if "MIN" in given else ".max"
+        least = ".min" if "MIN" in arguments else ".max"
         return [
             i
             for kind in (("f32",) if named else ("f32", "u32", "s32"))

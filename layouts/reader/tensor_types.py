@@ -35,7 +35,7 @@ _BITS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "8": 8, "16": 
 
 def recognise_tensor_map_types(text: str) -> tuple[TextMeaning, ...]:
     """Recognise the tensor maps of a text's types, each once."""
-    return drop_repeats((recogniser.make_map_meaning(one) for one in _find_maps(text)), _MOST)
+    return drop_repeats((recogniser.make_map_meaning(tensor_map) for tensor_map in _find_maps(text)), _MOST)
 
 
 def _find_maps(text: str) -> Iterator[TensorMap]:
@@ -70,7 +70,7 @@ def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int
     bits = _BITS.get(element["whole"] or element["small"] or kind)
     known = mode if mode in WIDTHS else None
     sizes = tuple(int(size) for size in reversed(match["sizes"].strip("x").split("x")))
-    made = MapParts(
+    parts = MapParts(
         OpaqueValue(name, head=name, span=match.span()),
         bits,
         kind,
@@ -80,8 +80,10 @@ def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int
         swizzle=known,
         sheet=MapSheet(),
     )
-    problems = find_broken_rules(made, interleave)
+    problems = find_broken_rules(parts, interleave)
     if mode != known:
-        said = f"There is no swizzle of {mode}: the modes are {join_words([one.name for one in BY_WIDTH])}."
+        said = (
+            f"There is no swizzle of {mode}: the modes are {join_words([known_mode.name for known_mode in BY_WIDTH])}."
+        )
         problems.append(Pitfall("tma_swizzle", said, match.span()))
-    yield made.make_tensor_map(problems)
+    yield parts.make_tensor_map(problems)

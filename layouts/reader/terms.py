@@ -78,10 +78,10 @@ class TermText:
             deep += 1
             if value.angle is not None or value.named or value.symbol or value.args:
                 return value
-            found = self._find_definition(value)
-            if found is None:
+            definition = self._find_definition(value)
+            if definition is None:
                 return value
-            value = found
+            value = definition
         return value
 
     def _find_definition(self, term: SyntaxTerm) -> Value:
@@ -120,8 +120,8 @@ class TermText:
 
     def get_number_or_words(self, value: Value) -> int | str:
         """Return a number, else its text."""
-        found = self.parse_number(value)
-        return found if found is not None else self.format_words(value)
+        number = self.parse_number(value)
+        return number if number is not None else self.format_words(value)
 
     def format_words(self, value: Value) -> str:
         """Format a value as it is in the text, on one line, bounded."""
@@ -135,12 +135,12 @@ class TermText:
 
 @lru_cache(maxsize=8)
 def _index_definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
-    found: dict[str, list[tuple[int, int, bool]]] = {}
+    places: dict[str, list[tuple[int, int, bool]]] = {}
     for match in _DEFINED.finditer(text):
-        found.setdefault(match[1] or match[2], []).append((match.start(), match.end(), False))
+        places.setdefault(match[1] or match[2], []).append((match.start(), match.end(), False))
     for match in _DECLARED.finditer(text):
-        found.setdefault(match[2], []).append((match.start(2), match.start(1), True))
-    return found
+        places.setdefault(match[2], []).append((match.start(2), match.start(1), True))
+    return places
 
 
 def make_term_text(text: str) -> TermText:

@@ -156,7 +156,7 @@ def _find_braced(text: str) -> Iterator[LabelledWord]:
 
 def _find_moved(text: str) -> Iterator[LabelledWord]:
     """Find constants that PTX moves into a register of 64 bits, or into the two halves of one."""
-    read = {name for one in _READS.finditer(text) for name in _REGISTERS.findall(one["given"])}
+    read = {name for match in _READS.finditer(text) for name in _REGISTERS.findall(match["given"])}
     if not read and _ATOM.search(text):
         return  # the text says by another name what is run, and nothing of it reads these registers
     for register, word, span in (*_moved_words(text), *_joined_words(text)):
@@ -206,22 +206,22 @@ def _find_constants(text: str) -> Iterator[LabelledWord]:
 
 def _find_labelled(text: str) -> Iterator[LabelledWord]:
     """Find words behind a label or under the name of a column."""
-    for one in printed_columns.find_labelled_words(text):
-        word = one.word & WORD
-        if -(1 << 63) <= one.word <= WORD and (
-            word >> 32 if one.named else is_likely_descriptor(word) and not is_address_number(word)
+    for labelled_word in printed_columns.find_labelled_words(text):
+        word = labelled_word.word & WORD
+        if -(1 << 63) <= labelled_word.word <= WORD and (
+            word >> 32 if labelled_word.named else is_likely_descriptor(word) and not is_address_number(word)
         ):
-            yield replace(one, word=word)
+            yield replace(labelled_word, word=word)
 
 
 def _find_registers(text: str) -> Iterator[LabelledWord]:
     """Find pairs of registers; of constants that SASS moves, those alone that look like a descriptor or are one."""
-    for one in printed_columns.find_register_words(text):
-        moved = "MOV" in text[slice(*one.span)]
-        if is_likely_descriptor(one.word) and (
-            not moved or marked(one.word) or f"gdesc[{one.label.split(':')[0]}]" in text
+    for register_word in printed_columns.find_register_words(text):
+        moved = "MOV" in text[slice(*register_word.span)]
+        if is_likely_descriptor(register_word.word) and (
+            not moved or marked(register_word.word) or f"gdesc[{register_word.label.split(':')[0]}]" in text
         ):
-            yield one
+            yield register_word
 
 
 # of two readings of one place that are equally long and begin alike the first stands
@@ -254,5 +254,5 @@ def _join_little_endian(parts: list[str]) -> int | None:
 
 def _get_label_before(text: str, at: int) -> str:
     """Return the label in front of the halves of a word: desc_a.lo, desc_a: lo."""
-    found = re.search(r"([A-Za-z_]\w{0,40}(?:\[\d{1,4}\])?)[\s._:=({]{0,8}$", text[max(0, at - 60) : at])
-    return found[1] if found and re.search("desc|word", found[1], re.I) else ""
+    match = re.search(r"([A-Za-z_]\w{0,40}(?:\[\d{1,4}\])?)[\s._:=({]{0,8}$", text[max(0, at - 60) : at])
+    return match[1] if match and re.search("desc|word", match[1], re.I) else ""

@@ -26,9 +26,9 @@ def explain_no_feed(operand: Operand, where: Storage | str, store: bool = False)
     if broken := _describe_torn_unit(want, at, store):
         return f"{broken} {_suggest_alternative(operand, store)}"
     for load in chain.list_candidates(operand, store):
-        made = chain.make_chain(load, operand, where)
-        if made.uniform.all() and made.notes:
-            return made.notes[0]
+        candidate = chain.make_chain(load, operand, where)
+        if candidate.uniform.all() and candidate.notes:
+            return candidate.notes[0]
     return f"{_describe_split_rows(want, at, store)} {_suggest_alternative(operand, store)}"
 
 

@@ -66,10 +66,10 @@ def build_message(
     line, why = render_headline(operands, pieces, missing)
     caution = () if verdict(operands, pieces) == "mismatch" else list_cautions(operands, assumed)
     right = _all_right(operands)
-    rests = list_grounds([one for one in assumed if right or one.detailed]) if operands else []
+    rests = list_grounds([assumption for assumption in assumed if right or assumption.detailed]) if operands else []
     if not right:
         return Message(line, _joined(why, *rests), caution)
-    beside = [one for one in caution if one not in rests]
+    beside = [assumption for assumption in caution if assumption not in rests]
     return Message(
         _qualified(line, operands, assumed, caution),
         _joined(why, *beside, *rests, describe_assumed_alignment(assumed)),

@@ -210,10 +210,10 @@ class Bench:
         def step(step: OperandStep) -> OperandStep:
             return replace(step, span=place(*step.span), around=tuple(place(*span) for span in step.around))
 
-        pieces = (replace(one, spans=tuple(place(*span) for span in one.spans)) for one in self.pieces)
+        pieces = (replace(part, spans=tuple(place(*span) for span in part.spans)) for part in self.pieces)
         operands = (
-            replace(one, steps=tuple(map(step, one.steps)), place=one.place and place(*one.place))
-            for one in self.operands
+            replace(part, steps=tuple(map(step, part.steps)), place=part.place and place(*part.place))
+            for part in self.operands
         )
         return replace(self, pieces=tuple(pieces), operands=tuple(operands))
 

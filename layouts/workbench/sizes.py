@@ -111,8 +111,10 @@ def substitute_sizes(evaluation: Evaluation, sizes: Mapping[str, int]) -> Evalua
 
 
 def _list_values(evaluation: Evaluation) -> Iterator[SymbolicInt]:
-    yield from (one.value for one in evaluation.found)
-    yield from (value for one in evaluation.assembled for _, value, _ in one.inputs if value is not None)
+    yield from (found_value.value for found_value in evaluation.found)
+    yield from (
+        value for found_value in evaluation.assembled for _, value, _ in found_value.inputs if value is not None
+    )
     for call in evaluation.made:
         for argument in call.term.arguments:
             value = get_integer(argument) if not isinstance(argument, str) else None

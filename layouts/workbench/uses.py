@@ -61,7 +61,7 @@ def find_code_uses(evaluation: Evaluation, mentions: tuple[InstructionMention, .
     if uses:
         return uses[:MOST]
     fed = any(
-        "mma" in one.text for one in evaluation.assembled
+        "mma" in run.text for run in evaluation.assembled
     )  # whose descriptors are open: which of these is whose is too
     return [use for use in find_unread_descriptors(evaluation, mentions) if not (fed and use.assumed)][:MOST]
 
@@ -259,8 +259,8 @@ def in_registers(mention: InstructionMention | None) -> bool:
 
 def _list_bodiless_calls(evaluation: Evaluation) -> Iterator[BodilessCall]:
     """List the calls of bodiless functions, without those that only compute an operand of an asm statement."""
-    inside = [one.span for one in evaluation.assembled]
-    return (one for one in evaluation.made if not any(low <= one.term.span[0] < high for low, high in inside))
+    inside = [call.span for call in evaluation.assembled]
+    return (call for call in evaluation.made if not any(low <= call.term.span[0] < high for low, high in inside))
 
 
 def _mention_of(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:

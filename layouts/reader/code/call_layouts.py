@@ -36,27 +36,27 @@ class CallLayout:
 def find_layout(values: Iterable[Any]) -> CallLayout | None:
     """Find the first layout among some arguments, however deeply nested."""
     for value in values:
-        for found in walk_values(value):
-            made = _parse_tile_to_shape(found)
-            if made is not None:
-                return made
+        for inner in walk_values(value):
+            layout = _parse_tile_to_shape(inner)
+            if layout is not None:
+                return layout
     return None
 
 
 def walk_values(value: Any) -> Iterator[Any]:
     """Yield a value and what it holds, each once, breadth first, up to a limit: values may hold one another."""
     waiting, seen = [value], {id(value)}
-    for one in waiting:
-        yield one
+    for current in waiting:
+        yield current
         inner: tuple[Any, ...] = ()
-        if isinstance(one, OpaqueValue):
-            inner = (*one.arguments, *(v for _, v in one.named), one.kind)
-        elif isinstance(one, ResolvedType):
-            inner = one.arguments
-        elif isinstance(one, ArrayValue):
-            inner = (one.typed, *(cell.value for cell in one.cells))
-        elif isinstance(one, tuple):
-            inner = one
+        if isinstance(current, OpaqueValue):
+            inner = (*current.arguments, *(v for _, v in current.named), current.kind)
+        elif isinstance(current, ResolvedType):
+            inner = current.arguments
+        elif isinstance(current, ArrayValue):
+            inner = (current.typed, *(cell.value for cell in current.cells))
+        elif isinstance(current, tuple):
+            inner = current
         for each in inner:
             if each is not None and id(each) not in seen and len(waiting) < MOST_WALKED:
                 seen.add(id(each))
@@ -69,13 +69,13 @@ def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
         return _dsl_atom(value)
     kind = value.typed if isinstance(value, ArrayValue) else value
     name = kind.name if isinstance(kind, ResolvedType) else value.head if isinstance(value, OpaqueValue) else ""
-    found = _ATOM.search(name)
-    if found is None:
+    match = _ATOM.search(name)
+    if match is None:
         return None
     arguments = kind.arguments if isinstance(kind, ResolvedType) else dict(value.named).get("<>", ())
     element = arguments[0] if arguments else None
     bits = element.bits if isinstance(element, ResolvedType) else ELEMENT_BITS.get(str(element).split("::")[-1])
-    return found[1], _mode_name(found[2]), bits, str(element) if element is not None else None
+    return match[1], _mode_name(match[2]), bits, str(element) if element is not None else None
 
 
 def _dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | None:
@@ -106,22 +106,22 @@ def _list_extents(value: Any, deep: int = 0) -> list[int | None] | None:
             items = list(value.typed.arguments)
     if items is None or deep > MOST_DEEP:
         return None
-    return [_get_extent(one, deep) for one in items[:8]]
+    return [_get_extent(item, deep) for item in items[:8]]
 
 
 def _get_extent(value: Any, deep: int) -> int | None:
     if isinstance(value, ResolvedType):
-        found = re.fullmatch(r"_(\d+)", value.name)
-        if found:
-            return int(found[1])
+        match = re.fullmatch(r"_(\d+)", value.name)
+        if match:
+            return int(match[1])
         return _get_extent(value.arguments[-1], deep) if value.name in ("Int", "C") and value.arguments else None
     inner = _list_extents(value, deep + 1)
     if inner:
         product = 1
-        for one in inner:
-            if one is None:
+        for extent in inner:
+            if extent is None:
                 return None
-            product *= one
+            product *= extent
         return product
     read = get_integer(value) if not isinstance(value, str | ArrayValue) else None
     return read.known if read is not None else None
@@ -130,7 +130,7 @@ def _get_extent(value: Any, deep: int) -> int | None:
 def _parse_tile_to_shape(value: Any) -> CallLayout | None:
     """Parse tile_to_shape(atom, shape[, order]) as a canonical tile; an atom alone is a tile of its own size."""
     if isinstance(value, OpaqueValue) and value.head == "tile_to_shape" and len(value.arguments) >= 2:
-        atom = next((a for a in (_parse_atom(one) for one in walk_values(value.arguments[0])) if a), None)
+        atom = next((a for a in (_parse_atom(argument) for argument in walk_values(value.arguments[0])) if a), None)
         if atom is None:
             return None
         sizes = _list_extents(value.arguments[1]) or []

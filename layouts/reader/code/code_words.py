@@ -71,16 +71,16 @@ def build_words(text: str, field: str = "descriptor") -> tuple[tuple[str, BuiltW
 
 
 def _make_word(ev: Evaluator, value: Any, field: str) -> BuiltWord:
-    given = get_integer(value)
-    if given is None or (isinstance(value, OpaqueValue) and value.kind is None):
+    integer = get_integer(value)
+    if integer is None or (isinstance(value, OpaqueValue) and value.kind is None):
         raise _make_error(
             f"'{shorten_value(str(value), 60)}' has no value" if value is not None else "nothing is returned", field
         )
-    notices = tuple(dict.fromkeys(one.message for one in ev.warned.values()))
-    whole = convert_int(given, ULONG) if given.type.bits < ULONG.bits else given
-    if whole.known is not None:
-        return BuiltWord(whole.known & ULONG.mask, "", notices)
-    return BuiltWord(whole.const & ULONG.mask, _get_start(whole, field), notices)
+    notices = tuple(dict.fromkeys(warning.message for warning in ev.warned.values()))
+    word = convert_int(integer, ULONG) if integer.type.bits < ULONG.bits else integer
+    if word.known is not None:
+        return BuiltWord(word.known & ULONG.mask, "", notices)
+    return BuiltWord(word.const & ULONG.mask, _get_start(word, field), notices)
 
 
 def _make_error(why: str, field: str, hint: str = HINT) -> LayoutError:
@@ -184,15 +184,15 @@ def _choose_written(ev: Evaluator, scope: NameScope, written: list[str], assigne
 
 def _is_narrow(cell: Cell) -> bool:
     """Return whether a variable has a number of less than 64 bits."""
-    whole = get_integer(cell.value)
-    return whole is not None and whole.type.bits < ULONG.bits
+    integer = get_integer(cell.value)
+    return integer is not None and integer.type.bits < ULONG.bits
 
 
 def _is_final_word(ev: Evaluator, name: str, cell: Cell, written: list[str]) -> bool:
     """Return whether a variable has more than an address, and the text only writes it."""
     value = get_integer(cell.value) if not isinstance(cell.value, ObjectValue | OpaqueValue) else None
-    whole = value is not None and value.type.bits == ULONG.bits and value.const >> 32 != 0
-    return whole and len(re.findall(rf"\b{re.escape(name)}\b", ev.text)) == written.count(name)
+    complete = value is not None and value.type.bits == ULONG.bits and value.const >> 32 != 0
+    return complete and len(re.findall(rf"\b{re.escape(name)}\b", ev.text)) == written.count(name)
 
 
 def _check_target(ev: Evaluator, statement: tree.Statement, scope: NameScope, field: str) -> None:

@@ -63,10 +63,10 @@ def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) ->
     text: that the call stands in; bits: of an element whose type is open. OpenLayoutValueError for what the text
     leaves open, LayoutError for what CuTe would not compile.
     """
-    given = CuteEvaluator(text, bits).evaluate_arguments(call, 0, skipped=1)
-    if not given:
+    arguments = CuteEvaluator(text, bits).evaluate_arguments(call, 0, skipped=1)
+    if not arguments:
         raise OpenLayoutValueError("a layout")
-    return _make_layout(given)
+    return _make_layout(arguments)
 
 
 def make_call_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
@@ -86,7 +86,7 @@ class CuteEvaluator:
         if deep > DEEPEST:
             raise OpenLayoutValueError(shorten_name(value))
         if isinstance(value, tuple):
-            return tuple(self.evaluate_value(one, deep + 1) for one in value)
+            return tuple(self.evaluate_value(item, deep + 1) for item in value)
         if isinstance(value, ResolvedType):
             return self._evaluate_type(value, deep)
         if isinstance(value, ArrayValue):
@@ -105,52 +105,58 @@ class CuteEvaluator:
 
         Up to the last one that the parser took for a comparison (`A<B<_8, _64>>{}`) they are read from their text.
         """
-        given = [one for one in call.arguments if not (isinstance(one, OpaqueValue) and one.text in _UNSAID)]
-        split = 1 + max((n for n, one in enumerate(given) if _is_misread(one)), default=-1)
-        if not split:
-            return [self.evaluate_value(one, deep + 1) for one in given[skipped:]]
-        behind = [
-            one for one in given[split:] if not (isinstance(one, ArrayValue) and one.typed is None and not one.cells)
+        arguments = [
+            argument
+            for argument in call.arguments
+            if not (isinstance(argument, OpaqueValue) and argument.text in _UNSAID)
         ]
-        return self._spelled(call, skipped, len(behind)) + [self.evaluate_value(one, deep + 1) for one in behind]
+        split = 1 + max((n for n, argument in enumerate(arguments) if _is_misread(argument)), default=-1)
+        if not split:
+            return [self.evaluate_value(argument, deep + 1) for argument in arguments[skipped:]]
+        behind = [
+            argument
+            for argument in arguments[split:]
+            if not (isinstance(argument, ArrayValue) and argument.typed is None and not argument.cells)
+        ]
+        return self._spelled(call, skipped, len(behind)) + [
+            self.evaluate_value(argument, deep + 1) for argument in behind
+        ]
 
     def _spelled(self, call: OpaqueValue, skipped: int, behind: int) -> list[Value]:
         """Return the arguments of a call as its text spells them, without the first and the last ones."""
         home = terms.make_term_text(self.text)
-        found = home.parse_term(call.span[0], alone=True)
-        spelled = (
-            list(found.args or ()) if isinstance(found, terms.SyntaxTerm) and found.span[1] <= call.span[1] else []
-        )
+        term = home.parse_term(call.span[0], alone=True)
+        spelled = list(term.args or ()) if isinstance(term, terms.SyntaxTerm) and term.span[1] <= call.span[1] else []
         if len(spelled) - behind < skipped:
             raise OpenLayoutValueError(call.text)
-        out: list[Value] = []
-        for one in spelled[skipped : len(spelled) - behind]:
-            block = smem_layouts.parse_layout_text(home, one, self.bits)
+        result: list[Value] = []
+        for argument in spelled[skipped : len(spelled) - behind]:
+            block = smem_layouts.parse_layout_text(home, argument, self.bits)
             if block is None:
-                raise OpenLayoutValueError(home.format_words(one))
-            out.append(cute.parse_layout(block))
-        return out
+                raise OpenLayoutValueError(home.format_words(argument))
+            result.append(cute.parse_layout(block))
+        return result
 
     def _evaluate_type(self, kind: ResolvedType, deep: int) -> Value:
         """Evaluate a type, as T{} would be."""
         name = kind.name.split("::")[-1]
-        if found := _NUMBER.fullmatch(name):
-            return _require_size(int(found[1]))
+        if match := _NUMBER.fullmatch(name):
+            return _require_size(int(match[1]))
         if name in ("Underscore", "X", "_"):
             return None
         if name in _LEFT or name in _RIGHT:
             return "left" if name in _LEFT else "right"
-        if found := _ATOM.fullmatch(name):
-            of = 1 if found[3] else _get_element_bits(kind.arguments[:1], self.bits)
-            return make_canonical_atom(found[1], found[2], of)
+        if match := _ATOM.fullmatch(name):
+            of = 1 if match[3] else _get_element_bits(kind.arguments[:1], self.bits)
+            return make_canonical_atom(match[1], match[2], of)
         if name == "decltype" and kind.arguments:
             return self.evaluate_value(kind.arguments[0], deep + 1)
         if name in _INTEGERS and kind.arguments:
             return self.evaluate_value(kind.arguments[-1], deep + 1)
         if _FLAG.fullmatch(name):
             return PointerFlag(self._get_flag_bits(kind, deep))
-        given = [self.evaluate_value(one, deep + 1) for one in kind.arguments] if _is_cute_name(name) else []
-        return _call_cute(name, given, {}, str(kind))
+        values = [self.evaluate_value(argument, deep + 1) for argument in kind.arguments] if _is_cute_name(name) else []
+        return _call_cute(name, values, {}, str(kind))
 
     def _get_flag_bits(self, kind: ResolvedType, deep: int) -> int:
         """Return the bits of what a flagged pointer points to; those of an open type are the instruction's."""
@@ -168,13 +174,13 @@ class CuteEvaluator:
         if not isinstance(typed, ResolvedType):
             if not cells:
                 raise OpenLayoutValueError(str(value))
-            return tuple(self.evaluate_value(one, deep + 1) for one in cells)
+            return tuple(self.evaluate_value(cell_value, deep + 1) for cell_value in cells)
         name = typed.name.split("::")[-1]
         if not cells and not name.startswith("make_"):
             return self.evaluate_value(typed, deep + 1)
         if name in _INTEGERS or _NUMBER.fullmatch(name):
             return self.evaluate_value(typed, deep + 1)
-        return _call_cute(name, [self.evaluate_value(one, deep + 1) for one in cells], {}, str(typed))
+        return _call_cute(name, [self.evaluate_value(cell_value, deep + 1) for cell_value in cells], {}, str(typed))
 
     def _evaluate_call(self, term: OpaqueValue, deep: int) -> Value:
         """Evaluate a call of CuTe; a name that stands for itself is open."""
@@ -188,26 +194,26 @@ class CuteEvaluator:
             return self._of_text(term, deep)
         if not _is_cute_name(name):
             raise OpenLayoutValueError(term.text)
-        given = self.evaluate_arguments(term, deep)
+        arguments = self.evaluate_arguments(term, deep)
         named = dict(term.named)
         templates = named.pop("<>", ())
         named.pop("self", None)
         if templates and name in ("upcast", "downcast"):
-            given += [self.evaluate_value(one, deep + 1) for one in templates[:1]]
-        words = {word: self.evaluate_value(one, deep + 1) for word, one in named.items()}
-        return _call_cute(name, given, words, term.text)
+            arguments += [self.evaluate_value(template, deep + 1) for template in templates[:1]]
+        words = {word: self.evaluate_value(template, deep + 1) for word, template in named.items()}
+        return _call_cute(name, arguments, words, term.text)
 
     def _of_text(self, term: OpaqueValue, deep: int) -> Value:
         """Evaluate a name or a word: an atom, None, a number."""
         word = _last_word(term.text)
-        if found := _ATOM.fullmatch(word):
-            return make_canonical_atom(found[1], found[2], _get_element_bits((), self.bits))
+        if match := _ATOM.fullmatch(word):
+            return make_canonical_atom(match[1], match[2], _get_element_bits((), self.bits))
         if term.kind is not None and not term.kind.open:
             return self.evaluate_value(term.kind, deep + 1)
         if term.text.split(".")[-1] == "None" or word in ("_", "Underscore"):
             return None
-        if found := _NUMBER.fullmatch(word):
-            return _require_size(int(found[1]))
+        if match := _NUMBER.fullmatch(word):
+            return _require_size(int(match[1]))
         raise OpenLayoutValueError(term.text)
 
 
@@ -225,10 +231,10 @@ def _is_misread(value: Any) -> bool:
     )
 
 
-def _require_size(found: int) -> int:
-    if not 0 <= found <= MOST:
-        raise OpenLayoutValueError(str(found))
-    return found
+def _require_size(size: int) -> int:
+    if not 0 <= size <= MOST:
+        raise OpenLayoutValueError(str(size))
+    return size
 
 
 def _is_cute_name(name: str) -> bool:
@@ -241,42 +247,42 @@ _CALLS = frozenset(
 )
 
 
-def _call_cute(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
+def _call_cute(name: str, values: list[Value], words: dict[str, Value], text: str) -> Value:
     """Call a type or a function of CuTe with its arguments."""
     if name in _TUPLES:
-        return tuple(given)
+        return tuple(values)
     if name == "make_composed_layout" and words:
-        given = [words.get("inner"), words.get("offset", 0), words.get("outer")]
-    if name in ("ComposedLayout", "make_composed_layout", "composition") and given and isinstance(given[0], Swizzle):
-        return _compose_layout(given, text)
+        values = [words.get("inner"), words.get("offset", 0), words.get("outer")]
+    if name in ("ComposedLayout", "make_composed_layout", "composition") and values and isinstance(values[0], Swizzle):
+        return _compose_layout(values, text)
     make = _MAKERS.get(name)
     if make is not None:
-        return make(given, words, text)
+        return make(values, words, text)
     op = ALIASES.get(name, name)
     if op not in OPS:
         raise OpenLayoutValueError(text)
     order = words.get("order", words.get("trg_order"))
-    step = apply_operation(op, [*given, *([order] if order is not None else [])])
+    step = apply_operation(op, [*values, *([order] if order is not None else [])])
     if step.error:
         raise step.error
     return step.result
 
 
-def _swizzle(given: list[Value], words: dict[str, Value], text: str) -> Swizzle:
-    if len(given) != 3 or not all(isinstance(one, int) for one in given):
+def _swizzle(values: list[Value], words: dict[str, Value], text: str) -> Swizzle:
+    if len(values) != 3 or not all(isinstance(one, int) for one in values):
         raise OpenLayoutValueError(text)
-    return Swizzle(*given)
+    return Swizzle(*values)
 
 
-def _ordered_layout(given: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
-    shape, order = [*given, *words.values(), None, None][:2]
-    if not isinstance(order, tuple) or not all(isinstance(one, int) for one in order):
+def _ordered_layout(values: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
+    shape, order = [*values, *words.values(), None, None][:2]
+    if not isinstance(order, tuple) or not all(isinstance(mode, int) for mode in order):
         raise OpenLayoutValueError(text)
     return algebra.make_ordered_layout(_require_integers(shape, text), order)
 
 
-def _layout(given: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
-    shape = given or [words.get("shape")]
+def _layout(values: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
+    shape = values or [words.get("shape")]
     return _make_layout([*shape, words["stride"]] if "stride" in words else shape, text)
 
 
@@ -292,31 +298,31 @@ def _last_word(text: str) -> str:
     return re.split(r"::|\.", text)[-1] if text else ""
 
 
-def _compose_layout(given: list[Value], text: str) -> CuteLayout:
+def _compose_layout(values: list[Value], text: str) -> CuteLayout:
     """Compose swizzle ∘ offset ∘ layout; with a flagged pointer in the middle the XOR is on the byte address."""
-    found = given[-1]
-    made = found if isinstance(found, CuteLayout) else _make_layout([found], text)
+    outer = values[-1]
+    layout = outer if isinstance(outer, CuteLayout) else _make_layout([outer], text)
     offset, unit = 0, None
-    for one in given[1:-1]:
+    for one in values[1:-1]:
         if isinstance(one, PointerFlag):
             unit = one.bits
         elif isinstance(one, int):
             offset = one
         else:
             raise OpenLayoutValueError(text)
-    if made.swizzle is not None or made.offset or made.unit_bits or (unit and offset):
+    if layout.swizzle is not None or layout.offset or layout.unit_bits or (unit and offset):
         raise OpenLayoutValueError(text)
-    return replace(made, swizzle=given[0] if given[0].bits else None, offset=offset, unit_bits=unit)
+    return replace(layout, swizzle=values[0] if values[0].bits else None, offset=offset, unit_bits=unit)
 
 
-def _make_layout(given: list[Value], text: str = "a layout") -> CuteLayout:
+def _make_layout(values: list[Value], text: str = "a layout") -> CuteLayout:
     """Make a layout from layouts, or from a shape and a stride, as make_layout does."""
-    if all(isinstance(one, CuteLayout) for one in given):
-        return given[0] if len(given) == 1 else algebra.concatenate(*given)
-    shape = _require_integers(given[0], text)
-    if len(given) > 2:
+    if all(isinstance(one, CuteLayout) for one in values):
+        return values[0] if len(values) == 1 else algebra.concatenate(*values)
+    shape = _require_integers(values[0], text)
+    if len(values) > 2:
         raise OpenLayoutValueError(text)
-    stride = given[1] if len(given) == 2 else "left"
+    stride = values[1] if len(values) == 2 else "left"
     if stride in ("left", "right"):
         return algebra.make_layout(shape) if stride == "left" else algebra.make_row_major(shape)
     stride = _require_integers(stride, text)
@@ -327,21 +333,21 @@ def _make_layout(given: list[Value], text: str = "a layout") -> CuteLayout:
 
 def _require_integers(value: Value, text: str) -> Any:
     if isinstance(value, tuple) and value:
-        return tuple(_require_integers(one, text) for one in value)
+        return tuple(_require_integers(item, text) for item in value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise OpenLayoutValueError(text)
     return value
 
 
-def _get_element_bits(given: Sequence[Any], bits: int | None) -> int:
+def _get_element_bits(types: Sequence[Any], bits: int | None) -> int:
     """Return the bits of an atom's element type; `bits` if that is open."""
-    for one in given:
-        own = one.bits if isinstance(one, ResolvedType) else None
-        word = _DSL_BITS.fullmatch(re.split(r"[.:]", str(one))[-1]) if isinstance(one, OpaqueValue) else None
-        if own or word:
-            return own or int((word or "0")[1])
+    for element in types:
+        element_bits = element.bits if isinstance(element, ResolvedType) else None
+        word = _DSL_BITS.fullmatch(re.split(r"[.:]", str(element))[-1]) if isinstance(element, OpaqueValue) else None
+        if element_bits or word:
+            return element_bits or int((word or "0")[1])
     if bits is None:
-        raise OpenLayoutValueError(shorten_name(given[0]) if given else "the element type")
+        raise OpenLayoutValueError(shorten_name(types[0]) if types else "the element type")
     return bits
 
 

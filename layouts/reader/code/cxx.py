@@ -56,7 +56,7 @@ def parse_cxx_parts(source: ParsedSource) -> tuple[tuple[tree.Statement, ...], t
     root = parse_bounded(cuda_language(), source)
     if root is not None:
         return tuple(CxxLowering(source).lower_statements(root)), ()
-    out: list[tree.Statement] = []
+    parts: list[tree.Statement] = []
     unread: list[Span] = []
     lowering = CxxLowering(source)
     failed = 0
@@ -67,8 +67,8 @@ def parse_cxx_parts(source: ParsedSource) -> tuple[tuple[tree.Statement, ...], t
             failed += 1
             unread.append(source.get_original(part.start, part.end))
         else:
-            out += lowering.lower_statements(root)
-    return tuple(out), tuple(unread)
+            parts += lowering.lower_statements(root)
+    return tuple(parts), tuple(unread)
 
 
 def _make_range(start: int, end: int) -> tree_sitter.Range:
@@ -160,9 +160,11 @@ class CxxLowering(Declarations):
         outside.append(self.whole[at : node.end_byte])
         text = " ".join(outside)
         defined = [
-            one for one in inner if isinstance(one, tree.Function | tree.StructDefinition | tree.Alias | tree.Enum)
+            statement
+            for statement in inner
+            if isinstance(statement, tree.Function | tree.StructDefinition | tree.Alias | tree.Enum)
         ]
-        rest = tuple(one for one in inner if one not in defined)
+        rest = tuple(statement for statement in inner if statement not in defined)
         yield from defined
         if _CONTROL.search(text):
             yield tree.UnreadText(self.get_text(node), rest, span=self.get_span(node))
@@ -214,10 +216,13 @@ class CxxLowering(Declarations):
             return tree.NumberLiteral(1, BOOL)
         value = (node.child_by_field_name("value") if node.type == "condition_clause" else node) or node
         if value.type == "declaration":
-            made = next((one for one in self.lower_statement(value) if isinstance(one, tree.Declaration)), None)
+            declaration = next(
+                (statement for statement in self.lower_statement(value) if isinstance(statement, tree.Declaration)),
+                None,
+            )
             return (
-                tree.ConditionDeclaration(made, span=self.get_span(value))
-                if made
+                tree.ConditionDeclaration(declaration, span=self.get_span(value))
+                if declaration
                 else tree.OpaqueExpression(self.get_text(value))
             )
         return self.lower_expression(value)
@@ -280,8 +285,8 @@ class CxxLowering(Declarations):
             if child.type == "case_statement":
                 value = child.child_by_field_name("value")
                 inside = [c for c in child.named_children if value is None or c.id != value.id]
-                own = tuple(s for c in inside for s in self.lower_statement(c))
-                cases.append((self.lower_expression(value) if value else None, own))
+                statements = tuple(s for c in inside for s in self.lower_statement(c))
+                cases.append((self.lower_expression(value) if value else None, statements))
             elif child.type != "comment":
                 cases.append((tree.OpaqueExpression("unreachable"), tuple(self.lower_statement(child))))
         yield tree.Switch(
@@ -312,9 +317,11 @@ class CxxLowering(Declarations):
         handlers = []
         for clause in node.named_children:
             if clause.type == "catch_clause":
-                given = self._parameters(clause.child_by_field_name("parameters"))
+                parameters = self._parameters(clause.child_by_field_name("parameters"))
                 inner = clause.child_by_field_name("body")
-                handlers.append((given[0] if given else None, self._lower_block(inner) if inner else tree.Block(())))
+                handlers.append(
+                    (parameters[0] if parameters else None, self._lower_block(inner) if inner else tree.Block(()))
+                )
         yield tree.Try(self._lower_block(body) if body else tree.Block(()), tuple(handlers), span=self.get_span(node))
 
     def _lower_throw(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
@@ -338,15 +345,19 @@ class CxxLowering(Declarations):
         if call is None or call.type != "call_expression":
             return None
         kind, listed = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-        given = listed.named_children if listed is not None else []
-        if kind is None or kind.type != "primitive_type" or [one.type for one in given] != ["pointer_expression"]:
+        children = listed.named_children if listed is not None else []
+        if (
+            kind is None
+            or kind.type != "primitive_type"
+            or [child.type for child in children] != ["pointer_expression"]
+        ):
             return None
-        sign, named = given[0].children[0].type, given[0].child_by_field_name("argument")
+        sign, named = children[0].children[0].type, children[0].child_by_field_name("argument")
         sizes = self.lower_expression(left)
         dims = sizes.indices if isinstance(sizes, tree.Index) else ()
         base = self.type(kind)
-        made = tree.Type(base.path, 0, "&", dims, span=base.span) if sign == "&" else tree.Type((("auto", None),))
-        return tree.Declaration(made, self.get_text(named), self.lower_expression(right), span=self.get_span(node))
+        declared = tree.Type(base.path, 0, "&", dims, span=base.span) if sign == "&" else tree.Type((("auto", None),))
+        return tree.Declaration(declared, self.get_text(named), self.lower_expression(right), span=self.get_span(node))
 
     def _lower_assembly(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         operands, names = [], []

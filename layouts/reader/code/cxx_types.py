@@ -67,8 +67,8 @@ class Types(NodeReader):
             if inner is None:
                 break
             node = inner
-        made = tree.Type(base.path, pointers, reference, tuple(dims), base.body, base.const, span=base.span)
-        return made, node
+        type_node = tree.Type(base.path, pointers, reference, tuple(dims), base.body, base.const, span=base.span)
+        return type_node, node
 
     def _referred(self, node: tree_sitter.Node) -> str:
         return "&&" if self.get_text(node).startswith("&&") else "&"
@@ -87,11 +87,11 @@ class Types(NodeReader):
 
     def typed(self, node: tree_sitter.Node, type_node: tree_sitter.Node) -> tree.Type:
         """Return the type of a declaration, const if a qualifier beside it says so."""
-        made = self.type(type_node)
+        kind = self.type(type_node)
         const = any(c.type == "type_qualifier" and self.get_text(c) in ("const", "constexpr") for c in node.children)
-        if not const or made.const:
-            return made
-        return tree.Type(made.path, made.pointers, made.reference, made.dims, made.body, True, span=made.span)
+        if not const or kind.const:
+            return kind
+        return tree.Type(kind.path, kind.pointers, kind.reference, kind.dims, kind.body, True, span=kind.span)
 
     def type(self, node: tree_sitter.Node) -> tree.Type:
         if node.type == "type_descriptor":
@@ -122,8 +122,8 @@ class Types(NodeReader):
         if node.type == "nested_namespace_specifier":
             return tuple(part for child in node.named_children for part in self._path(child))
         if node.type in ("template_type", "template_function", "template_method"):
-            given = self._given(node.child_by_field_name("arguments"))
-            return ((self.get_text(node.child_by_field_name("name")), given),)
+            template_arguments = self._given(node.child_by_field_name("arguments"))
+            return ((self.get_text(node.child_by_field_name("name")), template_arguments),)
         if node.type in ("dependent_name", "dependent_type") and node.named_children:
             return self._path(node.named_children[-1])
         text = " ".join(self.get_text(node).split())
@@ -138,15 +138,15 @@ class Types(NodeReader):
         return (*parts, *(self._path(inner) if inner else ()))
 
     def _parameters(self, node: tree_sitter.Node | None) -> tuple[tree.Parameter, ...]:
-        out = []
+        parameters = []
         for child in node.named_children if node else ():
             if child.type in _TYPE_PARAMETERS:
-                out.append(self._type_parameter(child))
+                parameters.append(self._type_parameter(child))
             elif child.type.endswith("parameter_declaration"):
-                out.append(self._value_parameter(child))
+                parameters.append(self._value_parameter(child))
         if node is not None and any(child.type == "..." for child in node.children):
-            out.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.get_span(node)))
-        return tuple(out)
+            parameters.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.get_span(node)))
+        return tuple(parameters)
 
     def _type_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
         """Return a type, or a template, among a template's parameters."""
@@ -165,11 +165,11 @@ class Types(NodeReader):
         type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
         default = node.child_by_field_name("default_value")
         base = self.typed(node, type_node) if type_node else tree.Type(())
-        made, named = self._declared(base, declarator) if declarator else (base, None)
+        kind, named = self._declared(base, declarator) if declarator else (base, None)
         abstract = named is None or named.type.startswith("abstract") or not named.type.endswith("identifier")
         value = self.lower_expression(default) if default else None
         name = "" if abstract else self.get_text(named)
-        return tree.Parameter(name, made, value, False, node.type.startswith("variadic"), span=self.get_span(node))
+        return tree.Parameter(name, kind, value, False, node.type.startswith("variadic"), span=self.get_span(node))
 
     def _given(self, node: tree_sitter.Node | None) -> tuple[tree.Expression, ...]:
         return tuple(self.lower_expression(c) for c in (node.named_children if node else ()) if c.type != "comment")

@@ -145,7 +145,7 @@ def _check_comments(
         yield from _said_of_swizzle(text, swizzle, lines, codes)
     for name, mine, other in (("lbo", _LBO, _SBO), ("sbo", _SBO, _LBO)):
         for line in sorted(lines.get(name, ())):
-            if any(line in own for field, own in lines.items() if field != name):
+            if any(line in own_lines for field, own_lines in lines.items() if field != name):
                 continue
             wrong = _describe_stride_conflict(_get_commented_line(text, line), name, mine, other, amounts.get(name))
             if wrong:
@@ -158,14 +158,16 @@ def _said_of_swizzle(
 ) -> Iterator[Pitfall]:
     """Yield the first line that names another mode than the code sets; lines: of each field."""
     for line in sorted(lines.get("swizzle", ())):
-        alone = not any(line in own for name, own in lines.items() if name not in ("swizzle", "layout_type"))
+        alone = not any(line in actual for name, actual in lines.items() if name not in ("swizzle", "layout_type"))
         said = _modes_said(_get_commented_line(text, line), alone)
         if len(said) == 1 and said != {swizzle.split("_")[0]}:
             (mode,) = said
             written = "no swizzle" if mode == "none" else mode
-            own = "no swizzle" if swizzle == "none" else f"the {swizzle} swizzle"
+            actual = "no swizzle" if swizzle == "none" else f"the {swizzle} swizzle"
             more = f": {mode} is {codes[mode]}, {swizzle} is {codes[swizzle]}" if {mode, swizzle} <= set(codes) else ""
-            yield Pitfall("comment_contradicts", f"The text says {written} here, and the code gives {own}{more}.", line)
+            yield Pitfall(
+                "comment_contradicts", f"The text says {written} here, and the code gives {actual}{more}.", line
+            )
             return
 
 
@@ -174,8 +176,8 @@ def _modes_said(words: str, alone: bool) -> set[str]:
 
     alone: whether it sets nothing but the mode, so that a bare number is one.
     """
-    named = {one[1] or one[2] for one in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
-    return {f"{one}B" for one in named} | ({"none"} if _NONE.search(words) else set())
+    named = {match[1] or match[2] for match in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
+    return {f"{match}B" for match in named} | ({"none"} if _NONE.search(words) else set())
 
 
 def _describe_stride_conflict(
@@ -185,7 +187,7 @@ def _describe_stride_conflict(
     if other.search(words) and not mine.search(words):
         field = "LBO, [29:16]" if name == "lbo" else "SBO, [45:32]"
         return f"The text calls this {'SBO' if name == 'lbo' else 'LBO'}, and the code puts it into {field}."
-    comment = " ".join(filter(None, (group for found in _COMMENT.finditer(words) for group in found.groups())))
+    comment = " ".join(filter(None, (group for match in _COMMENT.finditer(words) for group in match.groups())))
     numbers = _BYTES.findall(comment)
     if amount is not None and len(re.findall(r"\d+", comment)) == len(numbers) == 1 and int(numbers[0]) != amount:
         return f"The comment says {numbers[0]} bytes, and the code gives {name.upper()} {amount} B."
@@ -194,17 +196,17 @@ def _describe_stride_conflict(
 
 def _list_lines(text: str, spans: Sequence[Span]) -> set[Span]:
     """Return the lines that contain places of the text."""
-    out = set()
+    lines = set()
     for low, high in spans:
         begin = text.rfind("\n", 0, low) + 1
         end = text.find("\n", low)
         if "\n" not in text[low:high]:
-            out.add((begin, end if end >= 0 else len(text)))
-    return out
+            lines.add((begin, end if end >= 0 else len(text)))
+    return lines
 
 
 def _get_commented_line(text: str, line: Span) -> str:
     """Return a line, with the comment on a line of its own above it."""
     above = text[text.rfind("\n", 0, max(line[0] - 1, 0)) + 1 : max(line[0] - 1, 0)]
-    own = text[slice(*line)]
-    return f"{above}\n{own}" if _ALONE.fullmatch(above) and not _COMMENT.search(own) else own
+    line_text = text[slice(*line)]
+    return f"{above}\n{line_text}" if _ALONE.fullmatch(above) and not _COMMENT.search(line_text) else line_text

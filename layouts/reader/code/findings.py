@@ -90,9 +90,9 @@ def list_running_functions(ev: Evaluator) -> tuple[tuple[str, Span], ...]:
     return tuple((frame.name, frame.span) for frame in ev.frames[1:])
 
 
-def format_expression(ev: Evaluator, one: Any) -> str:
+def format_expression(ev: Evaluator, node: Any) -> str:
     """Format an expression as it was written, on one line."""
-    start, end = one.span
+    start, end = node.span
     text = " ".join(ev.text[start:end].split())
     return text if len(text) <= 60 else text[:57] + "…"
 
@@ -191,19 +191,19 @@ def make_uninitialised(ev: Evaluator, cell: Cell, span: Span) -> SymbolicInt:
 
 def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     """Return whether a value was put together as descriptors are: fields at their bits, or a name and some of them."""
-    given = get_integer(value) if not isinstance(value, OpaqueValue) else None
-    if given is None or given.type.bits not in (0, 32, 64) or not given.marks:
+    integer = get_integer(value) if not isinstance(value, OpaqueValue) else None
+    if integer is None or integer.type.bits not in (0, 32, 64) or not integer.marks:
         return False
     text = f"{name} {kind}"
     if _is_of_another(ev, text):
         return False
-    if given.marks in ev.told and given.type.bits != 32:
+    if integer.marks in ev.told and integer.type.bits != 32:
         return True
-    lows = {low for low, past in REGIONS for m in given.marks if low <= m.bit < past}
-    wide = given.type.bits != 32
+    lows = {low for low, past in REGIONS for m in integer.marks if low <= m.bit < past}
+    wide = integer.type.bits != 32
     if _is_descriptor_name(text) or _is_descriptor_object(value):
         return len(lows) > 1 or (wide and isinstance(value, ObjectValue))
-    return wide and _looks_like_descriptor(given, lows)
+    return wide and _looks_like_descriptor(integer, lows)
 
 
 def _is_of_another(ev: Evaluator, text: str) -> bool:
@@ -231,22 +231,22 @@ def update_noted(ev: Evaluator, cell: Cell) -> None:
     """Update what was kept of a variable to the value that it got from two branches."""
     value = get_integer(cell.value) if not isinstance(cell.value, OpaqueValue) else None
     for old in ev.found[-96:]:
-        if old.cell is cell and value is not None and old.loops == tuple(one for one in ev.loops if one[0]):
+        if old.cell is cell and value is not None and old.loops == tuple(loop for loop in ev.loops if loop[0]):
             ev.noted += 1
             old.value, old.order = value, ev.noted
 
 
 def note_value(ev: Evaluator, value: Any, name: str, span: Span, replace: bool = False) -> None:
     """Keep an argument, an operand of assembly or a returned value that looks like a descriptor."""
-    given = get_integer(value)
-    if given is None or not ev.is_descriptor(value, name):
+    integer = get_integer(value)
+    if integer is None or not ev.is_descriptor(value, name):
         return
-    loops = tuple(one for one in ev.loops if one[0])
-    if not replace and any(_is_same_value(f.value, given) and f.loops == loops for f in ev.found[-64:]):
+    loops = tuple(loop for loop in ev.loops if loop[0])
+    if not replace and any(_is_same_value(f.value, integer) and f.loops == loops for f in ev.found[-64:]):
         return
     if replace:
         ev.found = [f for f in ev.found if not (f.name == name and f.cell is None)]
-    _keep_found(ev, name, span, given, None, "")
+    _keep_found(ev, name, span, integer, None, "")
 
 
 def _keep_found(ev: Evaluator, name: str, span: Span, value: SymbolicInt | None, cell: Cell | None, kind: str) -> None:
@@ -254,7 +254,7 @@ def _keep_found(ev: Evaluator, name: str, span: Span, value: SymbolicInt | None,
         return
     ev.told.add(value.marks)
     ev.noted += 1
-    loops = tuple(one for one in ev.loops if one[0])
+    loops = tuple(loop for loop in ev.loops if loop[0])
     if cell is not None:
         for old in reversed(ev.found[-96:]):
             if old.cell is cell and old.loops == loops:

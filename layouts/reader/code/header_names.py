@@ -182,9 +182,9 @@ def find_fields_union(text: str) -> tuple[str, frozenset[str]]:
     if not members:
         return "", frozenset()
     words = " ".join(f"uint64_t {name};" for name in dict.fromkeys([*_WORDS_OF_UNION, *word]))
-    told = containers | ({*names, *_WORDS_OF_UNION} if direct else set())
-    told |= {"version_", "lbo_mode_", "version", "lbo_mode"} if direct and blackwell else set()
-    return f"union {FIELDS_UNION} {{ {words} {' '.join(members)} }};", frozenset(told)
+    identifying = containers | ({*names, *_WORDS_OF_UNION} if direct else set())
+    identifying |= {"version_", "lbo_mode_", "version", "lbo_mode"} if direct and blackwell else set()
+    return f"union {FIELDS_UNION} {{ {words} {' '.join(members)} }};", frozenset(identifying)
 
 
 def _fields_as_spelled(text: str, blackwell: bool) -> tuple[str, tuple[str, ...]]:

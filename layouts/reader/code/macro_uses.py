@@ -32,14 +32,14 @@ class MacroUses:
         covered = self.text.covered
         n = self.text.find_literal_behind(at + 1)
         depth, most = 1, min(end, at + MOST_SPAN)
-        while (found := _BRACKET.search(self.code, at, most)) is not None:
-            at = found.end()
-            while n < len(covered) and covered[n][1] <= found.start():
+        while (match := _BRACKET.search(self.code, at, most)) is not None:
+            at = match.end()
+            while n < len(covered) and covered[n][1] <= match.start():
                 n += 1
-            if n < len(covered) and covered[n][0] <= found.start():
+            if n < len(covered) and covered[n][0] <= match.start():
                 at = covered[n][1]
                 continue
-            depth += 1 if found[0] == "(" else -1
+            depth += 1 if match[0] == "(" else -1
             if not depth:
                 return at, False
         return most, True
@@ -52,14 +52,14 @@ class MacroUses:
         seen: set[str] = set()
         todo = [split_tokens(self.code[start:past])]
         while todo:
-            given = todo.pop()
-            if any(map(_stores, [None, *given], given)):
+            tokens = todo.pop()
+            if any(map(_stores, [None, *tokens], tokens)):
                 return False
-            for n, token in enumerate(given):
+            for n, token in enumerate(tokens):
                 if token.kind != "name":
                     continue
                 if token.text not in self.macros:
-                    if n + 1 < len(given) and given[n + 1].text in ("(", "["):
+                    if n + 1 < len(tokens) and tokens[n + 1].text in ("(", "["):
                         return False
                 elif token.text not in seen:
                     seen.add(token.text)
@@ -72,17 +72,17 @@ class MacroUses:
         every: the same for any name, cached.
         """
         if every and self.named is None:
-            own = (token.text for macro in self.macros.values() for token in macro.body if token.kind == "name")
-            self.named = frozenset(own)
+            words = (token.text for macro in self.macros.values() for token in macro.body if token.kind == "name")
+            self.named = frozenset(words)
         if every and self.named is not None:
             return self.named | names
-        todo, out = set(names), set(names)
+        todo, result = set(names), set(names)
         while todo:
             macro = self.macros.get(todo.pop())
-            more = {token.text for token in macro.body if token.kind == "name"} - out if macro else set()
-            out |= more
+            more = {token.text for token in macro.body if token.kind == "name"} - result if macro else set()
+            result |= more
             todo |= more
-        return frozenset(out)
+        return frozenset(result)
 
     def _in_brackets(self, macro: MacroDefinition) -> bool:
         """Return whether a replacement is one pair of brackets and its contents, or a use of a macro that is."""

@@ -53,11 +53,11 @@ class NodeReader(ABC):
         """Lower an expression; what nothing reads, and what is nested too deeply, is kept as its words."""
         self.depth += 1
         try:
-            own = self.list_readers().get(node.type)
+            reader = self.list_readers().get(node.type)
             broken = node.has_error and any(child.type == "ERROR" for child in node.children)
-            if own is None or broken or self.depth > MOST_DEPTH:
+            if reader is None or broken or self.depth > MOST_DEPTH:
                 return tree.OpaqueExpression(" ".join(self.get_text(node).split())[:80], span=self.get_span(node))
-            return own(self, node)
+            return reader(self, node)
         finally:
             self.depth -= 1
 

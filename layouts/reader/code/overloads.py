@@ -62,14 +62,18 @@ def choose_candidate(
 ) -> OverloadCandidate | None:
     """Return the best candidate for some arguments; None where none fits, or more than one may."""
     ranked: list[tuple[OverloadCandidate, tuple[int, ...]]] = []
-    for one in candidates:
+    for candidate in candidates:
         ranks = tuple(
-            rank_conversion(argument, one.kinds[n] if n < len(one.kinds) else None)
+            rank_conversion(argument, candidate.kinds[n] if n < len(candidate.kinds) else None)
             for n, argument in enumerate(arguments)
         )
         if None not in ranks:
-            ranked.append((one, tuple(rank for rank in ranks if rank is not None)))
-    best = [one for one in ranked if all(other is one or _is_better(one, other, arguments) for other in ranked)]
+            ranked.append((candidate, tuple(rank for rank in ranks if rank is not None)))
+    best = [
+        candidate
+        for candidate in ranked
+        if all(other is candidate or _is_better(candidate, other, arguments) for other in ranked)
+    ]
     return best[0][0] if len(best) == 1 else None
 
 
@@ -89,15 +93,15 @@ def rank_conversion(argument: CallArgument, kind: ResolvedType | None) -> int | 
     return UNKNOWN if argument.kind is None else _rank_of_types(argument.kind, kind)
 
 
-def _rank_of_types(given: ResolvedType, kind: ResolvedType) -> int | None:
+def _rank_of_types(source_type: ResolvedType, kind: ResolvedType) -> int | None:
     """Rank the conversion of a value of one type to another."""
-    if kind.pointers or kind.dims or given.pointers or given.dims:
-        return _rank_pointer(given, kind)
-    if given.record is not None or kind.record is not None:
-        return _rank_record(given, kind)
+    if kind.pointers or kind.dims or source_type.pointers or source_type.dims:
+        return _rank_pointer(source_type, kind)
+    if source_type.record is not None or kind.record is not None:
+        return _rank_record(source_type, kind)
     if kind.reference == "&" and not kind.const:
-        return _IDENTICAL[is_same_type(_strip_reference(given), _strip_reference(kind))]
-    return _rank_number(given, kind)
+        return _IDENTICAL[is_same_type(_strip_reference(source_type), _strip_reference(kind))]
+    return _rank_number(source_type, kind)
 
 
 def _binds_reference(argument: CallArgument, kind: ResolvedType) -> bool | None:
@@ -118,11 +122,11 @@ def _null_rank(argument: CallArgument, kind: ResolvedType) -> int | None:
     return EXACT if argument.null else CONVERTED
 
 
-def binds_without_conversion(given: ResolvedType, kind: ResolvedType) -> bool:
+def binds_without_conversion(source_type: ResolvedType, kind: ResolvedType) -> bool:
     """Return whether a reference to a type may bind an object of another without a conversion, but for const."""
-    if given.record is not None and kind.record is not None:
-        return given.record.is_derived_from(kind.record)
-    return is_same_type(_strip_reference(given), _strip_reference(kind)) is not False
+    if source_type.record is not None and kind.record is not None:
+        return source_type.record.is_derived_from(kind.record)
+    return is_same_type(_strip_reference(source_type), _strip_reference(kind)) is not False
 
 
 def _rank_braced(count: int, kind: ResolvedType) -> int | None:
@@ -145,58 +149,58 @@ def _strip_reference(kind: ResolvedType) -> ResolvedType:
     )
 
 
-def _rank_number(given: ResolvedType, kind: ResolvedType) -> int | None:
-    if given.whole is not None and kind.whole is not None:
-        return _integer_rank(given.whole, kind.whole)
-    floating = [k.name in _FLOATING for k in (given, kind)]
+def _rank_number(source_type: ResolvedType, kind: ResolvedType) -> int | None:
+    if source_type.whole is not None and kind.whole is not None:
+        return _integer_rank(source_type.whole, kind.whole)
+    floating = [k.name in _FLOATING for k in (source_type, kind)]
     if all(floating):
-        return EXACT if given.name == kind.name else PROMOTED if kind.name == "double" else CONVERTED
-    if any(floating) and (given.whole is not None or kind.whole is not None):
+        return EXACT if source_type.name == kind.name else PROMOTED if kind.name == "double" else CONVERTED
+    if any(floating) and (source_type.whole is not None or kind.whole is not None):
         return CONVERTED
-    same = is_same_type(_strip_reference(given), _strip_reference(kind))
+    same = is_same_type(_strip_reference(source_type), _strip_reference(kind))
     return EXACT if same else UNKNOWN
 
 
-def _integer_rank(given: IntegerType, kind: IntegerType) -> int | None:
-    if given == kind:
+def _integer_rank(integer_type: IntegerType, kind: IntegerType) -> int | None:
+    if integer_type == kind:
         return EXACT
-    if kind.enumeration or given.scoped:
+    if kind.enumeration or integer_type.scoped:
         return None
-    narrow = given.underlying if given.bits < INT.bits else None  # only a fixed one is
+    narrow = integer_type.underlying if integer_type.bits < INT.bits else None  # only a fixed one is
     if narrow == kind:
         return UNDERLYING
-    return PROMOTED if promote(given) == kind else CONVERTED
+    return PROMOTED if promote(integer_type) == kind else CONVERTED
 
 
-def _rank_pointer(given: ResolvedType, kind: ResolvedType) -> int | None:
+def _rank_pointer(source_type: ResolvedType, kind: ResolvedType) -> int | None:
     if not kind.pointers and not kind.dims:
         return _rank_of_pointer_as_value(kind)
-    steps = given.pointers + len(given.dims)
+    steps = source_type.pointers + len(source_type.dims)
     if not steps:
-        return UNKNOWN if _may_convert(given.record) else None
+        return UNKNOWN if _may_convert(source_type.record) else None
     if steps != kind.pointers + len(kind.dims):
         return CONVERTED if kind.name == "void" and kind.pointers == 1 else None
-    if given.const and not kind.const and kind.pointers == 1 == steps:
+    if source_type.const and not kind.const and kind.pointers == 1 == steps:
         return None
-    if kind.reference and kind.dims and _sizes(given) != _sizes(kind):  # T (&)[4]
-        return UNKNOWN if _may_have_sizes(given, kind) else None
-    return _rank_of_pointed(given, kind)
+    if kind.reference and kind.dims and _sizes(source_type) != _sizes(kind):  # T (&)[4]
+        return UNKNOWN if _may_have_sizes(source_type, kind) else None
+    return _rank_of_pointed(source_type, kind)
 
 
-def _may_have_sizes(given: ResolvedType, kind: ResolvedType) -> bool:
+def _may_have_sizes(source_type: ResolvedType, kind: ResolvedType) -> bool:
     """Return whether different array sizes may be equal, since one is not known."""
-    return None in (*_sizes(given), *_sizes(kind)) or (not given.dims and given.const)
+    return None in (*_sizes(source_type), *_sizes(kind)) or (not source_type.dims and source_type.const)
 
 
-def _rank_of_pointed(given: ResolvedType, kind: ResolvedType) -> int | None:
+def _rank_of_pointed(source_type: ResolvedType, kind: ResolvedType) -> int | None:
     """Rank the conversion of a pointer to another of as many levels."""
-    same = is_same_type(_pointed(given), _pointed(kind))
+    same = is_same_type(_pointed(source_type), _pointed(kind))
     if same:
         return EXACT
     if kind.name == "void":
         return CONVERTED
-    if given.record is not None and kind.record is not None:
-        return CONVERTED if given.record.is_derived_from(kind.record) else None
+    if source_type.record is not None and kind.record is not None:
+        return CONVERTED if source_type.record.is_derived_from(kind.record) else None
     return _DIFFERENT[same]
 
 
@@ -228,13 +232,13 @@ def _converts(record: RecordType) -> bool:
     return any(name.startswith("operator ") for name in record.methods)
 
 
-def _rank_record(given: ResolvedType, kind: ResolvedType) -> int | None:
-    mine, other = given.record, kind.record
+def _rank_record(source_type: ResolvedType, kind: ResolvedType) -> int | None:
+    mine, other = source_type.record, kind.record
     if mine is None:
         assert other is not None
         if other.methods.get(other.name):
             return USER
-        return None if given.whole is not None else UNKNOWN
+        return None if source_type.whole is not None else UNKNOWN
     if other is None:  # an object where a number is needed
         if kind.whole is None:
             return UNKNOWN
@@ -309,16 +313,16 @@ def _compare_binding(argument: CallArgument, one: ResolvedType | None, two: Reso
     return 0
 
 
-def _compare_base_distance(given: ResolvedType | None, one: ResolvedType, two: ResolvedType) -> int:
+def _compare_base_distance(source_type: ResolvedType | None, one: ResolvedType, two: ResolvedType) -> int:
     """Return 1 if the first of two types is the nearer base of an object's or pointer's class, -1 if the second is.
 
     [over.ics.rank] 4.4.
     """
     mine, other = one.record, two.record
-    if given is None or given.record is None or mine is other or one.pointers != given.pointers:
+    if source_type is None or source_type.record is None or mine is other or one.pointers != source_type.pointers:
         return 0
-    if not _has_base(given.record, mine):
-        return -1 if two.pointers and one.name == "void" and _has_base(given.record, other) else 0
+    if not _has_base(source_type.record, mine):
+        return -1 if two.pointers and one.name == "void" and _has_base(source_type.record, other) else 0
     if other is None:
         return 1 if one.pointers and two.name == "void" else 0
     if _has_base(mine, other):

@@ -42,12 +42,12 @@ def evaluate_dereference(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
             return Pointer(value.base, value.element, value.dims[1:], value.shared)
         return find_item(ev, value)
     if isinstance(value, ObjectValue):
-        made = ev.evaluate_operator("*", value, None, at)
+        result = ev.evaluate_operator("*", value, None, at)
         return (
-            made.place
-            if isinstance(made, ReferredPlace)
-            else made
-            if made is not None
+            result.place
+            if isinstance(result, ReferredPlace)
+            else result
+            if result is not None
             else OpaqueValue(ev.format_expression(at))
         )
     if isinstance(value, SymbolicInt) and value.known is None:
@@ -62,8 +62,8 @@ def find_item(ev: Evaluator, pointer: Pointer) -> Any:
     array = pointer.array
     if array is None:
         return PointedPlace(pointer)
-    own, held = pointer.element, array.element
-    if own is None or held is None or is_same_type(bare_kind(own), bare_kind(held)):
+    pointee, element = pointer.element, array.element
+    if pointee is None or element is None or is_same_type(bare_kind(pointee), bare_kind(element)):
         at = pointer.at.known if pointer.at is not None else None
         if at is not None and 0 <= at < len(array.cells):
             return array.cells[at]
@@ -137,13 +137,13 @@ def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
     if ev.written_memory:
         text = ev.make_fresh_name(text)
     if element is not None and element.whole is not None and not element.pointers:
-        made: Any = make_free(text, element.whole)
+        value: Any = make_free(text, element.whole)
     elif element is not None and element.pointers:
-        made = Pointer(make_symbol(text), get_pointee_type(element))
+        value = Pointer(make_symbol(text), get_pointee_type(element))
     else:
         return OpaqueValue(text, element, span=at.span)
-    ev.memory[_make_memory_key(ev, place.pointer)] = place.pointer, Cell(made, element, text)
-    return made
+    ev.memory[_make_memory_key(ev, place.pointer)] = place.pointer, Cell(value, element, text)
+    return value
 
 
 def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> None:

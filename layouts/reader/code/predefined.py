@@ -68,8 +68,8 @@ def find_architecture(text: str) -> int | None:
 
 def decide_by_feature(node: ConditionNode, known: frozenset[str] = frozenset()) -> bool | None:
     """Return whether a condition on a feature is assumed to hold: it exists, and is not older than a number."""
-    found = list_names(node) - known
-    if not found or not all(map(is_feature_macro, found)):
+    unknown = list_names(node) - known
+    if not unknown or not all(map(is_feature_macro, unknown)):
         return None
     if node.op == "name":
         return True

@@ -40,7 +40,7 @@ class ParsedSource:
 
     def has_place(self, place: int) -> bool:
         """Return whether the character at a place of the pasted text is in this one."""
-        n = bisect_right(self.places, place, key=lambda one: one[0]) - 1
+        n = bisect_right(self.places, place, key=lambda stretch: stretch[0]) - 1
         return n >= 0 and place < self.places[n][0] + max(self.places[n][1], 1)
 
 

@@ -114,8 +114,8 @@ class ResolvedType:
         return not self.bits and self.whole is None and self.record is None and not self.pointers
 
     def __str__(self) -> str:
-        given = f"<{', '.join(map(shorten_name, self.arguments[:8]))}>" if self.arguments else ""
-        return (self.name + given)[:MOST_NAME] + "*" * self.pointers
+        arguments = f"<{', '.join(map(shorten_name, self.arguments[:8]))}>" if self.arguments else ""
+        return (self.name + arguments)[:MOST_NAME] + "*" * self.pointers
 
 
 VOID = ResolvedType("void", None, 8)
@@ -184,8 +184,8 @@ class RecordType:
 
     def has_virtual(self, name: str) -> bool:
         """Return whether a function of a name is virtual, here or in a base."""
-        own = self.methods.get(name)
-        mine = own is not None and any(function.virtual for function in own.functions)
+        overloads = self.methods.get(name)
+        mine = overloads is not None and any(function.virtual for function in overloads.functions)
         return mine or any(base.has_virtual(name) for base in self.bases)
 
     def is_derived_from(self, other: RecordType) -> bool:
@@ -355,8 +355,8 @@ class FunctionSet:
 
     def get_home(self, function: tree.Function) -> NameScope:
         """Return the scope that a function of these was written in."""
-        for one, scope in zip(self.functions, self.homes, strict=False):
-            if one is function:
+        for candidate, scope in zip(self.functions, self.homes, strict=False):
+            if candidate is function:
                 return scope
         return self.scope
 
@@ -438,16 +438,16 @@ def make_size(kind: ResolvedType | None, name: str = "") -> SymbolicInt:
         return make_free(f"sizeof({name or '?'})", ULONG, 16)
     known = find_size(kind.name) if kind.record is None and not kind.arguments else None
     if kind.pointers:
-        one = SymbolicInt(8, ULONG)
+        size = SymbolicInt(8, ULONG)
     elif kind.whole is not None:
-        one = SymbolicInt(kind.whole.size, ULONG)
+        size = SymbolicInt(kind.whole.size, ULONG)
     elif kind.bits or known is not None:
-        one = SymbolicInt(max(kind.bits // 8, 1) if kind.bits else known.bytes if known else 1, ULONG)
+        size = SymbolicInt(max(kind.bits // 8, 1) if kind.bits else known.bytes if known else 1, ULONG)
     else:
-        one = make_free(f"sizeof({kind})", ULONG, 16)
+        size = make_free(f"sizeof({kind})", ULONG, 16)
     for dim in kind.dims:
-        one = multiply_ints(one, dim)
-    return one
+        size = multiply_ints(size, dim)
+    return size
 
 
 def make_unsized_type(name: str) -> ResolvedType:
@@ -487,8 +487,8 @@ def _number_of_pointer(value: Pointer) -> SymbolicInt:
 
 
 def _number_of_part(value: ObjectPart) -> SymbolicInt | None:
-    held = value.of.store.value
-    return held if isinstance(held, SymbolicInt) else None
+    stored = value.of.store.value
+    return stored if isinstance(stored, SymbolicInt) else None
 
 
 def _number_of_object(value: ObjectValue) -> SymbolicInt | None:
@@ -529,8 +529,8 @@ _NUMBERS: dict[type, Callable[[Any], SymbolicInt | None]] = {
 
 def integer_or_symbol(value: Any, kind: IntegerType = UNKNOWN) -> SymbolicInt:
     """Return a value as an integer; a symbol of an integer type for another value."""
-    found = get_integer(value)
-    return found if found is not None else make_free(str(value), kind)
+    integer = get_integer(value)
+    return integer if integer is not None else make_free(str(value), kind)
 
 
 def _make_identity(place: Any) -> str:

@@ -127,9 +127,9 @@ def _variable_leaf(cell: Cell) -> tuple[ObjectPart, int]:
 def cast_reference(ev: Evaluator, kind: ResolvedType, place: Any) -> Any:
     """Return what reinterpret_cast<T&>(place) and static_cast<T&&>(place) name."""
     value = ev.load_place(place, tree.OpaqueExpression(""))
-    own = place.kind if isinstance(place, Cell) and place.kind is not None else ev.get_value_type(value)
+    place_type = place.kind if isinstance(place, Cell) and place.kind is not None else ev.get_value_type(value)
     bare = replace(kind, reference="", const=False)
-    if own is None or kind.name == "auto" or is_same_type(bare_kind(own), bare_kind(bare)) is not False:
+    if place_type is None or kind.name == "auto" or is_same_type(bare_kind(place_type), bare_kind(bare)) is not False:
         return place
     if isinstance(value, ObjectValue) and bare.record is not None and value.record.is_derived_from(bare.record):
         return place if value.record is bare.record else Cell(ev.upcast_object(value, bare.record), bare)

@@ -36,9 +36,9 @@ def or_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     pieces = tuple(dict.fromkeys((*a.pieces, *b.pieces)))
     low = min(left.low, right.low)
     if len(pieces) > MOST_TERMS:
-        made = make_reduced(f"{format_factor(a, True)} | {format_factor(b, True)}", kind)
+        reduced = make_reduced(f"{format_factor(a, True)} | {format_factor(b, True)}", kind)
         return carry_marks(
-            SymbolicInt(const, kind, made.pieces if not const else make_inexact(made.pieces), low), left, right
+            SymbolicInt(const, kind, reduced.pieces if not const else make_inexact(reduced.pieces), low), left, right
         )
     return carry_marks(SymbolicInt(const, kind, _separate_pieces(pieces, const & kind.mask), low), left, right)
 
@@ -47,14 +47,14 @@ def _separate_pieces(pieces: tuple[SymbolBits, ...], const: int) -> tuple[Symbol
     """Separate pieces that are OR-ed together: those that others overlap are no numbers of their own."""
     if len(pieces) + bool(const) < 2:
         return pieces
-    out = []
+    separate = []
     for p in pieces:
         others = const
         for other in pieces:
             if other is not p:
                 others |= other.mask
-        out.append(replace(p, exact=False) if p.exact and others & p.mask else p)
-    return tuple(out)
+        separate.append(replace(p, exact=False) if p.exact and others & p.mask else p)
+    return tuple(separate)
 
 
 def and_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
@@ -90,44 +90,44 @@ def xor_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     for p in (*a.pieces, *b.pieces):
         open_ |= p.mask
     may = at_l & at_r & open_
-    made = _weave_bits(
+    woven = _weave_bits(
         f"{format_factor(a, True)} ^ {format_factor(b, True)}", kind, kind.wrap((a.const ^ b.const) & ~open_), may, a, b
     )
     ones_l, ones_r = a.const & kind.mask & open_ & ~may, b.const & kind.mask & open_ & ~may
     alone = (*mask_pieces(a.pieces, ~at_r & kind.mask, kind.bits), *mask_pieces(b.pieces, ~at_l & kind.mask, kind.bits))
-    return replace(made, const=kind.wrap(made.const | ones_l | ones_r), pieces=(*made.pieces, *make_inexact(alone)))
+    return replace(woven, const=kind.wrap(woven.const | ones_l | ones_r), pieces=(*woven.pieces, *make_inexact(alone)))
 
 
 def _weave_bits(
     text: str, kind: IntegerType, const: int, may: int, left: SymbolicInt, right: SymbolicInt
 ) -> SymbolicInt:
     """Return known bits, and those of `may` as bits of a symbol for the whole result."""
-    whole = make_reduced(text, kind, left, right)
-    source = whole.pieces[0].source
+    reduced = make_reduced(text, kind, left, right)
+    source = reduced.pieces[0].source
     most = kind.bits or max(left.width, right.width, 64)
     pieces = tuple(SymbolBits(low, width, source, low) for low, width in find_runs(may, most))
     if len(pieces) > MOST_TERMS:
         pieces = (SymbolBits(0, most, source),)
-    return SymbolicInt(const, kind, pieces, low=0, marks=whole.marks, origin=whole.origin, assumed=whole.assumed)
+    return SymbolicInt(const, kind, pieces, low=0, marks=reduced.marks, origin=reduced.origin, assumed=reduced.assumed)
 
 
 def invert_int(value: SymbolicInt) -> SymbolicInt:
     """Return ~value."""
     kind = promote(value.type)
-    own = convert_int(value, kind)
-    if own.known is not None:
-        return SymbolicInt(kind.wrap(~own.known), kind, origin=own.origin, assumed=own.assumed)
+    converted = convert_int(value, kind)
+    if converted.known is not None:
+        return SymbolicInt(kind.wrap(~converted.known), kind, origin=converted.origin, assumed=converted.assumed)
     if not kind.bits:
-        return make_reduced(f"~{format_factor(own, True)}", kind, own)
+        return make_reduced(f"~{format_factor(converted, True)}", kind, converted)
     taken = 0
-    for p in own.pieces:
+    for p in converted.pieces:
         taken |= p.mask
     return _weave_bits(
-        f"~{format_factor(own, True)}",
+        f"~{format_factor(converted, True)}",
         kind,
-        kind.wrap(~own.const & ~taken),
-        taken & ~own.const,
-        own,
+        kind.wrap(~converted.const & ~taken),
+        taken & ~converted.const,
+        converted,
         SymbolicInt(0, kind),
     )
 
@@ -216,5 +216,5 @@ def extract_bits(value: SymbolicInt, low: int, width: int, kind: IntegerType) ->
     cut = shift_int(and_ints(convert_int(value, wide), SymbolicInt(((1 << width) - 1) << low, wide)), -low)
     if kind.signed and width < kind.bits:
         cut = convert_int(cut, IntegerType("bits", width, True, 9))
-    made = convert_int(cut, kind)
-    return replace(made, type=replace(kind, field_bits=width)) if width < kind.bits else made
+    extracted = convert_int(cut, kind)
+    return replace(extracted, type=replace(kind, field_bits=width)) if width < kind.bits else extracted

@@ -83,10 +83,10 @@ def merge_ints(condition: str, yes: SymbolicInt, no: SymbolicInt) -> SymbolicInt
     if (a.const, a.pieces) == (b.const, b.pieces):
         return replace(a, marks=join_marks(a, b), origin=join_origins(a, b), assumed=rests)
     if a.plain is not None and b.plain is not None and (a.width <= 32 or b.width <= 32) and not (a.marks or b.marks):
-        made = _choose_whole(condition, a, b, kind)
+        merged = _choose_whole(condition, a, b, kind)
     else:
-        made = _choose_bits(condition, a, b, kind)
-    return replace(made, low=min(a.low, b.low), origin=join_origins(a, b), assumed=rests)
+        merged = _choose_bits(condition, a, b, kind)
+    return replace(merged, low=min(a.low, b.low), origin=join_origins(a, b), assumed=rests)
 
 
 def _choose_whole(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: IntegerType) -> SymbolicInt:
@@ -133,5 +133,5 @@ def _format_side(value: SymbolicInt, low: int, width: int) -> str:
 
 def _split_difference(mask: int, most: int = 64) -> list[tuple[int, int]]:
     """Split a difference into (low, width): the lowest three 16 bits as wholes, bits from 48 on run by run."""
-    out = [(low, 16) for low in (0, 16, 32) if mask >> low & 0xFFFF and low + 16 <= max(most, 16)]
-    return out + [(low, width) for low, width in find_runs(mask >> 48 << 48, most)]
+    result = [(low, 16) for low in (0, 16, 32) if mask >> low & 0xFFFF and low + 16 <= max(most, 16)]
+    return result + [(low, width) for low, width in find_runs(mask >> 48 << 48, most)]

@@ -83,9 +83,9 @@ class SymbolicInt:
         """The linear expression it is, as a whole; None where its bits were put together."""
         if not self.pieces:
             return LinearExpression(self.const)
-        one = self.pieces[0]
-        whole = len(self.pieces) == 1 and not self.const and not one.low and not one.shift
-        return one.source if whole else None
+        piece = self.pieces[0]
+        alone = len(self.pieces) == 1 and not self.const and not piece.low and not piece.shift
+        return piece.source if alone else None
 
     @property
     def width(self) -> int:
@@ -135,10 +135,10 @@ def int_from_linear(
 
 def get_possible_bits(value: SymbolicInt) -> int:
     """Return the bits that may be 1."""
-    out = value.const if value.const >= 0 else value.const & value.type.mask
+    bits = value.const if value.const >= 0 else value.const & value.type.mask
     for p in value.pieces:
-        out |= p.mask
-    return out
+        bits |= p.mask
+    return bits
 
 
 def is_nonnegative(value: SymbolicInt) -> bool:
@@ -156,8 +156,8 @@ def _sum_linear(value: SymbolicInt, modulo: bool) -> LinearExpression | None:
     total, taken = LinearExpression(value.const), value.const & value.type.mask if value.pieces else 0
     for p in value.pieces:
         source = p.source.divide_exactly(1 << p.shift) if p.shift else p.source
-        whole = p.exact or (modulo and not p.shift and p.end >= value.type.bits > 0)
-        if source is None or not whole or taken & p.mask:
+        exact = p.exact or (modulo and not p.shift and p.end >= value.type.bits > 0)
+        if source is None or not exact or taken & p.mask:
             return None
         taken |= p.mask
         total += source.scale(1 << p.low)
@@ -233,12 +233,12 @@ def make_reduced(text: str, kind: IntegerType, *values: SymbolicInt, width: int 
 
     Its bits are those of a symbol for the number that no type cuts.
     """
-    made = make_free(f"({text})", kind, min(width, kind.bits) if kind.bits else width)
+    free = make_free(f"({text})", kind, min(width, kind.bits) if kind.bits else width)
     fits = kind.signed or 0 < width <= kind.bits
-    whole = not kind.bits or (fits and all(get_exact_linear(v) is not None for v in values))
+    exact = not kind.bits or (fits and all(get_exact_linear(v) is not None for v in values))
     return replace(
-        made,
-        pieces=made.pieces if whole else make_inexact(made.pieces),
+        free,
+        pieces=free.pieces if exact else make_inexact(free.pieces),
         marks=join_marks(*values),
         origin=join_origins(*values),
         assumed=join_assumptions(*values),
@@ -248,9 +248,9 @@ def make_reduced(text: str, kind: IntegerType, *values: SymbolicInt, width: int 
 def make_opaque(text: str, kind: IntegerType, *values: SymbolicInt, width: int = 0) -> SymbolicInt:
     """Make a result of which only its name is known, which contains its operands' names."""
     small = kind.bits == 64 and any(v.pieces for v in values) and all(v.width <= 32 for v in values)
-    told = f"({kind.written or kind.name})({text})" if small else f"({text})"
+    text_in_type = f"({kind.written or kind.name})({text})" if small else f"({text})"
     return replace(
-        make_free(told, kind, min(width, kind.bits) if kind.bits else width),
+        make_free(text_in_type, kind, min(width, kind.bits) if kind.bits else width),
         marks=join_marks(*values),
         origin=join_origins(*values),
         assumed=join_assumptions(*values),
@@ -262,7 +262,7 @@ def make_opaque(text: str, kind: IntegerType, *values: SymbolicInt, width: int =
 
 def join_assumptions(*values: SymbolicInt, more: tuple[FitAssumption, ...] = ()) -> tuple[FitAssumption, ...]:
     """Return what several values rest on."""
-    every = [one for v in values for one in v.assumed]
+    every = [assumption for v in values for assumption in v.assumed]
     return tuple(dict.fromkeys((*every, *more)))[:MOST_ASSUMED] if every or more else ()
 
 
@@ -282,19 +282,19 @@ def join_marks(*values: SymbolicInt) -> tuple[TextMark, ...]:
     return tuple(dict.fromkeys(mark for marks in having for mark in marks))[:MOST_TERMS]
 
 
-def carry_marks(made: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+def carry_marks(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Return a result with what its operands came from and rest on."""
     return replace(
-        made,
+        integer,
         origin=join_origins(left, right),
         marks=join_marks(left, right),
-        assumed=join_assumptions(made, left, right),
+        assumed=join_assumptions(integer, left, right),
     )
 
 
-def carry_origins(made: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+def carry_origins(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Return the same, where the operands' marks do not stand at their bits any more."""
-    return replace(made, origin=join_origins(left, right), assumed=join_assumptions(made, left, right))
+    return replace(integer, origin=join_origins(left, right), assumed=join_assumptions(integer, left, right))
 
 
 # pieces ---------------------------------------------------------------------------------------------------------------
@@ -307,25 +307,25 @@ def make_inexact(pieces: tuple[SymbolBits, ...]) -> tuple[SymbolBits, ...]:
 
 def find_runs(mask: int, most: int = 64) -> list[tuple[int, int]]:
     """Find (low, width) of the runs of ones among a mask's lowest bits."""
-    out: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     bit = 0
     while bit < most:
         if mask >> bit & 1:
             low = bit
             while bit < most and mask >> bit & 1:
                 bit += 1
-            out.append((low, bit - low))
+            runs.append((low, bit - low))
         bit += 1
-    return out
+    return runs
 
 
 def mask_pieces(pieces: tuple[SymbolBits, ...], mask: int, bits: int) -> tuple[SymbolBits, ...]:
     """Mask pieces; one whose upper bits are cut is no number of its own."""
-    out = []
+    masked = []
     for p in pieces:
         for low, width in find_runs(mask, max(bits or 64, p.end)):
             first, past = max(low, p.low), min(low + width, p.end)
             if first < past:
-                whole = p.exact and past == p.end
-                out.append(SymbolBits(first, past - first, p.source, p.shift + first - p.low, whole))
-    return tuple(out)
+                exact = p.exact and past == p.end
+                masked.append(SymbolBits(first, past - first, p.source, p.shift + first - p.low, exact))
+    return tuple(masked)
