@@ -117,7 +117,7 @@ def parse_idesc(instruction: Instruction, text: object) -> IdescWord:
 def bind(found: Instruction, given: object = None) -> BoundMma:
     """Bind the text to its descriptor: sizes, types and operands of one CTA.
 
-    given: the word, or a wish, as `word` parses it; None for the usual one. LayoutError where the word is illegal under
+    given: the word, or a wish, as `word` parses it; None for the usual one. LayoutError if the word is illegal under
     the text.
 
     >>> from lanescope.ptx.catalog import find
@@ -221,7 +221,7 @@ def list_evidence(bound_mma: BoundMma) -> list[OperandEvidence]:
 
 
 def describe_share(mma: TmemMma) -> str:
-    """Say what of A, B and D one CTA holds; "" where it holds all."""
+    """Say what of A, B and D one CTA holds; "" if it holds all."""
     if mma.ctas == 1:
         return ""
     rows = mma.place.rows

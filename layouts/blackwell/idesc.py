@@ -318,7 +318,7 @@ def _find_narrow_mn_major(word: IdescWord) -> list[tuple[str, str]]:
 
 
 def describe_narrow(word: IdescWord) -> str:
-    """Say what is known of MN-major operands of 4 or 6 bits; "" where there are none."""
+    """Say what is known of MN-major operands of 4 or 6 bits; "" if there are none."""
     names = [f"{side.upper()} ({element})" for side, element in _find_narrow_mn_major(word)]
     if not names:
         return ""
@@ -400,7 +400,7 @@ def _get_first_code(part: KindField) -> int:
 
 
 def _encode_flag(row: MmaKind, part: KindField, value: object) -> int:
-    """Return 0 or 1 for a flag: a boolean, a number, or a word; LayoutError where the kind has only 0."""
+    """Return 0 or 1 for a flag: a boolean, a number, or a word; LayoutError if the kind has only 0."""
     text = str(value).strip().lower()
     if text not in _TRUE:
         raise LayoutError("bad_choice", f"{part.name} is {quote_value(value)}.", "Allowed: 0, 1.", part.name)

@@ -122,7 +122,7 @@ class ScaleOperand:
         return int(scales.SCALE_ATOM.bytes * atom + inside)
 
     def list_copies(self) -> list[AtomCopy]:
-        """Return the copies that bring the tile to tensor memory, in the order of its columns; LayoutError where they
+        """Return the copies that bring the tile to tensor memory, in the order of its columns; LayoutError if they
         are open.
         """
         if self.split:

@@ -66,7 +66,7 @@ def parse_mma_opcode(text: object, field: str = "instruction") -> MmaOpcode:
 def make_view(by: MmaOpcode, word: IdescWord, operand: str, major: str = "") -> View:
     """Return how operand a or b is read from one CTA's shared memory: its rows (M or N) of this CTA, K as it is stored.
 
-    LayoutError where the instruction descriptor is illegal for this opcode, or says another major.
+    LayoutError if the instruction descriptor is illegal for this opcode, or says another major.
     """
     wrong = idesc.find_problems(word) or idesc.find_form_problems(word, by.form)
     if wrong:

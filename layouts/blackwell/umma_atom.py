@@ -87,7 +87,7 @@ class UmmaAtom:
 
     @property
     def named(self) -> tuple[AtomRow, str] | None:
-        """CUTLASS's row for the atom and the rest of its name after the stem; None where CUTLASS has no such atom."""
+        """CUTLASS's row for the atom and the rest of its name after the stem; None if CUTLASS has no such atom."""
         if self.mma.form == WS:
             return None
         for row, ending in _iterate_endings():
@@ -137,7 +137,7 @@ def make_umma_atom(
 
 
 def explain_missing_atom(atom: UmmaAtom, ending: str) -> str:
-    """Explain why CUTLASS has no atom of sizes that PTX has, as its static_asserts say; "" where it has one."""
+    """Explain why CUTLASS has no atom of sizes that PTX has, as its static_asserts say; "" if it has one."""
     m, n, _ = atom.shape
     kind, pair = atom.mma.kind.name, atom.mma.form == PAIR
     only = ONLY_M.get((kind, pair))

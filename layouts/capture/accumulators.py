@@ -38,7 +38,7 @@ TileKey = tuple[object, ...]  # of a tile of D: its first m and n, and its shape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accumulator:
-    """D as one warp recorded it. verdict: match where it is the product that it should be; unknown where it is not even
+    """D as one warp recorded it. verdict: match where it is the product that it should be; unknown if it is not even
     that of what was read, and not every step is here; else mismatch. as_read: whether it is the sum of what the steps
     read. m, n: its first element; steps: that are in the sum; since: whether it is the sum only of those after D was
     last recorded.
@@ -148,7 +148,7 @@ class _Fragment:
 
 class AccumulatorSums:
     """The tiles of D of every warp or warpgroup, in the order of the records. whole: whether every step is recorded;
-    missing: (number, group, instruction) of steps that are not added; None where the instruction is not known.
+    missing: (number, group, instruction) of steps that are not added; None if the instruction is not known.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ class Verified:
 
     @property
     def verdict(self) -> str:
-        """match; mismatch where a step or an accumulator is wrong; unknown where nothing was judged, or not all."""
+        """match; mismatch where a step or an accumulator is wrong; unknown if nothing was judged, or not all."""
         if self.wrong or any(accumulator.verdict == "mismatch" for accumulator in self.accumulators):
             return "mismatch"
         return "match" if self.steps and not self.unread and not self.left else "unknown"

@@ -95,7 +95,7 @@ class LoadedRows:
 @dataclass(frozen=True, slots=True)
 class OperandPicture:
     """What is drawn of the first wrong operand: its sides and which elements are right, [row][k]; lies: where the right
-    ones are in memory, None where no layout was found.
+    ones are in memory, None if no layout was found.
     """
 
     side: OperandCodes

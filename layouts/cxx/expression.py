@@ -155,7 +155,7 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
         )
 
     def _parse_declaration(self) -> IntegerType | None:
-        """Parse the type in front of `name =`; None where the text is an expression (or the type is auto)."""
+        """Parse the type in front of `name =`; None if the text is an expression (or the type is auto)."""
         equals = next((n for n, (_, token) in enumerate(self.tokens) if token == "="), None)
         if equals is None:
             return None
@@ -234,7 +234,7 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
     # types
 
     def _parse_cast(self) -> IntegerType | None:
-        """Parse a parenthesised type; None where the parenthesis holds a value."""
+        """Parse a parenthesised type; None if the parenthesis holds a value."""
         if self.peek_token() != "(" or self.at + 1 >= len(self.tokens) or self.tokens[self.at + 1][0] != "name":
             return None
         first = self.peek_token(1)

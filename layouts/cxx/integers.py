@@ -4,7 +4,7 @@ Types, literals, promotions, common types, conversions and every operator, as pu
 
 ISO C++20: [basic.fundamental], [lex.icon], [lex.ccon], [conv.rank], [conv.prom], [expr.arith.conv], [expr.mul],
 [expr.shift]. An operation that C++ leaves undefined says why; its value is then what the device computes (PTX ISA 9.1,
-9.7.8.8: shift amounts are clamped; sums and products wrap), or None where the device promises none.
+9.7.8.8: shift amounts are clamped; sums and products wrap), or None if the device promises none.
 """
 
 from __future__ import annotations
@@ -336,8 +336,8 @@ def find_enumerators_type(values: tuple[int, ...]) -> IntegerType:
 class OperatorResult(NamedTuple):
     """The result of an operator.
 
-    value: what the device computes, None where nothing is promised. undefined: why the operation is undefined in C++,
-    "" where it is defined. exact: the value without any type's limits.
+    value: what the device computes, None if nothing is promised. undefined: why the operation is undefined in C++,
+    "" if it is defined. exact: the value without any type's limits.
     """
 
     value: int | None

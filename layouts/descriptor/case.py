@@ -45,8 +45,8 @@ def count_bytes(elements: int, seen: View) -> int:
 class Diagnosis:
     """One named cause of a mismatch.
 
-    fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the data would have to be
-    stored instead, as a storage of POST /descriptors/verify, None where they are not at fault.
+    fix: the descriptor that verifies, None if a descriptor alone cannot help; storage: how the data would have to be
+    stored instead, as a storage of POST /descriptors/verify, None if they are not at fault.
     """
 
     code: str

@@ -308,7 +308,7 @@ def _stride_left_over(case: DiagnosisCase, name: str) -> FieldSlip:
 
 
 def _find_other_storage(case: DiagnosisCase) -> AlternativeStorage | None:
-    """Return the storage, one change away, that the given word reads exactly; None where there is none."""
+    """Return the storage, one change away, that the given word reads exactly; None if there is none."""
     for world in list_restored_storages(case.stored, case.seen, case.given.mode):
         if world.code in XOR_ALONE and is_read_exactly(case.given, case.seen, world, case.mn, case.k):
             return world

@@ -26,7 +26,7 @@ class DescriptorFormat:
     API's document, the same where it is ""; agrees: whose layouts its reads equal, and how many; notice: what to tell
     who pasted a word of it; kept_clear: (low, high, how a
     program keeps them 0) of reserved bits that a field runs over into.
-    ValueError where fields overlap or a code does not fit.
+    ValueError if fields overlap or a code does not fit.
     """
 
     name: str

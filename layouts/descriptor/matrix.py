@@ -104,7 +104,7 @@ class Descriptor(NotebookObject):
 
     @property
     def mode(self) -> Mode:
-        """The swizzle mode; LayoutError where its code is reserved."""
+        """The swizzle mode; LayoutError if its code is reserved."""
         return self.format.get_mode(self.mode_code)
 
     @property

@@ -44,7 +44,7 @@ def find_repairs(expected: Addresses, seen: View, descriptor: Descriptor, by_add
 
 
 def find_plainest_descriptor(stored: Storage, seen: View, mn: int, k: int) -> Descriptor | None:
-    """Return the plainest descriptor that reads the slice at (mn, k) exactly; None where none does."""
+    """Return the plainest descriptor that reads the slice at (mn, k) exactly; None if none does."""
     expected = compute_expected_reads(stored, seen, mn, k)
     near = encode_wgmma(START.truncate(int(expected[0, 0])) * START.unit, 16, 16, 0, stored.mode.name)
     repairs = find_repairs(expected, seen, near, stored.swizzle_by == "address")
@@ -64,7 +64,7 @@ def _rank_change(changed: dict[str, tuple[int, int]], descriptor: Descriptor) ->
 def _fit_strides(
     expected: Addresses, seen: View, descriptor: Descriptor, mode_: Mode, base_offset: int
 ) -> Descriptor | None:
-    """Return the descriptor whose strides are those of the wanted addresses without the XOR; None where there is
+    """Return the descriptor whose strides are those of the wanted addresses without the XOR; None if there is
     none.
     """
     w = mode_.chunks

@@ -100,7 +100,7 @@ def _require_64_bits(value: int, text: str, field: str) -> int:
 
 
 def _parse_pair(text: str, field: str) -> int | None:
-    """Return the value of two 32-bit halves; None where the text is not a pair of numbers."""
+    """Return the value of two 32-bit halves; None if the text is not a pair of numbers."""
     match = _COLON.fullmatch(text)
     if match:
         return int(match[1], 16) << 32 | int(match[2], 16)

@@ -62,7 +62,7 @@ def describe_stored_tile(spec: Mapping[str, Any], element_bits: int | None) -> l
     """Return the descriptors of a stored tile, for each element width that it may have.
 
     Where no descriptor reads it, the last one says why. Nothing for a storage that no wgmma could read: of other
-    elements, too large, or unbounded. element_bits: None where the text leaves it open.
+    elements, too large, or unbounded. element_bits: None if the text leaves it open.
     """
     open_ = element_bits in (None, 128)  # a layout of 16-byte chunks holds elements of any width
     widths = _list_element_widths(spec) if open_ or element_bits is None else [element_bits]
@@ -95,7 +95,7 @@ def _list_element_widths(spec: Mapping[str, Any]) -> list[int]:
 
 
 def _describe_width(spec: Mapping[str, Any], bits: int, assumed: bool) -> TileDescriptors | None:
-    """Return the descriptors of a tile with elements of a width, or why there are none; None where it cannot be stored
+    """Return the descriptors of a tile with elements of a width, or why there are none; None if it cannot be stored
     so.
     """
     step = K_BYTES * 8 // bits
@@ -126,7 +126,7 @@ def _describe_width(spec: Mapping[str, Any], bits: int, assumed: bool) -> TileDe
 
 
 def _make_step_descriptors(stored: Storage, seen: View) -> tuple[Descriptor, ...]:
-    """Return the descriptor of every K step; () where a step has none."""
+    """Return the descriptor of every K step; () if a step has none."""
     assert stored.k is not None
     descriptors: list[Descriptor] = []
     for k in range(0, min(stored.k // seen.k, MOST_STEPS) * seen.k, seen.k):

@@ -110,7 +110,7 @@ def _explain_unreadable(seen: View, stored: Storage, expected: Addresses) -> Dia
 
 
 def _find_contiguous_dimension(expected: Addresses, seen: View, stored: Storage) -> str:
-    """Return the dimension along which elements are neighbours; "" where neither is."""
+    """Return the dimension along which elements are neighbours; "" if neither is."""
     if said := stored.get_major(""):
         return said
     size = max(seen.bits // 8, 1)
@@ -244,7 +244,7 @@ def _describe_off_row(stored: Storage, mode: Mode) -> str:
 
 
 def _find_canonical_tile(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
-    """Return a canonical tile of the word's mode with as many elements; None where there is none."""
+    """Return a canonical tile of the word's mode with as many elements; None if there is none."""
     world = next(list_canonical_tiles(stored, seen, mode), None)
     return dict(world.spec) if world else None
 

@@ -59,7 +59,7 @@ class Verdict(NotebookObject):
 
     @property
     def first_mismatch(self) -> ElementMismatch | None:
-        """The first element, row by row, that is read from another place; None where all agree."""
+        """The first element, row by row, that is read from another place; None if all agree."""
         wrong = np.argwhere(self.read != self.expected)
         if not len(wrong):
             return None

@@ -223,7 +223,7 @@ class WmmaSide(ProductSide):
 
 @dataclass(frozen=True, slots=True)
 class ProductPlan:
-    """Everything a program needs. options: all of them by side, spelled in full ("" where there is none); chosen: those
+    """Everything a program needs. options: all of them by side, spelled in full ("" if there is none); chosen: those
     that were given; words: what each takes, empty for a number.
 
     accumulate: whether D begins as C; selector: of the metadata; ids: byte-id and thread-id of scale_a and scale_b;

@@ -231,7 +231,7 @@ def find(text: str) -> Instruction:
 
 
 def find_instruction(text: str) -> Instruction | None:
-    """Return the instruction that a PTX text names, as `find` does; None where there is none. Cheap for unknown texts.
+    """Return the instruction that a PTX text names, as `find` does; None if there is none. Cheap for unknown texts.
 
     >>> find_instruction("mma.sync.aligned.m16n8k17") is None
     True

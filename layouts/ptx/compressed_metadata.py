@@ -113,7 +113,7 @@ def get_atom_size(opcode: str, element: str, tile_k: int = 0) -> tuple[int, int]
 def make_metadata_order(opcode: str, element: str, rows: int, k: int, tile_k: int = 0) -> CompressedOrder:
     """Return the metadata order for an opcode and type of A.
 
-    tile_k: K of wgmma.sp's tile, which its atom spans (0: the smallest). LayoutError where CUTLASS has no such order,
+    tile_k: K of wgmma.sp's tile, which its atom spans (0: the smallest). LayoutError if CUTLASS has no such order,
     or for sizes that are not multiples of the atom.
     """
     row, atom = _find_atom(opcode, element, tile_k)

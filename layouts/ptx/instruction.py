@@ -185,14 +185,14 @@ class Family:
     unpacks   the packed format in memory whose elements a load widens to `container`
     exits     whether its behavior is undefined after a lane has exited
     ordered_by  the instructions that keep it in order, by name
-    agrees    whose maps these equal and how many, where others state them, "" where none do
+    agrees    whose maps these equal and how many, where others state them, "" if none do
     shift     lanes that rows move by, 0 where nothing moves
     issue     of a product in tensor memory what its text says; the rest is bound from an instruction descriptor
     menu      menus begin with the lowest; rows of one number stand in the tables' order
     address   ldmatrix and stmatrix: (lane) → (matrix, row) whose address it supplies
     spaces    state spaces the text may carry; the table lists it with the one in `ptx`
     sparsity  of a stored A; scale_blocks: factors a row of A and a column of B has along K
-    deprecated  why new code should not use it, "" where it may
+    deprecated  why new code should not use it, "" if it may
     by_descriptor  derived: whether some multiplicand comes from shared memory through a matrix descriptor
     measured  where a map measured on hardware stands that this row's maps are tested against
     """

@@ -206,7 +206,7 @@ class Pattern:
     def from_cute(cls, text: str, extents: tuple[int, ...]) -> Pattern:
         """Return the pattern of a CuTe TV layout over a tile of `extents` (first coordinate fastest).
 
-        A mode that runs over an edge of the tile is split; stride 0 becomes a copy. Raises LayoutError where the layout
+        A mode that runs over an edge of the tile is split; stride 0 becomes a copy. Raises LayoutError if the layout
         is not a pattern (strides that do not tile the extents).
         """
         edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
@@ -241,7 +241,7 @@ class Pattern:
     def linear_layout(self, warp_threads: int = 32) -> dict[str, list[list[int]]] | None:
         """Return Triton linear-layout bases: for each bit of register (value), lane and warp the coordinates it adds.
 
-        None where a size is not a power of two (such a map is not linear over bits).
+        None if a size is not a power of two (such a map is not linear over bits).
         """
         if any(d.size & (d.size - 1) for d in self.digits):
             return None

@@ -118,7 +118,7 @@ def _describe_type(instruction: Instruction, name: str) -> str:
 
 
 def describe_convergence(instruction: Instruction) -> str:
-    """Return what `.sync` and `.aligned` of the text demand of the threads, "" where it has neither."""
+    """Return what `.sync` and `.aligned` of the text demand of the threads, "" if it has neither."""
     words = instruction.ptx.split(".")
     sentences = []
     if "sync" in words:

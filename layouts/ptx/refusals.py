@@ -158,7 +158,7 @@ def _explain_space(space: str, legal: Sequence[str]) -> Iterator[str]:
 
 
 def _describe_wrong_size(shape_text: str, allowed: list[str]) -> str:
-    """Say which size of a shape is wrong, and what it may be beside the others; "" where more than one is wrong."""
+    """Say which size of a shape is wrong, and what it may be beside the others; "" if more than one is wrong."""
     sizes, legal = parse_sizes(shape_text), [parse_sizes(shape) for shape in allowed]
     for dim, size in sizes.items():
         fitting = sorted({s[dim] for s in legal if s.keys() == sizes.keys() and {**s, dim: size} == sizes})

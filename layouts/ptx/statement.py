@@ -30,7 +30,7 @@ def find_statement_faults(
     ended: bool = True,
     declared: Mapping[str, int] | None = None,
 ) -> tuple[str, ...]:
-    """Return what ptxas refuses of a statement that names this instruction; nothing where it could be right.
+    """Return what ptxas refuses of a statement that names this instruction; nothing if it could be right.
 
     opcode: as written; ended: whether no operand can follow; declared: how many registers each base name of the text
     has (`.reg .b32 a<2>` declares a0 and a1), 0 for a single register.
@@ -176,7 +176,7 @@ def _describe_slot(slot: OperandSlot) -> str:
 
 
 def _count_registers(text: str) -> int | None:
-    """Return how many registers a vector names; None where the text is not a vector or does not list its registers."""
+    """Return how many registers a vector names; None if the text is not a vector or does not list its registers."""
     if not (text.startswith("{") and text.endswith("}")):
         return None
     elements = [element.strip() for element in text[1:-1].split(",")]

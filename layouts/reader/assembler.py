@@ -66,7 +66,7 @@ def _about(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
 
 
 def _shape(line: str) -> str:
-    """Return the first shape that a message names, "" where it names none."""
+    """Return the first shape that a message names, "" if it names none."""
     match = _SHAPE.search(line)
     return match[0] if match else ""
 
@@ -79,14 +79,14 @@ def _shapes(opcode: str) -> list[str]:
 
 
 def _nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
-    """Return the legal shapes nearest to one that is not legal; None where the shape is legal, or no shape."""
+    """Return the legal shapes nearest to one that is not legal; None if the shape is legal, or no shape."""
     if not shape or shape in legal or not parse_sizes(shape):
         return None
     return sorted(legal, key=lambda legal_shape: _measure_distance(legal_shape, shape))[:_NEAREST]
 
 
 def _opcode(line: str) -> str:
-    """Return the opcode that a message names, "" where it names none."""
+    """Return the opcode that a message names, "" if it names none."""
     named = _OPCODE.search(line)
     return named["name"].lower() + (".sp" if named["sparse"] else "") if named else ""
 

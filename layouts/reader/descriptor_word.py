@@ -184,7 +184,7 @@ def _recognise_built(text: str) -> tuple[TextMeaning, ...]:
 
 def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
     """Return the fields that a text leaves out which assigns members of one object, and neither declares the object nor
-    sets its whole word. name: the object's, "" where the text has one.
+    sets its whole word. name: the object's, "" if the text has one.
 
     >>> _list_unassigned_fields("d.bitfield.start_address_ = a >> 4; d.bitfield.layout_type_ = 1;", "")
     ('lbo_bytes', 'sbo_bytes', 'base_offset')

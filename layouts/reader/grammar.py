@@ -327,7 +327,7 @@ class TermReader:
         return items[0]
 
     def add_angle(self, parts: _Parts) -> bool:
-        """Add <…> to a term; False where the mark is a comparison."""
+        """Add <…> to a term; False if the mark is a comparison."""
         brackets = self.parse_angle_brackets()
         if brackets is None:
             return False
@@ -345,7 +345,7 @@ class TermReader:
         return True
 
     def add_member(self, parts: _Parts) -> bool:
-        """Add a member to a term's path, or make the term its first argument; False where no name stands there."""
+        """Add a member to a term's path, or make the term its first argument; False if no name stands there."""
         joint = "::" if self.word == "::" else "."
         place = self.begin
         self.advance()

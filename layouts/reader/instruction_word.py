@@ -133,7 +133,7 @@ def _parse_make_instr_desc(text: str) -> IdescWord | None:
 
 
 def _wish(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
-    """Return the fields that template arguments say; None where they leave a type or a size open."""
+    """Return the fields that template arguments say; None if they leave a type or a size open."""
     count = 4 if scaled else 3
     arguments = list(value.angle or ())
     types, rest = arguments[:count], arguments[count:]

@@ -212,7 +212,7 @@ def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | N
 
 def _parse_composed_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
     """Return the layout of ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<…>>, in whose middle an offset
-    in elements may stand; None where a number is open.
+    in elements may stand; None if a number is open.
     """
     if term.name not in ("ComposedLayout", "make_composed_layout") or len(term.inside) != 3:
         return None

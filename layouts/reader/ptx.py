@@ -126,7 +126,7 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
 
 
 def _refused_alone(joined: str, wrong: list[str], begun: list[str]) -> tuple[TextMeaning, ...]:
-    """Raise why the first opcode of a text without instructions is none; () where none is meant."""
+    """Raise why the first opcode of a text without instructions is none; () if none is meant."""
     alone = joined.strip().rstrip(";: ")
     meant = wrong
     if not meant and len(joined) <= _MOST_BEGUN:

@@ -148,7 +148,7 @@ def _ordered(shape: Nested, order: Nested) -> Nested:
 @dataclass(frozen=True, slots=True)
 class Composed:
     """swizzle o middle o layout. numbers: of the swizzle, None for one that is open; middle: what stands between them,
-    None where nothing does; flagged: whether that is smem_ptr_flag_bits, and unit_bits its number; open: the words of
+    None if nothing does; flagged: whether that is smem_ptr_flag_bits, and unit_bits its number; open: the words of
     the swizzle's numbers that are open.
     """
 

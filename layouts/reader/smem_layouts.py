@@ -47,7 +47,7 @@ _OF_OTHER = re.compile(r"gmem|glob|thr|tid|copy|tiler|tv|cluster|warp|atom|block
 
 @dataclass(frozen=True, slots=True)
 class SwizzleAtom:
-    """A swizzle atom: Sw<bits,base,shift> of what XORs; its layout in elements (None where the type is open); the major
+    """A swizzle atom: Sw<bits,base,shift> of what XORs; its layout in elements (None if the type is open); the major
     and swizzle of a canonical one.
     """
 
@@ -322,7 +322,7 @@ class _Tile:
 
     @property
     def swizzle(self) -> str | None:
-        """The numbers of the swizzle; None where they count elements of a layout that is open."""
+        """The numbers of the swizzle; None if they count elements of a layout that is open."""
         return None if self.atom.by_element and self.atom.laid is None else ",".join(map(str, self.atom.swizzle))
 
     @property

@@ -36,7 +36,7 @@ _MAJOR = re.compile(r"(?:^|::|\.|_)(MN|K)$")
 
 @dataclass(frozen=True, slots=True)
 class SpelledAtom:
-    """An atom of a text. atom: None where the text leaves more than types open; open: what it leaves open, by its
+    """An atom of a text. atom: None if the text leaves more than types open; open: what it leaves open, by its
     words; where: the characters that spell it; text: the atom alone, with the names that the text defines put in.
     """
 
@@ -149,7 +149,7 @@ def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
 
 
 def _template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[str, Any]:
-    """Return the template arguments of an atom by name. LayoutError where there are too few."""
+    """Return the template arguments of an atom by name. LayoutError if there are too few."""
     names = ["a", "b", "d"]
     names += ["scale_type"] if "MX" in row.stem else []
     names += ["m", "n"]

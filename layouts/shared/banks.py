@@ -164,7 +164,7 @@ def parse_addresses(text: str) -> list[int | None]:
 
 
 def check_addresses(kind: BankAccess, address: object) -> list[int | None]:
-    """Return the byte address of every lane, None where the lane is inactive; LayoutError names a bad one."""
+    """Return the byte address of every lane, None if the lane is inactive; LayoutError names a bad one."""
     if not isinstance(address, list):
         hint = "A list with a byte address a lane: [0, 16, …]; null for an inactive one."
         raise _bad_address(f"address is {shorten_value(address)}.", hint)
@@ -278,7 +278,7 @@ class AccessUse:
     reach: str = ""
 
     def address(self, xor: Swizzle) -> list[int | None]:
-        """Return the byte address of every lane under a swizzle of byte addresses; LayoutError where it splits a lane's
+        """Return the byte address of every lane under a swizzle of byte addresses; LayoutError if it splits a lane's
         bytes.
         """
         if xor.bits and 1 << xor.base < self.access.bytes:

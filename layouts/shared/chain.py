@@ -60,7 +60,7 @@ def make_line_storage(operand: Operand, major: str) -> Storage:
 
 
 def make_operand_storage(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
-    """Return a storage of the contract that holds the operand; LayoutError where it is too small or exceeds shared
+    """Return a storage of the contract that holds the operand; LayoutError if it is too small or exceeds shared
     memory.
 
     Where elements share a byte, layouts that count bytes or chunks, and canonical tiles, hold bytes of neighbours along
@@ -230,7 +230,7 @@ class Chain(NotebookObject):
 
     @property
     def costs(self) -> list[banks.Cost]:
-        """The bank cost of each turn of the first warp; empty where the best addresses are not right."""
+        """The bank cost of each turn of the first warp; empty if the best addresses are not right."""
         kind = banks.ACCESSES.get(f"{self.load.instruction.syntax.opcode}.x{len(self.lane_rows[0]) // 8}")
         if kind is None or not self.match:
             return []
@@ -238,7 +238,7 @@ class Chain(NotebookObject):
 
     @property
     def first_mismatch(self) -> GranuleMismatch | None:
-        """The first granule that comes from, or goes to, another place; None where all are right."""
+        """The first granule that comes from, or goes to, another place; None if all are right."""
         if self.match:
             return None
         warp, lane, register, granule = at = tuple(int(n) for n in np.argwhere(self.read != self.expected)[0])

@@ -33,7 +33,7 @@ def explain_no_feed(operand: Operand, where: Storage | str, store: bool = False)
 
 
 def _describe_torn_unit(want: OperandGranules, at: Ints, store: bool) -> str:
-    """Say where a register's 16-bit unit is not 16 contiguous bits of memory; "" where all are."""
+    """Say where a register's 16-bit unit is not 16 contiguous bits of memory; "" if all are."""
     per = UNIT_BITS // want.granule_bits
     units = at.reshape(*at.shape[:3], -1, per)
     wrong = np.argwhere(units != units[..., :1] + want.granule_bits * np.arange(per))

@@ -56,7 +56,7 @@ class BitPlacement:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a program put element (mn, k): `address` broadcasts; sizes are None where the storage is unbounded."""
+    """Where a program put element (mn, k): `address` broadcasts; sizes are None if the storage is unbounded."""
 
     address: Any
     text: str

@@ -44,7 +44,7 @@ def parse_permutation(
 
 
 def _complete_tilers(read: Tiler) -> tuple[Tiler, ...]:
-    """Return a mode each for M, N and K, None where one is left out; LayoutError for another tiler."""
+    """Return a mode each for M, N and K, None if one is left out; LayoutError for another tiler."""
     if not isinstance(read, tuple) or len(read) > 3 or not read:
         raise LayoutError(
             "bad_permutation",

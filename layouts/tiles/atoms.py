@@ -49,7 +49,7 @@ class MmaAtom:
 
     @property
     def cutlass(self) -> str:
-        """CUTLASS's name of the instruction, "" where it has none."""
+        """CUTLASS's name of the instruction, "" if it has none."""
         return names.get_atom_name(self.instruction)
 
     def get_extents(self, operand: str) -> tuple[int, int]:

@@ -86,7 +86,7 @@ class TmaCopy:
 
     @property
     def first(self) -> tuple[int, int] | None:
-        """The first element, by rows, that is written to a wrong place; None where all are right."""
+        """The first element, by rows, that is written to a wrong place; None if all are right."""
         wrong = np.argwhere(self.address != self.expected)
         return (int(wrong[0][0]), int(wrong[0][1])) if wrong.size else None
 

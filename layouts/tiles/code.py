@@ -19,7 +19,7 @@ _OF_BITS = {4: "uint4_t", 8: "uint8_t", 16: "half_t", 32: "float", 64: "double",
 
 
 def get_atom_name(tiled_mma: TiledMMA) -> str:
-    """Return the atom's name in CUTLASS's code, "" where it has none."""
+    """Return the atom's name in CUTLASS's code, "" if it has none."""
     name = tiled_mma.atom.cutlass.split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_").replace("SM90::MMA_", "SM90_")
     if tiled_mma.atom.instruction.family.by_descriptor and "a" not in tiled_mma.atom.shared:
         name = name.replace("_SS", "_RS")
@@ -51,7 +51,7 @@ def _format_python_layout(layout: CuteLayout) -> str:
 
 
 def render_cute_cpp(tiled_mma: TiledMMA) -> str:
-    """Return make_tiled_mma in C++ with the fragments of the tile; "" where CUTLASS has no name for the atom."""
+    """Return make_tiled_mma in C++ with the fragments of the tile; "" if CUTLASS has no name for the atom."""
     name = get_atom_name(tiled_mma)
     if not name:
         return ""
@@ -88,7 +88,7 @@ def _format_arguments(tiled_mma: TiledMMA, name: str) -> str:
 
 
 def render_cute_python(tiled_mma: TiledMMA) -> str:
-    """Return make_tiled_mma in CuTe's Python DSL; "" where cute.nvgpu has no such operation."""
+    """Return make_tiled_mma in CuTe's Python DSL; "" if cute.nvgpu has no such operation."""
     operation = _format_operation(tiled_mma)
     if not operation:
         return ""

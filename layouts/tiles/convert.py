@@ -47,7 +47,7 @@ class BufferAccess(TotalCost):
 class BufferTrip:
     """The way through a row-major scratch buffer without a swizzle.
 
-    solution: the smallest swizzle of byte addresses that frees both accesses, None where there is no conflict.
+    solution: the smallest swizzle of byte addresses that frees both accesses, None if there is no conflict.
     """
 
     store: BufferAccess
@@ -86,7 +86,7 @@ class Conversion(NotebookObject):
 def convert_layout(source: TritonLayout, target: TritonLayout, costs: bool = True) -> Conversion:
     """Return what a conversion moves; costs: whether to compute the trip through shared memory.
 
-    LayoutError where the two are not layouts of threads over one tensor in one kernel.
+    LayoutError if the two are not layouts of threads over one tensor in one kernel.
     """
     for layout, field in ((source, "text"), (target, "to")):
         if not layout.of_threads:

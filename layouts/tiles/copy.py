@@ -290,7 +290,7 @@ def _read_tile(requested: Sequence[Any] | None, covers: Sequence[int]) -> tuple[
 
 
 def _require_bounded(copy_atom: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tuple[int, int]) -> None:
-    """Raise LayoutError where the threads of a side have more values than maps are made for.
+    """Raise LayoutError if the threads of a side have more values than maps are made for.
 
     Threads with copies of each element count, and lanes of ldmatrix that repeat addresses.
     """
@@ -311,9 +311,9 @@ def _require_bounded(copy_atom: CopyAtom, tv: CuteLayout, tiler: tuple[int, int]
 
 
 def _require_fit(copy_atom: CopyAtom, width: int, tv: CuteLayout, wider: str) -> None:
-    """Raise LayoutError where the atom needs more, or other, threads or values than there are.
+    """Raise LayoutError if the atom needs more, or other, threads or values than there are.
 
-    wider: the dimensions in which a TiledMMA gives its operand more values, "" where the layout comes from elsewhere.
+    wider: the dimensions in which a TiledMMA gives its operand more values, "" if the layout comes from elsewhere.
     """
     try:
         reference = algebra.upcast(copy_atom.reference, width)

@@ -26,7 +26,7 @@ PLAIN = Swizzle(0, 4, 3)
 
 @dataclass(frozen=True, slots=True)
 class CuteEquivalent:
-    """The layout as CuTe has it, None where CuTe has none, and why. maps: what it maps to what."""
+    """The layout as CuTe has it, None if CuTe has none, and why. maps: what it maps to what."""
 
     layout: CuteLayout | None
     maps: str
@@ -70,7 +70,7 @@ def format_tile(shape: tuple[int, ...]) -> str:
 
 
 def describe_shared_bit(layout: LinearLayout) -> str:
-    """Say which two bases move the same bit of a coordinate; "" where there are none."""
+    """Say which two bases move the same bit of a coordinate; "" if there are none."""
     seen: dict[tuple[int, int], str] = {}
     for name, bases in layout.bases.items():
         for number, basis in enumerate(bases):
@@ -90,7 +90,7 @@ def _explain_missing_layout(layout: TritonLayout) -> str:
 
 def layout_from_offsets(offset: Longs) -> CuteLayout | None:
     """Return the CuTe layout of an array of offsets whose sizes are powers of two: strides, or strides behind the
-    smallest swizzle; None where there is none.
+    smallest swizzle; None if there is none.
     """
     shape = offset.shape
     if any(size & (size - 1) for size in shape) or int(offset[(0,) * offset.ndim]):

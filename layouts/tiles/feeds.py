@@ -70,7 +70,7 @@ def collect_fragment_maps() -> Mapping[FragmentMap, tuple[str, ...]]:
 
 
 def _make_fragment(instruction: Instruction, letter: str) -> FragmentMap | None:
-    """Return the map of an operand; None where its lanes are not 32, or registers do not hold it as a matrix."""
+    """Return the map of an operand; None if its lanes are not 32, or registers do not hold it as a matrix."""
     op = instruction.operands.get(letter)
     bases = op.pattern.linear_layout() if op and not op.sparsity else None
     if op is None or bases is None or len(bases["lane"]) != 5 or len(op.pattern.extents) != 2:

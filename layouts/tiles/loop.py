@@ -59,11 +59,11 @@ class LoadStep:
 class LoopFeed:
     """How one operand reaches the MMA.
 
-    Its store (None where only the load is tested), its load (None where a descriptor reads shared memory), the steps of
+    Its store (None if only the load is tested), its load (None if a descriptor reads shared memory), the steps of
     every warp, and the swizzle that frees store and load.
 
     uncovered: elements of the tile that the store does not write. overlaps: that lie where another one lies. fault: why
-    the load is not executed at all, "" where it is.
+    the load is not executed at all, "" if it is.
     """
 
     operand: Literal["a", "b"]
@@ -199,7 +199,7 @@ def _describe_store(
 def _find_common_swizzle(
     sides: Sequence[SharedCopySide | tuple[str, Longs] | None], where: Storage
 ) -> SwizzleSolution | None:
-    """Return the smallest swizzle that frees store and load together; None where both are free or the storage has
+    """Return the smallest swizzle that frees store and load together; None if both are free or the storage has
     one.
     """
     uses = []

@@ -33,7 +33,7 @@ class SharedCopySide(TotalCost):
 
     address: int64 [threads, values], absolute bytes; vector_bits: that one access moves, `why` it is no wider;
     accesses: how many of what a warp issues for the tile, worst first; solution: the smallest swizzle that frees all
-    accesses, None where there is no conflict.
+    accesses, None if there is no conflict.
     """
 
     side: str
@@ -102,7 +102,7 @@ def check_covers(where: Storage, tile: tuple[int, int]) -> None:
 
 
 def _choose_matrix_access(copy: TiledCopy, bits: int, why: str) -> str:
-    """Return the access of ldmatrix or stmatrix; LayoutError where the rows of its matrices are not contiguous."""
+    """Return the access of ldmatrix or stmatrix; LayoutError if the rows of its matrices are not contiguous."""
     assert copy.atom.instruction
     if bits < copy.atom.bits:
         raise LayoutError(

@@ -40,7 +40,7 @@ class TileOperand(ThreadMap):
     """A, B or C of a whole tile: rows and cols are int32 [threads, values]; of B the row is k and the column n.
 
     thread_ids: int64 [threads], the thread of each row of the arrays; layout: the same map as a CuTe thread-value
-    layout of one TiledMMA's own tile, over (m, k), (n, k) or (m, n), None where none says it; modes: values of the
+    layout of one TiledMMA's own tile, over (m, k), (n, k) or (m, n), None if none says it; modes: values of the
     atom, of the rest of the first and of the second dimension; shared: read from shared memory by a descriptor, one row
     a warpgroup.
     """

@@ -40,7 +40,7 @@ class MmaChain:
 def chain_mmas(first: TiledMMA, second: TiledMMA) -> MmaChain:
     """Compare C of `first` (m, n) with A of `second` (m, k), as for FlashAttention's P.
 
-    LayoutError where the tiles differ, and where C is in parts: atoms along K each hold a sum over their own part of K.
+    LayoutError if the tiles differ, and where C is in parts: atoms along K each hold a sum over their own part of K.
     """
     first.require_registers("first")
     second.require_registers("second")
@@ -84,7 +84,7 @@ def chain_mmas(first: TiledMMA, second: TiledMMA) -> MmaChain:
 
 
 def _find_k_order(places: NDArray[np.int64], a: TileOperand) -> tuple[int, ...] | None:
-    """Return for each column of A a column of C that the same threads hold, row by row; None where there is none.
+    """Return for each column of A a column of C that the same threads hold, row by row; None if there is none.
 
     places: [m, n], the thread of each element of C.
     """

@@ -144,7 +144,7 @@ def _find_holders(source: Operand, target: Operand, cols: IntArray) -> tuple[Int
 
 
 def _find_column_order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | None:
-    """Return for each column of A's K steps a column of D that the same lanes hold, row by row; None where there is
+    """Return for each column of A's K steps a column of D that the same lanes hold, row by row; None if there is
     none.
 
     Exact: no element of D is held twice, so a column can stand only for columns with the same holders, and the columns

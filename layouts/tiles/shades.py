@@ -40,7 +40,7 @@ class TileShade:
     numbers: tuple[int, ...] | None = None
 
     def number_cells(self, threads: Longs, values: Longs) -> Longs:
-        """Return the number of each cell, -1 where it has none, from the thread and value of each."""
+        """Return the number of each cell, -1 if it has none, from the thread and value of each."""
         if self.numbers is not None:
             return np.asarray(self.numbers, dtype=np.int64)[values]
         ids = threads if self.of == "thread" else values

@@ -22,7 +22,7 @@ def parse_text_arguments(
 ) -> dict[str, Any] | None:
     """Return the arguments in a text of `kind`, tiled_mma or tiled_copy, with `more` instead of its own.
 
-    None for a text that is an atom alone. With `more`, LayoutError where an argument is left open.
+    None for a text that is an atom alone. With `more`, LayoutError if an argument is left open.
     """
     text = str(atom)
     if not _TEXT.search(text):

@@ -83,7 +83,7 @@ def tiled_mma(
 
 
 def _require_thread_fit(tiled: TiledMMA) -> None:
-    """Raise LayoutError where atoms share threads, or where there are more threads than a block has."""
+    """Raise LayoutError if atoms share threads, or where there are more threads than a block has."""
     layout_text, threads = str(tiled.atom_layout), tiled.thread_layout
     if max(threads.size, threads.cosize) > MOST_THREADS:
         raise LayoutError(

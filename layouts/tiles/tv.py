@@ -47,7 +47,7 @@ class TV(ThreadMap):
 
 
 def tv(text: object, tile: Sequence[Any]) -> TV:
-    """Return a thread-value layout of two modes over a tile (rows, columns); LayoutError where it leaves the tile.
+    """Return a thread-value layout of two modes over a tile (rows, columns); LayoutError if it leaves the tile.
 
     A layout object of cutlass.cute or pycute is read by its text.
 
@@ -78,7 +78,7 @@ def map_elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[in
     """Return the elements of a thread-value layout over a tile of any rank, its first axis fastest, and the tile's
     sizes.
 
-    (element of every thread and value: int64 [threads, values], sizes as numbers). LayoutError where it is not such a
+    (element of every thread and value: int64 [threads, values], sizes as numbers). LayoutError if it is not such a
     layout, or leaves the tile.
     """
     if read.rank != 2 or isinstance(read.shape, int):

@@ -47,7 +47,7 @@ NAMES = {"d": "D", "a": "A", "b": "B", "metadata": "metadata", "scale_a": "scale
 class UmmaTileStep:
     """One MMA: its repeat in M, N and K, its descriptors and addresses.
 
-    The descriptors of A (None where it lies in tensor memory) and B; the addresses in tensor memory, lane << 16 |
+    The descriptors of A (None if it lies in tensor memory) and B; the addresses in tensor memory, lane << 16 |
     column, of D and of what else lies there; the instruction descriptor.
     """
 

@@ -21,12 +21,12 @@ _LOADED = 32  # columns of a tcgen05.ld of the epilogue
 
 
 def get_atom_name(atom: UmmaAtom) -> str:
-    """Return CUTLASS's name without arguments; "" where it has no such atom."""
+    """Return CUTLASS's name without arguments; "" if it has no such atom."""
     return format_stem(*atom.named, atom.mma.form == PAIR) if atom.named else ""
 
 
 def format_template(atom: UmmaAtom, spaces: str = " ") -> str:
-    """Return the atom as C++ spells it, with all arguments; "" where CUTLASS has none. spaces: what follows a comma."""
+    """Return the atom as C++ spells it, with all arguments; "" if CUTLASS has none. spaces: what follows a comma."""
     if atom.named is None:
         return ""
     row, _ = atom.named
@@ -76,7 +76,7 @@ def _format_shared_layout(tiled_mma: TiledUmma, operand: SharedOperand) -> str:
 def render_cute_cpp(tiled_mma: TiledUmma) -> str:
     """Return the C++ code: make_tiled_mma, shared memory, fragments, the main loop and the epilogue's copy.
 
-    "" where CUTLASS has no such atom.
+    "" if CUTLASS has no such atom.
     """
     atom = tiled_mma.umma
     spelled = format_template(atom)
@@ -163,7 +163,7 @@ def _get_load_count(tiled_mma: TiledUmma) -> int:
 
 
 def format_operation(atom: UmmaAtom) -> str:
-    """Return the operation of cute.nvgpu.tcgen05; "" where the DSL has none."""
+    """Return the operation of cute.nvgpu.tcgen05; "" if the DSL has none."""
     for title, row in OPERATIONS.items():
         if _matches_row(row, atom):
             return f"tcgen05.{title}(\n    {_format_arguments(row, atom)})"
@@ -198,7 +198,7 @@ def _format_arguments(row: OperationRow, atom: UmmaAtom) -> str:
 def render_cute_python(tiled_mma: TiledUmma) -> str:
     """Return the DSL's code: make_tiled_mma, layouts of shared memory, the accumulator and the epilogue's copy.
 
-    "" where the DSL has no such operation.
+    "" if the DSL has no such operation.
     """
     built = format_operation(tiled_mma.umma)
     if not built:

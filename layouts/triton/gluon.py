@@ -196,7 +196,7 @@ class TritonLayout:
 
     @cached_property
     def cute(self) -> CuteLayout | None:
-        """The layout as CuTe writes it, first axis fastest; None where bits are XORed.
+        """The layout as CuTe writes it, first axis fastest; None if bits are XORed.
 
         (thread, value) → element, offset → element, or (lane, column) → element.
         """
@@ -244,7 +244,7 @@ def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits
 
 
 def _read_shape(value: Any) -> tuple[int, ...]:
-    """Return the sizes of a tensor; LayoutError where they are missing, too many or out of range."""
+    """Return the sizes of a tensor; LayoutError if they are missing, too many or out of range."""
     if value is None:
         raise LayoutError(
             "bad_shape",
@@ -316,7 +316,7 @@ _WORDS = ("blockRepOrder", "ctaMode")  # parameters whose value is a word
 
 
 def _find_symbol(value: Any) -> str:
-    """Return the first name in a value that stands for a number, or a number that cannot be read; "" where there is
+    """Return the first name in a value that stands for a number, or a number that cannot be read; "" if there is
     none.
     """
     if isinstance(value, list):

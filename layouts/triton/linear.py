@@ -126,7 +126,7 @@ class LinearLayout:
     def make_cute_layout(self, names: Sequence[Sequence[str]]) -> CuteLayout | None:
         """Return the CuTe layout with a mode for each group of indices, over coordinates numbered first axis fastest.
 
-        None where bases share bits (a swizzle), as CuTe adds where this XORs.
+        None if bases share bits (a swizzle), as CuTe adds where this XORs.
         """
         steps = make_compact_strides(self.sizes)
         flat = {

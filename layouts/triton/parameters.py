@@ -70,7 +70,7 @@ class LayoutParameters:
         return value
 
     def read_bases(self, name: str, rank: int) -> tuple[Basis, ...]:
-        """Return a list of bases; [] where it is left out."""
+        """Return a list of bases; [] if it is left out."""
         bases = self.params.get(name, [])
         right = isinstance(bases, list) and all(
             isinstance(b, list) and len(b) == rank and all(type(n) is int and 0 <= n < MOST_SIZE for n in b)
@@ -131,7 +131,7 @@ def make_layout(
 
 
 def get_reached_sizes(bases: Mapping[str, Sequence[Basis]], rank: int, kind: str) -> tuple[int, ...]:
-    """Return the sizes that bases reach; LayoutError where some coordinate is never reached."""
+    """Return the sizes that bases reach; LayoutError if some coordinate is never reached."""
     every = [basis for group in bases.values() for basis in group]
     sizes = tuple(1 << max([v.bit_length() for v in (basis[axis] for basis in every)] or [0]) for axis in range(rank))
     vectors, pivots = [sum(v << (17 * axis) for axis, v in enumerate(basis)) for basis in every], 0

@@ -46,7 +46,7 @@ class OperandCase:
     uneven: str = ""  # why it is open what other threads read
 
     def verify(self) -> VerifiedOperand:
-        """Return the operand with every step verified. LayoutError where a given value is wrong, or the word's slice
+        """Return the operand with every step verified. LayoutError if a given value is wrong, or the word's slice
         does not lie in the tile.
         """
         seen = view(self.instruction, self.name, self._major())

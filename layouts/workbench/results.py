@@ -71,7 +71,7 @@ class Assumption:
 
     @property
     def summary(self) -> str:
-        """What a verdict rests on, in a sentence; "" where it rests on nothing here: the value was given, or moves a
+        """What a verdict rests on, in a sentence; "" if it rests on nothing here: the value was given, or moves a
         whole tile only.
         """
         kind, _, name = self.key.partition(".")
@@ -143,7 +143,7 @@ class VerifiedOperand:
     """One operand of one instruction, every step that reads it.
 
     why: what says that these descriptors are this operand's; stored: the storage of the contract that was verified
-    against, None where the text has none; stored_why: where it comes from; fits: standard tiles that the first step
+    against, None if the text has none; stored_why: where it comes from; fits: standard tiles that the first step
     reads, where there is no storage; missing: what is needed for a verdict.
     """
 

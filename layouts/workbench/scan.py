@@ -38,7 +38,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*(?=\W{0,4}$)")
 @dataclass(frozen=True, slots=True)
 class InstructionMention:
     """An instruction where it is written. arguments: its operands as text; majors: operand → K or MN, as far as the
-    text fixes them; registers: whether A comes from registers, None where the text does not say."""
+    text fixes them; registers: whether A comes from registers, None if the text does not say."""
 
     instruction: Instruction
     span: Span
@@ -60,8 +60,8 @@ class PrintedWord:
 class PrintedLayout:
     """A CuTe layout of a printout: its label, and its first two modes as a storage has them.
 
-    stages: of a third mode; stage_stride: their distance in the layout's unit, None where it is no single one; start:
-    the address in its smem_ptr; overlap: that they do not lie apart, "" where they do.
+    stages: of a third mode; stage_stride: their distance in the layout's unit, None if it is no single one; start:
+    the address in its smem_ptr; overlap: that they do not lie apart, "" if they do.
     """
 
     label: str

@@ -30,7 +30,7 @@ class TileStore:
     """A tensor map or a CuTe layout; piece: which piece of the text it is; operand: a or b where a name says so.
 
     A tensor of shared memory has more names, its first byte in the names of descriptors' starts (`begins`), what its
-    pointer counts (`bits`, None where that is open), what its layout depends on where the text leaves it `open`, and
+    pointer counts (`bits`, None if that is open), what its layout depends on where the text leaves it `open`, and
     the function that makes it (`of`).
     """
 

@@ -70,7 +70,7 @@ class _Symbols:
         self.least = min((line.const for line in lines if line is not None), default=0)
 
     def take(self, name: str, choices: Mapping[str, str], seen: View) -> Assumption | None:
-        """Return what a symbol is taken for, with the value "" where it has to be given; None where it is known."""
+        """Return what a symbol is taken for, with the value "" if it has to be given; None if it is known."""
         key = f"at.{name}"
         if key in choices:
             self.known[name] = inputs.parse_integer(choices[key], key, 0, 1 << 40)

@@ -27,9 +27,9 @@ _WORD = re.compile(r"(?<!\w)[A-Za-z_]\w*(?:::\w+)*(?=\s*(?:\{\s*\}|\(\s*\))?\s*\
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedTensor:
     """A tensor of shared memory. begins: its first byte, in the names that descriptors' starts have; names: its buffer,
-    the tensor, its layout; bits: of what the pointer counts, None where its type is open.
+    the tensor, its layout; bits: of what the pointer counts, None if its type is open.
 
-    layout: None where the text leaves it open, and then `open` says what it depends on or why CuTe refuses it.
+    layout: None if the text leaves it open, and then `open` says what it depends on or why CuTe refuses it.
     """
 
     begins: LinearExpression

@@ -123,7 +123,7 @@ def _box(piece: int, tensor_map: TensorMap, choices: Mapping[str, str]) -> tuple
 def _swizzle(
     piece: int, tensor_map: TensorMap, sizes: list[int | None], request: TileRequest
 ) -> tuple[str | None, list[Assumption]]:
-    """Return the swizzle of a tensor map, None where it has to be given; and what was assumed or has to be given."""
+    """Return the swizzle of a tensor map, None if it has to be given; and what was assumed or has to be given."""
     key, label = f"swizzle.{piece}", "Swizzle of the tensor map"
     known = request.choices.get(key) or tensor_map.swizzle
     if known is not None:

@@ -96,7 +96,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What the steps of an operand are verified against: the tile, None where none is known, and where it begins.
+    """What the steps of an operand are verified against: the tile, None if none is known, and where it begins.
     by_tma: a tensor map stores it, so it begins where TMA may write.
     """
 

@@ -74,7 +74,7 @@ class TmemMma:
                 raise LayoutError(f"bad_{name}", message, "PTX ISA 9.1, Table 39.", name)
 
     def _read_vector(self) -> str:
-        """Return the scale vector, the kind's first where none is given; LayoutError where the kind lacks it."""
+        """Return the scale vector, the kind's first where none is given; LayoutError if the kind lacks it."""
         legal = list(self.kind.scaled)
         vector = self.scale_vec or (legal[0] if legal else "")
         if vector and vector not in legal:

@@ -106,14 +106,14 @@ def write_outputs(
 
 
 def _statement_key(assembly: tree.Assembly, outputs: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Return what tells statements apart that leave different outputs; None where the inputs do not say."""
+    """Return what tells statements apart that leave different outputs; None if the inputs do not say."""
     if assembly.volatile or any(n not in outputs and value is None for n, value in enumerate(values)):
         return None
     return assembly.text, *(_make_key(value) for value in values)
 
 
 def _computed(ev: Evaluator, assembly: tree.Assembly, values: Sequence[Any]) -> Sequence[Any]:
-    """Return what a statement's PTX leaves in each operand, None where that is not known."""
+    """Return what a statement's PTX leaves in each operand, None if that is not known."""
     if assembly.code is None:
         return [None] * len(assembly.operands)
     names = assembly.names or ("",) * len(assembly.operands)

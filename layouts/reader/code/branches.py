@@ -159,14 +159,14 @@ def evaluate_truth(ev: Evaluator, value: Any) -> bool | None:
 
 
 def _points_somewhere(pointer: Pointer) -> bool | None:
-    """Return whether a pointer is not null; None where it may be."""
+    """Return whether a pointer is not null; None if it may be."""
     if any(name.startswith("&") for name, _ in pointer.base.terms):
         return True
     return None if pointer.base.terms else bool(pointer.base.const)
 
 
 def _truth_of_number(value: SymbolicInt | None) -> bool | None:
-    """Return whether a number is not 0; None where it may be."""
+    """Return whether a number is not 0; None if it may be."""
     if value is None:
         return None
     if value.known is not None:

@@ -38,7 +38,7 @@ class BuilderTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptorBuilder:
-    """A descriptor that code builds. Amounts in bytes; None where the text leaves them open, and then `free` has the
+    """A descriptor that code builds. Amounts in bytes; None if the text leaves them open, and then `free` has the
     expression that decides them.
 
     start: bytes, or an expression of symbols and loop variables, smem_A + 32·k. origins: field → the places in the text

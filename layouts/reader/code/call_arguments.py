@@ -48,7 +48,7 @@ class Invocation:
 
     @property
     def owner(self) -> Any:
-        """Return the object whose member is called; None where it is not known."""
+        """Return the object whose member is called; None if it is not known."""
         return self.target.arguments[0] if isinstance(self.target, OpaqueValue) and self.target.arguments else None
 
 
@@ -175,7 +175,7 @@ def _kind_of_held(ev: Evaluator, value: Any) -> ResolvedType | None:
 
 
 def is_const_place(ev: Evaluator, place: Any, scope: NameScope, expression: tree.Expression) -> bool | None:
-    """Return whether a place cannot be written; None where that is not known."""
+    """Return whether a place cannot be written; None if that is not known."""
     if isinstance(place, Cell) and (
         place.const or (place.kind is not None and place.kind.const and not place.kind.pointers)
     ):

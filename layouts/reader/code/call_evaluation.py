@@ -172,7 +172,7 @@ def call_function(
 def _choose(
     ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]
 ) -> tuple[FunctionSet, OverloadCandidate | None]:
-    """Return the function that a call of C++ runs, as overloads and the object's class decide; None where not known."""
+    """Return the function that a call of C++ runs, as overloads and the object's class decide; None if not known."""
     chosen = ev.choose_function(closure, arguments)
     if chosen is not None:
         closure, chosen = resolve_virtual_call(ev, closure, chosen, len(arguments))

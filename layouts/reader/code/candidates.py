@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def choose_function(ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]) -> OverloadCandidate | None:
-    """Return the function of a name that some arguments choose; None where that is not known."""
+    """Return the function of a name that some arguments choose; None if that is not known."""
     functions = [f for f in closure.functions if f.specialized is None]
     if any(f.qualifier for f in functions) and len(functions) > 1:
         return None  # by the value category of the object
@@ -60,7 +60,7 @@ def choose_function(ev: Evaluator, closure: FunctionSet, arguments: list[CallArg
 def _choose_for_any_constness(
     ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]
 ) -> OverloadCandidate | None:
-    """Return the function that is chosen whether or not the object is const; None where it depends on that."""
+    """Return the function that is chosen whether or not the object is const; None if it depends on that."""
     variable, constant = (
         ev.choose_function(replace(closure, constant=constant), arguments) for constant in (False, True)
     )
@@ -79,7 +79,7 @@ def _select_fitting(closure: FunctionSet, functions: list[tree.Function], count:
 def _select_enabled(
     ev: Evaluator, closure: FunctionSet, candidates: list[OverloadCandidate]
 ) -> list[OverloadCandidate] | None:
-    """Return the candidates whose constraints hold; None where it is not known which of several."""
+    """Return the candidates whose constraints hold; None if it is not known which of several."""
     if len(candidates) < 2:
         return candidates
     allowed = [(candidate, _enabled(ev, closure, candidate)) for candidate in candidates]
@@ -91,7 +91,7 @@ def _select_enabled(
 def _make_candidate(
     ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
 ) -> OverloadCandidate | None:
-    """Return a function with its parameters' types for some arguments; None where no template arguments follow."""
+    """Return a function with its parameters' types for some arguments; None if no template arguments follow."""
     scope = NameScope(closure.get_home(function))
     deduced: dict[str, Any] = {}
     if function.templates:
@@ -126,7 +126,7 @@ def enter_template(ev: Evaluator, function: tree.Function, deduced: dict[str, An
 def _deduce_arguments(
     ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
 ) -> dict[str, Any] | None:
-    """Deduce template arguments, as given and as they follow from a call's; None where they contradict."""
+    """Deduce template arguments, as given and as they follow from a call's; None if they contradict."""
     match = make_match(function.templates)
     if not _bind_given(match, function, list(closure.templates or ())):
         return None
@@ -144,7 +144,7 @@ def _deduce_arguments(
 
 
 def _bind_given(match: TemplateMatch, function: tree.Function, template_arguments: list[Any]) -> bool:
-    """Bind a template's parameters to the arguments that are written; False where one is no such argument."""
+    """Bind a template's parameters to the arguments that are written; False if one is no such argument."""
     for n, parameter in enumerate(function.templates[: len(template_arguments)]):
         if parameter.pack:
             match.bound[parameter.name] = ParameterPack(template_arguments[n:])
@@ -158,7 +158,7 @@ def _bind_given(match: TemplateMatch, function: tree.Function, template_argument
 
 
 def _deduce_parameter(match: TemplateMatch, pattern: tree.Type, argument: CallArgument, evaluate: Evaluate) -> bool:
-    """Match a parameter's type with an argument's; False where they cannot be the same."""
+    """Match a parameter's type with an argument's; False if they cannot be the same."""
     kind = _adjust_argument_type(pattern, argument)
     if kind is None:  # whatever type it has, it keeps
         names = [

@@ -34,7 +34,7 @@ HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations
 
 @dataclass(frozen=True, slots=True)
 class BuiltWord:
-    """A word that code builds. start: the symbol whose address its start field takes, "" where the start is a number
+    """A word that code builds. start: the symbol whose address its start field takes, "" if the start is a number
     (else 0 in word). notices: what to look at in the code.
     """
 

@@ -85,7 +85,7 @@ def construct_object(
 
 
 def _find_nameless_object(arguments: list[Any]) -> ObjectValue | None:
-    """Return the object without a name that alone is given; None where something else is."""
+    """Return the object without a name that alone is given; None if something else is."""
     only = arguments[0] if len(arguments) == 1 else None
     if isinstance(only, CallArgument):
         only = only.value if only.where is None and not only.place else None

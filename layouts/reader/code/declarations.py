@@ -278,7 +278,7 @@ def _mark_const(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType
 
 
 def _perhaps_argument(ev: Evaluator, call: tree.Call, opaque: OpaqueValue, scope: NameScope) -> Any:
-    """Return the variables among a call's arguments, any of which its reference may name; None where there is none."""
+    """Return the variables among a call's arguments, any of which its reference may name; None if there is none."""
     place: Any = opaque
     places = [ev.find_place(a, scope) for a in call.arguments if isinstance(a, tree.Name | tree.Member)]
     for candidate in (candidate for candidate in places if isinstance(candidate, PLACES)):

@@ -331,7 +331,7 @@ def _run_loose_lines(ev: Evaluator, scope: NameScope, body: tuple[tree.Statement
 
 
 def _run_entry(ev: Evaluator, entry: _Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:
-    """Run a function by itself within `share` steps; False where they do not suffice."""
+    """Run a function by itself within `share` steps; False if they do not suffice."""
     function, owner, home = entry
     rest = max(ev.left - share, 0)
     ev.left -= rest

@@ -83,7 +83,7 @@ def _execute_catch(ev: Evaluator, node: tree.Try, left: EarlyExit, scope: NameSc
 def _make_handler_branch(
     ev: Evaluator, handler: tuple[tree.Parameter | None, tree.Statement], value: Any, scope: NameScope
 ) -> Callable[[], EarlyExit | None]:
-    """Return what runs a handler. value: the exception, None where it is not known."""
+    """Return what runs a handler. value: the exception, None if it is not known."""
 
     def run() -> EarlyExit | None:
         inner, before = NameScope(scope), ev.caught

@@ -72,7 +72,7 @@ class BodilessCall:
 
 @dataclass(frozen=True, slots=True)
 class AsmRun:
-    """An asm statement that was run. given: what each operand was, outputs first, None where it was not looked at;
+    """An asm statement that was run. inputs: what each operand was, outputs first, None if it was not looked at;
     each with its place in the text."""
 
     text: str

@@ -63,7 +63,7 @@ def _is_zeroed(whole: Any) -> bool:
 
 
 def _find_unknown(variable: str, member: str, whole: Any) -> OpaqueValue | None:
-    """Return the unknown value of a variable, one of whose members is named; None where something is known of it."""
+    """Return the unknown value of a variable, one of whose members is named; None if something is known of it."""
     if _is_zeroed(whole):
         return OpaqueValue(variable, whole.kind)
     value = whole.value if isinstance(whole, Cell) else whole
@@ -73,7 +73,7 @@ def _find_unknown(variable: str, member: str, whole: Any) -> OpaqueValue | None:
 
 
 def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, scope: NameScope) -> RecordType | None:
-    """Return the class of an unknown variable that has a member; None where that does not follow."""
+    """Return the class of an unknown variable that has a member; None if that does not follow."""
     halves, other = member in ("lo", "hi"), member in ev.unions
     kind = ev.find_named_type(FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
     if kind is None or kind.record is None or (halves and not _is_descriptor_half(ev, variable)):

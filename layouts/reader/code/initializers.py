@@ -220,7 +220,7 @@ def _evaluate_items(
 def _evaluate_cells(
     ev: Evaluator, values: list[tree.Expression], element: ResolvedType, scope: NameScope, name: str
 ) -> list[Cell] | None:
-    """Return the items of an array; None where they begin objects in a way that is not followed."""
+    """Return the items of an array; None if they begin objects in a way that is not followed."""
     cells: list[Cell] = []
     for n, value in enumerate(values):
         items = _evaluate_items(ev, value, element, scope, f"{name}[{n}]")
@@ -315,7 +315,7 @@ def _is_union(record: RecordType) -> bool:
 
 
 def _match_items_with_members(node: tree.ItemList, record: RecordType) -> dict[str, tree.Expression] | None:
-    """Return the items of a list by the members that they are for; None where that is not known."""
+    """Return the items of a list by the members that they are for; None if that is not known."""
     names = list(record.members)[: 1 if _is_union(record) else None]
     if len(node.items) > len(names) or "" in names:
         return None
@@ -331,7 +331,7 @@ def _begin_member(
     value: tree.Expression,
     scope: NameScope,
 ) -> bool:
-    """Initialize a member with an item of a list in braces; False where braces are left out."""
+    """Initialize a member with an item of a list in braces; False if braces are left out."""
     kind = ev.resolve_type(declared.type, instance.record.scope) if declared.type else None
     place = ev.member(instance, member, value.span)
     if kind is not None and kind.reference:

@@ -52,7 +52,7 @@ Statement = PtxInstruction | RegisterDeclaration | ScopeBrace
 
 
 def join_string_literals(code: str) -> str | None:
-    """Return the text that adjacent C string literals spell; None where anything else stands among them.
+    """Return the text that adjacent C string literals spell; None if anything else stands among them.
 
     >>> join_string_literals('"mov.u32 %0, 1;\\\\n" R"(exit;)"')
     'mov.u32 %0, 1;\\nexit;'
@@ -81,7 +81,7 @@ def _unescape_character(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def parse_ptx(code: str) -> tuple[Statement, ...] | None:
-    """Parse PTX; None where it has labels or what is no statement of PTX."""
+    """Parse PTX; None if it has labels or what is no statement of PTX."""
     text = _COMMENT.sub(" ", code)
     result: list[Statement] = []
     at = 0

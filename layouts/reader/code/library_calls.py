@@ -186,7 +186,7 @@ def call_array_member(ev: Evaluator, array: ArrayValue, name: str, arguments: li
 
 
 def _find_item(array: ArrayValue, at: SymbolicInt | None) -> ReferredPlace | None:
-    """Return the item of a number, as a place; None where there is none, or the number is not known."""
+    """Return the item of a number, as a place; None if there is none, or the number is not known."""
     if at is None or at.known is None or not 0 <= at.known < len(array.cells):
         return None
     return ReferredPlace(array.cells[at.known])
@@ -220,7 +220,7 @@ _ARRAY_MEMBERS: dict[str, Callable[[Evaluator, ArrayValue], Any]] = {
 
 
 def _extreme(name: str, arguments: list[CallArgument], templates: tuple[Any, ...]) -> Any:
-    """Return the smaller or larger of two numbers; None where it is not known which.
+    """Return the smaller or larger of two numbers; None if it is not known which.
 
     It is that very variable, where both are variables of one type.
     """
@@ -361,7 +361,7 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
 
 
 def find_constructed_kind(ev: Evaluator, call: Invocation) -> ResolvedType | None:
-    """Return the type that a call constructs; None where it calls a function."""
+    """Return the type that a call constructs; None if it calls a function."""
     target, node = call.target, call.one
     if isinstance(target, TemplateEntity):
         path = node.function.path if isinstance(node.function, tree.Name | tree.Type) else ()

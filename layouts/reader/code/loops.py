@@ -133,7 +133,7 @@ def _run_turns(ev: Evaluator, loop: tree.Loop, scope: NameScope, run: LoopRun, t
 
 
 def _begin_turn(ev: Evaluator, loop: tree.Loop, scope: NameScope, run: LoopRun) -> NameScope | None:
-    """Return the scope of a loop's next turn; None where its condition or a bound ends it."""
+    """Return the scope of a loop's next turn; None if its condition or a bound ends it."""
     inner = scope
     if loop.condition is None:
         if run.variable is None and ev.python:
@@ -153,7 +153,7 @@ def _begin_turn(ev: Evaluator, loop: tree.Loop, scope: NameScope, run: LoopRun) 
 
 
 def _run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: JumpTarget) -> EarlyExit | None:
-    """Run one turn of a loop; return what ended it early, None where the next may follow."""
+    """Run one turn of a loop; return what ended it early, None if the next may follow."""
     left = ev.execute_statement(body, scope)
     ev.rejoin_paths(target.continues)
     if left is not None and left.word == "continue":
@@ -248,7 +248,7 @@ def _find_loop_variable(ev: Evaluator, loop: tree.Loop, scope: NameScope) -> Cel
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """What a loop goes over. items: the places of its values, () where not known; whole: whether these are all."""
+    """What a loop goes over. items: the places of its values, () if not known; whole: whether these are all."""
 
     source: Any
     values: Sequence[Any]
@@ -387,7 +387,7 @@ def _list_filled_arrays(statement: tree.Statement) -> set[str]:
 
 
 def _counter(statement: tree.Statement) -> str | None:
-    """Return the name of the variable that a loop counts up; None where there is none."""
+    """Return the name of the variable that a loop counts up; None if there is none."""
     if not isinstance(statement, tree.Loop):
         return None
     step = (

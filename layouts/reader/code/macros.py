@@ -49,7 +49,7 @@ class StepCounter:
 @dataclass(frozen=True, slots=True)
 class MacroDefinition:
     """A macro: its parameters (None: it takes no arguments), its replacement; rest: what the last parameter is called
-    that takes all further arguments, "" where there is none.
+    that takes all further arguments, "" if there is none.
     """
 
     parameters: tuple[str, ...] | None

@@ -361,7 +361,7 @@ def find_builtin_type(ev: Evaluator, path: Path, scope: NameScope) -> ResolvedTy
 
 
 def find_named_type(ev: Evaluator, name: str, scope: NameScope) -> ResolvedType | None:
-    """Return the type that a name means; None where it means none."""
+    """Return the type that a name means; None if it means none."""
     binding = ev.resolve_name(((name, None),), scope)
     named = ev.apply_template(binding, []) if isinstance(binding, TemplateEntity) else binding
     return named if isinstance(named, ResolvedType) else None

@@ -58,7 +58,7 @@ def evaluate_operator(
     arguments: list[CallArgument] | None = None,
     constant: bool | None = None,
 ) -> Any:
-    """Return what an operator that the text defines gives; None where it defines none for such operands."""
+    """Return what an operator that the text defines gives; None if it defines none for such operands."""
     name = f"operator{op}"
     if ev.python:
         return _call_python_operator(ev, op, left, right, at)
@@ -85,7 +85,7 @@ def evaluate_operator(
 
 
 def _call_python_operator(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """Return what __add__ or __or__ gives; None where the class has none."""
+    """Return what __add__ or __or__ gives; None if the class has none."""
     method = left.record.methods.get(_PYTHON_METHODS.get(op, "")) if isinstance(left, ObjectValue) else None
     return ev.call_function(replace(method, this=left), [right], {}, at.span) if method is not None else None
 
@@ -115,7 +115,7 @@ def _forget_operators(
 def _find_free_operator(
     ev: Evaluator, closure: FunctionSet, operands: list[CallArgument], at: tree.Expression
 ) -> FunctionSet | None:
-    """Return the operators outside classes that may be meant for some operands; None where there is none.
+    """Return the operators outside classes that may be meant for some operands; None if there is none.
 
     Where one that the lookup by the operands' types does not find may be meant, they have no body.
     """

@@ -26,7 +26,7 @@ _DIFFERENT = {False: None, None: UNKNOWN}
 
 @dataclass(frozen=True, slots=True)
 class CallArgument:
-    """What a call gives a parameter. kind: its type, None where unknown; place: whether it names an object; const: of
+    """What a call gives a parameter. kind: its type, None if unknown; place: whether it names an object; const: of
     that object; zero: the literal 0; null: nullptr.
     """
 
@@ -60,7 +60,7 @@ def accepts_count(function: tree.Function, count: int) -> bool:
 def choose_candidate(
     candidates: Sequence[OverloadCandidate], arguments: Sequence[CallArgument]
 ) -> OverloadCandidate | None:
-    """Return the best candidate for some arguments; None where none fits, or more than one may."""
+    """Return the best candidate for some arguments; None if none fits, or more than one may."""
     ranked: list[tuple[OverloadCandidate, tuple[int, ...]]] = []
     for candidate in candidates:
         ranks = tuple(

@@ -161,7 +161,7 @@ def take_address(ev: Evaluator, expression: tree.Expression, scope: NameScope) -
 
 
 def _address_of_item(ev: Evaluator, node: tree.Index, scope: NameScope) -> Pointer | None:
-    """Return &array[i] as array + i; None where the array has no name, or more than one index."""
+    """Return &array[i] as array + i; None if the array has no name, or more than one index."""
     place = ev.find_place(node.value, scope)
     value = ev.load_place(place, node.value)
     offset = get_integer(ev.evaluate_expression(node.indices[0], scope)) if len(node.indices) == 1 else None

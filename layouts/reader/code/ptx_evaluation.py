@@ -54,7 +54,7 @@ _NO_STORE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AsmOperand:
-    """An operand of an asm statement. value: what it holds before, a pointer among others, None where unknown."""
+    """An operand of an asm statement. value: what it holds before, a pointer among others, None if unknown."""
 
     constraint: str
     name: str = ""  # %[name]
@@ -73,7 +73,7 @@ class AsmOperand:
 def evaluate_outputs(
     code: str, operands: Sequence[AsmOperand], shared: Callable[[Any], Any] = lambda value: value
 ) -> list[Any]:
-    """Return what each operand holds afterwards, None where that is unknown; inputs keep their values.
+    """Return what each operand holds afterwards, None if that is unknown; inputs keep their values.
 
     shared: a pointer → its address in the shared window.
 
@@ -127,7 +127,7 @@ class _RegisterFile:
             self.held[register] = None if operand.constraint.startswith("=") else operand.value
 
     def run_statement(self, statement: ptx.Statement) -> bool:
-        """Run a statement; False where nothing is known any more."""
+        """Run a statement; False if nothing is known any more."""
         match statement:
             case ptx.ScopeBrace(opens=True):
                 self.scopes.append({})

@@ -275,7 +275,7 @@ def _find_alignment(ev: Evaluator, record: RecordType) -> int | None:
 
 
 def _place_fields(ev: Evaluator, record: RecordType) -> tuple[dict[str, RecordField], int, int] | None:
-    """Return (fields by name, bits, alignment in bits); None where a member is not an integer."""
+    """Return (fields by name, bits, alignment in bits); None if a member is not an integer."""
     assert record.decl is not None
     if len(record.decl.members) > MOST_MEMBERS:
         return None
@@ -293,7 +293,7 @@ def _data_members(decl: tree.StructDefinition) -> Iterator[tree.Declaration]:
 
 
 def _kind_of_member(ev: Evaluator, record: RecordType, member: tree.Declaration) -> ResolvedType | None:
-    """Return the type of a member, an unnamed one of a struct's body among them; None where it has none."""
+    """Return the type of a member, an unnamed one of a struct's body among them; None if it has none."""
     if member.type is None:
         return None
     if isinstance(member.type.body, tree.StructDefinition):
@@ -338,7 +338,7 @@ def _is_begun_by_code(record: RecordType) -> bool:
 
 
 def _count_items(kind: ResolvedType) -> int | None:
-    """Return how many items an array of one dimension has, 0 of no array; None where that is not known."""
+    """Return how many items an array of one dimension has, 0 of no array; None if that is not known."""
     if len(kind.dims) > 1:
         return None
     if not kind.dims:
@@ -367,7 +367,7 @@ def _has_inner_alignment(ev: Evaluator, record: RecordType) -> bool:
 
 
 def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration, deep: int) -> MeasuredMember | None:
-    """Return a member with its size; None where that is not known, and for a bit field."""
+    """Return a member with its size; None if that is not known, and for a bit field."""
     kind = _kind_of_member(ev, record, member)
     if kind is None:
         return None
@@ -386,7 +386,7 @@ def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration,
 
 
 def _measure_simple(kind: ResolvedType) -> tuple[int | None, int | None]:
-    """Return (bytes, alignment) of a type that is no class, without its dimensions; None where not known."""
+    """Return (bytes, alignment) of a type that is no class, without its dimensions; None if not known."""
     if kind.reference or kind.pointers:
         return 8, 8
     if kind.whole is not None:

@@ -53,7 +53,7 @@ def evaluate_sizeof(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, sc
 
 
 def _misread_item(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> tree.Expression | None:
-    """Return the item of sizeof(array[0]), which the grammar reads as a type; None where it is one."""
+    """Return the item of sizeof(array[0]), which the grammar reads as a type; None if it is one."""
     if (
         not type_node.dims
         or type_node.pointers

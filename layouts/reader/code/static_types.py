@@ -145,7 +145,7 @@ def find_declared_type(
     ev: Evaluator, expression: tree.Expression, scope: NameScope, deep: int = 0
 ) -> ResolvedType | None:
     """Return the type that the text declares for a variable, a member, an item of an array or what a pointer points to,
-    without the reference; None where the text does not say it. An array keeps its sizes.
+    without the reference; None if the text does not say it. An array keeps its sizes.
     """
     if deep > MOST_DEEP:
         return None

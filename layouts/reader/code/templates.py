@@ -27,7 +27,7 @@ _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types
 
 
 def is_same_type(one: ResolvedType, two: ResolvedType) -> bool | None:
-    """Return whether two types are the same, const and reference included; None where that is not known."""
+    """Return whether two types are the same, const and reference included; None if that is not known."""
     if _declarators(one) != _declarators(two):
         return False if _is_known_type(one) and _is_known_type(two) else None
     for mine, other in zip(one.dims, two.dims, strict=True):
@@ -113,7 +113,7 @@ def make_match(parameters: Sequence[tree.Parameter]) -> TemplateMatch:
 def match_arguments(
     match: TemplateMatch, patterns: Sequence[tree.Expression], arguments: Sequence[Any], evaluate: Evaluate
 ) -> bool:
-    """Match template arguments with patterns; False where they cannot be the same."""
+    """Match template arguments with patterns; False if they cannot be the same."""
     flat = flatten_packs(arguments)
     for n, pattern in enumerate(patterns):
         if isinstance(pattern, tree.Unary) and pattern.op == "...":
@@ -250,7 +250,7 @@ def choose_special(
     specials: Sequence[tree.StructDefinition | tree.Declaration], arguments: Sequence[Any], evaluate: Evaluate
 ) -> tuple[Any, dict[str, Any]] | None:
     """Return the specialization that arguments choose and what its parameters are bound to; (None, {}) for the primary
-    template, None where that is not known.
+    template, None if that is not known.
     """
     fitting: list[tuple[Any, dict[str, Any]]] = []
     unsure = False
@@ -410,7 +410,7 @@ def _replace_name(text: str, name: str, new: str) -> str:
 
 
 def get_value_type(value: Any) -> ResolvedType | None:
-    """Return the type of a value, None where it is not known."""
+    """Return the type of a value, None if it is not known."""
     if isinstance(value, SymbolicInt):
         return ResolvedType(value.type.name, value.type, value.type.bits or None)
     if isinstance(value, Pointer):

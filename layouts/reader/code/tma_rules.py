@@ -16,7 +16,7 @@ from lanescope.shared import tma
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """A tensor map that code makes. dims, strides (bytes, without the innermost) and box innermost first; None where
+    """A tensor map that code makes. dims, strides (bytes, without the innermost) and box innermost first; None if
     the text leaves a value open; `symbols` says by which expression.
 
     storage: of the contract, without what a tensor map does not say; problems: TMA's rules it breaks.

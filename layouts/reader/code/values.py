@@ -93,7 +93,7 @@ class NameScope:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedType:
-    """A resolved type. whole: of an integer; bits: of a value, None where unknown; record: of a struct. arguments: of
+    """A resolved type. whole: of an integer; bits: of a value, None if unknown; record: of a struct. arguments: of
     its template. const: of what the name means, not of a pointer to it.
     """
 
@@ -221,7 +221,7 @@ class ObjectPart:
 class Pointer:
     """base in bytes; `element` it points to; dims: sizes below it, of an array of arrays.
 
-    array: what it points into, where its items are known; at: which item, counted in `element`, None where not known.
+    array: what it points into, where its items are known; at: which item, counted in `element`, None if not known.
     """
 
     base: LinearExpression

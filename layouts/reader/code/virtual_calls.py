@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def resolve_virtual_call(
     ev: Evaluator, closure: FunctionSet, chosen: OverloadCandidate, count: int
 ) -> tuple[FunctionSet, OverloadCandidate | None]:
-    """Return the function that a call of a virtual one runs, by the object's class; None where that is not known."""
+    """Return the function that a call of a virtual one runs, by the object's class; None if that is not known."""
     function, this = chosen.function, closure.this
     owner = _find_dispatching_class(closure, function)
     if owner is None:
@@ -46,7 +46,7 @@ def resolve_virtual_call(
 
 
 def _find_dispatching_class(closure: FunctionSet, function: tree.Function) -> RecordType | None:
-    """Return the class of a member function in whose place a call may run another's; None where it cannot."""
+    """Return the class of a member function in whose place a call may run another's; None if it cannot."""
     owner = closure.get_home(function).owner
     if closure.direct or closure.this is None or function.static:
         return None
@@ -54,7 +54,7 @@ def _find_dispatching_class(closure: FunctionSet, function: tree.Function) -> Re
 
 
 def _find_exact_class(instance: ObjectValue | None) -> RecordType | None:
-    """Return the class of an object while the call is made; None where it may be a derived one."""
+    """Return the class of an object while the call is made; None if it may be a derived one."""
     if instance is None or (instance.loose and not instance.dynamic):
         return None
     return instance.dynamic or instance.record
@@ -102,7 +102,7 @@ def _is_override(
 def _find_final_override(
     ev: Evaluator, record: RecordType, function: tree.Function, owner: RecordType
 ) -> tuple[tree.Function, RecordType] | None:
-    """Return the override of a function that an object of a class has, and its class; None where that is not known."""
+    """Return the override of a function that an object of a class has, and its class; None if that is not known."""
     if record is owner:
         return function, owner
     for own_function in _list_own_functions(record, function.name):

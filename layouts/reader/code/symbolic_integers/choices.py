@@ -34,7 +34,7 @@ _AT_LEAST = {">=": True, "<": False}
 
 
 def compare_ints(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | None:
-    """Return whether `left op right` holds in the common type, whatever the symbols are; None where it depends on
+    """Return whether `left op right` holds in the common type, whatever the symbols are; None if it depends on
     them.
     """
     kind = find_common_type(left.type, right.type)

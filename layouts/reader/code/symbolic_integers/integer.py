@@ -80,7 +80,7 @@ class SymbolicInt:
 
     @property
     def plain(self) -> LinearExpression | None:
-        """The linear expression it is, as a whole; None where its bits were put together."""
+        """The linear expression it is, as a whole; None if its bits were put together."""
         if not self.pieces:
             return LinearExpression(self.const)
         piece = self.pieces[0]

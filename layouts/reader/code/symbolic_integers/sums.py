@@ -184,7 +184,7 @@ def _product_width(left: SymbolicInt, right: SymbolicInt) -> int:
 
 
 def _times_number(value: SymbolicInt, number: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
-    """Return a value times a known number that is not 0, both of one type; None where only its name is known."""
+    """Return a value times a known number that is not 0, both of one type; None if only its name is known."""
     by = number.const
     line = get_modular_linear(value)
     if _is_power_of_two(by) and (line is None or by >= 1 << FIELD_BITS):
@@ -285,7 +285,7 @@ def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 
 
 def _constant_remainder(line: LinearExpression | None, by: int) -> int | None:
-    """Return the remainder of the constant alone; None where a symbol's factor is no multiple of the divisor."""
+    """Return the remainder of the constant alone; None if a symbol's factor is no multiple of the divisor."""
     if line is None or any(f % by for _, f in line.terms):
         return None
     return line.const % by
