@@ -56,7 +56,7 @@ class BitField:
         return self.most * self.unit + self.unit - 1
 
     def truncate(self, amount: int) -> int:
-        """The encoded value of an amount, cut to the field's width as hardware and casts do it."""
+        """Return the encoded value of an amount, cut to the field's width as hardware and casts do."""
         return amount // self.unit & self.most
 
     @property
@@ -64,11 +64,11 @@ class BitField:
         return self.high - self.low + 1
 
     def get(self, word: int) -> int:
-        """The encoded value."""
+        """Return the encoded value of the field."""
         return word >> self.low & self.most
 
     def put(self, word: int, value: int) -> int:
-        """The word with this field replaced; LayoutError names the limit."""
+        """Return the word with this field replaced; LayoutError names the limit."""
         if not 0 <= value <= self.most:
             raise LayoutError(
                 "bad_field", f"{self.name} {value} does not fit {self.width} bits.", f"0 to {self.most}.", self.name
@@ -76,7 +76,7 @@ class BitField:
         return word & ~(self.most << self.low) | value << self.low
 
     def encode(self, amount: int) -> int:
-        """What to put for an amount in units' units (bytes); LayoutError for one that is no multiple or too large."""
+        """Return the encoded value of an amount in bytes; LayoutError if it is no multiple of the unit or too large."""
         if amount < 0 or amount % self.unit:
             raise LayoutError(
                 "misaligned",
@@ -92,22 +92,22 @@ class BitField:
 
 
 def find_gaps(fields: tuple[BitField, ...], width: int = 64) -> tuple[tuple[int, int], ...]:
-    """The (low, high) bit ranges that no field covers; ValueError where two fields overlap."""
+    """Return the (low, high) bit ranges that no field covers; ValueError if two fields overlap."""
     covered = [0] * width
-    for one in fields:
-        for bit in range(one.low, one.high + 1):
+    for entry in fields:
+        for bit in range(entry.low, entry.high + 1):
             covered[bit] += 1
     if max(covered) > 1:
         raise ValueError("fields overlap")
-    out: list[tuple[int, int]] = []
+    gaps: list[tuple[int, int]] = []
     for bit, count in enumerate(covered):
-        if not count and out and out[-1][1] == bit - 1:
-            out[-1] = (out[-1][0], bit)
+        if not count and gaps and gaps[-1][1] == bit - 1:
+            gaps[-1] = (gaps[-1][0], bit)
         elif not count:
-            out.append((bit, bit))
-    return tuple(out)
+            gaps.append((bit, bit))
+    return tuple(gaps)
 
 
 def format_word(word: int) -> str:
-    """Sixteen hex digits."""
+    """Return a word as sixteen hex digits."""
     return f"0x{word:016x}"

@@ -32,7 +32,7 @@ class LayoutError(ValueError):
         self.nearest = nearest
 
     def at(self, field: str, code: str = "") -> LayoutError:
-        """The same refusal for a caller who gave the value in another field, or under another code."""
+        """Return the same error for a caller who gave the value in another field, or under another code."""
         return LayoutError(code or self.code, self.message, self.hint, field, self.nearest)
 
 

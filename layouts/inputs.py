@@ -26,35 +26,35 @@ _SPELLINGS = tuple((base, re.compile(f"({digits}){SUFFIX}")) for base, digits in
 _REAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
-def shorten_value(given: object, most: int = 40) -> str:
-    """A value inside a message: one line, bounded; text is looked at no further than that needs."""
-    text = " ".join((given[: 4 * most] if isinstance(given, str) else _format_object(given)).split())
+def shorten_value(value: object, most: int = 40) -> str:
+    """Return a value shortened to one bounded line for a message; only the needed part of a text is looked at."""
+    text = " ".join((value[: 4 * most] if isinstance(value, str) else _format_object(value)).split())
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def quote_value(given: object, most: int = 40) -> str:
-    """A value that a sentence says to be wrong; one that is not there, or null, is missing."""
-    return "missing" if given is None else f"'{shorten_value(given, most)}'"
+def quote_value(value: object, most: int = 40) -> str:
+    """Quote a wrong value for a sentence; an absent or null value is "missing"."""
+    return "missing" if value is None else f"'{shorten_value(value, most)}'"
 
 
 def join_words(words: Sequence[str], last: str = "and") -> str:
-    """Words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
+    """Join words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def _format_object(given: object) -> str:
-    """A value that is not text. Large ones are named by their kind: Python refuses to print very long integers."""
-    if given is None or isinstance(given, bool):
-        return str(given).lower().replace("none", "null")
-    if isinstance(given, int):
-        return str(given) if abs(given) >> 128 == 0 else f"an integer of {given.bit_length()} bits"
-    if isinstance(given, float):
-        return repr(given)
-    return "an object" if isinstance(given, dict) else "a list" if isinstance(given, list) else type(given).__name__
+def _format_object(value: object) -> str:
+    """Format a value that is not text; large ones by their kind, since Python refuses to print very long integers."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower().replace("none", "null")
+    if isinstance(value, int):
+        return str(value) if abs(value) >> 128 == 0 else f"an integer of {value.bit_length()} bits"
+    if isinstance(value, float):
+        return repr(value)
+    return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else type(value).__name__
 
 
 def parse_digits(text: str) -> tuple[int, int] | None:
-    """(value, base) of one number's text without blanks, None where it is none. Bounded before anything is computed."""
+    """Parse one number without blanks into (value, base); None for other text. Length is bounded before computing."""
     if len(text) > LONGEST_NUMBER:
         return None
     for base, spelling in _SPELLINGS:
@@ -65,51 +65,54 @@ def parse_digits(text: str) -> tuple[int, int] | None:
 
 
 def parse_real(text: str) -> tuple[float, bool] | None:
-    """(value, whether it was written as a whole number) of a number's text, with a point or an exponent or in any
-    spelling of `parse_digits`.
+    """Parse a number with a point or an exponent, or in any spelling of `parse_digits`.
+
+    Return (value, whether it was written as a whole number), None for other text.
     """
-    whole = parse_digits(text)
-    if whole:
-        return float(whole[0]), True
+    integer = parse_digits(text)
+    if integer:
+        return float(integer[0]), True
     return (float(text), False) if len(text) <= LONGEST_NUMBER and _REAL.fullmatch(text) else None
 
 
-def parse_integer(given: object, field: str, least: int = 0, most: int | None = None, code: str = "bad_number") -> int:
-    """An integer from `least` to `most`: a JSON integer, or text. LayoutError names the field.
+def parse_integer(value: object, field: str, least: int = 0, most: int | None = None, code: str = "bad_number") -> int:
+    """Parse an integer from `least` to `most`: a JSON integer, or text. LayoutError names the field.
 
     >>> parse_integer("0x1_000", "base"), parse_integer("007", "k"), parse_integer("4096ull", "base")
     (4096, 7, 4096)
     """
-    found: int | None = None
-    if isinstance(given, str):
-        read = parse_digits(given.strip()) if len(given) <= 2 * LONGEST_NUMBER else None
-        found = read[0] if read else None
-    elif isinstance(given, int) and not isinstance(given, bool):
-        found = given
-    if found is None or found < least or (most is not None and found > most):
+    number: int | None = None
+    if isinstance(value, str):
+        read = parse_digits(value.strip()) if len(value) <= 2 * LONGEST_NUMBER else None
+        number = read[0] if read else None
+    elif isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    if number is None or number < least or (most is not None and number > most):
         limit = f"from {least}" + (f" to {most}" if most is not None else "")
-        how = ", in decimal, 0x… or 0b…" if found is None else ""
-        raise LayoutError(code, f"{get_last_name(field)} is {quote_value(given)}.", f"An integer {limit}{how}.", field)
-    return found
+        how = ", in decimal, 0x… or 0b…" if number is None else ""
+        raise LayoutError(code, f"{get_last_name(field)} is {quote_value(value)}.", f"An integer {limit}{how}.", field)
+    return number
 
 
 def parse_pair(
-    given: str, field: str, most: tuple[int | None, int | None] = (None, None), example: str = "3,2"
+    text: str, field: str, most: tuple[int | None, int | None] = (None, None), example: str = "3,2"
 ) -> tuple[int, int]:
-    """Two whole numbers with a comma between, each up to its `most`."""
-    parts = given.split(",") if len(given) <= 4 * LONGEST_NUMBER else []
+    """Parse two whole numbers with a comma between, each up to its `most`."""
+    parts = text.split(",") if len(text) <= 4 * LONGEST_NUMBER else []
     if len(parts) != 2:
         raise LayoutError(
             "bad_number",
-            f"{get_last_name(field)} is '{shorten_value(given)}'.",
+            f"{get_last_name(field)} is '{shorten_value(text)}'.",
             f"Two numbers with a comma, as in {example}.",
             field,
         )
     return parse_integer(parts[0], field, 0, most[0]), parse_integer(parts[1], field, 0, most[1])
 
 
-def parse_ranges(given: str, field: str, count: int) -> tuple[tuple[int, int], ...]:
-    """`0-3,8` as (first, last) pairs of numbers below `count`; LayoutError for one that runs backwards or past the end.
+def parse_ranges(text: str, field: str, count: int) -> tuple[tuple[int, int], ...]:
+    """Parse `0-3,8` into (first, last) pairs of numbers below `count`.
+
+    LayoutError for a range that runs backwards or past the end.
 
     An instruction's page reads such lists by its script, too, as exported pages have no server to ask; a test of
     tests/browser holds both equal.
@@ -118,55 +121,55 @@ def parse_ranges(given: str, field: str, count: int) -> tuple[tuple[int, int], .
     ((0, 3), (8, 8))
     """
     hint = f"Write numbers from 0 to {count - 1} and ranges, as in 0-3,8."
-    out = []
-    for part in given.split(",") if len(given) <= LONGEST_RANGES else [""]:
+    ranges = []
+    for part in text.split(",") if len(text) <= LONGEST_RANGES else [""]:
         ends = [parse_digits(end.strip()) for end in part.split("-")]
-        found = [end[0] for end in ends if end]
-        if len(found) != len(ends) or len(ends) > 2 or not found[0] <= found[-1] < count:
-            raise LayoutError("bad_range", f"{get_last_name(field)} is '{shorten_value(given)}'.", hint, field)
-        out.append((found[0], found[-1]))
-    return tuple(out)
+        bounds = [end[0] for end in ends if end]
+        if len(bounds) != len(ends) or len(ends) > 2 or not bounds[0] <= bounds[-1] < count:
+            raise LayoutError("bad_range", f"{get_last_name(field)} is '{shorten_value(text)}'.", hint, field)
+        ranges.append((bounds[0], bounds[-1]))
+    return tuple(ranges)
 
 
-def get_given(given: Mapping[str, Any], name: str, default: Any) -> Any:
-    """What was given for a name; its default where that is missing or, as a form sends it, blank."""
-    value = given.get(name, "")
+def get_given(request: Mapping[str, Any], name: str, default: Any) -> Any:
+    """Return the value given for a name; its default if that is missing or, as forms send it, blank."""
+    value = request.get(name, "")
     return default if isinstance(value, str) and not value.strip() else value
 
 
-def require_text(given: object, field: str, most: int = LONGEST_TEXT) -> str:
-    """Text; LayoutError for anything else, and for text longer than anything legal."""
-    if not isinstance(given, str):
+def require_text(value: object, field: str, most: int = LONGEST_TEXT) -> str:
+    """Return the value as text; LayoutError for other types and for text longer than anything legal."""
+    if not isinstance(value, str):
         raise LayoutError(
             "bad_text",
-            f"{get_last_name(field)} is {'missing' if given is None else shorten_value(given)}.",
+            f"{get_last_name(field)} is {'missing' if value is None else shorten_value(value)}.",
             "Give text.",
             field,
         )
-    if len(given) > most:
-        raise LayoutError("bad_text", f"{get_last_name(field)} has {len(given)} characters.", f"At most {most}.", field)
-    return given
+    if len(value) > most:
+        raise LayoutError("bad_text", f"{get_last_name(field)} has {len(value)} characters.", f"At most {most}.", field)
+    return value
 
 
-def parse_choice(given: object, field: str, allowed: Collection[str], code: str = "bad_choice") -> str:
-    """One of several words, as it is spelled there whatever its case; LayoutError lists them."""
-    if isinstance(given, str) and len(given) <= LONGEST_KEY:
+def parse_choice(value: object, field: str, allowed: Collection[str], code: str = "bad_choice") -> str:
+    """Parse one of several words, whatever its case, into its spelling in `allowed`; LayoutError lists them."""
+    if isinstance(value, str) and len(value) <= LONGEST_KEY:
         for word in allowed:
-            if word.lower() == given.strip().lower():
+            if word.lower() == value.strip().lower():
                 return word
-    told = ", ".join(filter(None, allowed))
-    raise LayoutError(code, f"{get_last_name(field)} is {quote_value(given)}.", f"Allowed: {told}.", field)
+    words = ", ".join(filter(None, allowed))
+    raise LayoutError(code, f"{get_last_name(field)} is {quote_value(value)}.", f"Allowed: {words}.", field)
 
 
 def get_last_name(field: str) -> str:
-    """The last part of a field's path: storage.mn is mn."""
+    """Return the last part of a field's path: mn of storage.mn."""
     return field.rpartition(".")[2]
 
 
-def check_keys(given: Mapping[Any, Any], allowed: Iterable[str], field: str = "", code: str = "unknown_key") -> None:
-    """LayoutError for the first key that is not allowed: it says where it stands and names the nearest known one."""
+def check_keys(request: Mapping[Any, Any], allowed: Iterable[str], field: str = "", code: str = "unknown_key") -> None:
+    """Reject the first key that is not allowed; the LayoutError says where it is and names the nearest allowed one."""
     known = tuple(allowed)
-    for key in given:
+    for key in request:
         if key in known:
             continue
         text = shorten_value(key, LONGEST_KEY)
@@ -177,16 +180,16 @@ def check_keys(given: Mapping[Any, Any], allowed: Iterable[str], field: str = ""
 
 
 def find_nearest_word(text: str, known: Iterable[str]) -> str:
-    """The known word most like a text, "" where none is like it."""
+    """Return the known word most like a text, "" if none is similar."""
     spelled = {word.lower(): word for word in known}
-    found = get_close_matches(text[:LONGEST_KEY].lower(), spelled, 1, 0.5)
-    return spelled[found[0]] if found else ""
+    matches = get_close_matches(text[:LONGEST_KEY].lower(), spelled, 1, 0.5)
+    return spelled[matches[0]] if matches else ""
 
 
-def require_object(given: object, field: str, what: str, code: str = "bad_object") -> dict[str, Any]:
-    """An object; LayoutError says what to give instead."""
-    if not isinstance(given, dict):
+def require_object(value: object, field: str, what: str, code: str = "bad_object") -> dict[str, Any]:
+    """Return the value if it is an object; LayoutError says what to give instead."""
+    if not isinstance(value, dict):
         raise LayoutError(
-            code, f"{get_last_name(field)} is {'missing' if given is None else shorten_value(given)}.", what, field
+            code, f"{get_last_name(field)} is {'missing' if value is None else shorten_value(value)}.", what, field
         )
-    return given
+    return value

@@ -17,9 +17,9 @@ class NotebookObject:
         return _paint_object(self, "html")
 
 
-def _paint_object(one: object, form: str) -> str | None:
-    """The picture of an object; None where it has none, so that a notebook shows its text."""
+def _paint_object(value: object, form: str) -> str | None:
+    """Return the picture of an object; None if it has none, so that a notebook shows its text."""
     from lanescope.render.notebook import PAINTERS
 
-    painter = PAINTERS.get((type(one).__qualname__, form))
-    return painter(one) if painter else None
+    painter = PAINTERS.get((type(value).__qualname__, form))
+    return painter(value) if painter else None

@@ -60,51 +60,56 @@ class BoundMma(Instruction):
         return tuple(name for name, maps in self.maps.items() if not maps)
 
 
-def get_mma_opcode(found: Instruction) -> MmaOpcode:
+def get_mma_opcode(instruction: Instruction) -> MmaOpcode:
     """Return kind, form and density of a text of the catalogue; LayoutError for one that no descriptor binds."""
-    issue = found.family.issue
+    issue = instruction.family.issue
     if issue is None:
         raise LayoutError(
-            "bad_instruction", f"{found.ptx} takes no instruction descriptor.", f"E.g. {umma.DEFAULT}.", "instruction"
+            "bad_instruction",
+            f"{instruction.ptx} takes no instruction descriptor.",
+            f"E.g. {umma.DEFAULT}.",
+            "instruction",
         )
-    form = WS if issue.stationary else PAIR if PAIR in found.modifiers else ALONE
+    form = WS if issue.stationary else PAIR if PAIR in instruction.modifiers else ALONE
     return MmaOpcode(idesc.get_kind(issue.kind), form, issue.sparse)
 
 
-def make_default_idesc(found: Instruction) -> IdescWord:
+def make_default_idesc(instruction: Instruction) -> IdescWord:
     """Return the word that a page shows by default: the kind's first types, K-major, the largest M and N."""
-    by = get_mma_opcode(found)
+    by = get_mma_opcode(instruction)
     sizes = by.kind.sizes[by.form, by.sparse]
     wish = {"m": max(m for m in sizes.m if m <= 128) if by.form != PAIR else max(sizes.m), "n": 128}
-    return idesc.encode(by.kind, {**wish, "sparse": int(by.sparse), **_get_factor_wish(found)}, by.form)
+    return idesc.encode(by.kind, {**wish, "sparse": int(by.sparse), **_get_factor_wish(instruction)}, by.form)
 
 
-def _get_factor_wish(found: Instruction) -> dict[str, object]:
+def _get_factor_wish(instruction: Instruction) -> dict[str, object]:
     """Return the type of the scale factors that the text's vector demands: 4X is ue4m3 unless the word says
     otherwise.
     """
-    issue = found.family.issue
+    issue = instruction.family.issue
     assert issue is not None
     return idesc.get_factor_types(idesc.get_kind(issue.kind), issue.factors)
 
 
-def encode_wish(found: Instruction, wish: Mapping[str, object]) -> IdescWord:
+def encode_wish(instruction: Instruction, wish: Mapping[str, object]) -> IdescWord:
     """Return the word of M, N, types and majors, together with what the text says. LayoutError names the field."""
-    by = get_mma_opcode(found)
-    own = {name: value for name, value in wish.items() if value not in ("", None)}
-    first = make_default_idesc(found)
-    sizes = {"m": first.m, "n": first.n} | {name: own[name] for name in ("m", "n") if name in own}
-    return idesc.encode(by.kind, {**_get_factor_wish(found), **own, **sizes, "sparse": int(by.sparse)}, by.form)
+    by = get_mma_opcode(instruction)
+    chosen = {name: value for name, value in wish.items() if value not in ("", None)}
+    first = make_default_idesc(instruction)
+    sizes = {"m": first.m, "n": first.n} | {name: chosen[name] for name in ("m", "n") if name in chosen}
+    return idesc.encode(
+        by.kind, {**_get_factor_wish(instruction), **chosen, **sizes, "sparse": int(by.sparse)}, by.form
+    )
 
 
-def parse_idesc(found: Instruction, text: object) -> IdescWord:
+def parse_idesc(instruction: Instruction, text: object) -> IdescWord:
     """Parse the descriptor of a request: the word in any spelling, or a wish such as `m=128,n=64,a=bf16`."""
-    by = get_mma_opcode(found)
+    by = get_mma_opcode(instruction)
     if not isinstance(text, str) or "=" not in text:
         return IdescWord(idesc.parse_idesc_word(text, "idesc"), by.kind)
     wish = dict(part.strip().partition("=")[::2] for part in text.split(",") if part.strip())
     try:
-        return encode_wish(found, {name.strip(): value.strip() for name, value in wish.items()})
+        return encode_wish(instruction, {name.strip(): value.strip() for name, value in wish.items()})
     except LayoutError as error:
         raise error.at("idesc", "bad_idesc") from None
 
@@ -112,7 +117,7 @@ def parse_idesc(found: Instruction, text: object) -> IdescWord:
 def bind(found: Instruction, given: object = None) -> BoundMma:
     """Bind the text to its descriptor: sizes, types and operands of one CTA.
 
-    given: the word, or a wish, as `word` parses it; None for the usual one. LayoutError where the word is illegal under
+    given: the word, or a wish, as `word` parses it; None for the usual one. LayoutError if the word is illegal under
     the text.
 
     >>> from lanescope.ptx.catalog import find
@@ -123,68 +128,68 @@ def bind(found: Instruction, given: object = None) -> BoundMma:
     return _bind_idesc(found, make_default_idesc(found) if given is None else parse_idesc(found, given))
 
 
-def bind_wish(found: Instruction, wish: Mapping[str, object]) -> BoundMma:
+def bind_wish(instruction: Instruction, wish: Mapping[str, object]) -> BoundMma:
     """Bind the text to the descriptor of a wish. LayoutError names its field."""
-    return _bind_idesc(found, encode_wish(found, wish))
+    return _bind_idesc(instruction, encode_wish(instruction, wish))
 
 
-def _bind_idesc(found: Instruction, given: IdescWord) -> BoundMma:
-    by = get_mma_opcode(found)
+def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
+    by = get_mma_opcode(instruction)
     for operand in "ab":
-        umma.make_view(by, given, operand)
-    issue, factors = found.family.issue, ""
+        umma.make_view(by, word, operand)
+    issue, factors = instruction.family.issue, ""
     assert issue is not None
     factors = issue.factors
-    if given.format_field("scale_type") == "ue4m3" and factors != "4X":
-        says = f"The word says ue4m3 factors; with {factors} they are ue8m0."
-        raise LayoutError("bad_idesc", says, "Bit 23: 1. ue4m3 takes scale_vec::4X or block16.", "idesc")
-    _check_factor_ids(by.kind, given, factors)
-    mma = TmemMma(by.kind, by.form, by.sparse, given.m, given.n, 96 if given.k == 96 else 0, scale_vec=factors)
-    shifts = "ashift" in found.modifiers
-    if shifts and given.m < 128:
-        raise LayoutError("bad_idesc", f"M is {given.m}. .ashift takes M 128 or 256.", "Bits 24 to 28.", "idesc")
-    held, maps, left = [], {}, {}
+    if word.format_field("scale_type") == "ue4m3" and factors != "4X":
+        message = f"The word says ue4m3 factors; with {factors} they are ue8m0."
+        raise LayoutError("bad_idesc", message, "Bit 23: 1. ue4m3 takes scale_vec::4X or block16.", "idesc")
+    _check_factor_ids(by.kind, word, factors)
+    mma = TmemMma(by.kind, by.form, by.sparse, word.m, word.n, 96 if word.k == 96 else 0, scale_vec=factors)
+    shifts = "ashift" in instruction.modifiers
+    if shifts and word.m < 128:
+        raise LayoutError("bad_idesc", f"M is {word.m}. .ashift takes M 128 or 256.", "Bits 24 to 28.", "idesc")
+    operands, maps, left = [], {}, {}
     for name in issue.operands:
         try:
             layout = tmem.make_tmem_layout(mma, name)
         except LayoutError as error:
             left[name] = error.message
             continue
-        held.append(_make_tmem_operand(layout, mma, given))
+        operands.append(_make_tmem_operand(layout, mma, word))
         maps[name] = layout.maps
-    sizes = {"m": given.m, "n": given.n, "k": given.k}
-    family = replace(found.family, verb=InstructionVerb.MULTIPLY, elsewhere={**found.family.elsewhere, **left})
-    types = {**given.types, **({"s": given.format_field("scale_type")} if factors else {})}
+    sizes = {"m": word.m, "n": word.n, "k": word.k}
+    family = replace(
+        instruction.family, verb=InstructionVerb.MULTIPLY, elsewhere={**instruction.family.elsewhere, **left}
+    )
+    types = {**word.types, **({"s": word.format_field("scale_type")} if factors else {})}
     return BoundMma(
-        found.ptx,
+        instruction.ptx,
         family,
         "m{m}n{n}k{k}".format(**sizes),
         types,
         sizes,
-        found.listed_ptx,
-        held=tuple(held),
+        instruction.listed_ptx,
+        held=tuple(operands),
         maps=maps,
         open=left,
         mma=mma,
-        word=given,
+        word=word,
     )
 
 
-def _check_factor_ids(row: MmaKind, given: IdescWord, factors: str) -> None:
+def _check_factor_ids(row: MmaKind, word: IdescWord, factors: str) -> None:
     """Raise LayoutError for a scale-factor id that the text's vector does not have; with K = 96 it is open."""
     for name in ("sfa_id", "sfb_id"):
-        if factors and given.k != 96 and given.get_code(name) not in row.scaled[factors]:
-            title, ids = row.get_field(name).field.title, join_words([str(one) for one in row.scaled[factors]], "or")
-            says = f"{title} is {given.get_code(name)}; with scale_vec::{factors} it is {ids}."
-            raise LayoutError("bad_idesc", says, f"See {idesc.IDS}.", "idesc")
+        if factors and word.k != 96 and word.get_code(name) not in row.scaled[factors]:
+            title, ids = row.get_field(name).field.title, join_words([str(code) for code in row.scaled[factors]], "or")
+            message = f"{title} is {word.get_code(name)}; with scale_vec::{factors} it is {ids}."
+            raise LayoutError("bad_idesc", message, f"See {idesc.IDS}.", "idesc")
 
 
-def _make_tmem_operand(layout: TmemOperandLayout, mma: TmemMma, given: IdescWord) -> Operand:
+def _make_tmem_operand(layout: TmemOperandLayout, mma: TmemMma, word: IdescWord) -> Operand:
     """Return a place in tensor memory as an operand whose threads are lanes."""
     name = layout.operand
-    element = {"d": given.types["d"], "a": given.types["a"], "metadata": "u4"}.get(
-        name, given.format_field("scale_type")
-    )
+    element = {"d": word.types["d"], "a": word.types["a"], "metadata": "u4"}.get(name, word.format_field("scale_type"))
     axes = layout.axes
     if name == "a":
         axes = ("row", "col", *axes[2:])
@@ -205,18 +210,18 @@ def _make_tmem_operand(layout: TmemOperandLayout, mma: TmemMma, given: IdescWord
     )
 
 
-def list_evidence(found: BoundMma) -> list[OperandEvidence]:
+def list_evidence(bound_mma: BoundMma) -> list[OperandEvidence]:
     """Return what proves the place of each operand."""
-    out = []
-    for name, maps in found.maps.items():
+    evidence = []
+    for name, maps in bound_mma.maps.items():
         called = name.upper() if len(name) == 1 else name.replace("_", " ")
         text = f"{called} agrees with CUTLASS ({maps} maps)" if maps else f"{called} {INFERRED}: no map shows it"
-        out.append(OperandEvidence(name, text, not maps))
-    return out
+        evidence.append(OperandEvidence(name, text, not maps))
+    return evidence
 
 
 def describe_share(mma: TmemMma) -> str:
-    """Say what of A, B and D one CTA holds; "" where it holds all."""
+    """Say what of A, B and D one CTA holds; "" if it holds all."""
     if mma.ctas == 1:
         return ""
     rows = mma.place.rows
@@ -226,9 +231,9 @@ def describe_share(mma: TmemMma) -> str:
     )
 
 
-def describe_open(found: Instruction) -> str:
+def describe_open(instruction: Instruction) -> str:
     """Say what the text leaves to the descriptor."""
-    by = get_mma_opcode(found)
+    by = get_mma_opcode(instruction)
     sizes = by.kind.sizes[by.form, by.sparse]
     names = [f"M ({join_words([str(m) for m in sizes.m], 'or')})", f"N ({sizes.n_words})"]
     names += ["the types"] if len(by.kind.get_field("a").codes) > 1 else []

@@ -68,17 +68,17 @@ class Epilogue:
 
     def __post_init__(self) -> None:
         if self.access.verb != "ld":
-            says = f"{self.access.ptx} loads no registers."
-            raise LayoutError("bad_access", says, "An epilogue begins with a tcgen05.ld.", "access")
+            message = f"{self.access.ptx} loads no registers."
+            raise LayoutError("bad_access", message, "An epilogue begins with a tcgen05.ld.", "access")
         if self.access.packed and not self.halves:
-            says = "pack::16b keeps the low half of every column; D has 32 bits."
-            raise LayoutError("bad_access", says, "Drop .pack::16b, or give D 16 bits.", "access")
+            message = "pack::16b keeps the low half of every column; D has 32 bits."
+            raise LayoutError("bad_access", message, "Drop .pack::16b, or give D 16 bits.", "access")
         if self.d.columns % self.access.columns:
-            says = f"{self.access.ptx} takes {self.access.columns} columns; D has {self.d.columns}."
-            raise LayoutError("bad_access", says, "Give a count that divides D's columns.", "access")
+            message = f"{self.access.ptx} takes {self.access.columns} columns; D has {self.d.columns}."
+            raise LayoutError("bad_access", message, "Give a count that divides D's columns.", "access")
         if self.access.halves:
-            says = f"The halves of {self.access.shape} lie where its constant says."
-            raise LayoutError("bad_access", says, "Give one of the other four shapes.", "access")
+            message = f"The halves of {self.access.shape} lie where its constant says."
+            raise LayoutError("bad_access", message, "Give one of the other four shapes.", "access")
 
     @property
     def d(self) -> TmemOperandLayout:
@@ -97,11 +97,11 @@ class Epilogue:
             for column in range(0, self.d.columns, self.access.columns)
         ]
 
-    def locate_elements(self, one: WarpLoad) -> tuple[IntArray, IntArray]:
+    def locate_elements(self, load: WarpLoad) -> tuple[IntArray, IntArray]:
         """Return row and column of D in this CTA, each [thread of the warp][value]; −1 where a lane holds none."""
         lane, column = self.access.pattern.evaluate()[:2]
         where = self.d.coords
-        at = (lane + one.lane + QUARTER * one.warp, column + one.column)
+        at = (lane + load.lane + QUARTER * load.warp, column + load.column)
         row, col = where["row"][at], where["col"][at]
         if "half" in where:
             other = where["half"][at] != 0
@@ -110,8 +110,8 @@ class Epilogue:
 
     def locate_first_load(self) -> tuple[IntArray, IntArray]:
         """Return row and column of D of every thread of the CTA after its warp's first load: [thread][value]."""
-        begun = [next(one for one in self.loads if one.warp == warp) for warp in range(WARPS)]
-        rows, cols = zip(*(self.locate_elements(one) for one in begun), strict=True)
+        begun = [next(load for load in self.loads if load.warp == warp) for warp in range(WARPS)]
+        rows, cols = zip(*(self.locate_elements(load) for load in begun), strict=True)
         return np.concatenate(rows), np.concatenate(cols)
 
     @property
@@ -147,20 +147,20 @@ class Epilogue:
 
     def list_store_rows(self, to: SharedStore) -> list[list[int]]:
         """Return the row addresses of every stmatrix, eight per matrix; matrices in the order of the registers."""
-        out: list[list[int]] = []
+        rows: list[list[int]] = []
         count = min(self.matrices, MOST_MATRICES)
-        for one in self.loads:
-            row, col = self.locate_elements(one)
+        for load in self.loads:
+            row, col = self.locate_elements(load)
             top, left = row[0, : 2 * self.matrices : 2, None], col[0, : 2 * self.matrices : 2, None]
             address = to.address(top.astype(np.int64) + np.arange(MATRIX), left.astype(np.int64))
-            out += address.reshape(-1, count * MATRIX).tolist()
-        return out
+            rows += address.reshape(-1, count * MATRIX).tolist()
+        return rows
 
     def count_wavefronts(self, to: SharedStore) -> tuple[int, int, int]:
         """Return (stmatrix instructions of the CTA, wavefronts of all, the fewest possible)."""
         kind = banks.get_access(f"stmatrix.x{min(self.matrices, MOST_MATRICES)}")
         every = [banks.compute_cost(kind, address) for address in self.list_store_rows(to)]
-        return len(every), sum(one.wavefronts for one in every), sum(one.ideal for one in every)
+        return len(every), sum(cost.wavefronts for cost in every), sum(cost.ideal for cost in every)
 
     # to global memory -------------------------------------------------------------------------------------------------
 
@@ -170,11 +170,11 @@ class Epilogue:
         Every thread stores its own runs of neighbouring columns to rows of global memory.
         """
         row, col = self.locate_elements(self.loads[0])
-        held = row[:, 0] >= 0
+        has_row = row[:, 0] >= 0
         run = 1
         while run < row.shape[1]:
             same = (row[:, run] == row[:, 0]) & (col[:, run] == col[:, 0] + run)
-            if not same[held].all():
+            if not same[has_row].all():
                 break
             run *= 2
         wide = min(run * bits // 8, CHUNK) or 1
@@ -191,7 +191,7 @@ def choose_load(mma: TmemMma, halves: bool) -> TensorAccess:
     d = tmem.make_tmem_layout(mma, "d")
     for x in (4, 2, 1):
         text = f"tcgen05.ld.16x128b.x{x}.pack::16b" if halves else f"tcgen05.ld.16x256b.x{x}"
-        found = tmem.parse_access(text)
-        if not d.columns % found.columns:
-            return found
+        access = tmem.parse_access(text)
+        if not d.columns % access.columns:
+            return access
     raise AssertionError  # a D of 8 columns takes x1

@@ -29,9 +29,9 @@ _K96 = "96"
 
 def get_kind(name: object) -> MmaKind:
     """Return a kind by its name, with or without `kind::`; LayoutError lists them."""
-    given = name.strip().lower().removeprefix(".").removeprefix("kind::") if isinstance(name, str) else name
-    found = parse_choice(given, "kind", NAMES, "unknown_kind")
-    return KINDS[NAMES.index(found)]
+    text = name.strip().lower().removeprefix(".").removeprefix("kind::") if isinstance(name, str) else name
+    choice = parse_choice(text, "kind", NAMES, "unknown_kind")
+    return KINDS[NAMES.index(choice)]
 
 
 def get_form(cta_group: object = "1", ws: object = "0") -> str:
@@ -44,10 +44,10 @@ def get_form(cta_group: object = "1", ws: object = "0") -> str:
     return FORMS[group - 1]
 
 
-def parse_idesc_word(given: object, field: str = "word") -> int:
+def parse_idesc_word(value: object, field: str = "word") -> int:
     """Parse a 32-bit word in any spelling; LayoutError for more bits, with a hint for CUTLASS's 64-bit form."""
-    word = parse_word(given, field).word
-    decimal = str(given).strip()
+    word = parse_word(value, field).word
+    decimal = str(value).strip()
     if word > MOST and decimal.isdecimal() and int(decimal) <= MOST:  # nine digits can only be decimal here
         word = int(decimal)
     if word <= MOST:
@@ -55,7 +55,7 @@ def parse_idesc_word(given: object, field: str = "word") -> int:
     hint = "An instruction descriptor has 32 bits."
     if not word & MOST:
         hint = f"CUTLASS's idescE holds it in the upper half: {word >> 32:#010x}."
-    raise LayoutError("bad_word", f"'{shorten_value(str(given))}' has {word.bit_length()} bits.", hint, field)
+    raise LayoutError("bad_word", f"'{shorten_value(str(value))}' has {word.bit_length()} bits.", hint, field)
 
 
 def format_word(word: int) -> str:
@@ -122,68 +122,74 @@ def get_factor_types(row: MmaKind, vector: str) -> dict[str, object]:
 # legality -------------------------------------------------------------------------------------------------------------
 
 
-def find_problems(given: IdescWord) -> list[FieldNotice]:
+def find_problems(word: IdescWord) -> list[FieldNotice]:
     """Return what is illegal in the word in whichever form it is issued, in the order of its bits."""
-    return [notice for rule in _RULES for notice in rule(given)]
+    return [notice for rule in _RULES for notice in rule(word)]
 
 
-def _check_codes(given: IdescWord) -> Iterator[FieldNotice]:
+def _check_codes(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield reserved bits, and codes without a meaning in this kind."""
-    row = given.kind
-    if given.reserved:
-        says = f"Reserved bits are set: {format_word(given.reserved)}. They must be 0."
-        yield FieldNotice("reserved_bits", "reserved", says, row.source)
+    row = word.kind
+    if word.reserved:
+        message = f"Reserved bits are set: {format_word(word.reserved)}. They must be 0."
+        yield FieldNotice("reserved_bits", "reserved", message, row.source)
     for part in row.parts:
-        if not part.is_legal(given.word) and not _is_disputed(given, part):
-            yield FieldNotice(*_describe_illegal_code(given, part), row.source)
+        if not part.is_legal(word.word) and not _is_disputed(word, part):
+            yield FieldNotice(*_describe_illegal_code(word, part), row.source)
 
 
-def _check_types(given: IdescWord) -> Iterator[FieldNotice]:
+def _check_types(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield a type of D that does not go with those of A and B."""
-    types = given.types
-    need = given.kind.needs.get(types["d"], ())
+    types = word.types
+    need = word.kind.needs.get(types["d"], ())
     if need and not {types["a"], types["b"]} <= set(need):
-        says = f"D is {types['d']} while A is {types['a']} and B is {types['b']}."
-        yield FieldNotice("d_type", "d", f"{says} With such a D, A and B are {join_words(need)}.", SIZES)
+        message = f"D is {types['d']} while A is {types['a']} and B is {types['b']}."
+        yield FieldNotice("d_type", "d", f"{message} With such a D, A and B are {join_words(need)}.", SIZES)
 
 
-def _check_majors(given: IdescWord) -> Iterator[FieldNotice]:
+def _check_majors(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield an MN-major operand of a type that must be K-major."""
-    row = given.kind
+    row = word.kind
     for side in "ab":
-        turned, element = given.format_field(f"transpose_{side}") == "MN", given.types[side]
-        if turned and element not in row.turned and row.get_field(side).is_legal(given.word):
-            says = f"{side.upper()} is MN-major with {element}. Of kind::{row.name}, {join_words(row.turned)} may be."
-            yield FieldNotice("bad_major", f"transpose_{side}", says, TRANSPOSE)
+        turned, element = word.format_field(f"transpose_{side}") == "MN", word.types[side]
+        if turned and element not in row.turned and row.get_field(side).is_legal(word.word):
+            message = (
+                f"{side.upper()} is MN-major with {element}. Of kind::{row.name}, {join_words(row.turned)} may be."
+            )
+            yield FieldNotice("bad_major", f"transpose_{side}", message, TRANSPOSE)
 
 
-def _check_selector(given: IdescWord) -> Iterator[FieldNotice]:
+def _check_selector(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield a sparsity selector without sparse A, or one that the kind does not have."""
-    row, selector = given.kind, given.get_code("sparsity_selector")
-    if selector and not given.sparse:
-        says = f"The sparsity selector is {selector}, but the word says that A is dense."
-        yield FieldNotice("selector_of_dense", "sparsity_selector", says, row.source)
+    row, selector = word.kind, word.get_code("sparsity_selector")
+    if selector and not word.sparse:
+        message = f"The sparsity selector is {selector}, but the word says that A is dense."
+        yield FieldNotice("selector_of_dense", "sparsity_selector", message, row.source)
     elif selector >= row.selectors:
-        says = f"The sparsity selector is {selector}. kind::{row.name} reads all columns of the metadata: it must be 0."
-        yield FieldNotice("selector_of_kind", "sparsity_selector", says, SELECTORS)
+        message = (
+            f"The sparsity selector is {selector}. kind::{row.name} reads all columns of the metadata: it must be 0."
+        )
+        yield FieldNotice("selector_of_kind", "sparsity_selector", message, SELECTORS)
 
 
-def _check_scale_ids(given: IdescWord) -> Iterator[FieldNotice]:
+def _check_scale_ids(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield a scale-factor id where four factors fill the column."""
-    if given.format_field("scale_type") != "ue4m3" or given.format_field("k") == _K96:
+    if word.format_field("scale_type") != "ue4m3" or word.format_field("k") == _K96:
         return
     for name in ("sfa_id", "sfb_id"):
-        code = given.get_code(name)
+        code = word.get_code(name)
         if code:
-            says = f"{given.kind.get_field(name).field.title} is {code}. ue4m3 means scale_vec::4X, whose four factors"
-            yield FieldNotice("id_of_4x", name, f"{says} fill the column: the id must be 0.", IDS)
+            message = (
+                f"{word.kind.get_field(name).field.title} is {code}. ue4m3 means scale_vec::4X, whose four factors"
+            )
+            yield FieldNotice("id_of_4x", name, f"{message} fill the column: the id must be 0.", IDS)
 
 
-def _check_k96(given: IdescWord) -> Iterator[FieldNotice]:
+def _check_k96(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield K = 96 of a sparse product."""
-    if given.sparse and given.format_field("k") == _K96:
-        says = "K = 96 is of a dense product; the word says that A is sparse."
-        yield FieldNotice("k96_sparse", "k", says, given.kind.source)
+    if word.sparse and word.format_field("k") == _K96:
+        message = "K = 96 is of a dense product; the word says that A is sparse."
+        yield FieldNotice("k96_sparse", "k", message, word.kind.source)
 
 
 _RULES: tuple[Callable[[IdescWord], Iterator[FieldNotice]], ...] = (
@@ -196,14 +202,14 @@ _RULES: tuple[Callable[[IdescWord], Iterator[FieldNotice]], ...] = (
 )
 
 
-def _is_disputed(given: IdescWord, part: KindField) -> bool:
+def _is_disputed(word: IdescWord, part: KindField) -> bool:
     """Return whether the code is one that PTX both allows and forbids: the ids of K = 96."""
-    return part.name in ("sfa_id", "sfb_id") and given.format_field("k") == _K96
+    return part.name in ("sfa_id", "sfb_id") and word.format_field("k") == _K96
 
 
-def _describe_illegal_code(given: IdescWord, part: KindField) -> tuple[str, str, str]:
+def _describe_illegal_code(word: IdescWord, part: KindField) -> tuple[str, str, str]:
     """Return (code, field, message) of a code without a meaning in this kind."""
-    code, row, title = part.field.get(given.word), given.kind, part.field.title
+    code, row, title = part.field.get(word.word), word.kind, part.field.title
     legal = join_words([_format_code(name, value) for name, value in part.codes.items()], "or")
     also = [
         other.name
@@ -222,100 +228,104 @@ def _has_code(other: MmaKind, part: KindField, code: int) -> bool:
     return code in other.get_field(part.name).codes.values()
 
 
-def find_form_problems(given: IdescWord, form: str) -> list[FieldNotice]:
+def find_form_problems(word: IdescWord, form: str) -> list[FieldNotice]:
     """Return what is illegal in the word when it is issued as `cta_group::1`, `cta_group::2` or `ws`."""
-    row, called = given.kind, CALLED[form]
-    sizes = row.sizes.get((form, given.sparse))
+    row, called = word.kind, CALLED[form]
+    sizes = row.sizes.get((form, word.sparse))
     if sizes is None:
-        whole = "" if any(known == form for known, _ in row.sizes) else "block scaling has no such form"
-        return [FieldNotice("no_form", "form", f"kind::{row.name} has no {called}: {whole}.", SIZES)]
-    out = []
-    dense = "a sparse A" if given.sparse else "a dense A"
-    if given.m not in sizes.m:
+        reason = "" if any(known == form for known, _ in row.sizes) else "block scaling has no such form"
+        return [FieldNotice("no_form", "form", f"kind::{row.name} has no {called}: {reason}.", SIZES)]
+    problems = []
+    dense = "a sparse A" if word.sparse else "a dense A"
+    if word.m not in sizes.m:
         allowed = join_words([str(m) for m in sizes.m], "or")
-        pair = " It is the M of the pair, both CTAs together." if form == PAIR and given.m == 64 else ""
-        out.append(FieldNotice("bad_m", "m", f"M is {given.m}. {called} with {dense} takes {allowed}.{pair}", SIZES))
-    if given.n not in sizes.n:
-        out.append(FieldNotice("bad_n", "n", f"N is {given.n}. {called} with {dense} takes {sizes.n_words}.", SIZES))
+        pair = " It is the M of the pair, both CTAs together." if form == PAIR and word.m == 64 else ""
+        problems.append(
+            FieldNotice("bad_m", "m", f"M is {word.m}. {called} with {dense} takes {allowed}.{pair}", SIZES)
+        )
+    if word.n not in sizes.n:
+        problems.append(
+            FieldNotice("bad_n", "n", f"N is {word.n}. {called} with {dense} takes {sizes.n_words}.", SIZES)
+        )
     else:
-        out += _check_turned_n(given, form)
-    if form != WS and given.get_code("max_shift"):
-        says = f"The maximum shift is {given.format_field('max_shift')}; only .ws shifts B."
-        out.append(FieldNotice("shift_without_ws", "max_shift", says, row.source))
-    return out
+        problems += _check_turned_n(word, form)
+    if form != WS and word.get_code("max_shift"):
+        message = f"The maximum shift is {word.format_field('max_shift')}; only .ws shifts B."
+        problems.append(FieldNotice("shift_without_ws", "max_shift", message, row.source))
+    return problems
 
 
-def _check_turned_n(given: IdescWord, form: str) -> Iterator[FieldNotice]:
+def _check_turned_n(word: IdescWord, form: str) -> Iterator[FieldNotice]:
     """Yield an N that is illegal for an MN-major B of 8 bits, which has larger steps."""
     step = 32 if form == PAIR else 16
-    turned = given.format_field("transpose_b") == "MN" and given.kind.element_bits == 8
-    if turned and given.n % step:
-        says = f"N is {given.n}. An MN-major B of 8 bits takes N in steps of {step} with {CALLED[form]}."
-        yield FieldNotice("bad_n", "n", says, "PTX ISA 9.1, Table 52")
+    turned = word.format_field("transpose_b") == "MN" and word.kind.element_bits == 8
+    if turned and word.n % step:
+        message = f"N is {word.n}. An MN-major B of 8 bits takes N in steps of {step} with {CALLED[form]}."
+        yield FieldNotice("bad_n", "n", message, "PTX ISA 9.1, Table 52")
 
 
-def find_problems_by_form(given: IdescWord) -> dict[str, list[FieldNotice]]:
+def find_problems_by_form(word: IdescWord) -> dict[str, list[FieldNotice]]:
     """Return every form → why the word is illegal in it; an empty list where it is legal.
 
     What is wrong in every form is in `problems`.
     """
-    return {form: find_form_problems(given, form) for form in FORMS}
+    return {form: find_form_problems(word, form) for form in FORMS}
 
 
-def find_legal_forms(given: IdescWord) -> tuple[str, ...]:
+def find_legal_forms(word: IdescWord) -> tuple[str, ...]:
     """Return the forms in which the word is legal."""
-    return () if find_problems(given) else tuple(form for form, why in find_problems_by_form(given).items() if not why)
+    return () if find_problems(word) else tuple(form for form, why in find_problems_by_form(word).items() if not why)
 
 
-def find_warnings(given: IdescWord) -> list[FieldNotice]:
+def find_warnings(word: IdescWord) -> list[FieldNotice]:
     """Return what is legal but should be checked, each with its reason; open questions are marked as open."""
-    out, row = [], given.kind
-    if given.format_field("k") == _K96:
-        if given.m != 256:
-            says = "PTX's table lists K = 96 for M = 256 only; CUTLASS runs it at M = 128, too. This is open."
-            out.append(FieldNotice("k96_m", "m", says, SIZES))
-        if given.get_code("sfa_id") % 2 or given.get_code("sfb_id") % 2:
-            says = "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. This is open."
-            out.append(FieldNotice("k96_id", "sfa_id", says, row.source))
-        out.append(FieldNotice("k96_target", "k", "K = 96 takes sm_103a.", SIZES))
-    if given.sparse and 1 < given.get_code("sparsity_selector") < row.selectors:
-        says = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is open."
-        out.append(FieldNotice("selector_open", "sparsity_selector", says, "CUTLASS, mma_traits_sm100.hpp"))
-    if row.alike and given.types["a"] != given.types["b"]:
-        one, other = row.get_field("a").codes
-        says = f"PTX does not say whether A may be {one} and B {other}; CUTLASS's collectives take one type."
-        out.append(FieldNotice("mixed_types", "b", f"{says} This is open.", SIZES))
+    warnings, row = [], word.kind
+    if word.format_field("k") == _K96:
+        if word.m != 256:
+            message = "PTX's table lists K = 96 for M = 256 only; CUTLASS runs it at M = 128, too. This is open."
+            warnings.append(FieldNotice("k96_m", "m", message, SIZES))
+        if word.get_code("sfa_id") % 2 or word.get_code("sfb_id") % 2:
+            message = "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. This is open."
+            warnings.append(FieldNotice("k96_id", "sfa_id", message, row.source))
+        warnings.append(FieldNotice("k96_target", "k", "K = 96 takes sm_103a.", SIZES))
+    if word.sparse and 1 < word.get_code("sparsity_selector") < row.selectors:
+        message = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is open."
+        warnings.append(FieldNotice("selector_open", "sparsity_selector", message, "CUTLASS, mma_traits_sm100.hpp"))
+    if row.alike and word.types["a"] != word.types["b"]:
+        first_type, other = row.get_field("a").codes
+        message = f"PTX does not say whether A may be {first_type} and B {other}; CUTLASS's collectives take one type."
+        warnings.append(FieldNotice("mixed_types", "b", f"{message} This is open.", SIZES))
     modes = TCGEN05.turned.get(row.element_bits, ())
-    if len(modes) == 1 and "MN" in (given.format_field("transpose_a"), given.format_field("transpose_b")):
-        says = f"An MN-major {row.name} operand is read only with the swizzle {modes[0].name}."
-        out.append(FieldNotice(f"{row.name}_major", "transpose_a", says, "PTX ISA 9.1, Table 54"))
-    if turned := _find_narrow_mn_major(given):
+    if len(modes) == 1 and "MN" in (word.format_field("transpose_a"), word.format_field("transpose_b")):
+        message = f"An MN-major {row.name} operand is read only with the swizzle {modes[0].name}."
+        warnings.append(FieldNotice(f"{row.name}_major", "transpose_a", message, "PTX ISA 9.1, Table 54"))
+    if turned := _find_narrow_mn_major(word):
         source = "CUTLASS; not run on hardware"
-        out.append(FieldNotice("narrow_major", f"transpose_{turned[0][0]}", describe_narrow(given), source))
+        warnings.append(FieldNotice("narrow_major", f"transpose_{turned[0][0]}", describe_narrow(word), source))
     if row.lacking:
-        says = f"kind::{row.name} exists for {row.targets} only; {row.lacking} does not have it."
-        out.append(FieldNotice(f"{row.name}_target", "kind", says, SIZES))
-    return out
+        message = f"kind::{row.name} exists for {row.targets} only; {row.lacking} does not have it."
+        warnings.append(FieldNotice(f"{row.name}_target", "kind", message, SIZES))
+    return warnings
 
 
-def _find_narrow_mn_major(given: IdescWord) -> list[tuple[str, str]]:
+def _find_narrow_mn_major(word: IdescWord) -> list[tuple[str, str]]:
     """Return (operand, type) of every MN-major operand of 4 or 6 bits."""
-    types = given.types
-    turned = (side for side in "ab" if given.format_field(f"transpose_{side}") == "MN")
+    types = word.types
+    turned = (side for side in "ab" if word.format_field(f"transpose_{side}") == "MN")
     return [
-        (side, types[side]) for side in turned if types[side] in given.kind.turned and get_dtype(types[side]).bits < 8
+        (side, types[side]) for side in turned if types[side] in word.kind.turned and get_dtype(types[side]).bits < 8
     ]
 
 
-def describe_narrow(given: IdescWord) -> str:
-    """Say what is known of MN-major operands of 4 or 6 bits; "" where there are none."""
-    names = [f"{side.upper()} ({element})" for side, element in _find_narrow_mn_major(given)]
+def describe_narrow(word: IdescWord) -> str:
+    """Say what is known of MN-major operands of 4 or 6 bits; "" if there are none."""
+    names = [f"{side.upper()} ({element})" for side, element in _find_narrow_mn_major(word)]
     if not names:
         return ""
     return (
         f"{join_words(names)} {'is' if len(names) == 1 else 'are'} MN-major: PTX's Table 54 lists 8 and 16 bits."
         f" In kind::"
-        f"{given.kind.name} these elements lie in bytes, and CUTLASS builds and tests both majors. Not run on hardware."
+        f"{word.kind.name} these elements lie in bytes, and CUTLASS builds and tests both majors. Not run on hardware."
     )
 
 
@@ -334,47 +344,47 @@ def encode(row: MmaKind, wish: Mapping[str, object], form: str = "") -> IdescWor
     word = 0
     for part in row.parts:
         word = part.field.put(word, _encode_field(row, part, wish.get(part.name)))
-    made = IdescWord(word, row)
-    wrong = find_problems(made)
+    encoded = IdescWord(word, row)
+    wrong = find_problems(encoded)
     if wrong:
         raise LayoutError(wrong[0].code, wrong[0].message, f"See {wrong[0].source}.", wrong[0].field)
-    if form and (why := find_form_problems(made, form)):
-        legal = join_words([CALLED[other] for other in find_legal_forms(made)], "or")
-        hint = f"It is legal with {legal}." if legal else _format_sizes(made)
+    if form and (why := find_form_problems(encoded, form)):
+        legal = join_words([CALLED[other] for other in find_legal_forms(encoded)], "or")
+        hint = f"It is legal with {legal}." if legal else _format_sizes(encoded)
         raise LayoutError(why[0].code, why[0].message, hint, why[0].field)
-    if not form and not find_legal_forms(made):
-        raise _make_form_error(made)
-    return made
+    if not form and not find_legal_forms(encoded):
+        raise _make_form_error(encoded)
+    return encoded
 
 
-def _make_form_error(made: IdescWord) -> LayoutError:
+def _make_form_error(word: IdescWord) -> LayoutError:
     """Return the error for a word that is legal in no form: about the wrong field of the form that comes nearest."""
-    first = min(find_problems_by_form(made).values(), key=len)[0]
-    sizes = {"m": f"M is {made.m}.", "n": f"N is {made.n}."}
+    first = min(find_problems_by_form(word).values(), key=len)[0]
+    sizes = {"m": f"M is {word.m}.", "n": f"N is {word.n}."}
     said = sizes.get(first.field, first.message) if first.code != "shift_without_ws" else first.message
-    return LayoutError(first.code, said, _format_sizes(made), first.field)
+    return LayoutError(first.code, said, _format_sizes(word), first.field)
 
 
-def _format_sizes(made: IdescWord) -> str:
+def _format_sizes(word: IdescWord) -> str:
     """Return the legal M and N of every form."""
-    known = [(CALLED[name], row) for (name, sparse), row in made.kind.sizes.items() if sparse == made.sparse]
+    known = [(CALLED[name], row) for (name, sparse), row in word.kind.sizes.items() if sparse == word.sparse]
     return " ".join(f"{name}: M {join_words([str(m) for m in row.m], 'or')}, N {row.n_words}." for name, row in known)
 
 
-def _encode_field(row: MmaKind, part: KindField, given: object) -> int:
+def _encode_field(row: MmaKind, part: KindField, value: object) -> int:
     """Return the code of one field of a wish."""
-    blank = given is None or given == ""
+    blank = value is None or value == ""
     if part.chosen:
         return (
-            part.codes[parse_choice(str(given), part.name, tuple(part.codes), "bad_type")]
+            part.codes[parse_choice(str(value), part.name, tuple(part.codes), "bad_type")]
             if not blank
             else _get_first_code(part)
         )
     if part.codes and set(part.codes) <= {"no", "yes", "K", "MN"}:
-        return 0 if blank else _encode_flag(row, part, given)
+        return 0 if blank else _encode_flag(row, part, value)
     if blank and part.name in ("m", "n"):
         raise LayoutError("bad_number", f"{part.name} is missing.", f"Give {part.field.title}.", part.name)
-    amount = 0 if blank else parse_integer(given, part.name)
+    amount = 0 if blank else parse_integer(value, part.name)
     if amount // part.field.unit > part.field.most or amount % part.field.unit:
         raise LayoutError("bad_number", f"{part.name} is {amount}.", _format_range(part), part.name)
     return amount // part.field.unit
@@ -389,11 +399,11 @@ def _get_first_code(part: KindField) -> int:
     return next(iter(part.codes.values()))
 
 
-def _encode_flag(row: MmaKind, part: KindField, given: object) -> int:
-    """Return 0 or 1 for a flag: a boolean, a number, or a word; LayoutError where the kind has only 0."""
-    text = str(given).strip().lower()
+def _encode_flag(row: MmaKind, part: KindField, value: object) -> int:
+    """Return 0 or 1 for a flag: a boolean, a number, or a word; LayoutError if the kind has only 0."""
+    text = str(value).strip().lower()
     if text not in _TRUE:
-        raise LayoutError("bad_choice", f"{part.name} is {quote_value(given)}.", "Allowed: 0, 1.", part.name)
+        raise LayoutError("bad_choice", f"{part.name} is {quote_value(value)}.", "Allowed: 0, 1.", part.name)
     if _TRUE[text] not in part.codes.values():
         names = {"K": "MN-major operands", "no": part.field.title}
         what = names[next(iter(part.codes))]

@@ -66,7 +66,7 @@ class MmaKind:
     needs: D type → the only types A and B may then have. turned: the types that may be MN-major. targets: where it
     assembles; lacking: the target of its generation that has none. selectors: of sparsity metadata, from 0 on; kept:
     how many of every group of a sparse A's row are stored. alike: whether A and B are known with one type alone, though
-    the codes allow two. ValueError where fields overlap or a code does not fit.
+    the codes allow two. ValueError if fields overlap or a code does not fit.
     """
 
     name: str

@@ -122,29 +122,29 @@ class ScaleOperand:
         return int(scales.ATOM_BYTES * atom + inside)
 
     def list_copies(self) -> list[AtomCopy]:
-        """Return the copies that bring the tile to tensor memory, in the order of its columns; LayoutError where they
+        """Return the copies that bring the tile to tensor memory, in the order of its columns; LayoutError if they
         are open.
         """
         if self.split:
-            says = "How the factors of a pair with M = 128 lie in shared memory for their copies is open."
-            raise LayoutError("open_layout", says, "M = 256, or one CTA, has known copies.", "m")
-        out = []
+            message = "How the factors of a pair with M = 128 lie in shared memory for their copies is open."
+            raise LayoutError("open_layout", message, "M = 256, or one CTA, has known copies.", "m")
+        copies = []
         for k in range(self.atoms[1]):
             for r in range(self.atoms[0]):
                 row, factor = r * scales.ROWS, k * scales.COLUMNS
                 at = self.shared_offset(row, factor)
                 amounts = {"start_address": self.shared + at, "sbo_bytes": 8 * scales.LINE_BYTES}
                 column = self.column + k * self.group_columns + ATOM_COLUMNS * r
-                whole = scales.compute_offset(row, factor, self.factors)
-                out.append(AtomCopy(row, factor, whole, at, encode_descriptor(TCGEN05, amounts), column))
-        return out
+                byte = scales.compute_offset(row, factor, self.factors)
+                copies.append(AtomCopy(row, factor, byte, at, encode_descriptor(TCGEN05, amounts), column))
+        return copies
 
     def locate_factor(self, row: int, factor: int) -> FactorLocation:
         """Return every place of a factor; LayoutError for one outside the tile."""
-        for name, given, most in (("row", row, self.rows), ("factor", factor, self.k // self.block)):
-            if not 0 <= given < most:
-                says = f"{name} is {given}. The tile has {most}."
-                raise LayoutError("outside", says, f"From 0 to {most - 1}.", name)
+        for name, value, most in (("row", row, self.rows), ("factor", factor, self.k // self.block)):
+            if not 0 <= value < most:
+                message = f"{name} is {value}. The tile has {most}."
+                raise LayoutError("outside", message, f"From 0 to {most - 1}.", name)
         byte = factor % scales.COLUMNS
         units = [
             (lane, unit)
@@ -185,11 +185,11 @@ def make_scale_operands(
     LayoutError for kinds without factors, for K = 96, and for a tile that is not a whole number of steps.
     """
     if not mma.kind.scaled:
-        says = f"kind::{mma.kind.name} is not block-scaled."
-        raise LayoutError("bad_kind", says, "mxf8f6f4, mxf4 and mxf4nvf4 take scale factors.", "kind")
+        message = f"kind::{mma.kind.name} is not block-scaled."
+        raise LayoutError("bad_kind", message, "mxf8f6f4, mxf4 and mxf4nvf4 take scale factors.", "kind")
     if k < mma.k or k % mma.k or k > MOST_K:
-        says = f"The tile's K is {k}. One MMA takes {mma.k}."
-        raise LayoutError("bad_tile", says, f"A multiple of {mma.k} up to {MOST_K}.", "tile_k")
+        message = f"The tile's K is {k}. One MMA takes {mma.k}."
+        raise LayoutError("bad_tile", message, f"A multiple of {mma.k} up to {MOST_K}.", "tile_k")
     a = ScaleOperand(mma, "scale_a", mma.place.rows, k, columns[0], shared[0])
     b = ScaleOperand(
         mma,
@@ -207,21 +207,21 @@ def list_mma_steps(a: ScaleOperand, b: ScaleOperand, wish: dict[str, object] | N
 
     wish: types and majors of the instruction descriptor; sizes and ids are the tile's.
     """
-    out = []
+    steps = []
     for n in range(a.k // a.mma.k):
         first = n * a.per_step
         number, group = first % scales.COLUMNS, first // scales.COLUMNS
         columns = (a.column + group * a.group_columns, b.column + group * b.group_columns)
-        asked = {
+        fields = {
             **idesc.get_factor_types(a.mma.kind, a.mma.scale_vec),
             **(wish or {}),
             "m": a.mma.m,
             "n": a.mma.n,
             "sparse": int(a.mma.sparse),
         }
-        word = idesc.encode(a.mma.kind, {**asked, "sfa_id": number, "sfb_id": number}, a.mma.form)
-        out.append(ScaledMmaStep(n * a.mma.k, columns, (number, number), word))
-    return out
+        word = idesc.encode(a.mma.kind, {**fields, "sfa_id": number, "sfb_id": number}, a.mma.form)
+        steps.append(ScaledMmaStep(n * a.mma.k, columns, (number, number), word))
+    return steps
 
 
 def format_copy_ptx(mma: TmemMma) -> str:

@@ -48,8 +48,8 @@ class MmaOpcode:
 
 def parse_mma_opcode(text: object, field: str = "instruction") -> MmaOpcode:
     """Parse a tcgen05.mma from its PTX text; LayoutError says what is missing."""
-    found = _TEXT.search(text) if isinstance(text, str) else None
-    words = re.findall(r"[\w:]+", found[1].lower()) if found else []
+    match = _TEXT.search(text) if isinstance(text, str) else None
+    words = re.findall(r"[\w:]+", match[1].lower()) if match else []
     kinds = [word for word in words if word.startswith("kind::")]
     if not kinds:
         raise LayoutError(
@@ -63,22 +63,22 @@ def parse_mma_opcode(text: object, field: str = "instruction") -> MmaOpcode:
         raise error.at(field, "bad_instruction") from None
 
 
-def make_view(by: MmaOpcode, given: IdescWord, operand: str, major: str = "") -> View:
+def make_view(by: MmaOpcode, word: IdescWord, operand: str, major: str = "") -> View:
     """Return how operand a or b is read from one CTA's shared memory: its rows (M or N) of this CTA, K as it is stored.
 
-    LayoutError where the instruction descriptor is illegal for this opcode, or says another major.
+    LayoutError if the instruction descriptor is illegal for this opcode, or says another major.
     """
-    wrong = idesc.find_problems(given) or idesc.find_form_problems(given, by.form)
+    wrong = idesc.find_problems(word) or idesc.find_form_problems(word, by.form)
     if wrong:
         raise LayoutError("bad_idesc", wrong[0].message, f"Under {by.ptx}. See {wrong[0].source}.", "idesc")
-    if given.sparse != by.sparse:
-        says = f"The instruction descriptor says {'sparse' if given.sparse else 'dense'}; the opcode does not."
-        raise LayoutError("bad_idesc", says, "Bit 2 must be 1 with .sp, and 0 without.", "idesc")
-    said = given.format_field(f"transpose_{operand}")
+    if word.sparse != by.sparse:
+        message = f"The instruction descriptor says {'sparse' if word.sparse else 'dense'}; the opcode does not."
+        raise LayoutError("bad_idesc", message, "Bit 2 must be 1 with .sp, and 0 without.", "idesc")
+    said = word.format_field(f"transpose_{operand}")
     if major and major != said:
-        bit = given.kind.get_field(f"transpose_{operand}").field.low
-        says = f"major is {major}, but the instruction descriptor says that {operand.upper()} is {said}-major."
-        raise LayoutError("bad_major", says, f"Its bit {bit} is {given.word >> bit & 1}.", "major")
-    k = given.k // 2 if operand == "a" and given.sparse else given.k
-    rows = (given.m if operand == "a" else given.n) // by.ctas
-    return View(rows, k, given.kind.element_bits, said, TCGEN05)
+        bit = word.kind.get_field(f"transpose_{operand}").field.low
+        message = f"major is {major}, but the instruction descriptor says that {operand.upper()} is {said}-major."
+        raise LayoutError("bad_major", message, f"Its bit {bit} is {word.word >> bit & 1}.", "major")
+    k = word.k // 2 if operand == "a" and word.sparse else word.k
+    rows = (word.m if operand == "a" else word.n) // by.ctas
+    return View(rows, k, word.kind.element_bits, said, TCGEN05)

@@ -34,8 +34,8 @@ class UmmaAtom:
 
     def __post_init__(self) -> None:
         if self.tensor_a and self.get_major("a") == "MN":
-            says = "A is MN-major, but it comes from tensor memory, where it is K-major."
-            raise LayoutError("bad_major", says, "Give A as K-major, or take it from shared memory.", "atom")
+            message = "A is MN-major, but it comes from tensor memory, where it is K-major."
+            raise LayoutError("bad_major", message, "Give A as K-major, or take it from shared memory.", "atom")
 
     @property
     def word(self) -> IdescWord:
@@ -87,15 +87,15 @@ class UmmaAtom:
 
     @property
     def named(self) -> tuple[AtomRow, str] | None:
-        """CUTLASS's row for the atom and the rest of its name after the stem; None where CUTLASS has no such atom."""
+        """CUTLASS's row for the atom and the rest of its name after the stem; None if CUTLASS has no such atom."""
         if self.mma.form == WS:
             return None
         for row, ending in _iterate_endings():
             sparse, tensor = "SPARSE" in ending, ending.startswith(TENSOR)
             fits = (sparse, tensor, "SCALED" in ending) == (self.word.sparse, self.tensor_a, self.scaled_d)
-            whole = row.k or self.mma.kind.k * (2 if sparse else 1)
+            full_k = row.k or self.mma.kind.k * (2 if sparse else 1)
             kind = row.kinds.get(self.block if 0 not in row.kinds else 0)
-            if fits and kind == self.mma.kind.name and whole == self.word.k and not explain_missing_atom(self, ending):
+            if fits and kind == self.mma.kind.name and full_k == self.word.k and not explain_missing_atom(self, ending):
                 return row, ending
         return None
 
@@ -125,19 +125,19 @@ def make_umma_atom(
     """
     vector = ""
     if kind.scaled:
-        wanted = factors or next(iter(kind.scaled))
-        vector = next((text for text, own in reversed(VECTORS[kind.name].items()) if own == wanted), "")
+        scale = factors or next(iter(kind.scaled))
+        vector = next((text for text, size in reversed(VECTORS[kind.name].items()) if size == scale), "")
         if not vector:
             allowed = ", ".join(kind.scaled)
-            says = f"kind::{kind.name} has no scale_vec::{wanted}."
-            raise LayoutError("bad_scale_vec", says, f"Allowed: {allowed}.", "atom")
+            message = f"kind::{kind.name} has no scale_vec::{scale}."
+            raise LayoutError("bad_scale_vec", message, f"Allowed: {allowed}.", "atom")
         vector = f".block_scale{vector}"
-    found = catalog.find(MmaOpcode(kind, form, sparse).ptx + vector)
-    return UmmaAtom(bound.bind_wish(found, wish), tensor_a, scaled_d)
+    instruction = catalog.find(MmaOpcode(kind, form, sparse).ptx + vector)
+    return UmmaAtom(bound.bind_wish(instruction, wish), tensor_a, scaled_d)
 
 
 def explain_missing_atom(atom: UmmaAtom, ending: str) -> str:
-    """Explain why CUTLASS has no atom of sizes that PTX has, as its static_asserts say; "" where it has one."""
+    """Explain why CUTLASS has no atom of sizes that PTX has, as its static_asserts say; "" if it has one."""
     m, n, _ = atom.shape
     kind, pair = atom.mma.kind.name, atom.mma.form == PAIR
     only = ONLY_M.get((kind, pair))

@@ -80,39 +80,39 @@ class ZeroMask:
 
     def find_problems(self, m: int) -> list[str]:
         """Return what is illegal in the word for an M."""
-        out = []
+        problems = []
         if self.reserved:
-            out.append(f"Reserved bits are set: 0x{self.reserved:016x}. They must be 0.")
+            problems.append(f"Reserved bits are set: 0x{self.reserved:016x}. They must be 0.")
         most = MOST_SHIFT[m]
         if self.get_field("shift") > most:
-            out.append(f"The shift is {self.get_field('shift')}; with M = {m} it is at most {most}.")
-        return out
+            problems.append(f"The shift is {self.get_field('shift')}; with M = {m} it is at most {most}.")
+        return problems
 
     def __str__(self) -> str:
         return f"0x{self.word:016x}"
 
 
-def parse_mask_word(given: object, field: str = "word") -> int:
+def parse_mask_word(value: object, field: str = "word") -> int:
     """Parse a 64-bit word in any spelling."""
-    return parse_word(given, field).word
+    return parse_word(value, field).word
 
 
-def _require_one_of(given: int, field: str, allowed: Sequence[int]) -> int:
-    if given not in allowed:
-        words = join_words([str(one) for one in allowed], "or")
-        raise LayoutError("bad_number", f"{field} is {given}.", f"tcgen05.mma.ws takes {words}.", field)
-    return given
+def _require_one_of(value: int, field: str, allowed: Sequence[int]) -> int:
+    if value not in allowed:
+        words = join_words([str(number) for number in allowed], "or")
+        raise LayoutError("bad_number", f"{field} is {value}.", f"tcgen05.mma.ws takes {words}.", field)
+    return value
 
 
-def encode_mask(given: Mapping[str, object]) -> ZeroMask:
+def encode_mask(fields: Mapping[str, object]) -> ZeroMask:
     """Return a word from its fields; those left out are 0. LayoutError names the field that does not fit.
 
     Spans are the fields' values: a run of 3 zeroed columns is skip_span 2.
     """
-    check_keys(given, NAMES)
+    check_keys(fields, NAMES)
     word = 0
-    for one in FIELDS:
-        word = one.put(word, parse_integer(given.get(one.name, 0), one.name, 0, one.most))
+    for field in FIELDS:
+        word = field.put(word, parse_integer(fields.get(field.name, 0), field.name, 0, field.most))
     return ZeroMask(word)
 
 
@@ -122,10 +122,10 @@ def find_runs(bits: Sequence[int]) -> list[tuple[int, int]]:
     >>> find_runs([0, 1, 1, 0, 1])
     [(1, 2), (4, 4)]
     """
-    out: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for at, bit in enumerate(bits):
-        if bit and out and out[-1][1] == at - 1:
-            out[-1] = (out[-1][0], at)
+        if bit and runs and runs[-1][1] == at - 1:
+            runs[-1] = (runs[-1][0], at)
         elif bit:
-            out.append((at, at))
-    return out
+            runs.append((at, at))
+    return runs

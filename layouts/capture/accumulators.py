@@ -38,7 +38,7 @@ TileKey = tuple[object, ...]  # of a tile of D: its first m and n, and its shape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accumulator:
-    """D as one warp recorded it. verdict: match where it is the product that it should be; unknown where it is not even
+    """D as one warp recorded it. verdict: match where it is the product that it should be; unknown if it is not even
     that of what was read, and not every step is here; else mismatch. as_read: whether it is the sum of what the steps
     read. m, n: its first element; steps: that are in the sum; since: whether it is the sum only of those after D was
     last recorded.
@@ -73,7 +73,7 @@ class _StepSum:
     that of magnitudes; [m][n].
     """
 
-    wanted: Reals
+    expected: Reals
     read: Reals
     size: Reals
     read_size: Reals
@@ -81,7 +81,7 @@ class _StepSum:
 
     def __add__(self, other: _StepSum) -> _StepSum:
         return _StepSum(
-            self.wanted + other.wanted,
+            self.expected + other.expected,
             self.read + other.read,
             self.size + other.size,
             self.read_size + other.read_size,
@@ -124,7 +124,7 @@ class _MatchedWithoutC:
 class _NearestSum:
     """A recorded D beside the sum that it is nearest to. key: of the tile; start: the place of its C, -1 for zero."""
 
-    made: Accumulator
+    accumulator: Accumulator
     key: tuple[object, ...]
     start: int
 
@@ -148,7 +148,7 @@ class _Fragment:
 
 class AccumulatorSums:
     """The tiles of D of every warp or warpgroup, in the order of the records. whole: whether every step is recorded;
-    missing: (number, group, instruction) of steps that are not added; None where the instruction is not known.
+    missing: (number, group, instruction) of steps that are not added; None if the instruction is not known.
     """
 
     def __init__(
@@ -168,13 +168,13 @@ class AccumulatorSums:
         self.anew: dict[Group, int] = {}  # where C was last recorded
         self.ended: dict[tuple[object, ...], int] = {}  # the last step in a warp's tile of D
         self.recorded: set[tuple[object, ...]] = set()  # tiles whose D was, since their last step
-        self.told: dict[tuple[object, ...], Accumulator] = {}
+        self.judged: dict[tuple[object, ...], Accumulator] = {}
         self.passed: dict[tuple[object, ...], _MatchedWithoutC] = {}
         self.order = _order_records(records)
         self.at = 0
 
     def add_step(self, step: MultiplyStep, seen: Mapping[str, OperandCodes], parts: Mapping[str, OperandSlice]) -> None:
-        """One step; the accumulators that were recorded before it are judged first."""
+        """Add one step, after judging the accumulators that were recorded before it."""
         self._judge_until(step.number)
         if set(seen) != {"a", "b"} or not parts.keys() >= seen.keys() or step.instruction.operand("a").sparsity:
             return self._mark_missing(step.number, step.group, step.instruction)
@@ -189,8 +189,8 @@ class AccumulatorSums:
         tiles[key] = tile = replace(tile, k=k, sums=self._added(tile, key, step, (a, b), parts), step=step)
         self.recorded.discard((step.group, key))
         if step.record.kind == "mma" and "d" in step.record.registers:
-            found = _Fragment(step.number, step.record, step.group, 0, step.number)
-            self._judge_record(found, {key: tile})
+            fragment = _Fragment(step.number, step.record, step.group, 0, step.number)
+            self._judge_record(fragment, {key: tile})
 
     def _added(
         self,
@@ -200,55 +200,57 @@ class AccumulatorSums:
         seen: tuple[OperandCodes, OperandCodes],
         parts: Mapping[str, OperandSlice],
     ) -> dict[str, _StepSum]:
-        """The sums of a tile with one more step; those begin at it that the accumulators may have begun anew for."""
-        made = _multiply_step(step, seen, parts)
+        """Return the sums of a tile with one more step, and with sums that begin at it if the accumulators may have
+        been reset.
+        """
+        product = _multiply_step(step, seen, parts)
         anew = {
             "again": parts["a"].k * step.depth // seen[0].depth <= tile.k,
             "begun": self.anew.get(step.group, -1) > tile.step.number,
             "recorded": (step.group, key) in self.recorded,
         }
         return {
-            name: made if anew.get(name) or name not in tile.sums else tile.sums[name] + made
+            name: product if anew.get(name) or name not in tile.sums else tile.sums[name] + product
             for name in SUMS
             if name == "first" or name in tile.sums or anew[name]
         }
 
     def list_accumulators(self) -> list[Accumulator]:
-        """Every accumulator that was recorded; of an mma's, the last of each tile."""
+        """Return every recorded accumulator; for mma, the last one of each tile."""
         self._judge_until(len(self.records))
-        for told, one in self.passed.items():
-            left = one.waiting & self.fresh.get(one.warp, set())
+        for place, matched in self.passed.items():
+            left = matched.waiting & self.fresh.get(matched.warp, set())
             without_d = sum(  # other tiles, whose D may have them
-                tile.step.number > self.ended.get((one.warp, key), -1)
-                for key, tile in self.open[one.group].items()
-                if key[2:] == one.shape and key != one.tile
+                tile.step.number > self.ended.get((matched.warp, key), -1)
+                for key, tile in self.open[matched.group].items()
+                if key[2:] == matched.shape and key != matched.tile
             )
-            if len(left) > without_d and self._has_all_steps(one.group, one.shape, len(self.records)):
-                self.told[told] = one.without
+            if len(left) > without_d and self._has_all_steps(matched.group, matched.shape, len(self.records)):
+                self.judged[place] = matched.without
         self.passed.clear()
-        return list(self.told.values())
+        return list(self.judged.values())
 
     def _mark_missing(self, number: int, group: Group, instruction: Instruction | None) -> None:
-        """A step that cannot be added: what it adds to is not known from there on."""
+        """Mark a group's sums as unknown from a step on that cannot be added."""
         key = group, None if instruction is None else _get_shape(instruction)
         self.missing[key] = min(number, self.missing.get(key, number))
 
     def _has_all_steps(self, group: Group, shape: Shape, at: int) -> bool:
-        """Whether every step before record `at` that may be in such a D was added."""
-        return self.whole and not any(self.missing.get((group, one), at) < at for one in (shape, None))
+        """Return whether every step before record `at` that may belong to this D was added."""
+        return self.whole and not any(self.missing.get((group, which), at) < at for which in (shape, None))
 
     def _judge_until(self, number: int) -> None:
         while self.at < len(self.order) and self.order[self.at][0] < number:
-            at, own = self.order[self.at]
+            at, record_number = self.order[self.at]
             self.at += 1
-            record = self.records[own]
+            record = self.records[record_number]
             warp = (*record.block, record.warp)
             group, within = _get_group(record)
             if record.label.lower() == "d":
                 tiles = self.open.get(group, {})
                 shape = _find_shape(record, tiles)
                 alike = {key: tile for key, tile in tiles.items() if key[2:] == shape}
-                self._judge_record(_Fragment(own, record, group, within, at), alike)
+                self._judge_record(_Fragment(record_number, record, group, within, at), alike)
                 continue
             begun = self.begun.setdefault(warp, {})  # what D begins with
             begun[at] = record.registers["d"]
@@ -257,85 +259,87 @@ class AccumulatorSums:
             if len(begun) > MOST_BEGUN:
                 del begun[next(iter(begun))]
 
-    def _judge_record(self, found: _Fragment, tiles: Mapping[TileKey, _SumTile]) -> None:
-        """One warp's D against all tiles that it may be."""
+    def _judge_record(self, fragment: _Fragment, tiles: Mapping[TileKey, _SumTile]) -> None:
+        """Compare one warp's D with every tile that it may hold."""
         if not tiles:
             return
         instruction = next(iter(tiles.values())).step.instruction
-        own, held = instruction.operand("d"), found.record.registers["d"]
-        if own.registers != held.shape[1] or own.element.name not in SLACK:
+        operand, registers = instruction.operand("d"), fragment.record.registers["d"]
+        if operand.registers != registers.shape[1] or operand.element.name not in SLACK:
             return
-        compared = _Compared(found, tiles, own, self._has_all_steps(found.group, _get_shape(instruction), found.at))
-        begun = {n: c for n, c in self.begun.get(found.warp, {}).items() if c.shape == held.shape}
-        fresh = sorted(self.fresh.get(found.warp, set()) & begun.keys())
+        compared = _Compared(
+            fragment, tiles, operand, self._has_all_steps(fragment.group, _get_shape(instruction), fragment.at)
+        )
+        begun = {n: c for n, c in self.begun.get(fragment.warp, {}).items() if c.shape == registers.shape}
+        fresh = sorted(self.fresh.get(fragment.warp, set()) & begun.keys())
         with_c = compared.nearest(fresh, begun) if fresh else None
         nearest = with_c
-        if with_c is None or with_c.made.verdict != "match":
+        if with_c is None or with_c.accumulator.verdict != "match":
             other = compared.nearest([-1, *(begun.keys() - set(fresh))], begun)
-            if with_c is None or other.made.closeness > with_c.made.closeness:
+            if with_c is None or other.accumulator.closeness > with_c.accumulator.closeness:
                 nearest = other
         assert nearest is not None
-        self._keep(found, nearest, with_c, fresh, _get_shape(instruction))
+        self._keep(fragment, nearest, with_c, fresh, _get_shape(instruction))
 
     def _keep(
-        self, found: _Fragment, nearest: _NearestSum, with_c: _NearestSum | None, fresh: Sequence[int], shape: Shape
+        self, fragment: _Fragment, nearest: _NearestSum, with_c: _NearestSum | None, fresh: Sequence[int], shape: Shape
     ) -> None:
         """Keep what a D is nearest to, and which of the recorded C's are in it. fresh: places of those that are in none
         yet; with_c: the nearest with one of them.
         """
-        made, key, warp, group = nearest.made, nearest.key, found.warp, found.group
-        mma = found.record.kind == "mma"
-        told = (group, found.within, made.m, made.n) if mma else (found.number,)
-        self.told[told] = made
-        before = self.passed.pop(told, None)
+        accumulator, key, warp, group = nearest.accumulator, nearest.key, fragment.warp, fragment.group
+        mma = fragment.record.kind == "mma"
+        place = (group, fragment.within, accumulator.m, accumulator.n) if mma else (fragment.number,)
+        self.judged[place] = accumulator
+        before = self.passed.pop(place, None)
         ended, last = self.ended.get((warp, key), -1), self.open[group][key].step.number
         waiting = frozenset(n for n in fresh if ended < n < last) | (before.waiting if before else frozenset())
         since = min(waiting, default=-1)
         open_tiles = self._open_tiles(group, warp, shape, since)
-        if nearest is with_c or made.verdict != "match":  # one that is wrong has a C for itself, too
+        if nearest is with_c or accumulator.verdict != "match":  # one that is wrong has a C for itself, too
             self._use_up(warp, fresh, nearest.start if nearest is with_c else since, open_tiles)
         elif with_c is not None and waiting and sum(n >= since for n in fresh) >= open_tiles:
-            self.passed[told] = _MatchedWithoutC(group, key, shape, warp, waiting, with_c.made)
+            self.passed[place] = _MatchedWithoutC(group, key, shape, warp, waiting, with_c.accumulator)
         self.ended[warp, key] = last
         if not mma:
             self.recorded.add((group, key))
 
     def _open_tiles(self, group: Group, warp: Group, shape: Shape, since: int) -> int:
-        """How many tiles of this shape have a step after `since` and after their last D."""
+        """Return how many tiles of this shape have a step after `since` and after their last D."""
         return sum(
-            one.step.number > max(since, self.ended.get((warp, key), -1))
-            for key, one in self.open[group].items()
+            tile.step.number > max(since, self.ended.get((warp, key), -1))
+            for key, tile in self.open[group].items()
             if key[2:] == shape
         )
 
     def _use_up(self, warp: Group, fresh: Sequence[int], used: int, open_tiles: int) -> None:
         """Take a C from those that are in no D yet, and those before it where no other tile may have them."""
-        kept = {n for one in self.passed.values() if one.warp == warp for n in one.waiting}
+        kept = {n for matched in self.passed.values() if matched.warp == warp for n in matched.waiting}
         done = {n for n in fresh if n < used} - kept if open_tiles <= 1 else set()
         self.fresh[warp] = self.fresh.get(warp, set()) - done - {used}
 
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """One warp's D and the tiles that it may be. own: the map of its registers; whole: whether every step is added."""
+    """One warp's D and the tiles that it may be. operand: its register map; whole: whether every step is added."""
 
-    found: _Fragment
+    fragment: _Fragment
     tiles: Mapping[TileKey, _SumTile]
-    own: Operand
+    operand: Operand
     whole: bool
 
     def nearest(self, starts: Sequence[int], begun: Mapping[int, NDArray[np.uint32]]) -> _NearestSum:
-        """The sum that it is nearest to with one of these C's, -1 for zero. begun: place → C."""
-        within, record, own = self.found.within, self.found.record, self.own
-        rows = np.unique(own.rows[32 * within : 32 * within + 32])
-        values = _decode_registers(record.registers["d"], own, within)[rows]
+        """Return the sum nearest to D that starts from one of these C's; start -1 means zero. begun: place → C."""
+        within, record, operand = self.fragment.within, self.fragment.record, self.operand
+        rows = np.unique(operand.rows[32 * within : 32 * within + 32])
+        values = _decode_registers(record.registers["d"], operand, within)[rows]
         c = np.stack(
-            [np.zeros(values.shape) if n < 0 else _decode_registers(begun[n], own, within)[rows] for n in starts]
+            [np.zeros(values.shape) if n < 0 else _decode_registers(begun[n], operand, within)[rows] for n in starts]
         )
-        right, as_read, start, key, name = _find_nearest_sum(values, rows, c, starts, self.tiles, own.element.name)
+        right, as_read, start, key, name = _find_nearest_sum(values, rows, c, starts, self.tiles, operand.element.name)
         tile = self.tiles[key]
-        made = Accumulator(
-            number=self.found.number,
+        accumulator = Accumulator(
+            number=self.fragment.number,
             record=record,
             m=tile.m,
             n=tile.n,
@@ -346,15 +350,15 @@ class _Compared:
             whole=self.whole,
             since=name == "recorded",
         )
-        return _NearestSum(made, key, start)
+        return _NearestSum(accumulator, key, start)
 
 
 def _begun_tile(
     step: MultiplyStep, seen: tuple[OperandCodes, OperandCodes], parts: Mapping[str, OperandSlice], k: int
 ) -> _SumTile:
-    """A tile of D before its first step, which begins at k."""
-    held = [side.known.get_codes(parts[side.operand].mn + np.arange(side.rows), np.array(0)) >= 0 for side in seen]
-    inside = held[0][:, None] & held[1][None, :]
+    """Return a tile of D before its first step, which begins at k."""
+    inside_of = [side.known.get_codes(parts[side.operand].mn + np.arange(side.rows), np.array(0)) >= 0 for side in seen]
+    inside = inside_of[0][:, None] & inside_of[1][None, :]
     return _SumTile(parts["a"].mn, parts["b"].mn, k - step.depth, inside, {}, step)
 
 
@@ -366,28 +370,31 @@ def _find_nearest_sum(
     tiles: Mapping[tuple[object, ...], _SumTile],
     element: str,
 ) -> tuple[int, bool, int, tuple[object, ...], str]:
-    """(elements that are right, whether it is what was read, start, tile, sum) of the sum with one of the C's that a
-    warp's D is nearest to; of C's that are as near the last one. values: [m][n] of D; c: [start][m][n].
+    """Find the sum, started from one of the C's, that is nearest to a warp's D.
+
+    Return (right elements, whether it is the sum of what was read, start, tile, sum). Of equally near C's the last one
+    counts. values: [m][n] of D; c: [start][m][n].
     """
-    found = None
+    best = None
     for key, tile in tiles.items():
         slack = _get_slack(tile.step.instruction, element)
-        for name, one in tile.sums.items():
+        for name, total in tile.sums.items():
             right, as_read = (
-                ~tile.inside[rows] | _mask_close(values, sums[rows] + c, size[rows] + abs(c), element, slack, one.steps)
-                for sums, size in ((one.wanted, one.size), (one.read, one.read_size))
+                ~tile.inside[rows]
+                | _mask_close(values, sums[rows] + c, size[rows] + abs(c), element, slack, total.steps)
+                for sums, size in ((total.expected, total.size), (total.read, total.read_size))
             )
             rank = max(
                 (int(good.sum()), bool(read.all()), n) for good, read, n in zip(right, as_read, starts, strict=True)
             )
-            if found is None or rank > found[:3]:
-                found = (*rank, key, name)
-    assert found is not None
-    return found
+            if best is None or rank > best[:3]:
+                best = (*rank, key, name)
+    assert best is not None
+    return best
 
 
 def _get_slack(instruction: Instruction, element: str) -> float:
-    """What accumulators of this type may lose, of the sum of magnitudes."""
+    """Return how much accumulators of this type may lose, as a fraction of the sum of magnitudes."""
     a = get_dtype(instruction.types["a"])
     return SLACK_FP8 if a.format is not None and a.bits == 8 else SLACK[element]
 
@@ -397,7 +404,7 @@ def _get_shape(instruction: Instruction) -> Shape:
 
 
 def _find_shape(record: Record, tiles: Mapping[tuple[object, ...], _SumTile]) -> Shape | None:
-    """Of the D that was recorded: by its text where that has as many registers, else that of the last step."""
+    """Return the shape of a recorded D: by its PTX text if that has as many registers, else the last step's."""
     try:
         instruction = find(record.text)
         if instruction.operand("d").registers == record.registers["d"].shape[1]:
@@ -409,58 +416,60 @@ def _find_shape(record: Record, tiles: Mapping[tuple[object, ...], _SumTile]) ->
 
 
 def _get_group(record: Record) -> tuple[Group, int]:
-    """Which warp or warpgroup the registers of C or D are of, and which warp of it."""
+    """Return (group, warp of the group): the warp or warpgroup whose registers of C or D these are."""
     warps = 1 if record.text.lstrip().startswith("mma") else 4
     return (*record.block, record.warp // warps), record.warp % warps
 
 
 def _order_records(records: Sequence[Record]) -> list[tuple[int, int]]:
-    """(place, record) of every C and D, in their order. A warpgroup's first warp records its steps, and the others may
-    record what stands before a step after it: theirs stand where the first one's do.
+    """Return (place, record) of every C and D, in program order.
+
+    A warpgroup's first warp records the steps. The others may record what precedes a step after it, so their records
+    take the place of the first warp's.
     """
-    held: dict[tuple[object, ...], dict[int, list[int]]] = {}
+    by_group: dict[tuple[object, ...], dict[int, list[int]]] = {}
     for number, record in enumerate(records):
         if record.kind == "fragment" and record.label.lower() in ("c", "d") and "d" in record.registers:
             group, within = _get_group(record)
             key = group, record.label.lower(), record.file, record.line, record.text
-            held.setdefault(key, {}).setdefault(within, []).append(number)
-    out: list[tuple[int, int]] = []
-    for warps in held.values():
+            by_group.setdefault(key, {}).setdefault(within, []).append(number)
+    ordered: list[tuple[int, int]] = []
+    for warps in by_group.values():
         first = warps.get(0, [])
-        for own in warps.values():
-            out += zip(first if len(first) == len(own) else own, own, strict=True)
-    return sorted(out)
+        for numbers in warps.values():
+            ordered += zip(first if len(first) == len(numbers) else numbers, numbers, strict=True)
+    return sorted(ordered)
 
 
 def _multiply_step(
     step: MultiplyStep, seen: tuple[OperandCodes, OperandCodes], parts: Mapping[str, OperandSlice]
 ) -> _StepSum:
-    """A · B of one step: of the slices that it should multiply, and of what it read."""
+    """Return A · B of one step: of the slices that it should multiply, and of what it read."""
     sign = step.record.immediates.get("scale_a", 1) * step.record.immediates.get("scale_b", 1)
     read = [decode_as_read(side.codes[0], side.known.element) for side in seen]
-    wanted = []
+    expected = []
     for side in seen:
         part = parts[side.operand]
         codes = side.known.get_codes(part.mn + np.arange(side.rows)[:, None], part.k + np.arange(side.depth)[None, :])
-        wanted.append(codec.decode_bits(np.maximum(codes, 0).astype(np.uint64), side.known.element.name))
+        expected.append(codec.decode_bits(np.maximum(codes, 0).astype(np.uint64), side.known.element.name))
     with np.errstate(all="ignore"):
-        sums = [sign * (pair[0] @ pair[1].T) for pair in (wanted, read)]
-        sizes = [np.abs(pair[0]) @ np.abs(pair[1]).T for pair in (wanted, read)]
+        sums = [sign * (pair[0] @ pair[1].T) for pair in (expected, read)]
+        sizes = [np.abs(pair[0]) @ np.abs(pair[1]).T for pair in (expected, read)]
     return _StepSum(sums[0], sums[1], sizes[0], sizes[1], 1)
 
 
-def _decode_registers(held: NDArray[np.uint32], own: Operand, warp: int) -> Reals:
-    """One warp's registers as numbers of the whole fragment, [m][n]."""
-    full = np.zeros((own.threads, own.registers), np.uint32)
-    full[32 * warp : 32 * warp + 32] = held
-    return np.asarray(codec.decode_bits(registers_to_grid(full, own, "d"), own.element.name))
+def _decode_registers(registers: NDArray[np.uint32], operand: Operand, warp: int) -> Reals:
+    """Return one warp's registers as numbers of the whole fragment, [m][n]."""
+    full = np.zeros((operand.threads, operand.registers), np.uint32)
+    full[32 * warp : 32 * warp + 32] = registers
+    return np.asarray(codec.decode_bits(registers_to_grid(full, operand, "d"), operand.element.name))
 
 
-def _mask_close(values: Reals, wanted: Reals, size: Reals, name: str, slack: float, steps: int) -> NDArray[np.bool_]:
-    """Which numbers are the sum, as far as the accumulator's rounding leaves it open; what overflows is infinite."""
+def _mask_close(values: Reals, expected: Reals, size: Reals, name: str, slack: float, steps: int) -> NDArray[np.bool_]:
+    """Return which numbers equal the sum within the accumulator's rounding; overflow is infinite."""
     with np.errstate(all="ignore"):
         most = float(np.finfo(np.float16 if name == "f16" else np.float32).max)
         past = ~(size <= most * (1 - slack))
         least = (steps + 1) * LEAST[name]
-        near = np.abs(values - wanted) <= slack * size + least
-        return np.asarray(np.where(past, ~np.isfinite(values) | near, near | (values == wanted)))
+        near = np.abs(values - expected) <= slack * size + least
+        return np.asarray(np.where(past, ~np.isfinite(values) | near, near | (values == expected)))

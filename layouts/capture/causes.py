@@ -49,35 +49,35 @@ class _RootCause:
 
 
 def find_causes(steps: Sequence[StepVerdict]) -> tuple[CaptureCause, ...]:
-    """The causes of a capture's wrong steps, the first one first. Causes of A and B that are alike are one."""
+    """Return the causes of a capture's wrong steps, the first one first; equal causes of A and B are merged."""
     totals = {name: sum(any(o.name == name for o in step.operands) for step in steps) for name in "ab"}
     roots = {name: _find_roots(steps, name) for name in "ab"}
-    out: list[CaptureCause] = []
+    causes: list[CaptureCause] = []
     left = list(roots["b"])
     for root in roots["a"]:
-        alike = next((one for one in left if _can_merge(root, one)), None)
+        alike = next((cause for cause in left if _can_merge(root, cause)), None)
         if alike is not None:
             left.remove(alike)
-        out.append(_merge_roots([root, *([alike] if alike else [])], totals["a"]))
-    out += [_merge_roots([root], totals["b"]) for root in left]
-    return tuple(sorted(out, key=lambda one: one.first.number))
+        causes.append(_merge_roots([root, *([alike] if alike else [])], totals["a"]))
+    causes += [_merge_roots([root], totals["b"]) for root in left]
+    return tuple(sorted(causes, key=lambda cause: cause.first.number))
 
 
-def _can_merge(one: _RootCause, two: _RootCause) -> bool:
-    """Whether causes of A and B are told in one line: of one code and the same steps, and of one repair in words."""
-    worded = _find_fixed_word(one.operand) is None or _find_fixed_word(two.operand) is None
-    return one.code == two.code and one.numbers == two.numbers and (not worded or one.message == two.message)
+def _can_merge(root: _RootCause, other: _RootCause) -> bool:
+    """Return whether causes of A and B share one line: same code, same steps, same repair in words."""
+    worded = _find_fixed_word(root.operand) is None or _find_fixed_word(other.operand) is None
+    return root.code == other.code and root.numbers == other.numbers and (not worded or root.message == other.message)
 
 
 def _merge_roots(roots: Sequence[_RootCause], total: int) -> CaptureCause:
     first = roots[0]
     repairs = {
-        one.operand.name: (one.operand.word, fix)
-        for one in roots
-        if one.operand.word is not None and (fix := _find_fixed_word(one.operand)) is not None
+        root.operand.name: (root.operand.word, fix)
+        for root in roots
+        if root.operand.word is not None and (fix := _find_fixed_word(root.operand)) is not None
     }
-    folded = tuple(dict.fromkeys(code for one in roots for code in one.folded))
-    names = tuple(one.operand.name for one in roots)
+    folded = tuple(dict.fromkeys(code for root in roots for code in root.folded))
+    names = tuple(root.operand.name for root in roots)
     return CaptureCause(
         code=first.code,
         message=first.message,
@@ -90,47 +90,49 @@ def _merge_roots(roots: Sequence[_RootCause], total: int) -> CaptureCause:
     )
 
 
-def _find_fixed_word(one: OperandVerdict) -> int | None:
-    return next((cause.fix.word for cause in one.diagnoses if cause.fix is not None), None)
+def _find_fixed_word(operand: OperandVerdict) -> int | None:
+    return next((cause.fix.word for cause in operand.diagnoses if cause.fix is not None), None)
 
 
 def _find_roots(steps: Sequence[StepVerdict], name: str) -> list[_RootCause]:
-    """The causes of one operand."""
-    out: list[_RootCause] = []
+    """Return the causes of one operand."""
+    roots: list[_RootCause] = []
     starts: dict[object, tuple[int, int]] = {}  # of each warp: the step before's start, and how far it was wrong
     for step in steps:
-        one = next((o for o in step.operands if o.name == name), None)
-        if one is None:
+        operand = next((o for o in step.operands if o.name == name), None)
+        if operand is None:
             continue
         who = step.record.block, step.record.warp
         before = starts.get(who)
-        if one.word is not None:
-            starts[who] = START.get(one.word), _get_start_distance(one)
-        if one.ok:
+        if operand.word is not None:
+            starts[who] = START.get(operand.word), _get_start_distance(operand)
+        if operand.ok:
             continue
-        if one.diagnoses:
+        if operand.diagnoses:
             carried = (
                 before is not None
-                and _list_changed_fields(one) == {START.name}
-                and _get_start_distance(one) == before[1]
+                and _list_changed_fields(operand) == {START.name}
+                and _get_start_distance(operand) == before[1]
             )
-            out += _new_roots(out, step, one, carried)
-        elif out:  # too many memories were looked at: the last cause known is the likeliest
-            out[-1].numbers.append(step.number)
-    return out
+            roots += _new_roots(roots, step, operand, carried)
+        elif roots:  # too many memories were looked at: the last cause known is the likeliest
+            roots[-1].numbers.append(step.number)
+    return roots
 
 
-def _new_roots(roots: Sequence[_RootCause], step: StepVerdict, one: OperandVerdict, carried: bool) -> list[_RootCause]:
+def _new_roots(
+    roots: Sequence[_RootCause], step: StepVerdict, operand: OperandVerdict, carried: bool
+) -> list[_RootCause]:
     """Put a wrong step to the causes that it follows from; return the new ones. carried: whether its start is wrong
     by as much as that of the step before.
     """
-    codes = {found.code: found.message for found in one.diagnoses}
+    codes = {diagnosis.code: diagnosis.message for diagnosis in operand.diagnoses}
     known = [root for root in roots if root.code in codes]
     for root in known:
         root.numbers.append(step.number)
     named = {root.code for root in known}
     new = [code for code in codes if code not in named]
-    left = _list_changed_fields(one) - frozenset[str]().union(*(root.fields for root in known))
+    left = _list_changed_fields(operand) - frozenset[str]().union(*(root.fields for root in known))
     if known and not left:  # what else it is called follows from these
         known[0].folded.update(dict.fromkeys(new))
         return []
@@ -140,30 +142,31 @@ def _new_roots(roots: Sequence[_RootCause], step: StepVerdict, one: OperandVerdi
         before.numbers += [step.number] if step.number not in before.numbers else []
         return []
     count = max(len(left), 1)  # so many fields are wrong for no more mistakes than that
-    made = [_RootCause(code, codes[code], left, step, one, [step.number]) for code in new[:count]]
-    for root in made[:1]:
+    new_roots = [_RootCause(code, codes[code], left, step, operand, [step.number]) for code in new[:count]]
+    for root in new_roots[:1]:
         root.folded.update(dict.fromkeys(new[count:]))
-    return made
+    return new_roots
 
 
 def _may_follow(root: _RootCause, step: StepVerdict, carried: bool) -> bool:
-    """Whether a wrong step may follow from an earlier cause: it is one of the same line, or its start is wrong by as
-    much as in the step before.
+    """Return whether a wrong step may follow from an earlier cause.
+
+    It does if it is at the same line, or if its start is off by as much as in the step before.
     """
-    one, two = root.first.record, step.record
-    return carried or (one.file, one.line) == (two.file, two.line)
+    first, second = root.first.record, step.record
+    return carried or (first.file, first.line) == (second.file, second.line)
 
 
-def _list_changed_fields(one: OperandVerdict) -> Fields:
-    """What a repair changes; of data that are not there, or of registers, what they are diagnosed with."""
-    changed = next((cause.changes for cause in one.diagnoses if cause.changes), {})
+def _list_changed_fields(operand: OperandVerdict) -> Fields:
+    """Return the fields that a repair changes; for missing data and registers, the fields of the diagnosis."""
+    changed = next((cause.changes for cause in operand.diagnoses if cause.changes), {})
     if changed:
         return frozenset(changed)
-    return frozenset("memory" if cause.code in _MEMORY else cause.code for cause in one.diagnoses)
+    return frozenset("memory" if cause.code in _MEMORY else cause.code for cause in operand.diagnoses)
 
 
-def _get_start_distance(one: OperandVerdict) -> int:
-    """How far the start is from the right one, encoded."""
-    changed = next((cause.changes for cause in one.diagnoses if START.name in cause.changes), {})
-    given, needed = changed.get(START.name, (0, 0))
-    return needed - given
+def _get_start_distance(operand: OperandVerdict) -> int:
+    """Return the distance of the start from the right one, encoded."""
+    changed = next((cause.changes for cause in operand.diagnoses if START.name in cause.changes), {})
+    start, needed = changed.get(START.name, (0, 0))
+    return needed - start

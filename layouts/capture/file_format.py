@@ -135,8 +135,9 @@ class Capture:
 
 
 def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.uint8]:
-    """A buffer without records, to be copied to the device: uint8 [size]. blocks: the first and the last block that
-    record, by linear index.
+    """Return a buffer without records, to be copied to the device: uint8 [size].
+
+    blocks: the first and the last block that record, by linear index.
 
     >>> empty(1 << 20).size
     1048576
@@ -153,27 +154,28 @@ def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.
             "Give the first and the last block's index.",
             "blocks",
         )
-    out = np.zeros(size // GRAIN * GRAIN, np.uint8)
+    buffer = np.zeros(size // GRAIN * GRAIN, np.uint8)
     values = {
         "magic": MAGIC,
         "version": VERSION,
         "header_bytes": HEADER_BYTES,
-        "capacity": len(out),
+        "capacity": len(buffer),
         "used": HEADER_BYTES,
         "block_first": blocks[0],
         "block_last": blocks[1],
     }
     for name, value in values.items():
-        out[:HEADER_BYTES].view(HEADER_TYPE)[name] = value
-    return out
+        buffer[:HEADER_BYTES].view(HEADER_TYPE)[name] = value
+    return buffer
 
 
 # reading --------------------------------------------------------------------------------------------------------------
 
 
 def read(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
-    """The records of a capture: a file's bytes, or the buffer as it came back from the device. Nothing is copied but
-    texts; windows are views of `raw`.
+    """Return the records of a capture: a file's bytes, or the buffer as it came back from the device.
+
+    Only texts are copied; windows are views of `raw`.
 
     LayoutError `bad_capture` for a foreign, truncated or enormous file, a version that this program does not know, and
     a record that is not whole.
@@ -188,14 +190,14 @@ def read(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
     records: list[Record] = []
     at, count = HEADER_BYTES, int(head["records"])
     while len(records) < min(count, MOST_RECORDS):
-        one, size = _parse_record(data, at, end, len(records))
-        records.append(one)
+        record, size = _parse_record(data, at, end, len(records))
+        records.append(record)
         at += size
     return Capture(tuple(records), int(head["dropped"]), count > MOST_RECORDS, int(head["skipped"]))
 
 
 def get_extent(head: bytes) -> int:
-    """How many bytes of a file hold its records, by its first bytes; LayoutError as for `read`."""
+    """Return how many bytes of a file hold its records, by its first bytes; LayoutError as for `read`."""
     row = _parse_header(_get_bytes(head))
     end = min(int(row["used"]), int(row["capacity"]))
     if end > MOST_FILE:
@@ -237,37 +239,37 @@ def _parse_header(data: NDArray[np.uint8]) -> np.void:
 
 
 def _parse_record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[Record, int]:
-    told, parts = _row(data, at, end, number)
+    row, parts = _row(data, at, end, number)
     begins = np.cumsum([at + RECORD_BYTES, *parts]).tolist()
-    words = [part.decode("utf-8", "replace") for part in data[begins[0] :][: told["text_bytes"]].tobytes().split(b"\0")]
+    words = [part.decode("utf-8", "replace") for part in data[begins[0] :][: row["text_bytes"]].tobytes().split(b"\0")]
     if len(words) != 4 or words[3]:
         raise _make_error(f"The texts of record {number}, at byte {at}, are damaged.", "Save the whole buffer again.")
-    addresses = data[begins[1] : begins[2]].view("<u4") if told["addresses"] else None
-    counts = {name: told[f"registers_{name}"] for name in OPERANDS}
-    held = {
+    addresses = data[begins[1] : begins[2]].view("<u4") if row["addresses"] else None
+    counts = {name: row[f"registers_{name}"] for name in OPERANDS}
+    registers = {
         name: data[begins[2 + n] :][: 128 * count].view("<u4").reshape(32, count)
         for n, (name, count) in enumerate(counts.items())
         if count
     }
-    given = np.array([told["immediates"]], "<u4").view(np.int8).tolist()
+    immediates = np.array([row["immediates"]], "<u4").view(np.int8).tolist()
     names = ("scale_a", "scale_b", "trans_a", "trans_b")
     record = Record(
-        KINDS[told["kind"]],
+        KINDS[row["kind"]],
         words[0],
-        told["line"],
+        row["line"],
         label=words[1],
         text=words[2],
-        block=(told["block_x"], told["block_y"], told["block_z"]),
-        thread=told["thread"],
-        words={"a": told["desc_a"], "b": told["desc_b"]} if told["kind"] == WGMMA else {},
-        slice={name: told[name] for name in "mnk" if told[name] != OPEN},
-        immediates={name: value for name, value in zip(names, given, strict=True) if value != NOT_GIVEN},
-        window_first=told["window_first"],
-        window=data[begins[6] :][: told["window_bytes"]],
+        block=(row["block_x"], row["block_y"], row["block_z"]),
+        thread=row["thread"],
+        words={"a": row["desc_a"], "b": row["desc_b"]} if row["kind"] == WGMMA else {},
+        slice={name: row[name] for name in "mnk" if row[name] != OPEN},
+        immediates={name: value for name, value in zip(names, immediates, strict=True) if value != NOT_GIVEN},
+        window_first=row["window_first"],
+        window=data[begins[6] :][: row["window_bytes"]],
         addresses=addresses,
-        registers=held,
+        registers=registers,
     )
-    return record, told["bytes"]
+    return record, row["bytes"]
 
 
 def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[str, int], list[int]]:
@@ -278,32 +280,32 @@ def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[
     if at + RECORD_BYTES > end:
         raise _make_error(truncated, "Save the whole buffer again.")
     row = data[at : at + RECORD_BYTES].view(RECORD_TYPE)[0]
-    told = {name: int(row[name]) for name, *_ in RECORD}
-    if told["mark"] != MARK:
+    fields = {name: int(row[name]) for name, *_ in RECORD}
+    if fields["mark"] != MARK:
         raise _make_error(
             f"Record {number}, at byte {at}, was not written to its end.",
             "Wait for the kernel (cudaDeviceSynchronize) before the buffer is saved, and look for its error.",
         )
-    parts = _list_part_sizes(told)
+    parts = _list_part_sizes(fields)
     if (
-        told["kind"] not in KINDS
-        or told["text_bytes"] > MOST_TEXT
-        or told["window_bytes"] > MOST_WINDOW
-        or max(told[f"registers_{name}"] for name in OPERANDS) > MOST_REGISTERS
-        or told["addresses"] not in (0, 32)
-        or told["bytes"] != RECORD_BYTES + sum(parts)
+        fields["kind"] not in KINDS
+        or fields["text_bytes"] > MOST_TEXT
+        or fields["window_bytes"] > MOST_WINDOW
+        or max(fields[f"registers_{name}"] for name in OPERANDS) > MOST_REGISTERS
+        or fields["addresses"] not in (0, 32)
+        or fields["bytes"] != RECORD_BYTES + sum(parts)
     ):
         raise _make_error(f"Record {number}, at byte {at}, is damaged.", "Save the whole buffer again.")
-    if at + told["bytes"] > end:
+    if at + fields["bytes"] > end:
         raise _make_error(truncated, "Save the whole buffer again.")
-    return told, parts
+    return fields, parts
 
 
-def _list_part_sizes(told: Mapping[str, int]) -> list[int]:
-    """Bytes of text, addresses, registers of a, b, c, d, and window, each filled up to GRAIN."""
-    exact = [told["text_bytes"], 4 * told["addresses"]]
-    exact += [128 * told[f"registers_{name}"] for name in OPERANDS]
-    return [-(-size // GRAIN) * GRAIN for size in (*exact, told["window_bytes"])]
+def _list_part_sizes(row: Mapping[str, int]) -> list[int]:
+    """Return the bytes of text, addresses, registers of a, b, c, d, and window, each rounded up to GRAIN."""
+    exact = [row["text_bytes"], 4 * row["addresses"]]
+    exact += [128 * row[f"registers_{name}"] for name in OPERANDS]
+    return [-(-size // GRAIN) * GRAIN for size in (*exact, row["window_bytes"])]
 
 
 def _make_error(message: str, hint: str) -> LayoutError:
@@ -314,40 +316,41 @@ def _make_error(message: str, hint: str) -> LayoutError:
 
 
 def write(capture: Capture, size: int = 0) -> bytes:
-    """The file of a capture, as the device leaves it: what `read` reads. size: bytes of the buffer, 0 for as many as
-    are needed; records that find no room are counted as dropped.
+    """Return the file of a capture as the device leaves it, for `read`.
+
+    size: bytes of the buffer, 0 for as many as are needed; records that find no room are counted as dropped.
     """
     parts = [_pack_record(record) for record in capture.records]
-    whole = HEADER_BYTES + sum(map(len, parts))
-    capacity = size or whole
+    needed = HEADER_BYTES + sum(map(len, parts))
+    capacity = size or needed
     head = np.zeros(1, HEADER_TYPE)
-    used, held = HEADER_BYTES, []
+    used, kept = HEADER_BYTES, []
     for part in parts:
         used += len(part)
         if used <= capacity:
-            held.append(part)
+            kept.append(part)
     values = {
         "magic": MAGIC,
         "version": VERSION,
         "header_bytes": HEADER_BYTES,
         "capacity": capacity,
         "used": used,
-        "records": len(held),
-        "dropped": capture.dropped + len(parts) - len(held),
+        "records": len(kept),
+        "dropped": capture.dropped + len(parts) - len(kept),
         "block_first": 0,
         "block_last": 0,
         "skipped": capture.skipped,
     }
     for name, value in values.items():
         head[name] = value
-    return head.tobytes() + b"".join(held)
+    return head.tobytes() + b"".join(kept)
 
 
 def _pack_record(record: Record) -> bytes:
     text = b"".join(part.encode() + b"\0" for part in (record.file, record.label, record.text))
     names = ("scale_a", "scale_b", "trans_a", "trans_b")
     immediates = np.array([record.immediates.get(name, NOT_GIVEN) for name in names], np.int8).view("<u4")[0]
-    told = {
+    fields = {
         "mark": MARK,
         "kind": {name: n for n, name in KINDS.items()}[record.kind],
         "line": record.line,
@@ -365,9 +368,9 @@ def _pack_record(record: Record) -> bytes:
         "addresses": 0 if record.addresses is None else 32,
         **{f"registers_{n}": record.registers[n].shape[1] if n in record.registers else 0 for n in OPERANDS},
     }
-    sizes = _list_part_sizes(told)
+    sizes = _list_part_sizes(fields)
     row = np.zeros(1, RECORD_TYPE)
-    for name, value in {**told, "bytes": RECORD_BYTES + sum(sizes)}.items():
+    for name, value in {**fields, "bytes": RECORD_BYTES + sum(sizes)}.items():
         row[name] = value
     bodies = [
         text,

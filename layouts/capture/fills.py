@@ -32,32 +32,33 @@ MOST = 1 << 28  # elements of one matrix
 
 
 def count_passes(name: str) -> int:
-    """How many fills a type takes: 2 for those of 8 bits."""
+    """Return how many fills a type takes: 2 for 8-bit types."""
     return 2 if require_fill_type(name) in EIGHT_BIT else 1
 
 
 def require_fill_type(name: str) -> str:
-    """A type that can be filled; LayoutError names them."""
+    """Return the name of a type that can be filled; LayoutError lists them."""
     if name not in TYPES:
         raise LayoutError("bad_fill", f"No fill for '{name[:40]}'.", f"Types: {', '.join(TYPES)}.", "type")
     return name
 
 
 def get_periods(name: str, earlier: bool = False) -> tuple[int, int]:
-    """After how many of mn and of k the codes repeat."""
+    """Return the periods of the codes along mn and along k."""
     if require_fill_type(name) in EIGHT_BIT:
         return EIGHT, EIGHT
     return EARLIER if earlier else (MN, K * count_blocks(name))
 
 
 def count_blocks(name: str) -> int:
-    """How many orders of 8 neighbors along mn a fill of 16 or 32 bits has: as many as 16 bytes have elements."""
+    """Return how many orders of 8 neighbors along mn a 16- or 32-bit fill has: the elements of 16 bytes."""
     return 128 // get_dtype(name).bits
 
 
 def compute_codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1, earlier: bool = False) -> Bits:
-    """The codes of elements (mn, k), which broadcast; part: the pass of an 8-bit type, 1 or 2; earlier: as the
-    fills once were.
+    """Return the codes of elements (mn, k), which broadcast.
+
+    part: the pass of an 8-bit type, 1 or 2; earlier: use the fills of earlier versions of the header.
 
     >>> compute_codes(1, 2, "bf16").item(), compute_codes(1, 2, "bf16", "b").item()
     (257, 33025)
@@ -73,16 +74,16 @@ def compute_codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1,
             "pass",
         )
     if name in EIGHT_BIT:
-        out = 1 + (part * m + n**3 % EIGHT) % EIGHT
+        codes = 1 + (part * m + n**3 % EIGHT) % EIGHT
     elif earlier:
-        out = FIRST[name] + (m % EARLIER[0] * EARLIER[1] + n % EARLIER[1]) * STEP[name]
+        codes = FIRST[name] + (m % EARLIER[0] * EARLIER[1] + n % EARLIER[1]) * STEP[name]
     else:
-        out = FIRST[name] + ((m % MN ^ n // K % count_blocks(name)) * K + n % K) * STEP[name]
-    return np.asarray(out | (1 << row.bits - 1 if operand == "b" else 0)).astype(np.uint64)
+        codes = FIRST[name] + ((m % MN ^ n // K % count_blocks(name)) * K + n % K) * STEP[name]
+    return np.asarray(codes | (1 << row.bits - 1 if operand == "b" else 0)).astype(np.uint64)
 
 
 def matrix(shape: tuple[int, int], name: str, operand: str = "a", part: int = 1, nk: bool = False) -> NDArray[Any]:
-    """A whole matrix of codes, as unsigned integers of the type's width: A (m, k), B (k, n); nk: B as (n, k).
+    """Return a whole matrix of codes, as unsigned integers of the type's width: A (m, k), B (k, n); nk: B as (n, k).
 
     >>> matrix((2, 3), "f16").tolist()
     [[1024, 1025, 1026], [1151, 1152, 1153]]

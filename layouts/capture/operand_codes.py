@@ -35,7 +35,7 @@ class ChunkTable:
     k: Ints
 
     def find_chunks(self, chunks: NDArray[np.uint64]) -> tuple[Ints, Ints]:
-        """(mn, k) of each chunk's first element, NONE or SEVERAL."""
+        """Find (mn, k) of each chunk's first element, NONE or SEVERAL."""
         return _find_words(self.ranked, self.mn, self.k, chunks)
 
 
@@ -65,30 +65,30 @@ class KnownOperand:
         return self.codes[0].shape[0], self.codes[0].shape[1]
 
     def get_codes(self, mn: Ints, k: Ints, part: int = 0) -> Ints:
-        """The codes of elements (mn, k), which broadcast; -1 outside a real matrix."""
+        """Return the codes of elements (mn, k), which broadcast; -1 outside a real matrix."""
         rows, columns = self.extents
         if not self.real:
             return np.asarray(self.codes[part][mn % rows, k % columns]).astype(np.int64)
         inside = (mn >= 0) & (mn < rows) & (k >= 0) & (k < columns)
-        held = self.codes[part][np.clip(mn, 0, rows - 1), np.clip(k, 0, columns - 1)].astype(np.int64)
-        return np.where(inside, held, -1)
+        codes = self.codes[part][np.clip(mn, 0, rows - 1), np.clip(k, 0, columns - 1)].astype(np.int64)
+        return np.where(inside, codes, -1)
 
     def identify_elements(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
-        """(mn, k) of elements by their codes, one array a pass; NONE, or SEVERAL where more have the same."""
+        """Identify elements by their codes, one array a pass: (mn, k), NONE, or SEVERAL if the code is not unique."""
         joined = _join_passes(codes)
         mn, k = (part.reshape(joined.shape) for part in self.singles.find_chunks(joined.ravel()))
         return (mn, k) if self.blocks == 1 else self._identify_in_block(mn, k)
 
     def _identify_in_block(self, mn: Ints, k: Ints) -> tuple[Ints, Ints]:
-        """Elements whose codes leave the block of K open, in the block under which most rows follow one another."""
+        """Identify elements whose codes leave the block of K open: in the block that makes most rows consecutive."""
         here = mn >= 0
         if mn.ndim != 2 or not here.any():
             return np.where(here, SEVERAL, mn), np.where(here, SEVERAL, k)
         next_one = (k < fills.K // 4) & bool((k[here] > fills.K * 3 // 4).any())  # past the block's end
 
         def placed(block: int) -> tuple[Ints, Ints]:
-            own = (block + next_one) % self.blocks
-            return np.where(here, mn ^ own, mn), np.where(here, k + fills.K * own, k)
+            shifted = (block + next_one) % self.blocks
+            return np.where(here, mn ^ shifted, mn), np.where(here, k + fills.K * shifted, k)
 
         def follow(block: int) -> int:
             rows, columns = placed(block)
@@ -97,7 +97,7 @@ class KnownOperand:
         return placed(max(range(self.blocks), key=follow))
 
     def identify_lines(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
-        """The same of a grid [row][k] whose rows hold whole chunks along K: those first, then single elements."""
+        """Identify the elements of a grid [row][k] with whole chunks along K: chunks first, then single elements."""
         mn, k = self.identify_elements(codes)
         per = CHUNK * 8 // self.element.bits
         rows, depth = mn.shape
@@ -113,7 +113,7 @@ class KnownOperand:
         )
 
     def get_whole_k(self, k: int) -> int:
-        """The first K, a multiple of a chunk's elements, whose codes begin as those of k do."""
+        """Return the first K, a multiple of a chunk's elements, whose codes begin like those of k."""
         if self.real or self.own_periods[1] == self.periods[1]:
             return k
         per, period = CHUNK * 8 // self.element.bits, self.own_periods[1]
@@ -121,18 +121,21 @@ class KnownOperand:
 
 
 def operand_from_fill(name: str, operand: str, parts: Sequence[int], earlier: bool = False) -> KnownOperand:
-    """A or B as the fill has them; parts: the pass of each file; earlier: with the codes that headers once had."""
-    own = fills.get_periods(name, earlier)
+    """Return A or B as the fill writes them.
+
+    parts: the pass of each file; earlier: use the codes of earlier versions of the header.
+    """
+    fill_periods = fills.get_periods(name, earlier)
     per = CHUNK * 8 // get_dtype(name).bits
-    periods = (own[0], lcm(own[1], per))  # chunks begin at multiples of `per`
+    periods = (fill_periods[0], lcm(fill_periods[1], per))  # chunks begin at multiples of `per`
     mn, k = np.arange(periods[0])[:, None], np.arange(periods[1])[None, :]
     codes = tuple(fills.compute_codes(mn, k, name, operand, part, earlier) for part in parts)
     blocks = 1 if earlier or fills.count_passes(name) == 2 else fills.count_blocks(name)
-    return _make_operand(operand, get_dtype(name), codes, periods, own, blocks)
+    return _make_operand(operand, get_dtype(name), codes, periods, fill_periods, blocks)
 
 
 def operand_from_matrix(codes: Bits, name: str, operand: str, parts: int = 1) -> KnownOperand:
-    """A or B as it was given: codes [mn][k]."""
+    """Return A or B as given: codes [mn][k]."""
     row = get_dtype(name)
     return _make_operand(operand, row, (codec.mask_unread_bits(codes, row.name),) * parts, (0, 0))
 
@@ -142,18 +145,18 @@ def _make_operand(
     row: DType,
     codes: tuple[Bits, ...],
     periods: tuple[int, int],
-    own: tuple[int, int] = (0, 0),
+    fill_periods: tuple[int, int] = (0, 0),
     blocks: int = 1,
 ) -> KnownOperand:
     chunks = {major: _make_chunk_table(codes[0], row, major) for major in (MAJORS if row.bits == 16 else MAJORS[:1])}
-    once = [part[:, : own[1] // blocks or part.shape[1]] for part in codes]
+    once = [part[:, : fill_periods[1] // blocks or part.shape[1]] for part in codes]
     mn, k = np.divmod(np.arange(once[0].size, dtype=np.int64), once[0].shape[1])
     return KnownOperand(
         operand=operand,
         element=row,
         codes=codes,
         periods=periods,
-        own_periods=own,
+        own_periods=fill_periods,
         chunks=chunks,
         singles=_sort_chunks(_join_passes(once).ravel(), mn, k),
         blocks=blocks,
@@ -161,15 +164,15 @@ def _make_operand(
 
 
 def _make_chunk_table(codes: Bits, row: DType, major: str) -> ChunkTable:
-    """Every chunk that begins at a multiple of its elements."""
+    """Return every chunk that begins at a multiple of its elements."""
     lines = codes if major == "K" else codes.T
     per = CHUNK * 8 // row.bits
     count = lines.shape[1] // per
-    whole = np.ascontiguousarray(lines[:, : count * per].astype(f"<u{row.bits // 8}"))
+    chunks = np.ascontiguousarray(lines[:, : count * per].astype(f"<u{row.bits // 8}"))
     line = np.repeat(np.arange(lines.shape[0], dtype=np.int64), count)
     along = np.tile(np.arange(count, dtype=np.int64) * per, lines.shape[0])
     mn, k = (line, along) if major == "K" else (along, line)
-    return _sort_chunks(hash_chunks(whole.view(np.uint8).reshape(-1, CHUNK)), mn, k)
+    return _sort_chunks(hash_chunks(chunks.view(np.uint8).reshape(-1, CHUNK)), mn, k)
 
 
 def _sort_chunks(words: NDArray[np.uint64], mn: Ints, k: Ints) -> ChunkTable:
@@ -183,17 +186,17 @@ def _find_words(ranked: NDArray[np.uint64], mn: Ints, k: Ints, words: NDArray[np
     if not len(ranked):
         return np.full(words.shape, NONE, np.int64), np.full(words.shape, NONE, np.int64)
     at = np.minimum(low, len(ranked) - 1)
-    told = (np.where(count == 1, axis[at], np.where(count == 0, NONE, SEVERAL)) for axis in (mn, k))
-    found_mn, found_k = (part.astype(np.int64) for part in told)
+    axes = (np.where(count == 1, axis[at], np.where(count == 0, NONE, SEVERAL)) for axis in (mn, k))
+    found_mn, found_k = (part.astype(np.int64) for part in axes)
     return found_mn, found_k
 
 
 def _join_passes(codes: Sequence[Bits]) -> NDArray[np.uint64]:
-    """The codes of both passes as one."""
-    out = np.asarray(codes[0]).astype(np.uint64)
+    """Return the codes of both passes joined into one word."""
+    joined = np.asarray(codes[0]).astype(np.uint64)
     for more in codes[1:]:
-        out = out << np.uint64(32) | np.asarray(more).astype(np.uint64)
-    return out
+        joined = joined << np.uint64(32) | np.asarray(more).astype(np.uint64)
+    return joined
 
 
 # memory ---------------------------------------------------------------------------------------------------------------
@@ -218,21 +221,21 @@ class RecordedMemory:
         return self.base + len(self.windows[0])
 
     def gather_codes(self, address: Ints) -> tuple[tuple[Bits, ...], NDArray[np.bool_]]:
-        """(codes of each pass, whether they were recorded) at byte addresses."""
+        """Return (codes of each pass, whether they were recorded) at byte addresses."""
         size = self.known.element.bits // 8
         at = address - self.base
         inside = (at >= 0) & (at + size <= len(self.windows[0]))
         safe = np.where(inside, at, 0)
-        out = []
+        gathered = []
         for window in self.windows:
             codes = np.zeros(address.shape, np.uint64)
             for byte in range(size if len(window) >= size else 0):
                 codes |= window[safe + byte].astype(np.uint64) << np.uint64(8 * byte)
-            out.append(np.where(inside, codes, np.uint64(0)))
-        return tuple(out), inside
+            gathered.append(np.where(inside, codes, np.uint64(0)))
+        return tuple(gathered), inside
 
     def find_elements(self, address: Ints) -> tuple[Ints, Ints]:
-        """Which element lies at byte addresses: (mn, k), NONE or SEVERAL."""
+        """Find the elements at byte addresses: (mn, k), NONE or SEVERAL."""
         codes, inside = self.gather_codes(address)
         mn, k = self.known.identify_elements(codes)
         chunk = (address - self.base) // CHUNK
@@ -249,7 +252,7 @@ class RecordedMemory:
         return np.where(inside, mn, NONE), np.where(inside, k, NONE)
 
     def find_address(self, mn: int, k: int) -> int:
-        """Where an element lies: its address, NONE or SEVERAL; by chunks, then by its value alone."""
+        """Find the address of an element, NONE or SEVERAL: by chunks, then by its value alone."""
         rows, columns = self.known.extents
         per = CHUNK * 8 // self.known.element.bits
         away_mn, away_k = mn - self.mn, k - self.k
@@ -262,16 +265,17 @@ class RecordedMemory:
             return int(self.base + CHUNK * hits[0] + along[hits[0]] * size)
         if len(hits) > 1:
             return SEVERAL
-        whole = len(self.windows[0]) // size * size
-        told = [window[:whole].copy().view(f"<u{size}").astype(np.uint64) for window in self.windows]
-        wanted = [self.known.get_codes(np.array(mn), np.array(k), part) for part in range(len(told))]
-        same = np.logical_and.reduce([held == want for held, want in zip(told, wanted, strict=True)])
+        aligned = len(self.windows[0]) // size * size
+        values = [window[:aligned].copy().view(f"<u{size}").astype(np.uint64) for window in self.windows]
+        expected = [self.known.get_codes(np.array(mn), np.array(k), part) for part in range(len(values))]
+        same = np.logical_and.reduce([value == want for value, want in zip(values, expected, strict=True)])
         at = np.flatnonzero(same)
         return NONE if not len(at) else SEVERAL if len(at) > 1 else int(self.base + at[0] * size)
 
     def find_present_rectangle(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """((first mn, how many), (first k, how many)) of the rectangle around every element that lies here; of a fill
-        the shortest one. None where nothing of the matrix does.
+        """Find the rectangle around every element in memory: ((first mn, count), (first k, count)).
+
+        Of a fill, which repeats, the shortest one; None if nothing of the matrix is in memory.
         """
         here = self.mn >= 0
         if not here.any():
@@ -285,7 +289,7 @@ class RecordedMemory:
 
 
 def _find_shortest_arc(first: Ints, long: Ints, period: int) -> tuple[int, int]:
-    """The shortest interval that holds every [first, first + long), on a circle where there is a period."""
+    """Return the shortest interval that holds every [first, first + long), on a circle if there is a period."""
     if not period:
         low = int(first.min())
         return low, int((first + long).max()) - low
@@ -302,15 +306,15 @@ def _find_shortest_arc(first: Ints, long: Ints, period: int) -> tuple[int, int]:
 
 
 def make_memory(known: KnownOperand, windows: Sequence[Bytes], base: int) -> RecordedMemory:
-    """Recorded memory with what lies where; windows: one array of bytes a pass."""
-    held = [codec.mask_unread_memory(window, known.element.name) for window in windows]
-    count = len(held[0]) // CHUNK
+    """Return recorded memory with its elements identified; windows: one array of bytes a pass."""
+    masked = [codec.mask_unread_memory(window, known.element.name) for window in windows]
+    count = len(masked[0]) // CHUNK
     mn, k, major = (np.full(count, NONE, np.int64), np.full(count, NONE, np.int64), np.zeros(count, np.int64))
     if count:
-        chunks = hash_chunks(held[0][: count * CHUNK].reshape(-1, CHUNK))
+        chunks = hash_chunks(masked[0][: count * CHUNK].reshape(-1, CHUNK))
         for number, table in enumerate(known.chunks.values()):
             found_mn, found_k = table.find_chunks(chunks)
             new = (found_mn >= 0) & (mn < 0)
             mn, k = np.where(new, found_mn, mn), np.where(new, found_k, k)
             major = np.where(new, number, major)
-    return RecordedMemory(known, tuple(held), base, mn, k, major)
+    return RecordedMemory(known, tuple(masked), base, mn, k, major)

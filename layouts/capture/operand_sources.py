@@ -38,28 +38,32 @@ def identify_operands(
     steps: Sequence[MultiplyStep] = (),
     kept: int = 1,
 ) -> dict[str, KnownOperand]:
-    """Both operands by name, as elements of the pair's types; steps: whose registers are asked where no memory
-    was recorded; kept: of how many of K a sparse A stores one. LayoutError `bad_matrix` for arrays that do not fit,
-    `bad_fill` for a type that is not verified.
+    """Return both operands by name, as elements of the pair's types.
+
+    steps: their registers identify the operands if no memory was recorded; kept: of how many elements of K a sparse A
+    stores one. LayoutError `bad_matrix` for arrays that do not fit, `bad_fill` for a type that is not verified.
     """
-    out: dict[str, KnownOperand] = {}
+    operands: dict[str, KnownOperand] = {}
     depth = _parse_array(a, "a", pair[0]).shape[1] * kept if a is not None else None
     filled: list[tuple[str, str]] = []
-    for operand, name, given in (("a", pair[0], a), ("b", pair[1], b)):
-        if given is None:
+    for operand, name, matrix in (("a", pair[0], a), ("b", pair[1], b)):
+        if matrix is None:
             filled.append((operand, name))
             continue
-        codes = codes_of(_parse_array(given, operand, name), name, field=operand).codes
+        codes = codes_of(_parse_array(matrix, operand, name), name, field=operand).codes
         if operand == "b":
             codes = _by_columns(codes, nk, depth, kept, notes)
-        out |= _choose_likeliest(_matrices(codes, name, operand, len(files)), files, steps)
+        operands |= _choose_likeliest(_matrices(codes, name, operand, len(files)), files, steps)
     if filled:
-        out |= _choose_likeliest(_fills(filled, _find_passes(pair, files, notes), files), files, steps)
-    return {operand: out[operand] for operand in "ab"}
+        operands |= _choose_likeliest(_fills(filled, _find_passes(pair, files, notes), files), files, steps)
+    return {operand: operands[operand] for operand in "ab"}
 
 
 def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list[str]) -> Bits:
-    """B as (n, k). depth: A's k, None where A is not given; kept: of how many of K a sparse A stores one."""
+    """Return B as (n, k).
+
+    depth: A's k, None if A is not given; kept: of how many elements of K a sparse A stores one.
+    """
     turned = nk or (depth is not None and codes.shape[0] != depth and codes.shape[1] == depth)
     if turned and not nk:
         size = " × ".join(map(str, codes.shape))
@@ -74,25 +78,28 @@ def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list
 
 
 def _matrices(codes: Bits, name: str, operand: str, passes: int) -> list[dict[str, KnownOperand]]:
-    """A matrix that was given, as it may lie in memory: as the instruction cuts its elements, or rounded before."""
+    """Return the forms a given matrix may have in memory: cut to the bits that the instruction reads, or rounded
+    before.
+    """
     if get_dtype(name).bits < 8:
         raise LayoutError(
             "bad_fill", f"Elements of {get_dtype(name).bits} bits are not verified.", "8 bits or more.", "type"
         )
-    made = [{operand: operand_from_matrix(codes, name, operand, passes)}]
+    candidates = [{operand: operand_from_matrix(codes, name, operand, passes)}]
     if unread := get_dtype(name).unread_bits:
         rounded = codes.astype(np.uint64) + np.uint64(1 << unread - 1)
-        made.append({operand: operand_from_matrix(rounded, name, operand, passes)})
-    return made
+        candidates.append({operand: operand_from_matrix(rounded, name, operand, passes)})
+    return candidates
 
 
 def _fills(
     filled: Sequence[tuple[str, str]], parts: tuple[int, ...], files: Sequence[Sequence[Record]]
 ) -> list[dict[str, KnownOperand]]:
-    """The fills of operands and their types, as they may be: by one header, and in one order of passes. parts: the pass
-    of each file.
+    """Return the operands as each version of the header and each order of passes fills them.
+
+    parts: the pass of each file.
     """
-    orders = [parts] if any(len(one.window) for one in files[0]) else [parts, parts[::-1]]
+    orders = [parts] if any(len(record.window) for record in files[0]) else [parts, parts[::-1]]
     headers = (False, True) if any(fills.count_passes(name) == 1 for _, name in filled) else (False,)
     return [
         {
@@ -106,21 +113,21 @@ def _fills(
     ]
 
 
-def copy_to_host(given: Any) -> Any:
-    """An array of CuPy or a tensor of PyTorch in host memory; anything else as it is."""
-    if hasattr(given, "get") and hasattr(given, "__cuda_array_interface__"):
-        return given.get()
-    if hasattr(given, "cpu") and hasattr(given, "numpy"):
-        held = given.detach().cpu() if hasattr(given, "detach") else given.cpu()
+def copy_to_host(array: Any) -> Any:
+    """Copy an array of CuPy or a tensor of PyTorch to host memory; return anything else unchanged."""
+    if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
+        return array.get()
+    if hasattr(array, "cpu") and hasattr(array, "numpy"):
+        on_host = array.detach().cpu() if hasattr(array, "detach") else array.cpu()
         try:
-            return held.numpy()
+            return on_host.numpy()
         except TypeError:  # a type that NumPy has not, as bfloat16: a float holds each of its numbers
-            return held.float().numpy()
-    return given
+            return on_host.float().numpy()
+    return array
 
 
-def _parse_array(given: Any, field: str, name: str) -> NDArray[Any]:
-    array = np.asarray(copy_to_host(given))
+def _parse_array(value: Any, field: str, name: str) -> NDArray[Any]:
+    array = np.asarray(copy_to_host(value))
     if get_dtype(name).kind == "int" and array.dtype == np.uint8:  # a fill's codes
         array = array.view(np.int8)
     if array.ndim != 2 or not 0 < array.size <= MOST_ELEMENTS or array.dtype.kind not in "biufV":
@@ -135,7 +142,7 @@ def _parse_array(given: Any, field: str, name: str) -> NDArray[Any]:
 
 
 def _find_passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes: list[str]) -> tuple[int, ...]:
-    """The pass of each file, by what is found in memory; 1 where the type has only one."""
+    """Find the pass of each file from the contents of memory; 1 for types with a single pass."""
     if all(fills.count_passes(name) == 1 for name in pair):
         return (1,) * len(files)
     parts: list[int] = []
@@ -158,48 +165,50 @@ def _find_passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes
 
 
 def _choose_likeliest(
-    made: Sequence[dict[str, KnownOperand]], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
+    candidates: Sequence[dict[str, KnownOperand]], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
 ) -> dict[str, KnownOperand]:
-    """The operands that recorded memory is of; where it does not tell, those that the first registers are of; the first
-    where nothing does.
-    """
-    if len(made) == 1:
-        return made[0]
+    """Choose the operands that match recorded memory best, else the first registers, else the first candidate."""
+    if len(candidates) == 1:
+        return candidates[0]
     seen: dict[bytes, Record] = {}
     for record in (record for records in files for record in records if len(record.window)):
         if len(seen) < MOST_WINDOWS:
             seen.setdefault(record.window[:: max(len(record.window) // 256, 1)].tobytes(), record)
-    held = [
-        sum(_get_density(make_memory(one, [r.window], r.window_first)) for r in seen.values() for one in each.values())
-        for each in made
+    scores = [
+        sum(
+            _get_density(make_memory(operand, [r.window], r.window_first))
+            for r in seen.values()
+            for operand in each.values()
+        )
+        for each in candidates
     ]
-    if max(held) == min(held):
-        held = [_get_slice_share(each, files, steps) for each in made]
-    return made[held.index(max(held))]
+    if max(scores) == min(scores):
+        scores = [_get_slice_share(each, files, steps) for each in candidates]
+    return candidates[scores.index(max(scores))]
 
 
 def _get_slice_share(
     known: dict[str, KnownOperand], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
 ) -> float:
-    """How much of the operands in the first steps' registers belongs to one slice each."""
+    """Return the share of the operands in the first steps' registers that belongs to one slice each."""
     share, windows = 0.0, MemoryWindows(known)
     for step in steps[:MOST_WINDOWS]:
         try:
-            found = [find_origin(side) for side in read_operands(step, files, windows) if side.registers]
+            origins = [find_origin(side) for side in read_operands(step, files, windows) if side.registers]
         except LayoutError:  # it is said where the step is judged
             continue
-        share += sum(one[2] for one in found if one is not None)
+        share += sum(origin[2] for origin in origins if origin is not None)
     return share
 
 
-def _get_density(held: RecordedMemory) -> float:
-    """How much of a matrix lies in memory, for the rectangle that it comes from: a wrong one is found all over."""
-    here = held.find_present_rectangle()
-    return 0.0 if here is None else int((held.mn >= 0).sum()) / (here[0][1] * here[1][1])
+def _get_density(memory: RecordedMemory) -> float:
+    """Return how densely a matrix fills its rectangle in memory: a wrong matrix is found all over."""
+    here = memory.find_present_rectangle()
+    return 0.0 if here is None else int((memory.mn >= 0).sum()) / (here[0][1] * here[1][1])
 
 
 def _count_window_rows(known: KnownOperand, records: Sequence[Record]) -> int:
-    """How many rows lie in the first window that is recorded; one pass taken for the other leaves gaps between them."""
+    """Count the rows found in the first recorded window; swapped passes leave gaps between them."""
     window = next((record for record in records if len(record.window)), None)
     if window is None:
         return 0

@@ -54,8 +54,9 @@ class OperandCodes:
         return int(self.mn.shape[1])
 
     def mask_right(self, mn: int, k: int) -> NDArray[np.bool_]:
-        """Which elements are those of the slice that begins at (mn, k). Past the end of a matrix that was given K has
-        zeros, and rows may have anything: nothing is stored of them.
+        """Return which elements belong to the slice that begins at (mn, k).
+
+        Past the end of a matrix, K must hold zeros; rows may hold anything, since their results are not stored.
         """
         rows, columns = mn + np.arange(self.rows)[:, None], k + np.arange(self.depth)[None, :]
         same = self.inside.copy()
@@ -111,8 +112,8 @@ class MemoryWindows:
 
 
 def list_steps(records: Sequence[Record]) -> tuple[list[MultiplyStep], list[UnjudgedRecord]]:
-    """The instructions that multiply, in the order in which each warp or warpgroup issued them."""
-    out: list[MultiplyStep] = []
+    """Return the instructions that multiply, in the order in which each warp or warpgroup issued them."""
+    steps: list[MultiplyStep] = []
     unread: list[UnjudgedRecord] = []
     for number, record in enumerate(records):
         if record.kind not in MULTIPLY:
@@ -127,77 +128,84 @@ def list_steps(records: Sequence[Record]) -> tuple[list[MultiplyStep], list[Unju
             fed = {name: _find_load_records(records, number, name) for name in ("a", "b")}
         else:
             fed = {"a": _find_fragment_records(records, number)} if "a" not in record.label.lower() else {}
-        out.append(MultiplyStep(number, record, instruction, group, {n: f for n, f in fed.items() if f}))
-    return out, unread
+        steps.append(MultiplyStep(number, record, instruction, group, {n: f for n, f in fed.items() if f}))
+    return steps, unread
 
 
 def get_group(record: Record) -> tuple[int, int, int, int]:
-    """Which warp, or of a wgmma which warpgroup, of which block issued it."""
+    """Return which warp (for wgmma, which warpgroup) of which block issued a record."""
     return *record.block, record.thread // (WARPGROUP if record.kind == "wgmma" else 32)
 
 
 def _find_fragment_records(records: Sequence[Record], number: int) -> tuple[int, ...]:
-    """The records of A's registers, one a warp: as manieth of its warp as this wgmma's is of the first warp."""
-    own = records[number]
-    first = own.thread // WARPGROUP * 4
+    """Find the records of A's registers, one a warp: those at this wgmma's position in each warp."""
+    wgmma = records[number]
+    first = wgmma.thread // WARPGROUP * 4
     of_warp: dict[int, list[int]] = {first + warp: [] for warp in range(4)}
-    for at, one in enumerate(records):
-        if one.kind == "fragment" and one.label.lower() == "a" and one.block == own.block and one.warp in of_warp:
-            of_warp[one.warp].append(at)
+    for at, record in enumerate(records):
+        if (
+            record.kind == "fragment"
+            and record.label.lower() == "a"
+            and record.block == wgmma.block
+            and record.warp in of_warp
+        ):
+            of_warp[record.warp].append(at)
     count = sum(at < number for at in of_warp[first])
-    if not count or any(len(held) < count for held in of_warp.values()):
+    if not count or any(len(numbers) < count for numbers in of_warp.values()):
         return ()
     return tuple(of_warp[first + warp][count - 1] for warp in range(4))
 
 
 def _find_load_records(records: Sequence[Record], number: int, operand: str) -> tuple[int, ...]:
-    """The ldmatrix records of this warp whose registers these are, the nearest before the mma."""
-    own = records[number]
-    wanted = own.registers.get(operand)
-    if wanted is None:
+    """Find the ldmatrix records of this warp that loaded these registers, the nearest before the mma."""
+    mma = records[number]
+    needed = mma.registers.get(operand)
+    if needed is None:
         return ()
-    out: list[int] = []
-    left = set(range(wanted.shape[1]))
+    found_at: list[int] = []
+    left = set(range(needed.shape[1]))
     for at in range(number - 1, -1, -1):
-        one = records[at]
-        if (one.block, one.warp) != (own.block, own.warp):
+        record = records[at]
+        if (record.block, record.warp) != (mma.block, mma.warp):
             continue
-        if one.kind == "mma" and not out and number - at > 256:
+        if record.kind == "mma" and not found_at and number - at > 256:
             break
-        held = one.registers.get("a")
-        if one.kind != "ldmatrix" or held is None or one.label.lower() not in (operand, ""):
+        registers = record.registers.get("a")
+        if record.kind != "ldmatrix" or registers is None or record.label.lower() not in (operand, ""):
             continue
-        if found := {r for r in left if _find_register(held, wanted[:, r]) is not None}:
-            out.append(at)
-            left -= found
+        if matched := {r for r in left if _find_register(registers, needed[:, r]) is not None}:
+            found_at.append(at)
+            left -= matched
         if not left:
             break
-    return tuple(sorted(out))
+    return tuple(sorted(found_at))
 
 
-def _find_register(held: NDArray[np.uint32], column: NDArray[np.uint32]) -> int | None:
-    """Which register of a load has these words."""
-    return next((n for n in range(held.shape[1]) if np.array_equal(held[:, n], column)), None)
+def _find_register(load_registers: NDArray[np.uint32], column: NDArray[np.uint32]) -> int | None:
+    """Find the register of a load that holds these words."""
+    return next((n for n in range(load_registers.shape[1]) if np.array_equal(load_registers[:, n], column)), None)
 
 
 def find_taken_registers(loads: Sequence[Record], columns: NDArray[np.uint32]) -> list[tuple[int, int]]:
-    """(which load, which of its registers) of each register of an operand, [lane][register]; () where one of them is of
-    no load.
+    """Return (load, register of the load) of each register of an operand, [lane][register].
+
+    () if one comes from no load.
     """
-    out = []
+    taken = []
     for column in columns.T:
-        found = (
+        place = (
             (n, register)
             for n, load in enumerate(loads)
             if (register := _find_register(load.registers["a"], column)) is not None
         )
-        out.append(next(found, None))
-    return [one for one in out if one is not None] if None not in out else []
+        taken.append(next(place, None))
+    return [register_place for register_place in taken if register_place is not None] if None not in taken else []
 
 
 def list_judged_operands(record: Record) -> str:
-    """The operands of a wgmma or mma that are elements of A and B: a wgmma's that have a word, or whose registers are
-    recorded; an mma's unless its label is one of them.
+    """Return the operands of a wgmma or mma that are compared with elements of A and B.
+
+    Of a wgmma, those with a descriptor or recorded registers; of an mma, all unless its label names one of them.
     """
     label = record.label.lower()
     return label if record.kind == "mma" and label in ("a", "b") else "ab"
@@ -206,7 +214,7 @@ def list_judged_operands(record: Record) -> str:
 def read_operands(
     step: MultiplyStep, files: Sequence[Sequence[Record]], windows: MemoryWindows
 ) -> Iterator[OperandCodes]:
-    """The operands of one step that were recorded; files: the records of each pass."""
+    """Yield the recorded operands of one step; files: the records of each pass."""
     for operand in ("a", "b"):
         side = _side(step, operand, files, windows)
         if side is not None:
@@ -216,7 +224,7 @@ def read_operands(
 def _side(
     step: MultiplyStep, operand: str, files: Sequence[Sequence[Record]], windows: MemoryWindows
 ) -> OperandCodes | None:
-    """An operand of a step; None where it was not recorded."""
+    """Return an operand of a step; None if it was not recorded."""
     record, known = step.record, windows.known.get(operand)
     if known is None:
         return None
@@ -224,9 +232,9 @@ def _side(
     if record.kind == "mma":
         if operand not in record.registers or operand not in list_judged_operands(record):
             return None
-        held = tuple(records[step.number].registers[operand] for records in files)
+        by_pass = tuple(records[step.number].registers[operand] for records in files)
         near = windows.get_memory(operand, [records[fed[0]] for records in files]) if fed else None
-        return _read_by_registers(step, operand, known, held, near)
+        return _read_by_registers(step, operand, known, by_pass, near)
     if operand in record.label.lower():
         major = "MN" if record.immediates.get(f"trans_{operand}") == 1 else "K"
         return _read_by_descriptor(step, operand, major, [records[step.number] for records in files], windows)
@@ -242,11 +250,11 @@ def _read_by_descriptor(
     seen = view(step.instruction, operand, major)
     word = Descriptor(step.record.words[operand])
     address = reads(word, seen)
-    held = windows.get_memory(operand, records)
-    codes, inside = held.gather_codes(address)
-    mn, k = held.find_elements(address)
+    memory = windows.get_memory(operand, records)
+    codes, inside = memory.gather_codes(address)
+    mn, k = memory.find_elements(address)
     return OperandCodes(
-        operand, held.known, codes, inside=inside, mn=mn, k=k, address=address, memory=held, seen=seen, word=word
+        operand, memory.known, codes, inside=inside, mn=mn, k=k, address=address, memory=memory, seen=seen, word=word
     )
 
 
@@ -257,36 +265,39 @@ def _read_by_registers(
     registers: tuple[NDArray[np.uint32], ...],
     near: RecordedMemory | None = None,
 ) -> OperandCodes:
-    own = step.instruction.operand(operand)
-    if any(held.shape != (own.threads, own.registers) for held in registers):
+    fragment = step.instruction.operand(operand)
+    if any(words_of_pass.shape != (fragment.threads, fragment.registers) for words_of_pass in registers):
         raise LayoutError(
             "bad_capture",
             f"{step.record.where} recorded {registers[0].shape[1]} registers of {operand.upper()} a lane;"
-            f" {step.instruction.ptx} has {own.registers}.",
+            f" {step.instruction.ptx} has {fragment.registers}.",
             "Give the array of the instruction's registers.",
             "capture",
         )
-    codes = tuple(mask_unread_bits(registers_to_grid(held, own, operand), known.element.name) for held in registers)
+    codes = tuple(
+        mask_unread_bits(registers_to_grid(words_of_pass, fragment, operand), known.element.name)
+        for words_of_pass in registers
+    )
     mn, k = known.identify_lines(codes)
     inside = np.ones(mn.shape, np.bool_)
-    return OperandCodes(operand, known, codes, inside, mn, k, registers=registers, own=own, near=near)
+    return OperandCodes(operand, known, codes, inside, mn, k, registers=registers, own=fragment, near=near)
 
 
-def registers_to_grid(registers: NDArray[np.uint32], own: Operand, operand: str) -> Bits:
-    """Registers [thread][count] as the operand's codes: [row][k], row is M for A and C, N for B."""
-    bits = own.container_bits
+def registers_to_grid(registers: NDArray[np.uint32], fragment: Operand, operand: str) -> Bits:
+    """Arrange registers [thread][count] as the operand's codes [row][k]: rows are M of A and C, N of B."""
+    bits = fragment.container_bits
     per = 32 // bits
-    value = np.arange(own.values)
+    value = np.arange(fragment.values)
     words = registers.astype(np.uint64)[:, value // per] >> (value % per * bits).astype(np.uint64)
-    held = words & np.uint64((1 << bits) - 1)
-    shape = (own.row_count, own.col_count)
-    out = np.zeros(shape, np.uint64)
-    out[own.rows, own.cols] = held
-    return out.T if operand == "b" else out
+    codes = words & np.uint64((1 << bits) - 1)
+    shape = (fragment.row_count, fragment.col_count)
+    grid = np.zeros(shape, np.uint64)
+    grid[fragment.rows, fragment.cols] = codes
+    return grid.T if operand == "b" else grid
 
 
 def find_origin(side: OperandCodes) -> tuple[int, int, float] | None:
-    """(mn, k, share) of the slice that most elements belong to; None where no element is known."""
+    """Find (mn, k, share) of the slice that most elements belong to; None if no element is known."""
     known = (side.mn >= 0) & (side.k >= 0)
     if not known.any():
         return None
@@ -305,7 +316,7 @@ def find_origin(side: OperandCodes) -> tuple[int, int, float] | None:
 
 
 def describe_other_matrix(side: OperandCodes, windows: MemoryWindows, records: Sequence[Record]) -> str:
-    """What of the other matrix a word reads, in words, where it reads hardly anything of its own; else ""."""
+    """Describe what of the other matrix a descriptor reads, if it reads hardly anything of its own; else ""."""
     other = "b" if side.operand == "a" else "a"
     known = windows.known.get(other)
     if side.address is None or known is None or known.element != side.known.element:
@@ -315,14 +326,14 @@ def describe_other_matrix(side: OperandCodes, windows: MemoryWindows, records: S
     mn, k = windows.get_memory(other, records).find_elements(side.address)
     if float((mn >= 0).mean()) < LEAST_OTHER:
         return ""
-    found = find_origin(replace(side, operand=other, known=known, mn=mn, k=k))
-    if found is not None and found[2] == 1.0:
-        return f"{other.upper()}: its slice at {'m' if other == 'a' else 'n'} = {found[0]}, k = {found[1]}"
+    origin = find_origin(replace(side, operand=other, known=known, mn=mn, k=k))
+    if origin is not None and origin[2] == 1.0:
+        return f"{other.upper()}: its slice at {'m' if other == 'a' else 'n'} = {origin[0]}, k = {origin[1]}"
     return f"elements of {other.upper()}"
 
 
 def is_recorded(side: OperandCodes) -> bool:
-    """Whether anything of its matrix was recorded: 16 bytes of it in memory, or in registers a pair of neighbors."""
+    """Return whether any of its matrix was recorded: 16 bytes in memory, or a pair of neighbors in registers."""
     memory = side.memory or side.near
     if memory is not None and bool((memory.mn >= 0).any()):
         return True
@@ -335,6 +346,6 @@ def is_recorded(side: OperandCodes) -> bool:
 
 
 def find_first_element(side: OperandCodes) -> tuple[int, int] | None:
-    """The element that the first row's first K is; None where it is not known."""
+    """Find the element at the first K of the first row; None if it is not known."""
     mn, k = int(side.mn[0, 0]), int(side.k[0, 0])
     return None if min(mn, k) <= NONE else (mn, k)

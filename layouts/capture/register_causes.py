@@ -41,167 +41,176 @@ def diagnose_registers(
     windows: MemoryWindows,
     fits: StorageCache,
 ) -> tuple[Diagnosis, ...]:
-    """Why the registers of an operand are not those of its slice; of a load, the load's own cause."""
+    """Explain why the registers of an operand do not hold its slice; for a load, by the load's own cause."""
     loads = [records[at] for at in step.fed.get(side.operand, ()) if records[at].kind == "ldmatrix"]
-    if loads and (found := _diagnose_loads(side, part, loads, windows, fits)):
-        return found
+    if loads and (causes := _diagnose_loads(side, part, loads, windows, fits)):
+        return causes
     return (_diagnose_own_registers(side, part),)
 
 
 def _diagnose_own_registers(side: OperandCodes, part: OperandSlice) -> Diagnosis:
     assert side.own is not None
     name = side.operand.upper()
-    wanted = _compute_registers(side.own, side.known, part, side.operand)
-    given = side.registers[0]
-    count = given.shape[1]
-    same = np.array([[bool((given[:, r] == wanted[:, p]).all()) for p in range(count)] for r in range(count)])
+    expected = _compute_registers(side.own, side.known, part, side.operand)
+    words = side.registers[0]
+    count = words.shape[1]
+    same = np.array([[bool((words[:, r] == expected[:, p]).all()) for p in range(count)] for r in range(count)])
     if (same.sum(axis=1) == 1).all() and (same.sum(axis=0) == 1).all():
         holds = same.argmax(axis=1)
         pairs = [(r, int(p)) for r, p in enumerate(holds) if r < p and holds[p] == r]
         if 2 * len(pairs) == int((holds != np.arange(count)).sum()):
             said = join_words([f"{r} and {p}" for r, p in pairs])
-            says = (
+            message = (
                 f"Registers {said} of {name} are exchanged. {_describe_register(side.own, side.operand, pairs[0][0])}"
             )
         else:
             moved = join_words([f"register {r} holds what belongs in {p}" for r, p in enumerate(holds) if p != r])
-            says = f"The registers of {name} stand in another order: {moved}."
-        return Diagnosis("registers_exchanged", says)
-    found = find_origin(side)
-    if found is not None and found[2] == 1.0:
+            message = f"The registers of {name} stand in another order: {moved}."
+        return Diagnosis("registers_exchanged", message)
+    origin = find_origin(side)
+    if origin is not None and origin[2] == 1.0:
         letter = "m" if side.operand == "a" else "n"
-        says = (
-            f"The registers of {name} hold the slice at {letter} = {found[0]}, k = {found[1]}; this step multiplies"
+        message = (
+            f"The registers of {name} hold the slice at {letter} = {origin[0]}, k = {origin[1]}; this step multiplies"
             f" {letter} = {part.mn}, k = {part.k}."
         )
-        return Diagnosis("other_slice", says)
+        return Diagnosis("other_slice", message)
     right = side.mask_right(part.mn, part.k)
     row, k = (int(n) for n in np.argwhere(~right)[0])
     holder = _format_holder(side.own, side.operand, row, k)
-    says = f"The first wrong element is {name}[{_format_element(side.operand, row, k)}] of the operand, {holder}."
-    return Diagnosis("registers_wrong", says)
+    message = f"The first wrong element is {name}[{_format_element(side.operand, row, k)}] of the operand, {holder}."
+    return Diagnosis("registers_wrong", message)
 
 
 def _format_element(operand: str, row: int, k: int) -> str:
     return f"{row},{k}" if operand == "a" else f"{k},{row}"
 
 
-def _format_holder(own: Operand, operand: str, row: int, k: int) -> str:
-    at = own.owner(row, k) if operand == "a" else own.owner(k, row)
+def _format_holder(fragment: Operand, operand: str, row: int, k: int) -> str:
+    at = fragment.owner(row, k) if operand == "a" else fragment.owner(k, row)
     thread, value = at[0]
-    register, _ = own.register_of(value)
+    register, _ = fragment.register_of(value)
     return f"register {register} of thread {thread}"
 
 
-def _describe_register(own: Operand, operand: str, register: int) -> str:
-    """What a register of thread 0 holds."""
-    value = register * (32 // own.container_bits)
-    row, column = int(own.rows[0, value]), int(own.cols[0, value])
+def _describe_register(fragment: Operand, operand: str, register: int) -> str:
+    """Describe what a register of thread 0 holds."""
+    value = register * (32 // fragment.container_bits)
+    row, column = int(fragment.rows[0, value]), int(fragment.cols[0, value])
     return f"Register {register} of thread 0 begins with {operand.upper()}[{row},{column}] of the operand."
 
 
-def _compute_registers(own: Operand, known: KnownOperand, part: OperandSlice, operand: str) -> Ints:
-    """The words that each thread should hold: [thread][register], of the first pass."""
-    mn, k = (own.rows, own.cols) if operand == "a" else (own.cols, own.rows)
+def _compute_registers(fragment: Operand, known: KnownOperand, part: OperandSlice, operand: str) -> Ints:
+    """Compute the words that each thread should hold: [thread][register], of the first pass."""
+    mn, k = (fragment.rows, fragment.cols) if operand == "a" else (fragment.cols, fragment.rows)
     codes = known.get_codes(part.mn + mn.astype(np.int64), part.k + k.astype(np.int64))
-    per = 32 // own.container_bits
+    per = 32 // fragment.container_bits
     split = codes.reshape(codes.shape[0], -1, per)
-    return np.asarray((split << np.arange(per) * own.container_bits).sum(axis=2))
+    return np.asarray((split << np.arange(per) * fragment.container_bits).sum(axis=2))
 
 
 # ldmatrix -------------------------------------------------------------------------------------------------------------
 
 
-def find_row_starts(record: Record, held: RecordedMemory) -> tuple[Ints, Ints]:
-    """(mn, k) of the element at the first byte of the row that each lane gives, of the lanes that give one."""
+def find_row_starts(record: Record, memory: RecordedMemory) -> tuple[Ints, Ints]:
+    """Find (mn, k) of the first element in the row that each lane points to, for lanes that give an address."""
     assert record.addresses is not None
     try:
         address = catalog.find(record.text).address
     except LayoutError:  # every lane's, where the text names no ldmatrix
         address = None
     count = len(address.coords["matrix"]) if address is not None else 32
-    return held.find_elements(record.addresses[:count].astype(np.int64))
+    return memory.find_elements(record.addresses[:count].astype(np.int64))
 
 
 def _diagnose_loads(
     side: OperandCodes, part: OperandSlice, loads: Sequence[Record], windows: MemoryWindows, fits: StorageCache
 ) -> tuple[Diagnosis, ...]:
-    """What is wrong with the ldmatrix that fill this operand; () where their rows are the right ones."""
+    """Diagnose the ldmatrix that fill this operand; () if their rows are the right ones."""
     assert side.own is not None
-    given = find_taken_registers(loads, side.registers[0])
-    if not given or any(load.addresses is None for load in loads):
+    taken = find_taken_registers(loads, side.registers[0])
+    if not taken or any(load.addresses is None for load in loads):
         return ()
-    held = windows.get_memory(side.operand, [loads[given[0][0]]])
-    known = held.known
-    here = held.mn >= 0
-    major = MAJORS[int(np.round(held.major[here].mean()))] if here.any() else "K"
-    record = _merge_loads(loads, given)
+    memory = windows.get_memory(side.operand, [loads[taken[0][0]]])
+    known = memory.known
+    here = memory.mn >= 0
+    major = MAJORS[int(np.round(memory.major[here].mean()))] if here.any() else "K"
+    record = _merge_loads(loads, taken)
     try:
         load = catalog.find(record.text)
-        made = make_chain(load, side.own, major)
+        chain = make_chain(load, side.own, major)
     except LayoutError as error:
         return (Diagnosis(error.code, f"{record.where}: {error.message}"),)
-    if not made.match:
+    if not chain.match:
         return (_diagnose_transposed(record, load, side, major),)
-    if (exchanged := _diagnose_taken_registers(side, part, loads, given)) is not None:
+    if (exchanged := _diagnose_taken_registers(side, part, loads, taken)) is not None:
         return (exchanged,)
     assert record.addresses is not None
-    places = made.lane_places[0, 0]
+    places = chain.lane_places[0, 0]
     lanes = np.flatnonzero(places[:, 0] >= 0)
     line, along = places[lanes, 0], places[lanes, 1] * 8 // known.element.bits
     mn, k = (line, along) if major == "K" else (along, line)
     mn, k = part.mn + mn, part.k + k
-    got_mn, got_k = held.find_elements(record.addresses[lanes].astype(np.int64))
+    got_mn, got_k = memory.find_elements(record.addresses[lanes].astype(np.int64))
     wrong = _mask_differences(known, got_mn, mn, 0) | _mask_differences(known, got_k, k, 1)
     if not wrong.any():
         return ()
     first = int(lanes[np.flatnonzero(wrong)[0]]) // 8
-    where = loads[given[first][0]].where if first < len(given) else record.where
+    where = loads[taken[first][0]].where if first < len(taken) else record.where
     cause = _find_row_cause(
-        record, made, held=held, lanes=lanes, wanted=(mn, k), got=(got_mn, got_k), side=side, part=part, fits=fits
+        record,
+        chain,
+        memory=memory,
+        lanes=lanes,
+        expected=(mn, k),
+        got=(got_mn, got_k),
+        side=side,
+        part=part,
+        fits=fits,
     )
     return (Diagnosis(cause[0], f"{where}: {cause[1]}"),)
 
 
-def _merge_loads(loads: Sequence[Record], given: Sequence[tuple[int, int]]) -> Record:
-    """The loads whose registers an operand takes as the one that fills just this operand."""
-    first = loads[given[0][0]]
-    if ".m8n8." not in first.text or len(given) not in (1, 2, 4):
+def _merge_loads(loads: Sequence[Record], taken: Sequence[tuple[int, int]]) -> Record:
+    """Merge the loads whose registers an operand takes into one load that fills just this operand."""
+    first = loads[taken[0][0]]
+    if ".m8n8." not in first.text or len(taken) not in (1, 2, 4):
         return first
-    addresses = [loads[n].addresses[8 * register : 8 * register + 8] for n, register in given]  # type: ignore[index]
-    text = re.sub(r"\.x[124]\b", f".x{len(given)}", first.text)
+    addresses = [loads[n].addresses[8 * register : 8 * register + 8] for n, register in taken]  # type: ignore[index]
+    text = re.sub(r"\.x[124]\b", f".x{len(taken)}", first.text)
     return replace(first, text=text, addresses=np.resize(np.concatenate(addresses), 32))
 
 
 def _diagnose_taken_registers(
-    side: OperandCodes, part: OperandSlice, loads: Sequence[Record], given: Sequence[tuple[int, int]]
+    side: OperandCodes, part: OperandSlice, loads: Sequence[Record], taken: Sequence[tuple[int, int]]
 ) -> Diagnosis | None:
-    """Registers of the loads that hold the slice where the instruction takes others of them; None where it takes them
-    in their order, or the loads do not hold it.
+    """Diagnose loads that hold the slice while the instruction takes other registers of them.
+
+    None if the registers are in order, or the loads do not hold the slice.
     """
     assert side.own is not None
     right = find_taken_registers(loads, _compute_registers(side.own, side.known, part, side.operand).astype(np.uint32))
-    if not right or right == list(given):
+    if not right or right == list(taken):
         return None
-    in_order = all(b == (a[0], a[1] + 1) for a, b in pairwise(given) if a[0] == b[0]) and list(given) == sorted(given)
-    alone = all(len(given) == load.registers["a"].shape[1] for load in loads)
+    in_order = all(b == (a[0], a[1] + 1) for a, b in pairwise(taken) if a[0] == b[0]) and list(taken) == sorted(taken)
+    alone = all(len(taken) == load.registers["a"].shape[1] for load in loads)
     if in_order and alone:
         return None
     has, needs = (
         join_words([f"{register} of the load at {loads[n].where}" for n, register in which])
         if len(loads) > 1
         else join_words([str(register) for _, register in which])
-        for which in (given, right)
+        for which in (taken, right)
     )
     of = "" if len(loads) > 1 else f" of the load at {loads[0].where}"
-    says = f"{side.operand.upper()} is given registers {has}{of}, in this order; its slice is in registers {needs}."
-    return Diagnosis("registers_exchanged", says)
+    message = f"{side.operand.upper()} is given registers {has}{of}, in this order; its slice is in registers {needs}."
+    return Diagnosis("registers_exchanged", message)
 
 
 def _mask_differences(
-    known: KnownOperand, got: Ints, wanted: Ints, axis: int
+    known: KnownOperand, got: Ints, expected: Ints, axis: int
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    away = got - wanted if known.real else (got - wanted) % known.periods[axis]
+    away = got - expected if known.real else (got - expected) % known.periods[axis]
     return np.asarray((got < 0) | (away != 0))
 
 
@@ -218,97 +227,100 @@ def _diagnose_transposed(record: Record, load: Instruction, side: OperandCodes, 
         fits = make_chain(catalog.find(other), side.own, major).match
     except LayoutError:
         fits = False
-    says = f"{record.where}: {name} lies with {contiguous} contiguous, and {load.ptx} does not give the mma's registers"
-    says += f" from it. Use {other}." if fits else "."
-    return Diagnosis("wrong_transpose", says)
+    message = (
+        f"{record.where}: {name} lies with {contiguous} contiguous, and {load.ptx} does not give the mma's registers"
+    )
+    message += f" from it. Use {other}." if fits else "."
+    return Diagnosis("wrong_transpose", message)
 
 
 def _find_row_cause(
     record: Record,
-    made: Chain,
+    chain: Chain,
     *,
-    held: RecordedMemory,
+    memory: RecordedMemory,
     lanes: Ints,
-    wanted: tuple[Ints, Ints],
+    expected: tuple[Ints, Ints],
     got: tuple[Ints, Ints],
     side: OperandCodes,
     part: OperandSlice,
     fits: StorageCache,
 ) -> tuple[str, str]:
-    """(code, what is wrong) of rows that are not the ones the mma needs."""
+    """Return (code, cause in words) for rows that are not those the mma needs."""
     assert record.addresses is not None
-    known, given = held.known, record.addresses[lanes].astype(np.int64)
-    matrices = _match_matrices(known, wanted, got)
+    known, addresses = memory.known, record.addresses[lanes].astype(np.int64)
+    matrices = _match_matrices(known, expected, got)
     if matrices is not None:
         pairs = [(m, p) for m, p in enumerate(matrices) if m < p and matrices[p] == m]
         said = join_words([f"{m} and {p}" for m, p in pairs]) if pairs else ""
         lane = 8 * (pairs[0][0] if pairs else 0)
-        says = (
+        message = (
             f"Matrices {said} are exchanged: lanes {lane} to {lane + 7} give the rows of matrix {pairs[0][1]}."
             if pairs
             else f"The matrices stand in the order {', '.join(map(str, matrices))}."
         )
-        return "matrices_exchanged", says
-    stored = fits.find_storage(held, part, rows=side.rows, depth=side.depth, word=Descriptor(0))
+        return "matrices_exchanged", message
+    stored = fits.find_storage(memory, part, rows=side.rows, depth=side.depth, word=Descriptor(0))
     if stored is not None:
-        where = np.array([stored.address(known, int(m), int(c)) for m, c in zip(*wanted, strict=True)])
-        if (told := _diagnose_addresses(given, where, stored, side, part)) is not None:
-            return told
+        where = np.array([stored.address(known, int(m), int(c)) for m, c in zip(*expected, strict=True)])
+        if (cause := _diagnose_addresses(addresses, where, stored, side, part)) is not None:
+            return cause
     lane = int(
-        np.flatnonzero(_mask_differences(known, got[0], wanted[0], 0) | _mask_differences(known, got[1], wanted[1], 1))[
-            0
-        ]
+        np.flatnonzero(
+            _mask_differences(known, got[0], expected[0], 0) | _mask_differences(known, got[1], expected[1], 1)
+        )[0]
     )
     name = side.operand.upper()
     has = "no known row" if got[0][lane] < 0 else f"{name}'s row from ({got[0][lane]}, {got[1][lane]}) on"
-    says = f"Lane {int(lanes[lane])} gives {has}; the mma needs the row from ({wanted[0][lane]}, {wanted[1][lane]}) on."
-    return "other_rows", f"{says} Both are ({'m' if side.operand == 'a' else 'n'}, k)."
+    needs = f"({expected[0][lane]}, {expected[1][lane]})"
+    message = f"Lane {int(lanes[lane])} gives {has}; the mma needs the row from {needs} on."
+    return "other_rows", f"{message} Both are ({'m' if side.operand == 'a' else 'n'}, k)."
 
 
-def _match_matrices(known: KnownOperand, wanted: tuple[Ints, Ints], got: tuple[Ints, Ints]) -> list[int] | None:
-    """Which matrix's rows each eight lanes give; None where they are no matrices of this load."""
-    count = len(wanted[0]) // 8
-    out = []
+def _match_matrices(known: KnownOperand, expected: tuple[Ints, Ints], got: tuple[Ints, Ints]) -> list[int] | None:
+    """Return which matrix's rows each eight lanes point to; None if they are not matrices of this load."""
+    count = len(expected[0]) // 8
+    order = []
     for m in range(count):
         at = np.s_[8 * m : 8 * m + 8]
         like = [
             p
             for p in range(count)
-            if not _mask_differences(known, got[0][at], wanted[0][8 * p : 8 * p + 8], 0).any()
-            and not _mask_differences(known, got[1][at], wanted[1][8 * p : 8 * p + 8], 1).any()
+            if not _mask_differences(known, got[0][at], expected[0][8 * p : 8 * p + 8], 0).any()
+            and not _mask_differences(known, got[1][at], expected[1][8 * p : 8 * p + 8], 1).any()
         ]
         if len(like) != 1:
             return None
-        out.append(like[0])
-    return out if sorted(out) == list(range(count)) and count > 1 else None
+        order.append(like[0])
+    return order if sorted(order) == list(range(count)) and count > 1 else None
 
 
 def _diagnose_addresses(
-    given: Ints, where: Ints, stored: StoredRectangle, side: OperandCodes, part: OperandSlice
+    addresses: Ints, where: Ints, stored: StoredRectangle, side: OperandCodes, part: OperandSlice
 ) -> tuple[str, str] | None:
-    """What the addresses themselves tell: a swizzle too many or too few, another pitch, another step along K."""
+    """Diagnose the addresses alone: one swizzle too many or too few, another pitch, another step along K."""
     name, storage = side.operand.upper(), stored.storage
     return (
-        _other_swizzle(given, where, storage, name)
-        or _moved(given - where, part.k, side.known.element.bits)
-        or _other_pitch(given, where, storage.pitch_bytes, name)
+        _other_swizzle(addresses, where, storage, name)
+        or _moved(addresses - where, part.k, side.known.element.bits)
+        or _other_pitch(addresses, where, storage.pitch_bytes, name)
     )
 
 
-def _other_swizzle(given: Ints, where: Ints, storage: Storage, name: str) -> tuple[str, str] | None:
+def _other_swizzle(addresses: Ints, where: Ints, storage: Storage, name: str) -> tuple[str, str] | None:
     base, mode = storage.base, storage.mode
     for other in MODES[1:]:
         if other is mode:
             continue
         plain = where if mode.chunks == 1 else mode.unswizzle(where)
         by_tile, by_address = base + other.unswizzle(plain - base), other.unswizzle(plain)
-        for by, made in (("the offset in the tile", by_tile), ("the address", by_address)):
-            if np.array_equal(made, given):
+        for by, swizzled in (("the offset in the tile", by_tile), ("the address", by_address)):
+            if np.array_equal(swizzled, addresses):
                 has = f"with swizzle {mode.name}" if mode.chunks > 1 else "without a swizzle"
                 return "swizzle_mode", (
                     f"The lanes' addresses have the XOR of the {other.name} swizzle, of {by}; {name} is stored {has}."
                 )
-    if mode.chunks > 1 and np.array_equal(mode.unswizzle(where), given):
+    if mode.chunks > 1 and np.array_equal(mode.unswizzle(where), addresses):
         return "address_not_swizzled", (
             f"{name} is stored with swizzle {mode.name}; the lanes' addresses lack the XOR."
         )
@@ -316,20 +328,20 @@ def _other_swizzle(given: Ints, where: Ints, storage: Storage, name: str) -> tup
 
 
 def _moved(step: Ints, k: int, bits: int) -> tuple[str, str] | None:
-    """That every lane's address is wrong by the same. step: by how much."""
+    """Return the cause if every lane's address is off by the same step."""
     if not (step == step[0]).all():
         return None
     moved, right = int(step[0]), k * bits // 8
-    says = f"Every lane's address is {abs(moved)} bytes {'past' if moved > 0 else 'before'} the right one."
+    message = f"Every lane's address is {abs(moved)} bytes {'past' if moved > 0 else 'before'} the right one."
     if right + moved == k and right:
-        return "k_step_in_elements", f"{says} The step along K is counted in elements ({k}), not in bytes."
-    return "start_wrong", says
+        return "k_step_in_elements", f"{message} The step along K is counted in elements ({k}), not in bytes."
+    return "start_wrong", message
 
 
-def _other_pitch(given: Ints, where: Ints, pitch: int | None, name: str) -> tuple[str, str] | None:
+def _other_pitch(addresses: Ints, where: Ints, pitch: int | None, name: str) -> tuple[str, str] | None:
     if not pitch or len(where) < 8:
         return None
-    steps = np.diff(given[:8])
+    steps = np.diff(addresses[:8])
     if (steps == steps[0]).all() and 0 <= steps[0] != pitch and (np.diff(where[:8]) == pitch).all():
         return "pitch_wrong", (
             f"The lanes' rows are {int(steps[0])} bytes apart; the rows of {name} lie {pitch} bytes apart."

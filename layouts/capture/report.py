@@ -44,8 +44,8 @@ class Verified:
 
     @property
     def verdict(self) -> str:
-        """match; mismatch where a step or an accumulator is wrong; unknown where nothing was judged, or not all."""
-        if self.wrong or any(one.verdict == "mismatch" for one in self.accumulators):
+        """match; mismatch where a step or an accumulator is wrong; unknown if nothing was judged, or not all."""
+        if self.wrong or any(accumulator.verdict == "mismatch" for accumulator in self.accumulators):
             return "mismatch"
         return "match" if self.steps and not self.unread and not self.left else "unknown"
 
@@ -63,20 +63,20 @@ class Verified:
         return self.text
 
 
-def summarize_verdict(told: Verified) -> str:
-    """The verdict in a sentence."""
-    if not told.steps:
+def summarize_verdict(verified: Verified) -> str:
+    """Return the verdict in a sentence."""
+    if not verified.steps:
         return "Nothing could be verified."
-    count, wrong = len(told.steps), len(told.wrong)
+    count, wrong = len(verified.steps), len(verified.wrong)
     what = "instruction" if count == 1 else "instructions"
     if not wrong:
-        bad = sum(one.verdict == "mismatch" for one in told.accumulators)
+        bad = sum(accumulator.verdict == "mismatch" for accumulator in verified.accumulators)
         right = f"{'The' if count == 1 else f'All {count:,}'} recorded {what} read{'s' if count == 1 else ''} the right"
         if bad:
-            return f"{right} slices of A and B, but {bad} of {len(told.accumulators)} accumulators are wrong."
-        also = f"; {_format_unread(len(told.unread))}" if told.unread else ""
+            return f"{right} slices of A and B, but {bad} of {len(verified.accumulators)} accumulators are wrong."
+        also = f"; {_format_unread(len(verified.unread))}" if verified.unread else ""
         return f"{right} slices of A and B{also}."
-    first = told.wrong[0]
+    first = verified.wrong[0]
     return (
         f"{wrong:,} of {count:,} recorded {what} read{'s' if wrong == 1 else ''} a wrong slice, first step"
         f" {first.index} at {first.record.where}."
@@ -87,64 +87,68 @@ def _format_unread(count: int, more: str = "") -> str:
     return f"{count:,} {more}record{'' if count == 1 else 's'} could not be judged"
 
 
-def render_report(told: Verified, every: bool = True) -> str:
-    """What a terminal shows: the verdict, a line a cause and, with `every` or where nothing is wrong, every step."""
-    return "\n".join([f"{told.verdict}: {summarize_verdict(told)}", *_render_lines(told, every)])
+def render_report(verified: Verified, every: bool = True) -> str:
+    """Return the terminal's text: the verdict, a line a cause and, with `every` or if nothing is wrong, every step."""
+    return "\n".join([f"{verified.verdict}: {summarize_verdict(verified)}", *_render_lines(verified, every)])
 
 
-def _render_lines(told: Verified, every: bool) -> Iterator[str]:
-    for cause in find_causes(told.steps):
+def _render_lines(verified: Verified, every: bool) -> Iterator[str]:
+    for cause in find_causes(verified.steps):
         yield f"  {format_cause(cause)}"
-    if told.steps and (every or told.first_wrong is None):
-        yield from _render_k_loop(told)
-    if told.first_wrong is not None and every:
-        yield from render_first_wrong(told.first_wrong)
-    yield from render_accumulators(told)
-    for one in told.unread[:MOST_CAUSES]:
-        yield f"  ! {one.record.where}: {one.reason}"
-    if len(told.unread) > MOST_CAUSES:
-        yield f"  ! … {_format_unread(len(told.unread) - MOST_CAUSES, 'more ')}"
-    for note in told.notes:
+    if verified.steps and (every or verified.first_wrong is None):
+        yield from _render_k_loop(verified)
+    if verified.first_wrong is not None and every:
+        yield from render_first_wrong(verified.first_wrong)
+    yield from render_accumulators(verified)
+    for skipped in verified.unread[:MOST_CAUSES]:
+        yield f"  ! {skipped.record.where}: {skipped.reason}"
+    if len(verified.unread) > MOST_CAUSES:
+        yield f"  ! … {_format_unread(len(verified.unread) - MOST_CAUSES, 'more ')}"
+    for note in verified.notes:
         yield f"  ! {note}"
 
 
-def format_cause(one: CaptureCause) -> str:
-    """One mistake in a line: whose, how many steps, the first one's line, what it is and what repairs it."""
-    steps = f"{one.count:,} of {one.total:,} steps" if one.total > 1 else "the step"
-    said = f"{one.whose}: {steps}, first step {one.first.index} at {one.first.record.where}"
-    return f"{said}. {TITLES.get(one.code, 'Other elements are read')} ({one.code}). {_format_repair(one)}"
+def format_cause(cause: CaptureCause) -> str:
+    """Return one mistake in a line: operand, number of steps, line of the first one, cause and repair."""
+    steps = f"{cause.count:,} of {cause.total:,} steps" if cause.total > 1 else "the step"
+    said = f"{cause.whose}: {steps}, first step {cause.first.index} at {cause.first.record.where}"
+    return f"{said}. {TITLES.get(cause.code, 'Other elements are read')} ({cause.code}). {_format_repair(cause)}"
 
 
-def _format_repair(one: CaptureCause) -> str:
-    """The words that are right; where no word repairs it, what was found."""
-    words = [f"desc_{name} {format_word(had)} → {format_word(fix)}" for name, (had, fix) in one.repairs.items()]
-    return f"Repair: {', '.join(words)}" if words else one.message
+def _format_repair(cause: CaptureCause) -> str:
+    """Return the right words; if no word repairs it, what was found."""
+    words = [f"desc_{name} {format_word(had)} → {format_word(fix)}" for name, (had, fix) in cause.repairs.items()]
+    return f"Repair: {', '.join(words)}" if words else cause.message
 
 
-def _render_k_loop(told: Verified) -> Iterator[str]:
-    """The K loop: a line a step, wrong ones marked."""
-    several = len({(step.record.block, step.record.thread) for step in told.steps}) > 1
-    where = max(len(step.record.where) for step in told.steps)
-    shown = list(told.steps) if len(told.steps) <= MOST_ROWS else [s for s in told.steps if not s.ok][:MOST_ROWS]
+def _render_k_loop(verified: Verified) -> Iterator[str]:
+    """Yield the K loop, a line a step; wrong steps are marked."""
+    several = len({(step.record.block, step.record.thread) for step in verified.steps}) > 1
+    where = max(len(step.record.where) for step in verified.steps)
+    shown = (
+        list(verified.steps)
+        if len(verified.steps) <= MOST_ROWS
+        else [s for s in verified.steps if not s.ok][:MOST_ROWS]
+    )
     for step in shown:
         who = f"  block {','.join(map(str, step.record.block))} warp {step.record.warp}" if several else ""
-        parts = "  ".join(format_state(one) for one in step.operands)
+        parts = "  ".join(format_state(operand) for operand in step.operands)
         codes = ", ".join(dict.fromkeys(cause.code for cause in step.causes))
         line = f"  {'✓' if step.ok else '✗'} step {step.index:<3} {step.record.where:<{where}}{who}  {parts}"
         yield (line + (f"  {codes}" if codes else "")).rstrip()
-    if len(shown) < len(told.steps):
-        yield f"  … {len(told.steps) - len(shown):,} more"
+    if len(shown) < len(verified.steps):
+        yield f"  … {len(verified.steps) - len(shown):,} more"
 
 
-def format_state(one: OperandVerdict) -> str:
-    """One operand of one step in a few words."""
-    letter = "m" if one.name == "a" else "n"
-    part = f"{one.name.upper()}[{letter} {one.part.mn}, k {one.part.k}]"
-    return f"{part} right" if one.ok else f"{part} {one.total - one.right:,} of {one.total:,} wrong"
+def format_state(operand: OperandVerdict) -> str:
+    """Describe one operand of one step in a few words."""
+    letter = "m" if operand.name == "a" else "n"
+    part = f"{operand.name.upper()}[{letter} {operand.part.mn}, k {operand.part.k}]"
+    return f"{part} right" if operand.ok else f"{part} {operand.total - operand.right:,} of {operand.total:,} wrong"
 
 
 def format_element(name: str, at: tuple[int, int]) -> str:
-    """An element of A or B as mathematics writes it."""
+    """Return an element of A or B in mathematical notation."""
     if NONE in at:
         return "no element of it"
     if SEVERAL in at:
@@ -152,59 +156,59 @@ def format_element(name: str, at: tuple[int, int]) -> str:
     return f"{name.upper()}[{at[0]},{at[1]}]" if name == "a" else f"{name.upper()}[{at[1]},{at[0]}]"
 
 
-def format_wrong_element(one: OperandVerdict) -> str:
-    """The first wrong element, where it was read and where the right one lies."""
-    if one.first is None:
+def format_wrong_element(operand: OperandVerdict) -> str:
+    """Describe the first wrong element: where it was read and where the right one lies."""
+    if operand.first is None:
         return ""
-    w = one.first
+    w = operand.first
     at = "" if w.address is None else f" from {w.address:#x}"
     lies = {None: "", NONE: "; that is nowhere in the recorded memory", SEVERAL: "; that is there more than once"}.get(
         w.lies, f", which lies at {w.lies:#x}" if w.lies is not None else ""
     )
-    inside = f"({w.row}, {w.k})" if one.name == "a" else f"({w.k}, {w.row})"
+    inside = f"({w.row}, {w.k})" if operand.name == "a" else f"({w.k}, {w.row})"
+    name = operand.name
     return (
-        f"element {inside} of the instruction's {one.name.upper()} is {format_element(one.name, w.read)}{at}; it"
-        f" should be"
-        f" {format_element(one.name, w.expected)}{lies}"
+        f"element {inside} of the instruction's {name.upper()} is {format_element(name, w.read)}{at}; it should be"
+        f" {format_element(name, w.expected)}{lies}"
     )
 
 
 def render_first_wrong(step: StepVerdict) -> Iterator[str]:
-    """The first wrong step: what it read, how the tile is stored, causes and repairs."""
+    """Yield the first wrong step: what it read, how the tile is stored, causes and repairs."""
     yield f"first wrong: step {step.index}, {step.record.where}, {step.ptx}"
-    for one in step.operands:
-        if one.ok:
+    for operand in step.operands:
+        if operand.ok:
             continue
-        yield f"  {format_wrong_element(one)}"
-        letter = "m" if one.name == "a" else "n"
-        yield f"  the slice at {letter} = {one.part.mn}, k = {one.part.k} is {one.part.by}"
-        if one.stored is not None:
-            yield f"  {one.name.upper()} lies as {one.stored_text}{format_origin(one)}"
-        for cause in one.diagnoses[:MOST_CAUSES]:
+        yield f"  {format_wrong_element(operand)}"
+        letter = "m" if operand.name == "a" else "n"
+        yield f"  the slice at {letter} = {operand.part.mn}, k = {operand.part.k} is {operand.part.by}"
+        if operand.stored is not None:
+            yield f"  {operand.name.upper()} lies as {operand.stored_text}{format_origin(operand)}"
+        for cause in operand.diagnoses[:MOST_CAUSES]:
             yield f"  {cause.code}: {cause.message}"
-        fix = next((cause.fix for cause in one.diagnoses if cause.fix is not None), None)
-        if fix is not None and one.word is not None:
-            yield f"  repair: desc_{one.name} {format_word(one.word)} → {fix}"
+        fix = next((cause.fix for cause in operand.diagnoses if cause.fix is not None), None)
+        if fix is not None and operand.word is not None:
+            yield f"  repair: desc_{operand.name} {format_word(operand.word)} → {fix}"
 
 
-def format_origin(one: OperandVerdict) -> str:
-    """What the tile's indices are counted from, where that is not the matrix's first element."""
-    if one.stored_at == (0, 0):
+def format_origin(operand: OperandVerdict) -> str:
+    """Return the origin of the tile's indices if it is not the matrix's first element."""
+    if operand.stored_at == (0, 0):
         return ""
-    return f", counted from {'m' if one.name == 'a' else 'n'} = {one.stored_at[0]}, k = {one.stored_at[1]}"
+    return f", counted from {'m' if operand.name == 'a' else 'n'} = {operand.stored_at[0]}, k = {operand.stored_at[1]}"
 
 
-def render_accumulators(told: Verified) -> Iterator[str]:
-    """D against NumPy, all of one line together."""
+def render_accumulators(verified: Verified) -> Iterator[str]:
+    """Yield D against NumPy, one line for all accumulators of a source line."""
     lines: dict[str, list[tuple[str, bool]]] = {}
-    for one in told.accumulators:
-        lines.setdefault(one.record.where, []).append((one.verdict, one.as_read))
-    for where, found in lines.items():
-        right = sum(verdict == "match" for verdict, _ in found)
-        if right == len(found):
+    for accumulator in verified.accumulators:
+        lines.setdefault(accumulator.record.where, []).append((accumulator.verdict, accumulator.as_read))
+    for where, verdicts in lines.items():
+        right = sum(verdict == "match" for verdict, _ in verdicts)
+        if right == len(verdicts):
             yield f"  D at {where}: A · B in NumPy ({right} of {right} warps)"
             continue
-        wrong = [as_read for verdict, as_read in found if verdict == "mismatch"]
+        wrong = [as_read for verdict, as_read in verdicts if verdict == "mismatch"]
         if not wrong:
             yield f"  D at {where}: not judged; it may hold steps that were not recorded or could not be read"
             continue
@@ -213,4 +217,4 @@ def render_accumulators(told: Verified) -> Iterator[str]:
             if all(wrong)
             else "and not of what the steps read: steps that were not recorded, or D did not begin at zero"
         )
-        yield f"  D at {where}: not A · B ({join_words([f'{len(wrong)} of {len(found)} warps'])}); {why}"
+        yield f"  D at {where}: not A · B ({join_words([f'{len(wrong)} of {len(verdicts)} warps'])}); {why}"

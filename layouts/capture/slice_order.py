@@ -49,71 +49,71 @@ class OperandSlice:
 
 
 def make_hint(side: OperandCodes) -> SliceHint:
-    """What is kept of a side to infer slices from."""
-    found, first = find_origin(side), find_first_element(side)
+    """Return what slice inference needs to know of an operand."""
+    origin, first = find_origin(side), find_first_element(side)
     low, size = None, (0, 0)
     near = side.memory or side.near
     if near is not None and (here := near.find_present_rectangle()) is not None:
         (mn, mn_size), (k, k_size) = here
         low, size = (mn, k), (mn_size, k_size)
-    if found is None:
+    if origin is None:
         return SliceHint(side.rows, side.depth, first=first, low=low, size=size)
-    return SliceHint(side.rows, side.depth, *found, first, low, size)
+    return SliceHint(side.rows, side.depth, *origin, first, low, size)
 
 
 def infer_slices(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], known: Mapping[str, KnownOperand]
 ) -> list[dict[str, OperandSlice]]:
-    """The slice of each operand of each step; an operand of which nothing can be said is left out."""
-    out: list[dict[str, OperandSlice]] = [{} for _ in steps]
+    """Infer the slice of each operand of each step; an operand is left out if nothing is known of it."""
+    slices: list[dict[str, OperandSlice]] = [{} for _ in steps]
     groups: dict[tuple[int, ...], list[int]] = {}
     for number, step in enumerate(steps):
         groups.setdefault(step.group, []).append(number)
     for members in groups.values():
         chosen = _infer_loop_k([steps[n] for n in members], [hints[n] for n in members], known)
         for number, k in zip(members, chosen, strict=True):
-            for name, one in hints[number].items():
+            for name, hint in hints[number].items():
                 stated = steps[number].record.slice
                 own_k = stated.get("k", k)
                 if own_k is None:
                     continue
-                own_k = own_k * one.depth // steps[number].depth  # of a sparse A, columns that are kept
+                own_k = own_k * hint.depth // steps[number].depth  # of a sparse A, columns that are kept
                 letter = "m" if name == "a" else "n"
                 if letter in stated and "k" in stated:
-                    out[number][name] = OperandSlice(stated[letter], own_k, STATED)
+                    slices[number][name] = OperandSlice(stated[letter], own_k, STATED)
                     continue
                 mn = stated.get(
                     letter, _infer_mn(number, name, own_k, members=members, steps=steps, hints=hints, known=known[name])
                 )
                 if mn is not None:
-                    out[number][name] = OperandSlice(mn, own_k, INFERRED)
-    return out
+                    slices[number][name] = OperandSlice(mn, own_k, INFERRED)
+    return slices
 
 
 def _infer_loop_k(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], known: Mapping[str, KnownOperand]
 ) -> list[int | None]:
-    """The K of each step of one warp or warpgroup."""
-    own = {
+    """Infer the K of each step of one warp or warpgroup."""
+    known_ks = {
         name: [
-            one.k * step.depth // one.depth if (one := each.get(name)) is not None and one.whole else None
+            hint.k * step.depth // hint.depth if (hint := each.get(name)) is not None and hint.whole else None
             for step, each in zip(steps, hints, strict=True)
         ]
         for name in ("a", "b")
     }
-    start = _infer_first_k(steps, hints, own)
+    start = _infer_first_k(steps, hints, known_ks)
     tried: list[list[int | None]] = []
     if start is not None:
         tried.append(_count_k_steps(steps, start))
     for name in ("a", "b"):
-        if any(k is not None for k in own[name]):
-            tried.append(_fill_open_k(own[name], own["b" if name == "a" else "a"], steps))
+        if any(k is not None for k in known_ks[name]):
+            tried.append(_fill_open_k(known_ks[name], known_ks["b" if name == "a" else "a"], steps))
     if not tried:
         return [None] * len(steps)
 
     def score(ks: list[int | None]) -> tuple[bool, int, int]:
         right = sum(
-            _is_same_k(own[name][n], k, known.get(name))
+            _is_same_k(known_ks[name][n], k, known.get(name))
             for n, k in enumerate(ks)
             for name in ("a", "b")
             if k is not None
@@ -124,61 +124,64 @@ def _infer_loop_k(
     return [step.record.slice.get("k", k) for step, k in zip(steps, best, strict=True)]
 
 
-def _is_same_k(one: int | None, other: int, known: KnownOperand | None) -> bool:
-    if one is None:
+def _is_same_k(k: int | None, other: int, known: KnownOperand | None) -> bool:
+    if k is None:
         return False
     period = known.periods[1] if known is not None else 0
-    return (one - other) % period == 0 if period else one == other
+    return (k - other) % period == 0 if period else k == other
 
 
 def _infer_first_k(
-    steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], own: Mapping[str, Sequence[int | None]]
+    steps: Sequence[MultiplyStep],
+    hints: Sequence[Mapping[str, SliceHint]],
+    known_ks: Mapping[str, Sequence[int | None]],
 ) -> int | None:
-    """The K of the first step: of operands that say different ones, the lower, for most loops begin at 0."""
-    first = [k for k in (own["a"][0], own["b"][0]) if k is not None]
+    """Infer the K of the first step; if operands disagree the lower one, since most loops begin at 0."""
+    first = [k for k in (known_ks["a"][0], known_ks["b"][0]) if k is not None]
     if first:
         return min(first)
     votes: Counter[int] = Counter()
-    for one in hints[0].values():
-        if one.first is not None and one.first[1] * steps[0].depth // one.depth % steps[0].depth == 0:
-            votes[one.first[1] * steps[0].depth // one.depth] += 1
-        if one.low is not None:
-            votes[one.low[1] * steps[0].depth // one.depth] += 1
+    for hint in hints[0].values():
+        if hint.first is not None and hint.first[1] * steps[0].depth // hint.depth % steps[0].depth == 0:
+            votes[hint.first[1] * steps[0].depth // hint.depth] += 1
+        if hint.low is not None:
+            votes[hint.low[1] * steps[0].depth // hint.depth] += 1
     return votes.most_common(1)[0][0] if votes else None
 
 
 def _count_k_steps(steps: Sequence[MultiplyStep], start: int) -> list[int | None]:
-    """One step of K after the other; of several instructions that stand at different lines for the same K, each line
-    counts by itself.
+    """Return one step of K after the other.
+
+    If several source lines use the same K, each line counts by itself.
     """
-    out: list[int | None] = []
+    ks: list[int | None] = []
     count: Counter[int] = Counter()
     for step in steps:
-        out.append(start + count[step.record.line] * step.depth)
+        ks.append(start + count[step.record.line] * step.depth)
         count[step.record.line] += 1
     if len(count) > 1 and max(count.values()) == 1:  # an unrolled loop: a line each
-        out = [start + n * step.depth for n, step in enumerate(steps)]
-    return out
+        ks = [start + n * step.depth for n, step in enumerate(steps)]
+    return ks
 
 
 def _fill_open_k(
-    own: Sequence[int | None], other: Sequence[int | None], steps: Sequence[MultiplyStep]
+    ks: Sequence[int | None], other: Sequence[int | None], steps: Sequence[MultiplyStep]
 ) -> list[int | None]:
-    """One operand's K; where it is open, the other's, or a step after the one before."""
-    out: list[int | None] = []
-    for n, k in enumerate(own):
+    """Return one operand's K, filled in from the other operand or by counting on from the step before."""
+    filled: list[int | None] = []
+    for n, k in enumerate(ks):
         if k is None:
             k = other[n]
-        if k is None and n and (before := out[n - 1]) is not None:
+        if k is None and n and (before := filled[n - 1]) is not None:
             k = before + steps[n].depth
-        out.append(k)
-    return out
+        filled.append(k)
+    return filled
 
 
 def _repeats_slices(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], ks: Sequence[int | None]
 ) -> bool:
-    """Whether a step would multiply the same slices as the one before it at the same line."""
+    """Return whether a step would multiply the same slices as the one before it at the same line."""
     for n in range(1, len(ks)):
         if ks[n] is None or ks[n] != ks[n - 1] or steps[n].record.line != steps[n - 1].record.line:
             continue
@@ -199,44 +202,42 @@ def _infer_mn(
     hints: Sequence[Mapping[str, SliceHint]],
     known: KnownOperand,
 ) -> int | None:
-    """The slice's first row of M or N."""
-    own = hints[number][name]
-    if own.whole and own.mn % 8 == 0:
-        return own.mn
+    """Infer the slice's first row of M or N."""
+    hint = hints[number][name]
+    if hint.whole and hint.mn % 8 == 0:
+        return hint.mn
     line = steps[number].record.line
     same = [hints[n][name] for n in members if steps[n].record.line == line and name in hints[n]]
-    found = _of_whole(own, same)
-    if found is None:
-        found = _of_most(same, known)
-    return own.low[0] if found is None and own.low is not None else found
+    mn = _of_whole(hint, same)
+    if mn is None:
+        mn = _of_most(same, known)
+    return hint.low[0] if mn is None and hint.low is not None else mn
 
 
-def _of_whole(own: SliceHint, same: Sequence[SliceHint]) -> int | None:
-    """The first row that steps of the same line read as a whole: one that the step itself tells, else the most
-    frequent.
-    """
-    whole = Counter(one.mn for one in same if one.whole and one.mn % 8 == 0)
-    for mn in (own.mn if own.share >= LEAST else None, own.first[0] if own.first else None):
-        if mn in whole:
+def _of_whole(hint: SliceHint, same: Sequence[SliceHint]) -> int | None:
+    """Return the first row that steps of the same line read completely: this step's own, else the most frequent."""
+    counts = Counter(other.mn for other in same if other.whole and other.mn % 8 == 0)
+    for mn in (hint.mn if hint.share >= LEAST else None, hint.first[0] if hint.first else None):
+        if mn in counts:
             return mn
-    return whole.most_common(1)[0][0] if whole else None
+    return counts.most_common(1)[0][0] if counts else None
 
 
 def _of_most(same: Sequence[SliceHint], known: KnownOperand) -> int | None:
-    """The first row that most steps of the same line are likely to read."""
-    told = [(one, one.mn) for one in same if one.share >= LEAST]
-    told += [(one, one.first[0]) for one in same if one.first]
-    likely = Counter(mn for one, mn in told if mn % 8 == 0 and _lies_in_memory(one, mn, known))
+    """Return the first row that most steps of the same line are likely to read."""
+    firsts = [(hint, hint.mn) for hint in same if hint.share >= LEAST]
+    firsts += [(hint, hint.first[0]) for hint in same if hint.first]
+    likely = Counter(mn for hint, mn in firsts if mn % 8 == 0 and _lies_in_memory(hint, mn, known))
     return likely.most_common(1)[0][0] if likely else None
 
 
-def _lies_in_memory(one: SliceHint, mn: int, known: KnownOperand) -> bool:
-    """Whether that many rows from mn on lie in memory."""
-    if one.low is None:
+def _lies_in_memory(hint: SliceHint, mn: int, known: KnownOperand) -> bool:
+    """Return whether the slice's rows from mn on are in memory."""
+    if hint.low is None:
         return True
-    away = mn - one.low[0]
+    away = mn - hint.low[0]
     if not known.real:
         away %= known.periods[0]
-        if one.size[0] == known.periods[0]:
+        if hint.size[0] == known.periods[0]:
             return True
-    return away >= 0 and away + one.rows <= one.size[0]
+    return away >= 0 and away + hint.rows <= hint.size[0]

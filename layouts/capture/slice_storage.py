@@ -39,18 +39,18 @@ class StoredRectangle:
     size: tuple[int, int]
 
     def address(self, known: KnownOperand, mn: int, k: int) -> int:
-        """Where an element of the rectangle lies."""
+        """Return the address of an element of the rectangle."""
         away_mn, away_k = self.get_offset(known, mn, k)
         return int(np.asarray(self.storage.address(np.array(away_mn), np.array(away_k))))
 
     def compute_addresses(self, known: KnownOperand, part: OperandSlice, rows: int, depth: int) -> Addresses:
-        """Where the elements of a slice lie: [row][k]."""
+        """Compute the addresses of the elements of a slice: [row][k]."""
         mn, k = self.get_offset(known, part.mn, part.k)
         at = self.storage.address(mn + np.arange(rows)[:, None], k + np.arange(depth)[None, :])
         return np.broadcast_to(np.asarray(at, np.int64), (rows, depth))
 
     def get_offset(self, known: KnownOperand, mn: int, k: int) -> tuple[int, int]:
-        """(mn, k) counted from the rectangle's first element."""
+        """Return (mn, k) counted from the rectangle's first element."""
         if known.real:
             return mn - self.mn, k - self.k
         return (mn - self.mn) % known.periods[0], (k - self.k) % known.periods[1]
@@ -70,7 +70,7 @@ class StorageCache:
 
     def find_storage(
         self,
-        held: RecordedMemory,
+        memory: RecordedMemory,
         part: OperandSlice,
         *,
         rows: int,
@@ -78,52 +78,58 @@ class StorageCache:
         word: Descriptor,
         read: Addresses | None = None,
     ) -> StoredRectangle | None:
-        """The layout of the largest rectangle around a slice that has one; None where none has. read: where the slice
-        is read from; of several copies in memory the one that it reads most of, then the nearest, is taken.
+        """Find the layout of the largest rectangle around a slice that has one; None if none has.
+
+        read: where the slice is read from. Of several copies in memory the one that it reads most of is taken, then the
+        nearest.
         """
-        for mn, k, size in _list_rectangles(held, part, rows, depth):
-            key = (id(held), (mn, k), size)
+        for mn, k, size in _list_rectangles(memory, part, rows, depth):
+            key = (id(memory), (mn, k), size)
             if key not in self.held:
                 if len(self.held) >= MOST_HELD:
                     self.held.pop(next(iter(self.held)))
                 self.searched += 1
-                self.held[key] = held, _find_storages(held, mn, k, size, word)
-            if found := self.held[key][1]:
-                return found[0] if read is None or len(found) == 1 else _choose_nearest(held, found, part, read)
+                self.held[key] = memory, _find_storages(memory, mn, k, size, word)
+            if rectangles := self.held[key][1]:
+                return (
+                    rectangles[0]
+                    if read is None or len(rectangles) == 1
+                    else _choose_nearest(memory, rectangles, part, read)
+                )
         return None
 
 
 def _choose_nearest(
-    held: RecordedMemory, found: list[StoredRectangle], part: OperandSlice, read: Addresses
+    memory: RecordedMemory, rectangles: list[StoredRectangle], part: OperandSlice, read: Addresses
 ) -> StoredRectangle:
-    def away(one: StoredRectangle) -> tuple[int, int]:
-        lies = one.compute_addresses(held.known, part, *read.shape)
+    def away(rectangle: StoredRectangle) -> tuple[int, int]:
+        lies = rectangle.compute_addresses(memory.known, part, *read.shape)
         return -int((lies == read).sum()), abs(int(lies.flat[0]) - int(read.flat[0]))
 
-    return min(found, key=away)
+    return min(rectangles, key=away)
 
 
 def _find_storages(
-    held: RecordedMemory, mn: int, k: int, size: tuple[int, int], word: Descriptor
+    memory: RecordedMemory, mn: int, k: int, size: tuple[int, int], word: Descriptor
 ) -> list[StoredRectangle]:
     rows, columns = mn + np.arange(size[0])[:, None], k + np.arange(size[1])[None, :]
-    codes = held.known.get_codes(rows, columns)
+    codes = memory.known.get_codes(rows, columns)
     if (codes < 0).any():
         return []
     tile = codes.astype(np.uint64)
-    found = find_layouts(MemoryImage(held.windows[0], held.base), tile, held.known.element.bits, word)
-    return [StoredRectangle(fit.stored, mn, k, size) for fit in found if fit.whole]
+    layouts = find_layouts(MemoryImage(memory.windows[0], memory.base), tile, memory.known.element.bits, word)
+    return [StoredRectangle(fit.stored, mn, k, size) for fit in layouts if fit.whole]
 
 
 def _list_rectangles(
-    held: RecordedMemory, part: OperandSlice, rows: int, depth: int
+    memory: RecordedMemory, part: OperandSlice, rows: int, depth: int
 ) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """(first mn, first k, size) of what is looked for, the largest first."""
-    here = held.find_present_rectangle()
+    """Yield the rectangles to look for, the largest first: (first mn, first k, size)."""
+    here = memory.find_present_rectangle()
     if here is None:
         return
     (mn, mn_size), (k, k_size) = here
-    known = held.known
+    known = memory.known
     seen = set()
     wide = [(mn, mn_size), (part.mn, rows)]
     deep = [(k, k_size)]
@@ -152,32 +158,33 @@ def _is_inside(
     return all(n >= 0 and n + take <= has for n, take, has in zip(away, (rows, depth), size, strict=True))
 
 
-def _mask_recorded(held: RecordedMemory, part: OperandSlice, rows: int, depth: int) -> NDArray[np.bool_]:
-    """Which elements of a slice lie in memory, by chunks: [row][k]."""
-    per = CHUNK * 8 // held.known.element.bits
-    out = np.zeros((rows, depth), np.bool_)
-    away = [held.mn - part.mn, held.k - part.k]
-    if not held.known.real:
-        away = [n % period for n, period in zip(away, held.known.periods, strict=True)]
-    here = (held.mn >= 0) & (away[0] >= 0) & (away[0] < rows) & (away[1] >= 0) & (away[1] < depth)
-    along_k = held.major == 0
+def _mask_recorded(memory: RecordedMemory, part: OperandSlice, rows: int, depth: int) -> NDArray[np.bool_]:
+    """Return which elements of a slice are in memory, by chunks: [row][k]."""
+    per = CHUNK * 8 // memory.known.element.bits
+    mask = np.zeros((rows, depth), np.bool_)
+    away = [memory.mn - part.mn, memory.k - part.k]
+    if not memory.known.real:
+        away = [n % period for n, period in zip(away, memory.known.periods, strict=True)]
+    here = (memory.mn >= 0) & (away[0] >= 0) & (away[0] < rows) & (away[1] >= 0) & (away[1] < depth)
+    along_k = memory.major == 0
     for step in range(per):
         mn, k = away[0] + np.where(along_k, 0, step), away[1] + np.where(along_k, step, 0)
         inside = here & (mn < rows) & (k < depth)
-        out[mn[inside], k[inside]] = True
-    return out
+        mask[mn[inside], k[inside]] = True
+    return mask
 
 
 def diagnose_descriptor(
     side: OperandCodes, part: OperandSlice, stored: StoredRectangle | None, of_other: str = "", stays: bool = True
 ) -> tuple[Diagnosis, ...]:
-    """Why a descriptor does not read the slice. of_other: what it reads of the other matrix; stays: whether the line's
-    step before has the same word.
+    """Explain why a descriptor does not read the slice.
+
+    of_other: what it reads of the other matrix; stays: whether the same line's step before has the same word.
     """
     assert side.memory is not None and side.seen is not None and side.word is not None
     if of_other:
-        says = f"desc_{side.operand} reads {of_other}. Is the other operand's word, tile or tensor map given here?"
-        return (Diagnosis("operands_exchanged", says),)
+        message = f"desc_{side.operand} reads {of_other}. Is the other operand's word, tile or tensor map given here?"
+        return (Diagnosis("operands_exchanged", message),)
     other, steps = _find_whole_slice(side, part)
     brought = _brought(side, part, other) if other is not None else ""
     if stored is None:
@@ -195,12 +202,12 @@ def diagnose_descriptor(
 
 
 def _letter(side: OperandCodes) -> str:
-    """What the rows of an operand are called."""
+    """Return the letter of an operand's rows."""
     return "m" if side.operand == "a" else "n"
 
 
 def _brought(side: OperandCodes, part: OperandSlice, other: tuple[int, int]) -> str:
-    """What is said where the copy may have brought another slice."""
+    """Return a remark if the copy may have brought another slice."""
     letter = _letter(side)
     return (
         f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: the copy brought that one, not"
@@ -209,65 +216,66 @@ def _brought(side: OperandCodes, part: OperandSlice, other: tuple[int, int]) -> 
 
 
 def _vague(cause: Diagnosis, stays: bool) -> bool:
-    """Whether a cause says less than that a whole other slice is read: it moves the start alone."""
+    """Return whether a cause is vaguer than "another slice is read": it moves the start alone."""
     vague = cause.code in VAGUE or (cause.code == "k_step_missing" and not stays)
     return vague and set(cause.changes) <= {"start_address"}
 
 
 def _of_other_slice(side: OperandCodes, part: OperandSlice, other: tuple[int, int], cause: Diagnosis) -> Diagnosis:
-    """That a whole other slice is read, with the repair of a cause that says less."""
+    """Return the diagnosis that a whole other slice is read, with the repair of the vaguer cause."""
     assert cause.fix is not None and side.word is not None
     letter = _letter(side)
-    says = (
+    message = (
         f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: another stage, panel or"
         f" step. The slice at {letter} = {part.mn}, k = {part.k} begins at {cause.fix.start_address:#x}, not at"
         f" {side.word.start_address:#x}."
     )
-    return Diagnosis("other_slice", says, cause.fix, cause.changes)
+    return Diagnosis("other_slice", message, cause.fix, cause.changes)
 
 
 def _not_stored(side: OperandCodes, memory: RecordedMemory, part: OperandSlice, brought: str) -> tuple[Diagnosis, ...]:
-    """Why a slice lies in memory in no known layout: none of it is there, some, or all. brought: what is said where the
-    word reads all of another one.
+    """Explain why a slice has no known layout in memory: none, some or all of it is there.
+
+    brought: the remark to add if the word reads all of another slice.
     """
-    held = _mask_recorded(memory, part, side.rows, side.depth)
+    recorded = _mask_recorded(memory, part, side.rows, side.depth)
     name, where = side.operand.upper(), f"the recorded shared memory, bytes {memory.base:#x} to {memory.end - 1:#x}"
-    if held.all():
-        says = f"All of the slice of {name} lies in the recorded memory, in no layout that is known."
-        return (Diagnosis("layout_not_found", says), *_diagnose_beyond(side))
+    if recorded.all():
+        message = f"All of the slice of {name} lies in the recorded memory, in no layout that is known."
+        return (Diagnosis("layout_not_found", message), *_diagnose_beyond(side))
     if brought:
         return (Diagnosis("other_slice", brought),)
-    if not held.any():
-        says = (
+    if not recorded.any():
+        message = (
             f"Nothing of this slice of {name} lies in {where}. Its copy had not arrived when the macro ran, or it"
             " went to another place."
         )
-        return (Diagnosis("slice_not_in_memory", says), *_diagnose_beyond(side))
-    missing, count = _missing(held, _letter(side), part)
-    says = (
+        return (Diagnosis("slice_not_in_memory", message), *_diagnose_beyond(side))
+    missing, count = _missing(recorded, _letter(side), part)
+    message = (
         f"{missing} of this slice of {name} {'is' if count == 1 else 'are'} not in {where}: the copy brought"
         " fewer, they had not arrived, or they lie past the end of the matrix (give A and B as matrices"
         " then)."
     )
-    return (Diagnosis("slice_incomplete", says), *_diagnose_beyond(side))
+    return (Diagnosis("slice_incomplete", message), *_diagnose_beyond(side))
 
 
-def _missing(held: NDArray[np.bool_], letter: str, part: OperandSlice) -> tuple[str, int]:
-    """What of a slice is not held, as a range of rows or of K where it is one; and how many."""
+def _missing(recorded: NDArray[np.bool_], letter: str, part: OperandSlice) -> tuple[str, int]:
+    """Return (missing part, count): a range of rows or of K if the missing elements form one."""
     for axis, name, first in ((1, letter, part.mn), (0, "k", part.k)):
-        missing, count = _format_missing_range(held.any(axis=axis), name, first)
+        missing, count = _format_missing_range(recorded.any(axis=axis), name, first)
         if count:
             return missing, count
-    count = int((~held).sum())
-    return f"{count:,} of {held.size:,} elements", count
+    count = int((~recorded).sum())
+    return f"{count:,} of {recorded.size:,} elements", count
 
 
 def _find_whole_slice(side: OperandCodes, part: OperandSlice) -> tuple[tuple[int, int] | None, bool]:
-    """(mn, k) of another slice that is read as a whole, None where none is; and whether it is whole steps away."""
-    found = find_origin(side)
-    if found is None or found[2] < 1.0:
+    """Find another slice that is read completely: (its (mn, k) or None, whether it is whole steps away)."""
+    origin = find_origin(side)
+    if origin is None or origin[2] < 1.0:
         return None, False
-    mn, k = found[0], found[1]
+    mn, k = origin[0], origin[1]
     away = mn - part.mn, k - part.k
     if not side.known.real:
         away = _get_least_distance(away[0], side.known.periods[0]), _get_least_distance(away[1], side.known.periods[1])
@@ -275,23 +283,24 @@ def _find_whole_slice(side: OperandCodes, part: OperandSlice) -> tuple[tuple[int
 
 
 def _get_least_distance(away: int, period: int) -> int:
-    """The least of the distances that a period leaves open."""
+    """Return the least of the distances that a period leaves open."""
     return (away + period // 2) % period - period // 2
 
 
-def _format_missing_range(held: Any, letter: str, first: int) -> tuple[str, int]:
-    """The indices of one dimension that are not held, as the range they are, and how many; ("", 0) where none or all
-    are, or they are no range.
+def _format_missing_range(recorded: Any, letter: str, first: int) -> tuple[str, int]:
+    """Return (range, count) of the indices of one dimension that are missing.
+
+    ("", 0) if none or all are missing, or they are not one range.
     """
-    at = np.flatnonzero(~np.asarray(held))
-    if not len(at) or len(at) == len(held) or at[-1] - at[0] + 1 != len(at):
+    at = np.flatnonzero(~np.asarray(recorded))
+    if not len(at) or len(at) == len(recorded) or at[-1] - at[0] + 1 != len(at):
         return "", 0
     what = f"{letter} = {first + int(at[0])}"
     return what if len(at) == 1 else f"{what} to {first + int(at[-1])}", len(at)
 
 
 def _diagnose_beyond(side: OperandCodes) -> tuple[Diagnosis, ...]:
-    """What is read past the memory that was recorded."""
+    """Diagnose reads past the recorded memory."""
     assert side.memory is not None and side.address is not None
     outside = int((~side.inside).sum())
     if not outside:
@@ -305,5 +314,5 @@ def _diagnose_beyond(side: OperandCodes) -> tuple[Diagnosis, ...]:
         else ""
     )
     first = f", of which the block's own begins at {SHARED_BEGIN:#x} on sm_90" if not past else ""
-    says = f"{outside:,} of {side.mn.size:,} elements are read {where}, outside what was recorded{first}.{fault}"
-    return (Diagnosis("reads_past_recorded", says),)
+    message = f"{outside:,} of {side.mn.size:,} elements are read {where}, outside what was recorded{first}.{fault}"
+    return (Diagnosis("reads_past_recorded", message),)

@@ -71,8 +71,9 @@ class ElementPlaces:
 
 
 def find_layouts(image: MemoryImage, tile: Bits, bits: int, word: Descriptor) -> list[TileFit]:
-    """The layouts in which the tile lies in the image, those that explain most elements; [] where none explains half of
-    them. Two that put every element at the same address are one.
+    """Find the layouts in which the tile lies in the image that explain the most elements; [] if none explains half.
+
+    Two that put every element at the same address count as one.
 
     tile: codes [mn][k]. Where the tile's values repeat so that nothing is found only once, the standard layouts at the
     dump's and the word's first byte are tried; several may fit then, and all are given.
@@ -84,22 +85,22 @@ def find_layouts(image: MemoryImage, tile: Bits, bits: int, word: Descriptor) ->
         (_list_walked_storages(image, tile, bits, max(bits // 8, 1)), True),
         (_list_standard_storages(image, tile.shape, bits, word), False),
     ):
-        made: dict[bytes, TileFit] = {}
+        fits: dict[bytes, TileFit] = {}
         for spec, major in islice(_drop_repeats(candidates), MOST_TRIED):
             check_deadline()
             fit = _fit_storage(image, tile, bits, spec, major)
             if fit is not None:
-                made.setdefault(
+                fits.setdefault(
                     _compute_addresses(fit.stored, tile.shape).tobytes(), replace(fit, determined=determined)
                 )
-        if made:
-            most = max(fit.matched for fit in made.values())
-            return [fit for fit in made.values() if fit.matched == most]
+        if fits:
+            most = max(fit.matched for fit in fits.values())
+            return [fit for fit in fits.values() if fit.matched == most]
     return []
 
 
 def _drop_repeats(candidates: Iterator[tuple[dict[str, Any], str]]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every candidate once: walks of several widths and copies often come to one storage."""
+    """Yield every candidate once: walks of several widths and copies often describe the same storage."""
     seen = set()
     for spec, major in candidates:
         key = (major, *sorted(spec.items(), key=lambda item: item[0]))
@@ -109,7 +110,7 @@ def _drop_repeats(candidates: Iterator[tuple[dict[str, Any], str]]) -> Iterator[
 
 
 def _list_walked_storages(image: MemoryImage, tile: Bits, bits: int, step: int) -> Iterator[tuple[dict[str, Any], str]]:
-    """The layouts that the anchors tell; step: bytes that chunks are aligned to."""
+    """Yield the layouts that fit the anchors; step: alignment of chunks in bytes."""
     for major in ("K", "MN") if bits >= 8 else ("K",):
         lines = _encode_lines(tile if major == "K" else tile.T, bits)
         for line, at, address in _find_anchors(image, lines, step):
@@ -119,26 +120,27 @@ def _list_walked_storages(image: MemoryImage, tile: Bits, bits: int, step: int) 
 
 
 def _encode_lines(codes: Bits, bits: int) -> NDArray[np.uint8]:
-    """Lines of elements as the bytes that memory has of them: [line][byte]."""
+    """Return lines of elements as their bytes in memory: [line][byte]."""
     if bits < 8:
         return np.packbits(codes.astype(np.uint8), axis=1, bitorder="little")
-    whole = np.ascontiguousarray(codes.astype(f"<u{bits // 8}"))
-    return whole.view(np.uint8).reshape(codes.shape[0], -1)
+    contiguous = np.ascontiguousarray(codes.astype(f"<u{bits // 8}"))
+    return contiguous.view(np.uint8).reshape(codes.shape[0], -1)
 
 
 def _find_anchors(image: MemoryImage, lines: NDArray[np.uint8], step: int) -> Iterator[tuple[Chunks, Chunks, Chunks]]:
-    """(line, byte along it, address) of chunks that are one of a kind in the tile and in memory; one turn for each copy
-    of the tile where memory has several.
+    """Yield (line, byte along it, address) of chunks that are unique in the tile and in memory.
+
+    If memory has several copies of the tile, there is one item for each copy.
     """
     size = gcd(16, lines.shape[1])
     first = -image.base % step
     if size < 8 or len(image.data) < first + size:
         return
     windows = np.lib.stride_tricks.sliding_window_view(image.data, size)[first::step]
-    held = hash_chunks(windows)
+    in_memory = hash_chunks(windows)
     chunks = hash_chunks(lines.reshape(-1, size))
-    order = np.argsort(held, kind="stable")
-    ranked = held[order]
+    order = np.argsort(in_memory, kind="stable")
+    ranked = in_memory[order]
     low = np.searchsorted(ranked, chunks, "left")
     counts = np.searchsorted(ranked, chunks, "right") - low
     _, inverse, times = np.unique(chunks, return_inverse=True, return_counts=True)
@@ -154,18 +156,18 @@ def _find_anchors(image: MemoryImage, lines: NDArray[np.uint8], step: int) -> It
 
 
 def hash_chunks(chunks: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """One word a chunk of 8 or 16 bytes; what it finds is compared byte by byte later."""
+    """Hash chunks of 8 or 16 bytes to one word each; matches are compared byte by byte later."""
     words = np.ascontiguousarray(chunks).view("<u8")
-    out = words[:, 0] * np.uint64(0x9E3779B97F4A7C15)
+    hashes = words[:, 0] * np.uint64(0x9E3779B97F4A7C15)
     if words.shape[1] > 1:
-        out ^= (words[:, 1] + np.uint64(0x632BE59BD9B4E019)) * np.uint64(0xC2B2AE3D27D4EB4F)
-    return np.asarray(out ^ out >> np.uint64(29))
+        hashes ^= (words[:, 1] + np.uint64(0x632BE59BD9B4E019)) * np.uint64(0xC2B2AE3D27D4EB4F)
+    return np.asarray(hashes ^ hashes >> np.uint64(29))
 
 
 def _fit_walks(
     mode: Mode, shape: tuple[int, ...], line: Chunks, at: Chunks, address: Chunks, major: str
 ) -> Iterator[dict[str, Any]]:
-    """The storages of one swizzle mode that give every anchor its address, as `atoms` of the contract."""
+    """Yield the storages of one swizzle mode, as `atoms` of the contract, that give every anchor its address."""
     past = shape[1]
     widths = dict.fromkeys([*(w for w in (mode.width_bytes, 16, 32, 64, 128) if w < past), past])
     begin = address[(line == 0) & (at == 0)]
@@ -196,28 +198,27 @@ def _fit_walks(
 
 
 def _fit_strides(line: Chunks, at: Chunks, plain: Chunks, width: int) -> tuple[int, int, int, int] | None:
-    """(start, stride of 8 lines, of a line, of a panel) in bytes; None where the anchors lie on no such walk, or leave
-    it open.
-    """
+    """Fit (start, stride of 8 lines, of a line, of a panel) in bytes; None if no walk fits, or more than one."""
     terms = np.stack([np.ones_like(line), line // 8, line % 8, at // width], axis=1).astype(np.float64)
-    told = (plain - at % width).astype(np.float64)
+    places = (plain - at % width).astype(np.float64)
     open_ = terms.any(axis=0)
     some = np.linspace(0, len(line) - 1, min(len(line), MOST_ANCHORS)).astype(np.int64)
     used = terms[:, open_]
-    solved, _, rank, _ = np.linalg.lstsq(used[some], told[some], rcond=None)
+    solved, _, rank, _ = np.linalg.lstsq(used[some], places[some], rcond=None)
     if rank < used.shape[1]:
         return None
-    whole = np.zeros(4)
-    whole[open_] = np.rint(solved)
-    if not np.array_equal(terms @ whole, told):
+    weights = np.zeros(4)
+    weights[open_] = np.rint(solved)
+    if not np.array_equal(terms @ weights, places):
         return None
-    start, outer, inner, across = (int(n) for n in whole)
+    start, outer, inner, across = (int(n) for n in weights)
     return start, outer or 8 * inner, inner, across
 
 
 def _name_storage(spec: Mapping[str, Any], shape: tuple[int, ...], bits: int) -> Iterator[dict[str, Any]]:
-    """A storage under the simplest name that may be its own: a canonical tile, rows with a pitch, else as it is. The
-    first that puts every element at the same address counts.
+    """Yield a storage under its simplest names: a canonical tile, rows with a pitch, then as it is.
+
+    The first that puts every element at the same address counts.
     """
     major, base, swizzle, by = spec["inner"], spec["base"], spec["swizzle"], spec["swizzle_by"]
     for order in ("mn", "k"):
@@ -247,7 +248,7 @@ def _name_storage(spec: Mapping[str, Any], shape: tuple[int, ...], bits: int) ->
 def _list_standard_storages(
     image: MemoryImage, shape: tuple[int, ...], bits: int, word: Descriptor
 ) -> Iterator[tuple[dict[str, Any], str]]:
-    """The canonical tiles and plain rows that begin at the dump's first byte, or where the word's pattern does."""
+    """Yield the canonical tiles and plain rows that begin at the dump's first byte, or at the word's pattern."""
     start = word.start_address
     bases = dict.fromkeys((start // word.mode.pattern_bytes * word.mode.pattern_bytes, start, image.base))
     for base in bases:
@@ -269,8 +270,10 @@ def _list_standard_storages(
 
 
 def _fit_storage(image: MemoryImage, tile: Bits, bits: int, spec: Mapping[str, Any], major: str) -> TileFit | None:
-    """A storage with the elements that lie where it says; None where it is none, explains too few, or puts two
-    elements into one place, as a walk does whose panels the dump does not show.
+    """Return a storage with the elements that lie where it says.
+
+    None if it is invalid, explains too few elements, or puts two elements in one place, as a walk does if the dump does
+    not show its panels.
     """
     try:
         stored = storage(spec, bits, major)
@@ -289,39 +292,41 @@ def _compute_addresses(stored: Storage, shape: tuple[int, ...]) -> Addresses:
 
 
 def _read_codes(image: MemoryImage, address: Addresses, bits: int) -> NDArray[np.int64]:
-    """The codes at byte addresses [mn][k]; -1 outside the image."""
+    """Return the codes at byte addresses [mn][k]; -1 outside the image."""
     size = max(bits // 8, 1)
     at = address - image.base
     inside = (at >= 0) & (at + size <= len(image.data))
     at = np.where(inside, at, 0)
-    out = np.zeros(address.shape, np.int64)
+    codes = np.zeros(address.shape, np.int64)
     for byte in range(size):
-        out |= image.data[np.minimum(at + byte, len(image.data) - 1)].astype(np.int64) << 8 * byte
+        codes |= image.data[np.minimum(at + byte, len(image.data) - 1)].astype(np.int64) << 8 * byte
     if bits < 8:
-        out = out >> np.arange(address.shape[1], dtype=np.int64) * bits % 8 & (1 << bits) - 1
-    return np.where(inside, out, -1)
+        codes = codes >> np.arange(address.shape[1], dtype=np.int64) * bits % 8 & (1 << bits) - 1
+    return np.where(inside, codes, -1)
 
 
 def locate_elements(
-    image: MemoryImage, tile: Bits, bits: int, found: list[TileFit], origin: tuple[int, int], seen: View
+    image: MemoryImage, tile: Bits, bits: int, fits: list[TileFit], origin: tuple[int, int], seen: View
 ) -> ElementPlaces:
-    """Where the elements of the operand lie: by the layout where one alone was found and explains the whole tile, else
-    by each element's value where that occurs once in memory.
+    """Locate the elements of the operand.
+
+    The layout tells if only one was found and it explains the whole tile; else each element's value does, if it occurs
+    once in memory.
     """
     mn, k = origin
     part = np.s_[mn : mn + seen.rows, k : k + seen.k]
-    if len(found) == 1 and found[0].whole and found[0].determined:
-        return ElementPlaces(_compute_addresses(found[0].stored, tile.shape)[part], "layout")
-    wanted = tile[part]
+    if len(fits) == 1 and fits[0].whole and fits[0].determined:
+        return ElementPlaces(_compute_addresses(fits[0].stored, tile.shape)[part], "layout")
+    expected = tile[part]
     if bits < 8:
-        return ElementPlaces(np.full(wanted.shape, SEVERAL, np.int64), "value")
+        return ElementPlaces(np.full(expected.shape, SEVERAL, np.int64), "value")
     size = bits // 8
-    whole = len(image.data) // size * size
-    held = image.data[:whole].copy().view(f"<u{size}").astype(np.uint64)
-    order = np.argsort(held, kind="stable")
-    first = np.searchsorted(held[order], wanted, "left")
-    count = np.searchsorted(held[order], wanted, "right") - first
+    aligned = len(image.data) // size * size
+    codes = image.data[:aligned].copy().view(f"<u{size}").astype(np.uint64)
+    order = np.argsort(codes, kind="stable")
+    first = np.searchsorted(codes[order], expected, "left")
+    count = np.searchsorted(codes[order], expected, "right") - first
     if not len(order):
-        return ElementPlaces(np.full(wanted.shape, ABSENT, np.int64), "value")
+        return ElementPlaces(np.full(expected.shape, ABSENT, np.int64), "value")
     near = order[np.minimum(first, len(order) - 1)] * size + image.base
     return ElementPlaces(np.where(count == 1, near, np.where(count == 0, ABSENT, SEVERAL)).astype(np.int64), "value")

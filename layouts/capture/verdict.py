@@ -69,7 +69,7 @@ class StepVerdict:
 
     @property
     def ok(self) -> bool:
-        return all(one.ok for one in self.operands)
+        return all(operand.ok for operand in self.operands)
 
     @property
     def k(self) -> int | None:
@@ -78,7 +78,7 @@ class StepVerdict:
 
     @property
     def causes(self) -> tuple[Diagnosis, ...]:
-        return tuple(cause for one in self.operands if not one.ok for cause in one.diagnoses)
+        return tuple(cause for operand in self.operands if not operand.ok for cause in operand.diagnoses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class LoadedRows:
 @dataclass(frozen=True, slots=True)
 class OperandPicture:
     """What is drawn of the first wrong operand: its sides and which elements are right, [row][k]; lies: where the right
-    ones are in memory, None where no layout was found.
+    ones are in memory, None if no layout was found.
     """
 
     side: OperandCodes

@@ -50,11 +50,11 @@ Given = bytes | bytearray | memoryview | NDArray[Any]
 
 
 def check(data: Any, a: Any = None, b: Any = None, second: Any = None, nk: bool = False) -> Verified:
-    """`verify` for a test: AssertionError with the whole verdict unless everything that was recorded is right."""
-    told = verify(data, a, b, second, nk)
-    if not told.ok:
-        raise AssertionError(told.text)
-    return told
+    """Raise AssertionError with the whole verdict unless everything that was recorded is right: `verify` for a test."""
+    verified = verify(data, a, b, second, nk)
+    if not verified.ok:
+        raise AssertionError(verified.text)
+    return verified
 
 
 def verify(
@@ -74,44 +74,48 @@ def verify(
     """
     captures = _read(data, second)
     first = captures[0]
-    files = [first.records, *(_align_records(first.records, one.records) for one in captures[1:])]
+    files = [first.records, *(_align_records(first.records, capture.records) for capture in captures[1:])]
     every, unread = list_steps(files[0])
-    whole, left = every[:most], max(len(every) - most, 0)
-    told = _Told(unread)
-    complete = not left and all(one.whole for one in captures)
-    for pair in dict.fromkeys(map(_get_type_pair, whole)):
-        own = [step for step in whole if _get_type_pair(step) == pair]
-        others = [step for step in whole if _get_type_pair(step) != pair]
+    judged, left = every[:most], max(len(every) - most, 0)
+    findings = _Findings(unread)
+    complete = not left and all(capture.whole for capture in captures)
+    for pair in dict.fromkeys(map(_get_type_pair, judged)):
+        of_pair = [step for step in judged if _get_type_pair(step) == pair]
+        others = [step for step in judged if _get_type_pair(step) != pair]
         try:
-            known = identify_operands(pair[:2], files, a=a, b=b, nk=nk, notes=told.notes, steps=own, kept=pair[2])
+            known = identify_operands(
+                pair[:2], files, a=a, b=b, nk=nk, notes=findings.notes, steps=of_pair, kept=pair[2]
+            )
         except LayoutError as error:
             if error.code != "bad_fill":
                 raise
-            told.unread += [UnjudgedRecord(step.number, step.record, error.message) for step in own]
+            findings.unread += [UnjudgedRecord(step.number, step.record, error.message) for step in of_pair]
             continue
-        _judge(own, others, files, known, told, complete)
-    accumulators = _drop_repeats(told.accumulators)
-    told.verdicts.sort(key=lambda step: step.number)
-    since = dict.fromkeys(one.record.where for one in accumulators if one.since and one.verdict == "match")
-    told.notes += [f"D at {where} is the sum of the steps since it was last recorded." for where in since]
-    told.notes += find_duplicate_notes(told.verdicts)
-    told.notes += _left_out(first, most, left, bool(every))
+        _judge(of_pair, others, files, known, findings, complete)
+    accumulators = _drop_repeats(findings.accumulators)
+    findings.verdicts.sort(key=lambda step: step.number)
+    since = dict.fromkeys(
+        capture.record.where for capture in accumulators if capture.since and capture.verdict == "match"
+    )
+    findings.notes += [f"D at {where} is the sum of the steps since it was last recorded." for where in since]
+    findings.notes += find_duplicate_notes(findings.verdicts)
+    findings.notes += _left_out(first, most, left, bool(every))
     return Verified(
-        steps=tuple(told.verdicts),
+        steps=tuple(findings.verdicts),
         accumulators=tuple(accumulators),
-        loads=tuple(told.loads),
-        unread=tuple(told.unread),
-        notes=tuple(dict.fromkeys(told.notes)),
+        loads=tuple(findings.loads),
+        unread=tuple(findings.unread),
+        notes=tuple(dict.fromkeys(findings.notes)),
         source="matrices" if a is not None or b is not None else "fills",
         records=len(files[0]),
         dropped=first.dropped,
         left=left,
-        picture=told.picture,
+        picture=findings.picture,
     )
 
 
 @dataclass(slots=True)
-class _Told:
+class _Findings:
     """What is found in a capture so far."""
 
     unread: list[UnjudgedRecord]
@@ -123,18 +127,18 @@ class _Told:
 
 
 def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
-    """The captures that are given: one, or the two passes of an 8-bit type."""
-    given: list[Given] = list(data) if isinstance(data, (list, tuple)) else [data]  # type: ignore[list-item]
-    given += [second] if second is not None else []
-    if not 1 <= len(given) <= 2:
+    """Read the given captures: one, or the two passes of an 8-bit type."""
+    sources: list[Given] = list(data) if isinstance(data, (list, tuple)) else [data]  # type: ignore[list-item]
+    sources += [second] if second is not None else []
+    if not 1 <= len(sources) <= 2:
         raise LayoutError(
-            "bad_capture", f"{len(given)} captures are given.", "One, or the two passes of an 8-bit type.", "capture"
+            "bad_capture", f"{len(sources)} captures are given.", "One, or the two passes of an 8-bit type.", "capture"
         )
-    return [file_format.read(copy_to_host(one)) for one in given]
+    return [file_format.read(copy_to_host(source)) for source in sources]
 
 
 def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterator[str]:
-    """What of the kernel is not judged. left: how many steps past the first `most` are not."""
+    """Yield what of the kernel is not judged; left: how many steps past the first `most`."""
     if capture.dropped:
         yield (
             f"{capture.dropped} records found no room in the buffer: make it larger, or record less with"
@@ -151,21 +155,24 @@ def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterat
 
 
 def _drop_repeats(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
-    """Each D once: those of steps of several types were compared with the sums of each."""
+    """Return each D once: those of steps of several types were compared with the sums of each."""
     best: dict[int, Accumulator] = {}
-    for one in accumulators:
-        held = best.get(one.number)
-        if held is None or (one.verdict == "match", one.right) > (held.verdict == "match", held.right):
-            best[one.number] = one
+    for accumulator in accumulators:
+        known = best.get(accumulator.number)
+        if known is None or (accumulator.verdict == "match", accumulator.right) > (
+            known.verdict == "match",
+            known.right,
+        ):
+            best[accumulator.number] = accumulator
     return list(best.values())
 
 
 def _align_records(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, ...]:
-    """The second pass's records in the first one's order: warps may record in another one each time."""
+    """Return the second pass's records in the first one's order, since warps may record in another order each time."""
     left: dict[tuple[object, ...], list[Record]] = {}
     for record in reversed(other):
         left.setdefault(_make_record_key(record), []).append(record)
-    out = []
+    aligned = []
     for record in first:
         same = left.get(_make_record_key(record))
         if not same:
@@ -175,12 +182,12 @@ def _align_records(first: Sequence[Record], other: Sequence[Record]) -> tuple[Re
                 "Give the two passes of one kernel, launched alike.",
                 "capture",
             )
-        out.append(same.pop())
-    return tuple(out)
+        aligned.append(same.pop())
+    return tuple(aligned)
 
 
 def _get_type_pair(step: MultiplyStep) -> tuple[str, str, int]:
-    """The types of A and B, and of how many of K A stores one."""
+    """Return (type of A, type of B, of how many elements of K A stores one)."""
     types = step.instruction.types
     return types["a"], types["b"], step.depth // step.instruction.operand("a").col_count
 
@@ -193,32 +200,32 @@ def _make_record_key(record: Record) -> tuple[object, ...]:
 
 
 def _judge(
-    own: Sequence[MultiplyStep],
+    steps: Sequence[MultiplyStep],
     others: Sequence[MultiplyStep],
     files: Sequence[Sequence[Record]],
     known: dict[str, KnownOperand],
-    told: _Told,
+    findings: _Findings,
     complete: bool,
 ) -> None:
     """Judge the steps of one pair of types. others: those of other types; complete: whether every step is here."""
-    judge = _Judge(files, known, told)
-    kept, hints = judge.recorded(own)
+    judge = _Judge(files, known, findings)
+    kept, hints = judge.recorded(steps)
     if not judge.filled:
-        told.unread += [UnjudgedRecord(step.number, step.record, NO_FILL) for step in kept]
+        findings.unread += [UnjudgedRecord(step.number, step.record, NO_FILL) for step in kept]
         return
-    wanted = infer_slices(kept, hints, known)
-    missing = [(one.number, get_group(one.record), None) for one in told.unread]
+    slices = infer_slices(kept, hints, known)
+    missing = [(record.number, get_group(record.record), None) for record in findings.unread]
     sums = AccumulatorSums(
         files[0], complete, [*missing, *((step.number, step.group, step.instruction) for step in others)]
     )
-    for step, parts in zip(kept, wanted, strict=True):
+    for step, parts in zip(kept, slices, strict=True):
         seen = judge.step(step, parts)
         sums.add_step(step, seen, parts)
-    told.accumulators += sums.list_accumulators()
-    told.loads += judge.loads.values()
-    told.picture = told.picture or judge.picture
+    findings.accumulators += sums.list_accumulators()
+    findings.loads += judge.loads.values()
+    findings.picture = findings.picture or judge.picture
     if judge.fits.spent:
-        told.notes.append(
+        findings.notes.append(
             "Causes and layouts are told of the first steps only: too many different memories were recorded."
         )
 
@@ -226,12 +233,12 @@ def _judge(
 class _Judge:
     """The steps of one pair of types, one after the other: what is told of a step depends on those before it."""
 
-    def __init__(self, files: Sequence[Sequence[Record]], known: dict[str, KnownOperand], told: _Told) -> None:
+    def __init__(self, files: Sequence[Sequence[Record]], known: dict[str, KnownOperand], findings: _Findings) -> None:
         self.files = files
-        self.told = told
+        self.findings = findings
         self.windows = MemoryWindows(known)
         self.fits = StorageCache()
-        self.filled = any(one.real for one in known.values())  # whether anything of A or B was recorded
+        self.filled = any(operand.real for operand in known.values())  # whether anything of A or B was recorded
         self.named = CauseNames()
         self.counts: dict[tuple[int, ...], int] = {}
         self.places: set[tuple[str, int, str]] = set()  # lines and operands that were judged
@@ -239,17 +246,17 @@ class _Judge:
         self.loads: dict[tuple[int, str], LoadedRows] = {}
         self.picture: OperandPicture | None = None
 
-    def recorded(self, own: Sequence[MultiplyStep]) -> tuple[list[MultiplyStep], list[dict[str, SliceHint]]]:
-        """The steps whose operands can be read, and what each tells of its slices."""
+    def recorded(self, steps: Sequence[MultiplyStep]) -> tuple[list[MultiplyStep], list[dict[str, SliceHint]]]:
+        """Return the steps whose operands can be read, with the slice hints of each."""
         kept, hints = [], []
-        for step in own:
+        for step in steps:
             try:
-                found = list(read_operands(step, self.files, self.windows))
-                hints.append({side.operand: make_hint(side) for side in found})
-                self.filled = self.filled or any(is_recorded(side) for side in found)
+                codes = list(read_operands(step, self.files, self.windows))
+                hints.append({side.operand: make_hint(side) for side in codes})
+                self.filled = self.filled or any(is_recorded(side) for side in codes)
                 kept.append(step)
             except LayoutError as error:
-                self.told.unread.append(UnjudgedRecord(step.number, step.record, error.message))
+                self.findings.unread.append(UnjudgedRecord(step.number, step.record, error.message))
         return kept, hints
 
     def step(self, step: MultiplyStep, parts: dict[str, OperandSlice]) -> dict[str, OperandCodes]:
@@ -269,10 +276,10 @@ class _Judge:
         untold = [name.upper() for name in seen if name not in parts]
         if untold:
             reason = f"Nothing tells which slice of {' and '.join(untold)} it reads: no element of it was recognized."
-            self.told.unread.append(UnjudgedRecord(step.number, step.record, reason))
+            self.findings.unread.append(UnjudgedRecord(step.number, step.record, reason))
         if operands:
             verdict = StepVerdict(step.number, index, step.record, step.instruction.ptx, tuple(operands))
-            self.told.verdicts.append(verdict)
+            self.findings.verdicts.append(verdict)
         return seen
 
     def _operand(
@@ -287,10 +294,10 @@ class _Judge:
         wrong = not right.all()
         stored: StoredRectangle | None = None
         diagnoses: tuple[Diagnosis, ...] = ()
-        asked = not self.fits.spent and (wrong or place not in self.places)
-        if asked:
+        diagnosed = not self.fits.spent and (wrong or place not in self.places)
+        if diagnosed:
             stored = _stored(side, part, self.fits)
-        if wrong and asked:
+        if wrong and diagnosed:
             diagnoses = (
                 diagnosed_word(side, part, stored, of_other, stays)
                 if side.memory is not None
@@ -298,28 +305,28 @@ class _Judge:
             )
         self.words[line] = record.words.get(name, -1)
         self.places.add(place)
-        one = _undiagnosed(side, part, right, stored)
-        one = replace(one, diagnoses=self.named.unify_causes(line, index, diagnoses))
-        if not one.ok and self.picture is None:
+        verdict = _undiagnosed(side, part, right, stored)
+        verdict = replace(verdict, diagnoses=self.named.unify_causes(line, index, diagnoses))
+        if not verdict.ok and self.picture is None:
             lies = None
             if stored is not None and wrong:
                 lies = stored.compute_addresses(side.known, part, side.rows, side.depth)
             self.picture = OperandPicture(side, right, lies)
-        return one
+        return verdict
 
     def _add_loads(self, step: MultiplyStep) -> None:
         """Judge the ldmatrix that a step's registers come from, each once."""
         for name, numbers in step.fed.items():
             for at in numbers:
                 if self.files[0][at].kind == "ldmatrix" and (at, name) not in self.loads:
-                    held = self.windows.get_memory(name, [records[at] for records in self.files])
+                    memory = self.windows.get_memory(name, [records[at] for records in self.files])
                     self.loads[at, name] = LoadedRows(
-                        at, self.files[0][at], name, *find_row_starts(self.files[0][at], held)
+                        at, self.files[0][at], name, *find_row_starts(self.files[0][at], memory)
                     )
 
 
 def _stored(side: OperandCodes, part: OperandSlice, fits: StorageCache) -> StoredRectangle | None:
-    """The layout that a slice is stored in, where it is read through a descriptor."""
+    """Return the layout in which a slice is stored, if it is read through a descriptor."""
     if side.memory is None:
         return None
     assert side.word is not None
@@ -329,9 +336,9 @@ def _stored(side: OperandCodes, part: OperandSlice, fits: StorageCache) -> Store
 def _undiagnosed(
     side: OperandCodes, part: OperandSlice, right: NDArray[np.bool_], stored: StoredRectangle | None
 ) -> OperandVerdict:
-    """An operand without its diagnoses. right: which of its elements are the slice's."""
+    """Return the verdict of an operand without its diagnoses; right: which of its elements belong to the slice."""
     count = int(right.sum())
-    one = OperandVerdict(
+    operand = OperandVerdict(
         name=side.operand,
         how="descriptor" if side.memory is not None else "registers",
         part=part,
@@ -348,9 +355,9 @@ def _undiagnosed(
         diagnoses=(),
     )
     if stored is None:
-        return one
+        return operand
     lies = stored.storage
-    return replace(one, stored=dict(lies.spec), stored_text=lies.text, stored_at=(stored.mn, stored.k))
+    return replace(operand, stored=dict(lies.spec), stored_text=lies.text, stored_at=(stored.mn, stored.k))
 
 
 def _find_first_wrong(side: OperandCodes, part: OperandSlice, right: NDArray[np.bool_]) -> MisreadElement:

@@ -115,15 +115,15 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
             raise LayoutError(
                 "bad_word", f"The expression has {len(self.text)} characters.", f"At most {LONGEST}.", self.field
             )
-        out, at = [], 0
+        tokens, at = [], 0
         while at < len(self.text):
             match = _TOKEN.match(self.text, at)
             if not match:
                 raise self.make_error(f"'{self.text[at]}' has no meaning here")
             at = match.end()
             if match.lastgroup:
-                out.append((match.lastgroup, match[0]))
-        return out
+                tokens.append((match.lastgroup, match[0]))
+        return tokens
 
     def make_error(self, why: str) -> LayoutError:
         return LayoutError(
@@ -137,25 +137,25 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
 
     def evaluate_text(self) -> ConstantValue:
         declared = self._parse_declaration()
-        found = self.parse_conditional()
+        number = self.parse_conditional()
         if self.peek_token() == ";":
             self.take_token()
         if self.peek_token():
             raise self.make_error(f"{self.describe_place()} follows a complete expression")
         if declared:
-            found = self._convert(found, declared)
-        word = found.value & _WIDE
+            number = self._convert(number, declared)
+        word = number.value & _WIDE
         notes = (
-            [CompilerNote(code, message, found.wide) for code, message in self.events.items()]
-            if found.wide != word
+            [CompilerNote(code, message, number.wide) for code, message in self.events.items()]
+            if number.wide != word
             else []
         )
         return ConstantValue(
-            word, found.kind.name, tuple(sorted(notes, key=lambda note: list(_MESSAGES).index(note.code)))
+            word, number.kind.name, tuple(sorted(notes, key=lambda note: list(_MESSAGES).index(note.code)))
         )
 
     def _parse_declaration(self) -> IntegerType | None:
-        """Parse the type in front of `name =`; None where the text is an expression (or the type is auto)."""
+        """Parse the type in front of `name =`; None if the text is an expression (or the type is auto)."""
         equals = next((n for n, (_, token) in enumerate(self.tokens) if token == "="), None)
         if equals is None:
             return None
@@ -183,9 +183,9 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
     def parse_right(self, op: str, left: _TypedNumber, least: int) -> _TypedNumber:
         idle = (op == "&&" and not left.value) or (op == "||" and left.value != 0)
         self.dead += bool(idle)
-        found = self.parse_binary(least)
+        right = self.parse_binary(least)
         self.dead -= bool(idle)
-        return found
+        return right
 
     def parse_unary(self) -> _TypedNumber:
         prefixes: list[str | IntegerType] = []
@@ -197,10 +197,12 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
                 prefixes.append(self.take_token())
             else:
                 break
-        found = self.parse_primary()
+        number = self.parse_primary()
         for prefix in reversed(prefixes):
-            found = self._convert(found, prefix) if isinstance(prefix, IntegerType) else self._apply_sign(prefix, found)
-        return found
+            number = (
+                self._convert(number, prefix) if isinstance(prefix, IntegerType) else self._apply_sign(prefix, number)
+            )
+        return number
 
     def parse_primary(self) -> _TypedNumber:
         if self.at >= len(self.tokens):
@@ -232,7 +234,7 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
     # types
 
     def _parse_cast(self) -> IntegerType | None:
-        """Parse a parenthesised type; None where the parenthesis holds a value."""
+        """Parse a parenthesised type; None if the parenthesis holds a value."""
         if self.peek_token() != "(" or self.at + 1 >= len(self.tokens) or self.tokens[self.at + 1][0] != "name":
             return None
         first = self.peek_token(1)
@@ -277,39 +279,41 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
             raise self.make_error(f"'{shorten_value(token)}' does not fit 64 bits")
         raise self.make_error(f"'{shorten_value(token)}' is not an integer")
 
-    def _convert(self, found: _TypedNumber, kind: IntegerType) -> _TypedNumber:
+    def _convert(self, number: _TypedNumber, kind: IntegerType) -> _TypedNumber:
         """Convert explicitly: a conversion to 32 bits or fewer is meant to cut."""
-        value = kind.wrap(found.value)
-        return _TypedNumber(value, kind, found.wide if kind.bits >= 64 else value & _WIDE)
+        value = kind.wrap(number.value)
+        return _TypedNumber(value, kind, number.wide if kind.bits >= 64 else value & _WIDE)
 
-    def _convert_implicitly(self, found: _TypedNumber, kind: IntegerType) -> _TypedNumber:
-        return _TypedNumber(kind.wrap(found.value), kind, found.wide)
+    def _convert_implicitly(self, number: _TypedNumber, kind: IntegerType) -> _TypedNumber:
+        return _TypedNumber(kind.wrap(number.value), kind, number.wide)
 
-    def _apply_sign(self, op: str, found: _TypedNumber) -> _TypedNumber:
-        made = c_integers.compute_unary(op, found.value, found.kind)
-        assert made.value is not None
+    def _apply_sign(self, op: str, number: _TypedNumber) -> _TypedNumber:
+        result = c_integers.compute_unary(op, number.value, number.kind)
+        assert result.value is not None
         if op == "!":
-            return _TypedNumber(made.value, made.type, made.value)
-        return _TypedNumber(made.value, made.type, c_integers.compute_unary(op, found.wide, PYTHON).exact & _WIDE)
+            return _TypedNumber(result.value, result.type, result.value)
+        return _TypedNumber(result.value, result.type, c_integers.compute_unary(op, number.wide, PYTHON).exact & _WIDE)
 
     def apply_operator(self, op: str, left: _TypedNumber, right: _TypedNumber) -> _TypedNumber:
         if op in ("<<", ">>"):
             return self._apply_shift(op, left, right)
-        made = c_integers.compute_binary(op, left.value, left.kind, right.value, right.kind)
-        kind = made.type
-        if made.value is None:
+        result = c_integers.compute_binary(op, left.value, left.kind, right.value, right.kind)
+        kind = result.type
+        if result.value is None:
             if not self.dead:
-                raise self.make_error("it divides by zero" if not right.value else made.undefined)
+                raise self.make_error("it divides by zero" if not right.value else result.undefined)
             return _TypedNumber(0, kind, 0)
         if kind == BOOL:
-            return _TypedNumber(made.value, kind, made.value)
-        if made.value != made.exact and kind.bits == 32 and (kind.signed or op in ("+", "*")):
+            return _TypedNumber(result.value, kind, result.value)
+        if result.value != result.exact and kind.bits == 32 and (kind.signed or op in ("+", "*")):
             a, b = kind.wrap(left.value), kind.wrap(right.value)
             self._add_note("overflow_of_32_bits", f"{a} {op} {b}")
         if op in ("/", "%"):
             signed = kind.signed and (left.value < 0 or right.value < 0)
-            return _TypedNumber(made.value, kind, made.value & _WIDE if signed else self._apply_wide(op, left, right))
-        return _TypedNumber(made.value, kind, self._apply_wide(op, left, right))
+            return _TypedNumber(
+                result.value, kind, result.value & _WIDE if signed else self._apply_wide(op, left, right)
+            )
+        return _TypedNumber(result.value, kind, self._apply_wide(op, left, right))
 
     def _apply_wide(self, op: str, left: _TypedNumber, right: _TypedNumber) -> int:
         """Compute the same operation in 64 bits throughout."""
@@ -317,15 +321,15 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
 
     def _apply_shift(self, op: str, left: _TypedNumber, right: _TypedNumber) -> _TypedNumber:
         count = right.value
-        made = c_integers.compute_shift(op, left.value, left.kind, count)
-        kind = made.type
+        result = c_integers.compute_shift(op, left.value, left.kind, count)
+        kind = result.type
         if not 0 <= count < max(kind.bits, 64):
             if not self.dead:
                 raise self.make_error(f"a shift by {count} is undefined")
             return _TypedNumber(0, kind, 0)
-        value = made.value or 0
+        value = result.value or 0
         if op == ">>":
-            if made.undefined:
+            if result.undefined:
                 self._add_note("shifts_of_32_bits", f"{left.value} >> {count}")
             wide = left.value >> count if kind.signed and left.value < 0 else left.wide >> count
             return _TypedNumber(value, kind, wide & _WIDE)

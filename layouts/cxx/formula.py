@@ -47,9 +47,9 @@ def evaluate_formula(text: str, names: Mapping[str, NDArray[Any]], field: str = 
     """
     reader = _FormulaReader(text, names, field)
     with np.errstate(all="ignore"):
-        found = reader.evaluate_text()
+        values = reader.evaluate_text()
     shape = np.broadcast_shapes(*(array.shape for array in names.values()))
-    return np.broadcast_to(found.array, shape).copy(), found.whole
+    return np.broadcast_to(values.array, shape).copy(), values.whole
 
 
 class _FormulaReader(PrecedenceClimber[_ElementValues]):
@@ -78,12 +78,12 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
         )
 
     def evaluate_text(self) -> _ElementValues:
-        found = self.parse_conditional()
+        values = self.parse_conditional()
         if self.peek_token():
             raise self.make_error(f"{self.describe_place()} follows a complete formula")
-        if not np.isfinite(found.array).all():
+        if not np.isfinite(values.array).all():
             raise self.make_error("a value is too large, or divided by zero")
-        return found
+        return values
 
     def parse_choice(self, condition: _ElementValues) -> _ElementValues:
         yes = self.parse_conditional()
@@ -98,17 +98,17 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
             signs.append(self.take_token())
             if len(signs) > DEEPEST:
                 raise self.make_error(f"it has more than {DEEPEST} signs in a row")
-        found = self.parse_primary()
+        values = self.parse_primary()
         for sign in reversed(signs):
-            if sign == "~" and not found.whole:
+            if sign == "~" and not values.whole:
                 raise self.make_error("~ takes integers")
-            array = found.array
+            array = values.array
             if sign in ("-", "~"):
-                array = (-1.0 if sign == "~" else 0.0) - array if found.whole else -array
+                array = (-1.0 if sign == "~" else 0.0) - array if values.whole else -array
             elif sign == "!":
                 array = np.where(np.isnan(array), np.nan, array == 0)
-            found = _ElementValues(array, found.whole or sign == "!")
-        return found
+            values = _ElementValues(array, values.whole or sign == "!")
+        return values
 
     def parse_primary(self) -> _ElementValues:
         if self.at >= len(self.tokens):
@@ -134,20 +134,20 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
 
     def _evaluate_call(self, name: str) -> _ElementValues:
         self.expect_token("(")
-        given = [self.parse_conditional()]
+        arguments = [self.parse_conditional()]
         while self.peek_token() == ",":
             self.take_token()
-            given.append(self.parse_conditional())
+            arguments.append(self.parse_conditional())
         self.expect_token(")")
-        if len(given) != _FUNCTIONS[name]:
-            raise self.make_error(f"{name} takes {_FUNCTIONS[name]}, not {len(given)}")
+        if len(arguments) != _FUNCTIONS[name]:
+            raise self.make_error(f"{name} takes {_FUNCTIONS[name]}, not {len(arguments)}")
         if name == "abs":
-            return _ElementValues(np.abs(given[0].array), given[0].whole)
+            return _ElementValues(np.abs(arguments[0].array), arguments[0].whole)
         make = np.minimum if name == "min" else np.maximum
-        return _ElementValues(make(given[0].array, given[1].array), given[0].whole and given[1].whole)
+        return _ElementValues(make(arguments[0].array, arguments[1].array), arguments[0].whole and arguments[1].whole)
 
     def apply_operator(self, op: str, left: _ElementValues, right: _ElementValues) -> _ElementValues:
-        a, b, whole = left.array, right.array, left.whole and right.whole
+        a, b, integral = left.array, right.array, left.whole and right.whole
         if op in _COMPARE:
             return _ElementValues(np.where(np.isnan(a) | np.isnan(b), np.nan, _COMPARE[op](a, b)), True)
         if op in ("&&", "||"):  # the right side counts only where the left one leaves it open
@@ -155,20 +155,20 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
             truth = np.where(np.isnan(a) | np.isnan(b), np.nan, b != 0)
             return _ElementValues(np.where(settled, float(op == "||"), np.where(np.isnan(a), np.nan, truth)), True)
         if op in ("<<", ">>", "&", "|", "^"):
-            if not whole:
+            if not integral:
                 raise self.make_error(f"{op} takes integers")
             if op in ("<<", ">>") and ((b < 0) | (b > 52)).any():
                 raise self.make_error(f"{op} shifts by 0 to 52")
             return self.check_range(_apply_bitwise(op, a, b), True)
         if op in ("/", "%"):
-            made = _divide(op, a, b) if whole else (a / b if op == "/" else np.fmod(a, b))
-            return _ElementValues(np.where(b == 0, np.nan, made), whole)
-        return self.check_range({"+": np.add, "-": np.subtract, "*": np.multiply}[op](a, b), whole)
+            quotient = _divide(op, a, b) if integral else (a / b if op == "/" else np.fmod(a, b))
+            return _ElementValues(np.where(b == 0, np.nan, quotient), integral)
+        return self.check_range({"+": np.add, "-": np.subtract, "*": np.multiply}[op](a, b), integral)
 
-    def check_range(self, array: Array, whole: bool) -> _ElementValues:
-        if whole and (np.abs(array) > MOST).any():
+    def check_range(self, array: Array, integral: bool) -> _ElementValues:
+        if integral and (np.abs(array) > MOST).any():
             raise self.make_error("a whole number is 2^53 or more")
-        return _ElementValues(array, whole)
+        return _ElementValues(array, integral)
 
 
 _COMPARE: dict[str, Callable[[Array, Array], Any]] = {
@@ -188,8 +188,8 @@ def _divide(op: str, a: Array, b: Array) -> Array:
     x, y = (np.where(np.isfinite(n), n, 0).astype(np.int64) for n in np.broadcast_arrays(a, b))
     y = np.where(y == 0, 1, y)
     divide: Callable[[Any, Any], Any] = divide_truncated if op == "/" else get_truncated_remainder
-    made = divide(x, y)
-    return np.where(np.isfinite(a) & np.isfinite(b), made, np.nan)
+    quotient = divide(x, y)
+    return np.where(np.isfinite(a) & np.isfinite(b), quotient, np.nan)
 
 
 def _apply_bitwise(op: str, a: Array, b: Array) -> Array:
@@ -197,5 +197,5 @@ def _apply_bitwise(op: str, a: Array, b: Array) -> Array:
     if op == "<<":
         return np.asarray(a * np.exp2(b))
     x, y = (np.where(np.isfinite(n), n, 0).astype(np.int64) for n in (a, b))
-    made = {">>": np.right_shift, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}[op](x, y)
-    return np.where(np.isfinite(a) & np.isfinite(b), made, np.nan)
+    result = {">>": np.right_shift, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}[op](x, y)
+    return np.where(np.isfinite(a) & np.isfinite(b), result, np.nan)

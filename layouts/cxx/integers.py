@@ -4,7 +4,7 @@ Types, literals, promotions, common types, conversions and every operator, as pu
 
 ISO C++20: [basic.fundamental], [lex.icon], [lex.ccon], [conv.rank], [conv.prom], [expr.arith.conv], [expr.mul],
 [expr.shift]. An operation that C++ leaves undefined says why; its value is then what the device computes (PTX ISA 9.1,
-9.7.8.8: shift amounts are clamped; sums and products wrap), or None where the device promises none.
+9.7.8.8: shift amounts are clamped; sums and products wrap), or None if the device promises none.
 """
 
 from __future__ import annotations
@@ -183,8 +183,8 @@ def find_integer_type(words: str) -> IntegerType | None:
     (True, False)
     """
     parts = [word.rpartition("::")[2] for word in words.split() if word not in _QUALIFIERS]
-    if len(parts) == 1 and (found := TYPEDEFS.get(parts[0]) or _DISTINCT.get(parts[0])):
-        return replace(found, written=parts[0])
+    if len(parts) == 1 and (known := TYPEDEFS.get(parts[0]) or _DISTINCT.get(parts[0])):
+        return replace(known, written=parts[0])
     return _SPELLED.get(tuple(sorted(parts)))
 
 
@@ -286,10 +286,10 @@ def promote(kind: IntegerType) -> IntegerType:
     if kind.underlying is not None:
         return promote(replace(kind.underlying, field_bits=kind.field_bits) if kind.field_bits else kind.underlying)
     if kind.field_bits:
-        whole = replace(kind, field_bits=0)
+        declared = replace(kind, field_bits=0)
         if kind.field_bits < 32 or (kind.field_bits == 32 and kind.signed):
             return INT
-        return UINT if kind.field_bits == 32 else promote(whole)
+        return UINT if kind.field_bits == 32 else promote(declared)
     if kind.name in _DISTINCT and kind.bits > 1:
         return UINT if kind == CHAR32 else INT
     return INT if 0 < kind.bits < 32 else kind
@@ -336,8 +336,8 @@ def find_enumerators_type(values: tuple[int, ...]) -> IntegerType:
 class OperatorResult(NamedTuple):
     """The result of an operator.
 
-    value: what the device computes, None where nothing is promised. undefined: why the operation is undefined in C++,
-    "" where it is defined. exact: the value without any type's limits.
+    value: what the device computes, None if nothing is promised. undefined: why the operation is undefined in C++,
+    "" if it is defined. exact: the value without any type's limits.
     """
 
     value: int | None
@@ -450,10 +450,10 @@ def compute_unary(op: str, value: int, kind: IntegerType) -> OperatorResult:
     """
     if op == "!":
         return OperatorResult(int(not value), BOOL)
-    made = promote(kind)
+    promoted = promote(kind)
     exact = {"+": value, "-": -value, "~": ~value}[op]
-    undefined = f"-({value}) does not fit {made.name}" if made.signed and not made.can_hold(exact) else ""
-    return OperatorResult(made.wrap(exact), made, undefined, exact)
+    undefined = f"-({value}) does not fit {promoted.name}" if promoted.signed and not promoted.can_hold(exact) else ""
+    return OperatorResult(promoted.wrap(exact), promoted, undefined, exact)
 
 
 def _compute_python(op: str, left: int, right: int) -> OperatorResult:

@@ -69,20 +69,20 @@ class PrecedenceClimber(ABC, Generic[Value]):
     def parse_parentheses(self, opening: str, closing: str) -> Value:
         """Parse what stands between two parentheses."""
         self.expect_token(opening)
-        found = self.parse_conditional()
+        value = self.parse_conditional()
         self.expect_token(closing)
-        return found
+        return value
 
     def parse_conditional(self) -> Value:
         self.depth += 1
         if self.depth > self.deepest:
             raise self.make_error(f"it is nested deeper than {self.deepest}")
-        found = self.parse_binary(1)
+        value = self.parse_binary(1)
         if self.peek_token() == "?":
             self.take_token()
-            found = self.parse_choice(found)
+            value = self.parse_choice(value)
         self.depth -= 1
-        return found
+        return value
 
     def parse_binary(self, least: int) -> Value:
         """Parse operators that bind at least as tightly as `least`, left to right."""

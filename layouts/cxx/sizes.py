@@ -62,20 +62,20 @@ _MOST_ALIGNED = 16
 
 def _make_vector_sizes() -> dict[str, TypeSize]:
     """Return the sizes of char1 … double4, dim3 and the packed fp8, fp6 and fp4 types."""
-    out = {"dim3": TypeSize(12, 4)}
+    sizes = {"dim3": TypeSize(12, 4)}
     for base, each in _VECTORS:
         for count in (1, 2, 3, 4):
             align = each if count in (1, 3) else min(each * count, _MOST_ALIGNED)
-            out[f"{base}{count}"] = TypeSize(each * count, align)
+            sizes[f"{base}{count}"] = TypeSize(each * count, align)
     for form in ("e4m3", "e5m2", "e8m0"):
-        out |= {f"__nv_fp8x2_{form}": TypeSize(2, 2), f"__nv_fp8x4_{form}": TypeSize(4, 4)}
+        sizes |= {f"__nv_fp8x2_{form}": TypeSize(2, 2), f"__nv_fp8x4_{form}": TypeSize(4, 4)}
     for form in ("e2m3", "e3m2"):
-        out |= {
+        sizes |= {
             f"__nv_fp6_{form}": TypeSize(1, 1),
             f"__nv_fp6x2_{form}": TypeSize(2, 2),
             f"__nv_fp6x4_{form}": TypeSize(4, 4),
         }
-    return out | {"__nv_fp4x2_e2m1": TypeSize(1, 1), "__nv_fp4x4_e2m1": TypeSize(2, 2)}
+    return sizes | {"__nv_fp4x2_e2m1": TypeSize(1, 1), "__nv_fp4x4_e2m1": TypeSize(2, 2)}
 
 
 VECTORS = _make_vector_sizes()
@@ -116,9 +116,9 @@ def find_size(name: str) -> TypeSize | None:
     (TypeSize(bytes=16, align=16), TypeSize(bytes=8, align=8), TypeSize(bytes=2, align=2), 1)
     """
     last = name.rpartition("::")[2]
-    whole = find_integer_type(name)
-    if whole is not None:
-        return TypeSize(whole.size, whole.size)
+    integer_type = find_integer_type(name)
+    if integer_type is not None:
+        return TypeSize(integer_type.size, integer_type.size)
     if last in VECTORS:
         return VECTORS[last]
     if last in ELEMENT_BITS:

@@ -55,12 +55,12 @@ def list_misread_storages(stored: Storage, seen: View) -> Iterator[AlternativeSt
     spec = stored.spec
     tile = stored.tile
     if tile:
-        whole = {**spec, "order": tile.order}
+        full_spec = {**spec, "order": tile.order}
         other = "k" if tile.order == "mn" else "mn"
         words = {"mn": "M/N first", "k": "K first"}
         yield from _try_storage(
             "atom_order",
-            {**whole, "order": other},
+            {**full_spec, "order": other},
             seen,
             f"atoms laid {words[other]}; this tile lays them {words[tile.order]}",
         )
@@ -69,7 +69,7 @@ def list_misread_storages(stored: Storage, seen: View) -> Iterator[AlternativeSt
             if _round_up(reads_, atom) < has and tile.order == name:
                 said = f"{reads_} {unit}, which is what one instruction reads; the tile has {has}"
                 yield from _try_storage(
-                    "panel_stride_from_instruction", {**whole, name: _round_up(reads_, atom)}, seen, said
+                    "panel_stride_from_instruction", {**full_spec, name: _round_up(reads_, atom)}, seen, said
                 )
     elif spec.get("kind") == "atoms" and spec.get("inner_stride"):
         lines = seen.rows if spec.get("inner", seen.major) == "K" else seen.k
@@ -113,16 +113,16 @@ def _rewiden_storage(stored: Storage, seen: View, ranked: list[Mode]) -> Iterato
     spec = stored.spec
     rows = spec["kind"] == "rows"
     had = stored.get_number("pitch_bytes" if rows else "width_bytes")
-    whole = had == stored.mode.width_bytes and (rows or spec.get("line_stride", had) in (had, str(had)))
+    is_packed = had == stored.mode.width_bytes and (rows or spec.get("line_stride", had) in (had, str(had)))
     for other in ranked:
         width, name = other.width_bytes, other.name
         if rows:
             said = f"rows of {width} bytes without padding, swizzle {name}"
-            code = "stored_swizzle" if whole and other is not stored.mode else "not_canonical"
+            code = "stored_swizzle" if is_packed and other is not stored.mode else "not_canonical"
             yield from _try_storage(code, {**spec, "pitch_bytes": width, "swizzle": name}, seen, said)
             continue
         new = {n: v for n, v in {**spec, "width_bytes": width, "swizzle": name}.items() if n != "line_stride"}
-        if whole and other is not stored.mode:
+        if is_packed and other is not stored.mode:
             for scaled in (
                 ("outer8_stride", "inner_stride"),
                 ("inner_stride",),
@@ -150,19 +150,19 @@ def _swap_cute_swizzles(stored: Storage, seen: View, ranked: list[Mode]) -> Iter
 
 
 def list_canonical_tiles(
-    stored: Storage, seen: View, mode: Mode, given: Descriptor | None = None
+    stored: Storage, seen: View, mode: Mode, descriptor: Descriptor | None = None
 ) -> Iterator[AlternativeStorage]:
-    """Yield canonical tiles of a mode that hold as many elements; with `given`, also those with sizes from its
+    """Yield canonical tiles of a mode that hold as many elements; with `descriptor`, also those with sizes from its
     strides.
     """
     atom = mode.get_atom_size(seen.bits, seen.major)
     mn, k = stored.mn or seen.rows, stored.k or (stored.pitch_bytes or 0) * 8 // seen.bits or seen.k
     extents = [(order, mn, k) for order in (DEFAULT_ORDER[seen.major], *DEFAULT_ORDER.values())]
-    if given:
+    if descriptor:
         extents += [
             (order, max(m, mn), max(n, k))
             for order in ("mn", "k")
-            for m, n in list_tile_sizes(given, seen, atom, order)
+            for m, n in list_tile_sizes(descriptor, seen, atom, order)
         ]
     for order, m, n in dict.fromkeys(extents):
         spec = {
@@ -184,12 +184,14 @@ def list_canonical_tiles(
         )
 
 
-def list_tile_sizes(given: Descriptor, seen: View, atom: tuple[int, int], order: str) -> Iterator[tuple[int, int]]:
+def list_tile_sizes(descriptor: Descriptor, seen: View, atom: tuple[int, int], order: str) -> Iterator[tuple[int, int]]:
     """Yield extents (mn, k) that a tile of this order may have, from the stride that steps over its first dimension."""
-    pattern = given.mode.count_atom_bytes(seen.major)
+    pattern = descriptor.mode.count_atom_bytes(seen.major)
     rows, deep = _round_up(seen.rows, atom[0]), _round_up(seen.k, atom[1])
-    plain = seen.major == "K" or given.mode.chunks == 1
-    along_k, along_mn = (given.lbo_bytes, given.sbo_bytes) if plain else (given.sbo_bytes, given.lbo_bytes)
+    plain = seen.major == "K" or descriptor.mode.chunks == 1
+    along_k, along_mn = (
+        (descriptor.lbo_bytes, descriptor.sbo_bytes) if plain else (descriptor.sbo_bytes, descriptor.lbo_bytes)
+    )
     if order == "mn":
         yield rows, deep
         if along_k and along_k % pattern == 0:
@@ -198,9 +200,9 @@ def list_tile_sizes(given: Descriptor, seen: View, atom: tuple[int, int], order:
         yield rows, along_mn // pattern * atom[1]
 
 
-def is_read_exactly(given: Descriptor, seen: View, world: AlternativeStorage, mn: int, k: int) -> bool:
+def is_read_exactly(descriptor: Descriptor, seen: View, world: AlternativeStorage, mn: int, k: int) -> bool:
     """Return whether the word reads exactly the slice of that storage."""
     stored = world.stored
     if (stored.mn is not None and mn + seen.rows > stored.mn) or (stored.k is not None and k + seen.k > stored.k):
         return False
-    return bool(np.array_equal(reads(given, seen), compute_expected_reads(stored, seen, mn, k)))
+    return bool(np.array_equal(reads(descriptor, seen), compute_expected_reads(stored, seen, mn, k)))

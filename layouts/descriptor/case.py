@@ -45,8 +45,8 @@ def count_bytes(elements: int, seen: View) -> int:
 class Diagnosis:
     """One named cause of a mismatch.
 
-    fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the data would have to be
-    stored instead, as a storage of POST /descriptors/verify, None where they are not at fault.
+    fix: the descriptor that verifies, None if a descriptor alone cannot help; storage: how the data would have to be
+    stored instead, as a storage of POST /descriptors/verify, None if they are not at fault.
     """
 
     code: str
@@ -174,17 +174,17 @@ class DiagnosisCase:
         mn = np.arange(0, min(mn_most, 4096), self.atom[0] if self.seen.major == "MN" else 8)
         k = np.arange(0, min(k_most, 4096), min(step, self.seen.k))
         starts = self._unswizzle_address(mn[:, None], k[None, :])
-        found: dict[int, tuple[int, int]] = {}
+        slices: dict[int, tuple[int, int]] = {}
         for (i, j), start in np.ndenumerate(starts):
-            found.setdefault(int(start), (int(mn[i]), int(k[j])))
-        return found
+            slices.setdefault(int(start), (int(mn[i]), int(k[j])))
+        return slices
 
     def is_whole_slice(self, start: int) -> bool:
         """Return whether a start is that of a slice a whole number of instructions away, which a program's loops could
         reach.
         """
-        found = self.slices.get(start)
-        return found is not None and (found[0] - self.mn) % self.seen.rows == 0 and found[1] % self.seen.k == 0
+        origin = self.slices.get(start)
+        return origin is not None and (origin[0] - self.mn) % self.seen.rows == 0 and origin[1] % self.seen.k == 0
 
     @cached_property
     def edge(self) -> int:

@@ -62,36 +62,36 @@ class Explanation:
 
 
 def diagnose_mismatch(
-    given: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses, computed: bool = False
+    descriptor: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses, computed: bool = False
 ) -> list[Diagnosis]:
     """Return the causes of a mismatch, the true one first.
 
     computed: the word's shifts were those of 64-bit integers.
     """
     by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
-    possible = find_repairs(expected, seen, given, by_address)
+    possible = find_repairs(expected, seen, descriptor, by_address)
     if not possible:
-        return diagnose_unreadable(given, seen, stored, expected=expected, mn=mn, k=k, judge=diagnose_mismatch)
+        return diagnose_unreadable(descriptor, seen, stored, expected=expected, mn=mn, k=k, judge=diagnose_mismatch)
     rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
     cases = [
         DiagnosisCase(
-            given=given, right=right, seen=seen, stored=stored, mn=mn, k=k, expected=expected, computed=computed
+            given=descriptor, right=right, seen=seen, stored=stored, mn=mn, k=k, expected=expected, computed=computed
         )
         for right in rights
     ]
     case, causes = _find_likeliest(cases, _find_data_start(stored, mn, k))
     other = _find_other_storage(case) if len(case.differ) > 1 and not _is_proven(causes) else None
     fix = _repair_word(case, causes)
-    needed = list_changes(given, fix)
+    needed = list_changes(descriptor, fix)
     if other:
         return [Diagnosis(other.code, _describe_other_storage(other, case), fix, needed, dict(other.spec))]
     named = [(cause.code, cause.message) for cause in causes]
     if _has_tcgen05_bits(case.stray) and "tcgen05_format" not in dict(named):
-        says = (
+        note = (
             "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, "
             "but the bit is reserved; clear it."
         )
-        named.append(("tcgen05_format", says))
+        named.append(("tcgen05_format", note))
     return [Diagnosis(code, message, fix, needed) for code, message in named]
 
 
@@ -206,9 +206,9 @@ def _explain_packings(case: DiagnosisCase, known: list[FieldSlip]) -> Iterator[E
         if case.matches_given(packing.word, packing.free):
             yield Explanation(packing.cost, (packing,))
         if packing.fields:  # the halves of such a word cut or exchanged
-            for whole in (exchange_halves(case, packing.word), *drop_high_word(packing.word)):
-                if case.matches_given(whole.word, whole.free):
-                    yield Explanation(whole.cost + packing.cost + TOGETHER, (whole, packing))
+            for exchanged in (exchange_halves(case, packing.word), *drop_high_word(packing.word)):
+                if case.matches_given(exchanged.word, exchanged.free):
+                    yield Explanation(exchanged.cost + packing.cost + TOGETHER, (exchanged, packing))
     seen: set[tuple[tuple[str, int], ...]] = set()
     for slip in known:
         values = {**case.wanted, **slip.amounts, **slip.must}
@@ -240,43 +240,43 @@ def _list_packings(
     """
     word = pack_word(values, case.form)
     if has_pointer_bits(case, word):
-        says = (
+        message = (
             "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with"
             f" __cvta_generic_to_shared, mask it with 0x{START.mask:X}, then shift it right by 4."
         )
-        yield PackingMistake("generic_pointer", says, case.given.word, fields=frozenset(("lbo", "sbo")))
-    made = list(list_packings(case, values, also))
-    yield from made
+        yield PackingMistake("generic_pointer", message, case.given.word, fields=frozenset(("lbo", "sbo")))
+    packed = list(list_packings(case, values, also))
+    yield from packed
     lowest = find_sign_extension(case.given.word)
     if lowest is None:
         return
-    says = (
+    message = (
         f"Bits {lowest} to 63 are all 1: a negative {32 if lowest > 16 else 16}-bit integer was widened to 64 bits. "
         "Use unsigned types: cast each part to uint64_t before it is shifted and combined."
     )
     low = (1 << lowest) - 1
-    for other, cost in ((word, 0.85), *((p.word, 1.5) for p in made), (case.given.word, 3.0)):
+    for other, cost in ((word, 0.85), *((p.word, 1.5) for p in packed), (case.given.word, 3.0)):
         if not (case.given.word ^ other) & low & ~case.free:
-            yield PackingMistake("sign_extended", says, case.given.word, cost)
+            yield PackingMistake("sign_extended", message, case.given.word, cost)
             return
 
 
 def _explain_leftover_field(case: DiagnosisCase, name: str, left: frozenset[str]) -> Iterator[FieldSlip]:
     """Describe a field that no known mistake explains, and overlapping core matrices."""
-    had, wanted = case.had[name], case.wanted[name]
+    had, needed = case.had[name], case.wanted[name]
     if name in ("lbo", "sbo"):
         yield from _overlap_left_over(case, left)
         yield _stride_left_over(case, name)
     elif name == "start_address":
-        step = had - wanted
+        step = had - needed
         much = "one 16-byte chunk" if abs(step) == 16 else format_bytes(abs(step))
-        says = (
-            f"The start is {much} {'past' if step > 0 else 'before'} the slice's first byte: it must be {wanted:#x},"
+        message = (
+            f"The start is {much} {'past' if step > 0 else 'before'} the slice's first byte: it must be {needed:#x},"
             f" not {had:#x}."
         )
-        yield FieldSlip("start_wrong", says, {name: had}, LEFT_OVER)
+        yield FieldSlip("start_wrong", message, {name: had}, LEFT_OVER)
     else:
-        yield FieldSlip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {wanted}.", {name: had}, LEFT_OVER)
+        yield FieldSlip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {needed}.", {name: had}, LEFT_OVER)
 
 
 def _overlap_left_over(case: DiagnosisCase, left: frozenset[str]) -> Iterator[FieldSlip]:
@@ -285,30 +285,30 @@ def _overlap_left_over(case: DiagnosisCase, left: frozenset[str]) -> Iterator[Fi
     if case.given.mode.chunks > 1 or max(both.values()) >= 128:
         return
     if len(np.unique(reads(case.given, case.seen))) < case.expected.size:
-        says = (
+        message = (
             f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of its"
             f" own. Here {describe_required_strides(case, case.wanted['lbo'], case.wanted['sbo'])}."
         )
-        yield FieldSlip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
+        yield FieldSlip("overlapping_core_matrices", message, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
 
 
 def _stride_left_over(case: DiagnosisCase, name: str) -> FieldSlip:
     """Describe an LBO or SBO that is wrong for an unknown reason."""
-    had, wanted = case.had[name], case.wanted[name]
+    had, needed = case.had[name], case.wanted[name]
     turned = case.seen.major == "MN" and case.mode.chunks > 1
     panel = turned and name == "lbo"
     code = "panel_stride_wrong" if panel and had and had % case.mode.pattern_bytes == 0 else "stride_wrong"
     way = "along K" if turned == (name == "sbo") else "along M/N"
     what = "atoms" if case.mode.chunks > 1 else "core matrices"
-    says = f"{NAMES[name]} is {format_bytes(had)}. The tile's {what} lie {format_bytes(wanted)} apart {way}."
-    return FieldSlip(code, says, {name: had}, LEFT_OVER)
+    message = f"{NAMES[name]} is {format_bytes(had)}. The tile's {what} lie {format_bytes(needed)} apart {way}."
+    return FieldSlip(code, message, {name: had}, LEFT_OVER)
 
 
 # the same tile, stored otherwise --------------------------------------------------------------------------------------
 
 
 def _find_other_storage(case: DiagnosisCase) -> AlternativeStorage | None:
-    """Return the storage, one change away, that the given word reads exactly; None where there is none."""
+    """Return the storage, one change away, that the given word reads exactly; None if there is none."""
     for world in list_restored_storages(case.stored, case.seen, case.given.mode):
         if world.code in XOR_ALONE and is_read_exactly(case.given, case.seen, world, case.mn, case.k):
             return world
@@ -323,14 +323,16 @@ def _describe_other_storage(world: AlternativeStorage, case: DiagnosisCase) -> s
             f" {describe_storing(mode)}"
         )
     if case.stored.tile:
-        says = f"The tile is stored with swizzle {had.name}; the descriptor is that of the same tile with {mode.name}."
-        return f"{says} Use the repaired descriptor, or {describe_storing(mode, True)}"
+        message = (
+            f"The tile is stored with swizzle {had.name}; the descriptor is that of the same tile with {mode.name}."
+        )
+        return f"{message} Use the repaired descriptor, or {describe_storing(mode, True)}"
     rows = f"rows of {mode.width_bytes} bytes"
-    says = (
+    message = (
         f"The data is stored with swizzle {had.name} in rows of {had.width_bytes} bytes; the descriptor is right for"
         f" {rows} with swizzle {mode.name}."
     )
     return (
-        f"{says} Use the repaired descriptor, or"
+        f"{message} Use the repaired descriptor, or"
         f" {describe_storing(mode, True).replace('store with', f'store {rows} with', 1)}"
     )

@@ -14,19 +14,19 @@ from lanescope.errors import LayoutError
 from lanescope.shared.storage import Storage, storage
 
 
-def find_fitting_tiles(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
+def find_fitting_tiles(descriptor: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
     """Return the canonical tiles whose slice this word reads, as (storage, slice), smallest tile first.
 
     Tiles on their pattern's boundary, as CUTLASS aligns them; without any, those on 128 bytes, as TMA requires, then
     others.
     """
-    out: list[tuple[dict[str, Any], dict[str, int]]] = []
-    mode, address = given.mode, reads(given, seen)
+    fits: list[tuple[dict[str, Any], dict[str, int]]] = []
+    mode, address = descriptor.mode, reads(descriptor, seen)
     atom = mode.get_atom_size(seen.bits, seen.major)
     known: set[tuple[int, ...]] = set()
     for order in ("mn", "k"):
         for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
-            for mn_size, k_size in list_tile_sizes(given, seen, atom, order):
+            for mn_size, k_size in list_tile_sizes(descriptor, seen, atom, order):
                 spec = {
                     "kind": "canonical",
                     "element_bits": get_tile_bits(seen),
@@ -35,7 +35,7 @@ def find_fitting_tiles(given: Descriptor, seen: View) -> list[tuple[dict[str, An
                     "mn": mn_size,
                     "k": k_size,
                     "order": order,
-                    "base": given.start_address - count_bytes(k, seen),
+                    "base": descriptor.start_address - count_bytes(k, seen),
                 }
                 stored = _make_storage(spec, seen)
                 if (
@@ -54,9 +54,9 @@ def find_fitting_tiles(given: Descriptor, seen: View) -> list[tuple[dict[str, An
                 )
                 if same not in known:
                     known.add(same)
-                    out.append((spec, {"mn": 0, "k": k}))
-    aligned = ([fit for fit in out if fit[0]["base"] % line == 0] for line in (mode.pattern_bytes, 128))
-    return sorted(next(filter(None, aligned), out), key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
+                    fits.append((spec, {"mn": 0, "k": k}))
+    aligned = ([fit for fit in fits if fit[0]["base"] % line == 0] for line in (mode.pattern_bytes, 128))
+    return sorted(next(filter(None, aligned), fits), key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
 
 
 def _make_storage(spec: dict[str, Any], seen: View) -> Storage | None:

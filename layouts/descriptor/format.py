@@ -26,7 +26,7 @@ class DescriptorFormat:
     API's document, the same where it is ""; agrees: whose layouts its reads equal, and how many; notice: what to tell
     who pasted a word of it; kept_clear: (low, high, how a
     program keeps them 0) of reserved bits that a field runs over into.
-    ValueError where fields overlap or a code does not fit.
+    ValueError if fields overlap or a code does not fit.
     """
 
     name: str
@@ -94,8 +94,8 @@ class DescriptorFormat:
 
     def format_place(self, name: str) -> str:
         """Return where a field is, as prose has it: `[63:62]`."""
-        one = self.get_field(name)
-        return f"[{one.high}:{one.low}]"
+        bits = self.get_field(name)
+        return f"[{bits.high}:{bits.low}]"
 
     def get_field_name(self, bit: int) -> str:
         """Return the name of the field a bit belongs to, "" for a reserved one."""
@@ -123,8 +123,8 @@ class DescriptorFormat:
 
     def get_mode(self, code: int) -> Mode:
         """Return the mode of a code; LayoutError for a reserved one."""
-        for mode, own in self.codes.items():
-            if own == code:
+        for mode, mode_code in self.codes.items():
+            if mode_code == code:
                 return mode
         allowed = ", ".join(f"{self.codes[mode]} {mode.name}" for mode in self.modes)
         raise LayoutError(
@@ -139,9 +139,9 @@ class DescriptorFormat:
         allowed = ", ".join(mode.name for mode in sorted(self.codes, key=lambda mode: mode.chunks))
         raise LayoutError("unknown_swizzle", f"No swizzle mode '{name}'.", f"Allowed: {allowed}.", self.coded)
 
-    def format_field_value(self, word: int, one: BitField) -> str:
+    def format_field_value(self, word: int, bits: BitField) -> str:
         """Return what a field of a word says: bytes, a number, the mode's name, or that the code is reserved."""
-        value = one.get(word)
-        if one.name != self.coded:
-            return f"{value * one.unit}{' B' if one.in_bytes else ''}"
+        value = bits.get(word)
+        if bits.name != self.coded:
+            return f"{value * bits.unit}{' B' if bits.in_bytes else ''}"
         return next((mode.name for mode, code in self.codes.items() if code == value), f"reserved ({value})")

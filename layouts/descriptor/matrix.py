@@ -79,8 +79,8 @@ class Descriptor(NotebookObject):
 
     def get_amount(self, name: str) -> int:
         """Return the value of a field, in bytes where it holds bytes."""
-        one = self.format.get_field(name)
-        return one.get(self.word) * one.unit
+        field = self.format.get_field(name)
+        return field.get(self.word) * field.unit
 
     @property
     def start_address(self) -> int:
@@ -104,7 +104,7 @@ class Descriptor(NotebookObject):
 
     @property
     def mode(self) -> Mode:
-        """The swizzle mode; LayoutError where its code is reserved."""
+        """The swizzle mode; LayoutError if its code is reserved."""
         return self.format.get_mode(self.mode_code)
 
     @property
@@ -115,13 +115,13 @@ class Descriptor(NotebookObject):
     @property
     def facts(self) -> dict[str, int | str]:
         """The amount of every field by its name with its unit, the swizzle mode by name."""
-        told = {
+        facts = {
             f.amount: self.format.format_field_value(self.word, f)
             if f.name == self.format.coded
             else self.get_amount(f.name)
             for f in self.format.fields
         }
-        return dict(told)
+        return dict(facts)
 
     def replace(self, **encoded: int) -> Descriptor:
         """Return the descriptor with other field values; all else is kept.
@@ -154,22 +154,22 @@ def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzl
     The format's constants are put in; what is not given is 0.
     """
     word = 0
-    for one in form.fields:
-        if one.name == form.coded:
-            word = one.put(word, form.codes[form.get_mode_by_name(swizzle)])
+    for field in form.fields:
+        if field.name == form.coded:
+            word = field.put(word, form.codes[form.get_mode_by_name(swizzle)])
             continue
-        amount = amounts.get(one.amount, form.constants.get(one.name, 0))
-        if one.name == START.name and amount > one.mask:
+        amount = amounts.get(field.amount, form.constants.get(field.name, 0))
+        if field.name == START.name and amount > field.mask:
             raise LayoutError(
                 "bad_field",
-                f"{one.amount} {amount:#x} lies outside the {one.mask.bit_length()}-bit shared window.",
+                f"{field.amount} {amount:#x} lies outside the {field.mask.bit_length()}-bit shared window.",
                 "Give the shared-window address (__cvta_generic_to_shared), not a generic pointer.",
-                one.amount,
+                field.amount,
             )
         try:
-            word = one.put(word, one.encode(amount)) if one.in_bytes else one.put(word, amount)
+            word = field.put(word, field.encode(amount)) if field.in_bytes else field.put(word, amount)
         except LayoutError as error:
-            raise error.at(one.amount) from None
+            raise error.at(field.amount) from None
     return Descriptor(word, form)
 
 
@@ -187,9 +187,11 @@ def find_warnings(descriptor: Descriptor) -> list[FieldNotice]:
     """Return what a reader should check across fields, each with its reason and source. None is an error in itself."""
     form = descriptor.format
     if descriptor.mode_code not in form.codes.values():
-        says = f"The swizzle code {descriptor.mode_code} in {form.format_place(form.coded)} is reserved in {form.name}."
-        return [FieldNotice("swizzle_reserved", form.coded, says, form.source)]
-    return [FieldNotice(*found, form.source) for rule in _RULES for found in rule(descriptor)]
+        message = (
+            f"The swizzle code {descriptor.mode_code} in {form.format_place(form.coded)} is reserved in {form.name}."
+        )
+        return [FieldNotice("swizzle_reserved", form.coded, message, form.source)]
+    return [FieldNotice(*warning, form.source) for rule in _RULES for warning in rule(descriptor)]
 
 
 def _check_start_in_pattern(descriptor: Descriptor) -> Iterator[Found]:
@@ -234,8 +236,8 @@ def _check_constants(descriptor: Descriptor) -> Iterator[Found]:
 def _check_lbo_mode(descriptor: Descriptor) -> Iterator[Found]:
     """Yield LBO as an absolute address, which tcgen05 has for one case."""
     if "lbo_mode" in descriptor.facts and descriptor.get_amount("lbo_mode"):
-        says = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
-        yield "absolute_lbo", "lbo_mode", f"{says} Which bytes that reads is open here."
+        message = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
+        yield "absolute_lbo", "lbo_mode", f"{message} Which bytes that reads is open here."
 
 
 def _check_shared_end(descriptor: Descriptor) -> Iterator[Found]:
@@ -253,8 +255,8 @@ def _check_reserved(descriptor: Descriptor) -> Iterator[Found]:
 def _check_overlap(descriptor: Descriptor) -> Iterator[Found]:
     """Yield strides smaller than a core matrix."""
     if descriptor.mode.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
-        says = "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap."
-        yield "overlap", "lbo", says
+        message = "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap."
+        yield "overlap", "lbo", message
 
 
 _RULES: tuple[Callable[[Descriptor], Iterator[Found]], ...] = (
@@ -272,11 +274,11 @@ def _describe_wrong_constant(descriptor: Descriptor, name: str, value: int) -> t
     """Return (code, field, message) of a field that has one value in every word of the format, and another one here."""
     had = descriptor.get_amount(name)
     if not descriptor.word & TCGEN05_BITS:
-        says = (
+        message = (
             "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 has the version 1 there; the modes none, 32B,"
             " 64B and 128B have the same bits in both."
         )
-        return "wgmma_format", name, says
+        return "wgmma_format", name, message
     return "constant_wrong", name, f"The {name} is {had}; it is {value} in every {descriptor.format.name} descriptor."
 
 
@@ -284,22 +286,22 @@ def _describe_reserved_bits(descriptor: Descriptor) -> tuple[str, str, str]:
     """Return (code, field, message) of bits that no field covers."""
     bits = descriptor.reserved
     if not descriptor.format.ignores:
-        says = f"Reserved bits are set: {format_word(bits)}. They must be 0."
+        message = f"Reserved bits are set: {format_word(bits)}. They must be 0."
         low = bits & (0b11 << 14 | 0b11 << 30)
         more = " A pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else ""
-        return "reserved_bits", "reserved", says + more
+        return "reserved_bits", "reserved", message + more
     if bits >> VERSION_BIT & 1 and not bits & ~TCGEN05_BITS:
-        says = (
+        message = (
             "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
             " from it, but its own format has 0 there."
         )
-        return "tcgen05_format", "reserved", says
+        return "tcgen05_format", "reserved", message
     low = bits & (0b11 << 14 | 0b11 << 30)
-    says = f"Reserved bits are set: {format_word(bits)}. The hardware ignores them"
+    message = f"Reserved bits are set: {format_word(bits)}. The hardware ignores them"
     return (
         "reserved_bits",
         "reserved",
-        says + ("; a pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else "."),
+        message + ("; a pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else "."),
     )
 
 
@@ -309,17 +311,17 @@ def list_cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
     These are its reserved bits, each with what keeps it 0, and bytes that no source states. Unusual but legal fields
     are not among them.
     """
-    form, out = descriptor.format, []
-    advice = {bit: says for low, high, says in form.kept_clear for bit in range(low, high + 1)}
+    form, cautions = descriptor.format, []
+    advice = {bit: message for low, high, message in form.kept_clear for bit in range(low, high + 1)}
     groups: dict[str, list[str]] = {}
     for bit in range(64):
         if descriptor.reserved >> bit & 1:
-            says = advice.get(bit, f"no field of {form.name}’s descriptor is there")
-            groups.setdefault(says, []).append(str(bit))
-    for says, bits in groups.items():
+            message = advice.get(bit, f"no field of {form.name}’s descriptor is there")
+            groups.setdefault(message, []).append(str(bit))
+    for message, bits in groups.items():
         several = len(bits) > 1
-        out.append(f"Reserved bit{'s' * several} {join_words(bits)} {'are' if several else 'is'} set: {says}.")
-    return (*out, *(notice.message for notice in find_uncertain_reads(descriptor, seen)))
+        cautions.append(f"Reserved bit{'s' * several} {join_words(bits)} {'are' if several else 'is'} set: {message}.")
+    return (*cautions, *(notice.message for notice in find_uncertain_reads(descriptor, seen)))
 
 
 def summarize_caution(caution: Sequence[str]) -> str:
@@ -393,9 +395,9 @@ def reads(descriptor: Descriptor, seen: View) -> Addresses:
 @lru_cache(maxsize=16)
 def _compute_addresses(word: int, seen: View, form: DescriptorFormat) -> Addresses:
     """Return what `reads` does, cached: one verdict needs the same word's bytes several times."""
-    out: Addresses = compute_many_addresses(np.array([word], dtype=np.uint64), seen, form)[0]
-    out.flags.writeable = False
-    return out
+    addresses: Addresses = compute_many_addresses(np.array([word], dtype=np.uint64), seen, form)[0]
+    addresses.flags.writeable = False
+    return addresses
 
 
 def find_outside_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
@@ -414,11 +416,11 @@ def find_outside_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
 def find_uncertain_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
     """Return the notice, if any, that no source states which bytes this view reads."""
     if descriptor.mode.xor and (seen.major == "K" or seen.bits != 32):
-        says = (
+        message = (
             f"{descriptor.mode.name} with a {seen.major}-major operand of {seen.bits} bits: PTX allows it, if K-major,"
             " but no layout of CUTLASS has it. The addresses here are inferred."
         )
-        return [FieldNotice("inferred_reads", descriptor.format.coded, says, descriptor.format.source)]
+        return [FieldNotice("inferred_reads", descriptor.format.coded, message, descriptor.format.source)]
     return []
 
 
@@ -457,8 +459,8 @@ def compute_many_addresses(words: NDArray[np.uint64], seen: View, form: Descript
     before = get["start_address"] + compute_offset_before_swizzle(
         r, k, chunks=chunks, lbo_bytes=get["lbo_bytes"], sbo_bytes=get["sbo_bytes"], seen=seen, deep=deep
     )
-    out: Addresses = apply_xor(before, mask, base, shift, get["base_offset"])
-    return out
+    addresses: Addresses = apply_xor(before, mask, base, shift, get["base_offset"])
+    return addresses
 
 
 @lru_cache(maxsize=4)
@@ -470,7 +472,7 @@ def _make_mode_terms(form: DescriptorFormat) -> NDArray[np.int64]:
     modes = [by_code.get(code, form.modes[0]) for code in range(form.get_field(form.coded).most + 1)]
     xors = [mode.swizzle() for mode in modes]
     return np.array(
-        [(m.chunks, (1 << own.bits) - 1, own.base, own.shift, m.deep) for m, own in zip(modes, xors, strict=True)],
+        [(m.chunks, (1 << xor.bits) - 1, xor.base, xor.shift, m.deep) for m, xor in zip(modes, xors, strict=True)],
         dtype=np.int64,
     )
 
@@ -500,17 +502,17 @@ def find_inert_fields(descriptor: Descriptor, seen: View) -> dict[str, str]:
 
 def find_unread_fields(mode: Mode, seen: View) -> dict[str, str]:
     """Return the fields that a view does not read in any descriptor of one mode, each with the reason."""
-    out = {}
+    unread = {}
     swizzled = mode.chunks > 1
     if seen.major == "K" and swizzled and seen.k <= seen.per * mode.chunks:
-        out["lbo"] = "not read: in a swizzled K-major layout the chunks of K are neighbours inside the atom"
+        unread["lbo"] = "not read: in a swizzled K-major layout the chunks of K are neighbours inside the atom"
     if seen.major == "MN" and swizzled and seen.rows <= seen.per * mode.chunks:
-        out["lbo"] = f"not read: {seen.rows} rows lie in one atom of {seen.per * mode.chunks}"
+        unread["lbo"] = f"not read: {seen.rows} rows lie in one atom of {seen.per * mode.chunks}"
     if seen.rows == (8 if seen.major == "K" else seen.per) and not (seen.major == "MN" and swizzled):
-        out["sbo"] = "not read: the operand has only 8 rows"
+        unread["sbo"] = "not read: the operand has only 8 rows"
     if not swizzled:
-        out["base_offset"] = "not read: mode none XORs nothing"
-    return out
+        unread["base_offset"] = "not read: mode none XORs nothing"
+    return unread
 
 
 def count_bank_ways(address: Addresses, seen: View) -> int:

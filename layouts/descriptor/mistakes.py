@@ -60,8 +60,10 @@ def _slip_constants(case: DiagnosisCase) -> Iterator[FieldSlip]:
         yield FieldSlip("wgmma_format", NO_VERSION, {name: 0}, 0.7)
         had = case.had[name]
         if had not in (0, value):
-            says = f"The version in {case.form.format_place(name)} is {had}; it is {value} in every tcgen05 descriptor."
-            yield FieldSlip("version_wrong", says, {name: had}, 1.0, taken=True)
+            message = (
+                f"The version in {case.form.format_place(name)} is {had}; it is {value} in every tcgen05 descriptor."
+            )
+            yield FieldSlip("version_wrong", message, {name: had}, 1.0, taken=True)
 
 
 def _slip_exchange(case: DiagnosisCase) -> Iterator[FieldSlip]:
@@ -69,17 +71,19 @@ def _slip_exchange(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
     Where one of them is not read, only the value that programs conventionally write there proves it.
     """
-    wanted, (mn, k), first = case.wanted, case.atom, case.get_start(0, 0)
+    needed, (mn, k), first = case.wanted, case.atom, case.get_start(0, 0)
     to_mn, to_k = case.get_start(mn, 0) - first, case.get_start(0, k) - first
     lbo, sbo = (to_k, to_mn) if case.seen.major == "K" or case.mode.chunks == 1 else (to_mn, to_k)
     usual = {"lbo": {0, 16, lbo}, "sbo": {0, case.mode.pattern_bytes, sbo}}
-    for lbo in [wanted["lbo"]] if "lbo" in case.read_fields else usual["lbo"]:
-        for sbo in [wanted["sbo"]] if "sbo" in case.read_fields else usual["sbo"]:
+    for lbo in [needed["lbo"]] if "lbo" in case.read_fields else usual["lbo"]:
+        for sbo in [needed["sbo"]] if "sbo" in case.read_fields else usual["sbo"]:
             amounts = {name: value for name, value in (("lbo", sbo), ("sbo", lbo)) if name in case.read_fields}
             if amounts and lbo != sbo:
-                says = f"LBO and SBO are exchanged: {describe_required_strides(case, lbo, sbo)}."
+                message = f"LBO and SBO are exchanged: {describe_required_strides(case, lbo, sbo)}."
                 usual_lbo = "lbo" in case.read_fields or case.seen.major == "MN" or lbo in (0, 16)
-                yield FieldSlip("lbo_sbo_swapped", says, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo})
+                yield FieldSlip(
+                    "lbo_sbo_swapped", message, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo}
+                )
 
 
 def describe_required_strides(case: DiagnosisCase, lbo_bytes: int, sbo_bytes: int) -> str:
@@ -113,9 +117,11 @@ def _sbo_zero(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield an SBO that was left out, or lost in a shift."""
     sbo = case.wanted["sbo"]
     lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
-    says = f"SBO is 0{lost}. It is the distance between groups of 8 {_name_lines(case)}: (uint64_t)({sbo} >> 4) << 32."
+    message = (
+        f"SBO is 0{lost}. It is the distance between groups of 8 {_name_lines(case)}: (uint64_t)({sbo} >> 4) << 32."
+    )
     if sbo:
-        yield FieldSlip("stride_wrong", says, {"sbo": 0}, 1.6)
+        yield FieldSlip("stride_wrong", message, {"sbo": 0}, 1.6)
 
 
 def _sbo_row_pitch(case: DiagnosisCase) -> Iterator[FieldSlip]:
@@ -124,11 +130,11 @@ def _sbo_row_pitch(case: DiagnosisCase) -> Iterator[FieldSlip]:
     across = count_bytes(case.extents[case.seen.major == "K"], case.seen)
     for pitch, cost in ((case.line_bytes, 1.0), (case.stored.pitch_bytes, 1.0), (across, 1.4)):
         if pitch and pitch != sbo:
-            says = (
+            message = (
                 f"SBO is {format_bytes(pitch)}, the pitch of one row. It must be the distance between groups of 8"
                 f" {_name_lines(case)}: {format_bytes(sbo)}."
             )
-            yield FieldSlip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
+            yield FieldSlip("sbo_is_row_pitch", message, {"sbo": pitch}, cost)
 
 
 def _sbo_other_width(case: DiagnosisCase) -> Iterator[FieldSlip]:
@@ -140,79 +146,79 @@ def _sbo_other_width(case: DiagnosisCase) -> Iterator[FieldSlip]:
     for other in case.form.codes:
         for value in dict.fromkeys((sbo * other.chunks // mode.chunks, other.pattern_bytes)):
             if value != sbo and other is not mode:
-                says = (
+                message = (
                     f"SBO {value} is right for swizzle {other.name}. This data is stored {how}: SBO must be"
                     f" {format_bytes(sbo)}."
                 )
-                yield FieldSlip("sbo_other_width", says, {"sbo": value}, 1.1)
+                yield FieldSlip("sbo_other_width", message, {"sbo": value}, 1.1)
 
 
 def _lbo_usual(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield an LBO left at the values it has in modes that do not read it."""
-    wanted = case.wanted["lbo"]
+    needed = case.wanted["lbo"]
     way = "along M/N" if case.seen.major == "MN" and case.mode.chunks > 1 else "along K"
     for value in (0, 16):
-        if wanted != value:
-            says = (
+        if needed != value:
+            message = (
                 f"LBO is {value}, the usual value where it is not read. Here it is the distance {way}:"
-                f" {format_bytes(wanted)}."
+                f" {format_bytes(needed)}."
             )
-            yield FieldSlip("stride_wrong", says, {"lbo": value}, 1.0)
+            yield FieldSlip("stride_wrong", message, {"lbo": value}, 1.0)
 
 
 def _lbo_of_other_tile(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield the LBO of a panel of another width, or of a tile with another number of rows."""
-    wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
-    if not had or had == wanted:
+    needed, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
+    if not had or had == needed:
         return
-    if case.seen.major == "MN" and mode.chunks > 1 and not had % mode.pattern_bytes and wanted > mode.pattern_bytes:
+    if case.seen.major == "MN" and mode.chunks > 1 and not had % mode.pattern_bytes and needed > mode.pattern_bytes:
         yield _lbo_of_other_panel(case)
     elif (
         case.seen.major == "K"
         and case.wanted["sbo"] == 128
         and not had % 128
-        and not max(had, wanted) % min(had, wanted)
+        and not max(had, needed) % min(had, needed)
     ):
-        says = (
-            f"LBO is {format_bytes(had)}, right for a tile of {had // 16} rows. This one has {wanted // 16}: LBO"
+        message = (
+            f"LBO is {format_bytes(had)}, right for a tile of {had // 16} rows. This one has {needed // 16}: LBO"
             f" must be"
-            f" {format_bytes(wanted)}."
+            f" {format_bytes(needed)}."
         )
-        yield FieldSlip("panel_stride_wrong", says, {"lbo": had}, 3.9 if had == 128 else 1.45, taken=True)
+        yield FieldSlip("panel_stride_wrong", message, {"lbo": had}, 3.9 if had == 128 else 1.45, taken=True)
 
 
 def _lbo_of_other_panel(case: DiagnosisCase) -> FieldSlip:
     """Return the LBO of a panel with another number of lines, or of another swizzle width."""
-    wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
+    needed, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
     wide = [m for m in case.form.codes if m.chunks > 1]
-    others = [m for m in wide if had * mode.chunks == wanted * m.chunks]
+    others = [m for m in wide if had * mode.chunks == needed * m.chunks]
     sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
-    says = (
-        f"LBO is {format_bytes(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {format_bytes(wanted)}"
+    message = (
+        f"LBO is {format_bytes(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {format_bytes(needed)}"
         " apart along M/N."
     )
-    return FieldSlip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
+    return FieldSlip("panel_stride_wrong", message, {"lbo": had}, 1.45 if others else 2.0, taken=True)
 
 
 def _slip_side_by_side(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield strides of atoms that lie side by side, for a tile whose panels lie one after the other."""
-    had, one = case.had, 8 * case.mode.width_bytes
-    count, rest = divmod(had["sbo"], one)
+    had, atom_bytes = case.had, 8 * case.mode.width_bytes
+    count, rest = divmod(had["sbo"], atom_bytes)
     apart = case.stored.get_number("inner_stride")
-    if case.mode.chunks == 1 or rest or not 2 <= count <= 16 or case.wanted["sbo"] != one or apart <= one:
+    if case.mode.chunks == 1 or rest or not 2 <= count <= 16 or case.wanted["sbo"] != atom_bytes or apart <= atom_bytes:
         return
     way, lines = ("K", "rows") if case.seen.major == "K" else ("M/N", "values of K")
-    says = (
+    message = (
         f"SBO {had['sbo']} is right for {count} atoms side by side along {way}. Here the panels of"
         f" {case.mode.width_bytes} bytes lie one after the other, {format_bytes(apart)} apart, and the next 8 {lines}"
-        f" begin {format_bytes(one)} further: SBO must be {format_bytes(one)}"
+        f" begin {format_bytes(atom_bytes)} further: SBO must be {format_bytes(atom_bytes)}"
     )
-    yield FieldSlip("atom_order", f"{says}.", {"sbo": had["sbo"]}, 1.3 if case.seen.bits > 8 else 1.6, taken=True)
+    yield FieldSlip("atom_order", f"{message}.", {"sbo": had["sbo"]}, 1.3 if case.seen.bits > 8 else 1.6, taken=True)
     if "lbo" in case.read_fields:
         yield FieldSlip(
             "atom_order",
-            f"{says} and LBO {format_bytes(case.wanted['lbo'])}.",
-            {"sbo": had["sbo"], "lbo": one},
+            f"{message} and LBO {format_bytes(case.wanted['lbo'])}.",
+            {"sbo": had["sbo"], "lbo": atom_bytes},
             1.2,
             taken=True,
         )
@@ -228,46 +234,46 @@ def _slip_core_order(case: DiagnosisCase) -> Iterator[FieldSlip]:
     wide, deep = -(-mn // case.atom[0]), -(-k // case.atom[1])
     orders = {"M/N first": {"lbo": 128 * wide, "sbo": 128}, "K first": {"lbo": 128, "sbo": 128 * deep}}
     read = [name for name in ("lbo", "sbo") if name in case.read_fields]
-    for (had, amounts), own in zip(orders.items(), reversed(orders), strict=True):
+    for (had, amounts), order in zip(orders.items(), reversed(orders), strict=True):
         wrong: dict[str, int] = {name: amounts[name] for name in read if amounts[name] != case.wanted[name]}
-        if wrong and all(orders[own][name] == case.wanted[name] for name in read):
-            says = (
-                f"right for core matrices laid {had}; this tile lays them {own}."
+        if wrong and all(orders[order][name] == case.wanted[name] for name in read):
+            message = (
+                f"right for core matrices laid {had}; this tile lays them {order}."
                 f" {_describe_required_fields(case, wrong)}"
             )
             yield FieldSlip(
                 "atom_order",
-                f"{capitalize_sentence(list_field_names(wrong))} {'is' if len(wrong) == 1 else 'are'} {says}",
+                f"{capitalize_sentence(list_field_names(wrong))} {'is' if len(wrong) == 1 else 'are'} {message}",
                 wrong,
             )
 
 
 def _slip_mode(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    wanted = case.mode
+    mode = case.mode
     form = case.form
-    right, place = form.codes[wanted], form.format_place(form.coded)
+    right, place = form.codes[mode], form.format_place(form.coded)
     for other, code in form.codes.items():
-        if other is wanted:
+        if other is mode:
             continue
-        if code == wanted.tma:
+        if code == mode.tma:
             order = "in the opposite order" if form is WGMMA else "otherwise"
-            says = (
-                f"The field {place} holds {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers"
-                f" the modes {order}: {wanted.name} is {right}."
+            message = (
+                f"The field {place} holds {code}, the TMA tensor map's code of {mode.name}. The descriptor numbers"
+                f" the modes {order}: {mode.name} is {right}."
             )
-            yield FieldSlip("tma_swizzle_enum", says, {"swizzle": code}, 0.9)
+            yield FieldSlip("tma_swizzle_enum", message, {"swizzle": code}, 0.9)
         else:
-            says = (
-                f"The tile is stored with swizzle {wanted.name}; the descriptor says {other.name}. The field {place}"
+            message = (
+                f"The tile is stored with swizzle {mode.name}; the descriptor says {other.name}. The field {place}"
                 f" must be {right}."
             )
             if form is WGMMA and code << 62 == right << 61:
-                says += f" ({right} << 61 gives the same word: the mode starts at bit 62.)"
+                message += f" ({right} << 61 gives the same word: the mode starts at bit 62.)"
             elif not code and not case.computed:
                 low = form.get_field(form.coded).low
                 lost = f"{right} << {low} of a 32-bit integer is 0, (uint64_t){right} << {low} is not."
-                says += f" Where they were set: {lost}"
-            yield FieldSlip("swizzle_mode", says, {"swizzle": code}, 1.0)
+                message += f" Where they were set: {lost}"
+            yield FieldSlip("swizzle_mode", message, {"swizzle": code}, 1.0)
 
 
 def _slip_base_offset(case: DiagnosisCase) -> Iterator[FieldSlip]:
@@ -278,39 +284,39 @@ def _slip_base_offset(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """
     if "base_offset" not in case.read_fields:
         return
-    name, wanted, had, mode = "base_offset", case.wanted["base_offset"], case.had["base_offset"], case.mode
+    name, needed, had, mode = "base_offset", case.wanted["base_offset"], case.had["base_offset"], case.mode
     mask, start = mode.chunks - 1, case.wanted["start_address"]
     by_address = case.stored.swizzle_by == "address"
-    rows = f"{wanted & mask} row{'' if wanted & mask == 1 else 's'}"
-    needed = (
+    rows = f"{needed & mask} row{'' if needed & mask == 1 else 's'}"
+    rule = (
         "This data is swizzled by address, so base offset stays 0 wherever the tile begins."
         if by_address
-        else f"The pattern begins {rows} of 128 bytes past a {mode.pattern_bytes}-byte boundary: it must be {wanted}."
+        else f"The pattern begins {rows} of 128 bytes past a {mode.pattern_bytes}-byte boundary: it must be {needed}."
     )
-    if wanted & mask:
-        says = (
+    if needed & mask:
+        message = (
             f"The data is swizzled from the tile's start, which lies {rows} of 128 bytes past a"
-            f" {mode.pattern_bytes}-byte boundary. Base offset must be {wanted}, not 0."
+            f" {mode.pattern_bytes}-byte boundary. Base offset must be {needed}, not 0."
         )
-        yield FieldSlip("base_offset_missing", says, {name: 0}, 1.0)
+        yield FieldSlip("base_offset_missing", message, {name: 0}, 1.0)
     for value in sorted({at >> 4 >> 7 & 7 for at in (start, case.had["start_address"])}):
-        if (value ^ wanted) & mask:
-            says = (
+        if (value ^ needed) & mask:
+            message = (
                 f"Base offset {value} was taken from bits 7 to 9 of the encoded start. They are bits 7 to 9 of the byte"
-                f" address. {needed}"
+                f" address. {rule}"
             )
-            yield FieldSlip("base_offset_from_shifted_start", says, {name: value}, 1.0)
-    if had and (had ^ wanted) & mask:
+            yield FieldSlip("base_offset_from_shifted_start", message, {name: value}, 1.0)
+    if had and (had ^ needed) & mask:
         first = case.get_start(case.mn, 0)
         if first != start:
-            says = (
+            message = (
                 f"Base offset {had} was used to step along K. A K step moves the start alone, from {first:#x} to"
-                f" {start:#x}; base offset stays {wanted}."
+                f" {start:#x}; base offset stays {needed}."
             )
-            yield FieldSlip("base_offset_as_k_advance", says, {name: had, "start_address": first}, 0.8, taken=True)
+            yield FieldSlip("base_offset_as_k_advance", message, {name: had, "start_address": first}, 0.8, taken=True)
     for value in sorted({had, start >> 7 & 7}):
-        if (value ^ wanted) & mask and value:
-            yield FieldSlip("base_offset_wrong", f"Base offset is {value}. {needed}", {name: value}, 1.5)
+        if (value ^ needed) & mask and value:
+            yield FieldSlip("base_offset_wrong", f"Base offset is {value}. {rule}", {name: value}, 1.5)
 
 
 def _slip_alternatives(case: DiagnosisCase) -> Iterator[FieldSlip]:
@@ -322,20 +328,20 @@ def _slip_alternatives(case: DiagnosisCase) -> Iterator[FieldSlip]:
             choices += [(name,) for name in amounts if len(amounts) > 1]
         for names in choices:
             wrong = {name: amounts[name] for name in names}
-            says = (
+            message = (
                 f"{capitalize_sentence(list_field_names(wrong))} {'is' if len(wrong) == 1 else 'are'} right for"
                 f" {world.said}."
                 f" {_describe_required_fields(case, wrong)}"
             )
-            yield FieldSlip(world.code, says, wrong, 1.0 if len(names) == len(amounts) else 1.2)
+            yield FieldSlip(world.code, message, wrong, 1.0 if len(names) == len(amounts) else 1.2)
 
 
 def _get_differing_amounts(case: DiagnosisCase, world: AlternativeStorage) -> dict[str, int]:
     """Return the read amounts in which the right word of another storage differs from the right one."""
     expected = compute_expected_reads(world.stored, case.seen, case.mn, case.k)
     words = find_repairs(expected, case.seen, case.right, case.stored.swizzle_by == "address")
-    found = next((word for word in words if word.mode is case.mode), case.right)
-    values = {START.name: found.start_address, LBO.name: found.lbo_bytes, SBO.name: found.sbo_bytes}
+    closest = next((word for word in words if word.mode is case.mode), case.right)
+    values = {START.name: closest.start_address, LBO.name: closest.lbo_bytes, SBO.name: closest.sbo_bytes}
     return {name: value for name, value in values.items() if value != case.wanted[name]}
 
 
@@ -352,14 +358,17 @@ def _slip_element_size(case: DiagnosisCase) -> Iterator[FieldSlip]:
         of = f"for elements of {format_bytes(size)}; these have {count_bytes(1, seen)}"
         for names in list_subsets((*scaled, *starts)):
             wrong: dict[str, int] = {n: v for n, v in (scaled | starts).items() if n in names}
-            says = (
+            message = (
                 f"{capitalize_sentence(list_field_names(wrong))} would be right {of}."
                 f" {_describe_required_fields(case, wrong)}"
             )
             if names == (name,):
-                says = describe_possible_steps(case, starts[name]) or says
+                message = describe_possible_steps(case, starts[name]) or message
             yield FieldSlip(
-                "element_size", says, wrong, 1.3 if len(wrong) > 1 or name in wrong else 1.5 if "sbo" in wrong else 2.2
+                "element_size",
+                message,
+                wrong,
+                1.3 if len(wrong) > 1 or name in wrong else 1.5 if "sbo" in wrong else 2.2,
             )
         yield from _slip_resized_tile(case, bits, of)
 
@@ -370,18 +379,18 @@ def _slip_resized_tile(case: DiagnosisCase, bits: int, of: str) -> Iterator[Fiel
     if not tile:
         return
     try:
-        made = replace(tile, element_bits=bits)
-        word = made.descriptor(case.mn, case.k)
+        resized = replace(tile, element_bits=bits)
+        word = resized.descriptor(case.mn, case.k)
     except LayoutError:
         return
     values = {START.name: word.start_address, LBO.name: word.lbo_bytes, SBO.name: word.sbo_bytes}
     wrong = {n: v for n, v in values.items() if n in case.read_fields and v != case.wanted[n]}
     if wrong:
-        says = (
+        message = (
             f"{capitalize_sentence(list_field_names(wrong))} would be right {of}."
             f" {_describe_required_fields(case, wrong)}"
         )
-        yield FieldSlip("element_size", says, wrong, 1.3)
+        yield FieldSlip("element_size", message, wrong, 1.3)
 
 
 def _describe_required_fields(case: DiagnosisCase, wrong: Amounts) -> str:

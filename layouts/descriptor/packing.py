@@ -81,18 +81,18 @@ def _pack_as_tcgen05(bare: int, code: int, name: str, right: bool) -> Iterator[P
     bare: the word without its swizzle; right: whether the code is the data's.
     """
     if code and code << 61 & 1 << 61:  # 2 << 61 is 1 << 62: that word says 128B and nothing of bit 61
-        own = f" ({name} is {code} << 62)" if right else ""
-        says = (
-            f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in the field [63:62]{own}; bit 61"
+        remark = f" ({name} is {code} << 62)" if right else ""
+        message = (
+            f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in the field [63:62]{remark}; bit 61"
             " belongs to tcgen05's three-bit field."
         )
-        yield PackingMistake("mode_at_bit_61", says, bare | code << 61, 0.9, fields=frozenset(("swizzle",)))
+        yield PackingMistake("mode_at_bit_61", message, bare | code << 61, 0.9, fields=frozenset(("swizzle",)))
     if name == "128B":
-        says = (
+        message = (
             "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put"
             f" {'1' if right else 'the code of the mode'} into the field [63:62]."
         )
-        yield PackingMistake("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
+        yield PackingMistake("tcgen05_format", message, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
 
 
 def _pack_as_wgmma(case: DiagnosisCase, bare: int, code: int, right: bool) -> Iterator[PackingMistake]:
@@ -109,10 +109,10 @@ def _pack_as_wgmma(case: DiagnosisCase, bare: int, code: int, right: bool) -> It
         rest = bare & ~versions | constant
         number = old.get(mode.name, 0)
         if number and number != code:
-            own = "'s is" + f" {code}: its" if right else "'s"
+            remark = "'s is" + f" {code}: its" if right else "'s"
             more = (
                 f"The field {form.format_place(form.coded)} holds {number}, which is wgmma's code of"
-                f" {mode.name}. tcgen05{own}"
+                f" {mode.name}. tcgen05{remark}"
                 f" field has three bits, from bit {low} on."
             )
             yield PackingMistake("wgmma_swizzle_code", _add_missing_version(more, constant), rest | number << low, 0.9)
@@ -125,28 +125,28 @@ def _pack_as_wgmma(case: DiagnosisCase, bare: int, code: int, right: bool) -> It
             yield PackingMistake("mode_at_bit_62", _add_missing_version(more, constant), rest | moved, 0.95)
 
 
-def _add_missing_version(says: str, version: int) -> str:
-    return says if version else f"{says} The version, 1 << 46, is missing, too."
+def _add_missing_version(message: str, version: int) -> str:
+    return message if version else f"{message} The version, 1 << 46, is missing, too."
 
 
 def drop_high_word(word: int) -> Iterator[PackingMistake]:
     """Yield the low half of a word alone."""
     if word >> 32:
-        says = (
+        message = (
             "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle"
             " mode are there; use uint64_t throughout."
         )
-        yield PackingMistake("high_word_missing", says, word & LOW, 0.9)
+        yield PackingMistake("high_word_missing", message, word & LOW, 0.9)
 
 
 def exchange_halves(case: DiagnosisCase, word: int) -> PackingMistake:
     """Return a word with its two halves exchanged."""
-    says = (
+    message = (
         "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high"
         " one."
     )
     free = (case.free >> 32 | case.free << 32) & WORD
-    return PackingMistake("words_exchanged", says, word >> 32 | (word & LOW) << 32, 0.9, free)
+    return PackingMistake("words_exchanged", message, word >> 32 | (word & LOW) << 32, 0.9, free)
 
 
 def _pack_wrong_shifts(case: DiagnosisCase, values: Amounts, proving: frozenset[str]) -> Iterator[PackingMistake]:
@@ -165,16 +165,16 @@ def _pack_wrong_shifts(case: DiagnosisCase, values: Amounts, proving: frozenset[
                 twice |= (value >> 8 & f.most) << f.low
         cost = 1.0 if len(names) == len(active) else 1.05
         fields = frozenset(names)
-        says = partial(_describe_byte_amounts, names, case.wanted, values)
+        message = partial(_describe_byte_amounts, names, case.wanted, values)
         for word in {rest | cut, spilled & WORD, added & WORD}:
-            yield PackingMistake("bytes_not_shifted", says, word, cost if cut else NOTHING_LEFT, beside, fields)
-        says = partial(_describe_double_shift, names, case.wanted, values)
-        yield PackingMistake("shifted_twice", says, rest | twice, cost if twice else NOTHING_LEFT, 0, fields)
+            yield PackingMistake("bytes_not_shifted", message, word, cost if cut else NOTHING_LEFT, beside, fields)
+        message = partial(_describe_double_shift, names, case.wanted, values)
+        yield PackingMistake("shifted_twice", message, rest | twice, cost if twice else NOTHING_LEFT, 0, fields)
 
 
-def _describe_byte_amounts(names: tuple[str, ...], wanted: Amounts, values: Amounts) -> str:
+def _describe_byte_amounts(names: tuple[str, ...], needed: Amounts, values: Amounts) -> str:
     are = "is" if len(names) == 1 else "are"
-    sure = [n for n in names if values[n] == wanted[n]]
+    sure = [n for n in names if values[n] == needed[n]]
     shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in sure)
     return (
         f"{capitalize_sentence(list_field_names(names))} {are} in bytes. The field is in units of 16 bytes:"
@@ -183,11 +183,11 @@ def _describe_byte_amounts(names: tuple[str, ...], wanted: Amounts, values: Amou
     )
 
 
-def _describe_double_shift(names: tuple[str, ...], wanted: Amounts, values: Amounts) -> str:
+def _describe_double_shift(names: tuple[str, ...], needed: Amounts, values: Amounts) -> str:
     right = ", and ".join(
         f"{NAMES[f.name]} {(value := values[f.name]):#x} is {value >> 4:#x} in the field, not {value >> 8 & f.most:#x}"
         for f in _PLACES
-        if f.name in names and values[f.name] == wanted[f.name]
+        if f.name in names and values[f.name] == needed[f.name]
     )
     were = "was" if len(names) == 1 else "were"
     return (
@@ -210,11 +210,11 @@ def _pack_narrow_shifts(values: Amounts, word: int, form: DescriptorFormat) -> I
             wrapped += term
         if not low & ~kept:  # nothing of them is left to see
             continue
-        says = partial(_describe_narrow_shift, names, wide[names[0]].low)
-        yield PackingMistake("shifts_of_32_bits", says, kept | low, 0.8)
-        yield PackingMistake("shifts_of_32_bits", says, (kept + wrapped) & WORD, 0.8)
+        message = partial(_describe_narrow_shift, names, wide[names[0]].low)
+        yield PackingMistake("shifts_of_32_bits", message, kept | low, 0.8)
+        yield PackingMistake("shifts_of_32_bits", message, (kept + wrapped) & WORD, 0.8)
         if low >> 31:
-            yield PackingMistake("shifts_of_32_bits", says, kept | low | WORD ^ LOW, 0.8)
+            yield PackingMistake("shifts_of_32_bits", message, kept | low | WORD ^ LOW, 0.8)
 
 
 def _describe_narrow_shift(names: tuple[str, ...], low: int) -> str:
@@ -238,8 +238,10 @@ def pack_unshifted_additions(case: DiagnosisCase) -> Iterator[PackingMistake]:
         (count_bytes(case.k, case.seen), "k_step_not_shifted"),
         (case.k, "k_step_in_elements"),
     ):
-        says = f"The K step was added to the word as {amount}. The start is in units of 16 bytes: add {step >> 4:#x}."
-        yield PackingMistake(code, says, (before + amount) & WORD, 1.2, case.free)
+        message = (
+            f"The K step was added to the word as {amount}. The start is in units of 16 bytes: add {step >> 4:#x}."
+        )
+        yield PackingMistake(code, message, (before + amount) & WORD, 1.2, case.free)
 
 
 def find_sign_extension(word: int) -> int | None:
@@ -258,13 +260,13 @@ def has_pointer_bits(case: DiagnosisCase, right: int) -> bool:
     Linux gives such addresses 47 bits, the first of which are 0x7…; shifted right by 4 they reach bits 14 to 42. The
     shared window begins at a multiple of 16 MiB, so that bits 14 to 19 stay clear.
     """
-    given, free = case.given.word, case.free
-    extra = (given ^ right) & ~free
-    within = not right & ~given & ~free and not extra & START.most and not extra >> 43
-    top = given >> 40 & 7 == 7 and ("sbo" not in case.read_fields or right >> 40 & 7 != 7)
+    word, free = case.given.word, case.free
+    extra = (word ^ right) & ~free
+    within = not right & ~word & ~free and not extra & START.most and not extra >> 43
+    top = word >> 40 & 7 == 7 and ("sbo" not in case.read_fields or right >> 40 & 7 != 7)
     if within and top and extra:
         return True
-    if _is_pointer_added((given - right) & WORD, top):
+    if _is_pointer_added((word - right) & WORD, top):
         return True
     # only LBO and SBO may be spoilt, and the bits between the fields are an address's
     between = case.stray

@@ -21,7 +21,7 @@ def compute_expected_reads(stored: Storage, seen: View, mn: int, k: int) -> Addr
     return np.broadcast_to(np.asarray(stored.address(rows, cols), dtype=np.int64), (seen.rows, seen.k))
 
 
-def find_repairs(expected: Addresses, seen: View, given: Descriptor, by_address: bool = False) -> list[Descriptor]:
+def find_repairs(expected: Addresses, seen: View, descriptor: Descriptor, by_address: bool = False) -> list[Descriptor]:
     """Return every descriptor (up to fields nothing reads) that makes the hardware read `expected`, smallest change
     first.
 
@@ -29,36 +29,42 @@ def find_repairs(expected: Addresses, seen: View, given: Descriptor, by_address:
     changes of as many fields, one that leaves base offset and swizzle mode alone comes before one that leaves the start
     alone.
     """
-    found = []
-    for mode_ in given.format.codes:
-        if not given.format.allows_elements(seen.bits, seen.major, mode_):
+    repairs = []
+    for mode_ in descriptor.format.codes:
+        if not descriptor.format.allows_elements(seen.bits, seen.major, mode_):
             continue
         mask = mode_.chunks - 1
         for base_offset in range(8 if mask else 1):
             if by_address and base_offset & mask:
                 continue
-            candidate = _fit_strides(expected, seen, given, mode_, base_offset)
+            candidate = _fit_strides(expected, seen, descriptor, mode_, base_offset)
             if candidate and np.array_equal(reads(candidate, seen), expected):
-                found.append(candidate)
-    return sorted(found, key=lambda d: _rank_change(list_changes(given, d), d))
+                repairs.append(candidate)
+    return sorted(repairs, key=lambda d: _rank_change(list_changes(descriptor, d), d))
 
 
 def find_plainest_descriptor(stored: Storage, seen: View, mn: int, k: int) -> Descriptor | None:
-    """Return the plainest descriptor that reads the slice at (mn, k) exactly; None where none does."""
+    """Return the plainest descriptor that reads the slice at (mn, k) exactly; None if none does."""
     expected = compute_expected_reads(stored, seen, mn, k)
     near = encode_wgmma(START.truncate(int(expected[0, 0])) * START.unit, 16, 16, 0, stored.mode.name)
-    found = find_repairs(expected, seen, near, stored.swizzle_by == "address")
-    return found[0] if found else None
+    repairs = find_repairs(expected, seen, near, stored.swizzle_by == "address")
+    return repairs[0] if repairs else None
 
 
-def _rank_change(changed: dict[str, tuple[int, int]], made: Descriptor) -> tuple[int, bool, bool, bool, int]:
-    return len(changed), "base_offset" in changed, "swizzle" in changed, "start_address" in changed, made.base_offset
+def _rank_change(changed: dict[str, tuple[int, int]], descriptor: Descriptor) -> tuple[int, bool, bool, bool, int]:
+    return (
+        len(changed),
+        "base_offset" in changed,
+        "swizzle" in changed,
+        "start_address" in changed,
+        descriptor.base_offset,
+    )
 
 
 def _fit_strides(
-    expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_offset: int
+    expected: Addresses, seen: View, descriptor: Descriptor, mode_: Mode, base_offset: int
 ) -> Descriptor | None:
-    """Return the descriptor whose strides are those of the wanted addresses without the XOR; None where there is
+    """Return the descriptor whose strides are those of the wanted addresses without the XOR; None if there is
     none.
     """
     w = mode_.chunks
@@ -67,7 +73,7 @@ def _fit_strides(
         return int(mode_.unswizzle(int(expected[row, col]), base_offset))
 
     start = plain(0, 0)
-    lbo_bytes, sbo_bytes = given.lbo_bytes, given.sbo_bytes
+    lbo_bytes, sbo_bytes = descriptor.lbo_bytes, descriptor.sbo_bytes
     if seen.major == "K":
         sbo_bytes = plain(8, 0) - start if seen.rows > 8 else sbo_bytes
         lbo_bytes = plain(0, w * seen.per) - start if seen.k > w * seen.per else lbo_bytes
@@ -83,12 +89,14 @@ def _fit_strides(
         }
     except LayoutError:
         return None
-    encoded["base_offset"] = base_offset if w > 1 else given.base_offset
-    constants = {given.format.get_field(name).encoded_name: value for name, value in given.format.constants.items()}
-    return given.replace(**encoded, **constants, swizzle=given.format.codes[mode_])
+    encoded["base_offset"] = base_offset if w > 1 else descriptor.base_offset
+    constants = {
+        descriptor.format.get_field(name).encoded_name: value for name, value in descriptor.format.constants.items()
+    }
+    return descriptor.replace(**encoded, **constants, swizzle=descriptor.format.codes[mode_])
 
 
-def list_changes(given: Descriptor, fixed: Descriptor) -> dict[str, tuple[int, int]]:
+def list_changes(descriptor: Descriptor, fixed: Descriptor) -> dict[str, tuple[int, int]]:
     """Return field → (encoded value given, value needed) of the fields that differ."""
-    pairs = {f.name: (f.get(given.word), f.get(fixed.word)) for f in given.format.fields}
+    pairs = {f.name: (f.get(descriptor.word), f.get(fixed.word)) for f in descriptor.format.fields}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

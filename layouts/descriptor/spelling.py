@@ -36,7 +36,7 @@ _OPERATORS = re.compile(r"[<>|&^~!?+*/%={}();]|(?<=\S)\s*-")
 HINT = "Write up to 16 hex digits (0x…), 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression."
 
 
-def parse_word(given: object, field: str = "descriptor") -> ConstantValue:
+def parse_word(value: object, field: str = "descriptor") -> ConstantValue:
     """Parse a 64-bit word; LayoutError says what is wrong with it, or between which numbers the text leaves a choice.
 
     `warnings` of the answer are those of an expression. A JSON integer is itself.
@@ -44,13 +44,13 @@ def parse_word(given: object, field: str = "descriptor") -> ConstantValue:
     >>> hex(parse_word("{0x00010100, 0x40000040}").word), hex(parse_word("40000040:00010100").word)
     ('0x4000004000010100', '0x4000004000010100')
     """
-    if isinstance(given, int) and not isinstance(given, bool):
-        return ConstantValue(_require_64_bits(given, shorten_value(given), field), "unsigned long")
-    if not isinstance(given, str):
-        raise LayoutError("bad_word", f"{field} is {quote_value(given)}.", HINT, field)
-    if len(given) > LONGEST:
-        raise LayoutError("bad_word", f"{field} has {len(given)} characters.", f"At most {LONGEST}.", field)
-    text = given.strip()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return ConstantValue(_require_64_bits(value, shorten_value(value), field), "unsigned long")
+    if not isinstance(value, str):
+        raise LayoutError("bad_word", f"{field} is {quote_value(value)}.", HINT, field)
+    if len(value) > LONGEST:
+        raise LayoutError("bad_word", f"{field} has {len(value)} characters.", f"At most {LONGEST}.", field)
+    text = value.strip()
     pair = _parse_pair(text, field)
     if pair is not None:
         return ConstantValue(pair, "unsigned long")
@@ -100,7 +100,7 @@ def _require_64_bits(value: int, text: str, field: str) -> int:
 
 
 def _parse_pair(text: str, field: str) -> int | None:
-    """Return the value of two 32-bit halves; None where the text is not a pair of numbers."""
+    """Return the value of two 32-bit halves; None if the text is not a pair of numbers."""
     match = _COLON.fullmatch(text)
     if match:
         return int(match[1], 16) << 32 | int(match[2], 16)

@@ -28,23 +28,23 @@ def _slip_address(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield mistakes of the address, independent of the slice."""
     start = case.wanted[NAME]
     if case.stored.base:
-        says = (
+        message = (
             f"The start is counted from the tile. Add the tile's address, {case.stored.base:#x}: the start is"
             f" {start:#x}."
         )
-        yield FieldSlip("start_wrong", says, {NAME: start - case.stored.base}, 1.5)
+        yield FieldSlip("start_wrong", message, {NAME: start - case.stored.base}, 1.5)
     cut = start & START.most
-    says = (
+    message = (
         f"The start is {cut:#x}, which is {start:#x} cut to 14 bits before the shift. Mask with 0x{START.mask:X}, then"
         " shift right by 4."
     )
-    yield FieldSlip("start_wrong", says, {NAME: cut}, 1.5)
+    yield FieldSlip("start_wrong", message, {NAME: cut}, 1.5)
     first = int(case.expected[0, 0])
-    says = (
+    message = (
         f"The start is where the first element lies after the XOR, {first:#x}. The hardware applies the XOR itself:"
         f" give the address before it, {start:#x}."
     )
-    yield FieldSlip("start_wrong", says, {NAME: first}, 1.35)
+    yield FieldSlip("start_wrong", message, {NAME: first}, 1.35)
 
 
 def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
@@ -56,26 +56,26 @@ def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
     yield FieldSlip("k_step_missing", missing, {NAME: first}, 0.9)
     units = f"was added to the encoded start, which is in units of 16 bytes. {right} Add {step >> 4:#x}."
 
-    def slip(code: str, says: str, start: int, cost: float) -> FieldSlip:
-        return FieldSlip(code, describe_possible_steps(case, start) or says, {NAME: start}, cost)
+    def slip(code: str, message: str, start: int, cost: float) -> FieldSlip:
+        return FieldSlip(code, describe_possible_steps(case, start) or message, {NAME: start}, cost)
 
     for amount, cost in ((step, 1.1), (along, 1.1 if seen.major == "K" else 1.5)):
         yield slip("k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", first + 16 * amount, cost)
     if along != k:
-        says = f"The K step was counted in elements ({k}), not in bytes. {right}"
-        yield slip("k_step_in_elements", says, first + k, 1.0)
+        message = f"The K step was counted in elements ({k}), not in bytes. {right}"
+        yield slip("k_step_in_elements", message, first + k, 1.0)
         yield slip("k_step_in_elements", f"The K step in elements, {k}, {units}", first + 16 * k, 1.0)
     if along != step:
         moves = f"The start moves {format_bytes(along)} for the step along K"
         edge = case.edge
         if seen.major == "MN":
-            says = f"{moves}, as in a K-major tile. Here M/N is contiguous, and that is a step along M/N. {right}"
+            message = f"{moves}, as in a K-major tile. Here M/N is contiguous, and that is a step along M/N. {right}"
         elif case.mode.chunks > 1:
             what = f"atom of {edge}" if edge == case.mode.width_bytes else f"row of {edge}"
-            says = f"{moves}, past the edge of {'an' if what.startswith('atom') else 'a'} {what} bytes. {right}"
+            message = f"{moves}, past the edge of {'an' if what.startswith('atom') else 'a'} {what} bytes. {right}"
         else:
-            says = f"{moves}, past the edge of a core matrix, 16 bytes along K. {right}"
-        yield FieldSlip("k_advance_past_atom", says, {NAME: first + along}, 1.0)
+            message = f"{moves}, past the edge of a core matrix, 16 bytes along K. {right}"
+        yield FieldSlip("k_advance_past_atom", message, {NAME: first + along}, 1.0)
     yield from _slip_other_k(case, first, right)
     yield from _slip_panels(case, first, right)
 
@@ -86,13 +86,15 @@ def _slip_other_k(case: DiagnosisCase, first: int, right: str) -> Iterator[Field
         moved = count_bytes(case.k // case.seen.k * other, case.seen)
         if other == case.seen.k or case.k % case.seen.k or moved % 16 or first + moved == case.wanted[NAME]:
             continue
-        says = (
+        message = (
             f"The K step is {other} elements ({format_bytes(count_bytes(other, case.seen))}) an instruction, as"
             f" for another"
             f" type; this one takes {case.seen.k} ({format_bytes(count_bytes(case.seen.k, case.seen))}). {right}"
         )
-        says = describe_possible_steps(case, first + moved) or says
-        yield FieldSlip("element_size", says, {NAME: first + moved}, 2.1 if case.is_whole_slice(first + moved) else 1.2)
+        message = describe_possible_steps(case, first + moved) or message
+        yield FieldSlip(
+            "element_size", message, {NAME: first + moved}, 2.1 if case.is_whole_slice(first + moved) else 1.2
+        )
 
 
 def describe_possible_steps(case: DiagnosisCase, start: int) -> str:
@@ -115,12 +117,12 @@ def describe_possible_steps(case: DiagnosisCase, start: int) -> str:
         if other != seen.k and not k % seen.k:
             amount = count_bytes(k // seen.k * other, seen)
             ways[f"that of an instruction that takes {other} of K"] = amount
-    found = [way for way, moved in ways.items() if first + moved == start]
-    if len(found) < 2:
+    fitting = [way for way, moved in ways.items() if first + moved == start]
+    if len(fitting) < 2:
         return ""
     return (
         f"The start moves {format_bytes(start - first)} for the step along K. The step may be"
-        f" {join_words(found, 'or')}. The"
+        f" {join_words(fitting, 'or')}. The"
         f" slice at k = {k} begins {format_bytes(step)} after the one at k = 0, at {case.wanted[NAME]:#x}."
     )
 
@@ -136,11 +138,11 @@ def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldS
     lines = case.atom[0] if seen.major == "K" else 8
     instruction = -(-seen.rows // lines) * lines * case.mode.width_bytes if seen.major == "K" else 0
     if instruction and instruction != panel:
-        says = (
+        message = (
             f"The start steps over panels of {seen.rows} rows ({format_bytes(instruction)}), which is what the"
             f" instruction reads. The tile's panels along K are {format_bytes(panel)} apart. {right}"
         )
-        yield FieldSlip("panel_stride_from_instruction", says, {NAME: first + count * instruction + inner}, 1.0)
+        yield FieldSlip("panel_stride_from_instruction", message, {NAME: first + count * instruction + inner}, 1.0)
     moved = case.had[NAME] - first - inner
     if (
         moved > 0
@@ -148,12 +150,12 @@ def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldS
         and (moved // count) % (8 * case.mode.width_bytes) == 0
         and moved // count != panel
     ):
-        says = (
+        message = (
             f"The start steps over panels of {format_bytes(moved // count)}. The tile's panels along K are"
             f" {format_bytes(panel)} apart. {right}"
         )
         along_k = case.slices.get(case.had[NAME], (-1, -1))[0] == case.mn
-        yield FieldSlip("panel_stride_wrong", says, {NAME: case.had[NAME]}, 2.6 if along_k else 1.7, taken=True)
+        yield FieldSlip("panel_stride_wrong", message, {NAME: case.had[NAME]}, 2.6 if along_k else 1.7, taken=True)
 
 
 def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
@@ -162,33 +164,33 @@ def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
     first = case.get_start(0, case.k)
     step = start - first
     right = f"The slice at mn = {mn} begins {format_bytes(step)} after the one at mn = 0, at {start:#x}."
-    says = f"The start does not move with M or N: it is that of mn = 0. {right} Add {step >> 4:#x} to the low word."
-    yield FieldSlip("other_slice", says, {NAME: first}, 1.2)
-    says = (
+    message = f"The start does not move with M or N: it is that of mn = 0. {right} Add {step >> 4:#x} to the low word."
+    yield FieldSlip("other_slice", message, {NAME: first}, 1.2)
+    message = (
         f"The step along M/N in bytes, {step:#x}, was added to the encoded start, which is in units of 16 bytes."
         f" {right} Add {step >> 4:#x}."
     )
-    yield FieldSlip("start_wrong", says, {NAME: first + 16 * step}, 1.2)
+    yield FieldSlip("start_wrong", message, {NAME: first + 16 * step}, 1.2)
     counted = step * 8 // max(seen.bits, 8)
     if counted != step:
         code, cost = ("other_slice", 1.3) if first + counted in case.slices else ("start_wrong", 1.2)
-        says = f"The step along M/N was counted in elements ({counted}), not in bytes. {right}"
-        yield FieldSlip(code, says, {NAME: first + counted}, cost)
+        message = f"The step along M/N was counted in elements ({counted}), not in bytes. {right}"
+        yield FieldSlip(code, message, {NAME: first + counted}, cost)
     if seen.major == "K":
         return
     along = count_bytes(mn, seen)
     edge = f"past the edge of an atom of {case.atom[0]} elements" if mn >= case.atom[0] else "as in a row of the tile"
-    says = f"The start moves {format_bytes(along)} along M/N, {edge}. {right}"
-    yield FieldSlip("panel_stride_wrong", says, {NAME: first + along}, 1.5)
+    message = f"The start moves {format_bytes(along)} along M/N, {edge}. {right}"
+    yield FieldSlip("panel_stride_wrong", message, {NAME: first + along}, 1.5)
     moved, count = case.had[NAME] - first, mn // case.atom[0]
     if count and case.mode.chunks > 1 and moved > 0 and moved % (count * case.mode.pattern_bytes) == 0:
-        says = (
+        message = (
             f"The start steps over panels of {format_bytes(moved // count)}. The tile's panels along M/N are"
             f" {format_bytes(step // count)} apart. {right}"
         )
         yield FieldSlip(
             "panel_stride_wrong",
-            says,
+            message,
             {NAME: case.had[NAME]},
             2.6 if case.is_whole_slice(case.had[NAME]) else 1.7,
             taken=True,
@@ -197,15 +199,15 @@ def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 def _slip_other_slice(case: DiagnosisCase) -> Iterator[FieldSlip]:
     had = case.had[NAME]
-    found = case.slices.get(had)
-    if not found or found == (case.mn, case.k):
+    origin = case.slices.get(had)
+    if not origin or origin == (case.mn, case.k):
         return
-    mn, k = found
-    says = (
+    mn, k = origin
+    message = (
         f"The start is that of the slice at mn = {mn}, k = {k}. The slice at mn = {case.mn}, k = {case.k} begins at"
         f" {case.wanted[NAME]:#x}."
     )
     if k % case.seen.k:
-        says += f" One instruction takes {case.seen.k} of K."
+        message += f" One instruction takes {case.seen.k} of K."
     likely = case.is_whole_slice(had) or (mn == case.mn and 2 * k == case.k)
-    yield FieldSlip("other_slice", says, {NAME: had}, 1.4 if likely else 2.0, taken=True)
+    yield FieldSlip("other_slice", message, {NAME: had}, 1.4 if likely else 2.0, taken=True)

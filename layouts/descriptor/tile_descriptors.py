@@ -62,16 +62,16 @@ def describe_stored_tile(spec: Mapping[str, Any], element_bits: int | None) -> l
     """Return the descriptors of a stored tile, for each element width that it may have.
 
     Where no descriptor reads it, the last one says why. Nothing for a storage that no wgmma could read: of other
-    elements, too large, or unbounded. element_bits: None where the text leaves it open.
+    elements, too large, or unbounded. element_bits: None if the text leaves it open.
     """
     open_ = element_bits in (None, 128)  # a layout of 16-byte chunks holds elements of any width
     widths = _list_element_widths(spec) if open_ or element_bits is None else [element_bits]
-    found = [one for bits in widths if bits in INSTRUCTIONS and (one := _describe_width(spec, bits, open_))]
-    right = [one for one in found if one.words]
+    described = [tile for bits in widths if bits in INSTRUCTIONS and (tile := _describe_width(spec, bits, open_))]
+    right = [tile for tile in described if tile.words]
     if element_bits is None and (other := _swizzle_bytes(spec)):
         flagged = _describe_width(other, 16, True)
         right = [*([replace(flagged, on_bytes=True)] if flagged and flagged.words else []), *right]
-    return right or found[:1]
+    return right or described[:1]
 
 
 def _swizzle_bytes(spec: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -95,7 +95,7 @@ def _list_element_widths(spec: Mapping[str, Any]) -> list[int]:
 
 
 def _describe_width(spec: Mapping[str, Any], bits: int, assumed: bool) -> TileDescriptors | None:
-    """Return the descriptors of a tile with elements of a width, or why there are none; None where it cannot be stored
+    """Return the descriptors of a tile with elements of a width, or why there are none; None if it cannot be stored
     so.
     """
     step = K_BYTES * 8 // bits
@@ -109,11 +109,11 @@ def _describe_width(spec: Mapping[str, Any], bits: int, assumed: bool) -> TileDe
             continue
         rows = min(stored.mn, MOST_ROWS) // 8 * 8
         if not rows or stored.k < step:
-            says = (
+            message = (
                 f"The tile has {stored.mn} × {stored.k} elements (M or N × K); one wgmma reads at least 8 × {step} of"
                 f" {bits} bits."
             )
-            reasons.append(TileDescriptors(spec, View(8, step, bits, major), (), assumed, says))
+            reasons.append(TileDescriptors(spec, View(8, step, bits, major), (), assumed, message))
             continue
         for size in dict.fromkeys((rows, min(rows, 64))):
             seen = View(size, step, bits, major)
@@ -121,21 +121,21 @@ def _describe_width(spec: Mapping[str, Any], bits: int, assumed: bool) -> TileDe
             if words:
                 return TileDescriptors(spec, seen, words, assumed)
         reasons.append(TileDescriptors(spec, seen, (), assumed, _explain_missing_descriptor(stored, seen)))
-    contiguous = [one for one in reasons if one.why and not one.why.startswith("The data is ")]
+    contiguous = [case for case in reasons if case.why and not case.why.startswith("The data is ")]
     return next(iter(contiguous or reasons), None)
 
 
 def _make_step_descriptors(stored: Storage, seen: View) -> tuple[Descriptor, ...]:
-    """Return the descriptor of every K step; () where a step has none."""
+    """Return the descriptor of every K step; () if a step has none."""
     assert stored.k is not None
-    out: list[Descriptor] = []
+    descriptors: list[Descriptor] = []
     for k in range(0, min(stored.k // seen.k, MOST_STEPS) * seen.k, seen.k):
         check_deadline()
         word = find_plainest_descriptor(stored, seen, 0, k)
         if word is None:
             return ()
-        out.append(word)
-    return tuple(out)
+        descriptors.append(word)
+    return tuple(descriptors)
 
 
 def _explain_missing_descriptor(stored: Storage, seen: View) -> str:
@@ -143,8 +143,8 @@ def _explain_missing_descriptor(stored: Storage, seen: View) -> str:
     for k in range(0, (stored.k or 0) - seen.k + 1, seen.k):
         if find_plainest_descriptor(stored, seen, 0, k) is None:
             start = int(compute_expected_reads(stored, seen, 0, k)[0, 0])
-            given = Descriptor(0).replace(start_address_encoded=start >> 4 & 0x3FFF)
-            causes: Sequence[Any] = verify(given, seen, stored, mn=0, k=k).diagnoses
+            probe = Descriptor(0).replace(start_address_encoded=start >> 4 & 0x3FFF)
+            causes: Sequence[Any] = verify(probe, seen, stored, mn=0, k=k).diagnoses
             said = causes[0].message if causes else "No descriptor reads this layout."
             return said if not k else f"K step {k // seen.k}: {said}"
     return ""

@@ -26,34 +26,37 @@ class MismatchJudge(Protocol):
     """Find the causes of a mismatch that a word could mend."""
 
     def __call__(
-        self, given: Descriptor, seen: View, stored: Storage, /, *, mn: int, k: int, expected: Addresses
+        self, descriptor: Descriptor, seen: View, stored: Storage, /, *, mn: int, k: int, expected: Addresses
     ) -> list[Diagnosis]: ...
 
 
 def diagnose_unreadable(
-    given: Descriptor, seen: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: MismatchJudge
+    descriptor: Descriptor, seen: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: MismatchJudge
 ) -> list[Diagnosis]:
     """Explain why no descriptor of this major reads these data, and which storage the word reads."""
     unreachable = (
         _check_address_bits(expected)
         or _check_chunk(seen, expected, mn, k)
-        or _diagnose_other_major(given, seen, expected)
+        or _diagnose_other_major(descriptor, seen, expected)
     )
     if unreachable:
         return [unreachable]
-    worlds = [*list_restored_storages(stored, seen, given.mode), *list_canonical_tiles(stored, seen, given.mode, given)]
-    fits = next((world for world in worlds if is_read_exactly(given, seen, world, mn, k)), None)
+    worlds = [
+        *list_restored_storages(stored, seen, descriptor.mode),
+        *list_canonical_tiles(stored, seen, descriptor.mode, descriptor),
+    ]
+    fits = next((world for world in worlds if is_read_exactly(descriptor, seen, world, mn, k)), None)
     if fits and fits.code in XOR_ALONE:
-        return [Diagnosis(*_describe_xor_difference(fits, given, stored), storage=dict(fits.spec))]
+        return [Diagnosis(*_describe_xor_difference(fits, descriptor, stored), storage=dict(fits.spec))]
     inside = _check_atom(seen, stored, mn)
     if inside:
         return [inside]
-    out = [_explain_unreadable(seen, stored, expected)]
+    diagnoses = [_explain_unreadable(seen, stored, expected)]
     if fits:
-        return [replace(d, storage=dict(fits.spec)) for d in out]
-    if _matches_plain_rows(given, seen, stored, expected):
-        return out
-    return [*out, *_diagnose_word(given, seen, stored, mn, k, judge)]
+        return [replace(d, storage=dict(fits.spec)) for d in diagnoses]
+    if _matches_plain_rows(descriptor, seen, stored, expected):
+        return diagnoses
+    return [*diagnoses, *_diagnose_word(descriptor, seen, stored, mn, k, judge)]
 
 
 def _check_address_bits(expected: Addresses) -> Diagnosis | None:
@@ -61,10 +64,10 @@ def _check_address_bits(expected: Addresses) -> Diagnosis | None:
     last = int(expected.max())
     if not last >> 18:
         return None
-    says = (
+    message = (
         f"The slice reaches address {last:#x}; a descriptor's start has 18 bits, and shared memory ends before 0x40000."
     )
-    return Diagnosis("not_canonical", says)
+    return Diagnosis("not_canonical", message)
 
 
 def _check_chunk(seen: View, expected: Addresses, mn: int, k: int) -> Diagnosis | None:
@@ -72,18 +75,18 @@ def _check_chunk(seen: View, expected: Addresses, mn: int, k: int) -> Diagnosis 
     along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
     if not (at % seen.per and int(expected[0, 0]) % 16):
         return None
-    says = (
+    message = (
         f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start"
         f" is a multiple of 16 bytes: begin at a multiple of {seen.per}."
     )
-    return Diagnosis("not_canonical", says)
+    return Diagnosis("not_canonical", message)
 
 
-def _matches_plain_rows(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> bool:
+def _matches_plain_rows(descriptor: Descriptor, seen: View, stored: Storage, expected: Addresses) -> bool:
     """Return whether the strides describe plain rows as well as they can: LBO 0 or 16, SBO eight rows."""
     across = expected if seen.major == "K" else expected.T
     pitch = stored.pitch_bytes or abs(int(across[1, 0]) - int(across[0, 0]))
-    return given.lbo_bytes in (0, 16) and given.sbo_bytes == 8 * pitch
+    return descriptor.lbo_bytes in (0, 16) and descriptor.sbo_bytes == 8 * pitch
 
 
 def _explain_unreadable(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
@@ -93,21 +96,21 @@ def _explain_unreadable(seen: View, stored: Storage, expected: Addresses) -> Dia
     if _find_contiguous_dimension(expected, seen, stored) in ("", seen.major):
         return _diagnose_storage(seen, stored, expected)
     if not seen.form.allows_elements(seen.bits, "MN"):
-        says = (
+        message = (
             f"The data is contiguous along M/N. {seen.form.reader} reads {seen.bits}-bit elements K-major only: store K"
             " contiguous."
         )
-        return Diagnosis("not_canonical", says)
+        return Diagnosis("not_canonical", message)
     other, flag = ("MN", "1") if seen.major == "K" else ("K", "0")
-    says = (
+    message = (
         f"The data is {other}-major; the instruction reads {seen.major}-major. {seen.form.transpose} must be {flag},"
         f" and the tile must be stored in {other}-major core matrices or swizzled atoms, which it is not."
     )
-    return Diagnosis("wrong_transpose", says)
+    return Diagnosis("wrong_transpose", message)
 
 
 def _find_contiguous_dimension(expected: Addresses, seen: View, stored: Storage) -> str:
-    """Return the dimension along which elements are neighbours; "" where neither is."""
+    """Return the dimension along which elements are neighbours; "" if neither is."""
     if said := stored.get_major(""):
         return said
     size = max(seen.bits // 8, 1)
@@ -116,17 +119,19 @@ def _find_contiguous_dimension(expected: Addresses, seen: View, stored: Storage)
 
 
 def _diagnose_word(
-    given: Descriptor, seen: View, stored: Storage, mn: int, k: int, judge: MismatchJudge
+    descriptor: Descriptor, seen: View, stored: Storage, mn: int, k: int, judge: MismatchJudge
 ) -> list[Diagnosis]:
     """Return what is wrong with the word for a canonical tile of its mode: it is no better than the data."""
-    for world in list_canonical_tiles(stored, seen, given.mode):
+    for world in list_canonical_tiles(stored, seen, descriptor.mode):
         tile = world.stored
         if (tile.mn or 0) < mn + seen.rows or (tile.k or 0) < k + seen.k:
             continue
-        wanted = compute_expected_reads(tile, seen, mn, k)
-        if not find_repairs(wanted, seen, given):  # a slice that begins where no descriptor can, whatever the storage
+        expected_reads = compute_expected_reads(tile, seen, mn, k)
+        if not find_repairs(
+            expected_reads, seen, descriptor
+        ):  # a slice that begins where no descriptor can, whatever the storage
             continue
-        causes = judge(given, seen, tile, mn=mn, k=k, expected=wanted)
+        causes = judge(descriptor, seen, tile, mn=mn, k=k, expected=expected_reads)
         right = causes[0].fix if causes else None
         if right:
             return [
@@ -139,19 +144,19 @@ def _diagnose_storage(seen: View, stored: Storage, expected: Addresses) -> Diagn
     """Say where the storage leaves what any mode can read, and how to store instead."""
     pitch, width = stored.pitch_bytes, stored.mode.width_bytes
     if stored.mode.chunks > 1 and pitch and pitch != width:
-        says = (
+        message = (
             f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must lie {width} bytes apart, and"
             f" these lie {pitch}. Store {width}-byte rows without padding; the swizzle already avoids bank conflicts."
         )
-        return Diagnosis("not_canonical", says)
+        return Diagnosis("not_canonical", message)
     row, chunk, text, rows_apart = _find_broken_core(expected, seen)
     lines = "rows" if seen.major == "K" else "k"
-    says = (
+    message = (
         f"No descriptor reads this layout. Core matrix ({row // 8}, {chunk}), {lines} {row // 8 * 8} to"
         f" {row // 8 * 8 + 7}: {text}"
     )
     if not rows_apart or stored.mode.chunks > 1:
-        return Diagnosis("not_canonical", says)
+        return Diagnosis("not_canonical", message)
     across, along = ("row", "k") if seen.major == "K" else ("k", "row")
     outer, inner = ("SBO", "LBO") if seen.major == "K" else ("LBO", "SBO")
     formula = (
@@ -160,19 +165,19 @@ def _diagnose_storage(seen: View, stored: Storage, expected: Addresses) -> Diagn
     )
     form = seen.form
     wide = [m for m in form.codes if m.chunks > 1 and m.width_bytes == pitch]
-    own = min(wide, key=lambda m: m.xor is not None, default=None)
-    if own:
-        says += (
-            f" Rows of {pitch} bytes are those of swizzle {own.name}: {describe_storing(own, True)[:-1]}, with"
-            f" {form.codes[own]} in the field {form.format_place(form.coded)} and SBO {own.pattern_bytes}."
+    fit = min(wide, key=lambda m: m.xor is not None, default=None)
+    if fit:
+        message += (
+            f" Rows of {pitch} bytes are those of swizzle {fit.name}: {describe_storing(fit, True)[:-1]}, with"
+            f" {form.codes[fit]} in the field {form.format_place(form.coded)} and SBO {fit.pattern_bytes}."
         )
-        says += f" For mode none store element (row, k) at {formula}."
+        message += f" For mode none store element (row, k) at {formula}."
     else:
-        says += (
+        message += (
             f" Store element (row, k) at {formula} for mode none, or store rows of 32, 64 or 128 bytes with their"
             " swizzle."
         )
-    return Diagnosis("row_major_not_core_matrix", says)
+    return Diagnosis("row_major_not_core_matrix", message)
 
 
 def _check_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
@@ -185,11 +190,11 @@ def _check_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
     by_size = sorted(legal, key=lambda m: -m.chunks)
     narrower = next((m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per)), None)
     if narrower is None:
-        says = (
+        message = (
             f"The slice begins at {mn} of M/N: in every layout a slice begins at a multiple of {seen.per}, in this one"
             f" at a multiple of {atom}."
         )
-        return Diagnosis("mn_offset_inside_atom", says)
+        return Diagnosis("mn_offset_inside_atom", message)
     spec = _find_canonical_tile(stored, seen, narrower)
     wide = narrower.chunks * seen.per
     how = (
@@ -197,16 +202,16 @@ def _check_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
         if narrower.chunks > 1
         else f"no swizzle, in core matrices of {wide}"
     )
-    says = (
+    message = (
         f"The slice begins at {mn} of M/N, inside an atom of {atom}, and runs into the next one. Start at a multiple of"
         f" {atom}, or store the tile with {how}."
     )
-    return Diagnosis("mn_offset_inside_atom", says, storage=spec)
+    return Diagnosis("mn_offset_inside_atom", message, storage=spec)
 
 
-def _describe_xor_difference(world: AlternativeStorage, given: Descriptor, stored: Storage) -> tuple[str, str]:
+def _describe_xor_difference(world: AlternativeStorage, descriptor: Descriptor, stored: Storage) -> tuple[str, str]:
     """Return (code, message) of data that differ from what the word reads by their XOR only."""
-    word = given.mode
+    word = descriptor.mode
     if world.code == "stored_unswizzled":
         return (
             world.code,
@@ -218,16 +223,16 @@ def _describe_xor_difference(world: AlternativeStorage, given: Descriptor, store
     if stored.mode is word:
         return "not_canonical", _describe_off_row(stored, word)
     if stored.spec.get("kind") == "cute" and stored.mode.chunks == 1:
-        had, made = (str(spec["layout"]).partition("o")[0].strip() for spec in (stored.spec, world.spec))
-        says = (
-            f"Counted in the layout's units, swizzle {word.name} is {made}, not {had}: {describe_storing(word, True)}"
+        had, meant = (str(spec["layout"]).partition("o")[0].strip() for spec in (stored.spec, world.spec))
+        message = (
+            f"Counted in the layout's units, swizzle {word.name} is {meant}, not {had}: {describe_storing(word, True)}"
         )
-        return world.code, says
-    says = (
+        return world.code, message
+    message = (
         f"The data was stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle"
         f" {word.name}. {describe_storing(word)}"
     )
-    return world.code, says
+    return world.code, message
 
 
 def _describe_off_row(stored: Storage, mode: Mode) -> str:
@@ -239,27 +244,27 @@ def _describe_off_row(stored: Storage, mode: Mode) -> str:
 
 
 def _find_canonical_tile(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
-    """Return a canonical tile of the word's mode with as many elements; None where there is none."""
+    """Return a canonical tile of the word's mode with as many elements; None if there is none."""
     world = next(list_canonical_tiles(stored, seen, mode), None)
     return dict(world.spec) if world else None
 
 
-def _diagnose_other_major(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
+def _diagnose_other_major(descriptor: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
     """Report data that the other major reads."""
     other = replace(seen, major="MN" if seen.major == "K" else "K")
     if not seen.form.allows_elements(seen.bits, "MN"):
         return None
-    found = find_repairs(expected, other, given)
-    if not found:
+    repairs = find_repairs(expected, other, descriptor)
+    if not repairs:
         return None
-    needed = list_changes(given, found[0])
+    needed = list_changes(descriptor, repairs[0])
     flag = "1" if other.major == "MN" else "0"
     more = f" Then {_format_changes(needed)} must change, too." if needed else ""
-    says = (
+    message = (
         f"The data is {other.major}-major; the instruction reads {seen.major}-major. {seen.form.transpose} must be"
         f" {flag}.{more}"
     )
-    return Diagnosis("wrong_transpose", says, found[0] if needed else None, needed)
+    return Diagnosis("wrong_transpose", message, repairs[0] if needed else None, needed)
 
 
 def _find_broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
@@ -285,11 +290,11 @@ def _find_broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, b
                 )
             if not any(_is_legal_pitch(core[:, 0], m) for m in seen.form.codes):
                 apart = int(core[1, 0] - core[0, 0])
-                says = (
+                message = (
                     f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64"
                     " or 128 with the XOR."
                 )
-                return row, chunk, says, True
+                return row, chunk, message, True
     return 0, 0, "each core matrix is legal by itself, but they do not lie at constant strides.", False
 
 
@@ -304,7 +309,9 @@ def _format_changes(needed: dict[str, tuple[int, int]]) -> str:
 
 def describe_storing(mode: Mode, middle: bool = False) -> str:
     if mode.chunks == 1:
-        says = "store 8×8 core matrices without a swizzle."
+        message = "store 8×8 core matrices without a swizzle."
     else:
-        says = f"store with {mode.swizzle()} on byte addresses (CU_TENSOR_MAP_SWIZZLE_{mode.name} in a TMA tensor map)."
-    return says if middle else says[:1].upper() + says[1:]
+        message = (
+            f"store with {mode.swizzle()} on byte addresses (CU_TENSOR_MAP_SWIZZLE_{mode.name} in a TMA tensor map)."
+        )
+    return message if middle else message[:1].upper() + message[1:]

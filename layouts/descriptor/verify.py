@@ -59,7 +59,7 @@ class Verdict(NotebookObject):
 
     @property
     def first_mismatch(self) -> ElementMismatch | None:
-        """The first element, row by row, that is read from another place; None where all agree."""
+        """The first element, row by row, that is read from another place; None if all agree."""
         wrong = np.argwhere(self.read != self.expected)
         if not len(wrong):
             return None
@@ -109,46 +109,48 @@ def require_inside(seen: View, stored: Storage, mn: int, k: int) -> None:
             )
 
 
-def _judge_reserved_mode(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> Verdict:
+def _judge_reserved_mode(descriptor: Descriptor, seen: View, stored: Storage, expected: Addresses) -> Verdict:
     """Return the verdict on a word with a reserved swizzle code: nobody states what it reads.
 
     The message gives the code that the tile needs, and wgmma's where the field holds that.
     """
-    form = given.format
-    plain = given.replace(**{form.coded: form.codes[form.modes[0]]})
-    found = find_repairs(expected, seen, plain, stored.swizzle_by == "address" and stored.mode.chunks > 1)
-    fix = next((one for one in found if one.mode is stored.mode), found[0] if found else None)
-    code = given.mode_code
-    says = f"The field {form.format_place(form.coded)} holds {code}, which is reserved in {form.name}."
+    form = descriptor.format
+    plain = descriptor.replace(**{form.coded: form.codes[form.modes[0]]})
+    repairs = find_repairs(expected, seen, plain, stored.swizzle_by == "address" and stored.mode.chunks > 1)
+    fix = next((repair for repair in repairs if repair.mode is stored.mode), repairs[0] if repairs else None)
+    code = descriptor.mode_code
+    message = f"The field {form.format_place(form.coded)} holds {code}, which is reserved in {form.name}."
     if fix and fix.mode.tma == code:
-        says += f" {code} is the TMA tensor map's code of {fix.mode.name}; the descriptor's is {fix.mode_code}."
-        return _make_mismatch_verdict(expected, "tma_swizzle_enum", says, given, fix)
+        message += f" {code} is the TMA tensor map's code of {fix.mode.name}; the descriptor's is {fix.mode_code}."
+        return _make_mismatch_verdict(expected, "tma_swizzle_enum", message, descriptor, fix)
     old = next((mode.name for mode, known in WGMMA.codes.items() if known == code), "")
     if old:
-        says += f" {code} is wgmma's code of {old}; {form.name}'s is {form.codes[form.get_mode_by_name(old)]}."
-    return _make_mismatch_verdict(expected, "wgmma_swizzle_code" if old else "swizzle_reserved", says, given, fix)
+        message += f" {code} is wgmma's code of {old}; {form.name}'s is {form.codes[form.get_mode_by_name(old)]}."
+    return _make_mismatch_verdict(
+        expected, "wgmma_swizzle_code" if old else "swizzle_reserved", message, descriptor, fix
+    )
 
 
 def _make_mismatch_verdict(
-    expected: Addresses, code: str, says: str, given: Descriptor, fix: Descriptor | None
+    expected: Addresses, code: str, message: str, descriptor: Descriptor, fix: Descriptor | None
 ) -> Verdict:
     """Return the verdict where no element is read from its place: the cause, and the word that reads the tile."""
-    cause = Diagnosis(code, says, fix, list_changes(given, fix) if fix else {})
+    cause = Diagnosis(code, message, fix, list_changes(descriptor, fix) if fix else {})
     return Verdict(np.full_like(expected, -1), expected, (cause,), False)
 
 
 def _diagnose_expression(
-    note: CompilerNote, given: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses
+    note: CompilerNote, descriptor: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses
 ) -> list[Diagnosis]:
     """Return what the expression's arithmetic lost, then what is wrong with the intended word, with one repair for
     all.
     """
-    meant = Descriptor(note.word, given.format)
+    meant = Descriptor(note.word, descriptor.format)
     rest = (
         []
         if np.array_equal(reads(meant, seen), expected)
         else diagnose_mismatch(meant, seen, stored, mn=mn, k=k, expected=expected, computed=True)
     )
     fix = rest[0].fix if rest else clean_word(meant, seen)
-    needed = list_changes(given, fix) if fix else {}
-    return [replace(found, fix=fix, changes=needed) for found in (Diagnosis(note.code, note.message), *rest)]
+    needed = list_changes(descriptor, fix) if fix else {}
+    return [replace(pitfalls, fix=fix, changes=needed) for pitfalls in (Diagnosis(note.code, note.message), *rest)]

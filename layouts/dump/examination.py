@@ -113,7 +113,7 @@ def examine(
     taken: str = "",
     origin: tuple[int, int] = (0, 0),
 ) -> Examined:
-    """What a wgmma reads through a descriptor from a dump of shared memory, and whether it is the expected tile.
+    """Return what a wgmma reads through a descriptor from a dump, and whether it is the expected tile.
 
     expected: a .npy file, see `tile_of`; origin: (mn, k) of the instruction's slice in it, where it is larger than the
     operand. LayoutError names the field that is wrong.
@@ -129,18 +129,19 @@ def examine(
     row = get_dtype(instruction.types[operand])
     address = reads(descriptor, seen)
     codes, inside = gather(dump, address, row.bits)
-    made = Examined(
+    examination = Examined(
         dump, descriptor, seen, element=row, operand=operand, address=address, codes=codes, inside=inside, origin=origin
     )
     if expected is None:
-        return made
+        return examination
     tile = tile_of(expected, row.name, operand, seen, parse_choice(taken, "expected_as", AS))
-    return _judge_dump(made, tile, origin)
+    return _judge_dump(examination, tile, origin)
 
 
 def gather(dump: Dump, address: Addresses, bits: int) -> tuple[codec.Bits, Mask]:
-    """(codes, whether the dump holds them) of elements at byte addresses [row][k]; elements of less than a byte are
-    packed along k, lowest bits first.
+    """Return (codes, whether the dump holds them) of elements at byte addresses [row][k].
+
+    Elements of less than a byte are packed along k, lowest bits first.
     """
     size = max(bits // 8, 1)
     at = address - dump.base
@@ -156,8 +157,9 @@ def gather(dump: Dump, address: Addresses, bits: int) -> tuple[codec.Bits, Mask]
 
 
 def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, size: int = 0) -> Dump:
-    """The dump that a kernel leaves which stores a tile's codes [mn][k] so: zeros elsewhere; size: bytes, as many as
-    the tile needs where it is 0. The inverse of `gather`.
+    """Return the dump that a kernel leaves which stores a tile's codes [mn][k] so, with zeros elsewhere.
+
+    size: bytes, 0 for as many as the tile needs. The inverse of `gather`.
     """
     mn, k = np.arange(codes.shape[0], dtype=np.int64)[:, None], np.arange(codes.shape[1], dtype=np.int64)[None, :]
     at = np.broadcast_to(np.asarray(stored.address(mn, k), np.int64), codes.shape) - base
@@ -172,8 +174,8 @@ def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, siz
     return Dump(data, base)
 
 
-def _judge_dump(made: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
-    seen, row = made.seen, made.element
+def _judge_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
+    seen, row = examination.seen, examination.element
     for name, at, size, extent in zip(("mn", "k"), origin, (seen.rows, seen.k), tile.codes.shape, strict=True):
         if at + size > extent:
             raise LayoutError(
@@ -183,81 +185,91 @@ def _judge_dump(made: Examined, tile: Tile, origin: tuple[int, int]) -> Examined
                 f"slice.{name}",
             )
     mn, k = origin
-    wanted = tile.codes[mn : mn + seen.rows, k : k + seen.k]
-    right = made.inside & (make_comparison_keys(made.codes, row) == make_comparison_keys(wanted, row))
-    out = replace(made, tile=tile, wanted=wanted, right=right)
+    expected = tile.codes[mn : mn + seen.rows, k : k + seen.k]
+    right = examination.inside & (make_comparison_keys(examination.codes, row) == make_comparison_keys(expected, row))
+    judged = replace(examination, tile=tile, wanted=expected, right=right)
     if right.all():
-        return out
-    found = find_layouts(
-        _make_image(made.dump, row), codec.mask_unread_bits(tile.codes, row.name), row.bits, made.descriptor
+        return judged
+    layouts = find_layouts(
+        _make_image(examination.dump, row),
+        codec.mask_unread_bits(tile.codes, row.name),
+        row.bits,
+        examination.descriptor,
     )
     spots = locate_elements(
-        _make_image(made.dump, row), codec.mask_unread_bits(tile.codes, row.name), row.bits, found, origin, seen
+        _make_image(examination.dump, row),
+        codec.mask_unread_bits(tile.codes, row.name),
+        row.bits,
+        layouts,
+        origin,
+        seen,
     )
     return replace(
-        out,
+        judged,
         where=spots,
-        layouts=tuple(_explain_layouts(out, found, origin)),
-        layout_count=len(found),
-        begins=tuple(_find_other_bases(out, found, spots)),
-        transposed=_is_transposed(out),
+        layouts=tuple(_explain_layouts(judged, layouts, origin)),
+        layout_count=len(layouts),
+        begins=tuple(_find_other_bases(judged, layouts, spots)),
+        transposed=_is_transposed(judged),
     )
 
 
 def _make_image(dump: Dump, row: DType) -> MemoryImage:
-    """The dump as the search compares it: bits that nothing reads are cleared."""
+    """Return the dump as the search compares it: bits that nothing reads are cleared."""
     return MemoryImage(codec.mask_unread_memory(dump.data, row.name), dump.base)
 
 
-def _explain_layouts(made: Examined, found: Sequence[TileFit], origin: tuple[int, int]) -> list[Explained]:
-    """The layouts, each with why the word does not read it; the verifier's causes are those of a word and a storage."""
-    out = []
-    for fit in found[:MOST_DIAGNOSED]:
+def _explain_layouts(examination: Examined, fits: Sequence[TileFit], origin: tuple[int, int]) -> list[Explained]:
+    """Return the layouts, each with the reason why the word does not read it, as the verifier names it."""
+    layouts = []
+    for fit in fits[:MOST_DIAGNOSED]:
         try:
-            result = verify(made.descriptor, made.seen, fit.stored, mn=origin[0], k=origin[1])
+            result = verify(examination.descriptor, examination.seen, fit.stored, mn=origin[0], k=origin[1])
         except LayoutError:  # a reserved swizzle code, a layout that ends before the slice
-            out.append(Explained(fit, ()))
+            layouts.append(Explained(fit, ()))
             continue
-        out.append(Explained(fit, result.diagnoses))
-    return out
+        layouts.append(Explained(fit, result.diagnoses))
+    return layouts
 
 
-def _find_other_bases(made: Examined, found: Sequence[TileFit], spots: ElementPlaces) -> list[int]:
-    """Other first addresses of the dump with which every element would be right: the word may be right and `base`
-    wrong.
-    """
-    assert made.wanted is not None
+def _find_other_bases(examination: Examined, fits: Sequence[TileFit], spots: ElementPlaces) -> list[int]:
+    """Find other base addresses with which every element would be right: the word may be right and `base` wrong."""
+    assert examination.wanted is not None
     near = spots.address[0, 0]
     at = {int(near)} if near >= 0 else set()
-    at |= {int(np.asarray(fit.stored.address(*made.origin))) for fit in found}
-    out = []
+    at |= {int(np.asarray(fit.stored.address(*examination.origin))) for fit in fits}
+    bases = []
     for place in sorted(at):
-        base = made.dump.base + int(made.address[0, 0]) - place
-        if base == made.dump.base or base % 4 or not 0 <= base < WINDOW_BYTES:
+        base = examination.dump.base + int(examination.address[0, 0]) - place
+        if base == examination.dump.base or base % 4 or not 0 <= base < WINDOW_BYTES:
             continue
-        codes, inside = gather(Dump(made.dump.data, base), made.address, made.element.bits)
+        codes, inside = gather(Dump(examination.dump.data, base), examination.address, examination.element.bits)
         if (
-            inside & (make_comparison_keys(codes, made.element) == make_comparison_keys(made.wanted, made.element))
+            inside
+            & (
+                make_comparison_keys(codes, examination.element)
+                == make_comparison_keys(examination.wanted, examination.element)
+            )
         ).all():
-            out.append(base)
-    return out
+            bases.append(base)
+    return bases
 
 
-def _is_transposed(made: Examined) -> bool:
-    """Whether what is read is the transpose of the expected operand, where both have that shape."""
-    if made.wanted is None or made.seen.rows != made.seen.k or not made.inside.all():
+def _is_transposed(examination: Examined) -> bool:
+    """Return whether the transpose of the expected operand is read, if both have that shape."""
+    if examination.wanted is None or examination.seen.rows != examination.seen.k or not examination.inside.all():
         return False
-    row = made.element
-    return bool((make_comparison_keys(made.codes, row) == make_comparison_keys(made.wanted.T, row)).all())
+    row = examination.element
+    return bool((make_comparison_keys(examination.codes, row) == make_comparison_keys(examination.wanted.T, row)).all())
 
 
-def summary(made: Examined) -> str:
-    """The verdict in a sentence."""
-    if made.right is None:
-        lost = f"; {made.outside:,} of them lie outside the dump" if made.outside else ""
-        return f"{made.total:,} elements of {made.element.name} are read{lost}"
-    wrong = int((made.inside & ~made.right).sum())
-    parts = [f"{wrong:,} of {made.total:,} elements are wrong"] if wrong else []
-    if made.outside:
-        parts.append(f"{made.outside:,} of {made.total:,} elements lie outside the dump")
-    return join_words(parts) or f"All {made.total:,} elements are right"
+def summary(examination: Examined) -> str:
+    """Return the verdict in a sentence."""
+    if examination.right is None:
+        lost = f"; {examination.outside:,} of them lie outside the dump" if examination.outside else ""
+        return f"{examination.total:,} elements of {examination.element.name} are read{lost}"
+    wrong = int((examination.inside & ~examination.right).sum())
+    parts = [f"{wrong:,} of {examination.total:,} elements are wrong"] if wrong else []
+    if examination.outside:
+        parts.append(f"{examination.outside:,} of {examination.total:,} elements lie outside the dump")
+    return join_words(parts) or f"All {examination.total:,} elements are right"

@@ -44,7 +44,7 @@ class Dump:
 
 
 def of_file(raw: bytes, base: int = BASE, field: str = "dump") -> Dump:
-    """The dump in a file: raw bytes, or a .npy array of any numbers, whose bytes are taken as they lie.
+    """Return the dump in a file: raw bytes, or the bytes of a .npy array of any numbers.
 
     LayoutError `bad_dump` for an empty file, one that is too large, a truncated .npy file, and an array whose bytes are
     not those of memory: objects, big-endian numbers, or columns first.
@@ -64,35 +64,35 @@ def of_file(raw: bytes, base: int = BASE, field: str = "dump") -> Dump:
 
 
 def _parse_npy(raw: bytes, field: str) -> NDArray[np.uint8]:
-    told = _parse_header(raw, field)
-    if told.by_column and len(told.shape) > 1:
+    header = _parse_header(raw, field)
+    if header.by_column and len(header.shape) > 1:
         raise _make_error(
             field,
             "The array is stored by columns (fortran_order).",
             "Save numpy.ascontiguousarray of it.",
         )
-    if told.kind.byteorder == ">":
-        raise _make_error(field, f"The array is big-endian ({told.kind.str}).", "Save the bytes as uint8.")
-    return np.frombuffer(raw, np.uint8, told.data_bytes, told.offset)
+    if header.kind.byteorder == ">":
+        raise _make_error(field, f"The array is big-endian ({header.kind.str}).", "Save the bytes as uint8.")
+    return np.frombuffer(raw, np.uint8, header.data_bytes, header.offset)
 
 
 def _parse_header(raw: bytes, field: str) -> npy.NpyHeader:
-    told = npy.parse_header(raw)
-    if told is None:
+    header = npy.parse_header(raw)
+    if header is None:
         raise _make_error(field, "The header of the .npy file cannot be read.", "Save one array with numpy.save.")
-    if told.kind.hasobject or told.kind.kind not in "biufV" or told.kind.names:
+    if header.kind.hasobject or header.kind.kind not in "biufV" or header.kind.names:
         raise _make_error(
             field,
-            f"The array is of type {told.kind.str if told.kind.names is None else 'struct'}.",
+            f"The array is of type {header.kind.str if header.kind.names is None else 'struct'}.",
             "Save an array of numbers; objects are never loaded.",
         )
-    held = len(raw) - told.offset
-    if told.data_bytes != held:
-        what = "truncated" if held < told.data_bytes else "longer than its header says"
+    data_bytes = len(raw) - header.offset
+    if header.data_bytes != data_bytes:
+        what = "truncated" if data_bytes < header.data_bytes else "longer than its header says"
         raise _make_error(
-            field, f"The .npy file is {what}: {held} bytes of data for {told.data_bytes}.", "Save it again."
+            field, f"The .npy file is {what}: {data_bytes} bytes of data for {header.data_bytes}.", "Save it again."
         )
-    return told
+    return header
 
 
 def _make_error(field: str, message: str, hint: str) -> LayoutError:
@@ -113,7 +113,7 @@ class Tile:
 
 
 def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "", field: str = "expected") -> Tile:
-    """The expected tile of a .npy file: (m, k) of A or (k, n) of B, as large as the operand or larger.
+    """Return the expected tile of a .npy file: (m, k) of A or (k, n) of B, as large as the operand or larger.
 
     taken: "values", "bits" for the elements' codes, "" for bits where the file has whole numbers or raw bytes as wide
     as a floating-point element (how NumPy holds bf16 and fp8), else values.
@@ -122,26 +122,26 @@ def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "",
         raise _make_error(field, f"The file has {len(raw)} bytes.", f"At most {MOST_TILE}.")
     if not raw.startswith(npy.MAGIC):
         raise _make_error(field, "This is no .npy file.", "Save the expected tile with numpy.save.")
-    told = _parse_header(raw, field)
+    header = _parse_header(raw, field)
     row, name = get_dtype(element), ("m", "k") if operand == "a" else ("k", "n")
     need = (seen.rows, seen.k) if operand == "a" else (seen.k, seen.rows)
-    if len(told.shape) != 2 or any(has < least for has, least in zip(told.shape, need, strict=True)):
-        turned = " That is the transpose." if told.shape[::-1] == need else ""
+    if len(header.shape) != 2 or any(has < least for has, least in zip(header.shape, need, strict=True)):
+        turned = " That is the transpose." if header.shape[::-1] == need else ""
         raise _make_error(
             field,
-            f"The tile is {' × '.join(map(str, told.shape)) or 'one number'}.{turned}",
+            f"The tile is {' × '.join(map(str, header.shape)) or 'one number'}.{turned}",
             f"Operand {operand} is ({', '.join(name)}), at least {need[0]} × {need[1]}.",
         )
-    tile = codes_of(npy.parse_array(raw, told), row.name, taken, field)
+    tile = codes_of(npy.parse_array(raw, header), row.name, taken, field)
     return tile if operand == "a" else replace(tile, codes=tile.codes.T)
 
 
-def codes_of(made: NDArray[Any], element: str, taken: str = "", field: str = "expected") -> Tile:
-    """The codes of an array's elements, [row][column] as the array has them; `taken` as in `tile_of`."""
+def codes_of(array: NDArray[Any], element: str, taken: str = "", field: str = "expected") -> Tile:
+    """Return the codes of an array's elements, [row][column] as in the array; `taken` as in `tile_of`."""
     row = get_dtype(element)
-    if taken == "bits" or (not taken and _holds_codes(made.dtype, row)):
-        return Tile(_take_codes(made, made.dtype, row, field), "bits")
-    codes, rounded = _encode_values(made, made.dtype, row, field)
+    if taken == "bits" or (not taken and _holds_codes(array.dtype, row)):
+        return Tile(_take_codes(array, array.dtype, row, field), "bits")
+    codes, rounded = _encode_values(array, array.dtype, row, field)
     return Tile(codes, "values", rounded)
 
 
@@ -149,34 +149,34 @@ def _holds_codes(kind: np.dtype[Any], row: DType) -> bool:
     return row.format is not None and (kind.kind == "V" or (kind.kind in "iu" and kind.itemsize * 8 == row.bits))
 
 
-def _take_codes(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> codec.Bits:
+def _take_codes(array: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> codec.Bits:
     if kind.kind == "f" or kind.itemsize * 8 != max(row.bits, 8):
         raise _make_error(
             field,
             f"The tile's numbers are {kind.str}, no codes of {row.name}.",
             f"Save the bits as uint{max(row.bits, 8)}, or numbers to be taken as values.",
         )
-    little = made if kind.kind == "V" else made.astype(kind.newbyteorder("<"))
+    little = array if kind.kind == "V" else array.astype(kind.newbyteorder("<"))
     return np.ascontiguousarray(little).view(f"<u{kind.itemsize}").astype(np.uint64)
 
 
-def _encode_values(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> tuple[codec.Bits, int]:
+def _encode_values(array: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> tuple[codec.Bits, int]:
     if kind.kind == "V":
         raise _make_error(
             field, f"The tile's elements are raw bytes ({kind.str}).", f"Save numbers, or {row.bits}-bit codes."
         )
-    values = made.astype(np.float64)
+    values = array.astype(np.float64)
     low, high = codec.get_bounds(row.name)
-    whole = row.format is None
-    wrong = (values < low) | (values > high) if whole else np.isfinite(values) & (np.abs(values) > high)
-    if whole:
+    integral = row.format is None
+    wrong = (values < low) | (values > high) if integral else np.isfinite(values) & (np.abs(values) > high)
+    if integral:
         wrong |= ~np.isfinite(values) | (values != np.rint(values))
     if wrong.any():
         at = tuple(int(n) for n in np.argwhere(wrong)[0])
-        what = "Integers" if whole else "Numbers"
+        what = "Integers" if integral else "Numbers"
         raise _make_error(
             field, f"[{at[0]},{at[1]}] = {values[at]:g} is no {row.name}.", f"{what} from {low:g} to {high:g}."
         )
-    codes = codec.encode_values(made if whole else values, row.name)
-    held = codec.decode_bits(codes, row.name)
-    return codes, int(((held != values) & ~np.isnan(values)).sum())
+    codes = codec.encode_values(array if integral else values, row.name)
+    decoded = codec.decode_bits(codes, row.name)
+    return codes, int(((decoded != values) & ~np.isnan(values)).sum())

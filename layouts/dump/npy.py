@@ -31,7 +31,7 @@ class NpyHeader:
 
 
 def parse_header(raw: bytes) -> NpyHeader | None:
-    """The header of a .npy file; None for bytes that are none."""
+    """Parse the header of a .npy file; None for other bytes."""
     stream = io.BytesIO(raw)
     try:
         version = np.lib.format.read_magic(stream)
@@ -46,7 +46,7 @@ def parse_header(raw: bytes) -> NpyHeader | None:
     return NpyHeader(shape, by_column, kind, stream.tell())
 
 
-def parse_array(raw: bytes, told: NpyHeader) -> NDArray[Any]:
-    """The array of a file whose header was judged: it has no objects, and as many bytes as its shape says."""
-    flat = np.frombuffer(raw, told.kind, prod(told.shape), told.offset)
-    return flat.reshape(told.shape, order="F" if told.by_column else "C")
+def parse_array(raw: bytes, header: NpyHeader) -> NDArray[Any]:
+    """Return the array of a file whose header was checked: no objects, and as many bytes as its shape says."""
+    flat = np.frombuffer(raw, header.kind, prod(header.shape), header.offset)
+    return flat.reshape(header.shape, order="F" if header.by_column else "C")

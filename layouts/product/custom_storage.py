@@ -32,18 +32,21 @@ PATTERN = max(mode.pattern_bytes for mode in MODES)  # what a block's shared mem
 
 
 def list_placement_options(kind: str) -> tuple[str, ...]:
-    """The options of a side stored as `kind`, beside the kind itself."""
+    """Return the options of a side stored as `kind`, besides the kind itself."""
     return ("major", *KEYS[kind], "k", "descriptor")
 
 
 def place_side(
     reads: OptionReader, kind: str, element: DType, *, rows: int, k: int, step: int, major: str, at: int, negated: bool
 ) -> PlacedSide:
-    """The side that the options describe; LayoutError where they hold no whole product, or no descriptor reads it."""
-    given = {"base": str(at)} | {
+    """Return the side that the options describe.
+
+    LayoutError if it does not hold the whole product, or no descriptor reads it.
+    """
+    options = {"base": str(at)} | {
         name: " ".join(reads.given[name].split()) for name in KEYS[kind] if name in reads.given
     }
-    if not _PLAIN.fullmatch(layout := given.get("layout", "")):  # it stands in the program's comments
+    if not _PLAIN.fullmatch(layout := options.get("layout", "")):  # it stands in the program's comments
         raise reads.make_error(
             "bad_cute",
             "layout",
@@ -52,10 +55,10 @@ def place_side(
         )
     for name in KEYS[kind]:
         reads.words[name] = WORDS.get(name, ())
-        reads.full[name] = given.get(name, "") or (major if name == "inner" else WORDS.get(name, ("",))[0])
+        reads.full[name] = options.get(name, "") or (major if name == "inner" else WORDS.get(name, ("",))[0])
     reads.full["k"] = str(k)
     try:
-        where = storage({"kind": kind, **given}, element.bits, major)
+        where = storage({"kind": kind, **options}, element.bits, major)
     except LayoutError as error:
         raise error.at(f"{reads.side}.{error.field.removeprefix('storage.')}") from None
     _check_storage(reads, where, element, rows, k)
@@ -63,19 +66,19 @@ def place_side(
     if text := reads.given.get("descriptor"):
         word = Descriptor(parse_word(text, f"{reads.side}.descriptor").word)
         reads.full["descriptor"] = str(word)
-    made = PlacedSide(
+    side = PlacedSide(
         reads.side, element, element.bits, rows, k, major, negated=negated, step=step, word=word, where=where, words=()
     )
     if word is not None:
-        return made
-    words = tuple(_find_step_descriptor(reads, made, number) for number in range(k // step))
+        return side
+    words = tuple(_find_step_descriptor(reads, side, number) for number in range(k // step))
     return PlacedSide(
         reads.side, element, element.bits, rows, k, major, negated=negated, step=step, where=where, words=words
     )
 
 
 def _check_storage(reads: OptionReader, where: Storage, element: DType, rows: int, k: int) -> None:
-    """That a storage holds the product, in whole bytes of whole units, each apart from the others."""
+    """Reject a storage that does not hold the product in whole bytes of whole units, each apart from the others."""
     field = "layout" if "layout" in reads.allowed else "kind"
     for has, needs, name in ((where.mn, rows, "rows"), (where.k, k, "elements of K")):
         if has is not None and has < needs:
@@ -114,14 +117,14 @@ def _check_storage(reads: OptionReader, where: Storage, element: DType, rows: in
         )
 
 
-def _find_step_descriptor(reads: OptionReader, made: PlacedSide, number: int) -> Descriptor:
-    """The descriptor that reads one step exactly, the plainest there is."""
-    found = find_plainest_descriptor(made.where, made.view, 0, number * made.step)
-    if found is None:
+def _find_step_descriptor(reads: OptionReader, side: PlacedSide, number: int) -> Descriptor:
+    """Find the plainest descriptor that reads one step exactly."""
+    descriptor = find_plainest_descriptor(side.where, side.view, 0, number * side.step)
+    if descriptor is None:
         raise reads.make_error(
             "no_descriptor",
             "kind",
-            f"No descriptor reads step {number} of {reads.side.upper()} stored so, {made.major}-major.",
+            f"No descriptor reads step {number} of {reads.side.upper()} stored so, {side.major}-major.",
             "Give a descriptor to see what it reads, or store it as a canonical tile.",
         )
-    return found
+    return descriptor

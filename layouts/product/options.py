@@ -14,24 +14,24 @@ LONGEST = 2000  # characters of one side's options
 _BETWEEN = re.compile(r",(?=\s*[a-z_][a-z0-9_]*\s*=)")  # a comma before the next name; those of a CuTe layout stay
 
 
-def parse_options(given: object, side: str) -> Options:
-    """Options as text or mapping → name: text. LayoutError names what is no `name=value`."""
-    if given is None:
+def parse_options(request: object, side: str) -> Options:
+    """Parse options from text or a mapping into name: text. LayoutError names what is no `name=value`."""
+    if request is None:
         return {}
-    if isinstance(given, Mapping):
+    if isinstance(request, Mapping):
         return {
             str(name): _format_option(value, f"{side}.{shorten_value(name)}")
-            for name, value in given.items()
+            for name, value in request.items()
             if value is not None
         }
-    if not isinstance(given, str):
+    if not isinstance(request, str):
         raise LayoutError(
-            "bad_options", f"{side} is {shorten_value(given)}.", "Write name=value,name=value or an object.", side
+            "bad_options", f"{side} is {shorten_value(request)}.", "Write name=value,name=value or an object.", side
         )
-    if len(given) > LONGEST:
-        raise LayoutError("bad_options", f"{side} has {len(given)} characters.", f"At most {LONGEST}.", side)
-    out: Options = {}
-    for item in filter(None, (part.strip() for part in _BETWEEN.split(given))):
+    if len(request) > LONGEST:
+        raise LayoutError("bad_options", f"{side} has {len(request)} characters.", f"At most {LONGEST}.", side)
+    options: Options = {}
+    for item in filter(None, (part.strip() for part in _BETWEEN.split(request))):
         name, _, value = (part.strip() for part in item.partition("="))
         if not name or not value:
             raise LayoutError(
@@ -40,19 +40,19 @@ def parse_options(given: object, side: str) -> Options:
                 "Write name=value, e.g. swizzle=128B.",
                 side,
             )
-        if name in out:
+        if name in options:
             raise LayoutError(
                 "bad_options",
                 f"'{shorten_value(name)}' of {side.upper()} is given twice.",
                 "Give every name once.",
                 f"{side}.{shorten_value(name)}",
             )
-        out[name] = value
-    return out
+        options[name] = value
+    return options
 
 
 def _format_option(value: object, field: str) -> str:
-    """An option's value as text: a word, a whole number, or true and false for 1 and 0."""
+    """Return an option's value as text: a word, a whole number, or true and false for 1 and 0."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, str) or (isinstance(value, int) and abs(value) < 1 << 64):
@@ -93,7 +93,7 @@ class OptionReader:
         return value
 
     def is_negated(self, name: str = "scale") -> bool:
-        """Whether an imm-scale is -1."""
+        """Return whether an imm-scale is -1."""
         return self.read_choice(name, ("1", "-1")) == "-1"
 
     def make_error(self, code: str, name: str, message: str, hint: str) -> LayoutError:
@@ -103,7 +103,7 @@ class OptionReader:
 def collect_options(
     reads: Mapping[str, OptionReader],
 ) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
-    """(every option by side, those that were given, the words each takes), in the order they are allowed."""
+    """Return (every option by side, the given ones, the words each takes), in the order they are allowed."""
     full = {s: {name: r.full.get(name, "") for name in r.allowed} for s, r in reads.items()}
     chosen = {s: {name: value for name, value in full[s].items() if name in r.given} for s, r in reads.items()}
     return full, chosen, {s: {name: r.words.get(name, ()) for name in r.allowed} for s, r in reads.items()}

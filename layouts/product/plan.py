@@ -109,18 +109,18 @@ class DescribedSide(ProductSide, ABC):
 
     @abstractmethod
     def address(self, mn: Any, k: Any) -> Any:
-        """The byte of shared memory of element (mn, k) of the product; arguments broadcast."""
+        """Return the shared-memory address in bytes of element (mn, k) of the product; arguments broadcast."""
 
     @abstractmethod
     def get_start(self, step: int) -> int:
-        """The byte a step begins at, before the XOR, counted from any fixed place."""
+        """Return the byte at which a step begins, before the XOR, counted from any fixed place."""
 
     @abstractmethod
     def get_right_descriptor(self, step: int) -> Descriptor:
-        """The descriptor that reads a step where it lies."""
+        """Return the descriptor that reads a step where it is stored."""
 
     def get_descriptor(self, step: int) -> Descriptor:
-        """The word of a step, its start counted from shared memory's first byte."""
+        """Return the word of a step, its start counted from shared memory's first byte."""
         if self.word is None:
             return self.get_right_descriptor(step)
         moved = self.word.start_address + self.get_start(step) - self.get_start(0)
@@ -202,7 +202,7 @@ class RowsSide(ProductSide):
         return self.base + -(-size // self.mode.pattern_bytes) * self.mode.pattern_bytes
 
     def address(self, line: Any, byte: Any) -> Any:
-        """The byte of shared memory of a line's byte; arguments broadcast."""
+        """Return the shared-memory address of a line's byte; arguments broadcast."""
         return self.base + self.mode.swizzle()(line * self.pitch_bytes + byte)
 
 
@@ -223,7 +223,7 @@ class WmmaSide(ProductSide):
 
 @dataclass(frozen=True, slots=True)
 class ProductPlan:
-    """Everything a program needs. options: all of them by side, spelled in full ("" where there is none); chosen: those
+    """Everything a program needs. options: all of them by side, spelled in full ("" if there is none); chosen: those
     that were given; words: what each takes, empty for a number.
 
     accumulate: whether D begins as C; selector: of the metadata; ids: byte-id and thread-id of scale_a and scale_b;
@@ -267,19 +267,19 @@ class ProductPlan:
         """The template parameters of the wrapper that are not at their defaults' place: every one, by name, in the
         wrapper's order.
         """
-        out = {"f": self.selector} if self.instruction.operands["a"].sparsity else {}
+        immediates = {"f": self.selector} if self.instruction.operands["a"].sparsity else {}
         if self.instruction.family.by_descriptor:
             if self.instruction.types["d"] != "s32":
-                out |= {f"imm_scale_{side.letter}": -1 if side.negated else 1 for side in (self.a, self.b)}
+                immediates |= {f"imm_scale_{side.letter}": -1 if side.negated else 1 for side in (self.a, self.b)}
             if self.a.container_bits == 16:
                 tiled = [side for side in (self.a, self.b) if isinstance(side, DescribedSide)]
-                out |= {f"imm_trans_{side.letter}": int(side.major == "MN") for side in tiled}
+                immediates |= {f"imm_trans_{side.letter}": int(side.major == "MN") for side in tiled}
         for letter, (byte_id, thread_id) in self.ids.items():
-            out |= {f"byte_id_{letter}": byte_id, f"thread_id_{letter}": thread_id}
-        return out
+            immediates |= {f"byte_id_{letter}": byte_id, f"thread_id_{letter}": thread_id}
+        return immediates
 
 
 def find_read_end(side: DescribedSide, steps: int) -> int:
-    """The byte behind the last one that the steps read through the caller's descriptor."""
+    """Return the end of the bytes that the steps read through the caller's descriptor."""
     size = max(1, side.element.bits // 8)
     return max(int(desc.reads(side.get_descriptor(step), side.view).max()) + size for step in range(steps))

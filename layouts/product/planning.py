@@ -43,13 +43,14 @@ FROM = ("shared", "registers")
 
 
 def is_plannable(instruction: Instruction) -> bool:
-    """Whether a plan can be made for it: it multiplies, and registers hold D and may hold A."""
+    """Return whether an instruction can be planned: it multiplies, and registers hold D and may hold A."""
     return instruction.family.multiplies and not instruction.family.tensor and {"a", "d"} <= set(instruction.operands)
 
 
 def make_plan(instruction: Instruction, a: object = "", b: object = "", d: object = "") -> ProductPlan:
-    """A plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping. LayoutError names the option,
-    `a.swizzle`.
+    """Make a plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping.
+
+    LayoutError names the option, `a.swizzle`.
     """
     if not is_plannable(instruction):
         raise LayoutError(
@@ -59,7 +60,7 @@ def make_plan(instruction: Instruction, a: object = "", b: object = "", d: objec
             "ptx",
         )
     make = _BY_FEED[instruction.family.feed]
-    return make(instruction, *(parse_options(given, side) for given, side in zip((a, b, d), SIDES, strict=True)))
+    return make(instruction, *(parse_options(request, side) for request, side in zip((a, b, d), SIDES, strict=True)))
 
 
 # wgmma ----------------------------------------------------------------------------------------------------------------
@@ -68,7 +69,7 @@ def make_plan(instruction: Instruction, a: object = "", b: object = "", d: objec
 def _plan_wgmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPlan:
     a_from = parse_choice(a.get("from", FROM[0]), "a.from", FROM)
     staged = {"a": a, "b": b} if a_from == "shared" else {"b": b}
-    kinds = {s: parse_choice(given.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, given in staged.items()}
+    kinds = {s: parse_choice(options.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, options in staged.items()}
     reads = _wgmma_readers(i, {"a": a, "b": b, "d": d}, a_from, kinds)
     majors = {s: reads[s].read_choice("major", ("K", "MN")) for s in staged}
     for s, major in majors.items():
@@ -82,29 +83,29 @@ def _plan_wgmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPl
         sides["a"] = _a_in_registers(i, reads["a"], steps)
     selector = reads["a"].read_integer("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
     accumulate = reads["d"].read_choice("scale", ("1", "0")) == "1"
-    made = ProductPlan(i, sides["a"], sides["b"], steps, *collect_options(reads), accumulate, selector)
-    _check_shared_memory(made)
-    return made
+    plan = ProductPlan(i, sides["a"], sides["b"], steps, *collect_options(reads), accumulate, selector)
+    _check_shared_memory(plan)
+    return plan
 
 
 def _floating(i: Instruction) -> bool:
-    """Whether A and B have a sign to choose."""
+    """Return whether A and B have a sign to choose."""
     return i.types["d"] != "s32"
 
 
 def _wgmma_readers(
-    i: Instruction, given: Mapping[str, Options], a_from: str, kinds: Mapping[str, str]
+    i: Instruction, options: Mapping[str, Options], a_from: str, kinds: Mapping[str, str]
 ) -> dict[str, OptionReader]:
-    """Readers of the options that each operand may have. kinds: how those in shared memory are stored."""
+    """Return readers of the options that each operand may have; kinds: how those in shared memory are stored."""
     scale = ("scale",) if _floating(i) else ()
     stored = {
         s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else list_placement_options(kind))) for s, kind in kinds.items()
     }
     selector = ("selector",) if i.operands["a"].sparsity is not None else ()
     reads = {
-        "a": OptionReader("a", given["a"], ("from", *stored.get("a", ("k",)), *scale, *selector)),
-        "b": OptionReader("b", given["b"], (*stored["b"], *scale)),
-        "d": OptionReader("d", given["d"], ("scale",)),
+        "a": OptionReader("a", options["a"], ("from", *stored.get("a", ("k",)), *scale, *selector)),
+        "b": OptionReader("b", options["b"], (*stored["b"], *scale)),
+        "d": OptionReader("d", options["d"], ("scale",)),
     }
     reads["a"].full["from"], reads["a"].words["from"] = a_from, FROM
     for s, kind in kinds.items():
@@ -119,7 +120,7 @@ def _staged(
     majors: Mapping[str, str],
     modes: Mapping[str, Mode],
 ) -> dict[str, ProductSide]:
-    """The operands in shared memory, one behind the other. modes: the swizzle of those that are stored as tiles."""
+    """Place the operands in shared memory, one behind the other; modes: the swizzle of those stored as tiles."""
     step = {"a": i.operands["a"].col_count, "b": i.sizes["k"]}
     bits = get_dtype(i.types["a"]).bits
     atoms = {s: swizzle.get_atom_size(bits, majors[s])[1] for s, swizzle in modes.items()}
@@ -139,7 +140,7 @@ def _staged(
 
 
 def _a_in_registers(i: Instruction, reads: OptionReader, steps: int) -> ProductSide:
-    """A of a wgmma from registers: every step has registers of its own."""
+    """Return A of a wgmma from registers: every step has registers of its own."""
     if steps > MOST_REGISTER_STEPS:
         hint = f"At most {MOST_REGISTER_STEPS}; store A in shared memory."
         raise reads.make_error("bad_option", "k", f"A from registers takes {steps} steps.", hint)
@@ -150,8 +151,8 @@ def _a_in_registers(i: Instruction, reads: OptionReader, steps: int) -> ProductS
 
 
 def _count_steps(reads: Mapping[str, OptionReader], step: Mapping[str, int], least: int) -> int:
-    """Steps of K: what the options say, or the fewest that fill whole atoms."""
-    found = {}
+    """Return the steps of K: as the options say, or the fewest that fill whole atoms."""
+    counts = {}
     for s in ("a", "b"):
         if "k" in reads[s].given:
             k = reads[s].read_integer("k", 0, 1, 4096)
@@ -159,17 +160,17 @@ def _count_steps(reads: Mapping[str, OptionReader], step: Mapping[str, int], lea
                 raise reads[s].make_error(
                     "bad_option", "k", f"k = {k} is not a whole number of steps.", f"Multiples of {step[s]}."
                 )
-            found[s] = k // step[s]
-    if len(set(found.values())) > 1:
+            counts[s] = k // step[s]
+    if len(set(counts.values())) > 1:
         raise LayoutError(
             "bad_option",
-            f"A has {found['a']} steps of K, B {found['b']}.",
+            f"A has {counts['a']} steps of K, B {counts['b']}.",
             "Give both the same number of steps, or k of one alone.",
             "b.k",
         )
-    steps = next(iter(found.values()), least)
+    steps = next(iter(counts.values()), least)
     if steps % least or steps > MOST_STEPS:
-        s = next(iter(found), "b")
+        s = next(iter(counts), "b")
         allowed = [n * least * step[s] for n in (1, 2, 3)]
         raise reads[s].make_error(
             "bad_option",
@@ -222,9 +223,9 @@ def _plan_tiled_side(
     )
 
 
-def _check_shared_memory(made: ProductPlan) -> None:
-    """LayoutError where the operands overlap, or where they or what is read does not fit a block's shared memory."""
-    staged = [side for side in (made.a, made.b) if isinstance(side, DescribedSide)]
+def _check_shared_memory(plan: ProductPlan) -> None:
+    """Reject operands that overlap, or that do not fit a block's shared memory with what is read."""
+    staged = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
     if len(staged) == 2:
         a, b = staged
         if a.base < b.end and b.base < a.end:
@@ -243,8 +244,8 @@ def _check_shared_memory(made: ProductPlan) -> None:
                 f"A block has {MOST_SHARED} bytes.",
                 f"{side.letter}.base",
             )
-        if side.word and find_read_end(side, made.steps) > MOST_SHARED:
-            end = find_read_end(side, made.steps)
+        if side.word and find_read_end(side, plan.steps) > MOST_SHARED:
+            end = find_read_end(side, plan.steps)
             raise LayoutError(
                 "reads_outside",
                 f"The descriptor would read up to byte {end - 1}; a block has {MOST_SHARED}. It was not executed.",
@@ -258,9 +259,9 @@ def _check_shared_memory(made: ProductPlan) -> None:
 
 def _plan_mma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPlan:
     op, products = i.operands["a"], i.operands["a"].extents.get("product", 1)
-    own = {"a": ("selector",) if op.sparsity else (), "b": ()}
+    extra = {"a": ("selector",) if op.sparsity else (), "b": ()}
     ids = ("byte_id", "thread_id") if i.scales else ()
-    reads = {s: OptionReader(s, given, (*ROW_OPTIONS, *own[s], *ids)) for s, given in (("a", a), ("b", b))}
+    reads = {s: OptionReader(s, options, (*ROW_OPTIONS, *extra[s], *ids)) for s, options in (("a", a), ("b", b))}
     reads["d"] = OptionReader("d", d, ())
     sides: dict[str, ProductSide] = {}
     at = 0
@@ -304,9 +305,9 @@ def _plan_rows_side(reads: OptionReader, i: Instruction, s: str, products: int, 
         "swizzle_by": "tile",
         "base": base,
     }
-    found = _find_ldmatrix(i, s, major, where)
-    wanted = reads.read_choice("load", LOADS, "ldmatrix" if found else "elements")
-    if wanted == "ldmatrix" and found is None:
+    ldmatrix = _find_ldmatrix(i, s, major, where)
+    load = reads.read_choice("load", LOADS, "ldmatrix" if ldmatrix else "elements")
+    if load == "ldmatrix" and ldmatrix is None:
         why = (
             explain_no_feed(op, major)
             if len(op.axes) == 2 and op.register_bits == 32
@@ -324,14 +325,12 @@ def _plan_rows_side(reads: OptionReader, i: Instruction, s: str, products: int, 
         pitch_bytes=pitch,
         mode=swizzle,
         base=base,
-        chain=found if wanted == "ldmatrix" else None,
+        chain=ldmatrix if load == "ldmatrix" else None,
     )
 
 
 def _find_ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object]) -> Chain | None:
-    """The best ldmatrix for an operand stored so whose targets have it wherever they have the mma; None where there is
-    none.
-    """
+    """Find the best ldmatrix for an operand in this storage that every target of the mma has, else None."""
     if i.types[s] == "f64" or len(i.operands[s].axes) == 3:
         return None
     targets = set(catalog.get_target_support(i).targets)
@@ -366,8 +365,9 @@ def _plan_wmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPla
 
 
 def _read_ldm(reads: OptionReader, ops: tuple[Operand, ...], layout: str) -> int:
-    """Elements from a row (column) to the next: at least its length, and a multiple of what CUDA C++ and PTX both ask
-    for.
+    """Return the elements from a row (column) to the next.
+
+    At least its length, and a multiple of what CUDA C++ and PTX both ask for.
     """
     least = max(wmma.get_default_stride(op, layout) for op in ops)
     step = lcm(*(wmma.combine_requirements(op).ldm_elements for op in ops))

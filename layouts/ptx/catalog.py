@@ -61,12 +61,12 @@ def _index_by_syntax() -> dict[tuple[object, ...], Instruction]:
 
 @lru_cache(maxsize=1)
 def _index_products() -> dict[tuple[int, int, int], tuple[Instruction, ...]]:
-    found: dict[tuple[int, int, int], tuple[Instruction, ...]] = {}
-    for one in instructions():
-        if one.family.multiplies and one.family.specified:
-            m, n, k = (one.sizes[dim] for dim in "mnk")
-            found[m, n, k] = (*found.get((m, n, k), ()), one)
-    return found
+    index: dict[tuple[int, int, int], tuple[Instruction, ...]] = {}
+    for instruction in instructions():
+        if instruction.family.multiplies and instruction.family.specified:
+            m, n, k = (instruction.sizes[dim] for dim in "mnk")
+            index[m, n, k] = (*index.get((m, n, k), ()), instruction)
+    return index
 
 
 def find_products(m: int, n: int, k: int) -> tuple[Instruction, ...]:
@@ -100,11 +100,11 @@ def load_sass() -> dict[str, tuple[SassListing, ...]]:
     """Return the SASS of every variant, as established by disassembling it (`make sass`), in the catalogue's order."""
     data = json.loads((files("lanescope.ptx.table") / "sass.json").read_text())
     sets = [tuple(names) for names in data["target_sets"]]
-    found = {
+    listings = {
         ptx: tuple(SassListing(sets[which], tuple((name, count) for name, count in runs)) for which, *runs in forms)
         for ptx, forms in data["variants"].items()
     }
-    return {i.ptx: found[i.ptx] for i in instructions() if i.ptx in found}
+    return {i.ptx: listings[i.ptx] for i in instructions() if i.ptx in listings}
 
 
 def get_assembler() -> dict[str, str]:
@@ -156,15 +156,15 @@ def list_hardware_runs(instruction: Instruction) -> tuple[HardwareRun, ...]:
     """Return what `lanescope gpu verify` measured for an instruction, one run per device; every form of it must have
     agreed.
     """
-    out = []
+    runs = []
     for data in load_evidence():
         meta, results = data["meta"], data["results"]
         seen = [results[key] for key in (instruction.listed_ptx, instruction.listed_ptx + SHARED_A) if key in results]
         if seen:
             methods = tuple(sorted({method for result in seen for method in result}))
-            agrees = all(told == "agrees" for result in seen for told in result.values())
-            out.append(HardwareRun(meta["device"], meta["date"], methods, agrees))
-    return tuple(out)
+            agrees = all(outcome == "agrees" for result in seen for outcome in result.values())
+            runs.append(HardwareRun(meta["device"], meta["date"], methods, agrees))
+    return tuple(runs)
 
 
 def shorten_device_name(device: str) -> str:
@@ -195,10 +195,10 @@ def _index_capitals() -> dict[str, str]:
     return {word.lower(): word for i in instructions() for word in i.modifiers if word != word.lower()}
 
 
-def parse_instruction(given: object, field: str) -> Instruction:
+def parse_instruction(value: object, field: str) -> Instruction:
     """Return the instruction that a field of a request names; LayoutError `bad_instruction` names the field."""
     try:
-        return find(inputs.require_text(given, field, LONGEST))
+        return find(inputs.require_text(value, field, LONGEST))
     except LayoutError as error:
         raise error.at(field, "bad_instruction") from None
 
@@ -224,14 +224,14 @@ def find(text: str) -> Instruction:
         hint = f"An instruction has at most {LONGEST_OPCODE} characters before its operands."
         raise LayoutError("unknown_instruction", f"'{shorten(opcode, 60)}' has {len(opcode)} characters.", hint, "ptx")
     syntax = OpcodeSyntax.parse(opcode, OPCODE_WORDS)
-    found = _find_by_syntax(syntax)
-    if found:
-        return found
+    instruction = _find_by_syntax(syntax)
+    if instruction:
+        return instruction
     raise _make_refusal(opcode, syntax)
 
 
 def find_instruction(text: str) -> Instruction | None:
-    """Return the instruction that a PTX text names, as `find` does; None where there is none. Cheap for unknown texts.
+    """Return the instruction that a PTX text names, as `find` does; None if there is none. Cheap for unknown texts.
 
     >>> find_instruction("mma.sync.aligned.m16n8k17") is None
     True
@@ -241,22 +241,22 @@ def find_instruction(text: str) -> Instruction | None:
 
 
 def _find_by_syntax(syntax: OpcodeSyntax) -> Instruction | None:
-    found = (
+    instruction = (
         _index_by_syntax().get(syntax.key)
         or _find_in_space(syntax)
         or _index_by_syntax().get(_move_words_first(syntax).key)
     )
-    whole = None if found else _complete_syntax(syntax)
-    return found or ((_index_by_syntax().get(whole.key) or _find_in_space(whole)) if whole else None)
+    completed = None if instruction else _complete_syntax(syntax)
+    return instruction or ((_index_by_syntax().get(completed.key) or _find_in_space(completed)) if completed else None)
 
 
 @lru_cache(maxsize=1)
 def _index_by_rest() -> dict[tuple[str, tuple[str, ...], frozenset[str]], tuple[OpcodeSyntax, ...]]:
     """Map (opcode, layouts, modifiers without the state space) to every syntax that has them."""
-    found: dict[tuple[str, tuple[str, ...], frozenset[str]], dict[OpcodeSyntax, None]] = {}
+    index: dict[tuple[str, tuple[str, ...], frozenset[str]], dict[OpcodeSyntax, None]] = {}
     for i in instructions():
-        found.setdefault(_make_rest_key(i.syntax), {})[i.syntax] = None
-    return {key: tuple(alike) for key, alike in found.items()}
+        index.setdefault(_make_rest_key(i.syntax), {})[i.syntax] = None
+    return {key: tuple(alike) for key, alike in index.items()}
 
 
 def _make_rest_key(syntax: OpcodeSyntax) -> tuple[str, tuple[str, ...], frozenset[str]]:
@@ -271,12 +271,12 @@ def _complete_syntax(syntax: OpcodeSyntax) -> OpcodeSyntax | None:
     if syntax.shape and syntax.types:
         return None
     opcode, layouts, modifiers = rest = _make_rest_key(syntax)
-    fits = [one for one in _index_by_rest().get(rest, ()) if _is_extension(one, syntax)] or [
-        one
+    fits = [candidate for candidate in _index_by_rest().get(rest, ()) if _is_extension(candidate, syntax)] or [
+        candidate
         for key, alike in _index_by_rest().items()
         if key[:2] == (opcode, layouts) and key[2] > modifiers
-        for one in alike
-        if _is_extension(one, syntax)
+        for candidate in alike
+        if _is_extension(candidate, syntax)
     ]
     if len(fits) != 1:
         return None
@@ -284,9 +284,9 @@ def _complete_syntax(syntax: OpcodeSyntax) -> OpcodeSyntax | None:
     return replace(fits[0], modifiers=(*(m for m in fits[0].modifiers if m not in SPACES), *spaces))
 
 
-def _is_extension(one: OpcodeSyntax, short: OpcodeSyntax) -> bool:
+def _is_extension(candidate: OpcodeSyntax, short: OpcodeSyntax) -> bool:
     """Return whether an instruction has the shape and the types that a short name gives."""
-    return short.shape in ("", one.shape) and short.types in ((), one.types)
+    return short.shape in ("", candidate.shape) and short.types in ((), candidate.types)
 
 
 @lru_cache(maxsize=1)
@@ -312,10 +312,10 @@ def _move_words_first(syntax: OpcodeSyntax) -> OpcodeSyntax:
 @lru_cache(maxsize=256)
 def _find_in_space(syntax: OpcodeSyntax) -> Instruction | None:
     """Return the instruction of a text with another state space than the table's: same map, text as given."""
-    given = [m for m in syntax.modifiers if m in SPACES]
-    if len(given) > 1:
+    spaces = [m for m in syntax.modifiers if m in SPACES]
+    if len(spaces) > 1:
         return None
-    space = given[0] if given else ""
+    space = spaces[0] if spaces else ""
     rest = tuple(m for m in syntax.modifiers if m not in SPACES)
     for listed in ((), *((space,) for space in SPACES)):
         base = _index_by_syntax().get(replace(syntax, modifiers=(*rest, *listed)).key)
@@ -349,7 +349,7 @@ def require_access(product: Instruction, operand: str, layout: str) -> Instructi
 
 
 def _make_refusal(opcode: str, syntax: OpcodeSyntax) -> LayoutError:
-    whole = SHORTS.get(syntax.opcode)
-    if whole and replace(syntax, opcode=whole).key not in _index_by_syntax():
-        syntax = replace(syntax, opcode=whole)  # the short name is understood: report what else is wrong
+    full_opcode = SHORTS.get(syntax.opcode)
+    if full_opcode and replace(syntax, opcode=full_opcode).key not in _index_by_syntax():
+        syntax = replace(syntax, opcode=full_opcode)  # the short name is understood: report what else is wrong
     return refusals.make_refusal(opcode, syntax, instructions(), tuple(OPCODES))

@@ -52,17 +52,19 @@ def round_to_type(values: Values, name: str) -> Values:
 
     They must lie within bounds().
     """
-    held = get_dtype(name).format
-    if held is None:
+    float_format = get_dtype(name).format
+    if float_format is None:
         return values
-    exponent = _compute_exponents(np.abs(values), held) - (held.significant - 1)
+    exponent = _compute_exponents(np.abs(values), float_format) - (float_format.significant - 1)
     return np.asarray(np.ldexp(np.rint(np.ldexp(values, -exponent)), exponent))
 
 
-def _compute_exponents(sizes: Values, held: FloatFormat) -> NDArray[np.int64]:
+def _compute_exponents(sizes: Values, float_format: FloatFormat) -> NDArray[np.int64]:
     """Return the exponent of each value's leading bit, at least that of the smallest normal number."""
     return np.where(
-        sizes > 0, np.maximum(np.frexp(sizes)[1].astype(np.int64) - 1, held.least_exponent), held.least_exponent
+        sizes > 0,
+        np.maximum(np.frexp(sizes)[1].astype(np.int64) - 1, float_format.least_exponent),
+        float_format.least_exponent,
     )
 
 
@@ -75,20 +77,22 @@ def encode_values(values: NDArray[Any], name: str) -> Bits:
     return _encode_floats(values.astype(np.float64), row.format) if row.format else _encode_integers(values, row)
 
 
-def _encode_floats(values: Values, held: FloatFormat) -> Bits:
+def _encode_floats(values: Values, float_format: FloatFormat) -> Bits:
     sizes = np.abs(values)
     finite = np.isfinite(sizes)
-    exponent = _compute_exponents(np.where(finite, sizes, 0), held)
-    counted = np.rint(np.ldexp(np.where(finite, sizes, 0), held.mantissa_bits - exponent)).astype(
+    exponent = _compute_exponents(np.where(finite, sizes, 0), float_format)
+    counted = np.rint(np.ldexp(np.where(finite, sizes, 0), float_format.mantissa_bits - exponent)).astype(
         np.int64
     )  # the mantissa, with its leading one
-    if not held.mantissa_bits:
+    if not float_format.mantissa_bits:
         counted = np.zeros_like(counted)  # every number is a power of two: its exponent is the code
-    codes = ((exponent - held.least_exponent) << held.mantissa_bits) + counted
+    codes = ((exponent - float_format.least_exponent) << float_format.mantissa_bits) + counted
     codes = np.where(
-        finite, np.minimum(codes, held.past_largest), np.where(np.isnan(sizes), held.nan, held.past_largest)
+        finite,
+        np.minimum(codes, float_format.past_largest),
+        np.where(np.isnan(sizes), float_format.nan, float_format.past_largest),
     )
-    sign = np.signbit(values).astype(np.int64) << (held.exponent_bits + held.mantissa_bits)
+    sign = np.signbit(values).astype(np.int64) << (float_format.exponent_bits + float_format.mantissa_bits)
     return (codes | sign).view(np.uint64)
 
 
@@ -104,35 +108,38 @@ def decode_bits(bits: Bits, name: str) -> Values:
         if row.bits > TABLED:
             return _decode_floats(codes, row.format)
         return np.asarray(_lookup_values(row.format, row.bits)[codes & (1 << row.bits) - 1])
-    held = codes & (1 << row.bits) - 1
-    return (held - ((held >> (row.bits - 1)) << row.bits) if row.signed else held).astype(np.float64)
+    integers = codes & (1 << row.bits) - 1
+    return (integers - ((integers >> (row.bits - 1)) << row.bits) if row.signed else integers).astype(np.float64)
 
 
 @cache
-def _lookup_values(held: FloatFormat, bits: int) -> Values:
+def _lookup_values(float_format: FloatFormat, bits: int) -> Values:
     """Return the value of every code of a narrow type."""
-    return _decode_floats(np.arange(1 << bits, dtype=np.int64), held)
+    return _decode_floats(np.arange(1 << bits, dtype=np.int64), float_format)
 
 
-def _decode_floats(codes: NDArray[np.int64], held: FloatFormat) -> Values:
-    exponent = codes >> held.mantissa_bits & (1 << held.exponent_bits) - 1
-    mantissa = codes & (1 << held.mantissa_bits) - 1
-    normal = exponent > 0 if held.mantissa_bits else np.ones(codes.shape, bool)
-    counted = mantissa + (normal.astype(np.int64) << held.mantissa_bits)
-    top, last = exponent == (1 << held.exponent_bits) - 1, mantissa == (1 << held.mantissa_bits) - 1
+def _decode_floats(codes: NDArray[np.int64], float_format: FloatFormat) -> Values:
+    exponent = codes >> float_format.mantissa_bits & (1 << float_format.exponent_bits) - 1
+    mantissa = codes & (1 << float_format.mantissa_bits) - 1
+    normal = exponent > 0 if float_format.mantissa_bits else np.ones(codes.shape, bool)
+    counted = mantissa + (normal.astype(np.int64) << float_format.mantissa_bits)
+    top, last = exponent == (1 << float_format.exponent_bits) - 1, mantissa == (1 << float_format.mantissa_bits) - 1
     number = (
         ~top
-        if held.special is SpecialCodes.IEEE
+        if float_format.special is SpecialCodes.IEEE
         else ~(top & last)
-        if held.special is SpecialCodes.ONE_NAN
+        if float_format.special is SpecialCodes.ONE_NAN
         else np.ones(codes.shape, bool)
     )
     sizes = np.ldexp(
-        np.where(number, counted, 0).astype(np.float64), np.where(normal, exponent, 1) - held.bias - held.mantissa_bits
+        np.where(number, counted, 0).astype(np.float64),
+        np.where(normal, exponent, 1) - float_format.bias - float_format.mantissa_bits,
     )
-    sizes = np.where(number, sizes, np.inf if held.special is SpecialCodes.IEEE else np.nan)
+    sizes = np.where(number, sizes, np.inf if float_format.special is SpecialCodes.IEEE else np.nan)
     sizes = np.where(~number & (mantissa > 0), np.nan, sizes)
-    negative = held.signed & (codes >> (held.exponent_bits + held.mantissa_bits) & 1).astype(bool)
+    negative = float_format.signed & (codes >> (float_format.exponent_bits + float_format.mantissa_bits) & 1).astype(
+        bool
+    )
     return np.where(negative, -sizes, sizes)
 
 
@@ -148,9 +155,9 @@ def mask_unread_memory(data: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
     if not row.unread_bits:
         return data
     size = row.bits // 8
-    whole = len(data) // size * size
-    words = data[:whole].copy().view(f"<u{size}") >> row.unread_bits << row.unread_bits
-    return np.concatenate([words.astype(f"<u{size}").view(np.uint8), data[whole:]])
+    aligned = len(data) // size * size
+    words = data[:aligned].copy().view(f"<u{size}") >> row.unread_bits << row.unread_bits
+    return np.concatenate([words.astype(f"<u{size}").view(np.uint8), data[aligned:]])
 
 
 def make_comparison_keys(codes: Bits, row: DType) -> Bits:

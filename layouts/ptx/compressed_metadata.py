@@ -72,10 +72,10 @@ class CompressedOrder:
 
     def locate_index(self, row: int, group: int) -> tuple[int, int]:
         """Return (word, first bit) of an index; LayoutError outside the matrix."""
-        for name, given, most in (("row", row, self.rows), ("group", group, self.groups)):
-            if not 0 <= given < most:
-                says = f"{name} is {given}. The metadata have {most}."
-                raise LayoutError("outside", says, f"From 0 to {most - 1}.", name)
+        for name, value, most in (("row", row, self.rows), ("group", group, self.groups)):
+            if not 0 <= value < most:
+                message = f"{name} is {value}. The metadata have {most}."
+                raise LayoutError("outside", message, f"From 0 to {most - 1}.", name)
         down, across = self.atom.extents
         ((word, index),) = self.atom.owners(row % down, group % across)
         before = group // across * self.atoms[0] + row // down
@@ -85,8 +85,8 @@ class CompressedOrder:
         """Pack row-major indices [rows][groups] of 4 bits into the words of global memory."""
         rows, groups = self.coords
         shifts = np.arange(PER_WORD, dtype=np.uint32) * 4
-        out: NDArray[np.uint32] = np.bitwise_or.reduce(indices[rows, groups].astype(np.uint32) << shifts, axis=1)
-        return out
+        words: NDArray[np.uint32] = np.bitwise_or.reduce(indices[rows, groups].astype(np.uint32) << shifts, axis=1)
+        return words
 
 
 def _find_atom(opcode: str, element: str, tile_k: int) -> tuple[MetadataOrderRow, Pattern]:
@@ -113,12 +113,12 @@ def get_atom_size(opcode: str, element: str, tile_k: int = 0) -> tuple[int, int]
 def make_metadata_order(opcode: str, element: str, rows: int, k: int, tile_k: int = 0) -> CompressedOrder:
     """Return the metadata order for an opcode and type of A.
 
-    tile_k: K of wgmma.sp's tile, which its atom spans (0: the smallest). LayoutError where CUTLASS has no such order,
+    tile_k: K of wgmma.sp's tile, which its atom spans (0: the smallest). LayoutError if CUTLASS has no such order,
     or for sizes that are not multiples of the atom.
     """
     row, atom = _find_atom(opcode, element, tile_k)
     for name, size, unit in zip(("rows", "k"), (rows, k), get_atom_size(opcode, element, tile_k), strict=True):
         if size < unit or size % unit or size > MOST:
-            says = f"{name} is {size}. An atom of {opcode} with {element} has {unit}."
-            raise LayoutError("bad_atom", says, f"Pad to a multiple of {unit}, up to {MOST}.", name)
+            message = f"{name} is {size}. An atom of {opcode} with {element} has {unit}."
+            raise LayoutError("bad_atom", message, f"Pad to a multiple of {unit}, up to {MOST}.", name)
     return CompressedOrder(row, element, rows, k, atom)

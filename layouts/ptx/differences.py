@@ -54,14 +54,14 @@ class DocumentSlip:
 @lru_cache(maxsize=1)
 def list_narrow_strides() -> tuple[str, ...]:
     """Return the wmma.load and wmma.store whose default stride breaks PTX's own alignment rule."""
-    out = []
+    texts = []
     for i in catalog.instructions():
         if i.family.memory is OperandPlace.MATRIX:
             (op,) = i.operands.values()
             stride = wmma.get_default_stride(op, i.syntax.layouts[0])
             if stride * op.element.bits % (8 * wmma.count_fragment_bytes(op)):
-                out.append(i.ptx)
-    return tuple(out)
+                texts.append(i.ptx)
+    return tuple(texts)
 
 
 @lru_cache(maxsize=1)

@@ -71,7 +71,7 @@ class FloatFormat:
 
 @dataclass(frozen=True, slots=True)
 class TypeNames:
-    """Names of an element type elsewhere, "" where there is none.
+    """Names of an element type elsewhere, "" if there is none.
 
     atom: in the names of CUTLASS's atoms (SM80_16x8x16_F32F16F16F32_TN); cutlass: C++'s type there; dsl: that of CuTe's
     Python DSL, behind `cutlass.`; also: further spellings in code, in small letters.
@@ -104,7 +104,7 @@ class DType:
 
     `bits` is what one element occupies in a packed register (tf32 takes a whole 32-bit register, 19 bits of it count).
     `kind` is "float", "int", "uint" or "bits"; a float's `format` says what its bits mean. `cpp` is the CUDA C++
-    type of one element, "" where there is none; `register_type` the PTX type of the register that holds it, where
+    type of one element, "" if there is none; `register_type` the PTX type of the register that holds it, where
     that is not a packed .b32; `names`: what CUTLASS and code call it.
     """
 
@@ -290,11 +290,11 @@ DTYPES: dict[str, DType] = {row.name: row for row in _ROWS}
 
 
 def _index_spellings() -> dict[str, str]:
-    out: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for row in _ROWS:
         for name in (row.names.short, row.names.dsl.lower(), *row.names.also):
-            out.setdefault(name, row.name)
-    return {name: known for name, known in out.items() if name}
+            spellings.setdefault(name, row.name)
+    return {name: known for name, known in spellings.items() if name}
 
 
 # What code calls element types, in small letters → PTX's name; of two types of one name the first in the table.

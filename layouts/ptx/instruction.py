@@ -90,17 +90,17 @@ class Instruction(NotebookObject):
 
     def operand(self, name: str) -> Operand:
         """Return one operand by its PTX letter; LayoutError lists the operands."""
-        wanted = name.lower()
-        if wanted in self.operands:
-            return self.operands[wanted]
-        if not self.operands and wanted in self.operand_names:
+        key = name.lower()
+        if key in self.operands:
+            return self.operands[key]
+        if not self.operands and key in self.operand_names:
             raise LayoutError(
                 "operand_open",
                 f"Operand '{name}' of {self.ptx} is open: its text names neither M nor N nor the types.",
                 "Give its instruction descriptor: idesc, or m, n and types; /idesc builds the word.",
                 "idesc",
             )
-        elsewhere = self.family.elsewhere.get(wanted)
+        elsewhere = self.family.elsewhere.get(key)
         if elsewhere:
             raise LayoutError(
                 "operand_not_in_registers", f"Operand '{name}' of {self.ptx} has no register map.", elsewhere, "operand"
@@ -185,14 +185,14 @@ class Family:
     unpacks   the packed format in memory whose elements a load widens to `container`
     exits     whether its behavior is undefined after a lane has exited
     ordered_by  the instructions that keep it in order, by name
-    agrees    whose maps these equal and how many, where others state them, "" where none do
+    agrees    whose maps these equal and how many, where others state them, "" if none do
     shift     lanes that rows move by, 0 where nothing moves
     issue     of a product in tensor memory what its text says; the rest is bound from an instruction descriptor
     menu      menus begin with the lowest; rows of one number stand in the tables' order
     address   ldmatrix and stmatrix: (lane) → (matrix, row) whose address it supplies
     spaces    state spaces the text may carry; the table lists it with the one in `ptx`
     sparsity  of a stored A; scale_blocks: factors a row of A and a column of B has along K
-    deprecated  why new code should not use it, "" where it may
+    deprecated  why new code should not use it, "" if it may
     by_descriptor  derived: whether some multiplicand comes from shared memory through a matrix descriptor
     measured  where a map measured on hardware stands that this row's maps are tested against
     """
@@ -282,8 +282,8 @@ class Family:
     @property
     def operand_names(self) -> tuple[str, ...]:
         """The names of the operands of every instruction of the row; no pattern is parsed for them."""
-        held = tuple(self.fragments) or (self.issue.operands if self.issue else ())
-        return (*held, *(SCALES if self.scale_blocks else ()), *(("address",) if self.address else ()))
+        letters = tuple(self.fragments) or (self.issue.operands if self.issue else ())
+        return (*letters, *(SCALES if self.scale_blocks else ()), *(("address",) if self.address else ()))
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -331,10 +331,10 @@ class Family:
                 raise LayoutError(
                     "bad_row", f"{instruction.ptx}: '{pattern}' covers {operand.extents}, the matrix is {expected}."
                 )
-            held = operand.threads * operand.values
-            if held != prod(pattern.extents) * pattern.copies:
+            elements = operand.threads * operand.values
+            if elements != prod(pattern.extents) * pattern.copies:
                 raise LayoutError(
-                    "bad_row", f"{instruction.ptx}: {held} values do not hold {pattern.extents} × {pattern.copies}."
+                    "bad_row", f"{instruction.ptx}: {elements} values do not hold {pattern.extents} × {pattern.copies}."
                 )
             yield operand
 

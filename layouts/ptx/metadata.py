@@ -65,13 +65,13 @@ class Sparsity:
         """Return the dense column of each stored column while every index keeps the first positions (metadata
         0x44444444).
         """
-        out: IntArray = stored // self.kept * self.group + stored % self.kept
-        return out
+        columns: IntArray = stored // self.kept * self.group + stored % self.kept
+        return columns
 
     def list_group_columns(self, stored: IntArray) -> IntArray:
         """Return the first dense column of each stored column's group."""
-        out: IntArray = stored // self.kept * self.group
-        return out
+        columns: IntArray = stored // self.kept * self.group
+        return columns
 
     def find_suppliers(self, selector: int = 0) -> tuple[IntArray, IntArray]:
         """Return (thread, first bit of the index in its e), each [thread][value]; LayoutError names the legal
@@ -112,8 +112,8 @@ class Sparsity:
             )
         position = np.where(bit & 2, high, low) if self.index_bits == 2 else low // 2
         inside = stored % self.kept % self.per_index
-        out: IntArray = (stored // self.kept * self.group + position * self.per_index + inside).astype(np.int32)
-        return out
+        columns: IntArray = (stored // self.kept * self.group + position * self.per_index + inside).astype(np.int32)
+        return columns
 
     def find_kept_positions(self, dense: NDArray[Any]) -> IntArray:
         """Return the positions that each group of a dense matrix [rows, cols] keeps: int [rows, groups, indices of a
@@ -145,8 +145,8 @@ class Sparsity:
         positions = self.find_kept_positions(dense)
         groups = np.arange(cols // self.group)[None, :, None, None] * self.group
         at = groups + positions[..., None] * self.per_index + np.arange(self.per_index)
-        out: NDArray[Any] = np.take_along_axis(dense, at.reshape(rows, -1), axis=1)
-        return out
+        kept: NDArray[Any] = np.take_along_axis(dense, at.reshape(rows, -1), axis=1)
+        return kept
 
     def pack_words(self, dense: NDArray[Any], rows: IntArray, stored: IntArray, selector: int = 0) -> list[int]:
         """Return the metadata e of every thread for a dense matrix; rows, stored: the fragment's rows and stored
@@ -155,11 +155,11 @@ class Sparsity:
         positions = self.find_kept_positions(dense)
         at = positions[rows, stored // self.kept, stored % self.kept // self.per_index]
         value = np.where(at == 0, *self.whole) if self.whole else at
-        out = [FIRST] * rows.shape[0]
+        words = [FIRST] * rows.shape[0]
         thread, bit = self.find_suppliers(selector)
         for t, first, index in zip(thread.ravel().tolist(), bit.ravel().tolist(), value.ravel().tolist(), strict=True):
-            out[t] = out[t] & ~(((1 << self.index_bits) - 1) << first) | index << first
-        return out
+            words[t] = words[t] & ~(((1 << self.index_bits) - 1) << first) | index << first
+        return words
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +187,12 @@ class ScaleOperandMap:
 
     def find_owners(self, byte_id: int = 0, thread_id: int = 0) -> tuple[IntArray, IntArray]:
         """Return (thread, byte), each [row or column][block]; LayoutError names the legal selectors."""
-        for field, given, legal in (("byte_id", byte_id, self.byte_ids), ("thread_id", thread_id, self.thread_ids)):
-            if given not in legal:
+        for field, value, legal in (("byte_id", byte_id, self.byte_ids), ("thread_id", thread_id, self.thread_ids)):
+            if value not in legal:
                 allowed = ", ".join(map(str, legal))
                 raise LayoutError(
                     "bad_selector",
-                    f"No {field.replace('_', '-')} {given} for {self.name} here.",
+                    f"No {field.replace('_', '-')} {value} for {self.name} here.",
                     f"Allowed: {allowed}.",
                     field,
                 )

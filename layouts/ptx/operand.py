@@ -141,9 +141,9 @@ class Operand(NotebookObject):
     def words(self) -> FormulaWords:
         """PTX's words for the thread digits, where this pattern's digits are the ones PTX names."""
         words = self.scope.words
-        own = {d.name: d.size for d in self.pattern.threads}
-        named = all(own.get(name) == size for name, size in _EXPECTED.items() if name in own)
-        return words if "g" in own and named else FormulaWords(words.thread, words.value)
+        sizes = {d.name: d.size for d in self.pattern.threads}
+        named = all(sizes.get(name) == size for name, size in _EXPECTED.items() if name in sizes)
+        return words if "g" in sizes and named else FormulaWords(words.thread, words.value)
 
     def formula(self) -> dict[str, dict[str, str]]:
         """Return {"forward": …, "inverse": …}: expressions in PTX's words, i the value index; valid C once % words are

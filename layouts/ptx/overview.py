@@ -117,13 +117,13 @@ def fold_shapes(shapes: Iterable[str]) -> list[str]:
     for shape in shapes:
         m, n, k = (parse_sizes(shape).get(dim, 0) for dim in "mnk")
         groups.setdefault((m, k), []).append(n)
-    out = []
+    texts = []
     for (m, k), ns in groups.items():
         if len(ns) < 4:
-            out += [f"m{m}n{n}k{k}" for n in ns]
+            texts += [f"m{m}n{n}k{k}" for n in ns]
         else:
-            out.append(f"m{m}nNk{k}, N = {_format_sizes(ns)}")
-    return out
+            texts.append(f"m{m}nNk{k}, N = {_format_sizes(ns)}")
+    return texts
 
 
 def _format_sizes(ns: list[int]) -> str:
@@ -145,11 +145,11 @@ def list_overview_rows() -> tuple[OverviewRow, ...]:
     forms: dict[tuple[object, ...], OverviewRow] = {}
     for i in catalog.instructions():
         if i.family.multiplies:
-            made = _make_row(i)
-            key = (made.section, made.kind, made.pairs, made.results, made.shapes)
-            held = forms.setdefault(key, made)
-            if held is not made:  # modifiers such as .satfinite or .and: the oldest form stands for the line
-                forms[key] = replace(min(held, made, key=_parse_version), found=(*held.found, i))
+            new_line = _make_row(i)
+            key = (new_line.section, new_line.kind, new_line.pairs, new_line.results, new_line.shapes)
+            line = forms.setdefault(key, new_line)
+            if line is not new_line:  # modifiers such as .satfinite or .and: the oldest form stands for the line
+                forms[key] = replace(min(line, new_line, key=_parse_version), found=(*line.found, i))
     folded = list(forms.values())
     for field in ("shapes", "pairs", "results"):
         folded = _merge_rows(folded, field)
@@ -183,15 +183,15 @@ def _merge_rows(rows: list[OverviewRow], field: str) -> list[OverviewRow]:
     groups: dict[OverviewRow, list[OverviewRow]] = {}
     for row in rows:
         groups.setdefault(_replace_field(row, field, (), ()), []).append(row)
-    out = []
+    merged = []
     for key, group in groups.items():
         values = tuple(dict.fromkeys(value for row in group for value in getattr(row, field)))
-        out.append(_replace_field(key, field, values, tuple(i for row in group for i in row.found)))
-    return out
+        merged.append(_replace_field(key, field, values, tuple(i for row in group for i in row.found)))
+    return merged
 
 
-def _replace_field(row: OverviewRow, field: str, values: Any, found: tuple[Instruction, ...]) -> OverviewRow:
-    changed: dict[str, Any] = {field: values, "found": found}
+def _replace_field(row: OverviewRow, field: str, values: Any, covered: tuple[Instruction, ...]) -> OverviewRow:
+    changed: dict[str, Any] = {field: values, "found": covered}
     return replace(row, **changed)
 
 

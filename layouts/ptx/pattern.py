@@ -170,11 +170,11 @@ class Pattern:
 
     def digit_values(self) -> dict[str, IntArray]:
         """Return each digit's values: over the threads for a thread digit, over the value indices for a value digit."""
-        out: dict[str, IntArray] = {}
+        values: dict[str, IntArray] = {}
         for terms, count in ((self.thread_terms(), self.thread_count), (self.value_terms(), self.value_count)):
             number = np.arange(count, dtype=np.int32)
-            out |= {term.name: number // term.weight % term.size for term in terms}
-        return out
+            values |= {term.name: number // term.weight % term.size for term in terms}
+        return values
 
     # inverse --------------------------------------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class Pattern:
     def from_cute(cls, text: str, extents: tuple[int, ...]) -> Pattern:
         """Return the pattern of a CuTe TV layout over a tile of `extents` (first coordinate fastest).
 
-        A mode that runs over an edge of the tile is split; stride 0 becomes a copy. Raises LayoutError where the layout
+        A mode that runs over an edge of the tile is split; stride 0 becomes a copy. Raises LayoutError if the layout
         is not a pattern (strides that do not tile the extents).
         """
         edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
@@ -230,19 +230,19 @@ class Pattern:
         return cls(threads, values, tuple(map(tuple, coords)))
 
     def _compute_strides(self) -> dict[str, int]:
-        out: dict[str, int] = {}
+        strides: dict[str, int] = {}
         below = 1
         for terms, extent in zip(self.coord_terms(), self.extents, strict=True):
-            out |= {term.name: term.weight * below for term in terms}
+            strides |= {term.name: term.weight * below for term in terms}
             below *= extent
-        return out
+        return strides
 
     # Triton ---------------------------------------------------------------------------------------------------------
 
     def linear_layout(self, warp_threads: int = 32) -> dict[str, list[list[int]]] | None:
         """Return Triton linear-layout bases: for each bit of register (value), lane and warp the coordinates it adds.
 
-        None where a size is not a power of two (such a map is not linear over bits).
+        None if a size is not a power of two (such a map is not linear over bits).
         """
         if any(d.size & (d.size - 1) for d in self.digits):
             return None
@@ -267,7 +267,7 @@ class Pattern:
         """
         spelled = {name: word for name, word, _ in words.digits}
         present = {d.name for d in self.threads}
-        out = {word: definition for name, word, definition in words.digits if name in present}
+        formulas = {word: definition for name, word, definition in words.digits if name in present}
         source = {
             t.name: _format_digit(words.thread, t, t.weight * t.size == self.thread_count) for t in self.thread_terms()
         }
@@ -276,8 +276,8 @@ class Pattern:
         }
         source |= spelled
         for axis, terms in zip(axes, self.coord_terms(), strict=True):
-            out[axis] = _format_sum((t.weight, source[t.name]) for t in terms)
-        return out
+            formulas[axis] = _format_sum((t.weight, source[t.name]) for t in terms)
+        return formulas
 
     def inverse_formula(self, axes: tuple[str, ...], words: FormulaWords = FormulaWords()) -> dict[str, str]:
         """Return {thread word: expression, value word: expression} from the coordinates; the name of a copy stays a
@@ -372,18 +372,18 @@ def _parse_digit(text: str, token: str, sizes: Mapping[str, int]) -> PatternDigi
 
 
 def _weigh_digits(digits: tuple[PatternDigit, ...]) -> tuple[DigitTerm, ...]:
-    weight, out = 1, []
+    weight, terms = 1, []
     for digit in reversed(digits):
-        out.append(DigitTerm(digit.name, digit.size, weight))
+        terms.append(DigitTerm(digit.name, digit.size, weight))
         weight *= digit.size
-    return tuple(reversed(out))
+    return tuple(reversed(terms))
 
 
 @lru_cache(maxsize=2048)
 def _evaluate_pattern(pattern: Pattern) -> tuple[IntArray, ...]:
     digit = pattern.digit_values()
     on_thread = {d.name for d in pattern.threads}
-    out = []
+    arrays = []
     for terms in pattern.coord_terms():
         by_thread = np.zeros(pattern.thread_count, dtype=np.int32)
         by_value = np.zeros(pattern.value_count, dtype=np.int32)
@@ -392,8 +392,8 @@ def _evaluate_pattern(pattern: Pattern) -> tuple[IntArray, ...]:
             target += term.weight * digit[term.name]
         array = by_thread[:, None] + by_value[None, :]
         array.flags.writeable = False
-        out.append(array)
-    return tuple(out)
+        arrays.append(array)
+    return tuple(arrays)
 
 
 @lru_cache(maxsize=512)
@@ -401,7 +401,7 @@ def _invert_pattern(pattern: Pattern) -> tuple[IntArray, IntArray]:
     axis_of = {t.name: (axis, t) for axis, terms in enumerate(pattern.coord_terms()) for t in terms}
     shape = (*pattern.extents, pattern.copies)
     copy_term = {t.name: t for t in _weigh_digits(pattern.copied)}
-    out = []
+    totals = []
     for terms in (pattern.thread_terms(), pattern.value_terms()):
         total = np.zeros(shape, dtype=np.int32)
         for term in terms:
@@ -409,8 +409,8 @@ def _invert_pattern(pattern: Pattern) -> tuple[IntArray, IntArray]:
             ramp = np.arange(shape[axis], dtype=np.int32) // source.weight % source.size * term.weight
             total += ramp.reshape([-1 if n == axis else 1 for n in range(len(shape))])
         total.flags.writeable = False
-        out.append(total)
-    return out[0], out[1]
+        totals.append(total)
+    return totals[0], totals[1]
 
 
 def _format_cute_modes(modes: list[list[tuple[int, int]]], part: int) -> str:
@@ -421,14 +421,14 @@ def _format_cute_modes(modes: list[list[tuple[int, int]]], part: int) -> str:
 
 def _split_modes(modes: list[tuple[int, int]], edges: list[int]) -> list[tuple[int, int]]:
     """Cut modes at the tile's edges so that each runs along one coordinate."""
-    out = []
+    pieces = []
     for size, step in modes:
         for edge in edges[:-1]:
             if 0 < step < edge < step * size and edge % step == 0 and size % (edge // step) == 0:
-                out.append((edge // step, step))
+                pieces.append((edge // step, step))
                 size, step = size // (edge // step), edge
-        out.append((size, step))
-    return out
+        pieces.append((size, step))
+    return pieces
 
 
 def _format_digit(variable: str, term: DigitTerm, top: bool) -> str:

@@ -28,12 +28,12 @@ class OpcodePart:
 def list_opcode_parts(instruction: Instruction) -> tuple[OpcodePart, ...]:
     """Return the words of the PTX text in order. Joined, their texts are the PTX text."""
     opcode = instruction.family.opcode.text
-    out = [OpcodePart(opcode, "opcode", instruction.family.opcode.does)]
+    parts = [OpcodePart(opcode, "opcode", instruction.family.opcode.does)]
     layouts = iter(_describe_layouts(instruction))
     types = iter(_list_typed_operands(instruction))
     for token in instruction.ptx.removeprefix(opcode + ".").split("."):
-        out.append(_explain_token(instruction, token, layouts, types))
-    return tuple(out)
+        parts.append(_explain_token(instruction, token, layouts, types))
+    return tuple(parts)
 
 
 def _explain_token(instruction: Instruction, token: str, layouts: Iterator[str], types: Iterator[str]) -> OpcodePart:
@@ -90,13 +90,13 @@ def _describe_layouts(instruction: Instruction) -> list[str]:
 def _list_typed_operands(instruction: Instruction) -> list[str]:
     """Return what the types of the text belong to, in order: the family's text names an operand for each."""
     family = instruction.family
-    out: list[str] = []
+    lines: list[str] = []
     if not instruction.syntax.types:
-        return out
+        return lines
     for name in re.findall(r"\{(\w+)\}", family.ptx):
         if name in family.slots.split():
-            out.append(_describe_type(instruction, name))
-    return out or [_describe_type(instruction, "data")]  # a row that spells its type instead of naming an operand
+            lines.append(_describe_type(instruction, name))
+    return lines or [_describe_type(instruction, "data")]  # a row that spells its type instead of naming an operand
 
 
 def _describe_type(instruction: Instruction, name: str) -> str:
@@ -118,16 +118,16 @@ def _describe_type(instruction: Instruction, name: str) -> str:
 
 
 def describe_convergence(instruction: Instruction) -> str:
-    """Return what `.sync` and `.aligned` of the text demand of the threads, "" where it has neither."""
+    """Return what `.sync` and `.aligned` of the text demand of the threads, "" if it has neither."""
     words = instruction.ptx.split(".")
-    out = []
+    sentences = []
     if "sync" in words:
-        out.append(_WAITS)
+        sentences.append(_WAITS)
     if "aligned" in words:
         same = " with the same address and stride" if instruction.family.memory is OperandPlace.MATRIX else ""
         exited = ", or after one has exited" if instruction.family.exits else ""
-        out.append(
+        sentences.append(
             f"`.aligned`: all {instruction.threads} threads of the {instruction.family.scope.name} must execute"
             f" it{same}; in code that only some of them reach{exited}, the behavior is undefined."
         )
-    return " ".join(out)
+    return " ".join(sentences)

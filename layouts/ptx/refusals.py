@@ -49,24 +49,24 @@ def find_nearest(syntax: OpcodeSyntax, rows: Sequence[Instruction], most: int = 
         return -SequenceMatcher(None, _format_syntax(syntax), _format_syntax(candidate.syntax)).ratio()
 
     same = [i for i in rows if i.syntax.opcode == syntax.opcode]
-    ranked = sorted(((parts(i), i) for i in same or rows), key=lambda one: one[0])[:MOST_SPELLED]
-    out: list[Instruction] = []
-    for _, alike in itertools.groupby(ranked, key=lambda one: one[0]):  # spelling decides among equals
-        if len(out) < most:
+    ranked = sorted(((parts(i), i) for i in same or rows), key=lambda scored: scored[0])[:MOST_SPELLED]
+    nearest: list[Instruction] = []
+    for _, alike in itertools.groupby(ranked, key=lambda scored: scored[0]):  # spelling decides among equals
+        if len(nearest) < most:
             equals = [i for _, i in alike]
-            out += sorted(equals, key=spelling) if len(equals) > 1 else equals
-    return out[:most]
+            nearest += sorted(equals, key=spelling) if len(equals) > 1 else equals
+    return nearest[:most]
 
 
-def _is_same_part(part: str, one: OpcodeSyntax, other: OpcodeSyntax) -> bool:
-    a, b = getattr(one, part), getattr(other, part)
+def _is_same_part(part: str, syntax: OpcodeSyntax, other: OpcodeSyntax) -> bool:
+    a, b = getattr(syntax, part), getattr(other, part)
     return sorted(a) == sorted(b) if part == "modifiers" else bool(a == b)
 
 
 @lru_cache(maxsize=1 << 14)
-def measure_shape_distance(one: str, other: str) -> float:
+def measure_shape_distance(shape: str, other: str) -> float:
     """Return the distance between two shapes: the sum of the sizes' ratios, in octaves."""
-    a, b = parse_sizes(one), parse_sizes(other)
+    a, b = parse_sizes(shape), parse_sizes(other)
     if not a or not b:
         return 9.0
     return sum(abs(log2(max(a.get(name, 1), 1) / max(b.get(name, 1), 1))) for name in dict.fromkeys((*a, *b)))
@@ -89,12 +89,12 @@ def _refuse_unfinished(
     """
     head = syntax.opcode.partition(".")[0]
     begun = [text for text in opcodes if f"{text}.".startswith(f"{syntax.opcode}.")]
-    whole = begun or [text for text in opcodes if text.partition(".")[0] == head]
-    near = [next(i for i in rows if i.syntax.opcode == text) for text in whole]
+    complete = begun or [text for text in opcodes if text.partition(".")[0] == head]
+    near = [next(i for i in rows if i.syntax.opcode == text) for text in complete]
     missing = [part for part in ("layouts", "shape", "types") if all(getattr(i.syntax, part) for i in near)]
-    fitting = [i for i in rows if i.syntax.opcode in whole]
+    fitting = [i for i in rows if i.syntax.opcode in complete]
     wrong = [m for m in syntax.modifiers if all(m not in (*i.modifiers, *i.family.spaces) for i in fitting)]
-    reasons = [f"opcode '{syntax.opcode}' is not legal here (allowed: {', '.join(whole)})"]
+    reasons = [f"opcode '{syntax.opcode}' is not legal here (allowed: {', '.join(complete)})"]
     reasons += [f"modifier '{shorten(m, 40)}' is not legal here" for m in wrong]
     if missing:
         reasons.append(
@@ -103,9 +103,9 @@ def _refuse_unfinished(
     return _make_unknown_error(opcode, "; ".join(reasons), _filter_spaces(near, syntax.modifiers))
 
 
-def _filter_spaces(near: Iterable[Instruction], given: Sequence[str]) -> list[Instruction]:
+def _filter_spaces(near: Iterable[Instruction], spaces: Sequence[str]) -> list[Instruction]:
     """Return the instructions in the given state space, where they have it."""
-    return [next((i.in_space(space) for space in given if space in i.family.spaces), i) for i in near]
+    return [next((i.in_space(space) for space in spaces if space in i.family.spaces), i) for i in near]
 
 
 def make_refusal(opcode: str, syntax: OpcodeSyntax, rows: Sequence[Instruction], opcodes: Sequence[str]) -> LayoutError:
@@ -138,7 +138,7 @@ def _list_allowed(part: str, closest: OpcodeSyntax, rows: Sequence[Instruction])
     """Return what a part may be where all other parts are those of the closest syntax."""
     others = [name for name in _PARTS if name != part]
     fitting = (i.syntax for i in rows if all(_is_same_part(name, closest, i.syntax) for name in others))
-    return _drop_repeats(_format_part(part, found) or "none" for found in fitting)
+    return _drop_repeats(_format_part(part, values) or "none" for values in fitting)
 
 
 def _explain_part(part: str, text: str, allowed: list[str]) -> str:
@@ -157,13 +157,15 @@ def _explain_space(space: str, legal: Sequence[str]) -> Iterator[str]:
         yield f"state space '{shorten(space, 40)}' is not legal here (allowed: {', '.join(allowed)})"
 
 
-def _describe_wrong_size(given: str, allowed: list[str]) -> str:
-    """Say which size of a shape is wrong, and what it may be beside the others; "" where more than one is wrong."""
-    sizes, legal = parse_sizes(given), [parse_sizes(shape) for shape in allowed]
+def _describe_wrong_size(shape_text: str, allowed: list[str]) -> str:
+    """Say which size of a shape is wrong, and what it may be beside the others; "" if more than one is wrong."""
+    sizes, legal = parse_sizes(shape_text), [parse_sizes(shape) for shape in allowed]
     for dim, size in sizes.items():
         fitting = sorted({s[dim] for s in legal if s.keys() == sizes.keys() and {**s, dim: size} == sizes})
         if fitting:
-            return f"shape '{given}' is not legal here: {dim.upper()} is {size} (allowed: {_format_sizes(fitting)})"
+            return (
+                f"shape '{shape_text}' is not legal here: {dim.upper()} is {size} (allowed: {_format_sizes(fitting)})"
+            )
     return ""
 
 

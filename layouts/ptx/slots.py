@@ -46,8 +46,8 @@ def list_slots(instruction: Instruction, a_from: str = "registers") -> list[Oper
         letter, *reduced = instruction.operands
         vector, (address, *rest) = _make_vector_slot(instruction, letter, family.loads, "r"), _MEMORY[family.memory]
         half = [_make_half_slot(instruction.operands[letter])] if "halves" in instruction.sizes else []
-        held = [vector, *(_make_result_slot(instruction, name) for name in reduced)]
-        return [*held, address, *half, *rest] if family.loads else [address, *half, *held, *rest]
+        vectors = [vector, *(_make_result_slot(instruction, name) for name in reduced)]
+        return [*vectors, address, *half, *rest] if family.loads else [address, *half, *vectors, *rest]
     if family.issue:
         return _list_tmem_slots(family.issue, a_from if a_from in family.forms else family.forms[0])
     if family.verb in _TENSOR:
@@ -59,15 +59,15 @@ def list_slots(instruction: Instruction, a_from: str = "registers") -> list[Oper
         ]
     if family.by_descriptor:
         return _list_wgmma_slots(instruction, a_from)
-    out = [_make_vector_slot(instruction, letter, letter == "d") for letter in "dabc"]
+    slots = [_make_vector_slot(instruction, letter, letter == "d") for letter in "dabc"]
     if instruction.operands["a"].sparsity:
-        out += [
+        slots += [
             OperandSlot("e", "register", 1, "b32", False, "sparsity metadata"),
             OperandSlot("f", "immediate", 0, "", written=False, what="sparsity selector", value="0"),
         ]
     for scale in instruction.scales.values():
         letter = scale.name[-1]
-        out += [
+        slots += [
             OperandSlot(f"scale_{letter}_data", "register", 1, "b32", False, "four scale bytes"),
             OperandSlot(
                 f"ids_{letter}",
@@ -79,7 +79,7 @@ def list_slots(instruction: Instruction, a_from: str = "registers") -> list[Oper
                 value="{0, 0}",
             ),
         ]
-    return out
+    return slots
 
 
 def _make_vector_slot(instruction: Instruction, letter: str, written: bool, name: str = "") -> OperandSlot:
@@ -162,21 +162,21 @@ def _list_wgmma_slots(instruction: Instruction, a_from: str) -> list[OperandSlot
     floating = instruction.types["d"] != "s32"
     transposes = instruction.types["a"] in ("f16", "bf16")
     from_shared = a_from == "shared"
-    out = [_make_vector_slot(instruction, "d", True)]
-    out += (
+    slots = [_make_vector_slot(instruction, "d", True)]
+    slots += (
         [OperandSlot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")]
         if from_shared
         else [_make_vector_slot(instruction, "a", False)]
     )
-    out += [OperandSlot("b_desc", "register", 1, "b64", False, "matrix descriptor of B")]
+    slots += [OperandSlot("b_desc", "register", 1, "b64", False, "matrix descriptor of B")]
     if instruction.operands["a"].sparsity:
-        out += [
+        slots += [
             OperandSlot("e", "register", 1, "b32", False, "sparsity metadata"),
             OperandSlot("f", "immediate", 0, "", written=False, what="sparsity selector", value="0"),
         ]
-    out += [OperandSlot("scale_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D")]
+    slots += [OperandSlot("scale_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D")]
     if floating:
-        out += [
+        slots += [
             OperandSlot(
                 f"imm_scale_{x}", "immediate", 0, "", written=False, what=f"1, or -1 to negate {x.upper()}", value="1"
             )
@@ -184,7 +184,7 @@ def _list_wgmma_slots(instruction: Instruction, a_from: str) -> list[OperandSlot
         ]
     if transposes:
         letters = "ab" if from_shared else "b"
-        out += [
+        slots += [
             OperandSlot(
                 f"imm_trans_{x}",
                 "immediate",
@@ -196,4 +196,4 @@ def _list_wgmma_slots(instruction: Instruction, a_from: str) -> list[OperandSlot
             )
             for x in letters
         ]
-    return out
+    return slots

@@ -24,13 +24,13 @@ _SCALED_D = ("f16", "tf32", "i8")  # kinds for which ptxas takes scale-input-d
 
 
 def find_statement_faults(
-    found: Instruction,
+    instruction: Instruction,
     opcode: str,
     operands: tuple[str, ...],
     ended: bool = True,
     declared: Mapping[str, int] | None = None,
 ) -> tuple[str, ...]:
-    """Return what ptxas refuses of a statement that names this instruction; nothing where it could be right.
+    """Return what ptxas refuses of a statement that names this instruction; nothing if it could be right.
 
     opcode: as written; ended: whether no operand can follow; declared: how many registers each base name of the text
     has (`.reg .b32 a<2>` declares a0 and a1), 0 for a single register.
@@ -40,74 +40,74 @@ def find_statement_faults(
     >>> find_statement_faults(find(mma), mma, ("{%0, %1, %2, %3}", "{%4, %5}", "{%6, %7}", "{%8, %9, %10, %11}"))
     ('`.aligned` is missing', 'operand 2 (A, 4 × tf32 a thread) has 2 registers, not 4 (.b32)')
     """
-    out = [f"`.{word}` is missing" for word in _find_missing_qualifiers(found, opcode, bool(operands))]
+    faults = [f"`.{word}` is missing" for word in _find_missing_qualifiers(instruction, opcode, bool(operands))]
     if operands:
         known = declared or {}
         if (
-            found.family.sparsity
-            and len(found.family.forms) == 1
+            instruction.family.sparsity
+            and len(instruction.family.forms) == 1
             and len(operands) > 1
             and not operands[1].startswith("{")
         ):
             operands = (operands[0], "", *operands[2:])  # ptxas takes one register for A of some sparse products
         best = min(
-            (_compare_operands(form, operands, ended, known) for form in _list_operand_forms(found)),
-            key=lambda one: one[0],
+            (_compare_operands(form, operands, ended, known) for form in _list_operand_forms(instruction)),
+            key=lambda comparison: comparison[0],
         )
-        out += best[1]
-        out += _find_undeclared(operands, known)
-    return tuple(out)
+        faults += best[1]
+        faults += _find_undeclared(operands, known)
+    return tuple(faults)
 
 
-def format_faults(found: Iterable[str]) -> str:
+def format_faults(faults: Iterable[str]) -> str:
     """Return the faults of a statement as one sentence.
 
     >>> format_faults(("`.aligned` is missing", "operand 1 is not a vector"))
     'ptxas refuses this line: `.aligned` is missing; operand 1 is not a vector.'
     """
-    return f"ptxas refuses this line: {'; '.join(found)}."
+    return f"ptxas refuses this line: {'; '.join(faults)}."
 
 
-def _find_missing_qualifiers(found: Instruction, opcode: str, statement: bool) -> Iterator[str]:
+def _find_missing_qualifiers(instruction: Instruction, opcode: str, statement: bool) -> Iterator[str]:
     """Yield the qualifiers that the text lacks. A text without operands, .sync and .aligned is a short name."""
     words = set(re.sub(r"\s", "", opcode).lower().split("."))
-    demanded = [word for word in ("sync", "aligned") if word in found.listed_ptx.split(".")]
-    if "aligned" in demanded and not _requires_aligned(found):
+    demanded = [word for word in ("sync", "aligned") if word in instruction.listed_ptx.split(".")]
+    if "aligned" in demanded and not _requires_aligned(instruction):
         demanded.remove("aligned")
     if statement or "sync" in words or "aligned" in words:
         yield from (word for word in demanded if word not in words)
-        if found.shape and found.shape not in words:
-            yield found.shape
-        if found.syntax.types and words.isdisjoint(found.syntax.types):
-            yield ".".join(found.syntax.types)
+        if instruction.shape and instruction.shape not in words:
+            yield instruction.shape
+        if instruction.syntax.types and words.isdisjoint(instruction.syntax.types):
+            yield ".".join(instruction.syntax.types)
 
 
-def _requires_aligned(found: Instruction) -> bool:
+def _requires_aligned(instruction: Instruction) -> bool:
     """Return whether ptxas insists on `.aligned`. It does not for wgmma and tcgen05, whose syntax also has it."""
-    return not found.family.tensor and not found.family.scope.several
+    return not instruction.family.tensor and not instruction.family.scope.several
 
 
-def _list_operand_forms(found: Instruction) -> Iterator[list[OperandSlot]]:
+def _list_operand_forms(instruction: Instruction) -> Iterator[list[OperandSlot]]:
     """Yield every list of operands that PTX has for an instruction."""
-    family = found.family
+    family = instruction.family
     for form in family.forms:
-        taken = list_slots(found, form)
+        taken = list_slots(instruction, form)
         if family.memory is OperandPlace.MATRIX:
             yield taken[:-1]  # the stride may be left out
         if family.issue:
-            yield from _list_tmem_forms(found, taken)
+            yield from _list_tmem_forms(instruction, taken)
         yield taken
 
 
-def _list_tmem_forms(found: Instruction, taken: list[OperandSlot]) -> Iterator[list[OperandSlot]]:
+def _list_tmem_forms(instruction: Instruction, taken: list[OperandSlot]) -> Iterator[list[OperandSlot]]:
     """Yield the slots of tcgen05.mma with each combination of optional operands. PTX ISA 9.1, 9.7.16.10.9."""
-    issue = found.family.issue
+    issue = instruction.family.issue
     assert issue
     *before, enable = taken
     if issue.stationary:
         yield [*taken, OperandSlot("zero_column_mask", "register", 1, "b64", False, "zero-column mask")]
         return
-    lanes = next((n for word, n in _DISABLED.items() if word in found.ptx.split(".")), 0)
+    lanes = next((n for word, n in _DISABLED.items() if word in instruction.ptx.split(".")), 0)
     disabled = (
         [] if issue.factors else [OperandSlot("disable_output_lane", "vector", lanes, "b32", False, "lanes of D")]
     )
@@ -125,20 +125,20 @@ def _compare_operands(
     form: list[OperandSlot], operands: tuple[str, ...], ended: bool, declared: Mapping[str, int]
 ) -> tuple[int, list[str]]:
     """Return (distance of the operands from a form, what is wrong with them)."""
-    out: list[str] = []
+    faults: list[str] = []
     far = 0
     if len(operands) > len(form) or (ended and len(operands) < len(form)):
         names = join_words([slot.name for slot in form])
-        out.append(f"it has {_format_count(len(operands), 'operand')}, not {len(form)} ({names})")
+        faults.append(f"it has {_format_count(len(operands), 'operand')}, not {len(form)} ({names})")
         far += _LENGTH * abs(len(operands) - len(form))
     for n, (slot, text) in enumerate(zip(form, operands, strict=False), 1):
         weight, wrong = _compare_operand(slot, text, declared)
         if wrong:
             far += weight
-            out.append(f"operand {n} ({slot.what}) {wrong}")
+            faults.append(f"operand {n} ({slot.what}) {wrong}")
     if far >= _LENGTH and len(operands) != len(form):
-        out = out[:1]  # what follows a missing operand is compared with the wrong one
-    return far, out
+        faults = faults[:1]  # what follows a missing operand is compared with the wrong one
+    return far, faults
 
 
 def _compare_operand(slot: OperandSlot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
@@ -176,7 +176,7 @@ def _describe_slot(slot: OperandSlot) -> str:
 
 
 def _count_registers(text: str) -> int | None:
-    """Return how many registers a vector names; None where the text is not a vector or does not list its registers."""
+    """Return how many registers a vector names; None if the text is not a vector or does not list its registers."""
     if not (text.startswith("{") and text.endswith("}")):
         return None
     elements = [element.strip() for element in text[1:-1].split(",")]
@@ -206,13 +206,13 @@ def _find_undeclared(operands: tuple[str, ...], declared: Mapping[str, int]) -> 
         if not count:
             continue
         used = dict.fromkeys(
-            found[0]
+            register[0]
             for text in operands
             for element in re.findall(r"%?[\w$]+", text)
-            if (found := _NAMED.fullmatch(element))
-            and found[1] == base
-            and int(found[2]) >= count
-            and not _is_declared(found[0], declared)
+            if (register := _NAMED.fullmatch(element))
+            and register[1] == base
+            and int(register[2]) >= count
+            and not _is_declared(register[0], declared)
         )
         if used:
             last = f" to {base}{count - 1}" if count > 1 else ""

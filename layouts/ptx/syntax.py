@@ -27,7 +27,7 @@ STATE_SPACES = frozenset(
 
 
 def parse_sizes(shape: str) -> dict[str, int]:
-    """Return the sizes in a shape; empty where the text is not a shape.
+    """Return the sizes in a shape; empty if the text is not a shape.
 
     >>> parse_sizes("m16n8k8"), parse_sizes("m8n8"), parse_sizes("16x64b"), parse_sizes("x4")
     ({'m': 16, 'n': 8, 'k': 8}, {'m': 8, 'n': 8}, {'lanes': 16, 'bits': 64}, {})

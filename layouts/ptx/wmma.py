@@ -115,26 +115,28 @@ class WmmaFragment:
 @lru_cache(maxsize=64)
 def list_multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
     """Return the types that A and B may have with `accumulator` elements in C and D of this shape."""
-    found = (
+    multiplications = (
         i
         for i in catalog.instructions()
         if i.family.feed is OperandFeed.LOADS and i.family.multiplies and i.shape == shape
     )
     return tuple(
-        dict.fromkeys(i.operands["a"].element.name for i in found if accumulator in (i.types["c"], i.types["d"]))
+        dict.fromkeys(
+            i.operands["a"].element.name for i in multiplications if accumulator in (i.types["c"], i.types["d"])
+        )
     )
 
 
 @lru_cache(maxsize=1)
 def list_fragments() -> tuple[WmmaFragment, ...]:
     """Return every fragment type, in the catalogue's order; an accumulator has no layout and is listed once."""
-    out: dict[str, WmmaFragment] = {}
+    fragments: dict[str, WmmaFragment] = {}
     for i in catalog.instructions():
         if i.family.memory is OperandPlace.MATRIX and i.family.loads:
             (op,) = i.operands.values()
-            made = WmmaFragment(i, op, i.syntax.layouts[0] if op.name in "ab" else "")
-            out.setdefault(made.cpp, made)
-    return tuple(out.values())
+            fragment = WmmaFragment(i, op, i.syntax.layouts[0] if op.name in "ab" else "")
+            fragments.setdefault(fragment.cpp, fragment)
+    return tuple(fragments.values())
 
 
 def get_fragment_use(op: Operand) -> str:
@@ -204,21 +206,21 @@ def check_pointer(op: Operand, pointer: int, ldm: int, layout: str) -> list[Poin
     """Check whether a base address and an ldm (elements) are legal for load and store."""
     least = get_default_stride(op, layout)
     way = "row" if layout == "row" else "column"
-    out = []
-    for asked in get_requirements(op):
-        for what, given, step, unit in (
-            ("pointer", pointer, asked.pointer_bytes, "bytes"),
-            ("ldm", ldm, asked.ldm_elements, "elements"),
+    rules = []
+    for requirement in get_requirements(op):
+        for what, value, step, unit in (
+            ("pointer", pointer, requirement.pointer_bytes, "bytes"),
+            ("ldm", ldm, requirement.ldm_elements, "elements"),
         ):
-            shown = f"{given:#x}" if what == "pointer" else str(given)
-            over = given % step
-            out.append(
+            shown = f"{value:#x}" if what == "pointer" else str(value)
+            over = value % step
+            rules.append(
                 PointerRule(
-                    f"{asked.document} {what}",
+                    f"{requirement.document} {what}",
                     not over,
                     f"{shown} mod {step} = {over}; a multiple of {step} {unit} is asked",
-                    asked.source,
+                    requirement.source,
                 )
             )
     sign = "≥" if ldm >= least else "<"
-    return [*out, PointerRule("no overlap", ldm >= least, f"{ldm} {sign} {least}, the length of a {way}", STORAGE)]
+    return [*rules, PointerRule("no overlap", ldm >= least, f"{ldm} {sign} {least}, the length of a {way}", STORAGE)]

@@ -161,13 +161,15 @@ class RecognisedText:
 
 
 def recognise_text(text: str) -> RecognisedText:
-    """What a text is. LayoutError `bad_text` where it is too long; nothing else is raised.
+    """Recognise what a text is.
+
+    LayoutError `bad_text` if it is too long; nothing else is raised.
 
     >>> [(one.kind, one.facts["ptx"]) for one in recognise_text("SM75_U32x4_LDSM_N").found]
     [('instruction', 'ldmatrix.sync.aligned.m8n8.x4.shared.b16')]
     """
     text = pasted_text.clean_text(inputs.require_text(text, "text", LONGEST))
-    found: list[TextMeaning] = []
+    meanings: list[TextMeaning] = []
     refused = []
     low = text.lower()
     for row in RECOGNISERS:
@@ -175,26 +177,26 @@ def recognise_text(text: str) -> RecognisedText:
             continue
         try:
             with refuse_deep_recursion():
-                found += row.read(text)
+                meanings += row.read(text)
         except LayoutError as error:
             refused.append(error)
     return RecognisedText(
-        tuple(_add_refusals(conditionals.add_conditionals(text, _drop_weaker_maps(found)), text)), tuple(refused)
+        tuple(_add_refusals(conditionals.add_conditionals(text, _drop_weaker_maps(meanings)), text)), tuple(refused)
     )
 
 
-def _drop_weaker_maps(found: list[TextMeaning]) -> list[TextMeaning]:
-    """Without a tensor map of which only the swizzle is known, where the text says another's box."""
-    boxed = any(one.kind == "tensor_map" and one.facts["box"] for one in found)
-    return [one for one in found if not (boxed and one.kind == "tensor_map" and not one.facts["box"])]
+def _drop_weaker_maps(meanings: list[TextMeaning]) -> list[TextMeaning]:
+    """Drop a tensor map of which only the swizzle is known, if the text states another's box."""
+    boxed = any(one.kind == "tensor_map" and one.facts["box"] for one in meanings)
+    return [one for one in meanings if not (boxed and one.kind == "tensor_map" and not one.facts["box"])]
 
 
-def _add_refusals(found: list[TextMeaning], text: str) -> list[TextMeaning]:
-    """The meanings, of which the first instruction says what ptxas refuses of the text's lines."""
-    at = next((n for n, one in enumerate(found) if one.kind == "instruction"), None)
-    said = tuple(dict.fromkeys(one.message for one in statements.find_refused_lines(text))) if at is not None else ()
+def _add_refusals(meanings: list[TextMeaning], text: str) -> list[TextMeaning]:
+    """Add what ptxas refuses of the text's lines to the first instruction."""
+    at = next((n for n, meaning in enumerate(meanings) if meaning.kind == "instruction"), None)
+    said = tuple(dict.fromkeys(line.message for line in statements.find_refused_lines(text))) if at is not None else ()
     if at is None or not said:
-        return found
-    first = found[at]
-    told = replace(first, facts={**first.facts, "refused": list(said)}, notices=(*said, *first.notices), sure=False)
-    return [*found[:at], told, *found[at + 1 :]]
+        return meanings
+    first = meanings[at]
+    refused = replace(first, facts={**first.facts, "refused": list(said)}, notices=(*said, *first.notices), sure=False)
+    return [*meanings[:at], refused, *meanings[at + 1 :]]

@@ -38,7 +38,7 @@ _NEAREST = 3  # shapes that are named beside a wrong one
 
 
 def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
-    """The instruction that ptxas complains of, and what its message means; () for other messages and other texts."""
+    """Recognise a message of ptxas: the instruction that it names, and what it means; () for other texts."""
     if "ptxas" not in text and not re.search(r"\b(?:error|fatal|warning|Advisory)\b|'\.?\w", text):
         return ()
     means: list[str] = []
@@ -51,7 +51,7 @@ def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _about(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
-    """What a message is about that names an instruction, a shape or a feature in this line."""
+    """Return what a message means that names an instruction, a shape or a feature in this line."""
     opcode, shape, feature = _opcode(line), _shape(line), _find_feature(line)
     notices = list(dict.fromkeys(means))
     legal = _shapes(opcode)
@@ -66,31 +66,33 @@ def _about(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
 
 
 def _shape(line: str) -> str:
-    """Return the first shape that a message names, "" where it names none."""
+    """Return the first shape that a message names, "" if it names none."""
     match = _SHAPE.search(line)
     return match[0] if match else ""
 
 
 def _shapes(opcode: str) -> list[str]:
     """Return the shapes of an opcode's instructions; of all instructions for the opcode ""."""
-    return [one for one in dict.fromkeys(i.shape for i in catalog.instructions() if _has_opcode(opcode, i.ptx)) if one]
+    return [
+        shape for shape in dict.fromkeys(i.shape for i in catalog.instructions() if _has_opcode(opcode, i.ptx)) if shape
+    ]
 
 
 def _nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
-    """Return the legal shapes nearest to one that is not legal; None where the shape is legal, or no shape."""
+    """Return the legal shapes nearest to one that is not legal; None if the shape is legal, or no shape."""
     if not shape or shape in legal or not parse_sizes(shape):
         return None
-    return sorted(legal, key=lambda one: _measure_distance(one, shape))[:_NEAREST]
+    return sorted(legal, key=lambda legal_shape: _measure_distance(legal_shape, shape))[:_NEAREST]
 
 
 def _opcode(line: str) -> str:
-    """Return the opcode that a message names, "" where it names none."""
+    """Return the opcode that a message names, "" if it names none."""
     named = _OPCODE.search(line)
     return named["name"].lower() + (".sp" if named["sparse"] else "") if named else ""
 
 
 def _explain_line(line: str) -> str:
-    return next((means for says, means in _MESSAGES if re.search(says, line)), "")
+    return next((means for message, means in _MESSAGES if re.search(message, line)), "")
 
 
 def _names_instruction(line: str) -> bool:
@@ -98,7 +100,7 @@ def _names_instruction(line: str) -> bool:
 
 
 def _find_feature(line: str) -> str:
-    """The qualifier that a message names as `Feature '.kind::f8f6f4'`, of those that matrix instructions alone have."""
+    """Find the qualifier that a message names as `Feature '.kind::f8f6f4'`, if only matrix instructions have it."""
     match = _FEATURE.search(line)
     word = match[1] if match else ""
     return (
@@ -107,8 +109,9 @@ def _find_feature(line: str) -> str:
 
 
 def _list_targets(opcode: str, feature: str, line: str) -> str:
-    """The targets for which ptxas makes code of what a message names; "" where it names no target, and where its forms
-    have none in common.
+    """Return the targets for which ptxas accepts what a message names.
+
+    "" if it names no target, and if its forms have none in common.
     """
     target = _TARGET.search(line)
     if target is None:
@@ -132,7 +135,7 @@ def _list_targets(opcode: str, feature: str, line: str) -> str:
 
 
 def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """By opcode: the targets that take every form which a message may mean, and those that take some."""
+    """Return by opcode: the targets that take every form that a message may mean, and those that take some."""
     common: dict[str, set[str]] = {}
     some: dict[str, set[str]] = {}
     for i in catalog.instructions():
@@ -146,20 +149,20 @@ def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[
 
 def _lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, set[str]]) -> str:
     """Say that a target needs its suffix `a`, where that target takes all and the one without takes none."""
-    whole = f"{target}a"
-    if not any(whole in each for each in common.values()) or any(target in each for each in some.values()):
+    specific = f"{target}a"
+    if not any(specific in each for each in common.values()) or any(target in each for each in some.values()):
         return ""
     family = f" (or {target}f, where PTX lists it, from PTX 8.8 on)" if int(target[3:]) >= 100 else ""
-    return f"{target} lacks what is specific to an architecture: compile for {whole}{family}."
+    return f"{target} lacks what is specific to an architecture: compile for {specific}{family}."
 
 
 def _order_targets(targets: set[str]) -> str:
     return ", ".join(target for target in catalog.TARGETS if target in targets)
 
 
-def _measure_distance(one: str, other: str) -> tuple[int, int]:
-    """How many of m, n and k differ, and by how much in all."""
-    mine, theirs = parse_sizes(one), parse_sizes(other)
+def _measure_distance(shape: str, other: str) -> tuple[int, int]:
+    """Return how many of m, n and k differ, and by how much in all."""
+    mine, theirs = parse_sizes(shape), parse_sizes(other)
     apart = [abs(mine.get(name, 0) - theirs.get(name, 0)) for name in "mnk"]
     return sum(map(bool, apart)), sum(apart)
 

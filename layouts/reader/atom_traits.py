@@ -31,39 +31,42 @@ _MOST = 16  # specialisations of one text
 
 
 def recognise_traits(text: str) -> tuple[TextMeaning, ...]:
-    """The instructions of a text's atoms, with what its MMA_Traits say otherwise."""
-    found = cutlass.recognise_cutlass_atoms(text)
+    """Recognise the instructions of a text's atoms, and where its MMA_Traits differ from them."""
+    meanings = cutlass.recognise_cutlass_atoms(text)
     if "MMA_Traits" not in text:
-        return found
+        return meanings
     said = tuple(notice for notices in find_differences(text).values() for notice in notices)
-    return tuple(replace(one, notices=(*one.notices, *said), sure=one.sure and not said) for one in found)
+    return tuple(
+        replace(meaning, notices=(*meaning.notices, *said), sure=meaning.sure and not said) for meaning in meanings
+    )
 
 
 def find_differences(text: str) -> dict[str, tuple[str, ...]]:
-    """Layout, as it is printed → what is wrong with it: elements that it leaves out, and the named atom's own."""
-    out: dict[str, tuple[str, ...]] = {}
-    named = {one.label: one for one in labelled_layouts.find_code_layouts(text)}
+    """Map each layout, as printed, to what is wrong with it: missing elements, and the layout of the named atom."""
+    differences: dict[str, tuple[str, ...]] = {}
+    named = {code_layout.label: code_layout for code_layout in labelled_layouts.find_code_layouts(text)}
     for atom, body in _find_specialisations(text):
         behind = [replace(named[name], label=label) for label, name in _ALIASED.findall(body) if name in named]
-        for one in (*labelled_layouts.find_code_layouts(body), *behind):
-            if (label := _LABEL.fullmatch(one.label)) and (
-                said := tuple(_check_layout(one.layout, label[1], atom, body))
+        for code_layout in (*labelled_layouts.find_code_layouts(body), *behind):
+            if (label := _LABEL.fullmatch(code_layout.label)) and (
+                said := tuple(_check_layout(code_layout.layout, label[1], atom, body))
             ):
-                out[f"{one.label} {one.layout}"] = said
-    return out
+                differences[f"{code_layout.label} {code_layout.layout}"] = said
+    return differences
 
 
 def find_layouts(text: str) -> Iterator[labelled_layouts.LabelledLayout]:
-    """The layouts that code spells; one that an ALayout, BLayout or CLayout is an alias of has that name."""
+    """Yield the layouts that code spells, named after their alias ALayout, BLayout or CLayout."""
     aliases = _ALIASED.findall(text)
-    for one in labelled_layouts.find_code_layouts(text):
-        labels = dict.fromkeys(label for label, name in aliases if name == one.label)
-        yield from (replace(one, label=label) for label in labels or (one.label,))
+    for code_layout in labelled_layouts.find_code_layouts(text):
+        labels = dict.fromkeys(label for label, name in aliases if name == code_layout.label)
+        yield from (replace(code_layout, label=label) for label in labels or (code_layout.label,))
 
 
 def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> str:
-    """What a thread-value layout leaves out of its tile, after its name; "" where it holds each element once or what it
-    holds is not counted.
+    """Describe the elements of its tile that a thread-value layout leaves out.
+
+    "" if it holds each element once, or if what it holds is not counted.
 
     >>> describe_missing(parse_layout("((4,8),(2,2,2)):((32,1),(16,8,32))"), (16, 16))
     'covers 160 of the 256 elements of its 16×16 tile; 96 pairs of thread and value repeat one.'
@@ -74,18 +77,18 @@ def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> s
     places = np.zeros(1, np.int64)
     for size, stride in zip(sizes, strides, strict=True):
         places = (places[:, None] + np.arange(size, dtype=np.int64) * stride).ravel()
-    held = len(np.unique(places))
+    covered = len(np.unique(places))
     whole = prod(tile) if tile else prod(sizes)
     of = f"the {whole:,} elements of its {tile[0]}×{tile[1]} tile" if tile else f"{whole:,} elements"
     if tile and (places.max() >= whole or places.min() < 0):
         return f"reaches element {places.max():,}, outside {of}."
-    if held == whole or (tile is None and 0 in strides):
+    if covered == whole or (tile is None and 0 in strides):
         return ""
-    return f"covers {held:,} of {of}; {len(places) - held:,} pairs of thread and value repeat one."
+    return f"covers {covered:,} of {of}; {len(places) - covered:,} pairs of thread and value repeat one."
 
 
 def _find_specialisations(text: str) -> Iterator[tuple[str, str]]:
-    """(the atom's name, the body) of each MMA_Traits."""
+    """Yield (atom name, body) of each MMA_Traits."""
     for count, match in enumerate(_TRAITS.finditer(text)):
         if count >= _MOST:
             return
@@ -103,16 +106,16 @@ def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) ->
     operand = known.operands.get(name) or known.operands.get("d") if known else None
     if known is None or operand is None or (known.family.by_descriptor and name != "c"):
         return
-    own = parse_layout(operand.turned if name == "b" else operand.cute)
-    theirs, mine = _list_places(own), _list_places(layout)
+    atom_layout = parse_layout(operand.turned if name == "b" else operand.cute)
+    theirs, mine = _list_places(atom_layout), _list_places(layout)
     if theirs is None or mine is None or theirs.shape[1] != mine.shape[1]:
         return
     if not np.array_equal(theirs, mine):
-        yield f"{letter}Layout is not that of {atom.split('<')[0]}, which is {own}."
+        yield f"{letter}Layout is not that of {atom.split('<')[0]}, which is {atom_layout}."
 
 
 def _tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | None:
-    """The sizes of an operand's tile, by Shape_MNK or else by the instruction; None where neither is there."""
+    """Return the sizes of an operand's tile, by Shape_MNK or else by the instruction; None without either."""
     if shape := _SHAPE.search(body):
         sizes = [int(size) for size in shape.groups()]
     else:
@@ -123,14 +126,14 @@ def _tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | 
 
 def _find_instruction(atom: str) -> Instruction | None:
     try:
-        found = list(dict.fromkeys(cutlass.find_atom_instructions(atom)))
+        instructions = list(dict.fromkeys(cutlass.find_atom_instructions(atom)))
     except LayoutError:
         return None
-    return found[0] if len(found) == 1 else None
+    return instructions[0] if len(instructions) == 1 else None
 
 
 def _list_places(layout: cute.CuteLayout) -> NDArray[np.int64] | None:
-    """The element of every (thread, value), threads first; None for a layout that is not of threads and values."""
+    """Return the element of every (thread, value), threads first; None if the layout has no threads and values."""
     sizes, strides = cute.list_leaves(layout.shape), cute.list_leaves(layout.stride)
     if not isinstance(layout.shape, tuple) or len(layout.shape) != 2 or prod(sizes) > _MOST_ELEMENTS:
         return None

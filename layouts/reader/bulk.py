@@ -38,13 +38,13 @@ _MOST = 64  # instructions of one text
 
 
 def describe_tma(match: re.Match[str]) -> tuple[str, str, str]:
-    """(what it is called, load, store, reduce or prefetch, its dimensions as 2D, or "")."""
+    """Describe a TMA instruction: (its name, load, store, reduce or prefetch, its dimensions as 2D, or "")."""
     if match["sass"]:
-        found = re.search(r"\.(\d)D", match["suffixes"])
-        return f"UTMA{match['sass']}{match['suffixes']}", _SASS[match["sass"]], f"{found[1]}D" if found else ""
+        rank = re.search(r"\.(\d)D", match["suffixes"])
+        return f"UTMA{match['sass']}{match['suffixes']}", _SASS[match["sass"]], f"{rank[1]}D" if rank else ""
     if match["atom"]:
-        found = re.search(r"_(\d)D", match["kind"] or "")
-        return match[0], _ATOM[match["atom"]], f"{found[1]}D" if found else ""
+        rank = re.search(r"_(\d)D", match["kind"] or "")
+        return match[0], _ATOM[match["atom"]], f"{rank[1]}D" if rank else ""
     words = [word for word in match["ptx"].split(".") if word]
     way = "reduce" if match["reduce"] else "prefetch" if match["prefetch"] else ""
     if not way:
@@ -56,14 +56,14 @@ def describe_tma(match: re.Match[str]) -> tuple[str, str, str]:
 
 
 def recognise_tma(text: str) -> tuple[TextMeaning, ...]:
-    """The TMA instructions of a text, one meaning for all of them; none where it has none."""
+    """Recognise the TMA instructions of a text: one meaning for all of them, or none."""
     if _MADE.search(text):
         return ()  # by the map that is there
-    found = [describe_tma(match) for match, _ in zip(INSTRUCTION.finditer(text), range(_MOST), strict=False)]
-    if not found:
+    descriptions = [describe_tma(match) for match, _ in zip(INSTRUCTION.finditer(text), range(_MOST), strict=False)]
+    if not descriptions:
         return ()
-    name, way, size = found[0]
-    others = len(dict.fromkeys(found)) - 1
+    name, way, size = descriptions[0]
+    others = len(dict.fromkeys(descriptions)) - 1
     more = f", and {others} more" if others else ""
     of = f"a tensor of {size[0]} dimension{'s' if size[0] != '1' else ''}" if size else "a tensor"
     about = f"{name} {_SAYS[way].replace('a tensor', of)}, by TMA."

@@ -73,18 +73,24 @@ _SUMS = {"bf16": "f32", "tf32": "f32", "f64": "f64", **dict.fromkeys(("s8", "u8"
 
 
 def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
-    """The instructions that a text names in a compiler's words. LayoutError where one of them does not exist and none
-    does.
+    """Recognise the instructions that a text names in a compiler's words.
+
+    LayoutError if one of them does not exist and none does.
     """
-    found, open_, wrong = _instructions(text)
+    instructions, open_, wrong = _instructions(text)
     if open_:
-        return make_instruction_meaning([*found, *open_], "A compiler's operation")
-    if not found:
+        return make_instruction_meaning([*instructions, *open_], "A compiler's operation")
+    if not instructions:
         if wrong:
             ptx.parse_instruction(wrong)
         return ()
-    names = list(dict.fromkeys(one.ptx for one in found))
-    facts = {"ptx": names[0], "candidates": [], "operand": None, "all": [one.ptx for one in found][:_MOST]}
+    names = list(dict.fromkeys(instruction.ptx for instruction in instructions))
+    facts = {
+        "ptx": names[0],
+        "candidates": [],
+        "operand": None,
+        "all": [instruction.ptx for instruction in instructions][:_MOST],
+    }
     title = names[0] if len(names) == 1 else f"{len(names)} instructions"
     if wrong:
         try:
@@ -95,25 +101,25 @@ def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]:
-    """(instructions that are named, those that one name leaves open, the first spelling of none)."""
-    found: list[Instruction] = []
+    """Return (instructions that are named, those that one name leaves open, the first spelling of none)."""
+    instructions: list[Instruction] = []
     open_: list[Instruction] = []
     wrong = ""
     for spelled in _list_spellings(text):
-        fit = [one for each in spelled if (one := ptx.find_instruction(each)) is not None]
+        fit = [instruction for each in spelled if (instruction := ptx.find_instruction(each)) is not None]
         if len(fit) == 1:
-            found += fit
+            instructions += fit
         elif fit:
             open_ += fit
         else:
             wrong = wrong or next(iter(spelled), "")
-        if len(found) >= _MOST:
+        if len(instructions) >= _MOST:
             break
-    return found, open_, wrong
+    return instructions, open_, wrong
 
 
 def _list_spellings(text: str) -> Iterator[list[str]]:
-    """Of each name of a text, in order: the opcodes of PTX that it may be."""
+    """Yield of each name of a text, in order: the opcodes of PTX that it may be."""
     places = []
     for pattern, said in ((_INTRINSIC, _parse_intrinsic), (_CALL, _parse_call), (_SPELLED, _parse_python_ptx)):
         places += [(match.start(), said(match)) for match, _ in zip(pattern.finditer(text), range(_MOST), strict=False)]
@@ -128,7 +134,7 @@ def _list_spellings(text: str) -> Iterator[list[str]]:
 
 
 def _parse_python_ptx(match: re.Match[str]) -> list[str]:
-    """T.ptx.mma.sync.…: PTX in Python, `::` spelled `__`."""
+    """Parse T.ptx.mma.sync.…: PTX in Python, `::` spelled `__`."""
     if re.match(r"[^\"'\])(]*\{", match.string[match.start("name") :][:160]):
         return []
     name = match["name"].replace("__", "::").rstrip(".")
@@ -164,8 +170,9 @@ def _parse_mma(words: list[str]) -> list[str]:
 
 
 def _parse_types(types: list[str]) -> str:
-    """D, A, B, C of the types that an intrinsic's name holds: all of them, those of D and C for f16, of A and B where
-    they differ, else that of both.
+    """Return D, A, B, C of the types in an intrinsic's name.
+
+    It has all of them, those of D and C for f16, of A and B if they differ, else that of both.
     """
     if len(types) == 4:
         return ".".join(types)
@@ -177,7 +184,7 @@ def _parse_types(types: list[str]) -> str:
 
 
 def _parse_wmma(words: list[str]) -> list[str]:
-    """llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16 and …mma.row.col.f32.f32."""
+    """Parse llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16 and …mma.row.col.f32.f32."""
     shape, words = words[0], [word for word in words[1:] if word not in ("stride", "sync", "aligned")]
     if words[:1] and words[0] in ("load", "store") and len(words) == 4:
         return [f"wmma.{words[0]}.{words[1]}.sync.aligned.{words[2]}.{shape}.{words[3]}"]
@@ -191,15 +198,15 @@ def _parse_wmma(words: list[str]) -> list[str]:
 
 
 def _parse_shape(text: str) -> str:
-    """m, n and k of an attribute in any order: #nvvm.shape<m = 64, n = 8, k = 32>, {k = 16 : i32, …}."""
+    """Parse m, n and k of an attribute in any order: #nvvm.shape<m = 64, n = 8, k = 32>, {k = 16 : i32, …}."""
     sizes = dict(re.findall(r"\b([mnk]) ?= ?(\d+)", text))
     return f"m{sizes['m']}n{sizes['n']}k{sizes['k']}" if len(sizes) >= 3 and set("mnk") <= set(sizes) else ""
 
 
 def _parse_element(text: str) -> str:
-    """The element type of the last vector or scalar of a type's text; "" where it names none."""
-    found = re.findall(r"(?:(?<=x)|(?<![\w.]))(bf16|tf32|f8E4M3FN|f8E5M2|f16|f32|f64|i32|i8|i4)\b", text)
-    return _NAMES[found[-1]] if found else ""
+    """Parse the element type of the last vector or scalar of a type's text; "" if it names none."""
+    elements = re.findall(r"(?:(?<=x)|(?<![\w.]))(bf16|tf32|f8E4M3FN|f8E5M2|f16|f32|f64|i32|i8|i4)\b", text)
+    return _NAMES[elements[-1]] if elements else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +229,7 @@ def _parse_operation(op: str, rest: str) -> list[str]:
     if product is None or len(product.types) != 3 or not all(product.types):
         return []
     a, b, c = product.types
-    a, b = ("tf32" if one == "f32" else one for one in (a, b))
+    a, b = ("tf32" if element == "f32" else element for element in (a, b))
     more = ".satfinite" if re.search(r"mma_int_overflow<satfinite>", rest) else ""
     bits = re.search(r"mma_b1op<(and|xor)_popc>", rest)
     tail = f".{bits[1]}.popc" if bits else ""
@@ -233,20 +240,20 @@ def _parse_operation(op: str, rest: str) -> list[str]:
 
 
 def _product_of_nvgpu(rest: str) -> _Product | None:
-    """nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>)"""
+    """Parse nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, …)."""
     sizes = re.search(r"mmaShape ?= ?\[ ?(\d+), ?(\d+), ?(\d+) ?\]", rest)
     types = re.search(r": ?\(([^()]*)\)", rest)
     if not sizes or not types:
         return None
     vectors = re.findall(r"vector<[^>]*>", types[1])[:3]
-    return _Product("m{}n{}k{}".format(*sizes.groups()), "row.col", tuple(_parse_element(one) for one in vectors))
+    return _Product("m{}n{}k{}".format(*sizes.groups()), "row.col", tuple(_parse_element(vector) for vector in vectors))
 
 
 def _product_of_nvvm(rest: str) -> _Product | None:
-    """nvvm.mma.sync A[…] B[…] C[…] {layoutA = …, shape = #nvvm.shape<…>} : (vector<2xf16>, …) -> …"""
+    """Parse nvvm.mma.sync A[…] B[…] C[…] {layoutA = …, shape = #nvvm.shape<…>} : (vector<2xf16>, …) -> …"""
     shape = _parse_shape(rest)
-    given = re.search(r"\} ?: ?\(([^()]*)\) ?-> ?(.{0,80})", rest, re.S)
-    parts = re.findall(r"vector<[^>]*>|[\w.]+", given[1]) if given else []
+    match = re.search(r"\} ?: ?\(([^()]*)\) ?-> ?(.{0,80})", rest, re.S)
+    parts = re.findall(r"vector<[^>]*>|[\w.]+", match[1]) if match else []
     if not shape or len(parts) != 3:
         return None
     lays = dict(re.findall(r"layout([AB]) ?= ?#nvvm\.mma_layout<(row|col)>", rest))
@@ -260,11 +267,11 @@ def _product_of_nvvm(rest: str) -> _Product | None:
 
 
 def _parse_move(op: str, rest: str) -> list[str]:
-    """ldmatrix, stmatrix: how many matrices, transposed or not; 16-bit elements where no other type is named."""
+    """Parse ldmatrix and stmatrix: how many matrices, transposed or not; 16-bit elements if no other type is named."""
     first = rest[: rest.find("\n%") if "\n%" in rest else len(rest)]
     count = re.search(r"\b(?:num|numTiles) ?= ?(\d)", first)
-    given = re.match(r"[ ]?(%[\w.]+(?: ?, ?%[\w.#]+)*)", first)
-    of = count[1] if count else str(given[1].count(",")) if op.endswith("stmatrix") and given else ""
+    match = re.match(r"[ ]?(%[\w.]+(?: ?, ?%[\w.#]+)*)", first)
+    of = count[1] if count else str(match[1].count(",")) if op.endswith("stmatrix") and match else ""
     if not of or re.search(r"elt_type<b8|m = 16", first):
         return []
     trans = ".trans" if re.search(r"mma_layout<col>|transpose ?= ?true", first) else ""
@@ -286,31 +293,31 @@ def _parse_wgmma(rest: str) -> list[str]:
 
 
 def _parse_warpgroup(rest: str) -> list[str]:
-    """nvgpu.warpgroup.mma over whole tiles: instructions of 64 rows, all of N, and 32 bytes of K."""
-    found = re.findall(r"memref<(\d+)x(\d+)x(\w+)", rest)
+    """Parse nvgpu.warpgroup.mma over whole tiles: instructions of 64 rows, all of N, and 32 bytes of K."""
+    memrefs = re.findall(r"memref<(\d+)x(\d+)x(\w+)", rest)
     sums = re.search(r"vector<\d+x(\d+)x(\w+)>", rest)
-    if len(found) < 2 or not sums or found[0][2] not in _NAMES:
+    if len(memrefs) < 2 or not sums or memrefs[0][2] not in _NAMES:
         return []
-    kind = "tf32" if found[0][2] in ("f32", "tf32") else _NAMES[found[0][2]]
+    kind = "tf32" if memrefs[0][2] in ("f32", "tf32") else _NAMES[memrefs[0][2]]
     k = {"tf32": 8, "f16": 16, "bf16": 16}.get(kind, 32)
     d = _NAMES.get(sums[2], "")
     return [f"wgmma.mma_async.sync.aligned.m64n{sums[1]}k{k}.{d}.{kind}.{kind}"] if int(sums[1]) <= 256 else []
 
 
 def _parse_call(match: re.Match[str]) -> list[str]:
-    """ptx_mma("float32", "m16n8k16", "row", "col", "fp16", "fp16", "fp32", …) of TVM and TileLang."""
-    given = match["given"]
-    shape = re.search(r"[\"'](m\d+n\d+k\d+)[\"']", given)
+    """Parse ptx_mma("float32", "m16n8k16", "row", "col", "fp16", "fp16", "fp32", …) of TVM and TileLang."""
+    arguments = match["given"]
+    shape = re.search(r"[\"'](m\d+n\d+k\d+)[\"']", arguments)
     if not shape:
         return []
-    types = [_NAMES[word] for word in _TYPE.findall(given[shape.end() :])][:3]
+    types = [_NAMES[word] for word in _TYPE.findall(arguments[shape.end() :])][:3]
     if len(types) != 3:
         return []
     a, b, c = types
     if "wgmma" in match["op"]:
         kind = "tf32" if a == "f32" else a
         return [f"wgmma.mma_async.sync.aligned.{shape[1]}.{c}.{kind}.{'tf32' if b == 'f32' else b}"]
-    rows = re.findall(r"[\"'](row|col)[\"']", given[shape.end() :])[:2]
+    rows = re.findall(r"[\"'](row|col)[\"']", arguments[shape.end() :])[:2]
     if len(rows) != 2:
         return []
     kind = "mma.sp" if "_sp" in match["op"] else "mma"

@@ -18,10 +18,10 @@ _LONGEST = 80  # characters of an arm or a condition
 _CHOSEN = ("instruction", "tiled_mma", "tiled_copy", "layout")
 
 
-def add_conditionals(text: str, found: list[TextMeaning]) -> list[TextMeaning]:
-    """The meanings of a text, with what its conditionals choose beside those that they leave open."""
+def add_conditionals(text: str, meanings: list[TextMeaning]) -> list[TextMeaning]:
+    """Return the meanings of a text, with what its conditionals choose beside those that they leave open."""
     if "conditional" not in text or not _CONDITIONAL.search(text):
-        return found
+        return meanings
     home = terms.make_term_text(text)
     notices: list[str] = []
     past = 0
@@ -30,23 +30,27 @@ def add_conditionals(text: str, found: list[TextMeaning]) -> list[TextMeaning]:
             past = term.span[1]
             notices += _describe_arms(home, term, "")
     if not notices:
-        return found
-    return [_add_notices(one, tuple(notices)) for one in found]
+        return meanings
+    return [_add_notices(one, tuple(notices)) for one in meanings]
 
 
-def _add_notices(one: TextMeaning, notices: tuple[str, ...]) -> TextMeaning:
-    count = len(one.facts.get("candidates", ()))
-    title = f"std::conditional_t: {count} instructions fit" if one.kind == "instruction" and count > 1 else one.title
-    return replace(one, title=title, notices=(*one.notices, *notices)) if one.kind in _CHOSEN else one
+def _add_notices(meaning: TextMeaning, notices: tuple[str, ...]) -> TextMeaning:
+    count = len(meaning.facts.get("candidates", ()))
+    title = (
+        f"std::conditional_t: {count} instructions fit"
+        if meaning.kind == "instruction" and count > 1
+        else meaning.title
+    )
+    return replace(meaning, title=title, notices=(*meaning.notices, *notices)) if meaning.kind in _CHOSEN else meaning
 
 
 def _describe_arms(home: TermText, term: SyntaxTerm, before: str, deep: int = 0) -> Iterator[str]:
-    """A sentence for each arm: the condition, the type, and its instruction where it is an atom."""
+    """Yield a sentence for each arm: the condition, the type, and its instruction where it is an atom."""
     angle = term.angle or ()
     written = _split_arguments(home.text[slice(*term.span)])
     if len(angle) != 3 or len(written) != 3 or deep > _DEEPEST:
         return
-    condition, *names = (" ".join(one.split())[:_LONGEST] for one in written)
+    condition, *names = (" ".join(words.split())[:_LONGEST] for words in written)
     for holds, value, name in zip(("", "not "), angle[1:], names, strict=True):
         where = f"{before}{holds}({condition})" if holds else f"{before}{condition}"
         meant = home.resolve_value(value)
@@ -66,8 +70,8 @@ def _instruction_of(home: TermText, value: Any, name: str) -> str:
 
 
 def _split_arguments(text: str) -> list[str]:
-    """The arguments of the first <…> of a text; inside parentheses < and > are comparisons."""
-    out: list[str] = []
+    """Split the arguments of the first <…> of a text; inside parentheses < and > are comparisons."""
+    arguments: list[str] = []
     open_: list[str] = []
     first = at = text.find("<") + 1
     while at < len(text):
@@ -78,9 +82,9 @@ def _split_arguments(text: str) -> list[str]:
         elif letter in ")]}" or (letter == ">" and angles and open_):
             open_ = open_[:-1]
         elif letter in ",>" and not open_:
-            out.append(text[first:at])
+            arguments.append(text[first:at])
             first = at + 1
             if letter == ">":
-                return out
+                return arguments
         at += 1
     return []

@@ -41,7 +41,7 @@ _WHOLE = 8  # hex digits of a half that is no size
 
 
 def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """The layouts that a text spells or prints; LayoutError where it looks like one and is none."""
+    """Recognise the layouts that a text spells or prints; LayoutError if it looks like one and is none."""
     text = _KEYWORD.sub(r"\1", text)
     if len(text) <= cute.LONGEST:
         text = _VALUES.sub(r"\1", text, count=1)
@@ -55,7 +55,7 @@ def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
         halves = _HALVES.fullmatch(text)
         if halves and max(map(len, halves.groups())) >= _WHOLE:
             return ()
-        if alone := _alone(text, not halves, any(one.worded for one in lines)):
+        if alone := _alone(text, not halves, any(line.worded for line in lines)):
             return alone
     return _several(text, lines or list(atom_traits.find_layouts(text)))
 
@@ -71,7 +71,7 @@ def _refuse_coordinates(text: str) -> None:
 
 
 def _begun(text: str) -> tuple[TextMeaning, ...]:
-    """The layout that a sentence begins with; () where it begins with a ratio or a parenthesis."""
+    """Recognise the layout that a sentence begins with; () if it begins with a ratio or a parenthesis."""
     head = text[: labelled_layouts.find_pair_end(text) + 1]
     if not head or re.search("[A-Za-z]", _OF_POINTERS.sub("", _KNOWN.sub("", head))):
         return ()
@@ -79,8 +79,9 @@ def _begun(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
-    """The layout that is the whole text, or all before a comment; LayoutError where it is none, unless words behind
-    one of its lines explain that.
+    """Recognise a layout that is the whole text, or all before a comment.
+
+    LayoutError if it is none, unless words behind one of its lines explain that.
     """
     first, _, rest = text.strip().partition("\n")
     if rest and ":" in first:
@@ -96,12 +97,12 @@ def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
 
 
 def _several(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple[TextMeaning, ...]:
-    """The layouts of a text's lines or code: first those with a fault, last what says least of an atom."""
+    """Recognise the layouts of a text's lines or code: first those with a fault, last what says least of an atom."""
     if not layouts or _OF_OTHERS.search(text):
         return ()
-    each = dict.fromkeys((one.label, one.layout) for one in layouts)
+    each = dict.fromkeys((entry.label, entry.layout) for entry in layouts)
     faults = atom_traits.find_differences(text) if "MMA_Traits" in text else {}
-    out: list[tuple[int, TextMeaning]] = []
+    result: list[tuple[int, TextMeaning]] = []
     for label, laid in each:
         meaning, *others = _make_layout_meanings(laid, len(each) == 1, label)
         if _OF_THREADS.search(label) or (label in _OF_COPIES and "Copy_Traits" in text):
@@ -110,111 +111,112 @@ def _several(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple
         if not said and not others:
             said = _left_out(label, laid)
         rank = 0 if said else 2 if _THREADS.fullmatch(label) else 1
-        out += [(rank, replace(meaning, notices=(*meaning.notices, *said))), *((3, one) for one in others)]
-    return tuple(one for _, one in sorted(out, key=lambda ranked: ranked[0]))
+        result += [(rank, replace(meaning, notices=(*meaning.notices, *said))), *((3, entry) for entry in others)]
+    return tuple(entry for _, entry in sorted(result, key=lambda ranked: ranked[0]))
 
 
 def _left_out(label: str, laid: cute.CuteLayout) -> tuple[str, ...]:
-    """What a thread-value layout that is not an instruction's leaves out of its tile."""
+    """Return what a thread-value layout, unless it is an instruction's, leaves out of its tile."""
     left = atom_traits.describe_missing(laid, None) if _TV.search(label) else ""
     return (f"{label} {left}",) if left else ()
 
 
-def _make_layout_meanings(found: cute.CuteLayout, sure: bool, label: str = "") -> tuple[TextMeaning, ...]:
-    """What a layout is, and the fragments that it is as (thread, value)."""
+def _make_layout_meanings(layout: cute.CuteLayout, sure: bool, label: str = "") -> tuple[TextMeaning, ...]:
+    """Return what a layout is, and the fragments that match it as (thread, value)."""
     named = _TV.search(label)
     letter = next(filter(None, named.groups())).lower() if named else None
-    facts = _facts(found, label)
+    facts = _facts(layout, label)
     notices: list[str] = []
     if facts["modes"] == 3 and not letter:
-        facts |= _make_stage_facts(found)
-        notices += _stage_notices(found, facts)
-    fragments = _find_fragments(found)
+        facts |= _make_stage_facts(layout)
+        notices += _stage_notices(layout, facts)
+    fragments = _find_fragments(layout)
     if letter:
         facts["storage"] = None
         same = "cd" if letter == "c" else letter
-        fragments = tuple(one for one in fragments if one.facts["operand"] in same)
+        fragments = tuple(fragment for fragment in fragments if fragment.facts["operand"] in same)
     if fragments:
         notices.append("As (thread, value) → element this is also a fragment of an instruction.")
-    if tile := _find_tile(found, fragments, letter):
+    if tile := _find_tile(layout, fragments, letter):
         facts["tv"] = {"operand": letter or fragments[0].facts["operand"], "tile": tile}
     elif letter:
         rows, cols = {"a": "M × K", "b": "N × K", "c": "M × N"}[letter].split(" × ")
         notices.append(f"A thread-value layout of {letter.upper()}: Shape_MNK says over which {rows} × {cols}.")
-    undetermined = () if found.unit_bits or letter else ("element_bits",)
-    title = f"CuTe layout {found}" + (f" ({label})" if label else "")
+    undetermined = () if layout.unit_bits or letter else ("element_bits",)
+    title = f"CuTe layout {layout}" + (f" ({label})" if label else "")
     return (TextMeaning("layout", title, facts, tuple(notices), sure and not letter, undetermined), *fragments)
 
 
-def _facts(found: cute.CuteLayout, label: str) -> dict[str, Any]:
-    """What any layout has: its shape, strides, size and swizzle, and a storage where it has two modes."""
-    modes = len(found.shape) if isinstance(found.shape, tuple) else 1
-    sizes, strides = cute.list_leaves(found.shape), cute.list_leaves(found.stride)
-    swizzle = found.swizzle
+def _facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
+    """Return the facts of any layout: shape, strides, size and swizzle, and a storage if it has two modes."""
+    modes = len(layout.shape) if isinstance(layout.shape, tuple) else 1
+    sizes, strides = cute.list_leaves(layout.shape), cute.list_leaves(layout.stride)
+    swizzle = layout.swizzle
     return {
-        "cute": str(found),
+        "cute": str(layout),
         "swizzle": f"{swizzle.bits},{swizzle.base},{swizzle.shift}" if swizzle else None,
-        "element_bits": found.unit_bits,
-        "shape": cute.format_tuple(found.shape),
-        "stride": cute.format_tuple(found.stride),
+        "element_bits": layout.unit_bits,
+        "shape": cute.format_tuple(layout.shape),
+        "stride": cute.format_tuple(layout.stride),
         "modes": modes,
         "size": prod(sizes),
-        "cosize": found.offset + 1 + sum((n - 1) * step for n, step in zip(sizes, strides, strict=True)),
-        "storage": {"kind": "cute", "layout": str(found)} if modes == 2 else None,
+        "cosize": layout.offset + 1 + sum((n - 1) * step for n, step in zip(sizes, strides, strict=True)),
+        "storage": {"kind": "cute", "layout": str(layout)} if modes == 2 else None,
         **({"name": label} if label else {}),
     }
 
 
-def _stage_notices(found: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:
-    """What to know of a layout with several stages."""
+def _stage_notices(layout: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:
+    """Return notices about a layout with several stages."""
     if facts["stages"] == 1:
         return []
-    said = describe_stage_overlap(found, facts["stage_stride"])
+    said = describe_stage_overlap(layout, facts["stage_stride"])
     return ["The third mode is the pipeline's stage: the storage is that of stage 0.", *([said] if said else [])]
 
 
-def _find_tile(found: cute.CuteLayout, fragments: tuple[TextMeaning, ...], letter: str | None) -> list[int] | None:
-    """The (rows, columns) of CuTe's tensor that a thread-value layout is over, M × K, N × K or M × N: those of the
-    instructions whose fragment it is, where they agree.
+def _find_tile(layout: cute.CuteLayout, fragments: tuple[TextMeaning, ...], letter: str | None) -> list[int] | None:
+    """Find (rows, columns) of the tensor that a thread-value layout covers: M × K, N × K or M × N.
+
+    The sizes are those of the instructions whose fragment it is, if they agree.
     """
     tiles = set()
-    for one in fragments:
-        of = one.facts["operand"]
-        names = [one.facts["ptx"]] if one.facts["ptx"] else one.facts["candidates"]
+    for fragment in fragments:
+        of = fragment.facts["operand"]
+        names = [fragment.facts["ptx"]] if fragment.facts["ptx"] else fragment.facts["candidates"]
         for op in (catalog.find(ptx).operand(of) for ptx in names):
             turned = of == "b" and letter == "b"
             tiles.add((op.col_count, op.row_count) if turned else (op.row_count, op.col_count))
     sizes = tiles.pop() if len(tiles) == 1 else None
-    return list(sizes) if sizes and found.cosize <= sizes[0] * sizes[1] else None
+    return list(sizes) if sizes and layout.cosize <= sizes[0] * sizes[1] else None
 
 
-def _make_stage_facts(found: cute.CuteLayout) -> dict[str, Any]:
-    """The facts of a layout whose third mode is the stage."""
-    one = cute.CuteLayout(found.shape[:2], found.stride[:2], found.swizzle, found.unit_bits, found.offset)
-    sizes, strides = cute.list_leaves(found.shape[2]), cute.list_leaves(found.stride[2])
+def _make_stage_facts(layout: cute.CuteLayout) -> dict[str, Any]:
+    """Return the facts of a layout whose third mode is the stage."""
+    first_stage = cute.CuteLayout(layout.shape[:2], layout.stride[:2], layout.swizzle, layout.unit_bits, layout.offset)
+    sizes, strides = cute.list_leaves(layout.shape[2]), cute.list_leaves(layout.stride[2])
     steps = [step for n, step in zip(sizes, strides, strict=True) if n > 1]
     return {
         "stages": prod(sizes),
         "stage_stride": steps[0] if len(steps) == 1 else None,
-        "stage_bytes": steps[0] * found.unit_bits // 8 if len(steps) == 1 and found.unit_bits else None,
-        "storage": {"kind": "cute", "layout": str(one)},
+        "stage_bytes": steps[0] * layout.unit_bits // 8 if len(steps) == 1 and layout.unit_bits else None,
+        "storage": {"kind": "cute", "layout": str(first_stage)},
     }
 
 
-def describe_stage_overlap(found: cute.CuteLayout, apart: int | None) -> str:
-    """That stages, so many elements apart, begin before the one before them ends; "" where they do not."""
-    modes = zip((*map(cute.list_leaves, found.shape[:2]),), (*map(cute.list_leaves, found.stride[:2]),), strict=True)
-    whole = 1 + sum((n - 1) * step for sizes, steps in modes for n, step in zip(sizes, steps, strict=True))
-    if apart is None or apart >= whole:
+def describe_stage_overlap(layout: cute.CuteLayout, apart: int | None) -> str:
+    """Describe the overlap of stages that are `apart` elements apart; "" if each begins after the one before ends."""
+    modes = zip((*map(cute.list_leaves, layout.shape[:2]),), (*map(cute.list_leaves, layout.stride[:2]),), strict=True)
+    stage_size = 1 + sum((n - 1) * step for sizes, steps in modes for n, step in zip(sizes, steps, strict=True))
+    if apart is None or apart >= stage_size:
         return ""
-    return f"The stages overlap: each holds {whole:,} elements and begins {apart:,} after the one before."
+    return f"The stages overlap: each holds {stage_size:,} elements and begins {apart:,} after the one before."
 
 
 def _coalesce_modes(shape: Any, stride: Any) -> tuple[tuple[tuple[int, int], ...], ...] | None:
-    """The digits (size, stride) of the modes thread and value without size 1, neighbours that run on joined."""
+    """Return the digits (size, stride) of the thread and value modes, contiguous neighbours joined, size 1 dropped."""
     if not isinstance(shape, tuple) or len(shape) != 2:
         return None
-    out = []
+    modes = []
     for sizes, steps in zip(shape, stride, strict=True):
         mode: list[tuple[int, int]] = []
         for size, step in zip(cute.list_leaves(sizes), cute.list_leaves(steps), strict=True):
@@ -222,14 +224,14 @@ def _coalesce_modes(shape: Any, stride: Any) -> tuple[tuple[tuple[int, int], ...
                 mode[-1] = (mode[-1][0] * size, mode[-1][1])
             elif size > 1:
                 mode.append((size, step))
-        out.append(tuple(mode))
-    return tuple(out)
+        modes.append(tuple(mode))
+    return tuple(modes)
 
 
 @lru_cache(maxsize=1)
 def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
-    """TV layout, as the pages print it and, for B, as CuTe has it → operand → instructions."""
-    out: dict[object, dict[str, list[Instruction]]] = {}
+    """Map each TV layout, as the pages print it and, for B, as CuTe has it, to instructions by operand."""
+    layouts: dict[object, dict[str, list[Instruction]]] = {}
     spelled: dict[tuple[str, bool], object] = {}
     for i in catalog.instructions():
         for op in i.operands.values():
@@ -239,30 +241,30 @@ def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
                     layout = parse_layout(op.cute)
                     stride = _transpose_strides(layout.stride, op.row_count, op.col_count) if turned else layout.stride
                     spelled[key] = _coalesce_modes(layout.shape, stride)
-                out.setdefault(spelled[key], {}).setdefault(op.name, []).append(i)
-    return out
+                layouts.setdefault(spelled[key], {}).setdefault(op.name, []).append(i)
+    return layouts
 
 
 def _transpose_strides(stride: Any, rows: int, cols: int) -> Any:
-    """Strides of the same elements in the transposed matrix, column-major."""
+    """Return the strides of the same elements in the transposed matrix, column-major."""
     if isinstance(stride, tuple):
-        return tuple(_transpose_strides(one, rows, cols) for one in stride)
+        return tuple(_transpose_strides(inner, rows, cols) for inner in stride)
     return stride % rows * cols + stride // rows
 
 
-def _find_fragments(found: cute.CuteLayout) -> tuple[TextMeaning, ...]:
-    """The instructions' fragments that a TV layout is, an entry an operand."""
-    if found.swizzle or found.unit_bits or found.offset:
+def _find_fragments(layout: cute.CuteLayout) -> tuple[TextMeaning, ...]:
+    """Find the instructions whose fragment has this TV layout, one entry an operand."""
+    if layout.swizzle or layout.unit_bits or layout.offset:
         return ()
-    key = _coalesce_modes(found.shape, found.stride)
-    threads = prod(cute.list_leaves(found.shape[0])) if key else 0
+    key = _coalesce_modes(layout.shape, layout.stride)
+    threads = prod(cute.list_leaves(layout.shape[0])) if key else 0
     if key is None or threads not in (8, 32, 128):
         return ()
-    out = []
+    fragments = []
     operands = _index_tv_layouts().get(key, {})
-    for letter, held in operands.items():
-        if letter == "c" and operands.get("d", [])[: len(held)] == held:
+    for letter, operand in operands.items():
+        if letter == "c" and operands.get("d", [])[: len(operand)] == operand:
             continue
-        (one,) = make_instruction_meaning(held, f"Operand {letter.upper()}", operand=letter)
-        out.append(TextMeaning(one.kind, one.title, one.facts, one.notices, False))
-    return tuple(out)
+        (meaning,) = make_instruction_meaning(operand, f"Operand {letter.upper()}", operand=letter)
+        fragments.append(TextMeaning(meaning.kind, meaning.title, meaning.facts, meaning.notices, False))
+    return tuple(fragments)

@@ -39,49 +39,52 @@ _MOST = 64  # atoms of one text
 
 
 def find_atom_instructions(text: str) -> list[Instruction]:
-    """The instructions of every atom that a text names, in order; LayoutError where an atom is named that no
-    instruction is.
+    """Find the instructions of every atom that a text names, in order.
+
+    LayoutError if a named atom has no instruction.
     """
     return _find_named_atoms(text)[0]
 
 
 def _find_named_atoms(text: str) -> tuple[list[Instruction], list[str]]:
-    """(the instructions, the names of the atoms)"""
-    found, named = _match_atoms(text)
-    if not found and named and not _TENSOR_MEMORY.search(text):
+    """Find (the instructions, the names of the atoms) of a text."""
+    instructions, named = _match_atoms(text)
+    if not instructions and named and not _TENSOR_MEMORY.search(text):
         raise LayoutError(
             "unknown_atom",
             f"No PTX instruction has the shape and types of '{catalog.shorten(named[0])}'.",
             "An atom is read by its name, e.g. SM80_16x8x16_F32F16F16F32_TN.",
             "text",
         )
-    return found, named
+    return instructions, named
 
 
 def _match_atoms(text: str) -> tuple[list[Instruction], list[str]]:
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     named: list[str] = []
     for pattern, known in ((_MMA, _find_products), (_COPY, _find_moves), *tensor_atoms.ROWS):
         for match in pattern.finditer(text):
             spelled = pattern is not _MMA or match["sm"] or match["types"]
             if spelled and match[0] not in named and len(named) < _MOST:
                 named.append(match[0])
-                found += known(match)
-    return found, named
+                instructions += known(match)
+    return instructions, named
 
 
 def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:
-    """The instruction of every atom in a text, and which way its operands lie where its arguments say so."""
-    found, named = _find_named_atoms(text)
-    if not found:
+    """Recognise the instruction of every atom in a text, and the majors that its arguments state."""
+    instructions, named = _find_named_atoms(text)
+    if not instructions:
         return ()
     where = "A and B through descriptors" if re.search(r"_SS\b|_SS_", text) else ""
     where = "A in registers, B through a descriptor" if re.search(r"_RS\b|_RS_", text) else where
-    by_descriptor = found[0].family.by_descriptor and where and len(set(found)) == 1
+    by_descriptor = instructions[0].family.by_descriptor and where and len(set(instructions)) == 1
     said = {tuple(match.groups()) for match in _MAJORS.finditer(text)}
-    majors = dict(zip("ab", said.pop(), strict=True)) if len(said) == 1 and found[0].family.by_descriptor else None
+    majors = (
+        dict(zip("ab", said.pop(), strict=True)) if len(said) == 1 and instructions[0].family.by_descriptor else None
+    )
     return make_instruction_meaning(
-        found,
+        instructions,
         f"'{catalog.shorten(named[0], 60)}'",
         (f"The atom reads {where}.",) if by_descriptor else (),
         majors=majors,
@@ -108,8 +111,8 @@ class _Name:
         return self.has_types(i) and self.has_words(i) and self.has_scales(i)
 
     def has_types(self, i: Instruction) -> bool:
-        own = [i.types[name] for name in "dabc" if name in i.types]
-        if self.types and own[: len(self.types)] != self.types:
+        types = [i.types[name] for name in "dabc" if name in i.types]
+        if self.types and types[: len(self.types)] != self.types:
             return False
         if i.syntax.layouts and self.layouts and i.syntax.layouts != self.layouts:
             return False
@@ -119,12 +122,12 @@ class _Name:
         return bool(i.family.scale_blocks) or "kind::f8f6f4" in kinds
 
     def has_words(self, i: Instruction) -> bool:
-        own, logic = set(i.modifiers), {"xor", "and"}
-        if ("satfinite" in own) != ("satfinite" in self.words) or own & {"rn", "rz", "rm", "rp"}:
+        modifiers, logic = set(i.modifiers), {"xor", "and"}
+        if ("satfinite" in modifiers) != ("satfinite" in self.words) or modifiers & {"rn", "rz", "rm", "rp"}:
             return False
         if bool(i.family.sparsity) != self.sparse:
             return False
-        return not (own & logic and self.words & logic and not own & self.words)
+        return not (modifiers & logic and self.words & logic and not modifiers & self.words)
 
     def has_scales(self, i: Instruction) -> bool:
         blocks = i.family.scale_blocks
@@ -134,60 +137,60 @@ class _Name:
 
 
 def _find_products(match: re.Match[str]) -> list[Instruction]:
-    """The products with an atom's shape, types, layouts and modifiers."""
+    """Find the products with an atom's shape, types, layouts and modifiers."""
     name = _parse_name(match)
-    found = [i for i in catalog.find_products(*(int(match[dim]) for dim in "mnk")) if name.fits(i)]
-    full = [i for i in found if any(word.startswith("scale_vec::") for word in i.modifiers)]
-    return full or found  # CUTLASS writes .scale_vec, which PTX lets be left out where there is one
+    products = [i for i in catalog.find_products(*(int(match[dim]) for dim in "mnk")) if name.fits(i)]
+    full = [i for i in products if any(word.startswith("scale_vec::") for word in i.modifiers)]
+    return full or products  # CUTLASS writes .scale_vec, which PTX lets be left out where there is one
 
 
 def _parse_name(match: re.Match[str]) -> _Name:
-    text, ending, given = match[0], match["ending"].split("_"), match["given"]
+    text, ending, arguments = match[0], match["ending"].split("_"), match["given"]
     types = [_TYPES[name] for name in re.findall(_TYPE, match["types"] or "")]
-    parts = [part.strip() for part in (given or "").split(",")]
+    parts = [part.strip() for part in (arguments or "").split(",")]
     sides = next((part for part in ending if re.fullmatch("[TN]{2}", part)), "")
     return _Name(
-        types if types or given is None else _given_types(parts),
+        types if types or arguments is None else _given_types(parts),
         spelled=bool(match["types"]),
         layouts=tuple(_LAYOUTS[letter] for letter in sides),
         words={_WORDS[part] for part in ending if part in _WORDS},
         sparse="SPARSE" in text or "GMMA_64" in text,  # GMMA::SPARSE::GMMA_64…, where a dense one is GMMA::MMA_64…
         scaled="VS" in ending or "BLOCKSCALED" in text,
-        scales=[name for name in _GIVEN.findall(given or "") if name.startswith("u")],
+        scales=[name for name in _GIVEN.findall(arguments or "") if name.startswith("u")],
         vector=next((int(part) for part in parts if part.isdecimal()), 0),
     )
 
 
 def _given_types(parts: list[str]) -> list[str]:
-    """D, A and B of template arguments, [] where D is not among them."""
+    """Return D, A and B of template arguments, [] if D is not among them."""
     d = next((_SUMS[part] for part in parts if part in _SUMS), "")
     known = (_GIVEN.fullmatch(part) for part in parts[:2])
     return [d, *(match[1] for match in known if match)] if d else []
 
 
 def _find_moves(match: re.Match[str]) -> list[Instruction]:
-    """The load, store or move of a copy atom."""
+    """Find the load, store or move of a copy atom."""
     opcode, turned = _OPCODES[match["what"]], match["way"] == "T"
     if match["packed"]:
         word = {"4": "b4x16_p64", "6": "b6x16_p32"}[match["packed"]]
-        wanted = {"x" + match["count"], word}
+        words = {"x" + match["count"], word}
         return [
             i
             for i in catalog.instructions()
-            if i.syntax.opcode == opcode and i.shape == "m8n16" and _has_words(i, wanted)
+            if i.syntax.opcode == opcode and i.shape == "m8n16" and _has_words(i, words)
         ]
     bits, units = int(match["unit"][1:]), int(match["units"])
-    out = []
+    moves = []
     for i in catalog.instructions():
         if i.syntax.opcode != opcode or ("trans" in i.modifiers) != turned:
             continue
         op = next(iter(i.operands.values()))
         if i.family.unpacks or op.element.bits != (16 if bits == 32 else bits):
             continue
-        held = op.registers * 32 // bits  # of one thread: how many of the atom's units
-        if held == units:
-            out.append(i)
-    return out
+        units_held = op.registers * 32 // bits  # of one thread: how many of the atom's units
+        if units_held == units:
+            moves.append(i)
+    return moves
 
 
 def _has_words(i: Instruction, words: set[str]) -> bool:

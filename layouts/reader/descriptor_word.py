@@ -61,7 +61,7 @@ _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 
 def recognise_word(text: str) -> tuple[TextMeaning, ...]:
-    """The word that a text spells or builds; LayoutError where it looks like one and is none."""
+    """Recognise the word that a text spells or builds; LayoutError if it looks like one and is none."""
     return (
         _recognise_spelled_or_built(text)
         if not printed_words.recognise_bit_field_types(text)
@@ -70,16 +70,16 @@ def recognise_word(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_descriptor_type(text: str) -> tuple[TextMeaning, ...]:
-    """What a text with a descriptor's type makes of it; where that is nothing, what the type is."""
+    """Recognise what a text makes of a descriptor's type; if nothing, what the type is."""
     try:
-        found = (
+        meanings = (
             _recognise_spelled_or_built(text)
             if re.search(r"\w", re.sub(r"\}\s*\w*\s*;", "", printed_words.blank_bit_field_types(text)))
             else ()
         )
     except LayoutError:
-        found = ()
-    return found or (() if recogniser.is_code(text) else printed_words.recognise_bit_field_types(text))
+        meanings = ()
+    return meanings or (() if recogniser.is_code(text) else printed_words.recognise_bit_field_types(text))
 
 
 def _recognise_spelled_or_built(text: str) -> tuple[TextMeaning, ...]:
@@ -95,22 +95,22 @@ def _recognise_spelled_or_built(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _is_number(text: str) -> bool:
-    """Whether a text begins as one number does, or as its two halves."""
+    """Return whether a text begins with one number, or with its two halves."""
     digits = re.sub(r"[^0-9a-fA-F]", "", text) if _BARE.fullmatch(text) else ""
     bare = len(digits) >= _DIGITS and any(letter.isdecimal() for letter in digits)
     return bare or bool(_NUMBER.match(text) or (_PAIR.match(text) and ":" not in text))
 
 
 def _read_code(text: str) -> tuple[TextMeaning, ...]:
-    """The words that code builds; LayoutError for short code that speaks of a descriptor and builds none."""
+    """Recognise the words that code builds; LayoutError for short code about a descriptor that builds none."""
     if not _HINT.search(text):
         return ()
     builds = re.search(r"\breturn\b|[;=]|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]", text.strip().rstrip(";"))
     try:
         return _recognise_built(text) if builds else _recognise_spelled(text)
     except LayoutError:
-        if told := printed_words.recognise_printed_words(text):  # `kernel<<<1, 128>>>: desc_a 0x…`
-            return told
+        if printed := printed_words.recognise_printed_words(text):  # `kernel<<<1, 128>>>: desc_a 0x…`
+            return printed
         if len(text) > _MOST_MEANT or not _MEANT.search(text):
             return ()  # code and prose of something else
         raise
@@ -128,28 +128,28 @@ def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
     short = _SHORT.fullmatch(text) is not None
     notices = tuple(note.text for note in read.warnings) or _doubts(read.word)
     fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not marked(read.word)))
-    out = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
+    result = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
     meant = {note.word for note in read.warnings} - {read.word}
-    out += [
+    result += [
         printed_words.make_descriptor_meaning(word, ("What arithmetic in 64 bits throughout gives.",), False)
         for word in sorted(meant)
     ]
-    return tuple(out)
+    return tuple(result)
 
 
 def _is_strange(word: int) -> bool:
-    """Whether a word has reserved bits that wgmma's descriptors leave 0."""
+    """Return whether a word has reserved bits that wgmma's descriptors leave 0."""
     return bool(word & WGMMA.reserved_mask) and get_format_of_word(word).usual
 
 
 def _is_other_value(plain: str, word: int) -> bool:
-    """Whether a number is an address, a hash or a count."""
+    """Return whether a number is an address, a hash or a count."""
     bare = plain.isalnum() and (word >> 32 == 0 or plain[:2].lower() != "0x")
     return is_address_number(word) or (bare and _is_strange(word))
 
 
 def _has_32_bits(text: str, word: int) -> bool:
-    """Whether a number is the 32 bits of tcgen05.mma's instruction descriptor, or is written as 32 bits in decimal."""
+    """Return whether a number is the 32 bits of tcgen05.mma's instruction descriptor, or a 32-bit decimal."""
     if word >> 32 == 0 and instruction_word.recognise_instruction_word(text):
         return True
     plain = text.strip().rstrip(";")
@@ -157,7 +157,7 @@ def _has_32_bits(text: str, word: int) -> bool:
 
 
 def _doubts(word: int) -> tuple[str, ...]:
-    """What makes it unlikely that a word is a descriptor, or a whole one."""
+    """Return what makes it unlikely that a word is a descriptor, or a complete one."""
     count = _count_reserved_runs(word)
     if _is_strange(word) and count >= UNLIKELY:
         many = "All" if count == len(RESERVED) else f"{count} of its"
@@ -171,7 +171,7 @@ def _doubts(word: int) -> tuple[str, ...]:
 
 
 def _count_reserved_runs(word: int) -> int:
-    """How many groups of reserved bits of a word are not 0."""
+    """Count the groups of reserved bits of a word that are not 0."""
     return sum(bool(word >> low & (1 << width) - 1) for low, width in RESERVED)
 
 
@@ -179,12 +179,12 @@ def _recognise_built(text: str) -> tuple[TextMeaning, ...]:
     if "=" in text and "{" not in text and "return" not in text and text.count(";") <= 1 and "bitfield" not in text:
         return _recognise_spelled(text)  # one declaration
     several = build_words(text, "text")
-    return tuple(one for name, built in several for one in _make_built_meaning(text, built, name))
+    return tuple(meaning for name, built in several for meaning in _make_built_meaning(text, built, name))
 
 
 def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
     """Return the fields that a text leaves out which assigns members of one object, and neither declares the object nor
-    sets its whole word. name: the object's, "" where the text has one.
+    sets its whole word. name: the object's, "" if the text has one.
 
     >>> _list_unassigned_fields("d.bitfield.start_address_ = a >> 4; d.bitfield.layout_type_ = 1;", "")
     ('lbo_bytes', 'sbo_bytes', 'base_offset')
@@ -194,16 +194,16 @@ def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
     objects = {name} if name else set(_MEMBER_OF.findall(text))
     if len(objects) != 1:
         return ()
-    own = re.escape(objects.pop())
-    begun = rf"(?<![\w.>]){own}\s*(?:=[^=]|[{{(;])|(?<![\w.>]){own}(?:\.|->)(?:desc|raw|u64|value)\w*\s*=[^=]"
+    target = re.escape(objects.pop())
+    begun = rf"(?<![\w.>]){target}\s*(?:=[^=]|[{{(;])|(?<![\w.>]){target}(?:\.|->)(?:desc|raw|u64|value)\w*\s*=[^=]"
     if not _MEMBER_OF.search(text) or re.search(begun, text):
         return ()
-    member = rf"(?<![\w.>]){own}(?:\[\w*\])?(?:\.|->)(?:\w{{1,80}}\.)?"
+    member = rf"(?<![\w.>]){target}(?:\[\w*\])?(?:\.|->)(?:\w{{1,80}}\.)?"
     return tuple(amount for amount, spelt in _MEMBERS.items() if not re.search(rf"{member}{spelt}\s*[|+]?=[^=]", text))
 
 
 def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMeaning, ...]:
-    """What one word that code builds is; name: its variable, where the code builds several."""
+    """Describe one word that code builds; name: its variable, if the code builds several."""
     if not built.start and built.word >> 32 == 0 and (not _NAMED.search(text) or instruction_word.NAMED.search(text)):
         return ()
     form = get_format_of_word(built.word)
@@ -219,11 +219,11 @@ def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMea
         "word": None if built.start or unassigned else format_word(built.word),
         "warnings": list(built.notices),
     }
-    told = _summarize_built(built, fields if unassigned else None, name)
+    summary = _summarize_built(built, fields if unassigned else None, name)
     open_ = unassigned or (("start",) if built.start else ())
     return (
         TextMeaning(
-            "builder", f"Code that builds a descriptor: {told}", facts, built.notices, not built.notices, open_
+            "builder", f"Code that builds a descriptor: {summary}", facts, built.notices, not built.notices, open_
         ),
     )
 

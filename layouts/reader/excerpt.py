@@ -40,30 +40,30 @@ def extract_code(text: str, legible: str) -> str:
     >>> extract_code(cut, cut)
     '__global__ void f() {\n     \n \nx = 1;}'
     """
-    made = _extract_blocks(text, legible) if "```" in text else legible
-    if not _DOTS.search(made) or not _BRACED.search(made):
-        return made
-    ends = list(_find_function_ends(made))
-    made = _DOTS.sub(lambda match: " " * len(match[0]), made)
+    code = _extract_blocks(text, legible) if "```" in text else legible
+    if not _DOTS.search(code) or not _BRACED.search(code):
+        return code
+    ends = list(_find_function_ends(code))
+    code = _DOTS.sub(lambda match: " " * len(match[0]), code)
     for end in reversed(ends):
-        made = _continue_function(made, end)
-    return made
+        code = _continue_function(code, end)
+    return code
 
 
 def _extract_blocks(text: str, legible: str) -> str:
-    """A text with blanks for all that stands outside its blocks of code; itself where those hold none."""
+    """Blank everything outside a text's blocks of code; return the text itself if they hold none."""
     lines = legible.split("\n")
     marks = find_fences(strip_quotes(text).split("\n"))
     if len(marks) != len(lines):
         return legible
     kept = list(_lines_inside(marks))
-    kept = [one for one in kept if one[0] not in _OTHER] or kept
+    kept = [block for block in kept if block[0] not in _OTHER] or kept
     if any(language not in _PYTHON and _CODE.search(lines[n]) for language, n in kept):
-        kept = [one for one in kept if one[0] not in _PYTHON]
-    own = {n for _, n in kept}
-    if not any(_CODE.search(lines[n]) for n in own):
+        kept = [block for block in kept if block[0] not in _PYTHON]
+    numbers = {n for _, n in kept}
+    if not any(_CODE.search(lines[n]) for n in numbers):
         return legible
-    return "\n".join(line if n in own else " " * len(line) for n, line in enumerate(lines))
+    return "\n".join(line if n in numbers else " " * len(line) for n, line in enumerate(lines))
 
 
 def _lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterator[tuple[str, int]]:
@@ -85,7 +85,7 @@ class _FunctionEnd:
 
 
 def _find_function_ends(text: str) -> Iterator[_FunctionEnd]:
-    """The functions of a text that end in a `...` of their own."""
+    """Yield the functions of a text that end in a `...` of their own."""
     dots = [match.end() for match in _DOTS.finditer(text)][:MOST_CUT]
     deep, n = 0, 0
     for token in _TOKEN.finditer(text):
@@ -97,7 +97,7 @@ def _find_function_ends(text: str) -> Iterator[_FunctionEnd]:
 
 
 def _match_closing(text: str, at: int, deep: int) -> _FunctionEnd | None:
-    """What closes so many braces right behind a place; None where more code stands there."""
+    """Match the closing of `deep` braces right behind a place; None if more code is there."""
     braces: list[int] = []
     while len(braces) < deep:
         behind = _CLOSED.match(text, at)
@@ -109,7 +109,7 @@ def _match_closing(text: str, at: int, deep: int) -> _FunctionEnd | None:
 
 
 def _continue_function(text: str, end: _FunctionEnd) -> str:
-    """A text whose function goes on with the statements behind it."""
+    """Continue a function with the statements behind it."""
     past = end.past
     for first, last in _list_units(text, end.past):
         unit = text[first:last]
@@ -132,7 +132,7 @@ def _continue_function(text: str, end: _FunctionEnd) -> str:
 
 
 def _list_units(text: str, at: int) -> Iterator[tuple[int, int]]:
-    """(first, past last) of the statements and definitions at the outermost level from a place on."""
+    """Yield (first, past last) of the outermost statements and definitions from a place on."""
     first, deep, round_ = at, 0, 0
     for token in _TOKEN.finditer(text, at):
         mark = token[0]

@@ -28,97 +28,106 @@ _WORDS = frozenset(
 
 
 def _make_key(text: str) -> str:
-    """A fragment's arguments without blanks and namespaces, types as mma.h names them."""
+    """Return a fragment's arguments without blanks and namespaces, types as mma.h names them."""
     parts = [re.sub(r"\s|(?:\w+::)+", "", part) for part in text.split(",")]
     return ",".join(_SAID.get(part, part) for part in parts if part not in ("void", ""))
 
 
 @lru_cache(maxsize=1)
 def _index_fragments() -> dict[str, wmma.WmmaFragment]:
-    return {_make_key(match[1]): one for one in wmma.list_fragments() if (match := _FRAGMENT.search(one.cpp))}
+    return {
+        _make_key(match[1]): fragment for fragment in wmma.list_fragments() if (match := _FRAGMENT.search(fragment.cpp))
+    }
 
 
-def _replace_names(home: terms.TermText, given: str) -> str:
-    """A fragment's arguments with the names that the text defines looked up: #define, constexpr and using."""
-    out = []
-    for part in given.split(","):
+def _replace_names(home: terms.TermText, arguments: str) -> str:
+    """Replace the names in a fragment's arguments that the text defines: #define, constexpr and using."""
+    names = []
+    for part in arguments.split(","):
         name = part.strip()
-        found = (
+        resolved = (
             home.resolve_value(terms.SyntaxTerm(name, span=(len(home.text), len(home.text))))
             if name.isidentifier()
             else name
         )
-        out.append(str(found.path if isinstance(found, terms.SyntaxTerm) else found))
-    return ",".join(out)
+        names.append(str(resolved.path if isinstance(resolved, terms.SyntaxTerm) else resolved))
+    return ",".join(names)
 
 
 def _find_fitting(key: str) -> list[wmma.WmmaFragment]:
-    """The fragments with the known arguments of one whose others are names of the program."""
+    """Find the fragments that match the known arguments; other arguments are names of the program."""
     parts = key.split(",")
     if parts[0] not in ("matrix_a", "matrix_b", "accumulator") or any(part.isdigit() for part in parts[1:4]):
         return []
     known = [part for part in parts if part in _WORDS]
-    return [one for other, one in _index_fragments().items() if all(part in other.split(",") for part in known)]
+    return [
+        fragment for other, fragment in _index_fragments().items() if all(part in other.split(",") for part in known)
+    ]
 
 
-def _find_calls(text: str, found: list[wmma.WmmaFragment]) -> list[Instruction]:
-    """The product and the store of a text that calls them on its fragments, where those leave one choice."""
-    held: dict[str, set[tuple[str, str, str]]] = {}
-    for one in found:
+def _find_calls(text: str, fragments: list[wmma.WmmaFragment]) -> list[Instruction]:
+    """Find the product and the store that a text calls on its fragments, if they leave one choice."""
+    by_use: dict[str, set[tuple[str, str, str]]] = {}
+    for one in fragments:
         words = one.instruction.ptx.split(".")  # wmma.load.a.sync.aligned.row.m16n16k16.f16
-        held.setdefault(words[2], set()).add((words[5], words[6], words[-1]))
-    if any(len(every) > 1 for every in held.values()) or "c" not in held:
+        by_use.setdefault(words[2], set()).add((words[5], words[6], words[-1]))
+    if any(len(every) > 1 for every in by_use.values()) or "c" not in by_use:
         return []
-    out = []
-    (_, shape, total), *_ = held["c"]
-    if re.search(r"\bb?mma_sync\s*\(", text) and {"a", "b"} <= set(held):
-        (a_layout, _, a), (b_layout, _, b) = next(iter(held["a"])), next(iter(held["b"]))
+    calls = []
+    (_, shape, total), *_ = by_use["c"]
+    if re.search(r"\bb?mma_sync\s*\(", text) and {"a", "b"} <= set(by_use):
+        (a_layout, _, a), (b_layout, _, b) = next(iter(by_use["a"])), next(iter(by_use["b"]))
         types = f"{total}.{total}" if a == "f16" else f"{total}.{a}.{b}.{total}"
-        out.append(catalog.find_instruction(f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{shape}.{types}"))
+        calls.append(catalog.find_instruction(f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{shape}.{types}"))
     if (
         re.search(r"\bstore_matrix_sync\s*\(", text)
         and len(said := set(re.findall(r"\bmem_(row|col)_major", text))) == 1
     ):
-        out.append(catalog.find_instruction(f"wmma.store.d.sync.aligned.{said.pop()}.{shape}.{total}"))
-    return [one for one in out if one is not None]
+        calls.append(catalog.find_instruction(f"wmma.store.d.sync.aligned.{said.pop()}.{shape}.{total}"))
+    return [one for one in calls if one is not None]
 
 
 def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
-    """The fragments of a text; LayoutError where it names one that does not exist and no other."""
-    given = [match[1] for match, _ in zip(_FRAGMENT.finditer(text), range(_MOST), strict=False)]
-    if not given or all(one.strip() in ("", "...") for one in given):
+    """Recognise the fragments of a text; LayoutError if it names one that does not exist and no other."""
+    spelled = [match[1] for match, _ in zip(_FRAGMENT.finditer(text), range(_MOST), strict=False)]
+    if not spelled or all(arguments.strip() in ("", "...") for arguments in spelled):
         return ()
     home = terms.make_term_text(text)
     keys = [
-        key if (key := _make_key(one)) in _index_fragments() else _make_key(_replace_names(home, one)) for one in given
+        key if (key := _make_key(arguments)) in _index_fragments() else _make_key(_replace_names(home, arguments))
+        for arguments in spelled
     ]
-    found = [_index_fragments()[key] for key in keys if key in _index_fragments()]
-    if not found:
-        return _open_fragments(keys) or _refuse(given[0])
-    if calls := _find_calls(text, found):
-        return make_instruction_meaning((*(one.instruction for one in found), *calls), "wmma fragments and calls")
-    same = {one.instruction.ptx for one in found}
-    letter = found[0].operand.name if len(same) == 1 else None
-    return make_instruction_meaning((one.instruction for one in found), "wmma fragments", operand=letter)
+    fragments = [_index_fragments()[key] for key in keys if key in _index_fragments()]
+    if not fragments:
+        return _open_fragments(keys) or _refuse(spelled[0])
+    if calls := _find_calls(text, fragments):
+        return make_instruction_meaning(
+            (*(arguments.instruction for arguments in fragments), *calls), "wmma fragments and calls"
+        )
+    same = {arguments.instruction.ptx for arguments in fragments}
+    letter = fragments[0].operand.name if len(same) == 1 else None
+    return make_instruction_meaning(
+        (arguments.instruction for arguments in fragments), "wmma fragments", operand=letter
+    )
 
 
 def _open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
-    """The fragments that fit arguments of which some are names of the program."""
-    fitting = [one.instruction for key in keys for one in _find_fitting(key)]
+    """Recognise the fragments that fit arguments some of which are names of the program."""
+    fitting = [meaning.instruction for key in keys for meaning in _find_fitting(key)]
     if not fitting:
         return ()
     open_ = tuple(part for part in dict.fromkeys(keys[0].split(",")) if part not in _WORDS and not part.isdigit())
-    (one,) = make_instruction_meaning(fitting, "wmma fragments")
-    return (TextMeaning(one.kind, one.title, one.facts, one.notices, False, open_),)
+    (meaning,) = make_instruction_meaning(fitting, "wmma fragments")
+    return (TextMeaning(meaning.kind, meaning.title, meaning.facts, meaning.notices, False, open_),)
 
 
-def _refuse(given: str) -> tuple[TextMeaning, ...]:
+def _refuse(arguments: str) -> tuple[TextMeaning, ...]:
     """Raise that there is no fragment with these arguments."""
-    letter = _make_key(given).split(",")[0]
-    near = [one.cpp for key, one in _index_fragments().items() if key.split(",")[0] == letter][:3]
+    letter = _make_key(arguments).split(",")[0]
+    near = [fragment.cpp for key, fragment in _index_fragments().items() if key.split(",")[0] == letter][:3]
     raise LayoutError(
         "unknown_fragment",
-        f"There is no fragment<{' '.join(given.split())}>.",
+        f"There is no fragment<{' '.join(arguments.split())}>.",
         f"e.g. {', '.join(near)}." if near else "The first argument is matrix_a, matrix_b or accumulator.",
         "text",
     )

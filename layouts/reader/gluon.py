@@ -15,29 +15,33 @@ MAKERS = {
 }
 
 
-def make_layout_parameters(maker: str, given: dict[str, Any], text: str) -> dict[str, Any]:
-    """The parameters, by MLIR's names, of what a maker returns; text: what stands for a number that is not known."""
-    cga = given.get("cga_layout") or []
+def make_layout_parameters(maker: str, arguments: dict[str, Any], text: str) -> dict[str, Any]:
+    """Make the parameters, by MLIR's names, of what a maker returns; text: what to show for an unknown number."""
+    cga = arguments.get("cga_layout") or []
     if maker.startswith("NVMMA"):
-        return _choose_default_swizzle(given, cga, text)
-    shape, order = given.get("shape"), given.get("order")
-    out = {"intervals": given.get("interval_padding_pairs")}
+        return _choose_default_swizzle(arguments, cga, text)
+    shape, order = arguments.get("shape"), arguments.get("order")
+    parameters = {"intervals": arguments.get("interval_padding_pairs")}
     if not (_is_integers(shape) and _is_integers(order) and sorted(order) == list(range(len(shape)))):
-        return {**out, "offset": text}
+        return {**parameters, "offset": text}
     part = _get_block_shape(shape, cga)
     offset = [
         [1 << bit if at == dim else 0 for at in range(len(shape))]
         for dim in order
         for bit in range(part[dim].bit_length() - 1)
     ]
-    return {**out, "offset": offset, "block": cga, "shape": shape}
+    return {**parameters, "offset": offset, "block": cga, "shape": shape}
 
 
-def _choose_default_swizzle(given: dict[str, Any], cga: Any, text: str) -> dict[str, Any]:
-    """The widest swizzle that the shape has."""
-    shape, turned, packed = given.get("block_shape"), given.get("transposed", False), given.get("fp4_padded", False)
-    found = _BITS.match(str(given.get("dtype")))
-    bits: Any = int(found[1]) if found else given.get("dtype", text)
+def _choose_default_swizzle(arguments: dict[str, Any], cga: Any, text: str) -> dict[str, Any]:
+    """Return the widest swizzle that the shape has."""
+    shape, turned, packed = (
+        arguments.get("block_shape"),
+        arguments.get("transposed", False),
+        arguments.get("fp4_padded", False),
+    )
+    match = _BITS.match(str(arguments.get("dtype")))
+    bits: Any = int(match[1]) if match else arguments.get("dtype", text)
     width: Any = text
     if _is_integers(shape) and shape and isinstance(bits, int):
         part = _get_block_shape(shape, cga)
@@ -46,12 +50,12 @@ def _choose_default_swizzle(given: dict[str, Any], cga: Any, text: str) -> dict[
         row = part[-1] * (2 if packed is True else 1) * bits // 8
         flat = len(part) < 2 or prod(part[:-1]) < 8
         width = 0 if flat else next((n for n in (128, 64, 32) if row >= n and row % n == 0), 0)
-    out = {"swizzlingByteWidth": width, "transposed": turned, "elementBitWidth": bits}
+    result = {"swizzlingByteWidth": width, "transposed": turned, "elementBitWidth": bits}
     if packed is not False:
-        out["fp4Padded"] = packed
+        result["fp4Padded"] = packed
     if _is_integers(shape) and len(shape) != 2:
-        out["rank"] = len(shape)
-    return {**out, **({"CGALayout": cga} if cga else {})}
+        result["rank"] = len(shape)
+    return {**result, **({"CGALayout": cga} if cga else {})}
 
 
 def _is_integers(value: Any) -> TypeGuard[list[int]]:
@@ -59,7 +63,7 @@ def _is_integers(value: Any) -> TypeGuard[list[int]]:
 
 
 def _get_block_shape(shape: list[int], cga: Any) -> list[int]:
-    """What one block has."""
+    """Return the shape of one block's part."""
     bases = cga if isinstance(cga, list) and all(_is_integers(basis) for basis in cga) else []
     moved = [max([1, *(2 * basis[at] for basis in bases if len(basis) == len(shape))]) for at in range(len(shape))]
     return [max(1, size // by) for size, by in zip(shape, moved, strict=True)]

@@ -58,11 +58,11 @@ class SyntaxTerm:
         return dict(self.named)
 
     def get_argument(self, place: int, *names: str) -> Any:
-        """An argument by place or keyword; None where it is missing."""
+        """Return an argument by place or keyword; None if it is missing."""
         if self.args is not None and place < len(self.args):
             return self.args[place]
-        given = self.given
-        return next((given[name] for name in names if name in given), None)
+        keywords = self.given
+        return next((keywords[name] for name in names if name in keywords), None)
 
 
 Value = Any  # int, str (a literal), tuple of values, Term
@@ -74,18 +74,18 @@ class TypedInteger(int):
     type: IntegerType
 
     def __new__(cls, value: int, kind: IntegerType = INT) -> TypedInteger:
-        made = super().__new__(cls, value)
-        made.type = kind
-        return made
+        integer = super().__new__(cls, value)
+        integer.type = kind
+        return integer
 
 
 def make_typed_integer(value: int, kind: IntegerType) -> int:
-    """A whole number with its type, where its value alone would not give it."""
+    """Make a whole number with its type, if its value alone would not tell it."""
     return value if kind in (INT, PYTHON, BOOL) else TypedInteger(value, kind)
 
 
 def get_integer_type(value: int) -> IntegerType:
-    """The C++ type of a whole number: of a literal its own, else the first signed one that holds it."""
+    """Return the C++ type of a whole number: a literal's own, else the first signed type that holds it."""
     if isinstance(value, TypedInteger):
         return value.type
     return INT if INT.can_hold(value) else LONG
@@ -107,8 +107,9 @@ class TextTokens(Protocol):
 
 
 def compute_integer(op: str, left: int, right: int, python: bool) -> int | None:
-    """A whole number as C++ computes it in the operands' types, or as Python does; None where there is none, or where
-    C++ leaves it undefined.
+    """Compute a whole number as C++ does in the operands' types, or as Python does.
+
+    None if there is none, or if C++ leaves it undefined.
 
     >>> (compute_integer("/", -7, 2, False),
     ... compute_integer("/", -16, TypedInteger(3, c_integers.UINT), False), compute_integer("%", -7, 4, True))
@@ -117,10 +118,10 @@ def compute_integer(op: str, left: int, right: int, python: bool) -> int | None:
     if op not in ("<<", "+", "-", "*", "/", "//", "%"):
         return None
     if python or op == "//":
-        made = c_integers.compute_binary(op, left, PYTHON, right, PYTHON)
-        return made.value if op != "<<" or 0 <= right < MOST_SHIFT else None
-    made = c_integers.compute_binary(op, left, get_integer_type(left), right, get_integer_type(right))
-    return None if made.defined is None else make_typed_integer(made.defined, made.type)
+        result = c_integers.compute_binary(op, left, PYTHON, right, PYTHON)
+        return result.value if op != "<<" or 0 <= right < MOST_SHIFT else None
+    result = c_integers.compute_binary(op, left, get_integer_type(left), right, get_integer_type(right))
+    return None if result.defined is None else make_typed_integer(result.defined, result.type)
 
 
 @dataclass(slots=True)
@@ -151,7 +152,7 @@ class TermReader:
         self.advance()
 
     def advance(self) -> None:
-        """The next token: its kind, its text, where it stands; kind "" at the end."""
+        """Advance to the next token: its kind, its text, its place; kind "" at the end."""
         self.last = self.end
         while True:
             check_deadline()
@@ -199,7 +200,7 @@ class TermReader:
             self.deep -= 1
 
     def parse_choice(self, value: Value, first: int) -> Value:
-        """`a ? b : c` and Python's `b if a else c`: an open value, of which only the text is known."""
+        """Parse `a ? b : c` and Python's `b if a else c` into an open value, of which only the text is known."""
         if self.kind == "mark" and self.word == "?":
             self.advance()
             self.parse_expression()
@@ -244,8 +245,10 @@ class TermReader:
             if op not in ("-", "!"):
                 return value
             if isinstance(value, int):
-                made = c_integers.compute_unary(op, value, get_integer_type(value) if not self.home.python else PYTHON)
-                return make_typed_integer(made.value or 0, made.type)
+                result = c_integers.compute_unary(
+                    op, value, get_integer_type(value) if not self.home.python else PYTHON
+                )
+                return make_typed_integer(result.value or 0, result.type)
             return SyntaxTerm(op, args=(value,), span=(first, self.last), symbol=True)
         return self.parse_primary()
 
@@ -324,11 +327,11 @@ class TermReader:
         return items[0]
 
     def add_angle(self, parts: _Parts) -> bool:
-        """Add <…> to a term; False where the mark is a comparison."""
-        found = self.parse_angle_brackets()
-        if found is None:
+        """Add <…> to a term; False if the mark is a comparison."""
+        brackets = self.parse_angle_brackets()
+        if brackets is None:
             return False
-        parts.angle, named = found
+        parts.angle, named = brackets
         parts.named += named
         return True
 
@@ -342,7 +345,7 @@ class TermReader:
         return True
 
     def add_member(self, parts: _Parts) -> bool:
-        """Add a member to a term's path, or make the term its first argument; False where no name stands there."""
+        """Add a member to a term's path, or make the term its first argument; False if no name stands there."""
         joint = "::" if self.word == "::" else "."
         place = self.begin
         self.advance()
@@ -366,7 +369,7 @@ class TermReader:
         return True
 
     def parse_angle_brackets(self) -> tuple[tuple[Any, ...], list[tuple[str, Any]]] | None:
-        """What stands in <…>; None where the mark is a comparison."""
+        """Parse the contents of <…>; None if the mark is a comparison."""
         place = self.begin
         self.angles += 1
         try:
@@ -378,13 +381,13 @@ class TermReader:
             return None
         finally:
             self.angles -= 1
-        inside = [one for one in items if isinstance(one, SyntaxTerm) and one.path == "{}"]
-        for one in inside:  # <{a = b}>
-            named += one.named
-        return tuple(one for one in items if one not in inside), named
+        inside = [item for item in items if isinstance(item, SyntaxTerm) and item.path == "{}"]
+        for item in inside:  # <{a = b}>
+            named += item.named
+        return tuple(item for item in items if item not in inside), named
 
     def parse_items(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
-        """(values, keywords, whether a comma stands last) up to a closing mark."""
+        """Parse (values, keywords, whether a comma comes last) up to a closing mark."""
         outer = self.angles
         self.angles = outer if closing == ">" else 0
         try:
@@ -394,29 +397,29 @@ class TermReader:
             self.angles = outer
 
     def parse_list(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
-        out: list[Any] = []
+        result: list[Any] = []
         named: list[tuple[str, Any]] = []
         comma = False
         while not self.on(closing):
             if not self.kind or self.on("*", "?", "...", "."):
                 raise UnreadableError
             first = self.begin
-            value = self.add_item(out, named)
+            value = self.add_item(result, named)
             while self.kind == "name" and self.begin > first:  # `half const`
                 self.advance()
             if self.on("{") and isinstance(value, tuple):  # [64:+8] {order = [1, 0]}
                 more = self.parse_expression()
                 named += [("", value), *more.named] if isinstance(more, SyntaxTerm) else [("", value)]
-                out.pop()
+                result.pop()
             comma = self.on(",")
             if comma:
                 self.advance()
             elif not self.on(closing):
                 raise UnreadableError
         self.advance()
-        return out, named, comma
+        return result, named, comma
 
-    def add_item(self, out: list[Any], named: list[tuple[str, Any]]) -> Value:
+    def add_item(self, result: list[Any], named: list[tuple[str, Any]]) -> Value:
         """Add one item of a list to its values or its keywords, and return what it begins with."""
         value = self.parse_expression()
         if self.on("=", ":") and isinstance(value, SyntaxTerm | str):
@@ -425,9 +428,9 @@ class TermReader:
             named.append((key, self.parse_expression()))
         elif self.on(":+", ":"):
             self.advance()
-            out.append((value, self.parse_expression()))
+            result.append((value, self.parse_expression()))
         else:
-            out.append(value)
+            result.append(value)
         return value
 
 

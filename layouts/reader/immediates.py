@@ -18,32 +18,35 @@ _MOST = 64  # statements of one text
 
 
 def _split_operands(text: str) -> list[str]:
-    """An operand list's items, braces kept whole."""
-    out, deep, part = [], 0, ""
+    """Split an operand list into its items, braces kept whole."""
+    operands, deep, part = [], 0, ""
     for letter in text:
         deep += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(letter, 0)
         if deep < 0:
             break
         if letter == "," and deep == 0:
-            out.append(part.strip())
+            operands.append(part.strip())
             part = ""
         else:
             part += letter
-    return [*out, re.split(r'[\n":]', part.strip())[0].strip()]
+    return [*operands, re.split(r'[\n":]', part.strip())[0].strip()]
 
 
 def find_majors(text: str) -> dict[str, str]:
-    """{"a", "b"}: K or MN where the statements of a text give them as numbers and agree; A in registers has none."""
+    """Find the majors {"a", "b"}: K or MN if the statements of a text state them as numbers and agree.
+
+    A in registers has none.
+    """
     said: set[tuple[str | None, str | None]] = set()
     for match, _ in zip(_STATEMENT.finditer(text), range(_MOST), strict=False):
         parts = _split_operands(match["rest"])
         registers = len(parts) > 1 and parts[1].startswith("{")
         first = (6 if match["sp"] else 4) + 2  # behind scale-d and the two scales
         transposes = parts[first:]
-        wanted = 1 if registers else 2
-        if len(transposes) < wanted:
+        count = 1 if registers else 2
+        if len(transposes) < count:
             continue
-        read = [_MAJORS.get(part) for part in transposes[:wanted]]
+        read = [_MAJORS.get(part) for part in transposes[:count]]
         said.add((None, read[0]) if registers else (read[0], read[1]))
     if len(said) != 1:
         return {}

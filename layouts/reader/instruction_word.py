@@ -43,24 +43,24 @@ _MOST = 2000  # characters of code that spells one word
 
 
 def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
-    """The word of a text that is one, under the kinds that take it; none where no kind does."""
+    """Recognise a text that is an instruction descriptor, under the kinds that take it; none if no kind does."""
     if moved := _MOVED.search(text):
         named = _kinds(text)
         kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
         return _make_meanings(int(moved[1], 0), kinds, False)
-    if "make_" in text and (made := _parse_make_instr_desc(text)):
-        return _make_meanings(made.word, [made.kind], True)
+    if "make_" in text and (instr_desc := _parse_make_instr_desc(text)):
+        return _make_meanings(instr_desc.word, [instr_desc.kind], True)
     return _find_labelled_word(text) or _number(text) or _statements(text)
 
 
 def _kinds(text: str) -> list[MmaKind]:
-    """The kinds that a text names."""
+    """Return the kinds that a text names."""
     named = set(re.findall(r"kind::(\w+)", text))
     return [row for row in KINDS if row.name in named]
 
 
 def _number(text: str) -> tuple[TextMeaning, ...]:
-    """The word of a text that is one number, in hexadecimal or in decimal."""
+    """Recognise a text that is one number, hexadecimal or decimal."""
     plain = text.strip()
     if _NUMBER.fullmatch(text):
         try:
@@ -68,14 +68,14 @@ def _number(text: str) -> tuple[TextMeaning, ...]:
         except LayoutError:
             return ()
         wide = len(plain.rstrip("uUlL;")) > _DIGITS
-        return tuple(replace(one, fits=wide) for one in _make_meanings(word, list(KINDS), False))
+        return tuple(replace(meaning, fits=wide) for meaning in _make_meanings(word, list(KINDS), False))
     if plain.isdecimal() and len(plain) <= _MOST_DECIMAL:
-        return tuple(replace(one, fits=True) for one in _make_meanings(int(text), list(KINDS), False))
+        return tuple(replace(meaning, fits=True) for meaning in _make_meanings(int(text), list(KINDS), False))
     return ()
 
 
 def _statements(text: str) -> tuple[TextMeaning, ...]:
-    """The word that code under an instruction descriptor's name puts together with shifts."""
+    """Recognise the word that code shifts together under an instruction descriptor's name."""
     if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
         return ()
     try:
@@ -85,8 +85,9 @@ def _statements(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
-    """The first number that a label calls an instruction descriptor, under the kinds that the text names; CUTLASS's
-    runtime descriptor has it in the upper half of 64 bits.
+    """Find the first number that a label calls an instruction descriptor, under the kinds that the text names.
+
+    CUTLASS's runtime descriptor has it in the upper half of 64 bits.
     """
     for match in _LABELLED.finditer(text):
         if not _LABEL.search(match["label"]):
@@ -95,60 +96,60 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
         if not 0 <= word <= idesc.MOST:
             continue
-        if made := _make_meanings(word, _kinds(text), True) or _make_meanings(word, list(KINDS), True):
-            return made
+        if meanings := _make_meanings(word, _kinds(text), True) or _make_meanings(word, list(KINDS), True):
+            return meanings
         notice = f"No kind of tcgen05.mma takes the word {word:#010x}."
         return (TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
     return ()
 
 
 def _evaluate_word(text: str) -> int:
-    """The word of one declaration, or of the statements that put it together. LayoutError where they leave it open."""
+    """Evaluate one declaration, or the statements that put a word together; LayoutError if they leave it open."""
     named = NAMED.search(text)
     if named is None or text.count(";") <= 1 or "return" in text:
         return parse_word(text, "text").word
-    made = build_word(f"{text.strip()} \nreturn {named[1]};")
-    return made.word if not made.start else -1
+    word = build_word(f"{text.strip()} \nreturn {named[1]};")
+    return word.word if not word.start else -1
 
 
 def _parse_make_instr_desc(text: str) -> IdescWord | None:
-    """The word of the first make_instr_desc<A, B, C, (factors,) M, N, major, major, sign, sign, …> that says it all."""
+    """Parse the first make_instr_desc<A, B, C, (factors,) M, N, major, major, sign, sign, …> that is complete."""
     home = terms.make_term_text(text)
     for value in terms.find_terms(home, _CALLED):
         scaled = "block_scaled" in value.name
         wish = _wish(home, value, scaled)
         if wish is None:
             continue
-        unpacked = any("unpack" in home.format_words(one) for one in (value.angle or ())[:4])
+        unpacked = any("unpack" in home.format_words(argument) for argument in (value.angle or ())[:4])
         packed = scaled and not unpacked and wish["a"] == wish["b"] == "e2m1"
         for row in KINDS:
             if (
                 row.has_field("scale_type") == scaled
                 and row.has_field("k") == packed
-                and (made := _encode_word(row, wish))
+                and (word := _encode_word(row, wish))
             ):
-                return made
+                return word
     return None
 
 
 def _wish(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
-    """Return the fields that template arguments say; None where they leave a type or a size open."""
+    """Return the fields that template arguments say; None if they leave a type or a size open."""
     count = 4 if scaled else 3
-    given = list(value.angle or ())
-    types, rest = given[:count], given[count:]
-    elements = [umma.parse_element_type(home.resolve_value(one)) for one in types]
-    sizes = [home.parse_number(one) for one in rest[:2]]
+    arguments = list(value.angle or ())
+    types, rest = arguments[:count], arguments[count:]
+    elements = [umma.parse_element_type(home.resolve_value(argument)) for argument in types]
+    sizes = [home.parse_number(argument) for argument in rest[:2]]
     if len(rest) < 4 or not all(elements) or None in sizes:
         return None
     wish: dict[str, object] = {"m": sizes[0], "n": sizes[1], "a": elements[0], "b": elements[1]}
     wish["scale_type" if scaled else "d"] = elements[-1]
-    words = [home.format_words(one).rpartition(":")[2] for one in rest[2:]]
+    words = [home.format_words(argument).rpartition(":")[2] for argument in rest[2:]]
     flags = _SCALED_FLAGS if scaled else _FLAGS
     return wish | {name: int(word in ("MN", "Neg", "True", "true")) for name, word in zip(flags, words, strict=False)}
 
 
 def _encode_word(row: MmaKind, wish: dict[str, object]) -> IdescWord | None:
-    """The word of a wish under a kind; flags that the kind has not are left out where they are 0."""
+    """Encode a wish under a kind; flags that the kind does not have are left out if they are 0."""
     try:
         return idesc.encode(row, {name: value for name, value in wish.items() if value or row.has_field(name)})
     except LayoutError:
@@ -158,17 +159,17 @@ def _encode_word(row: MmaKind, wish: dict[str, object]) -> IdescWord | None:
 def _make_meanings(word: int, kinds: list[MmaKind], sure: bool) -> tuple[TextMeaning, ...]:
     if not 0 <= word <= idesc.MOST:
         return ()
-    legal = [one for row in kinds if idesc.find_legal_forms(one := IdescWord(word, row))]
+    legal = [legal_word for row in kinds if idesc.find_legal_forms(legal_word := IdescWord(word, row))]
     if not legal:
         return ()
     first = legal[0]
     title = f"tcgen05 instruction descriptor {first}: M {first.m}, N {first.n}, "
     notice = "The word does not say its kind; the opcode does." if len(legal) > 1 else ""
     facts = {"topic": "idesc", "word": str(first), "kind": first.kind.name}
-    title += join_words([_format_types(one) for one in legal], "or")
+    title += join_words([_format_types(legal_word) for legal_word in legal], "or")
     return (TextMeaning("topic", title, facts, (notice,) if notice else (), sure),)
 
 
-def _format_types(one: IdescWord) -> str:
-    types = one.types
-    return f"{types['d']} += {types['a']} × {types['b']} with kind::{one.kind.name}"
+def _format_types(word: IdescWord) -> str:
+    types = word.types
+    return f"{types['d']} += {types['a']} × {types['b']} with kind::{word.kind.name}"

@@ -65,22 +65,23 @@ class LabelledLayout:
 
 
 def find_layout_lines(text: str) -> Iterator[LabelledLayout]:
-    """The layouts of lines that hold a label, a pointer and a layout and nothing else."""
-    told = 0
+    """Yield the layouts of lines that hold only a label, a pointer and a layout."""
+    count = 0
     for line in text.split("\n"):
         if ":" not in line or len(line) > LONGEST_LINE:
             continue
-        told += 1
-        if told > MOST_LINES:
+        count += 1
+        if count > MOST_LINES:
             return
-        found = _parse_line((_MODE.sub("", line) if "=" in line else line).strip())
-        if found is not None:
-            yield found
+        labelled = _parse_line((_MODE.sub("", line) if "=" in line else line).strip())
+        if labelled is not None:
+            yield labelled
 
 
 def find_print_fields(named: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """What a print says behind its fields' names, with the match of each name: up to the end of the line, a comment or
-    the blank behind a parenthesis.
+    """Yield each named field of a print, with the match of its name.
+
+    A field extends to the end of the line, a comment or the blank behind a parenthesis.
     """
     at = 0
     while match := named.search(text, at):
@@ -118,7 +119,7 @@ def _label(head: str) -> re.Match[str] | None:
 
 
 def _layout_before_words(rest: str) -> tuple[cute.CuteLayout | None, bool]:
-    """The layout that the rest of a line is, and whether words stand behind it."""
+    """Return the layout in the rest of a line, and whether words follow it."""
     close = max(rest.rfind(")"), max((m.end() - 1 for m in re.finditer(r":\s?_?\d+", rest)), default=-1))
     layout = _parse_layout(rest[: close + 1]) if _ENDING.fullmatch(rest, close + 1) else None
     if layout is None and (close := find_pair_end(rest)) >= 0 and _BEHIND.fullmatch(rest, close + 1):
@@ -134,9 +135,7 @@ def _parse_layout(text: str) -> cute.CuteLayout | None:
 
 
 def find_pair_end(rest: str) -> int:
-    """Where a shape and its strides, both in parentheses, end in a line that goes on; -1 where it begins with no such
-    layout.
-    """
+    """Find the end of a shape and its strides, both in parentheses; -1 if the line begins with no such layout."""
     deep = 0
     colon = False
     for at, letter in enumerate(rest):
@@ -151,7 +150,7 @@ def find_pair_end(rest: str) -> int:
 
 
 def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """A match that ends where the text does; the text is short."""
+    """Match a pattern that ends where the text does; the text is short."""
     starts = (
         m.start()
         for m in re.finditer(
@@ -162,13 +161,13 @@ def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _get_layout_name(words: str) -> str:
-    """`print(sA.layout())` is sA; `tCrC layout` is tCrC."""
+    """Return the name of a printed layout: sA of `print(sA.layout())`, tCrC of `tCrC layout`."""
     inner = re.sub(r"^(?:cute::)?print\w*\s*\(|\.layout\(?\)?|[()\"'&*]|\s+layout$", "", words.strip(), flags=re.I)
     return inner.strip()[:40]
 
 
 def _put_behind_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
-    """A layout behind a pointer: its swizzle and what it counts, as far as the pointer says so."""
+    """Return a layout behind a pointer: its swizzle and what it counts, as far as the pointer tells."""
     if pointer is None or layout.unit_bits or layout.offset or layout.swizzle is not None:
         return layout
     shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>
@@ -181,7 +180,7 @@ def _put_behind_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) 
 
 
 def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
-    """The bits of an element that a pointer names: ptr[16b], raw_ptr_16b, or the type inside its brackets."""
+    """Return the element bits that a pointer names: ptr[16b], raw_ptr_16b, or the type inside its brackets."""
     flagged = _UNDERSCORED.search(pointer[0])
     if bits := int(pointer["bits"] or (flagged[1] if flagged else 0)):
         return bits
@@ -191,18 +190,18 @@ def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
 
 
 def find_code_layouts(text: str) -> Iterator[LabelledLayout]:
-    """The layouts that C++ or Python spells, those with symbols left out."""
+    """Yield the layouts that C++ or Python spells, except those with symbols."""
     if "ayout" not in text or not _CODE.search(text):
         return
     home = terms.make_term_text(text)
     for count, term in enumerate(terms.find_terms(home, _CODE)):
         if count >= MOST:
             return
-        made = _parse_composed_layout(home, term) or _parse_plain_layout(home, term)
-        if made is not None:
+        layout = _parse_composed_layout(home, term) or _parse_plain_layout(home, term)
+        if layout is not None:
             line = text.rfind("\n", 0, term.span[0]) + 1
             named = re.search(r"([A-Za-z_]\w{0,40})\s*=\s*$", text[max(line, term.span[0] - 80) : term.span[0]])
-            yield LabelledLayout(named[1] if named else "", made)
+            yield LabelledLayout(named[1] if named else "", layout)
 
 
 def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
@@ -214,17 +213,17 @@ def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | N
 
 def _parse_composed_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
     """Return the layout of ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<…>>, in whose middle an offset
-    in elements may stand; None where a number is open.
+    in elements may stand; None if a number is open.
     """
     if term.name not in ("ComposedLayout", "make_composed_layout") or len(term.inside) != 3:
         return None
-    found = shapes.composed(home, term.inside)
-    if found is None or len(found.numbers) != 3 or None in found.numbers:
+    composed = shapes.composed(home, term.inside)
+    if composed is None or len(composed.numbers) != 3 or None in composed.numbers:
         return None
-    between = f"smem_ptr[{found.unit_bits}b](unset) o " if found.unit_bits else ""
-    if not found.flagged:
-        offset = home.parse_number(found.middle)
+    between = f"smem_ptr[{composed.unit_bits}b](unset) o " if composed.unit_bits else ""
+    if not composed.flagged:
+        offset = home.parse_number(composed.middle)
         if offset is None:
             return None
         between = f"{offset} o " if offset else ""
-    return _parse_layout(f"Sw<{','.join(map(str, found.numbers))}> o {between}{found.inner}")
+    return _parse_layout(f"Sw<{','.join(map(str, composed.numbers))}> o {between}{composed.inner}")

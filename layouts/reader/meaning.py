@@ -26,34 +26,36 @@ class TextMeaning:
 
 
 def make_instruction_meaning(
-    found: Iterable[Instruction],
+    instructions: Iterable[Instruction],
     what: str,
     notices: tuple[str, ...] = (),
     operand: str | None = None,
     majors: Mapping[str, str] | None = None,
 ) -> tuple[TextMeaning, ...]:
-    """The meaning of a text that names these instructions: one for sure, several as candidates, none not at all.
+    """Make the meaning of a text that names these instructions: one is certain, several are candidates.
+
+    No meaning without an instruction.
 
     majors: which way A and B lie in shared memory, where the text says so.
     """
-    names = tuple(dict.fromkeys(i.ptx for i in found))
+    names = tuple(dict.fromkeys(i.ptx for i in instructions))
     if not names:
         return ()
-    one = len(names) == 1
+    certain = len(names) == 1
     facts = {
-        "ptx": names[0] if one else None,
-        "candidates": [] if one else list(names),
+        "ptx": names[0] if certain else None,
+        "candidates": [] if certain else list(names),
         "operand": operand,
-        "all": [names[0]] if one else [],
+        "all": [names[0]] if certain else [],
         **({"majors": dict(majors)} if majors else {}),
     }
-    title = names[0] if one else f"{what}: {len(names)} instructions fit"
-    return (TextMeaning("instruction", title, facts, notices, sure=one),)
+    title = names[0] if certain else f"{what}: {len(names)} instructions fit"
+    return (TextMeaning("instruction", title, facts, notices, sure=certain),)
 
 
-def drop_repeats(found: Iterable[TextMeaning], most: int) -> tuple[TextMeaning, ...]:
-    """Meanings without those that say the same as one before them."""
+def drop_repeats(meanings: Iterable[TextMeaning], most: int) -> tuple[TextMeaning, ...]:
+    """Drop meanings that say the same as one before them."""
     seen: dict[str, TextMeaning] = {}
-    for one in found:
+    for one in meanings:
         seen.setdefault(repr(one.facts), one)
     return tuple(seen.values())[:most]

@@ -18,47 +18,50 @@ _MOST = 8
 
 
 def recognise_operations(text: str) -> tuple[TextMeaning, ...]:
-    """The instructions of every operation that a text builds."""
+    """Recognise the instructions of every operation that a text builds."""
     if bare := _BARE.fullmatch(text):
         return _recognise_bare_class(bare[1])
     if not dsl_operations.OPERATION.search(text):
         return _recognise_selectors(text)
-    found = [one for one in dsl_operations.parse_operations(text) if one.found]
-    if not found:
+    operations = [operation for operation in dsl_operations.parse_operations(text) if operation.found]
+    if not operations:
         return ()
-    majors = found[0].majors if len(found) == 1 else {}
-    notes = tuple(dict.fromkeys(one.note for one in found if one.note))
-    made = make_instruction_meaning((i for one in found for i in one.found), f"'{found[0].name}'", notes, majors=majors)
-    return tuple(replace(one, sure=one.sure and not notes) for one in made)
+    majors = operations[0].majors if len(operations) == 1 else {}
+    notes = tuple(dict.fromkeys(operation.note for operation in operations if operation.note))
+    instruction_meaning = make_instruction_meaning(
+        (i for operation in operations for i in operation.found), f"'{operations[0].name}'", notes, majors=majors
+    )
+    return tuple(replace(operation, sure=operation.sure and not notes) for operation in instruction_meaning)
 
 
 def _recognise_bare_class(name: str) -> tuple[TextMeaning, ...]:
-    """What the class of an operation may make: its name alone leaves the arguments open."""
-    found = dsl_operations.list_moves(name)
-    notes = dict.fromkeys((dsl_operations.describe_defaults(name), *(one.note for one in found if one.note)))
-    made = make_instruction_meaning((i for one in found for i in one.found), f"'{name}'", tuple(notes))
-    return tuple(replace(one, sure=False) for one in made)
+    """Recognise what the class of an operation may make: its name alone leaves the arguments open."""
+    moves = dsl_operations.list_moves(name)
+    notes = dict.fromkeys((dsl_operations.describe_defaults(name), *(move.note for move in moves if move.note)))
+    meanings = make_instruction_meaning((i for move in moves for i in move.found), f"'{name}'", tuple(notes))
+    return tuple(replace(meaning, sure=False) for meaning in meanings)
 
 
 def _recognise_selectors(text: str) -> tuple[TextMeaning, ...]:
-    """What the selectors of a text choose, where no TiledMMA is made of them: that names the atom itself."""
+    """Recognise what a text's selectors choose, unless it makes a TiledMMA of them, which names the atom itself."""
     if not _SELECTOR.search(text) or _MADE.search(text):
         return ()
     home = terms.make_term_text(text)
-    out = [one for term in terms.find_terms(home, _SELECTOR) for one in _recognise_selector(home, term)]
-    return drop_repeats(out, _MOST)
+    selectors = [meaning for term in terms.find_terms(home, _SELECTOR) for meaning in _recognise_selector(home, term)]
+    return drop_repeats(selectors, _MOST)
 
 
 def _recognise_selector(home: TermText, term: SyntaxTerm) -> tuple[TextMeaning, ...]:
-    one = atoms.parse_selector(home, term)
-    if one is None or not one.found:
+    selector = atoms.parse_selector(home, term)
+    if selector is None or not selector.found:
         return ()
     inside = "A in registers, B through a descriptor" if term.name.startswith("rs") else "A and B through descriptors"
     notices = [f"The atom reads {inside}."]
-    if (wide := atoms.parse_extended_n(home, term)) and one.shape and wide != one.shape[1]:
-        notices.append(
-            f"N is {one.shape[1]}; with CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED, as FlashAttention-3 is built, {wide}."
-        )
-    (made,) = make_instruction_meaning(one.found, f"'{term.name}'", tuple(notices), majors=one.majors)
+    n = selector.shape[1] if selector.shape else None
+    if (wide := atoms.parse_extended_n(home, term)) and n is not None and wide != n:
+        notices.append(f"N is {n}; with CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED, as FlashAttention-3 is built, {wide}.")
+    (meaning,) = make_instruction_meaning(selector.found, f"'{term.name}'", tuple(notices), majors=selector.majors)
     opened = atoms.list_undefined(home, term)
-    return (TextMeaning(made.kind, made.title, made.facts, made.notices, made.sure and not opened, opened),)
+    return (
+        TextMeaning(meaning.kind, meaning.title, meaning.facts, meaning.notices, meaning.sure and not opened, opened),
+    )

@@ -61,8 +61,9 @@ _HASH = re.compile(
 
 
 def clean_text(text: str, places: bool = False) -> str:
-    r"""The text that was meant, as long as what was given. places: whether what stands behind an entity of HTML keeps
-    its place, too, and not its line alone.
+    r"""Clean a pasted text, keeping its length.
+
+    places: whether the text behind an HTML entity keeps its place, not only its line.
 
     >>> clean_text("mma.sync\u200b.aligned &lt;&lt; １６", places=True)
     'mma.sync.aligned  <<       16'
@@ -80,8 +81,9 @@ def clean_text(text: str, places: bool = False) -> str:
 
 
 def make_place_map(text: str) -> Callable[[int, int], tuple[int, int]] | None:
-    """Where (first, past last) of a text's legible form stands in the text; None where that is the same place: where
-    no word has a character inside that takes no room.
+    """Return a function from (first, past last) in a text's legible form to the place in the text.
+
+    None if the places are the same: no word contains a character without width.
 
     >>> make_place_map("a\\u200bb c")(0, 2)
     (0, 3)
@@ -96,7 +98,7 @@ def make_place_map(text: str) -> Callable[[int, int], tuple[int, int]] | None:
 
 
 def _list_seen_places(word: re.Match[str]) -> Iterator[int]:
-    """The places of a word's characters that are seen."""
+    """Yield the places of a word's visible characters."""
     last = word.start()
     for added in _ADDED.finditer(word.string, *word.span()):
         yield from range(last, added.start())
@@ -109,7 +111,7 @@ def _unescape_html(text: str) -> str:
 
 
 def _strip_line_heads(text: str) -> str:
-    """The lines of a text without what stands before each of them."""
+    """Strip what precedes each line of a text."""
     if _HUNK.search(text) or text.lstrip().startswith(("+ ", "+\t")) or "\n+ " in text:
         text = _take_new_side(text)
     if not text.strip():
@@ -123,26 +125,31 @@ def _strip_line_heads(text: str) -> str:
 
 
 def strip_quotes(text: str) -> str:
-    """A text without the `>` of a quote that all its lines begin with."""
+    """Strip the `>` of a quote that all lines of a text begin with."""
     return _blank_line_heads(_QUOTED, text)
 
 
 def _strip_fences(text: str) -> str:
-    """Markdown with blocks of code: without the marks and the prose around them, where that has no code itself."""
+    """Strip Markdown's fences and the prose around them, if the prose has no code itself."""
     lines = text.split("\n")
-    out, whole = [], sum(_FENCE.match(line) is not None for line in lines) % 2 == 1  # half a block: nothing is prose
+    fences, starts_inside = (
+        [],
+        sum(_FENCE.match(line) is not None for line in lines) % 2 == 1,
+    )  # half a block: nothing is prose
     for line, (mark, inside) in zip(lines, find_fences(lines), strict=True):
         if mark and not LANGUAGE.fullmatch(mark["behind"]):
             line = line.replace("```", "   ")  # what was pasted begins there
-        elif mark or not (whole or inside or _CODE.search(line)):
+        elif mark or not (starts_inside or inside or _CODE.search(line)):
             line = " " * len(line)
-        out.append(line)
-    return "\n".join(out)
+        fences.append(line)
+    return "\n".join(fences)
 
 
 def find_fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]:
-    """(a fence's mark, whether it is inside a block) of every line. A paste may begin in a block: where a mark with a
-    language would stand in one otherwise, and where nothing else closes the last.
+    """Find (the fence's mark, whether it is inside a block) of every line.
+
+    A paste may begin in a block: if a mark with a language would otherwise be inside one, and if nothing else closes
+    the last.
     """
     marks = [_FENCE.match(line) for line in lines]
     languages = [bool(mark["behind"].strip()) for mark in marks if mark]
@@ -152,38 +159,39 @@ def find_fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]
 
     odd = len(languages) % 2 == 1
     inside = clashes(True) < clashes(False) or (odd and clashes(True) == clashes(False))
-    out: list[tuple[re.Match[str] | None, bool]] = []
+    fences: list[tuple[re.Match[str] | None, bool]] = []
     for mark in marks:
         inside ^= mark is not None
-        out.append((mark, inside))
-    return out
+        fences.append((mark, inside))
+    return fences
 
 
 def _take_new_side(text: str) -> str:
-    """The new side of a diff; itself where the text is none, or nothing tells it from a list or a sum."""
+    """Return the new side of a diff; the text itself if it is none, or may be a list or a sum."""
     lines = text.split("\n")
-    whole = _HUNK.search(text) is not None
-    if not whole and not _has_diff_marks(lines):
+    has_hunks = _HUNK.search(text) is not None
+    if not has_hunks and not _has_diff_marks(lines):
         return text
-    out = []
+    result = []
     for line in lines:
-        if line[:1] == "-" or (whole and _HEAD.match(line)):
-            out.append(" " * len(line))
+        if line[:1] == "-" or (has_hunks and _HEAD.match(line)):
+            result.append(" " * len(line))
         else:
-            out.append(_PLUS.sub(" ", line, count=1) if line[:1] == "+" else line)
-    return "\n".join(out)
+            result.append(_PLUS.sub(" ", line, count=1) if line[:1] == "+" else line)
+    return "\n".join(result)
 
 
 def _has_diff_marks(lines: list[str]) -> bool:
-    """Whether lines without a hunk's head are a diff's: all of them new, or new ones behind the old ones that they are
-    made from. In a sum over several lines the last alone ends its statement.
+    """Return whether lines without a hunk's head are a diff's: all new, or new ones behind the old ones they replace.
+
+    In a sum over several lines only the last ends its statement.
     """
-    told = [line for line in lines if line.strip()]
-    signs = "".join(line[0] for line in told)
+    filled = [line for line in lines if line.strip()]
+    signs = "".join(line[0] for line in filled)
     if not set(signs) <= set("+- "):
         return False
     for match in _REPLACED.finditer(signs):
-        old, new = (told[slice(*match.span(side))] for side in ("old", "new"))
+        old, new = (filled[slice(*match.span(side))] for side in ("old", "new"))
         ends = old[-1].rstrip().endswith(";"), new[-1].rstrip().endswith(";")
         if ends[0] == ends[1] and _collect_words(old) & _collect_words(new):
             return True
@@ -195,7 +203,8 @@ def _collect_words(lines: list[str]) -> set[str]:
 
 
 def _blank_line_heads(pattern: re.Pattern[str], text: str) -> str:
-    """A text whose every line that is not blank begins as the pattern says, with blanks in its place; else itself.
+    """Blank what each line begins with, if all lines that are not blank match; else return the text itself.
+
     Numbers must go up by one.
     """
     first = _FIRST.search(text)
@@ -203,19 +212,19 @@ def _blank_line_heads(pattern: re.Pattern[str], text: str) -> str:
     if first is None or not pattern.match(first[0]) or (commented and len(text) > _MOST_COMMENTED):
         return text
     lines = text.split("\n")
-    out, last = [], None
+    heads, last = [], None
     for line in lines:
         match = pattern.match(line)
         if match is None:
             if line.strip():
                 return text
-            out.append(line)
+            heads.append(line)
             continue
         if "n" in pattern.groupindex:
             number = int(match["n"])
             if last is not None and number <= last:
                 return text
             last = number
-        out.append(" " * match.end("added") + line[match.end("added") :])
-    made = "\n".join(out)
-    return made if "n" not in pattern.groupindex or _LETTERS.search(made) else text  # numbers alone are a table
+        heads.append(" " * match.end("added") + line[match.end("added") :])
+    blanked = "\n".join(heads)
+    return blanked if "n" not in pattern.groupindex or _LETTERS.search(blanked) else text  # numbers alone are a table

@@ -76,7 +76,7 @@ class LabelledWord:
 
 
 def parse_printed_number(spelled: str) -> int:
-    """A number as a program prints it: 0x…, 16 hex digits, decimal, negative decimal; C's suffixes are passed over."""
+    """Parse a printed number: 0x…, 16 hex digits, decimal, negative decimal; C's suffixes are skipped."""
     digits = re.sub(r"_?[ui]64$|[uUlL]+$|[_']", "", spelled)
     if len(digits) == 64:
         return int(digits, 2)
@@ -87,21 +87,21 @@ def parse_printed_number(spelled: str) -> int:
 
 
 def find_labelled_words(text: str) -> Iterator[LabelledWord]:
-    """The words of a text's lines. Lines of code have those alone whose label says what they are."""
+    """Yield the words of a text's lines; in code only those whose label says what they are."""
     above = _Heading()
-    told = start = 0
+    count = start = 0
     for line in text.split("\n"):
         at, start = start, start + len(line) + 1
         if not line.strip():
             above = above if above.fresh else _Heading()
-        elif len(line) <= LONGEST_LINE and told < MOST_LINES:
-            found = list(_WORD.finditer(line))
-            if found:
-                told += 1
+        elif len(line) <= LONGEST_LINE and count < MOST_LINES:
+            words = list(_WORD.finditer(line))
+            if words:
+                count += 1
                 above.fresh = False
-                yield from _find_line_words(line, at, found, above)
+                yield from _find_line_words(line, at, words, above)
             elif _ROW.fullmatch(line):
-                told += 1
+                count += 1
                 yield from _join_halves(line, at, above)
             elif not _RULE.fullmatch(line):
                 above = _Heading(line)
@@ -128,7 +128,7 @@ class _Heading:
         )
 
     def match_columns(self, row: str) -> Iterator[tuple[str, re.Match[str]]]:
-        """(the name of its column, a cell) of a row that has as many as the heading; else nothing."""
+        """Yield (column name, cell) of a row with as many cells as the heading; else nothing."""
         for names in self.cut:
             for by in dict.fromkeys((_find_separator(row), " ")):
                 cells = _find_cells(row, by)
@@ -138,11 +138,11 @@ class _Heading:
 
     @cached_property
     def label(self) -> str:
-        found = None if _CODE.search(self.line) else _SECTION.fullmatch(self.line)
-        return found["label"] if found and is_matrix_descriptor_label(found["label"]) else ""
+        section = None if _CODE.search(self.line) else _SECTION.fullmatch(self.line)
+        return section["label"] if section and is_matrix_descriptor_label(section["label"]) else ""
 
     def find_column(self, row: str, match: re.Match[str]) -> str:
-        """The name of the column that something in a row stands in."""
+        """Find the name of the column that a match in a row is in."""
         for name, cell in self.match_columns(row):
             if cell.start() <= match.start() < cell.end():
                 return name
@@ -190,16 +190,16 @@ def _find_line_words(text: str, start: int, words: list[re.Match[str]], above: _
 
 
 def is_other_label(label: str) -> bool:
-    """Whether a label says that a number is a descriptor of something else, or an instruction's.
+    """Return whether a label says that a number is another kind of descriptor, or an instruction's.
 
     >>> is_other_label("TMA Desc"), is_other_label("idesc"), is_other_label("smem_desc")
     (True, True, False)
     """
-    return any(_OTHER.search(one) for one in (label, label.lower()))
+    return any(_OTHER.search(spelling) for spelling in (label, label.lower()))
 
 
 def is_address_label(label: str, before: str) -> bool:
-    """Whether a label, or the words up to a number, say that it is the address of something.
+    """Return whether a label, or the words before a number, call it the address of something.
 
     >>> (is_address_label("desc ptr", ""), is_address_label("desc", "the address of desc"),
     ... is_address_label("desc", "store desc"))
@@ -209,12 +209,12 @@ def is_address_label(label: str, before: str) -> bool:
 
 
 def is_descriptor_label(label: str) -> bool:
-    """Whether a label calls a number a descriptor by that word."""
+    """Return whether a label calls a number a descriptor by that word."""
     return _DESC.search(label) is not None
 
 
 def is_matrix_descriptor_label(label: str) -> bool:
-    """Whether a label says that a number is a matrix descriptor: by that word, or by an operand's name."""
+    """Return whether a label says that a number is a matrix descriptor: by that word, or by an operand's name."""
     return bool(_DESC.search(label) or _OPERANDS.search(label))
 
 
@@ -232,7 +232,7 @@ def _find_separator(line: str) -> str:
 
 
 def _join_halves(row: str, start: int, above: _Heading) -> Iterator[LabelledWord]:
-    """A row whose columns have the two halves of a word: desc_a.lo, desc_a.hi."""
+    """Yield the words of a row whose columns have both halves: desc_a.lo, desc_a.hi."""
     halves: dict[str, dict[int, tuple[int, Span]]] = {}
     for name, cell in above.match_columns(row):
         match = _HALVES.fullmatch(name)
@@ -250,25 +250,25 @@ def _join_halves(row: str, start: int, above: _Heading) -> Iterator[LabelledWord
 
 
 def find_register_words(text: str) -> Iterator[LabelledWord]:
-    """Words in pairs of registers, the even one the lower half: `info registers`, `R12 0x10100`, `p/x $R12`."""
-    found: dict[str, tuple[int, Span]] = {}
+    """Yield words in pairs of registers, the even one the lower half: `info registers`, `R12 0x10100`, `p/x $R12`."""
+    registers: dict[str, tuple[int, Span]] = {}
     for match in (*_REGISTER.finditer(text), *_MOVED.finditer(text)):
-        found.setdefault(match["name"], (int(match["value"], 16), match.span()))
+        registers.setdefault(match["name"], (int(match["value"], 16), match.span()))
     for match in _ASKED.finditer(text):
         what = match["what"].strip().lstrip("$")
         if re.fullmatch(r"U?R\d{1,3}", what):
-            found.setdefault(
+            registers.setdefault(
                 what,
                 (int(match["value"], 16 if "x" in match["value"].lower() else 10) & 0xFFFFFFFF, match.span("value")),
             )
-    for name, (low, span) in found.items():
+    for name, (low, span) in registers.items():
         stem, number = name.rstrip("0123456789"), int(name.lstrip("UR"))
-        other = found.get(f"{stem}{number + 1}")
+        other = registers.get(f"{stem}{number + 1}")
         if number % 2 == 0 and other is not None:
             spans = sorted((span, other[1]))
             yield LabelledWord(f"{name}:{stem}{number + 1}", low | other[0] << 32, (spans[0][0], spans[1][1]), False)
 
 
 def find_debugger_questions(text: str) -> dict[int, str]:
-    """Where a debugger's answer stands → what it was asked for: `p/x desc_a` before `$1 = 0x…`."""
+    """Map the place of a debugger's answer to the question: `p/x desc_a` before `$1 = 0x…`."""
     return {match.start("value"): match["what"].strip() for match in _ASKED.finditer(text)}

@@ -73,12 +73,12 @@ class _PrintedFields:
 
 
 def recognise_printed_maps(text: str) -> tuple[TextMeaning, ...]:
-    """The tensor maps whose arguments a text prints."""
+    """Recognise the tensor maps whose arguments a text prints."""
     return tuple(map(recogniser.make_map_meaning, find_printed_maps(text)))
 
 
 def find_printed_maps(text: str) -> tuple[TensorMap, ...]:
-    """The same, as the reader of code has them; () for a text that prints none.
+    """Find the tensor maps that a text prints, as the reader of code has them.
 
     >>> (one,) = find_printed_maps("boxDim (64,512,1,1,1)\\nformat 6\\ndim 2\\nswizzle 3\\nglobalDim (4096,4096,1,1,1)")
     >>> one.box, one.swizzle, [problem.message for problem in one.problems]
@@ -87,12 +87,12 @@ def find_printed_maps(text: str) -> tuple[TensorMap, ...]:
     if not _LOOKS.search(text):
         return ()
     text = text.replace("\\n", " \n")  # of an exception that was printed as Python spells it
-    whole = (one for one in _find_prints(text) if _is_whole_map(one) and not _is_code_line(one, text))
-    return tuple(_make_map(one, text) for one in islice(whole, MOST_MAPS))
+    prints = (fields for fields in _find_prints(text) if _is_whole_map(fields) and not _is_code_line(fields, text))
+    return tuple(_make_map(fields, text) for fields in islice(prints, MOST_MAPS))
 
 
 def _find_prints(text: str) -> Iterator[_PrintedFields]:
-    """Each print of a text: a field that it has already begins the next."""
+    """Yield each print of a text: a field that it has already begins the next."""
     at: _PrintedFields | None = None
     for match in _FIELD.finditer(text):
         name = match.lastgroup if match.lastgroup in _NAMES else next(key for key in _NAMES if match[key] is not None)
@@ -113,35 +113,35 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
         yield at
 
 
-def _is_whole_map(one: _PrintedFields) -> bool:
-    """Whether fields are a map's: a box, and two others that a tile in shared memory alone would not have."""
+def _is_whole_map(fields: _PrintedFields) -> bool:
+    """Return whether fields are those of a map: a box, and two others that a tile alone would not have."""
     return (
-        one.has_field("box")
-        and sum(map(one.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))) >= 2
+        fields.has_field("box")
+        and sum(map(fields.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))) >= 2
     )
 
 
-def _is_code_line(one: _PrintedFields, text: str) -> bool:
-    """Whether the lines of some fields are a program's."""
-    end = text.find("\n", one.end)
-    return _CODE.search(text[text.rfind("\n", 0, one.start) + 1 : end if end >= 0 else len(text)]) is not None
+def _is_code_line(fields: _PrintedFields, text: str) -> bool:
+    """Return whether the lines of some fields are a program's."""
+    end = text.find("\n", fields.end)
+    return _CODE.search(text[text.rfind("\n", 0, fields.start) + 1 : end if end >= 0 else len(text)]) is not None
 
 
-def _make_map(one: _PrintedFields, text: str) -> TensorMap:
-    span = (one.start, one.end)
+def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
+    span = (fields.start, fields.end)
     printed = text[slice(*span)]
-    line = text[max(text.rfind("\n", 0, one.start) + 1, one.start - LONGEST_HEAD) : one.end][:LONGEST_LINE]
+    line = text[max(text.rfind("\n", 0, fields.start) + 1, fields.start - LONGEST_HEAD) : fields.end][:LONGEST_LINE]
     sheet = MapSheet()
-    bits, kind = _parse_element_type(one)
-    rank = one.get_first("rank") or max((len(one.numbers.get(name, ())) for name in ("dims", "box")), default=0)
-    dims, box, steps = (_parse_sizes(one, name, rank, sheet) for name in ("dims", "box", "steps"))
-    strides = _parse_strides(one, rank, bits, sheet)
-    mode, strange = _parse_swizzle(one, _IN_BYTES.search(line) is not None)
+    bits, kind = _parse_element_type(fields)
+    rank = fields.get_first("rank") or max((len(fields.numbers.get(name, ())) for name in ("dims", "box")), default=0)
+    dims, box, steps = (_parse_sizes(fields, name, rank, sheet) for name in ("dims", "box", "steps"))
+    strides = _parse_strides(fields, rank, bits, sheet)
+    mode, strange = _parse_swizzle(fields, _IN_BYTES.search(line) is not None)
     if _IN_ELEMENTS.search(line) and bits:
         strides = tuple(stride * bits // 8 if stride is not None else None for stride in strides)
         if bits == 8 and box[:1] != (None,) and mode in ("32B", "64B", "128B") and box[0] == 2 * int(mode[:-1]):
             bits = 4  # two elements of fp4 a byte, of which the box counts the elements
-    made = MapParts(
+    parts = MapParts(
         OpaqueValue(printed[:40], head="printed", span=span),
         bits,
         kind,
@@ -151,51 +151,51 @@ def _make_map(one: _PrintedFields, text: str) -> TensorMap:
         swizzle=mode,
         sheet=sheet,
     )
-    problems = find_broken_rules(made, one.get_first("interleave"), steps)
-    problems += [Pitfall(code, message, span) for code, message in (*strange, *_check_pointers(one))]
-    return made.make_tensor_map(problems)
+    problems = find_broken_rules(parts, fields.get_first("interleave"), steps)
+    problems += [Pitfall(code, message, span) for code, message in (*strange, *_check_pointers(fields))]
+    return parts.make_tensor_map(problems)
 
 
-def _parse_element_type(one: _PrintedFields) -> tuple[int | None, str | None]:
-    """(bits, name) of an element in shared memory."""
-    code = one.get_first("type")
-    if "type" in one.words:
-        name = one.words["type"].upper().removeprefix("CU_TENSOR_MAP_DATA_TYPE_")
+def _parse_element_type(fields: _PrintedFields) -> tuple[int | None, str | None]:
+    """Parse (bits, name) of an element in shared memory."""
+    code = fields.get_first("type")
+    if "type" in fields.words:
+        name = fields.words["type"].upper().removeprefix("CU_TENSOR_MAP_DATA_TYPE_")
         code = DATA_TYPES.index(name) if name in DATA_TYPES else None
     if code is not None:
         return (DATA_BITS.get(code), DATA_TYPES[code]) if 0 <= code < len(DATA_TYPES) else (None, None)
-    size = one.get_first("size")
+    size = fields.get_first("size")
     return (8 * size if size else None), None
 
 
-def _parse_sizes(one: _PrintedFields, name: str, rank: int, sheet: MapSheet) -> tuple[int | None, ...]:
-    """A size of each dimension; None for all where an address stands in place of the array."""
-    given = one.numbers.get(name)
-    if given is not None:
-        return tuple(given[:rank] if rank else given)
-    if name in one.pointers:
-        sheet.symbols[name] = f"the array at {one.pointers[name]:#x}"
-    return (None,) * (rank if name in one.pointers else 0)
+def _parse_sizes(fields: _PrintedFields, name: str, rank: int, sheet: MapSheet) -> tuple[int | None, ...]:
+    """Parse a size of each dimension; None for all if an address replaces the array."""
+    sizes = fields.numbers.get(name)
+    if sizes is not None:
+        return tuple(sizes[:rank] if rank else sizes)
+    if name in fields.pointers:
+        sheet.symbols[name] = f"the array at {fields.pointers[name]:#x}"
+    return (None,) * (rank if name in fields.pointers else 0)
 
 
-def _parse_strides(one: _PrintedFields, rank: int, bits: int | None, sheet: MapSheet) -> tuple[int | None, ...]:
-    """The strides without the innermost, which a print that has as many as dimensions puts first."""
-    given = one.numbers.get("strides")
-    if given is None or not rank:
-        return _parse_sizes(one, "strides", max(rank - 1, 0), sheet)
-    if len(given) >= rank and bits and given[0] in (bits // 8, 1):
-        given = given[1:]
-    return tuple(given[: rank - 1])
+def _parse_strides(fields: _PrintedFields, rank: int, bits: int | None, sheet: MapSheet) -> tuple[int | None, ...]:
+    """Parse the strides without the innermost, which comes first in a print that has one for each dimension."""
+    strides = fields.numbers.get("strides")
+    if strides is None or not rank:
+        return _parse_sizes(fields, "strides", max(rank - 1, 0), sheet)
+    if len(strides) >= rank and bits and strides[0] in (bits // 8, 1):
+        strides = strides[1:]
+    return tuple(strides[: rank - 1])
 
 
-def _parse_swizzle(one: _PrintedFields, bytes_: bool) -> tuple[str | None, list[tuple[str, str]]]:
-    """The swizzle's name, and what is wrong with its code."""
-    code = one.get_first("swizzle")
-    if "swizzle" in one.words:
-        name = one.words["swizzle"].upper().removeprefix("CU_TENSOR_MAP_SWIZZLE_")
+def _parse_swizzle(fields: _PrintedFields, bytes_: bool) -> tuple[str | None, list[tuple[str, str]]]:
+    """Parse the swizzle: its name, and what is wrong with its code."""
+    code = fields.get_first("swizzle")
+    if "swizzle" in fields.words:
+        name = fields.words["swizzle"].upper().removeprefix("CU_TENSOR_MAP_SWIZZLE_")
         code = SWIZZLES.index(name) if name in SWIZZLES else None
     elif bytes_ and code is not None:
-        name = "NONE" if code in (0, 16) else f"{code}B" + ("_ATOM_32B" if one.get_first("grain") == 32 else "")
+        name = "NONE" if code in (0, 16) else f"{code}B" + ("_ATOM_32B" if fields.get_first("grain") == 32 else "")
         if name not in SWIZZLES:
             return None, [("tma_swizzle", f"No swizzle is {code} bytes wide: 0, 32, 64 or 128.")]
         code = SWIZZLES.index(name)
@@ -206,9 +206,9 @@ def _parse_swizzle(one: _PrintedFields, bytes_: bool) -> tuple[str | None, list[
     return next((mode.name for mode in MODES if mode.tma == code), SWIZZLES[code]), []
 
 
-def _check_pointers(one: _PrintedFields) -> Iterator[tuple[str, str]]:
-    """The rules of the two addresses that a map is made with."""
+def _check_pointers(fields: _PrintedFields) -> Iterator[tuple[str, str]]:
+    """Yield violations of the rules for the two addresses of a map."""
     for name, what, by in (("map", "tensorMap", MAP_ALIGNED), ("address", "globalAddress", ADDRESS_ALIGNED)):
-        at = one.pointers.get(name)
+        at = fields.pointers.get(name)
         if at is not None and at % by:
             yield "tma_address", f"{what} is {at:#x}; it must be a multiple of {by}."

@@ -53,7 +53,7 @@ _FIELDS = {"start": START, "leadi": LBO, "strid": SBO, "base_": BASE_OFFSET, "la
 def make_descriptor_meaning(
     word: int, notices: tuple[str, ...], sure: bool, name: str = "", fits: bool = False
 ) -> TextMeaning:
-    """The meaning of a word; fits: the text does not say that it is a descriptor."""
+    """Make the meaning of a word; fits: the text does not say that it is a descriptor."""
     form = get_format_of_word(word)
     notices = (*notices, form.notice) if form.notice else notices
     facts = {"word": format_word(word), "format": form.name, **({"name": name} if name else {})}
@@ -62,21 +62,23 @@ def make_descriptor_meaning(
 
 
 def recognise_printed_words(text: str) -> tuple[TextMeaning, ...]:
-    """The words that a text prints; none where it prints none."""
+    """Recognise the words that a text prints."""
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
     first: dict[int, LabelledWord] = {}
-    for one in find_descriptor_words(text):
+    for descriptor_word in find_descriptor_words(text):
         if len(first) < _MOST:
-            first.setdefault(one.word, one)
+            first.setdefault(descriptor_word.word, descriptor_word)
     reads = READ.search(text) is not None
     unnamed = {
-        word for word, one in first.items() if not reads and not _is_called_descriptor(one, text)
+        word
+        for word, descriptor_word in first.items()
+        if not reads and not _is_called_descriptor(descriptor_word, text)
     }  # as descriptors
-    told = {word: one.label[:40] for word, one in first.items()}
-    notices = _add_fields(text, told)
-    if not told and (completed := _recognise_folded_words(text)):
+    names = {word: descriptor_word.label[:40] for word, descriptor_word in first.items()}
+    notices = _add_fields(text, names)
+    if not names and (completed := _recognise_folded_words(text)):
         return completed
-    alone = len(told) == 1 and not any(_is_point(one, text) for one in first.values())
+    alone = len(names) == 1 and not any(_is_point(descriptor_word, text) for descriptor_word in first.values())
     return tuple(
         make_descriptor_meaning(
             word,
@@ -85,41 +87,41 @@ def recognise_printed_words(text: str) -> tuple[TextMeaning, ...]:
             name,
             word in unnamed,
         )
-        for word, name in told.items()
+        for word, name in names.items()
     )
 
 
-def _is_point(one: LabelledWord, text: str) -> bool:
-    """Whether a word may as well be a point of two numbers: {x = …, y = …} without a label."""
-    return text[one.span[0]] == "{" and not one.named and get_format_of_word(one.word).usual
+def _is_point(word: LabelledWord, text: str) -> bool:
+    """Return whether a word may also be a point of two numbers: {x = …, y = …} without a label."""
+    return text[word.span[0]] == "{" and not word.named and get_format_of_word(word.word).usual
 
 
-def _add_fields(text: str, told: dict[int, str]) -> tuple[str, ...]:
+def _add_fields(text: str, names: dict[int, str]) -> tuple[str, ...]:
     """Add the word that printed fields make, where no other word is told; a notice where they differ from the one."""
     block = {match[1][:5]: parse_number(match[2]) for match in _FIELD.finditer(blank_bit_field_types(text))}
     if len(block) < 3:
         return ()
     built = sum(value << _FIELDS[name].low for name, value in block.items()) & WORD
-    only = next(iter(told)) if len(told) == 1 else None
+    only = next(iter(names)) if len(names) == 1 else None
     usual = only is not None and get_format_of_word(only).usual
     if "version_" in text and not usual:
         return ()  # another format's fields
-    if not told:
-        told[built] = ""
+    if not names:
+        names[built] = ""
     if usual and built != only:
         return (f"The fields below it make {format_word(built)}, another word.",)
     return ()
 
 
 def blank_bit_field_types(text: str) -> str:
-    """A text with blanks in place of its types that have bit-fields: the number behind a name there is its width."""
+    """Blank the types with bit-fields in a text, since the number behind a name there is its width."""
     for start, end in _find_bit_field_types(text):
         text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
     return text
 
 
 def _find_bit_field_types(text: str) -> Iterator[Span]:
-    """Where the definitions of types with bit-fields stand."""
+    """Yield the definitions of types with bit-fields."""
     past = 0
     for match in _DEFINED.finditer(text):
         if match.start() < past:
@@ -134,7 +136,7 @@ def _find_bit_field_types(text: str) -> Iterator[Span]:
 
 
 def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
-    """A union or struct that has a matrix descriptor's bit-fields: what it lays out, and that it holds no value."""
+    """Recognise a union or struct with a matrix descriptor's bit-fields: what it lays out, and that it has no value."""
     for span in _find_bit_field_types(text):
         inside = text[slice(*span)]
         widths = {match["name"].strip("_"): int(match["bits"]) for match in _WIDTH.finditer(inside)}
@@ -151,22 +153,23 @@ def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
     return ()
 
 
-def _is_called_descriptor(one: LabelledWord, text: str) -> bool:
-    """Whether a label says that a word is a descriptor and the word is no address; whether one that an operand's name
-    or nothing stands before has what other numbers seldom have.
+def _is_called_descriptor(word: LabelledWord, text: str) -> bool:
+    """Return whether a label says that a word is a descriptor and the word is no address.
+
+    Behind an operand's name or nothing the word must have what other numbers seldom have.
     """
-    if printed_columns.is_descriptor_label(one.label):
-        return not is_address_number(one.word)
-    if one.label and not printed_columns.is_matrix_descriptor_label(one.label) and not _PAIR.fullmatch(one.label):
+    if printed_columns.is_descriptor_label(word.label):
+        return not is_address_number(word.word)
+    if word.label and not printed_columns.is_matrix_descriptor_label(word.label) and not _PAIR.fullmatch(word.label):
         return False
-    apart = not one.label and text[: one.span[0]].endswith((" ", "\t"))
-    other = re.search(r"(?<![\w.%$])[A-Za-z_]{3,}$", _get_words_before(one, text)) if apart else None
-    return marked(one.word) and (other is None or printed_columns.is_matrix_descriptor_label(other[0]))
+    apart = not word.label and text[: word.span[0]].endswith((" ", "\t"))
+    other = re.search(r"(?<![\w.%$])[A-Za-z_]{3,}$", _get_words_before(word, text)) if apart else None
+    return marked(word.word) and (other is None or printed_columns.is_matrix_descriptor_label(other[0]))
 
 
 def _recognise_folded_words(text: str) -> tuple[TextMeaning, ...]:
-    """What LLVM or MLIR makes of a descriptor: the fields as a constant, a start address put in by OR."""
-    out = []
+    """Recognise what LLVM or MLIR makes of a descriptor: the fields as a constant, a start address put in by OR."""
+    words = []
     for match in _ORED.finditer(text):
         start, word = match["start"], parse_number(match["word"]) & WORD
         if START.get(word) or not is_likely_descriptor(word) or not get_format_of_word(word).usual:
@@ -180,7 +183,7 @@ def _recognise_folded_words(text: str) -> tuple[TextMeaning, ...]:
             "warnings": [],
         }
         notice = f"{format_word(word)} with a start address that {start} puts in."
-        out.append(
+        words.append(
             TextMeaning(
                 "builder",
                 f"IR that builds a descriptor: start address from '{start}'",
@@ -190,55 +193,59 @@ def _recognise_folded_words(text: str) -> tuple[TextMeaning, ...]:
                 ("start",),
             )
         )
-    return tuple(out[:_MOST])
+    return tuple(words[:_MOST])
 
 
 def recognise_debugger_words(text: str) -> tuple[TextMeaning, ...]:
-    """The words of a debugger's x/gx and x/2wx, each line an address and what it holds."""
+    """Recognise the words of a debugger's x/gx and x/2wx: each line has an address and its contents."""
     return recognise_printed_words(text) if is_examined(text) else ()
 
 
 def find_descriptor_words(text: str) -> tuple[LabelledWord, ...]:
-    """Every descriptor word that a text prints, in its order; of two readings of one place the longer."""
+    """Find every descriptor word that a text prints, in its order; of two readings of one place the longer."""
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
-    found = sorted(find_words(text), key=lambda one: (one.span[0] - one.span[1], one.span))
-    out: list[LabelledWord] = []
+    candidates = sorted(find_words(text), key=lambda candidate: (candidate.span[0] - candidate.span[1], candidate.span))
+    words: list[LabelledWord] = []
     taken: list[Span] = []
-    for one in found:
-        if len(out) >= MOST_WORDS:
+    for candidate in candidates:
+        if len(words) >= MOST_WORDS:
             break
-        if _is_called_otherwise(one, text):
+        if _is_called_otherwise(candidate, text):
             continue
-        if not any(a < one.span[1] and one.span[0] < b for a, b in taken):
-            out.append(one)
-            taken.append(one.span)
-    return tuple(sorted(out, key=lambda one: one.span))
+        if not any(a < candidate.span[1] and candidate.span[0] < b for a, b in taken):
+            words.append(candidate)
+            taken.append(candidate.span)
+    return tuple(sorted(words, key=lambda candidate: candidate.span))
 
 
-def _is_called_otherwise(one: LabelledWord, text: str) -> bool:
-    """Whether the words before a number say that it is an address, or another descriptor than a matrix's."""
-    before = _get_words_before(one, text)
-    label = before if one.label and before.endswith(one.label) else one.label
-    return printed_columns.is_other_label(re.split(r"[,;|=]", label)[-1]) or _is_called_address(one, text)
+def _is_called_otherwise(word: LabelledWord, text: str) -> bool:
+    """Return whether the words before a number call it an address, or a descriptor other than a matrix's."""
+    before = _get_words_before(word, text)
+    label = before if word.label and before.endswith(word.label) else word.label
+    return printed_columns.is_other_label(re.split(r"[,;|=]", label)[-1]) or _is_called_address(word, text)
 
 
-def _is_called_address(one: LabelledWord, text: str) -> bool:
-    """Whether the words before a number call it an address, and it may be one."""
-    before = _get_words_before(one, text)
-    said = printed_columns.is_address_label(one.label or before, before)
-    return said and one.word >> 47 in (0, (1 << 17) - 1)
+def _is_called_address(word: LabelledWord, text: str) -> bool:
+    """Return whether the words before a number call it an address, and it may be one."""
+    before = _get_words_before(word, text)
+    said = printed_columns.is_address_label(word.label or before, before)
+    return said and word.word >> 47 in (0, (1 << 17) - 1)
 
 
-def _get_words_before(one: LabelledWord, text: str) -> str:
-    line = text.rfind("\n", 0, one.span[0]) + 1
-    return text[max(line, one.span[0] - _NEAR) : one.span[0]].rstrip(" \t=:({[\"'")
+def _get_words_before(word: LabelledWord, text: str) -> str:
+    line = text.rfind("\n", 0, word.span[0]) + 1
+    return text[max(line, word.span[0] - _NEAR) : word.span[0]].rstrip(" \t=:({[\"'")
 
 
 def find_addresses(text: str) -> tuple[int, ...]:
-    """The numbers of a text that are addresses of memory, by their size or by what stands before them.
+    """Find the numbers of a text that are memory addresses, by their size or by the words before them.
 
     >>> [hex(word) for word in find_addresses("smem desc ptr 0x7f0000001000, desc_a 0x4000004000010100")]
     ['0x7f0000001000']
     """
-    found = (one for one in printed_columns.find_labelled_words(text) if one.word > 0)
-    return tuple(one.word for one in found if is_address_number(one.word) or _is_called_address(one, text))[:_MOST]
+    addresses = (labelled_word for labelled_word in printed_columns.find_labelled_words(text) if labelled_word.word > 0)
+    return tuple(
+        labelled_word.word
+        for labelled_word in addresses
+        if is_address_number(labelled_word.word) or _is_called_address(labelled_word, text)
+    )[:_MOST]

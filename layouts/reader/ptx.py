@@ -36,46 +36,47 @@ _GOES_ON = re.compile(
 
 
 def parse_instruction(text: str) -> Instruction:
-    """An instruction by its opcode, or by the short name that people give it: wgmma.m64n256k16.f32.bf16.bf16.
-    LayoutError `unknown_instruction` where it names none.
+    """Parse an instruction by its opcode, or by its short name: wgmma.m64n256k16.f32.bf16.bf16.
+
+    LayoutError `unknown_instruction` if it names none.
     """
-    found = find_instruction(text)
-    return found if found is not None else catalog.find(_expand_short_name(text) or text)
+    instruction = find_instruction(text)
+    return instruction if instruction is not None else catalog.find(_expand_short_name(text) or text)
 
 
 def find_instruction(text: str) -> Instruction | None:
-    """The instruction that such a text names; None where it names none, which costs little."""
+    """Find the instruction that a text names; None if it names none, which costs little."""
     return (
         catalog.find_instruction(text)
-        or ((whole := _expand_short_name(text)) and catalog.find_instruction(whole))
+        or ((full_text := _expand_short_name(text)) and catalog.find_instruction(full_text))
         or None
     )
 
 
 def _expand_short_name(text: str) -> str:
-    """A text that begins with an instruction's short name, with the whole one in its place; else ""."""
+    """Expand the short name at the beginning of a text to the instruction's full one; else ""."""
     words = re.sub(r"\s", "", text).split(".")
     short = max(
         range(1, min(len(words), _LONGEST_SHORT + 1)),
         key=lambda n: (".".join(words[:n]).lower() in catalog.SHORTS, n),
         default=0,
     )
-    whole = catalog.SHORTS.get(".".join(words[:short]).lower())
-    told = ".".join(words).lower()
-    if not whole or told == whole or told.startswith(f"{whole}."):
+    full_name = catalog.SHORTS.get(".".join(words[:short]).lower())
+    spelled = ".".join(words).lower()
+    if not full_name or spelled == full_name or spelled.startswith(f"{full_name}."):
         return ""
     if short == 1 and tuple(word.lower() for word in words[:2]) in _SECONDS:
         return ""  # wmma.load: another opcode's beginning
-    return ".".join((whole, *words[short:]))
+    return ".".join((full_name, *words[short:]))
 
 
 def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
-    """The instructions that a text spells. LayoutError where it spells one that does not exist and no other."""
+    """Recognise the instructions that a text spells; LayoutError if it spells one that does not exist and no other."""
     joined = _JOINED.sub("", _LINE_END.sub("\n", _ESCAPED.sub(" ", text)))
-    found, wrong, begun = _classify_opcodes(joined)
-    if not found:
+    instructions, wrong, begun = _classify_opcodes(joined)
+    if not instructions:
         return _refused_alone(joined, wrong, begun)
-    names = list(dict.fromkeys(i.ptx for i in found))
+    names = list(dict.fromkeys(i.ptx for i in instructions))
     notices = tuple(_explain_refusal(one) for one in wrong[:_MOST_WRONG])
     if len(names) > _MOST:
         notices = (*notices, f"{len(names)} instructions; the first {_MOST} are told.")
@@ -84,8 +85,8 @@ def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     facts: dict[str, Any] = {
         "ptx": names[0],
         "candidates": [],
-        "operand": _operand(joined, found[0]) if one else None,
-        "all": [i.ptx for i in found][:_MOST],
+        "operand": _operand(joined, instructions[0]) if one else None,
+        "all": [i.ptx for i in instructions][:_MOST],
     }
     if majors := immediates.find_majors(joined):
         facts["majors"] = majors
@@ -93,17 +94,18 @@ def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     return (TextMeaning("instruction", title, facts, notices, sure=one and not wrong),)
 
 
-def _operand(joined: str, found: Instruction) -> str | None:
+def _operand(joined: str, instruction: Instruction) -> str | None:
     """Return the operand that a text names behind its instruction: `… / a`."""
     match = _OPERAND.search(joined.strip())
-    return match[1] if match and match[1] in found.operands else None
+    return match[1] if match and match[1] in instruction.operands else None
 
 
 def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[str]]:
-    """(the instructions, what has a shape or types and is none, what has neither) of a text's opcodes: what has neither
-    is another instruction's name, or the beginning of one.
+    """Classify opcodes: (instructions, unknown ones with a shape or types, others).
+
+    The others are names of other instructions, or beginnings of names.
     """
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     seen: dict[str, Instruction | None] = {}
     wrong: list[str] = []
     begun: list[str] = []
@@ -119,12 +121,12 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
                 cut = _GOES_ON.match(joined, match.start() + len(opcode)) or not _has_shape_or_types(opcode)
                 (begun if cut else wrong).append(opcode)
         if (said := seen[opcode]) is not None:
-            found.append(said)
-    return found, wrong, begun
+            instructions.append(said)
+    return instructions, wrong, begun
 
 
 def _refused_alone(joined: str, wrong: list[str], begun: list[str]) -> tuple[TextMeaning, ...]:
-    """Raise why the first opcode of a text without instructions is none; () where none is meant."""
+    """Raise why the first opcode of a text without instructions is none; () if none is meant."""
     alone = joined.strip().rstrip(";: ")
     meant = wrong
     if not meant and len(joined) <= _MOST_BEGUN:
@@ -133,7 +135,7 @@ def _refused_alone(joined: str, wrong: list[str], begun: list[str]) -> tuple[Tex
 
 
 def _trim_opcode(match: re.Match[str], text: str) -> str:
-    """An opcode without what the blanks behind it join to it: a directive, or the line below a comment."""
+    """Trim an opcode of what follows its blanks: a directive, or the line below a comment."""
     opcode = match[0]
     if cut := _DIRECTIVE.search(opcode):
         opcode = opcode[: cut.start()]
@@ -143,13 +145,13 @@ def _trim_opcode(match: re.Match[str], text: str) -> str:
 
 
 def _has_shape_or_types(opcode: str) -> bool:
-    """Whether an opcode has a shape or types, so that an instruction of the tables is meant."""
+    """Return whether an opcode has a shape or types, and so means an instruction of the tables."""
     words = re.sub(r"\s", "", opcode).lower().split(".")
     return any(parse_sizes(word) or word in DTYPES for word in words[1:])
 
 
 def _is_ptx_word(opcode: str) -> bool:
-    """Whether a word behind the first is one of PTX's: mma.sync is, mma.cuh and mma.get_slice are not."""
+    """Return whether an opcode continues with a word of PTX: mma.sync does, mma.cuh and mma.get_slice do not."""
     words = re.sub(r"\s", "", opcode).lower().split(".")
     return any(word in catalog.list_qualifiers() for word in words[1:])
 
@@ -164,8 +166,8 @@ def _explain_refusal(opcode: str) -> str:
 
 def _raise_refusal(opcode: str, joined: str) -> tuple[TextMeaning, ...]:
     """Raise why an opcode is no instruction."""
-    whole = re.escape(opcode)
-    if re.search(whole + _GOES_ON.pattern, joined):
+    escaped = re.escape(opcode)
+    if re.search(escaped + _GOES_ON.pattern, joined):
         raise LayoutError(
             "unknown_instruction",
             f"'{catalog.shorten(opcode, 60)}' goes on in code that puts numbers in.",

@@ -32,24 +32,24 @@ _DESCRIPTOR = re.compile(r"gdesc\[[^\]]*\]((?:\.\w+)*)")
 
 @lru_cache(maxsize=1)
 def _index_sass() -> dict[str, dict[str, dict[str, SassListing]]]:
-    """opcode → mnemonic → PTX → what it becomes, the shortest form where there are several."""
-    out: dict[str, dict[str, dict[str, SassListing]]] = {}
+    """Map opcode and mnemonic to the PTX texts with their shortest SASS forms."""
+    sass: dict[str, dict[str, dict[str, SassListing]]] = {}
     for ptx, forms in catalog.load_sass().items():
-        for form in sorted(forms, key=lambda one: one.total):
+        for form in sorted(forms, key=lambda sass_form: sass_form.total):
             for name, _ in form.runs:
-                out.setdefault(name.partition(".")[0], {}).setdefault(name, {}).setdefault(ptx, form)
-    return out
+                sass.setdefault(name.partition(".")[0], {}).setdefault(name, {}).setdefault(ptx, form)
+    return sass
 
 
 def _is_single(form: SassListing) -> bool:
-    """Whether a form is a single instruction; Volta's steps of one count as one."""
+    """Return whether a form is a single instruction; Volta's steps of one count as one."""
     return form.total == 1 or (
         len({_STEP.sub("", name) for name, _ in form.runs}) == 1 and form.runs[0][0].endswith("STEP0")
     )
 
 
 def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
-    """The PTX instructions that become each mnemonic of a text; LayoutError where no instruction does."""
+    """Recognise the PTX instructions behind each mnemonic of a text; LayoutError if there is none."""
     lines = [match for match, _ in zip(MNEMONIC.finditer(text), range(_MOST_LINES), strict=False)]
     if not lines:
         return ()
@@ -82,7 +82,10 @@ def _found(
     majors: dict[str, str] | None,
     notices: tuple[str, ...],
 ) -> TextMeaning:
-    """The meaning of mnemonics. each: (a mnemonic, what becomes it, what becomes several of it: how many)."""
+    """Make the meaning of mnemonics.
+
+    each: (a mnemonic, PTX that becomes it, PTX that becomes several of it: how many).
+    """
     candidates = list(dict.fromkeys(ptx for _, fit, _ in each for ptx in fit))
     several = {ptx: n for _, _, more in each for ptx, n in more.items()}
     facts = {
@@ -114,7 +117,7 @@ def _format_unknown(wrong: list[str]) -> Iterable[str]:
 
 
 def _expand_mnemonic(spelled: str) -> tuple[list[str], list[str]]:
-    """The mnemonics that a spelling means: itself, else those with all its suffixes; and suffixes that are none."""
+    """Expand a spelling to the mnemonics it means: itself, else those with all its suffixes; and unknown suffixes."""
     opcode, *parts = spelled.split(".")
     known = _index_sass().get(opcode, {})
     if spelled in known:
@@ -126,14 +129,14 @@ def _expand_mnemonic(spelled: str) -> tuple[list[str], list[str]]:
     legal = [part for part in parts if part in words]
     if ".".join((opcode, *legal)) in known:
         return [".".join((opcode, *legal))], strange
-    wanted = Counter(legal)
-    return [name for name in known if not wanted - Counter(name.split(".")[1:])], strange
+    needed = Counter(legal)
+    return [name for name in known if not needed - Counter(name.split(".")[1:])], strange
 
 
 def _find_fitting(
     names: list[str], targets: tuple[str, ...], times: int, lines: int
 ) -> tuple[list[str], dict[str, int]]:
-    """(what becomes one of these mnemonics, what becomes several: how many)."""
+    """Find (PTX that becomes one of these mnemonics, PTX that becomes several: how many)."""
     alone: list[str] = []
     pieces: list[str] = []
     several: dict[str, int] = {}
@@ -157,24 +160,25 @@ def _find_fitting(
 
 @lru_cache(maxsize=2048)
 def _find_sources(name: str) -> dict[str, list[SassListing]]:
-    found = _index_sass()[name.partition(".")[0]].get(name, {})
+    sources = _index_sass()[name.partition(".")[0]].get(name, {})
     return {
         ptx: sorted(
-            (form for form in catalog.load_sass()[ptx] if name in dict(form.runs)), key=lambda one: not _is_single(one)
+            (form for form in catalog.load_sass()[ptx] if name in dict(form.runs)),
+            key=lambda sass_form: not _is_single(sass_form),
         )
-        for ptx in found
+        for ptx in sources
     }
 
 
 def _find_majors(lines: list[re.Match[str]]) -> dict[str, str] | None:
-    """Which way A and B of the warpgroup instructions lie, where all of them agree."""
+    """Find the majors of A and B of the warpgroup instructions, if all of them agree."""
     said = set()
     for match in lines:
-        found = _DESCRIPTOR.search(match[3]) if match[1].endswith("GMMA") else None
-        if found:
+        descriptor = _DESCRIPTOR.search(match[3]) if match[1].endswith("GMMA") else None
+        if descriptor:
             registers = re.match(r"\s*R\w+\s*,\s*R\w+", match[3]) is not None
-            a = None if registers else "MN" if "tnspA" in found[1] else "K"
-            said.add((a, "MN" if "tnspB" in found[1] else "K"))
+            a = None if registers else "MN" if "tnspA" in descriptor[1] else "K"
+            said.add((a, "MN" if "tnspB" in descriptor[1] else "K"))
     if len(said) != 1:
         return None
     a, b = said.pop()

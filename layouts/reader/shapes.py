@@ -19,7 +19,7 @@ Nested = Any  # an int, the name of a symbol, or a tuple of Nested
 
 
 def parse_nested(text: TermText, value: Any, deep: int = 0) -> Nested:
-    """Ints and symbols, nested as a shape or stride nests them; None where a value is neither."""
+    """Parse integers and symbols, nested as in a shape or stride; None for other values."""
     value = text.resolve_value(value)
     if deep > cute.DEEPEST:
         return None
@@ -29,27 +29,29 @@ def parse_nested(text: TermText, value: Any, deep: int = 0) -> Nested:
         items = value.inside
     else:
         return text.get_number_or_words(value) if value is not None else None
-    return tuple(parse_nested(text, one, deep + 1) for one in items)
+    return tuple(parse_nested(text, item, deep + 1) for item in items)
 
 
 def format_nested(value: Nested) -> str:
-    """`(8,(2,kN))`."""
+    """Format a nested tuple: `(8,(2,kN))`."""
     return f"({','.join(map(format_nested, value))})" if isinstance(value, tuple) else str(value)
 
 
 def list_leaves(value: Nested) -> list[Any]:
-    return [one for item in value for one in list_leaves(item)] if isinstance(value, tuple) else [value]
+    return [leaf for item in value for leaf in list_leaves(item)] if isinstance(value, tuple) else [value]
 
 
 def list_symbols(*values: Nested) -> list[str]:
-    """The symbols in some shapes, each once."""
-    return list(dict.fromkeys(str(one) for value in values for one in list_leaves(value) if not isinstance(one, int)))
+    """Return the symbols in some shapes, each once."""
+    return list(
+        dict.fromkeys(str(leaf) for value in values for leaf in list_leaves(value) if not isinstance(leaf, int))
+    )
 
 
 def compute_size(value: Nested) -> int | None:
-    """The product of a shape; None where a symbol stands in it."""
-    found = list_leaves(value)
-    return prod(found) if all(isinstance(one, int) for one in found) else None
+    """Compute the product of a shape; None if it contains a symbol."""
+    leaves = list_leaves(value)
+    return prod(leaves) if all(isinstance(one, int) for one in leaves) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +71,27 @@ class SymbolicLayout:
 
 
 def make_compact_strides(shape: Nested, order: tuple[int, ...] | None = None) -> Nested:
-    """The strides of a layout without gaps, the first mode fastest (CuTe's LayoutLeft), or in an order of modes."""
+    """Make the strides of a layout without gaps: the first mode fastest (CuTe's LayoutLeft), or in a given order."""
     if isinstance(shape, tuple) and order is not None and len(order) == len(shape):
-        out: list[Nested] = [None] * len(shape)
+        strides: list[Nested] = [None] * len(shape)
         step = 1
         for mode in sorted(range(len(shape)), key=lambda m: order[m]):
-            out[mode] = _scale_nested(make_compact_strides(shape[mode]), step)
+            strides[mode] = _scale_nested(make_compact_strides(shape[mode]), step)
             step *= compute_size(shape[mode]) or 1
-        return tuple(out)
+        return tuple(strides)
     flat, step = [], 1
-    for one in list_leaves(shape):
+    for leaf in list_leaves(shape):
         flat.append(step)
-        step *= one if isinstance(one, int) else 1
+        step *= leaf if isinstance(leaf, int) else 1
     return _nest_like(shape, iter(flat))
 
 
 def _scale_nested(value: Nested, by: int) -> Nested:
-    return tuple(_scale_nested(one, by) for one in value) if isinstance(value, tuple) else value * by
+    return tuple(_scale_nested(inner, by) for inner in value) if isinstance(value, tuple) else value * by
 
 
 def _nest_like(shape: Nested, flat: Any) -> Nested:
-    return tuple(_nest_like(one, flat) for one in shape) if isinstance(shape, tuple) else next(flat)
+    return tuple(_nest_like(inner, flat) for inner in shape) if isinstance(shape, tuple) else next(flat)
 
 
 def _make_rightmost_strides(shape: Nested) -> Nested:
@@ -104,14 +106,17 @@ _DIRECTIONS: Mapping[str, Callable[[Nested], Nested]] = {
 
 
 def parse_layout(text: TermText, value: Any) -> SymbolicLayout | None:
-    """Layout<Shape, Stride>, make_layout(…), cute.make_layout((…), stride=(…)), a bare shape; None for any other."""
+    """Parse Layout<Shape, Stride>, make_layout(…), cute.make_layout((…), stride=(…)) or a bare shape.
+
+    None for other values.
+    """
     value = text.resolve_value(value)
     if isinstance(value, SyntaxTerm) and value.name in LAYOUTS:
-        given = [text.resolve_value(one) for one in value.inside]
-        if not given:
+        arguments = [text.resolve_value(argument) for argument in value.inside]
+        if not arguments:
             return None
-        shape = parse_nested(text, given[0])
-        stride = given[1] if len(given) > 1 else text.resolve_value(value.get_argument(9, "stride", "order"))
+        shape = parse_nested(text, arguments[0])
+        stride = arguments[1] if len(arguments) > 1 else text.resolve_value(value.get_argument(9, "stride", "order"))
         if value.name == "make_ordered_layout" and not _is_direction(stride):
             return SymbolicLayout(shape, _ordered(shape, parse_nested(text, stride)))
         return SymbolicLayout(shape, _stride(text, shape, stride))
@@ -122,12 +127,12 @@ def parse_layout(text: TermText, value: Any) -> SymbolicLayout | None:
 
 
 def _is_direction(stride: Any) -> bool:
-    """Whether strides are compact from the left or the right: LayoutLeft, LayoutRight, none at all."""
+    """Return whether strides are compact from the left or the right: LayoutLeft, LayoutRight, or left out."""
     return stride is None or (isinstance(stride, SyntaxTerm) and stride.name in _DIRECTIONS)
 
 
 def _stride(text: TermText, shape: Nested, stride: Any) -> Nested:
-    """The strides that a layout is given, compact ones without any; None where the shape leaves them open."""
+    """Return the strides given for a layout, else compact ones; None if the shape leaves them open."""
     if not _is_direction(stride):
         return parse_nested(text, stride)
     if list_symbols(shape):
@@ -136,15 +141,15 @@ def _stride(text: TermText, shape: Nested, stride: Any) -> Nested:
 
 
 def _ordered(shape: Nested, order: Nested) -> Nested:
-    """The compact strides of a shape in an order of its modes; None where either is open."""
-    known = isinstance(order, tuple) and all(isinstance(one, int) for one in order)
+    """Return the compact strides of a shape in an order of its modes; None if either is open."""
+    known = isinstance(order, tuple) and all(isinstance(mode, int) for mode in order)
     return make_compact_strides(shape, order) if known and not list_symbols(shape) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
     """swizzle o middle o layout. numbers: of the swizzle, None for one that is open; middle: what stands between them,
-    None where nothing does; flagged: whether that is smem_ptr_flag_bits, and unit_bits its number; open: the words of
+    None if nothing does; flagged: whether that is smem_ptr_flag_bits, and unit_bits its number; open: the words of
     the swizzle's numbers that are open.
     """
 
@@ -163,10 +168,11 @@ class Composed:
 
 
 def composed(text: TermText, parts: Sequence[Any]) -> Composed | None:
-    """The parts of composition(Swizzle<3,3,3>{}, Layout<…>{}) or ComposedLayout<Swizzle<3,4,3>, …, Layout<…>>; None
-    where they are no swizzle and layout.
+    """Return the parts of composition(Swizzle<3,3,3>{}, Layout<…>{}) or ComposedLayout<Swizzle<3,4,3>, …, Layout<…>>.
+
+    None if they are no swizzle and layout.
     """
-    first, *middle, last = (text.resolve_value(one) for one in parts)
+    first, *middle, last = (text.resolve_value(part) for part in parts)
     if not isinstance(first, SyntaxTerm) or first.name not in SWIZZLES:
         return None
     inner = parse_layout(text, last)
@@ -175,19 +181,19 @@ def composed(text: TermText, parts: Sequence[Any]) -> Composed | None:
     between = middle[0] if middle else None
     flag = between if isinstance(between, SyntaxTerm) and between.name == "smem_ptr_flag_bits" else None
     unit_bits = text.parse_number(flag.angle[0]) if flag and flag.angle else None
-    numbers = tuple(text.parse_number(one) for one in first.inside)
-    open_ = tuple(text.format_words(one) for one, number in zip(first.inside, numbers, strict=True) if number is None)
+    numbers = tuple(text.parse_number(part) for part in first.inside)
+    open_ = tuple(text.format_words(part) for part, number in zip(first.inside, numbers, strict=True) if number is None)
     return Composed(first, numbers, between, flag is not None, unit_bits, inner, open_)
 
 
 def parse_printed_layout(words: str) -> SymbolicLayout | None:
-    """A layout as print() gives it; `32:1` and plain sizes too."""
+    """Parse a layout as print() shows it; `32:1` and plain sizes too."""
     words = words.strip()
     try:
-        found = cute_text.parse_layout(words if ":" in words else f"{words}:{_replace_numbers(words)}")
+        layout = cute_text.parse_layout(words if ":" in words else f"{words}:{_replace_numbers(words)}")
     except LayoutError:
         return None
-    return SymbolicLayout(found.shape, found.stride if ":" in words else make_compact_strides(found.shape))
+    return SymbolicLayout(layout.shape, layout.stride if ":" in words else make_compact_strides(layout.shape))
 
 
 def _replace_numbers(words: str) -> str:
@@ -195,8 +201,9 @@ def _replace_numbers(words: str) -> str:
 
 
 def compute_covered_size(laid: SymbolicLayout) -> int | None:
-    """What a tile's mode with this permutation needs at the least, its gaps included; None where a symbol stands in it.
-    One that CuTe would not take counts its elements.
+    """Compute the least size of a tile's mode with this permutation, gaps included; None if it contains a symbol.
+
+    A permutation that CuTe rejects counts its elements.
     """
     if not laid.known or not tuples.is_congruent(laid.shape, laid.stride):
         return compute_size(laid.shape)
@@ -207,7 +214,10 @@ def compute_covered_size(laid: SymbolicLayout) -> int | None:
 
 
 def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
-    """(CuTe Tile text, None where every mode is whole; the size of each mode: int, symbol or None for whole)."""
+    """Parse a tiler: (CuTe Tile text, None if every mode is whole.
+
+    The size of each mode: int, symbol or None for whole).
+    """
     value = text.resolve_value(value)
     if isinstance(value, SyntaxTerm) and value.name in TUPLES:
         items: tuple[Any, ...] = value.inside
@@ -217,24 +227,24 @@ def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
         return None, []
     words: list[str] = []
     sizes: list[Any] = []
-    for one in items:
-        one = text.resolve_value(one)
-        if one is None or (isinstance(one, SyntaxTerm) and one.name in UNDERSCORES):
+    for mode in items:
+        mode = text.resolve_value(mode)
+        if mode is None or (isinstance(mode, SyntaxTerm) and mode.name in UNDERSCORES):
             words.append("_")
             sizes.append(None)
             continue
-        laid = parse_layout(text, one) if isinstance(one, SyntaxTerm) and "ayout" in one.name else None
+        laid = parse_layout(text, mode) if isinstance(mode, SyntaxTerm) and "ayout" in mode.name else None
         if laid:
             words.append(str(laid))
             sizes.append(compute_covered_size(laid) or str(laid))
         else:
-            words.append(str(text.get_number_or_words(one)))
-            sizes.append(text.get_number_or_words(one))
+            words.append(str(text.get_number_or_words(mode)))
+            sizes.append(text.get_number_or_words(mode))
     return (None, sizes) if set(words) <= {"_"} else (f"({','.join(words)})", sizes)
 
 
 def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
-    """A tiler as print() gives it: (_32,_32,_16), (_,_,_), (32:1,32:1,16:1), (_32,(_8,_2):(_1,_16),_16)."""
+    """Parse a tiler as print() shows it: (_32,_32,_16), (_,_,_), (32:1,32:1,16:1), (_32,(_8,_2):(_1,_16),_16)."""
     words = re.sub(r"\s|_(?=\d)", "", words)
     if not (words.startswith("(") and words.endswith(")")):
         return None, []
@@ -246,17 +256,17 @@ def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
             part = ""
         else:
             part += letter
-    out: list[str] = []
+    result: list[str] = []
     sizes: list[Any] = []
-    for one in (*parts, part):
-        if one in ("_", "*", "None", ""):
-            out.append("_")
+    for mode in (*parts, part):
+        if mode in ("_", "*", "None", ""):
+            result.append("_")
             sizes.append(None)
-        elif match := re.fullmatch(r"(\d+)(?::1)?", one):
-            out.append(match[1])
+        elif match := re.fullmatch(r"(\d+)(?::1)?", mode):
+            result.append(match[1])
             sizes.append(int(match[1]))
         else:
-            laid = parse_printed_layout(one)
-            out.append(one)
+            laid = parse_printed_layout(mode)
+            result.append(mode)
             sizes.append(compute_covered_size(laid) if laid else None)
-    return (None, sizes) if set(out) <= {"_"} else (f"({','.join(out)})", sizes)
+    return (None, sizes) if set(result) <= {"_"} else (f"({','.join(result)})", sizes)

@@ -43,7 +43,7 @@ _OF_OTHER = re.compile(r"gmem|glob|thr|tid|copy|tiler|tv|cluster|warp|atom|block
 
 @dataclass(frozen=True, slots=True)
 class SwizzleAtom:
-    """A swizzle atom: Sw<bits,base,shift> of what XORs; its layout in elements (None where the type is open); the major
+    """A swizzle atom: Sw<bits,base,shift> of what XORs; its layout in elements (None if the type is open); the major
     and swizzle of a canonical one.
     """
 
@@ -57,19 +57,19 @@ class SwizzleAtom:
 
 
 def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """Every shared-memory layout that a text makes of an atom, each once; atoms alone where none is tiled."""
+    """Recognise every shared-memory layout that a text makes of an atom, each once; bare atoms if none is tiled."""
     if not (_MADE.search(text) or _ALONE.search(text)):
         return ()
     home = terms.make_term_text(text)
-    out = [one for term in terms.find_terms(home, _MADE) if (one := _parse_tile_to_shape(home, term))]
-    if not out:
-        out = [
-            _make_meaning(made, None, None)
+    layouts = [one for term in terms.find_terms(home, _MADE) if (one := _parse_tile_to_shape(home, term))]
+    if not layouts:
+        layouts = [
+            _make_meaning(swizzle_atom, None, None)
             for term in terms.find_terms(home, _ALONE)
-            if (made := parse_swizzle_atom(home, term))
+            if (swizzle_atom := parse_swizzle_atom(home, term))
         ]
     seen: dict[str, TextMeaning] = {}
-    for one in out:
+    for one in layouts:
         seen.setdefault(repr(one.facts), one)
     return tuple(seen.values())[:_MOST_MADE]
 
@@ -81,7 +81,7 @@ def _parse_element_bits(home: TermText, value: Any) -> int | None:
 
 
 def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
-    """The swizzle atom that a value names, makes or composes; a plain layout is one without a swizzle."""
+    """Parse the swizzle atom that a value names, makes or composes; a plain layout has no swizzle."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm):
         return None
@@ -96,12 +96,12 @@ def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
 
 
 def _declared(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """decltype(…)"""
+    """Parse decltype(…)."""
     return parse_swizzle_atom(home, value.args[0]) if value.args else None
 
 
 def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)"""
+    """Parse make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)."""
     inner = parse_swizzle_atom(home, value.args[0]) if value.args else None
     if inner is None or not inner.major or not value.args:
         return None
@@ -111,7 +111,7 @@ def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
 
 
 def _unswizzled(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """Layout<…>, make_layout(…) and make_ordered_layout(…)"""
+    """Parse Layout<…>, make_layout(…) and make_ordered_layout(…)."""
     laid = shapes.parse_layout(home, value)
     if laid is None:
         return None
@@ -152,22 +152,23 @@ def _make_canonical_atom(
 
 
 def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}): the swizzle counts elements; with
-    smem_ptr_flag_bits<16> in the middle, of a ComposedLayout<…>, bytes.
+    """Parse composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}).
+
+    The swizzle counts elements; with smem_ptr_flag_bits<16> in the middle, of a ComposedLayout<…>, bytes.
     """
     parts = (value.args if value.name == "composition" else value.angle) or ()
-    made = shapes.composed(home, parts) if len(parts) > 1 else None
-    if made is None or made.swizzle.name != "Swizzle" or len(made.swizzle.angle or ()) != 3:
+    composed = shapes.composed(home, parts) if len(parts) > 1 else None
+    if composed is None or composed.swizzle.name != "Swizzle" or len(composed.swizzle.angle or ()) != 3:
         return None
-    if made.middle is not None and not made.flagged and home.parse_number(made.middle) != 0:
+    if composed.middle is not None and not composed.flagged and home.parse_number(composed.middle) != 0:
         return None
-    bits, base, shift = (n if n is not None else 0 for n in made.numbers[:3])
+    bits, base, shift = (n if n is not None else 0 for n in composed.numbers[:3])
     return SwizzleAtom(
         (bits, base, shift),
-        made.unit_bits,
-        made.inner if made.known else None,
-        by_element=not made.flagged,
-        opened=(*shapes.list_symbols(made.inner.shape), *made.open),
+        composed.unit_bits,
+        composed.inner if composed.known else None,
+        by_element=not composed.flagged,
+        opened=(*shapes.list_symbols(composed.inner.shape), *composed.open),
     )
 
 
@@ -180,23 +181,25 @@ _ATOM_READERS: Mapping[str, Callable[[TermText, SyntaxTerm], SwizzleAtom | None]
 
 
 def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """(name, span, CuTe text) of every tile_to_shape of a text whose sizes are known. bits: of an element whose type is
-    open.
+    """Yield (name, span, CuTe text) of every tile_to_shape of a text whose sizes are known.
+
+    bits: of an element whose type is open.
     """
     if "tile_to_" not in text or not _MADE.search(text):
         return
     home = terms.make_term_text(text)
     for term in terms.find_terms(home, _MADE):
-        found = _parse_tile_to_shape(home, term, bits)
-        if found is not None and found.facts["cute"]:
+        tiled = _parse_tile_to_shape(home, term, bits)
+        if tiled is not None and tiled.facts["cute"]:
             line = text[max(0, term.span[0] - 120) : term.span[0]]
             named = re.search(r"([A-Za-z_]\w*)\s*=\s*(?:decltype\s*\(\s*)?(?:\w+(?:::|\.)){0,3}$", line)
-            yield named[1] if named else "", term.span, found.facts["cute"]
+            yield named[1] if named else "", term.span, tiled.facts["cute"]
 
 
 def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """(name, span, CuTe text) of every layout that a text defines under a name of a shared-memory tile: SmemLayoutA,
-    sB_layout. What is tiled is `find_tiled_layouts`'s; an atom is no tile.
+    """Yield (name, span, CuTe text) of every layout named like a shared-memory tile: SmemLayoutA, sB_layout.
+
+    Tiled layouts are found by `find_tiled_layouts`; an atom is no tile.
     """
     if not _LAID.search(text):
         return
@@ -212,7 +215,7 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
 
 
 def _first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> Any:
-    """The value that a name is first given, decltype taken off; None behind a typedef."""
+    """Return the first value of a name, without decltype; None behind a typedef."""
     _, begin, behind = places[0]
     value = None if behind else home.parse_term(begin)
     while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
@@ -221,7 +224,7 @@ def _first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> An
 
 
 def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> str | None:
-    """The CuTe text of a layout that a value spells, tiles or composes; None where the text leaves it open."""
+    """Parse the layout that a value spells, tiles or composes into CuTe text; None if the text leaves it open."""
     value = home.resolve_value(value)
     while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
         value = home.resolve_value(value.args[0])
@@ -234,26 +237,26 @@ def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> st
 
 
 def _parse_tile_to_shape(home: TermText, term: SyntaxTerm, bits: int | None = None) -> TextMeaning | None:
-    """tile_to_shape(atom, shape, order)."""
+    """Parse tile_to_shape(atom, shape, order)."""
     args = list(term.args or ())
     if len(args) < 2:
         return None
-    one = parse_swizzle_atom(home, args[0])
-    if one is None:
-        one = SwizzleAtom((0, 0, 0), None, None, by_element=True, opened=(home.format_words(args[0]),))
-    one = _set_element(one, bits)
+    atom = parse_swizzle_atom(home, args[0])
+    if atom is None:
+        atom = SwizzleAtom((0, 0, 0), None, None, by_element=True, opened=(home.format_words(args[0]),))
+    atom = _set_element(atom, bits)
     shape = shapes.parse_nested(home, args[1])
     ordered = args[2] if len(args) > 2 else term.get_argument(9, "order", "trg_order")
     order = shapes.parse_nested(home, ordered) if ordered is not None else None
     ranks = tuple(order) if isinstance(order, tuple) and all(isinstance(n, int) for n in order) else None
-    return _make_meaning(one, shape if isinstance(shape, tuple) else (shape,), ranks)
+    return _make_meaning(atom, shape if isinstance(shape, tuple) else (shape,), ranks)
 
 
-def _make_meaning(one: SwizzleAtom, shape: Any, order: tuple[int, ...] | None) -> TextMeaning:
-    tile = _Tile(one, shape, order)
-    missing = ["element_bits"] if one.bits is None else []
+def _make_meaning(atom: SwizzleAtom, shape: Any, order: tuple[int, ...] | None) -> TextMeaning:
+    tile = _Tile(atom, shape, order)
+    missing = ["element_bits"] if atom.bits is None else []
     missing += ["cute"] if tile.text is None else []
-    names = [*one.opened, *(shapes.list_symbols(shape) if shape is not None else [])]
+    names = [*atom.opened, *(shapes.list_symbols(shape) if shape is not None else [])]
     return TextMeaning("layout", tile.title, tile.facts, tile.notices, True, tuple(dict.fromkeys((*missing, *names))))
 
 
@@ -319,7 +322,7 @@ class _Tile:
 
     @property
     def swizzle(self) -> str | None:
-        """The numbers of the swizzle; None where they count elements of a layout that is open."""
+        """The numbers of the swizzle; None if they count elements of a layout that is open."""
         return None if self.atom.by_element and self.atom.laid is None else ",".join(map(str, self.atom.swizzle))
 
     @property
@@ -353,36 +356,36 @@ class _Tile:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        one = self.atom
-        if one.major != "MN" or one.bits in (None, 1, 16):
+        atom = self.atom
+        if atom.major != "MN" or atom.bits in (None, 1, 16):
             return ()
-        also = TCGEN05.allows_elements(one.bits, "MN", TCGEN05.get_mode_by_name(one.mode))
-        says = f"wgmma reads MN-major tiles of 16-bit types only, not of {one.bits} bits"
-        return (f"{says}; tcgen05 reads this one." if also else f"{says}; tcgen05 reads none in this swizzle.",)
+        also = TCGEN05.allows_elements(atom.bits, "MN", TCGEN05.get_mode_by_name(atom.mode))
+        message = f"wgmma reads MN-major tiles of 16-bit types only, not of {atom.bits} bits"
+        return (f"{message}; tcgen05 reads this one." if also else f"{message}; tcgen05 reads none in this swizzle.",)
 
     @property
     def title(self) -> str:
         what = "×".join("?" if not isinstance(n, int) else str(n) for n in (self.sizes or self.mn_k))
-        one = self.atom
-        mode = f"{one.major}-major, swizzle {one.mode}" if one.major else f"Sw<{self.swizzle or '?'}>"
+        atom = self.atom
+        mode = f"{atom.major}-major, swizzle {atom.mode}" if atom.major else f"Sw<{self.swizzle or '?'}>"
         stages = f", {self.stages} stages" if self.stages is not None else ""
         return f"Shared-memory layout {what}, {mode}{stages}"
 
 
 def _get_extent(mode: Any) -> Any:
-    found = shapes.compute_size(mode)
-    return found if found is not None else shapes.format_nested(mode)
+    size = shapes.compute_size(mode)
+    return size if size is not None else shapes.format_nested(mode)
 
 
-def _get_atom_sizes(one: SwizzleAtom) -> tuple[Any, Any]:
-    shape = one.laid.shape if one.laid and isinstance(one.laid.shape, tuple) else (None, None)
+def _get_atom_sizes(atom: SwizzleAtom) -> tuple[Any, Any]:
+    shape = atom.laid.shape if atom.laid and isinstance(atom.laid.shape, tuple) else (None, None)
     return shapes.compute_size(shape[0]) if shape[0] else None, shapes.compute_size(shape[1]) if shape[1] else None
 
 
 def _tile_atom(
     laid: shapes.SymbolicLayout, sizes: list[int], order: tuple[int, ...] | None
 ) -> shapes.SymbolicLayout | None:
-    """The atom copied to fill a shape: each mode (atom, copies); None where it does not divide the shape."""
+    """Copy the atom to fill a shape: each mode is (atom, copies); None if it does not divide the shape."""
     modes = list(laid.shape) if isinstance(laid.shape, tuple) else [laid.shape]
     steps = list(laid.stride) if isinstance(laid.stride, tuple) else [laid.stride]
     modes += [1] * (len(sizes) - len(modes))
@@ -390,9 +393,9 @@ def _tile_atom(
     if len(modes) != len(sizes):
         return None
     owned = [shapes.compute_size(mode) or 1 for mode in modes]
-    if any(size % own for size, own in zip(sizes, owned, strict=True)):
+    if any(size % covered for size, covered in zip(sizes, owned, strict=True)):
         return None
-    copies = [size // own for size, own in zip(sizes, owned, strict=True)]
+    copies = [size // covered for size, covered in zip(sizes, owned, strict=True)]
     leaves = zip(shapes.list_leaves(laid.shape), shapes.list_leaves(laid.stride), strict=True)
     step = 1 + sum((n - 1) * d for n, d in leaves)
     ranks = order if order and len(order) == len(sizes) else tuple(range(len(sizes)))
@@ -404,8 +407,8 @@ def _tile_atom(
     return shapes.SymbolicLayout(shape, tuple(zip(steps, strides, strict=True)))
 
 
-def _format_cute(one: SwizzleAtom, laid: shapes.SymbolicLayout) -> str:
-    bits, base, shift = one.swizzle
-    if one.by_element:
+def _format_cute(atom: SwizzleAtom, laid: shapes.SymbolicLayout) -> str:
+    bits, base, shift = atom.swizzle
+    if atom.by_element:
         return f"Sw<{bits},{base},{shift}> o {laid}" if bits else str(laid)
-    return f"Sw<{bits},{base},{shift}> o smem_ptr[{one.bits}b](unset) o {laid}"
+    return f"Sw<{bits},{base},{shift}> o smem_ptr[{atom.bits}b](unset) o {laid}"

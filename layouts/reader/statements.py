@@ -48,24 +48,24 @@ def find_refused_lines(text: str) -> Iterator[RefusedLine]:
     for count, match in enumerate(catalog.OPCODE.finditer(joined)):
         if count >= MOST:
             return
-        found = ptx.find_instruction(match[0]) if match[2] else None
-        if found is None:
+        instruction = ptx.find_instruction(match[0]) if match[2] else None
+        if instruction is None:
             continue
         operands, ended = _list_statement_operands(joined[match.end() : match.end() + MOST_OPERANDS])
-        if wrong := statement.find_statement_faults(found, match[0], operands, ended, declared):
+        if wrong := statement.find_statement_faults(instruction, match[0], operands, ended, declared):
             at = places(match.start()), places(match.end() - 1) + 1
-            yield RefusedLine(found, wrong, at)
+            yield RefusedLine(instruction, wrong, at)
 
 
 def _list_statement_operands(behind: str) -> tuple[tuple[str, ...], bool]:
-    """(the operands that stand behind an opcode, whether the statement ends with them): prose has none."""
+    """Return (the operands behind an opcode, whether the statement ends with them); prose has none."""
     parts, last, ended = _split_operands(behind)
     if not ended and (closed := _CLOSED.match(behind, last)):
         parts.append(closed[1])
-    whole = list(takewhile(_OPERAND.fullmatch, parts))
-    if not ended and not any(part[0] in "{[%" for part in whole):
+    operands = list(takewhile(_OPERAND.fullmatch, parts))
+    if not ended and not any(part[0] in "{[%" for part in operands):
         return (), False
-    return tuple(whole), ended and len(whole) == len(parts) and not any(_LEFT_OUT.search(part) for part in parts)
+    return tuple(operands), ended and len(operands) == len(parts) and not any(_LEFT_OUT.search(part) for part in parts)
 
 
 def _split_operands(behind: str) -> tuple[list[str], int, bool]:
@@ -87,43 +87,41 @@ def _split_operands(behind: str) -> tuple[list[str], int, bool]:
 
 
 def _count_declared_registers(joined: str) -> dict[str, int]:
-    """Base name → how many registers the `.reg` lines of a text declare of it, 0 for a single one."""
-    out: dict[str, int] = {}
+    """Map each base name to the number of registers that `.reg` lines declare of it, 0 for a single one."""
+    registers: dict[str, int] = {}
     vectors: set[str] = set()
     for match in _DECLARED.finditer(joined):
         for name, count in _NAME.findall(match["names"]):
             base = name.replace("%%", "%")
             if match["vector"]:
                 vectors.add(base)
-            elif count or base not in out:
-                out[base] = max(out.get(base, 0), int(count or 0))
-    return {base: count for base, count in out.items() if base not in vectors}
+            elif count or base not in registers:
+                registers[base] = max(registers.get(base, 0), int(count or 0))
+    return {base: count for base, count in registers.items() if base not in vectors}
 
 
 def _join_strings(text: str) -> tuple[str, _PlaceMap]:
-    """The text without comments, its string literals joined and their line ends as such; and where each character
-    stood.
-    """
+    """Remove comments and join string literals and their line ends; return the text and a map to original places."""
     text = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank_match(found), text)
-    out: list[str] = []
+    strings: list[str] = []
     starts, origins = [0], [0]
     last = length = 0
     for match in _ENDS.finditer(text):
-        out.append(text[last : match.start()])
+        strings.append(text[last : match.start()])
         length += match.start() - last
         if match[0][0] == '"':
             starts.append(length)
             origins.append(match.end())
         else:
-            out.append(" " * (len(match[0]) - 1) + "\n")
+            strings.append(" " * (len(match[0]) - 1) + "\n")
             length += len(match[0])
         last = match.end()
-    out.append(text[last:])
-    return _PTX_COMMENT.sub(_blank_match, "".join(out)), _PlaceMap(starts, origins)
+    strings.append(text[last:])
+    return _PTX_COMMENT.sub(_blank_match, "".join(strings)), _PlaceMap(starts, origins)
 
 
-def _blank_match(found: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", found[0])
+def _blank_match(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
 
 
 @dataclass(frozen=True, slots=True)

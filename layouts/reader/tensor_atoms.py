@@ -38,18 +38,18 @@ def _find_instructions(text: str) -> list[Instruction]:
 
 
 def find_moves(match: re.Match[str]) -> list[Instruction]:
-    """The load or store of an atom or operation; with a reduction whose type is open, all that it may be."""
+    """Find the load or store of an atom or operation; all candidates if the type of a reduction is open."""
     named = match.re is ATOM
-    given = "" if named else match["given"]
-    if _SAID_OTHERWISE.search(given):
+    arguments = "" if named else match["given"]
+    if _SAID_OTHERWISE.search(arguments):
         return []
-    count = match["x"] if named else next(iter(_REPEATED.findall(given)), "1")
+    count = match["x"] if named else next(iter(_REPEATED.findall(arguments)), "1")
     opcode = STORE if match["way"].lower().startswith("st") else REDUCE if match["stat"] else LOAD
-    packed = bool(match["half"]) if named else "16b_IN_32b" in given or "32b_IN_16b" in given
+    packed = bool(match["half"]) if named else "16b_IN_32b" in arguments or "32b_IN_16b" in arguments
     halves = "x2" if (match["lanes"], match["bits"]) == ("16", "32") else ""
     head = f"{opcode.text}.sync.aligned.{match['lanes']}x{match['bits']}b{halves}.x{count}"
     if opcode is REDUCE:
-        least = ".min" if "MIN" in given else ".max"
+        least = ".min" if "MIN" in arguments else ".max"
         return [
             i
             for kind in (("f32",) if named else ("f32", "u32", "s32"))
@@ -63,7 +63,7 @@ _COPIED = {"4x32": "32x128b.warpx4", "2x64": "64x128b"}
 
 
 def find_copies(match: re.Match[str]) -> list[Instruction]:
-    """The copy from shared memory of an atom or operation."""
+    """Find the copy from shared memory of an atom or operation."""
     ctas = match["ctas"] if match.re is COPIED else "2" if re.search(r"CtaGroup\s*\.\s*TWO", match["given"]) else "1"
     shape = _COPIED.get(match["dp"], f"{match['dp']}x{match['bits']}b") + _PAIRS[match["pair"]]
     return _find_instructions(f"{COPY.text}.cta_group::{ctas}.{shape}")

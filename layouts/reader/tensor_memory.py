@@ -42,7 +42,7 @@ def _is_tensor_atom(text: str) -> bool:
 
 
 def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
-    """That a text speaks of tcgen05; none where it does not."""
+    """Recognise a text about tcgen05."""
     match = _NAMES.search(text)
     if match is None:
         return ()
@@ -58,6 +58,6 @@ def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
             wrong = (f"{spelled.title} leaves {', '.join(spelled.open)} open: with them its tile can be shown.",)
     except LayoutError as error:
         wrong = (error.message,)
-    about = next((says for start, says in _SAYS if name.startswith(start)), "")
+    about = next((message for start, message in _SAYS if name.startswith(start)), "")
     notices = (*wrong, *((IS, about) if about else (IS,)))
     return (TextMeaning("topic", "tcgen05 and tensor memory (Blackwell)", {"topic": "tcgen05", "name": name}, notices),)

@@ -34,8 +34,8 @@ _BITS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "8": 8, "16": 
 
 
 def recognise_tensor_map_types(text: str) -> tuple[TextMeaning, ...]:
-    """The tensor maps of a text's types, each once."""
-    return drop_repeats((recogniser.make_map_meaning(one) for one in _find_maps(text)), _MOST)
+    """Recognise the tensor maps of a text's types, each once."""
+    return drop_repeats((recogniser.make_map_meaning(tensor_map) for tensor_map in _find_maps(text)), _MOST)
 
 
 def _find_maps(text: str) -> Iterator[TensorMap]:
@@ -48,7 +48,7 @@ def _find_maps(text: str) -> Iterator[TensorMap]:
 
 
 def _find_swizzle(text: str, layout: str) -> str | None:
-    """The swizzle of #ttg.nvmma_shared<{…}>, spelled there or behind the name of an alias; None where none is named."""
+    """Find the swizzle of #ttg.nvmma_shared<{…}>, spelled there or behind an alias; None if none is named."""
     said = _SHARED.search(layout)
     if said is None and (name := re.match(r"#\w{1,40}", layout)):
         alias = re.search(rf"^\s*{re.escape(name[0])}\s*=\s*(#[^\n]{{1,400}})", text, re.M)
@@ -59,8 +59,9 @@ def _find_swizzle(text: str, layout: str) -> str | None:
 
 
 def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int) -> Iterator[TensorMap]:
-    """The map of a type: sizes outermost first; what lies in global memory is not in it. None where the element type is
-    none of MLIR's.
+    """Yield the map of a type, sizes outermost first, without its global memory.
+
+    Nothing if the element type is none of MLIR's.
     """
     kind = match["type"]
     element = _ELEMENT.fullmatch(kind)
@@ -69,7 +70,7 @@ def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int
     bits = _BITS.get(element["whole"] or element["small"] or kind)
     known = mode if mode in WIDTHS else None
     sizes = tuple(int(size) for size in reversed(match["sizes"].strip("x").split("x")))
-    made = MapParts(
+    parts = MapParts(
         OpaqueValue(name, head=name, span=match.span()),
         bits,
         kind,
@@ -79,8 +80,10 @@ def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int
         swizzle=known,
         sheet=MapSheet(),
     )
-    problems = find_broken_rules(made, interleave)
+    problems = find_broken_rules(parts, interleave)
     if mode != known:
-        said = f"There is no swizzle of {mode}: the modes are {join_words([one.name for one in BY_WIDTH])}."
+        said = (
+            f"There is no swizzle of {mode}: the modes are {join_words([known_mode.name for known_mode in BY_WIDTH])}."
+        )
         problems.append(Pitfall("tma_swizzle", said, match.span()))
-    yield made.make_tensor_map(problems)
+    yield parts.make_tensor_map(problems)

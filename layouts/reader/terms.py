@@ -63,7 +63,10 @@ class TermText:
         return _index_definitions(self.text)
 
     def parse_term(self, start: int, alone: bool = False) -> Value:
-        """What begins at a place; None where nothing readable does. alone: a name with its brackets, no arithmetic."""
+        """Parse what begins at a place; None if it cannot be read.
+
+        alone: a name with its brackets, no arithmetic.
+        """
         try:
             reader = TermReader(self, start)
             return reader.parse_primary() if alone else reader.parse_expression()
@@ -71,15 +74,15 @@ class TermText:
             return None
 
     def resolve_value(self, value: Value, deep: int = 0) -> Value:
-        """A value behind the names that the text defines; a name that it does not define stays itself."""
+        """Resolve the names that the text defines; an unknown name stays itself."""
         while isinstance(value, SyntaxTerm) and deep < DEEPEST:
             deep += 1
             if value.angle is not None or value.named or value.symbol or value.args:
                 return value
-            found = self._find_definition(value)
-            if found is None:
+            definition = self._find_definition(value)
+            if definition is None:
                 return value
-            value = found
+            value = definition
         return value
 
     def _find_definition(self, term: SyntaxTerm) -> Value:
@@ -97,8 +100,9 @@ class TermText:
         return self.looked[key]
 
     def parse_number(self, value: Value, deep: int = 0) -> int | None:
-        """A whole number: 64, _64, Int<64>, C<64>, Int<64>{}, a name defined as one, arithmetic of such. None where it
-        is open, and where more than MOST_OPERATORS stand in one another.
+        """Parse a whole number: 64, _64, Int<64>, C<64>, Int<64>{}, a name defined as one, arithmetic of such.
+
+        None if it is open, or if more than MOST_OPERATORS are nested.
         """
         value = self.resolve_value(value)
         if deep > MOST_OPERATORS:
@@ -116,12 +120,12 @@ class TermText:
         return None
 
     def get_number_or_words(self, value: Value) -> int | str:
-        """A number, else the words that stand for it."""
-        found = self.parse_number(value)
-        return found if found is not None else self.format_words(value)
+        """Return a number, else its text."""
+        number = self.parse_number(value)
+        return number if number is not None else self.format_words(value)
 
     def format_words(self, value: Value) -> str:
-        """A value as it stands in the text, on one line, bounded."""
+        """Format a value as it is in the text, on one line, bounded."""
         if isinstance(value, SyntaxTerm):
             name = value.name if value.name in ("Int", "C") and value.angle else ""
             if name:
@@ -132,21 +136,21 @@ class TermText:
 
 @lru_cache(maxsize=8)
 def _index_definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
-    found: dict[str, list[tuple[int, int, bool]]] = {}
+    places: dict[str, list[tuple[int, int, bool]]] = {}
     for match in _DEFINED.finditer(text):
-        found.setdefault(match[1] or match[2], []).append((match.start(), match.end(), False))
+        places.setdefault(match[1] or match[2], []).append((match.start(), match.end(), False))
     for match in _DECLARED.finditer(text):
-        found.setdefault(match[2], []).append((match.start(2), match.start(1), True))
-    return found
+        places.setdefault(match[2], []).append((match.start(2), match.start(1), True))
+    return places
 
 
 def make_term_text(text: str) -> TermText:
-    """A text as a place to look names up, with steps of its own."""
+    """Make a text that names can be looked up in, with its own count of steps."""
     return TermText(text, token=TOKEN if _NOT_PYTHON.search(text) else PYTHON_TOKEN)
 
 
 def find_terms(text: TermText, pattern: re.Pattern[str]) -> Iterator[SyntaxTerm]:
-    """Every term of a text that begins where a pattern matches."""
+    """Yield every term of a text that begins at a match of the pattern."""
     past = 0
     for count, match in enumerate(pattern.finditer(text.text)):
         if count >= MOST_TERMS:

@@ -57,14 +57,14 @@ class CopyAtomMeaning:
 
 
 def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
-    """Every TiledCopy that a text makes or prints, each once."""
-    out = []
+    """Recognise every TiledCopy that a text makes or prints, each once."""
+    copies = []
     if _HEAD.search(text):
-        out += [one for block in _find_print_blocks(text) if (one := _parse_print(block))]
+        copies += [meaning for block in _find_print_blocks(text) if (meaning := _parse_print(block))]
     if _MADE.search(text):
         home = terms.make_term_text(text)
-        out += [one for term in terms.find_terms(home, _MADE) if (one := parse_tiled_copy(home, term))]
-    return drop_repeats(out, _MOST_MADE)
+        copies += [meaning for term in terms.find_terms(home, _MADE) if (meaning := parse_tiled_copy(home, term))]
+    return drop_repeats(copies, _MOST_MADE)
 
 
 def _parse_element_bits(home: TermText, value: Any) -> int | None:
@@ -74,16 +74,16 @@ def _parse_element_bits(home: TermText, value: Any) -> int | None:
 
 
 def parse_copy_atom(home: TermText, value: Any) -> CopyAtomMeaning | None:
-    """A Copy_Atom<operation, element>, cute.make_copy_atom(operation, element, …), or a bare operation."""
+    """Parse Copy_Atom<operation, element>, cute.make_copy_atom(operation, element, …), or a bare operation."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm):
         return None
     if value.name in ("Copy_Atom", "make_copy_atom"):
-        given = [*(value.angle or ()), *(value.args or ())]
-        if not given:
+        arguments = [*(value.angle or ()), *(value.args or ())]
+        if not arguments:
             return None
-        element = _parse_element_bits(home, given[1]) if len(given) > 1 else None
-        inner = _parse_copy_operation(home, given[0], element)
+        element = _parse_element_bits(home, arguments[1]) if len(arguments) > 1 else None
+        inner = _parse_copy_operation(home, arguments[0], element)
         bits = home.parse_number(value.given["num_bits_per_copy"]) if "num_bits_per_copy" in value.given else None
         if inner is None:
             return CopyAtomMeaning(None, bits, element)
@@ -110,7 +110,7 @@ def _parse_copy_operation(home: TermText, value: Any, element: int | None) -> Co
 
 
 def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> CopyAtomMeaning:
-    """DefaultCopy, AutoVectorizingCopy and AutoVectorizingCopyWithAssumedAlignment<128>"""
+    """Parse DefaultCopy, AutoVectorizingCopy and AutoVectorizingCopyWithAssumedAlignment<128>."""
     wide = 128 if name == "AutoVectorizingCopy" else element
     if angle is not None:
         number = home.parse_number(angle)
@@ -119,56 +119,58 @@ def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> 
 
 
 def _instruction(home: TermText, value: SyntaxTerm, element: int | None) -> CopyAtomMeaning | None:
-    """The load or store of an atom: SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…)."""
-    found = atoms.parse_atom(home, value)
-    if found is None or not found.found or found.found[0].family.multiplies:
+    """Return the load or store of an atom: SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…)."""
+    atom = atoms.parse_atom(home, value)
+    if atom is None or not atom.found or atom.found[0].family.multiplies:
         return None
-    ptx = tuple(i.ptx for i in found.found)
+    ptx = tuple(i.ptx for i in atom.found)
     return CopyAtomMeaning(ptx[0] if len(ptx) == 1 else None, 128 if len(ptx) == 1 else None, element, ptx)
 
 
 def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
-    """The TiledCopy of a term; None where the text does not say what it is made of."""
-    given = list((term.angle if term.name == "TiledCopy" else term.args) or ())
-    if not given:
+    """Parse a TiledCopy; None if the text does not say what it is made of."""
+    arguments = list((term.angle if term.name == "TiledCopy" else term.args) or ())
+    if not arguments:
         return None
-    copied = parse_copy_atom(home, given[0])
+    copied = parse_copy_atom(home, arguments[0])
     if term.name.endswith(("_S", "_D", "_atom")):
-        return _make_layout_meaning(copied, None, None, None, ["thr_layout", "val_layout"]) if len(given) > 1 else None
+        return (
+            _make_layout_meaning(copied, None, None, None, ["thr_layout", "val_layout"]) if len(arguments) > 1 else None
+        )
     if letter := _OF_OPERAND.fullmatch(term.name):
-        mma = _tiled_mma(home, given[1]) if len(given) > 1 else None
+        mma = _tiled_mma(home, arguments[1]) if len(arguments) > 1 else None
         return (
             _make_operand_meaning(copied or CopyAtomMeaning(None, None, None), letter[1], mma)
-            if len(given) > 1
+            if len(arguments) > 1
             else None
         )
-    if _takes_map(term, given):
-        return _of_map_term(home, term, given, copied)
-    return _of_layouts(home, term, given, copied)
+    if _takes_map(term, arguments):
+        return _of_map_term(home, term, arguments, copied)
+    return _of_layouts(home, term, arguments, copied)
 
 
 def _tiled_mma(home: TermText, value: Any) -> TextMeaning | None:
-    """The TiledMMA of make_tiled_copy_A(atom, tiled_mma)."""
+    """Return the TiledMMA of make_tiled_copy_A(atom, tiled_mma)."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm) or not ("ake" in value.name or value.name == "TiledMMA"):
         return None
     return tiled_mma.parse_tiled_mma(home, value)
 
 
-def _takes_map(term: SyntaxTerm, given: list[Any]) -> bool:
-    """Whether a call takes the map from thread and value, and the tile: the DSL's make_tiled_copy does."""
+def _takes_map(term: SyntaxTerm, arguments: list[Any]) -> bool:
+    """Return whether a call takes the map from thread and value, and the tile, as the DSL's make_tiled_copy does."""
     if term.name in ("TiledCopy", "make_tiled_copy_impl"):
         return True
     of_dsl = term.path.startswith(("cute.", "cutlass.")) and term.name == "make_tiled_copy"
-    return of_dsl and len(given) < 4 and "thr_layout" not in term.given
+    return of_dsl and len(arguments) < 4 and "thr_layout" not in term.given
 
 
 def _of_map_term(
-    home: TermText, term: SyntaxTerm, given: list[Any], copied: CopyAtomMeaning | None
+    home: TermText, term: SyntaxTerm, arguments: list[Any], copied: CopyAtomMeaning | None
 ) -> TextMeaning | None:
-    """TiledCopy<Copy_Atom, Layout_TV, Tiler> and cute.make_tiled_copy(atom, layout_tv, tiler_mn)"""
-    first = given[1] if len(given) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
-    second = given[2] if len(given) > 2 else term.get_argument(9, "tiler_mn", "val_layout")
+    """Parse TiledCopy<Copy_Atom, Layout_TV, Tiler> and cute.make_tiled_copy(atom, layout_tv, tiler_mn)."""
+    first = arguments[1] if len(arguments) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
+    second = arguments[2] if len(arguments) > 2 else term.get_argument(9, "tiler_mn", "val_layout")
     tv = shapes.parse_layout(home, first) if first is not None else None
     if tv is None:
         return _of_unknown(copied, None, term.args is not None and first is not None)
@@ -177,44 +179,45 @@ def _of_map_term(
 
 
 def _of_layouts(
-    home: TermText, term: SyntaxTerm, given: list[Any], copied: CopyAtomMeaning | None
+    home: TermText, term: SyntaxTerm, arguments: list[Any], copied: CopyAtomMeaning | None
 ) -> TextMeaning | None:
-    """make_tiled_copy(atom, thread layout, value layout, tile): the tile is no argument of CuTe's."""
-    first = given[1] if len(given) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
-    second = given[2] if len(given) > 2 else term.get_argument(9, "val_layout")
+    """Parse make_tiled_copy(atom, thread layout, value layout, tile); the tile is no argument of CuTe's."""
+    first = arguments[1] if len(arguments) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
+    second = arguments[2] if len(arguments) > 2 else term.get_argument(9, "val_layout")
     thr = shapes.parse_layout(home, first) if first is not None else None
     val = shapes.parse_layout(home, second) if second is not None else None
     if thr is None:
         return _of_unknown(copied, val, term.args is not None and first is not None)
     opened = ["val_layout"] if second is not None and val is None else []
-    found = _make_layout_meaning(
+    layout_meaning = _make_layout_meaning(
         copied, thr, val or (None if opened else shapes.SymbolicLayout((1, 1), (0, 0))), None, opened
     )
-    fourth = given[3] if len(given) > 3 else term.get_argument(9, "tiler", "tiler_mn")
-    return found if fourth is None else _add_tile(home, found, fourth)
+    fourth = arguments[3] if len(arguments) > 3 else term.get_argument(9, "tiler", "tiler_mn")
+    return layout_meaning if fourth is None else _add_tile(home, layout_meaning, fourth)
 
 
 def _of_unknown(copied: CopyAtomMeaning | None, val: shapes.SymbolicLayout | None, called: bool) -> TextMeaning | None:
-    """A TiledCopy whose first layout is open; None for a mere name."""
+    """Return a TiledCopy whose first layout is open; None for a mere name."""
     return _make_layout_meaning(copied, None, val, None, ["thr_layout", "val_layout"]) if called else None
 
 
-def _add_tile(home: TermText, found: TextMeaning, value: Any) -> TextMeaning:
-    """A TiledCopy over the tile that a fourth argument says; CuTe's make_tiled_copy takes three, and its tile is the
-    product of the two layouts.
+def _add_tile(home: TermText, meaning: TextMeaning, value: Any) -> TextMeaning:
+    """Add the tile that a fourth argument states.
+
+    CuTe's make_tiled_copy takes three, and its tile is the product of the two layouts.
     """
     _, sizes = shapes.parse_tiler(home, value)
-    covered, notices = found.facts["tiler_mn"], [*found.notices, _FOURTH]
-    known = bool(sizes) and all(isinstance(one, int) for one in sizes)
+    covered, notices = meaning.facts["tiler_mn"], [*meaning.notices, _FOURTH]
+    known = bool(sizes) and all(isinstance(size, int) for size in sizes)
     if known and covered and covered != sizes:
         by = "×".join(map(str, covered))
         known = len(covered) == len(sizes) and all(big % small == 0 for big, small in zip(sizes, covered, strict=True))
         said = "of it at a time." if known else f"at a time, which does not divide {'×'.join(map(str, sizes))}."
         notices.append(f"The thread and value layouts cover {by} {said}")
     tile = sizes if known else None
-    facts = {**found.facts, "tiler_mn": tile, "body": {**found.facts["body"], "tile": tile}}
+    facts = {**meaning.facts, "tiler_mn": tile, "body": {**meaning.facts["body"], "tile": tile}}
     title = f"TiledCopy: {facts['threads'] or '?'} threads, tile {'×'.join(map(str, tile)) if tile else '?'}"
-    opened = [one for one in found.undetermined if one != "tiler_mn"] + ([] if known else ["tiler_mn"])
+    opened = [size for size in meaning.undetermined if size != "tiler_mn"] + ([] if known else ["tiler_mn"])
     return TextMeaning("tiled_copy", title, facts, tuple(notices), False, tuple(opened))
 
 
@@ -227,17 +230,17 @@ def _make_layout_meaning(
     counts: tuple[int | None, int | None] | None = None,
 ) -> TextMeaning:
     copied = copied or CopyAtomMeaning(None, None, None)
-    threads, values = counts or tuple(shapes.compute_size(one.shape) if one else None for one in (thr, val))
+    threads, values = counts or tuple(shapes.compute_size(part.shape) if part else None for part in (thr, val))
     if tiler is None and thr and val:
         tiler = _product(thr, val)
-    known = tiler if tiler is not None and all(isinstance(one, int) for one in tiler) else None
+    known = tiler if tiler is not None and all(isinstance(part, int) for part in tiler) else None
     body = {
         "thr_layout": _written(thr),
         "val_layout": _written(val),
         "tile": known if known is not None and len(known) == 2 else None,
     }
     facts = _facts(copied, threads, values, known, body)
-    return _make_meaning(facts, copied, opened, shapes.list_symbols(*(one.shape for one in (thr, val) if one)))
+    return _make_meaning(facts, copied, opened, shapes.list_symbols(*(part.shape for part in (thr, val) if part)))
 
 
 def _written(laid: shapes.SymbolicLayout | None) -> str | None:
@@ -247,7 +250,7 @@ def _written(laid: shapes.SymbolicLayout | None) -> str | None:
 def _facts(
     copied: CopyAtomMeaning, threads: int | None, values: int | None, tile: list[Any] | None, body: dict[str, Any]
 ) -> dict[str, Any]:
-    """The facts of a TiledCopy; body: what POST /tiles/copy takes beside the atom."""
+    """Return the facts of a TiledCopy; body: what POST /tiles/copy takes beside the atom."""
     return {
         "threads": threads,
         "values_per_thread": values,
@@ -259,7 +262,7 @@ def _facts(
 
 
 def _product(thr: shapes.SymbolicLayout, val: shapes.SymbolicLayout) -> list[int | None]:
-    """The tile that a thread and a value layout cover; None for a mode that is open."""
+    """Return the tile that a thread and a value layout cover; None for an open mode."""
     rank = _get_rank(thr, val)
     both = zip(_list_mode_sizes(thr.shape, rank), _list_mode_sizes(val.shape, rank), strict=True)
     return [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
@@ -279,28 +282,28 @@ def _make_meaning(facts: dict[str, Any], copied: CopyAtomMeaning, opened: list[s
     notices = (tiled_mma.TENSOR_MEMORY.replace("tcgen05 MMA: its accumulator", "tcgen05 copy: its data"),)
     tile = "×".join(map(str, facts["tiler_mn"])) if facts["tiler_mn"] else "?"
     title = f"TiledCopy: {facts['threads'] or '?'} threads, tile {tile}"
-    told = notices if copied.tensor_memory else ()
-    return TextMeaning("tiled_copy", title, facts, told, True, tuple(dict.fromkeys((*opened, *names))))
+    shown = notices if copied.tensor_memory else ()
+    return TextMeaning("tiled_copy", title, facts, shown, True, tuple(dict.fromkeys((*opened, *names))))
 
 
 def _list_mode_sizes(shape: Any, rank: int = 2) -> list[Any]:
-    """The sizes of a shape's modes, two or `rank` at the least."""
+    """Return the sizes of a shape's modes, at least two or `rank`."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
-    out = [shapes.compute_size(one) for one in modes]
-    return [*out, *[1] * (rank - len(out))]
+    sizes = [shapes.compute_size(mode) for mode in modes]
+    return [*sizes, *[1] * (rank - len(sizes))]
 
 
 def _get_rank(*laid: shapes.SymbolicLayout) -> int:
-    return max(2, *(len(one.shape) if isinstance(one.shape, tuple) else 1 for one in laid))
+    return max(2, *(len(layout.shape) if isinstance(layout.shape, tuple) else 1 for layout in laid))
 
 
 def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning | None) -> TextMeaning:
-    """make_tiled_copy_A(atom, tiled_mma): the tile of that operand, as the MMA's threads hold it."""
+    """Make the meaning of make_tiled_copy_A(atom, tiled_mma): the operand's tile, as the MMA's threads hold it."""
     facts = mma.facts if mma else {}
-    made, tile = facts.get("body"), facts.get("tile_mnk") or ()
-    sizes = [tile[n] for n in _AXES[letter]] if tile and all(isinstance(one, int) for one in tile) else None
+    mma_body, tile = facts.get("body"), facts.get("tile_mnk") or ()
+    sizes = [tile[n] for n in _AXES[letter]] if tile and all(isinstance(size, int) for size in tile) else None
     values = _values_of_mma(letter, sizes, facts) if sizes else None
-    body = {"tiled_mma": dict(made) if made else None, "operand": letter.lower(), "tile": sizes}
+    body = {"tiled_mma": dict(mma_body) if mma_body else None, "operand": letter.lower(), "tile": sizes}
     opened = list(mma.undetermined) if mma else ["tiled_mma"]
     return _make_meaning(_facts(copied, facts.get("threads"), values, sizes, body), copied, opened, [])
 
@@ -309,8 +312,9 @@ _AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
 
 
 def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> int | None:
-    """How many elements of an operand's tile a thread of a TiledMMA holds; None where its atom is open, or reads the
-    operand through a descriptor.
+    """Return how many elements of an operand's tile a thread of a TiledMMA holds.
+
+    None if its atom is open, or reads the operand through a descriptor.
     """
     shape, layout = facts["atom_mnk"], facts["body"]["atom_layout"]
     if not facts["candidates"] or not shape or not layout:
@@ -320,35 +324,36 @@ def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> i
     laid = shapes.parse_printed_layout(layout)
     if op is None or laid is None or (i.family.by_descriptor and letter == "B"):
         return None
-    modes = [shapes.compute_size(one) or 1 for one in laid.shape]
+    modes = [shapes.compute_size(mode) or 1 for mode in laid.shape]
     values = op.values
-    for n, whole in zip(_AXES[letter], sizes, strict=True):
-        values = values * whole // (shape[n] * modes[n])
+    for n, size in zip(_AXES[letter], sizes, strict=True):
+        values = values * size // (shape[n] * modes[n])
     return values
 
 
 def _make_map_meaning(
     copied: CopyAtomMeaning | None, tv: shapes.SymbolicLayout, sizes: list[Any], tiler: str | None = None
 ) -> TextMeaning:
-    """A layout from thread and value to the tile's elements, column-major, with the tile's sizes; tiler: the tiler as
-    it is written where it is not sizes alone.
+    """Make the meaning of a layout from thread and value to the tile's elements, column-major.
+
+    tiler: as written, if it is not sizes alone.
     """
-    whole = len(sizes) == 2 and all(isinstance(one, int) for one in sizes)
+    plain = len(sizes) == 2 and all(isinstance(size, int) for size in sizes)
     counts = _counts(tv)
-    placed = whole and None not in counts and tv.stride is not None
+    placed = plain and None not in counts and tv.stride is not None
     turned = _invert_map(tv, sizes) if placed and ":" not in (tiler or "") else None
     thr, val = turned or (None, None)
     opened = [] if placed else ["thr_layout", "val_layout"]
-    found = _make_layout_meaning(copied, thr, val, sizes if whole else None, opened, counts)
+    layout_meaning = _make_layout_meaning(copied, thr, val, sizes if plain else None, opened, counts)
     if placed and turned is None:
-        body = found.facts["body"]
+        body = layout_meaning.facts["body"]
         del body["thr_layout"], body["val_layout"]
         body |= {"layout_tv": str(tv), "tiler_mn": tiler or shapes.format_nested(tuple(sizes))}
-    return found
+    return layout_meaning
 
 
 def _counts(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
-    """How many threads and values a map has; None for what is open."""
+    """Return how many threads and values a map has; None for what is open."""
     if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
         return None, None
     return shapes.compute_size(tv.shape[0]), shapes.compute_size(tv.shape[1])
@@ -357,7 +362,7 @@ def _counts(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
 def _invert_map(
     tv: shapes.SymbolicLayout, sizes: list[int]
 ) -> tuple[shapes.SymbolicLayout, shapes.SymbolicLayout] | None:
-    """The thread and value layouts (coordinate → id) of a map (id → coordinate), where it is such a product."""
+    """Invert a map (id → coordinate) into thread and value layouts (coordinate → id), if it is such a product."""
     val = _invert_mode(tv.shape[1], tv.stride[1], sizes[0], (1, 1))
     if val is None:
         return None
@@ -369,7 +374,7 @@ def _invert_map(
 
 
 def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.SymbolicLayout | None:
-    """One mode of the map turned round: each axis's digits from the least on, `box` elements apart."""
+    """Invert one mode of the map: each axis's digits from the lowest, `box` elements apart."""
     down: list[tuple[int, int, int]] = []
     across: list[tuple[int, int, int]] = []
     step = 1
@@ -379,7 +384,7 @@ def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> 
         if size > 1:
             (down if at < height else across).append((at if at < height else at // height, size, step))
         step *= size
-    out = []
+    result = []
     for digits, apart in ((sorted(down), box[0]), (sorted(across), box[1])):
         due = apart
         for at, size, _ in digits:
@@ -387,24 +392,24 @@ def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> 
                 return None
             due *= size
         modes = [(size, step) for _, size, step in digits] or [(1, 0)]
-        out.append(modes[0] if len(modes) == 1 else tuple(zip(*modes, strict=True)))
-    return shapes.SymbolicLayout(tuple(one[0] for one in out), tuple(one[1] for one in out))
+        result.append(modes[0] if len(modes) == 1 else tuple(zip(*modes, strict=True)))
+    return shapes.SymbolicLayout(tuple(digit[0] for digit in result), tuple(digit[1] for digit in result))
 
 
 # what print shows -----------------------------------------------------------------------------------------------------
 
 
 def _find_print_blocks(text: str) -> list[dict[str, str]]:
-    """The fields of every print in a text: tiler, tv, type, src, dst, thrid."""
-    out: list[dict[str, str]] = []
+    """Find the fields of every print in a text: tiler, tv, type, src, dst, thrid."""
+    blocks: list[dict[str, str]] = []
     for match, value in labelled_layouts.find_print_fields(_FIELD, text):
         name = re.sub(r"[ _]", "", match["name"]).lower()
         name = {"tilermn": "tiler", "tiledlayouttv": "tv", "tvlayouttiled": "tv", "valuetype": "type"}.get(name, name)
         name = name.replace("vallayout", "").replace("tvlayout", "")
-        if name == "tiler" or not out:
-            out.append({})
-        out[-1].setdefault(name, value)
-    return [one for one in out if "tiler" in one and "tv" in one][:_MOST_MADE]
+        if name == "tiler" or not blocks:
+            blocks.append({})
+        blocks[-1].setdefault(name, value)
+    return [one for one in blocks if "tiler" in one and "tv" in one][:_MOST_MADE]
 
 
 def _parse_print(block: dict[str, str]) -> TextMeaning | None:
@@ -422,7 +427,10 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
 
 
 def _find_printed_atom(source: str, destination: str, bits: int) -> CopyAtomMeaning:
-    """The copy atom with these layouts of threads and values; one thread's own values may be cp.async's as well."""
+    """Find the copy atom with these layouts of threads and values.
+
+    One thread's own values may be cp.async's as well.
+    """
     try:
         src, dst = parse_cute_layout(source), parse_cute_layout(destination)
     except LayoutError:

@@ -40,31 +40,31 @@ TENSOR_MEMORY = "This is a tcgen05 MMA: its accumulator lives in tensor memory; 
 
 
 def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
-    """The UMMA atom of a text that makes no TiledMMA of it: the TiledMMA of that atom alone."""
+    """Recognise the UMMA atom of a text that makes no TiledMMA of it: the TiledMMA of that atom alone."""
     if _MADE.search(text) or _HEAD.search(text) or not umma_atoms.is_atom(text) or umma_atoms.is_tcgen05_mma(text):
         return ()
     spelled = umma_atoms.parse_umma_text(text)
     if spelled is None or spelled.atom is None:
         return ()
-    majors = {one: spelled.atom.get_major(one) for one in "ab"}
+    majors = {letter: spelled.atom.get_major(letter) for letter in "ab"}
     return (_Tiled(AtomMeaning((), spelled.text, majors, True, umma=spelled), None).found,)
 
 
 def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
-    """Every TiledMMA that a text makes or prints, each once."""
-    out = []
+    """Recognise every TiledMMA that a text makes or prints, each once."""
+    mmas = []
     if _HEAD.search(text):
-        out += [one for block in _find_print_blocks(text) if (one := _parse_print(block))]
+        mmas += [meaning for block in _find_print_blocks(text) if (meaning := _parse_print(block))]
     if _MADE.search(text):
         home = terms.make_term_text(text)
-        out += [one for term in terms.find_terms(home, _MADE) if (one := parse_tiled_mma(home, term))]
-    if any("umma" in one.facts for one in out):  # a print in a comment beside it names no atom
-        out.sort(key=lambda one: "umma" not in one.facts)
-    return drop_repeats(out, _MOST_MADE)
+        mmas += [meaning for term in terms.find_terms(home, _MADE) if (meaning := parse_tiled_mma(home, term))]
+    if any("umma" in meaning.facts for meaning in mmas):  # a print in a comment beside it names no atom
+        mmas.sort(key=lambda meaning: "umma" not in meaning.facts)
+    return drop_repeats(mmas, _MOST_MADE)
 
 
 def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
-    """The TiledMMA of a term; None where the text does not say what it is made of."""
+    """Parse a TiledMMA; None if the text does not say what it is made of."""
     parts = _trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parts(home, term)
     if parts is None:
         return None
@@ -85,7 +85,7 @@ _Parts = tuple[AtomMeaning | None, Any, Any]
 
 
 def _trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
-    """make_trivial_tiled_mma(types, majors, …, atom_layout_mnk, …) of the DSL"""
+    """Return the parts of the DSL's make_trivial_tiled_mma(types, majors, …, atom_layout_mnk, …)."""
     if len(term.args or ()) < 4 and not term.named:
         return None
     atom = atoms.parse_atom(home, term)
@@ -95,13 +95,13 @@ def _trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
 
 
 def _parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
-    """make_tiled_mma(atom, atom layout, permutation) and TiledMMA<…>"""
-    given = (term.args if term.name == "make_tiled_mma" else term.angle) or ()
-    if not given and not term.named:
+    """Return the parts of make_tiled_mma(atom, atom layout, permutation) and TiledMMA<…>."""
+    arguments = (term.args if term.name == "make_tiled_mma" else term.angle) or ()
+    if not arguments and not term.named:
         return None
 
     def argument(place: int, *keywords: str) -> Any:
-        return given[place] if place < len(given) else term.get_argument(9, *keywords)
+        return arguments[place] if place < len(arguments) else term.get_argument(9, *keywords)
 
     first = argument(0, "op_or_atom", "op", "atom")
     layout = argument(1, "atom_layout_mnk", "atom_layout")
@@ -174,9 +174,9 @@ class _Tiled:
         return [i.ptx for i in self.atom.found] if self.atom else []
 
     def tile(self, shape: list[int] | None) -> list[Any]:
-        """M, N and K of the tile, for an atom of this shape."""
-        whole = _multiply_sizes(shape, self.atoms_mnk) or [None] * 3
-        return [_get_larger(core, size) for core, size in zip(whole, [*self.sizes, None, None, None], strict=False)]
+        """Return M, N and K of the tile, for an atom of this shape."""
+        of_atoms = _multiply_sizes(shape, self.atoms_mnk) or [None] * 3
+        return [_get_larger(core, size) for core, size in zip(of_atoms, [*self.sizes, None, None, None], strict=False)]
 
     @property
     def found(self) -> TextMeaning:
@@ -205,7 +205,7 @@ class _Tiled:
         return f"TiledMMA: {who}, tile {'×'.join('?' if x is None else str(x) for x in tile)}"
 
     def body(self, tile: list[Any] | None) -> dict[str, Any]:
-        """The body of POST /tiles/mma."""
+        """Return the body of POST /tiles/mma."""
         layout = self.laid if self.laid is not None else shapes.SymbolicLayout((1, 1, 1), (0, 0, 0))
         return {
             "atom": self.atom.spelled if self.atom else None,
@@ -217,11 +217,11 @@ class _Tiled:
     @property
     def umma_facts(self) -> dict[str, Any]:
         """What is known of an UMMA atom whose arguments are known."""
-        made = self.umma.atom if self.umma else None
-        if made is None:
+        atom = self.umma.atom if self.umma else None
+        if atom is None:
             return {}
-        source = "tensor" if made.tensor_a else "shared"
-        return {"umma": {"idesc": str(made.word), "ctas": made.ctas, "a_from": source}}
+        source = "tensor" if atom.tensor_a else "shared"
+        return {"umma": {"idesc": str(atom.word), "ctas": atom.ctas, "a_from": source}}
 
     @property
     def atom_notices(self) -> list[str]:
@@ -233,13 +233,13 @@ class _Tiled:
 
 
 def _list_three_sizes(shape: Any) -> list[Any]:
-    """M, N and K of an atom layout: a rank-2 one gets a 1 in K."""
+    """Return M, N and K of an atom layout, with K = 1 for a rank-2 layout."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
-    out = [
-        shapes.compute_size(one) if shapes.compute_size(one) is not None else shapes.format_nested(one)
-        for one in modes[:3]
+    sizes = [
+        shapes.compute_size(mode) if shapes.compute_size(mode) is not None else shapes.format_nested(mode)
+        for mode in modes[:3]
     ]
-    return [*out, *[1] * (3 - len(out))]
+    return [*sizes, *[1] * (3 - len(sizes))]
 
 
 def _pad_to_rank_three(laid: shapes.SymbolicLayout) -> shapes.SymbolicLayout:
@@ -267,16 +267,16 @@ def _get_larger(core: Any, size: Any) -> Any:
 
 
 def _find_print_blocks(text: str) -> list[dict[str, str]]:
-    """The fields of every print in a text, by plain names: thr, permutation, thrid, shape, a, b, c."""
-    out: list[dict[str, str]] = []
+    """Find the fields of every print in a text, by plain names: thr, permutation, thrid, shape, a, b, c."""
+    blocks: list[dict[str, str]] = []
     for match, value in labelled_layouts.find_print_fields(_FIELD, text):
         letter = match["cpp"] or match["py"]
         name = letter.lower() if letter else re.sub(r"[ _]", "", match["name"]).lower()
         name = {"thrlayoutvmnk": "thr", "permutationmnk": "permutation", "shapemnk": "shape"}.get(name, name)
-        if name == "thr" or not out or (name in out[-1] and name != "thr"):
-            out.append({})
-        out[-1][name] = value
-    return [one for one in out if "thr" in one or "shape" in one][:_MOST_MADE]
+        if name == "thr" or not blocks or (name in blocks[-1] and name != "thr"):
+            blocks.append({})
+        blocks[-1][name] = value
+    return [one for one in blocks if "thr" in one or "shape" in one][:_MOST_MADE]
 
 
 def _parse_print(block: dict[str, str]) -> TextMeaning | None:
@@ -285,16 +285,16 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
         return None
     in_atom = shapes.compute_size(thr.shape[0]) or 1
     sizes = _printed_sizes(block)
-    found = [i for i in catalog.instructions() if _matches_print(i, sizes, in_atom, block)] if sizes else []
+    fitting = [i for i in catalog.instructions() if _matches_print(i, sizes, in_atom, block)] if sizes else []
     memory = bool(sizes) and in_atom <= 2 and sizes["m"] >= 64
-    atom = AtomMeaning(tuple(found), "", {}, memory, bool(found) and _holds_a(found[0], block))
+    atom = AtomMeaning(tuple(fitting), "", {}, memory, bool(fitting) and _holds_a(fitting[0], block))
     tiled = _Tiled(atom, _printed_atoms(thr, in_atom), printed_threads=shapes.compute_size(thr.shape))
     if "permutation" in block:
         tiled.permutation, tiled.sizes = shapes.parse_printed_tiler(block["permutation"])
-    if found:
-        if len(found) > 1:
+    if fitting:
+        if len(fitting) > 1:
             tiled.notices.append(
-                f"The print names no atom: {len(found)} instructions have these maps, which are the same for all."
+                f"The print names no atom: {len(fitting)} instructions have these maps, which are the same for all."
             )
         return tiled.found
     tiled.opened.append("atom")
@@ -302,7 +302,7 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
 
 
 def _printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicLayout:
-    """The layout of the atoms, without the threads in one that come first in ThrLayoutVMNK."""
+    """Return the layout of the atoms, without the threads of one atom that come first in ThrLayoutVMNK."""
     steps = tuple(_divide_strides(step, in_atom) for step in thr.stride[1:])
     modes = thr.shape[1:]
     return shapes.SymbolicLayout(
@@ -311,47 +311,47 @@ def _printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicL
 
 
 def _printed_sizes(block: dict[str, str]) -> dict[str, int]:
-    """M, N and K of the atom that a print names, {} where it names none."""
+    """Return M, N and K of the atom that a print names, {} if it names none."""
     shape = shapes.parse_printed_layout(block.get("shape", ""))
     modes = shape.shape if shape and isinstance(shape.shape, tuple) else ()
     return (
-        {dim: shapes.compute_size(one) or 0 for dim, one in zip("mnk", modes, strict=True)} if len(modes) == 3 else {}
+        {dim: shapes.compute_size(mode) or 0 for dim, mode in zip("mnk", modes, strict=True)} if len(modes) == 3 else {}
     )
 
 
 def _holds_a(i: Instruction, block: dict[str, str]) -> bool:
-    """Whether a print shows A of a wgmma over its threads: in registers."""
-    held = shapes.parse_printed_layout(block.get("a", ""))
-    of_threads = held.stride[0] if held and isinstance(held.stride, tuple) else 0
+    """Return whether a print shows A of a wgmma over its threads: in registers."""
+    printed_layout = shapes.parse_printed_layout(block.get("a", ""))
+    of_threads = printed_layout.stride[0] if printed_layout and isinstance(printed_layout.stride, tuple) else 0
     return any(shapes.list_leaves(of_threads)) and i.family.by_descriptor
 
 
 def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
-    """A TiledMMA whose atom is known by its shape alone: no instruction of registers, it may be a tcgen05.mma."""
+    """Return a TiledMMA whose atom is known by its shape alone; it may be a tcgen05.mma."""
     issued = []
     if tiled.atom and tiled.atom.tensor_memory:
         issued = umma_atom.find_fitting_opcodes(in_atom, sizes["m"], sizes["n"], sizes["k"])
     if issued:
         kinds = join_words([f"{'sparse ' * each.sparse}kind::{each.kind.name}" for each in issued], "or")
         tiled.notices.append(f"The print names no atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs.")
-    one, shape = tiled.found, list(sizes.values())
+    meaning, shape = tiled.found, list(sizes.values())
     tile = tiled.tile(shape)
-    facts = {**one.facts, "atom_mnk": shape, "tile_mnk": tile, "body": {**one.facts["body"], "tile": tile}}
+    facts = {**meaning.facts, "atom_mnk": shape, "tile_mnk": tile, "body": {**meaning.facts["body"], "tile": tile}}
     if not issued:
-        return replace(one, facts=facts)
+        return replace(meaning, facts=facts)
     title = f"TiledMMA: {in_atom} CTA{'s' * (in_atom > 1)}, tile {'×'.join(map(str, tile))}"
-    return replace(one, title=title, facts={**facts, "candidates": [each.ptx for each in issued]})
+    return replace(meaning, title=title, facts={**facts, "candidates": [each.ptx for each in issued]})
 
 
 def _divide_strides(step: Any, by: int) -> Any:
     if isinstance(step, tuple):
-        inner = tuple(_divide_strides(one, by) for one in step)
-        return inner if all(one is not None for one in inner) else None
+        inner = tuple(_divide_strides(quotient, by) for quotient in step)
+        return inner if all(quotient is not None for quotient in inner) else None
     return None if step % by else step // by
 
 
 def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: dict[str, str]) -> bool:
-    """Whether an instruction's fragments are those of a print."""
+    """Return whether an instruction's fragments are those of a print."""
     if not i.family.multiplies or not i.family.specified or i.sizes != sizes:
         return False
     if threads != count_atom_threads(i):
@@ -360,12 +360,15 @@ def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: d
 
 
 def _fits(i: Instruction, letter: str, block: dict[str, str]) -> bool:
-    """Whether an operand's map is what a print shows of it; what it does not show, or shows of shared memory, fits."""
+    """Return whether an operand's map agrees with a print.
+
+    What the print does not show, or shows of shared memory, agrees.
+    """
     op = i.operands.get(letter) or (i.operands.get("d") if letter == "c" else None)
     laid = shapes.parse_printed_layout(block[letter]) if letter in block else None
     if laid is None or op is None:
         return True
-    if letter == "a" and any(one.sparsity for one in i.operands.values()):
+    if letter == "a" and any(operand.sparsity for operand in i.operands.values()):
         return True
     if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in shapes.list_leaves(laid.stride[:1]))):
         return True
@@ -373,7 +376,7 @@ def _fits(i: Instruction, letter: str, block: dict[str, str]) -> bool:
 
 
 def is_same_map(op: Operand, laid: shapes.SymbolicLayout, turned: bool) -> bool:
-    """Whether a TV layout (thread, value) → element is an operand's map; turned: CuTe's B, which is (n, k)."""
+    """Return whether a TV layout (thread, value) → element is an operand's map; turned: CuTe's B, which is (n, k)."""
     shape, stride = laid.shape, laid.stride
     if not isinstance(shape, tuple) or len(shape) != 2:
         return False

@@ -110,12 +110,12 @@ _MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())
 
 
 def recognise_triton_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """Every Triton layout of a text that is no part of another, each once."""
+    """Recognise every Triton layout of a text that is no part of another, each once."""
     if not (_ATTRIBUTE.search(text) or _GLUON.search(text)):
         return ()
     home = terms.make_term_text(text)
     shapes = _find_tensor_shapes(text)
-    out: dict[str, TextMeaning] = {}
+    layouts: dict[str, TextMeaning] = {}
     inner: set[str] = set()
     for pattern, known in ((_ATTRIBUTE, _parse_attribute), (_GLUON, _parse_gluon)):
         for term in terms.find_terms(home, pattern):
@@ -126,34 +126,36 @@ def recognise_triton_layouts(text: str) -> tuple[TextMeaning, ...]:
             if isinstance(parent, dict):
                 inner.add(format_mlir(parent["attribute"], parent["params"]))
             words = format_mlir(attribute, params)
-            if words not in out and len(out) < _MOST_MADE:
+            if words not in layouts and len(layouts) < _MOST_MADE:
                 alias = _find_alias(text, term.span[0])
-                out[words] = _make_meaning(attribute, params, words, shapes.get(alias or "") or shapes.get("", None))
-    whole = [one for words, one in out.items() if words not in inner]
-    parents = [one for words, one in out.items() if words in inner]
-    return (*whole, *parents)
+                layouts[words] = _make_meaning(
+                    attribute, params, words, shapes.get(alias or "") or shapes.get("", None)
+                )
+    outer = [meaning for words, meaning in layouts.items() if words not in inner]
+    parents = [meaning for words, meaning in layouts.items() if words in inner]
+    return (*outer, *parents)
 
 
 def _find_alias(text: str, at: int) -> str | None:
-    """#name of `#name = #ttg.…`, or the variable that a Gluon layout is given to."""
+    """Find the alias of a layout: #name of `#name = #ttg.…`, or the variable of a Gluon layout."""
     match = re.search(r"(\#?\w+)\s*(?::[^=\n]*)?=\s*$", text[max(0, at - 120) : at])
     return match[1] if match else None
 
 
 def _find_tensor_shapes(text: str) -> dict[str, tuple[list[int], int | None]]:
-    """Layout → (shape, bits of an element) of the tensors that have it; "" for a text with one attribute in place."""
-    out: dict[str, tuple[list[int], int | None]] = {}
+    """Map each layout to (shape, bits of an element) of its tensors; "" for a text with one attribute in place."""
+    shapes: dict[str, tuple[list[int], int | None]] = {}
     for match in _TENSOR.finditer(text):
         if len(match[1]) > _LONGEST_SHAPE:
             continue
         sizes = [int(n) for n in match[1].strip("x").split("x")]
         kind = match[2]
         bits = 16 if kind == "bf16" else ELEMENT_BITS.get(kind)
-        if bits is None and (found := re.match(r"[if](\d{1,4})$|f(\d{1,4})E", kind)):
-            bits = int(found[1] or found[2])
+        if bits is None and (bits_match := re.match(r"[if](\d{1,4})$|f(\d{1,4})E", kind)):
+            bits = int(bits_match[1] or bits_match[2])
         name = "" if re.match(rf"\#{_DIALECTS}\.", match[3]) else match[3]
-        out.setdefault(name, (sizes, bits))
-    return out
+        shapes.setdefault(name, (sizes, bits))
+    return shapes
 
 
 def _parse_attribute(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict[str, Any] | None]:
@@ -195,7 +197,7 @@ def _parse_gluon(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict[str
 
 
 def _as_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
-    """A Gluon class's parameters with those split, renamed and left out that MLIR's attribute has otherwise."""
+    """Convert a Gluon class's parameters to those of MLIR's attribute: split, renamed or left out."""
     version = params.pop("version", None)
     if isinstance(version, list) and version:
         params = {"versionMajor": version[0], "versionMinor": version[1] if len(version) > 1 else 0, **params}
@@ -215,10 +217,10 @@ def _as_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse_parameter(home: TermText, value: Any, deep: int = 0) -> Any:
-    """A parameter as JSON: numbers, lists, true and false, a parent; a symbol by its name."""
+    """Parse a parameter as JSON: numbers, lists, true and false, a parent; a symbol by its name."""
     value = home.resolve_value(value) if deep < 8 else value
     if isinstance(value, tuple):
-        return [_parse_parameter(home, one, deep + 1) for one in value]
+        return [_parse_parameter(home, item, deep + 1) for item in value]
     if not isinstance(value, SyntaxTerm):
         return value
     if value.path in ("true", "True", "false", "False"):
@@ -234,7 +236,7 @@ def _parse_parameter(home: TermText, value: Any, deep: int = 0) -> Any:
 
 
 def format_mlir(attribute: str, params: dict[str, Any]) -> str:
-    """The attribute as Triton prints it, aliases written out."""
+    """Format an attribute as Triton prints it, aliases written out."""
     dialect = "ttng" if attribute.startswith("tensor_memory") else "ttg"
     inner = dict(params)
     intervals = inner.pop("intervals", None)
@@ -264,9 +266,9 @@ def _format_value(value: Any) -> str:
 
 def _list_symbols(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return [name for one in value.get("params", {}).values() for name in _list_symbols(one)]
+        return [name for item in value.get("params", {}).values() for name in _list_symbols(item)]
     if isinstance(value, list):
-        return [name for one in value for name in _list_symbols(one)]
+        return [name for item in value for name in _list_symbols(item)]
     return [value] if isinstance(value, str) else []
 
 
@@ -294,7 +296,7 @@ def _make_meaning(
 
 
 def _operand(attribute: str, params: dict[str, Any]) -> str | None:
-    """The operand of an MMA that a layout is of."""
+    """Return the operand of an MMA that a layout belongs to."""
     if attribute == "nvidia_mma":
         return "d"
     index = params.get("opIdx")
@@ -304,9 +306,9 @@ def _operand(attribute: str, params: dict[str, Any]) -> str | None:
 def _tensor(
     attribute: str, params: dict[str, Any], shape: tuple[list[int], int | None] | None
 ) -> tuple[list[int] | None, int | None]:
-    """(the sizes of the tensor, the bits of an element), by the text or by the layout; None for what is open."""
-    own = params.get("shape") if attribute in ("linear", "padded_shared") else None
-    sizes, bits = shape or (own, None)
+    """Return (sizes of the tensor, bits of an element), by the text or by the layout; None for what is open."""
+    own_shape = params.get("shape") if attribute in ("linear", "padded_shared") else None
+    sizes, bits = shape or (own_shape, None)
     if bits is None and isinstance(params.get("elementBitWidth"), int):
         bits = params["elementBitWidth"]
     known = isinstance(sizes, list) and all(isinstance(n, int) for n in sizes)
@@ -314,12 +316,17 @@ def _tensor(
 
 
 def _candidates(attribute: str, params: dict[str, Any], letter: str | None, bits: int | None) -> list[Instruction]:
-    """The instructions of the MMA that a layout stands on; of A or B those with its bits, where there are any."""
+    """Return the instructions of the MMA that a layout is based on.
+
+    For A or B those with its bits, if there are any.
+    """
     mma = _find_nvidia_mma(attribute, params)
-    found = _find_instructions(mma) if mma else []
+    instructions = _find_instructions(mma) if mma else []
     if letter not in ("a", "b") or not bits:
-        return found
-    return [i for i in found if i.operands.get(letter) is None or i.operands[letter].element.bits == bits] or found
+        return instructions
+    return [
+        i for i in instructions if i.operands.get(letter) is None or i.operands[letter].element.bits == bits
+    ] or instructions
 
 
 def _format_parent(value: Any) -> Any:
@@ -329,7 +336,7 @@ def _format_parent(value: Any) -> Any:
 
 
 def _find_nvidia_mma(attribute: str, params: dict[str, Any]) -> dict[str, Any] | None:
-    """The parameters of the nvidia_mma that a layout is, or stands on."""
+    """Find the parameters of the nvidia_mma that a layout is, or is based on."""
     if attribute == "nvidia_mma":
         return params
     parent = params.get("parent")
@@ -339,7 +346,7 @@ def _find_nvidia_mma(attribute: str, params: dict[str, Any]) -> dict[str, Any] |
 
 
 def _find_instructions(mma: dict[str, Any]) -> list[Instruction]:
-    """The dense products with the shape that an nvidia_mma names: version 2 is mma.sync, 3 is wgmma."""
+    """Find the dense products with the shape that an nvidia_mma names: version 2 is mma.sync, 3 is wgmma."""
     version = mma.get("versionMajor")
     shape = mma.get("instrShape")
     if version == 2:

@@ -34,7 +34,7 @@ _NEEDED = (
 
 
 def recognise_dots(text: str) -> tuple[TextMeaning, ...]:
-    """The wgmma that the operations of a text can become; a topic where their types are not in it."""
+    """Recognise the wgmma that the operations of a text can become; a topic if the text lacks their types."""
     match = _OPERATION.search(text)
     if match is None or "instrShape" in text or "instr_shape" in text:
         return ()  # read by the layout, which names the shape
@@ -46,12 +46,12 @@ def recognise_dots(text: str) -> tuple[TextMeaning, ...]:
     a, b, d = types[0], types[1], types[-1]
     sizes = [int(size) for size in d["sizes"].strip("x").split("x")]
     kinds = {"a": _INPUTS.get(a["type"], "?"), "b": _INPUTS.get(b["type"], "?"), "d": _RESULTS.get(d["type"], "?")}
-    found = [i for i in find_products(kinds, {}, warpgroup=True) if not sizes[-1] % i.sizes["n"]]
-    found.sort(key=lambda i: -i.sizes["n"])
+    instructions = [i for i in find_products(kinds, {}, warpgroup=True) if not sizes[-1] % i.sizes["n"]]
+    instructions.sort(key=lambda i: -i.sizes["n"])
     where = "registers" if a["where"] == "tensor" else "shared memory"
     tensor = " × ".join(str(size) for size in sizes)
     notices = (
         f"A is in {where}, D a tensor of {tensor}: Triton takes an N that divides {sizes[-1]}, and #mma's instrShape"
         " says which.",
     )
-    return make_instruction_meaning(found, f"'{match[0]}'", notices)
+    return make_instruction_meaning(instructions, f"'{match[0]}'", notices)

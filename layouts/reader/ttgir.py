@@ -70,7 +70,7 @@ class TtgirModule:
 
 
 def parse_module(text: str) -> TtgirModule | None:
-    """The layouts of a module or of a part of one; None for a text without operations on tensors that have one."""
+    """Parse the layouts of a module or part of one; None without operations on tensors that have a layout."""
     ops: dict[str, dict[str, int]] = {}
     tensors: dict[str, dict[TensorType, int]] = {}
     moves: dict[tuple[TensorType, TensorType], list[int]] = {}
@@ -83,15 +83,15 @@ def parse_module(text: str) -> TtgirModule | None:
         lines = part.split("\n")
         for number, line in enumerate(lines[: max(0, MOST_LINES - behind)], behind + 1):
             match = _OP.match(line)
-            found = list(_find_tensor_types(line, aliases, known)) if match else []
-            for one in found:
+            types = list(_find_tensor_types(line, aliases, known)) if match else []
+            for tensor_type in types:
                 name = match[1] if match else ""
-                ops.setdefault(one.layout, {})
-                ops[one.layout][name] = ops[one.layout].get(name, 0) + 1
-                seen = tensors.setdefault(one.layout, {})
-                seen[one] = seen.get(one, 0) + 1
-            if match and match[1].endswith("convert_layout") and len(found) == 2:
-                moves.setdefault((found[0], found[1]), []).append(number)
+                ops.setdefault(tensor_type.layout, {})
+                ops[tensor_type.layout][name] = ops[tensor_type.layout].get(name, 0) + 1
+                seen = tensors.setdefault(tensor_type.layout, {})
+                seen[tensor_type] = seen.get(tensor_type, 0) + 1
+            if match and match[1].endswith("convert_layout") and len(types) == 2:
+                moves.setdefault((types[0], types[1]), []).append(number)
         behind += len(lines) - 1
         for alias in aliases:
             names.setdefault(_expand_aliases(alias, aliases, known), {})[alias] = None
@@ -102,7 +102,7 @@ def parse_module(text: str) -> TtgirModule | None:
         ModuleLayout(
             text_,
             tuple(names.get(text_, {})),
-            tuple(sorted(tensors.get(text_, {}), key=lambda one: -tensors[text_][one])),
+            tuple(sorted(tensors.get(text_, {}), key=lambda tensor_type: -tensors[text_][tensor_type])),
             tuple(sorted(ops.get(text_, {}).items(), key=lambda item: -item[1])),
         )
         for text_ in order
@@ -117,7 +117,7 @@ def parse_module(text: str) -> TtgirModule | None:
 
 
 def _find_aliases(text: str) -> Iterator[tuple[str, str]]:
-    """(name, attribute) of every alias; an attribute may go on over several lines."""
+    """Yield (name, attribute) of every alias; an attribute may span several lines."""
     for match in _ALIAS.finditer(text):
         deep, end = 0, match.end()
         for at in range(match.end(), min(len(text), match.end() + LONGEST_LAYOUT)):
@@ -130,20 +130,20 @@ def _find_aliases(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _expand_aliases(text: str, aliases: dict[str, str], known: dict[str, str]) -> str:
-    """A layout's text with aliases written out."""
+    """Expand the aliases in a layout's text."""
     if text not in known:
-        made = text.strip()
+        expanded = text.strip()
         for _ in range(8):
-            after = _NAME.sub(lambda m: aliases.get(m[0], m[0]), made)
-            if after == made or len(after) > LONGEST_LAYOUT:
+            after = _NAME.sub(lambda m: aliases.get(m[0], m[0]), expanded)
+            if after == expanded or len(after) > LONGEST_LAYOUT:
                 break
-            made = after
-        known[text] = re.sub(r"\s+", " ", made).strip()
+            expanded = after
+        known[text] = re.sub(r"\s+", " ", expanded).strip()
     return known[text]
 
 
 def _find_tensor_types(line: str, aliases: dict[str, str], known: dict[str, str]) -> Iterator[TensorType]:
-    """The types of a line that have a layout, left to right."""
+    """Yield the types of a line that have a layout, left to right."""
     for match in _TYPE.finditer(line):
         parts = _split_parts(line, match.end())
         sizes = _DIMS.match(parts[0]) if parts else None
@@ -163,8 +163,8 @@ def _find_tensor_types(line: str, aliases: dict[str, str], known: dict[str, str]
 
 
 def _split_parts(line: str, at: int) -> list[str]:
-    """What stands between `<` and its `>`, cut at the commas outside all brackets; [] where it does not end."""
-    deep, start, out = 1, at, []
+    """Split the text between `<` and its `>` at the commas outside all brackets; [] if it does not end."""
+    deep, start, parts = 1, at, []
     for here in range(at, len(line)):
         mark = line[here]
         if mark in "<[({":
@@ -172,10 +172,10 @@ def _split_parts(line: str, at: int) -> list[str]:
         elif mark in "])}" or (mark == ">" and line[here - 1] != "-"):
             deep -= 1
         if not deep or (mark == "," and deep == 1):
-            out.append(line[start:here])
+            parts.append(line[start:here])
             start = here + 1
         if not deep:
-            return out
+            return parts
     return []
 
 
@@ -184,5 +184,5 @@ def _get_element_bits(name: str) -> int | None:
         return 64
     if name == "bf16":
         return 16
-    found = re.match(r"[iuf](\d{1,3})(?:\Z|E)", name)
-    return int(found[1]) if found else ELEMENT_BITS.get(name)
+    match = re.match(r"[iuf](\d{1,3})(?:\Z|E)", name)
+    return int(match[1]) if match else ELEMENT_BITS.get(name)

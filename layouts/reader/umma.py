@@ -36,7 +36,7 @@ _MAJOR = re.compile(r"(?:^|::|\.|_)(MN|K)$")
 
 @dataclass(frozen=True, slots=True)
 class SpelledAtom:
-    """An atom of a text. atom: None where the text leaves more than types open; open: what it leaves open, by its
+    """An atom of a text. atom: None if the text leaves more than types open; open: what it leaves open, by its
     words; where: the characters that spell it; text: the atom alone, with the names that the text defines put in.
     """
 
@@ -48,30 +48,29 @@ class SpelledAtom:
 
 
 def is_atom(text: str) -> bool:
-    """Whether a text is an UMMA atom of CUTLASS, an operation of the DSL or what printing it shows, or a
-    tcgen05.mma."""
+    """Return whether a text is an UMMA atom of CUTLASS, a DSL operation or its print, or a tcgen05.mma."""
     return any(pattern.search(text) for pattern in (_NAME, _OPERATION, _PRINTED)) or is_tcgen05_mma(text)
 
 
 def is_tcgen05_mma(text: str) -> bool:
-    """Whether a text begins with a tcgen05.mma."""
+    """Return whether a text begins with a tcgen05.mma."""
     return bool(_BEGINS.match(text))
 
 
 def parse_umma_term(home: TermText, value: SyntaxTerm) -> SpelledAtom | None:
-    """The atom of a term of C++ or Python; None where it is none. LayoutError where it is illegal."""
+    """Parse the atom of a term of C++ or Python; None if it is none. LayoutError if it is illegal."""
     if value.name in OPERATIONS and value.args is not None and "warp." not in value.path:
         return _parse_operation(home, value)
     if not re.match(r"SM10\d_M", value.name):
         return None
     if COMPLEX in value.name:
-        says = f"{value.name} issues several instructions for one product of complex numbers."
-        raise LayoutError("bad_atom", says, "Give the atom of the real products: SM100_MMA_TF32_TS.", "atom")
+        message = f"{value.name} issues several instructions for one product of complex numbers."
+        raise LayoutError("bad_atom", message, "Give the atom of the real products: SM100_MMA_TF32_TS.", "atom")
     return _parse_template(home, value)
 
 
 def expand_names(home: TermText, value: SyntaxTerm) -> str:
-    """A term with the names that its text defines put in: what the bench takes on its own."""
+    """Expand the names that a term's text defines, so that the bench takes it on its own."""
 
     def one(part: Any) -> str:
         size = home.parse_number(part)
@@ -89,7 +88,7 @@ def expand_names(home: TermText, value: SyntaxTerm) -> str:
 
 
 def parse_umma_text(text: str) -> SpelledAtom | None:
-    """The first atom of a text; None where it has none. LayoutError where it is illegal."""
+    """Parse the first atom of a text; None if it has none. LayoutError if it is illegal."""
     if printed := _PRINTED.search(text):
         return _parse_print(text, printed)
     home = terms.make_term_text(text)
@@ -97,8 +96,8 @@ def parse_umma_text(text: str) -> SpelledAtom | None:
         for value in terms.find_terms(home, pattern):
             if value.angle is None and value.args is None:
                 continue  # named in prose
-            if one := parse_umma_term(home, value):
-                return replace(one, text=expand_names(home, value))
+            if umma_term := parse_umma_term(home, value):
+                return replace(umma_term, text=expand_names(home, value))
     return None
 
 
@@ -106,20 +105,20 @@ def parse_umma_text(text: str) -> SpelledAtom | None:
 
 
 def _find_atom_row(name: str) -> tuple[AtomRow, str, bool]:
-    """(row, what stands behind its stem, whether it is a pair's)."""
+    """Find (row, what follows its stem, whether it is a pair's) of an atom's name."""
     for row in sorted(ROWS, key=lambda row: -len(row.stem)):
         for pair, lead in ((True, f"{row.stem}_{PAIRED}_"), (False, f"{row.stem}_")):
             if name.startswith(lead) and name.removeprefix(lead) in row.endings:
                 return row, name.removeprefix(lead), pair
     known = [umma_atom.format_stem(row, row.endings[0], pair) for row in ROWS for pair in (False, True)]
-    near = sorted(known, key=lambda one: -_count_common_words(one, name))[:3]
+    near = sorted(known, key=lambda stem: -_count_common_words(stem, name))[:3]
     raise LayoutError(
         "bad_atom", f"'{shorten_value(name, 60)}' is no UMMA atom of CUTLASS.", f"E.g. {', '.join(near)}.", "atom"
     )
 
 
-def _count_common_words(one: str, name: str) -> int:
-    return len(set(one.split("_")) & set(name.split("_")))
+def _count_common_words(stem: str, name: str) -> int:
+    return len(set(stem.split("_")) & set(name.split("_")))
 
 
 def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
@@ -129,8 +128,8 @@ def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
     if vs is None:
         return SpelledAtom(None, value.name, (home.format_words(said["vs"]),), value.span)
     if vs not in row.kinds:
-        says = f"VS of {value.name} is {vs}."
-        raise LayoutError("bad_atom", says, f"Allowed: {', '.join(map(str, row.kinds))}.", "atom")
+        message = f"VS of {value.name} is {vs}."
+        raise LayoutError("bad_atom", message, f"Allowed: {', '.join(map(str, row.kinds))}.", "atom")
     kind = idesc.get_kind(row.kinds[vs])
     sparse = "SPARSE" in ending
     wish, opened = _parse_wish(home, kind, said)
@@ -150,7 +149,7 @@ def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
 
 
 def _template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[str, Any]:
-    """Return the template arguments of an atom by name. LayoutError where there are too few."""
+    """Return the template arguments of an atom by name. LayoutError if there are too few."""
     names = ["a", "b", "d"]
     names += ["scale_type"] if "MX" in row.stem else []
     names += ["m", "n"]
@@ -160,19 +159,19 @@ def _template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[st
     names += ["scale"] if "SCALED" in ending else []
     names += ["negate_a", "negate_b"] if row.signs or ending.startswith(TENSOR) else []
     names += ["saturate"]
-    given = value.angle or ()
-    if len(given) < required:
-        says = f"{value.name} has {len(given)} template arguments."
-        raise LayoutError("bad_atom", says, f"It takes types, M, N and majors, e.g. {EXAMPLE}.", "atom")
-    return dict(zip(names, given, strict=False))
+    arguments = value.angle or ()
+    if len(arguments) < required:
+        message = f"{value.name} has {len(arguments)} template arguments."
+        raise LayoutError("bad_atom", message, f"It takes types, M, N and majors, e.g. {EXAMPLE}.", "atom")
+    return dict(zip(names, arguments, strict=False))
 
 
 def _parse_wish(home: TermText, kind: MmaKind, said: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:
-    """Fields of the instruction descriptor that arguments say, and the words of those that they leave open."""
+    """Parse the fields of the instruction descriptor in some arguments, and the words of those they leave open."""
     wish: dict[str, object] = {}
     opened: list[str] = []
-    for name, given in said.items():
-        value = home.resolve_value(given)
+    for name, argument in said.items():
+        value = home.resolve_value(argument)
         words = home.format_words(value)
         if name in ("m", "n"):
             size = home.parse_number(value)
@@ -181,11 +180,11 @@ def _parse_wish(home: TermText, kind: MmaKind, said: Mapping[str, Any]) -> tuple
             else:
                 wish[name] = size
         elif name in ("transpose_a", "transpose_b"):
-            found = _MAJOR.search(value.path if isinstance(value, SyntaxTerm) else "")
-            if found is None:
+            match = _MAJOR.search(value.path if isinstance(value, SyntaxTerm) else "")
+            if match is None:
                 opened.append(words)
                 wish[UNSAID] = words
-            elif found[1] == "MN":
+            elif match[1] == "MN":
                 wish[name] = "MN"
         elif name in ("negate_a", "negate_b", "saturate"):
             path = value.path if isinstance(value, SyntaxTerm) else str(value)
@@ -198,30 +197,30 @@ def _parse_wish(home: TermText, kind: MmaKind, said: Mapping[str, Any]) -> tuple
 
 
 def _parse_type(kind: MmaKind, field: str, value: Any, words: str, wish: dict[str, object], opened: list[str]) -> None:
-    """One type of a wish; LayoutError for one that the kind does not take."""
+    """Parse one type of a wish; LayoutError if the kind does not take it."""
     name = parse_element_type(value)
     if not name:
         opened.append(words)
         return
     if not kind.has_field(field):
         if field == "d" and name != "f32":  # what a scaled product is
-            says = f"D of kind::{kind.name} is f32, not {name}."
-            raise LayoutError("bad_atom", says, "Give float.", "atom")
+            message = f"D of kind::{kind.name} is f32, not {name}."
+            raise LayoutError("bad_atom", message, "Give float.", "atom")
         return
     part = kind.get_field(field)
     name = "ue4m3" if field == "scale_type" and name == "e4m3" else name  # of the DSL, whose type is Float8E4M3FN
     name = "tf32" if name == "f32" and "tf32" in part.codes else name
     if name not in part.codes:
-        says = f"{part.field.title} of kind::{kind.name} is {words}."
-        raise LayoutError("bad_atom", says, f"Allowed: {', '.join(part.codes)}.", "atom")
+        message = f"{part.field.title} of kind::{kind.name} is {words}."
+        raise LayoutError("bad_atom", message, f"Allowed: {', '.join(part.codes)}.", "atom")
     wish[field] = name
 
 
 def parse_element_type(value: Any) -> str:
-    """PTX's name of an element type as C++ or Python spells it; "" where it is none that is known."""
+    """Parse an element type of C++ or Python to PTX's name; "" if it is unknown."""
     name = (value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else "").lower()
-    if found := SPELLED.get(name):
-        return found
+    if spelled := SPELLED.get(name):
+        return spelled
     match = re.fullmatch(r"(?:float_)?(e\dm\d)_unpack(?:8bits|smem)(?:_t)?", name)
     return match[1] if match else ""
 
@@ -263,7 +262,7 @@ def _parse_operation(home: TermText, value: SyntaxTerm) -> SpelledAtom:
         "transpose_b": "b_major_mode",
     }
     said = {name: home.resolve_value(value.get_argument(at, words[name])) for at, name in enumerate(names)}
-    missing = [words[name] for name, given in said.items() if given is None]
+    missing = [words[name] for name, argument in said.items() if argument is None]
     if missing:
         taken = ", ".join(words[name] for name in names)
         raise LayoutError("bad_atom", f"{value.name} lacks {', '.join(missing)}.", f"It takes {taken}.", "atom")
@@ -305,7 +304,7 @@ def _make_operation_atom(
 
 
 def _set_scale_type(kind: MmaKind, row: OperationRow, wish: dict[str, object]) -> None:
-    """The type of the factors where the operation says it, and K where that is 96."""
+    """Set the type of the factors if the operation states it, and K if that is 96."""
     if row.factors == "2X" and kind.has_field("scale_type"):
         wish["scale_type"] = "ue8m0"
     elif wish.get("scale_type") is None and row.factors == "4X":
@@ -315,12 +314,12 @@ def _set_scale_type(kind: MmaKind, row: OperationRow, wish: dict[str, object]) -
 
 
 def _get_last_word(value: Any) -> str:
-    """The last word of an enumerator."""
+    """Return the last word of an enumerator."""
     return value.name if isinstance(value, SyntaxTerm) else str(value)
 
 
 def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
-    """What print shows of an operation: a title, and a line a field."""
+    """Parse what print shows of an operation: a title, and a line a field."""
     name = next((name for name, row in OPERATIONS.items() if row.title == printed[0]), "")
     if not name:
         raise LayoutError("bad_atom", f"'{shorten_value(printed[0], 60)}' is no operation of tcgen05.", EXAMPLE, "atom")
@@ -338,37 +337,39 @@ def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
     wish, opened = _parse_wish(home, idesc.get_kind(row.kind), said)
     pair, tensor = lines.get("CTA group", "").endswith("TWO"), lines.get("A source location", "").endswith("TMEM")
     said["ab"] = said.get("a", "")
-    parts = [str(said.get(one, "")) for one in row.types] + [f"({', '.join(map(str, sizes))})"]
+    parts = [str(said.get(letter, "")) for letter in row.types] + [f"({', '.join(map(str, sizes))})"]
     parts += [f"CtaGroup.{'TWO' if pair else 'ONE'}", f"OperandSource.{'TMEM' if tensor else 'SMEM'}"]
     parts += [f"OperandMajorMode.{wish.get(f'transpose_{side}', 'K')}" for side in "ab"] if row.majors else []
-    made = _make_operation_atom(
+    operation_atom = _make_operation_atom(
         name, row, wish, pair=pair, tensor=tensor, opened=tuple(opened), where=(printed.start(), len(text))
     )
-    return replace(made, text=f"tcgen05.{name}({', '.join(parts)})")
+    return replace(operation_atom, text=f"tcgen05.{name}({', '.join(parts)})")
 
 
 # PTX ----------------------------------------------------------------------------------------------------------------
 
 
-def atom_from_instruction(found: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
-    """The atom of a tcgen05.mma. word: its instruction descriptor or a wish, the usual one where it is empty; tensor:
-    whether A lies in tensor memory, by the brackets of the text's operands where it is None.
+def atom_from_instruction(instruction: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
+    """Return the atom of a tcgen05.mma.
+
+    word: its instruction descriptor or a wish, the default one if empty; tensor: whether A is in tensor memory, None to
+    decide by the brackets of the text's operands.
     """
     from lanescope.blackwell.bound import bind
 
-    get_mma_opcode(found)
+    get_mma_opcode(instruction)
     if tensor is None:
         match = _PTX.search(text)
         operands = [part.strip() for part in match["rest"].split(",")] if match else []
         tensor = len(operands) > 1 and operands[1].startswith("[")
-    tensor = tensor or "ashift" in found.modifiers
+    tensor = tensor or "ashift" in instruction.modifiers
     try:
-        return UmmaAtom(bind(found, word or None), tensor)
+        return UmmaAtom(bind(instruction, word or None), tensor)
     except LayoutError as error:
         raise error.at("idesc" if error.field == "idesc" else "atom") from None
 
 
 def find_tcgen05_mma(text: str) -> Instruction | None:
-    """The tcgen05.mma that a text begins with, None where it begins with none."""
+    """Find the tcgen05.mma that a text begins with, None if it begins with none."""
     match = _BEGINS.match(text)
     return catalog.parse_instruction(match[1], "atom") if match else None

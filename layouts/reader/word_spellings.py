@@ -55,24 +55,25 @@ _IS_LOW = {**dict.fromkeys(("lo", "low", "x"), True), **dict.fromkeys(("hi", "hi
 
 
 def is_address_number(word: int) -> bool:
-    """Whether a number is an address of host or device memory, 47 bits from 0x5… or 0x7…: as a descriptor it would have
-    a stride of 64 KB or more.
+    """Return whether a number is an address of host or device memory, 47 bits from 0x5… or 0x7….
+
+    As a descriptor it would have a stride of 64 KB or more.
     """
     return word >> 47 == 0 and word >> 44 in (0x5, 0x7)
 
 
 def marked(word: int) -> bool:
-    """Whether a number has what others seldom have: a swizzle mode, or Blackwell's version."""
+    """Return whether a number has what others seldom have: a swizzle mode, or Blackwell's version."""
     return word >> 62 > 0 or not get_format_of_word(word).usual
 
 
 def is_likely_descriptor(word: int) -> bool:
-    """Whether a number without a name is a descriptor: no reserved bit, and a stride."""
+    """Return whether an unnamed number is a descriptor: no reserved bit, and a stride."""
     return not word & get_format_of_word(word).reserved_mask and SBO.get(word) > 0
 
 
 def parse_number(spelled: str) -> int:
-    """A number as printf writes it: 0x… or decimal, with zeros before it, or 40 binary digits or more."""
+    """Parse a number as printf writes it: 0x… or decimal, with leading zeros, or 40 or more binary digits."""
     if len(spelled) >= 40:
         return int(spelled, 2)
     return int(spelled, 16 if spelled[:2].lower() == "0x" else 10)
@@ -155,7 +156,7 @@ def _find_braced(text: str) -> Iterator[LabelledWord]:
 
 def _find_moved(text: str) -> Iterator[LabelledWord]:
     """Find constants that PTX moves into a register of 64 bits, or into the two halves of one."""
-    read = {name for one in _READS.finditer(text) for name in _REGISTERS.findall(one["given"])}
+    read = {name for match in _READS.finditer(text) for name in _REGISTERS.findall(match["given"])}
     if not read and _ATOM.search(text):
         return  # the text says by another name what is run, and nothing of it reads these registers
     for register, word, span in (*_moved_words(text), *_joined_words(text)):
@@ -205,22 +206,22 @@ def _find_constants(text: str) -> Iterator[LabelledWord]:
 
 def _find_labelled(text: str) -> Iterator[LabelledWord]:
     """Find words behind a label or under the name of a column."""
-    for one in printed_columns.find_labelled_words(text):
-        word = one.word & WORD
-        if -(1 << 63) <= one.word <= WORD and (
-            word >> 32 if one.named else is_likely_descriptor(word) and not is_address_number(word)
+    for labelled_word in printed_columns.find_labelled_words(text):
+        word = labelled_word.word & WORD
+        if -(1 << 63) <= labelled_word.word <= WORD and (
+            word >> 32 if labelled_word.named else is_likely_descriptor(word) and not is_address_number(word)
         ):
-            yield replace(one, word=word)
+            yield replace(labelled_word, word=word)
 
 
 def _find_registers(text: str) -> Iterator[LabelledWord]:
     """Find pairs of registers; of constants that SASS moves, those alone that look like a descriptor or are one."""
-    for one in printed_columns.find_register_words(text):
-        moved = "MOV" in text[slice(*one.span)]
-        if is_likely_descriptor(one.word) and (
-            not moved or marked(one.word) or f"gdesc[{one.label.split(':')[0]}]" in text
+    for register_word in printed_columns.find_register_words(text):
+        moved = "MOV" in text[slice(*register_word.span)]
+        if is_likely_descriptor(register_word.word) and (
+            not moved or marked(register_word.word) or f"gdesc[{register_word.label.split(':')[0]}]" in text
         ):
-            yield one
+            yield register_word
 
 
 # of two readings of one place that are equally long and begin alike the first stands
@@ -244,7 +245,7 @@ def is_examined(text: str) -> bool:
 
 
 def _join_little_endian(parts: list[str]) -> int | None:
-    """The 64 bits that a debugger shows as bytes or halves, the lowest first; None where it shows fewer or more."""
+    """Join the 64 bits that a debugger shows as bytes or halves, the lowest first; None for other counts."""
     width = 4 * (len(parts[0]) - 2)
     if width * len(parts) != 64:
         return None
@@ -252,6 +253,6 @@ def _join_little_endian(parts: list[str]) -> int | None:
 
 
 def _get_label_before(text: str, at: int) -> str:
-    """The label in front of the halves of a word: desc_a.lo, desc_a: lo."""
-    found = re.search(r"([A-Za-z_]\w{0,40}(?:\[\d{1,4}\])?)[\s._:=({]{0,8}$", text[max(0, at - 60) : at])
-    return found[1] if found and re.search("desc|word", found[1], re.I) else ""
+    """Return the label in front of the halves of a word: desc_a.lo, desc_a: lo."""
+    match = re.search(r"([A-Za-z_]\w{0,40}(?:\[\d{1,4}\])?)[\s._:=({]{0,8}$", text[max(0, at - 60) : at])
+    return match[1] if match and re.search("desc|word", match[1], re.I) else ""

@@ -149,7 +149,7 @@ def parse_addresses(text: str) -> list[int | None]:
         raise LayoutError(
             "bad_address", f"address has {len(text)} characters.", f"At most {LONGEST}: one number a lane.", "address"
         )
-    out: list[int | None] = []
+    addresses: list[int | None] = []
     for lane, part in enumerate(text.replace(",", " ").split()):
         read = None if part in ("-", "null") else parse_digits(part)
         if read is None and part not in ("-", "null"):
@@ -159,28 +159,28 @@ def parse_addresses(text: str) -> list[int | None]:
                 "0, 16, 0x20, … with - for an inactive lane.",
                 "address",
             )
-        out.append(read[0] if read else None)
-    return out
+        addresses.append(read[0] if read else None)
+    return addresses
 
 
 def check_addresses(kind: BankAccess, address: object) -> list[int | None]:
-    """Return the byte address of every lane, None where the lane is inactive; LayoutError names a bad one."""
+    """Return the byte address of every lane, None if the lane is inactive; LayoutError names a bad one."""
     if not isinstance(address, list):
         hint = "A list with a byte address a lane: [0, 16, …]; null for an inactive one."
         raise _bad_address(f"address is {shorten_value(address)}.", hint)
     if len(address) not in (kind.lanes, LANES):
         counts = ", or ".join(map(str, dict.fromkeys((LANES, kind.lanes))))
         raise _bad_address(f"{len(address)} addresses for {kind.name}.", f"Give {counts}, one a lane.")
-    given = [_read_lane_address(kind, lane, entry) for lane, entry in enumerate(address[: kind.lanes])]
-    if all(at is None for at in given):
+    addresses = [_read_lane_address(kind, lane, entry) for lane, entry in enumerate(address[: kind.lanes])]
+    if all(at is None for at in addresses):
         raise _bad_address("No lane gives an address.", "Give at least one.")
-    return given
+    return addresses
 
 
 def _read_lane_address(kind: BankAccess, lane: int, entry: object) -> int | None:
     """Return the byte address of one lane, a number or its text; None for an inactive lane."""
-    found = parse_digits(entry.strip()) if isinstance(entry, str) else None
-    at = found[0] if found else entry if type(entry) is int else None
+    parsed = parse_digits(entry.strip()) if isinstance(entry, str) else None
+    at = parsed[0] if parsed else entry if type(entry) is int else None
     if at is None:
         if entry is not None:
             raise _bad_address(
@@ -210,14 +210,14 @@ def compute_cost(kind: BankAccess, address: object) -> Cost:
     >>> compute_cost(get_access("ld.shared.b32"), [128 * lane for lane in range(32)]).wavefronts
     32
     """
-    given = check_addresses(kind, address)
+    addresses = check_addresses(kind, address)
     phases = []
     for lanes in kind.phases:
-        active = [lane for lane in lanes if given[lane] is not None]
+        active = [lane for lane in lanes if addresses[lane] is not None]
         words = {
             (at + byte) // BANK_BYTES
             for lane in active
-            if (at := given[lane]) is not None
+            if (at := addresses[lane]) is not None
             for byte in range(0, kind.bytes, BANK_BYTES)
         }
         counts = [0] * BANKS
@@ -278,7 +278,7 @@ class AccessUse:
     reach: str = ""
 
     def address(self, xor: Swizzle) -> list[int | None]:
-        """Return the byte address of every lane under a swizzle of byte addresses; LayoutError where it splits a lane's
+        """Return the byte address of every lane under a swizzle of byte addresses; LayoutError if it splits a lane's
         bytes.
         """
         if xor.bits and 1 << xor.base < self.access.bytes:

@@ -60,7 +60,7 @@ def make_line_storage(operand: Operand, major: str) -> Storage:
 
 
 def make_operand_storage(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
-    """Return a storage of the contract that holds the operand; LayoutError where it is too small or exceeds shared
+    """Return a storage of the contract that holds the operand; LayoutError if it is too small or exceeds shared
     memory.
 
     Where elements share a byte, layouts that count bytes or chunks, and canonical tiles, hold bytes of neighbours along
@@ -69,28 +69,28 @@ def make_operand_storage(spec: dict[str, Any], operand: Operand, major: str) -> 
     bits = operand.container_bits
     unit = _get_unit_bits(spec, bits)
     if spec.get("kind") == "canonical":
-        if (told := parse_integer(spec.get("element_bits", unit), "storage.element_bits")) != unit:
+        if (declared := parse_integer(spec.get("element_bits", unit), "storage.element_bits")) != unit:
             raise LayoutError(
                 "bad_storage",
-                f"The tile has {told}-bit elements, the operand {bits}-bit ones.",
+                f"The tile has {declared}-bit elements, the operand {bits}-bit ones.",
                 f"element_bits: {unit}.",
                 "storage.element_bits",
             )
         spec = {**spec, "element_bits": unit}
-    found = storage(spec, unit, major)
+    where = storage(spec, unit, major)
     if unit != bits:
-        found = _split_bytes(found, bits)
+        where = _split_bytes(where, bits)
     mn, k = (operand.col_count, operand.row_count) if operand.name == "b" else (operand.row_count, operand.col_count)
-    for has, needs, name in ((found.mn, mn, "mn"), (found.k, k, "k")):
+    for has, needs, name in ((where.mn, mn, "mn"), (where.k, k, "k")):
         if has is not None and has < needs:
             field = "storage.layout" if spec.get("kind") == "cute" else f"storage.{name}"
             raise LayoutError(
                 "bad_storage",
-                f"The storage holds {found.mn}×{found.k} elements (mn×k), operand {operand.name} has {mn}×{k}.",
+                f"The storage holds {where.mn}×{where.k} elements (mn×k), operand {operand.name} has {mn}×{k}.",
                 f"Give {name} = {needs * bits // unit} or more.",
                 field,
             )
-    last = int(np.max(found.address(np.arange(mn)[:, None], np.arange(k)[None, :])))
+    last = int(np.max(where.address(np.arange(mn)[:, None], np.arange(k)[None, :])))
     if last >= WINDOW_BYTES:
         raise LayoutError(
             "reads_outside",
@@ -98,7 +98,7 @@ def make_operand_storage(spec: dict[str, Any], operand: Operand, major: str) -> 
             f"Shared addresses end below {WINDOW_BYTES}.",
             "storage",
         )
-    return found
+    return where
 
 
 def _get_unit_bits(spec: dict[str, Any], bits: int) -> int:
@@ -109,24 +109,24 @@ def _get_unit_bits(spec: dict[str, Any], bits: int) -> int:
         return bits if bits == 1 and spec.get("element_bits") in (1, "1") else 8
     if spec.get("kind") == "cute":
         try:
-            told = parse_layout(str(spec.get("layout", ""))).unit_bits
+            layout_bits = parse_layout(str(spec.get("layout", ""))).unit_bits
         except LayoutError:
             return 8  # storage() says what is wrong
-        return bits if (told or (bits if spec.get("unit", "elements") == "elements" else 8)) == bits else 8
+        return bits if (layout_bits or (bits if spec.get("unit", "elements") == "elements" else 8)) == bits else 8
     return bits
 
 
-def _split_bytes(found: Storage, bits: int) -> Storage:
+def _split_bytes(where: Storage, bits: int) -> Storage:
     """Return a storage of bytes as one of the elements in them, neighbours along K in one byte."""
-    placed = found.placed
+    placed = where.placed
     assert placed is not None
     inner, per = placed.before, 8 // bits
 
     def before(mn: Any, k: Any, bit: Any) -> Any:
         return inner(mn, k // per, k % per * bits + bit)
 
-    made = replace(placed, before=before)
-    return replace(found, address=made.address, placed=made, k=None if found.k is None else found.k * per)
+    split = replace(placed, before=before)
+    return replace(where, address=split.address, placed=split, k=None if where.k is None else where.k * per)
 
 
 # the chain ------------------------------------------------------------------------------------------------------------
@@ -211,9 +211,9 @@ class Chain(NotebookObject):
     def spread_over_lanes(self, values: Ints) -> Ints:
         """Reorder [warp, turn, matrix, row, …] to [warp, turn, lane, …], −1 where a lane gives no address."""
         matrix, row = self.lane_rows
-        out = np.full((*values.shape[:2], 32, *values.shape[4:]), -1, dtype=np.int64)
-        out[:, :, : len(matrix)] = values[:, :, matrix, row]
-        return out
+        lanes = np.full((*values.shape[:2], 32, *values.shape[4:]), -1, dtype=np.int64)
+        lanes[:, :, : len(matrix)] = values[:, :, matrix, row]
+        return lanes
 
     @cached_property
     def lane_addresses(self) -> Ints:
@@ -230,7 +230,7 @@ class Chain(NotebookObject):
 
     @property
     def costs(self) -> list[banks.Cost]:
-        """The bank cost of each turn of the first warp; empty where the best addresses are not right."""
+        """The bank cost of each turn of the first warp; empty if the best addresses are not right."""
         kind = banks.ACCESSES.get(f"{self.load.instruction.syntax.opcode}.x{len(self.lane_rows[0]) // 8}")
         if kind is None or not self.match:
             return []
@@ -238,7 +238,7 @@ class Chain(NotebookObject):
 
     @property
     def first_mismatch(self) -> GranuleMismatch | None:
-        """The first granule that comes from, or goes to, another place; None where all are right."""
+        """The first granule that comes from, or goes to, another place; None if all are right."""
         if self.match:
             return None
         warp, lane, register, granule = at = tuple(int(n) for n in np.argwhere(self.read != self.expected)[0])
@@ -371,29 +371,29 @@ def list_best_chains(operand: Operand, where: Storage | str, store: bool = False
     ones.
     """
     make_operand_granules(operand)
-    out = []
+    chains = []
     for load in list_candidates(operand, store):
         check_deadline()
-        found = make_chain(load, operand, where)
-        if found.match:
-            out.append(found)
-    return sorted(out, key=lambda c: (_is_byte_move(c.load.instruction), c.count))
+        chain = make_chain(load, operand, where)
+        if chain.match:
+            chains.append(chain)
+    return sorted(chains, key=lambda c: (_is_byte_move(c.load.instruction), c.count))
 
 
 # the addresses as formulas --------------------------------------------------------------------------------------------
 
 
-def make_lane_formula(found: Chain) -> dict[str, str]:
+def make_lane_formula(chain: Chain) -> dict[str, str]:
     """Return, over `make_line_storage`, C expressions of `lane` (and `warp`) for the line of a lane's row and the
     byte along it, turn 0.
     """
-    places = found.lane_places
+    places = chain.lane_places
     return {"line": _require_affine(places[:, 0, :, 0]), "byte": _require_affine(places[:, 0, :, 1])}
 
 
-def compute_turn_steps(found: Chain) -> list[tuple[int, int]]:
+def compute_turn_steps(chain: Chain) -> list[tuple[int, int]]:
     """Return, over `make_line_storage`, how far (lines, bytes) each turn is from the first."""
-    steps = found.lane_places[0, :, 0] - found.lane_places[0, 0, 0]
+    steps = chain.lane_places[0, :, 0] - chain.lane_places[0, 0, 0]
     return [(int(line), int(along)) for line, along in steps]
 
 

@@ -26,14 +26,14 @@ def explain_no_feed(operand: Operand, where: Storage | str, store: bool = False)
     if broken := _describe_torn_unit(want, at, store):
         return f"{broken} {_suggest_alternative(operand, store)}"
     for load in chain.list_candidates(operand, store):
-        found = chain.make_chain(load, operand, where)
-        if found.uniform.all() and found.notes:
-            return found.notes[0]
+        candidate = chain.make_chain(load, operand, where)
+        if candidate.uniform.all() and candidate.notes:
+            return candidate.notes[0]
     return f"{_describe_split_rows(want, at, store)} {_suggest_alternative(operand, store)}"
 
 
 def _describe_torn_unit(want: OperandGranules, at: Ints, store: bool) -> str:
-    """Say where a register's 16-bit unit is not 16 contiguous bits of memory; "" where all are."""
+    """Say where a register's 16-bit unit is not 16 contiguous bits of memory; "" if all are."""
     per = UNIT_BITS // want.granule_bits
     units = at.reshape(*at.shape[:3], -1, per)
     wrong = np.argwhere(units != units[..., :1] + want.granule_bits * np.arange(per))

@@ -39,13 +39,13 @@ def list_swizzles(finest: int, highest: int) -> list[Swizzle]:
     those that a swizzle of fewer bits changes. Smallest: fewest bits; among equals TMA's modes, then the largest base,
     then the smallest shift.
     """
-    out = [PLAIN]
+    candidates = [PLAIN]
     modes = {mode.swizzle() for mode in MODES}
     for bits in range(1, TOP_BANK_BIT + 2 - finest):
         bases = range(TOP_BANK_BIT + 1 - bits, finest - 1, -1)
         alike = [Swizzle(bits, base, shift) for base in bases for shift in range(bits, highest - base - bits + 2)]
-        out += sorted(alike, key=lambda xor: xor not in modes)
-    return out
+        candidates += sorted(alike, key=lambda xor: xor not in modes)
+    return candidates
 
 
 def _find_highest_bit(uses: Sequence[AccessUse]) -> int:
@@ -68,8 +68,8 @@ def find_freeing_swizzle(uses: Sequence[AccessUse]) -> SwizzleSolution:
     best, least = PLAIN, (1 << 30, 0)
     for xor in tried:
         check_deadline()
-        found = [use.compute_use_cost(xor) for use in uses]
-        badness = max(c.ways for c in found), sum(c.wavefronts for c in found)
+        use_costs = [use.compute_use_cost(xor) for use in uses]
+        badness = max(c.ways for c in use_costs), sum(c.wavefronts for c in use_costs)
         if badness < least:
             best, least = xor, badness
         if least[0] == 1:
@@ -99,13 +99,13 @@ def _explain_no_swizzle(uses: Sequence[AccessUse], tried: Sequence[Swizzle], bes
         return f"{head} {_describe_stuck_use(uses[0])}"
     alone = {use: find_freeing_swizzle([use]) for use in dict.fromkeys(uses)}
     if stuck := [use for use in alone if not alone[use].free]:
-        told = (
+        reasons = (
             f"{use.text} has conflicts under every swizzle, even alone. {_describe_stuck_use(use)}" for use in stuck
         )
-        return f"{head} {' '.join(told)}"
+        return f"{head} {' '.join(reasons)}"
     frees = {use: {xor for xor in tried if use.compute_use_cost(xor).ways == 1} for use in alone}
-    for use, found in frees.items():
-        if not found:
+    for use, freeing in frees.items():
+        if not freeing:
             wide = next(other for other in uses if other.finest == finest)
             return (
                 f"{head} {use.text} needs {format_swizzle(alone[use].swizzle)}, but {wide.text} needs"
@@ -123,8 +123,8 @@ def _explain_no_swizzle(uses: Sequence[AccessUse], tried: Sequence[Swizzle], bes
     return f"{head} Any two of them can be conflict-free with one swizzle, but not all {len(uses)}."
 
 
-def _format_swizzles(found: set[Swizzle]) -> str:
-    names = [format_swizzle(xor) for xor in sorted(found, key=lambda xor: (xor.bits, -xor.base, xor.shift))]
+def _format_swizzles(swizzles: set[Swizzle]) -> str:
+    names = [format_swizzle(xor) for xor in sorted(swizzles, key=lambda xor: (xor.bits, -xor.base, xor.shift))]
     return " or ".join(names) if len(names) < 4 else f"{', '.join(names[:2])} or {len(names) - 2} others"
 
 

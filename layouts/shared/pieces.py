@@ -44,7 +44,7 @@ class OperandGranules:
 
 
 def make_operand_granules(operand: Operand) -> OperandGranules:
-    """Return what an operand's registers need from memory; LayoutError where no 32-bit registers of one matrix hold
+    """Return what an operand's registers need from memory; LayoutError if no 32-bit registers of one matrix hold
     it.
     """
     if len(operand.axes) == 3:

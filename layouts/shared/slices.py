@@ -36,17 +36,17 @@ class MnStep:
 
 def list_k_steps(tile: Tile) -> list[KStep]:
     """Return every K step that lies completely in the tile."""
-    out = []
+    steps = []
     before = 0
     for k in range(0, tile.k - tile.k % tile.step(), tile.step()):
         offset = int(tile.compute_offset_before(0, k))
-        out.append(KStep(k, offset, tile.descriptor(0, k), _explain_k_step(tile, k, offset - before)))
+        steps.append(KStep(k, offset, tile.descriptor(0, k), _explain_k_step(tile, k, offset - before)))
         before = offset
-    return out
+    return steps
 
 
 def get_k_stride_field(tile: Tile) -> str:
-    """Return the descriptor field with the stride from atom to atom along K, "" where no instruction needs it.
+    """Return the descriptor field with the stride from atom to atom along K, "" if no instruction needs it.
 
     Swizzled K-major layouts: a step never leaves the atom, so only the start moves.
     """
@@ -76,7 +76,7 @@ def _explain_k_step(tile: Tile, k: int, moved: int) -> str:
 
 
 def list_mn_steps(tile: Tile, rows: int) -> list[MnStep]:
-    """Return every step of `rows` along M or N; `why` is "" where a step begins with an atom."""
+    """Return every step of `rows` along M or N; `why` is "" if a step begins with an atom."""
     return [_make_mn_step(tile, mn, rows) for mn in range(0, tile.mn, rows)]
 
 

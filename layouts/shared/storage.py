@@ -57,7 +57,7 @@ class BitPlacement:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a program put element (mn, k): `address` broadcasts; sizes are None where the storage is unbounded."""
+    """Where a program put element (mn, k): `address` broadcasts; sizes are None if the storage is unbounded."""
 
     address: Any
     text: str
@@ -114,13 +114,13 @@ def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: Descri
     try:
         kind = parse_choice(spec.get("kind"), "kind", KEYS, "bad_storage")
         check_keys(spec, ("kind", *KEYS[kind]))
-        made = {
+        parsed = {
             "canonical": _make_canonical_storage,
             "atoms": _make_line_storage,
             "rows": _make_line_storage,
             "cute": _make_cute_storage,
         }[kind](spec, element_bits, major, form)
-        return replace(made, spec={**spec, "kind": kind}, form=form)
+        return replace(parsed, spec={**spec, "kind": kind}, form=form)
     except LayoutError as error:
         raise error.at(f"storage.{error.field}".rstrip(".")) from None
 
@@ -263,7 +263,7 @@ def _get_unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits:
     known = {"elements": element_bits, "bytes": 8, "chunks": 128}
     if read.unit_bits is None:
         return known[parse_choice(spec.get("unit", "elements"), "unit", UNITS, "bad_storage")]
-    given = parse_choice(spec["unit"], "unit", UNITS, "bad_storage") if "unit" in spec else ""
+    unit = parse_choice(spec["unit"], "unit", UNITS, "bad_storage") if "unit" in spec else ""
     if read.unit_bits not in (8, 16, 32, 128) and read.unit_bits != element_bits:
         raise LayoutError(
             "bad_cute",
@@ -271,10 +271,10 @@ def _get_unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits:
             "Recast the layout to the element type.",
             "layout",
         )
-    if given and given != "elements" and known[given] != read.unit_bits:
+    if unit and unit != "elements" and known[unit] != read.unit_bits:
         raise LayoutError(
             "bad_storage",
-            f"unit is '{given}', but smem_ptr counts {read.unit_bits} bits.",
+            f"unit is '{unit}', but smem_ptr counts {read.unit_bits} bits.",
             "Leave the unit out: the layout says it.",
             "unit",
         )

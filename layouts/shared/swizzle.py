@@ -42,8 +42,8 @@ class Swizzle:
         mask = (1 << self.bits) - 1
         if self.shift < 0:
             return x ^ ((x & (mask << self.base)) << -self.shift)
-        out: Number = apply_xor(x, mask, self.base, self.shift)
-        return out
+        swizzled: Number = apply_xor(x, mask, self.base, self.shift)
+        return swizzled
 
     def list_terms(self) -> list[tuple[int, int]]:
         """Return the XOR bit by bit: (changed bit, bit it is XORed with), lowest first.
@@ -95,16 +95,16 @@ class Mode:
 
     def swizzle(self, unit_bits: int = 8) -> Swizzle:
         """Return the XOR on addresses counted in units of `unit_bits` bits (8: bytes, 128: chunks)."""
-        found = self.xor or Swizzle(self.bits, 4, 3)
-        return Swizzle(found.bits, found.base + 4 - unit_bits.bit_length(), found.shift)
+        pattern = self.xor or Swizzle(self.bits, 4, 3)
+        return Swizzle(pattern.bits, pattern.base + 4 - unit_bits.bit_length(), pattern.shift)
 
     def unswizzle(self, address: Any, base_offset: Any = 0) -> Any:
         """Return byte addresses before the XOR that hardware applies; arguments broadcast.
 
         It also turns them back: the XOR never changes the bits it reads.
         """
-        own = self.swizzle()
-        return apply_xor(address, (1 << own.bits) - 1, own.base, own.shift, base_offset)
+        pattern = self.swizzle()
+        return apply_xor(address, (1 << pattern.bits) - 1, pattern.base, pattern.shift, base_offset)
 
 
 MODES = (Mode("none", 0, 1), Mode("128B", 3, 8), Mode("64B", 2, 4), Mode("32B", 1, 2))

@@ -37,10 +37,10 @@ class TileMap:
     unit: str = "chunk"
 
     def __post_init__(self) -> None:
-        for field, given, allowed in (("down", self.down, ("", *DOWN)), ("unit", self.unit, UNITS)):
-            if given not in allowed:
+        for field, value, allowed in (("down", self.down, ("", *DOWN)), ("unit", self.unit, UNITS)):
+            if value not in allowed:
                 raise LayoutError(
-                    "bad_option", f"{field} is '{given[:40]}'.", f"Allowed: {', '.join(filter(None, allowed))}.", field
+                    "bad_option", f"{field} is '{value[:40]}'.", f"Allowed: {', '.join(filter(None, allowed))}.", field
                 )
         if self.unit == "element" and self.tile.element_bits < 8:
             raise LayoutError(
@@ -106,8 +106,8 @@ class TileMap:
         """The number of each cell, counted along the contiguous dimension first."""
         along, across = (self.k, self.mn) if self.tile.major == "K" else (self.mn, self.k)
         size = self.tile.k if self.tile.major == "K" else self.tile.mn
-        out: Ints = across * (size // self.span) + along // self.span
-        return out
+        chunk_index: Ints = across * (size // self.span) + along // self.span
+        return chunk_index
 
     def list_cell_offsets(self, plain: bool = False) -> Ints:
         """Return where each cell lies, in cells from the tile's start; plain: before the XOR."""
@@ -116,14 +116,14 @@ class TileMap:
             if plain
             else self.tile.address(self.mn, self.k) - self.tile.base
         )
-        out: Ints = offset * 8 // self.bits
-        return out
+        units: Ints = offset * 8 // self.bits
+        return units
 
     @property
     def chunk(self) -> Ints:
         """The 16-byte chunk of each cell, counted along the contiguous dimension."""
-        out: Ints = (self.k if self.tile.major == "K" else self.mn) // self.tile.per
-        return out
+        chunks: Ints = (self.k if self.tile.major == "K" else self.mn) // self.tile.per
+        return chunks
 
     def find_cell(self, mn: int, k: int) -> tuple[int, int]:
         """Return (row, col) of the cell that holds an element."""
@@ -157,8 +157,8 @@ def list_tile_strides(tile: Tile, rows: int) -> list[TileStride]:
         to = {"LBO": (0, tile.per), "SBO": (8, 0)}
     else:
         to = {"LBO": (0, 8), "SBO": (8, 0)} if tile.mode.chunks == 1 else {"LBO": (tile.atom[0], 0), "SBO": (0, 8)}
-    found = [
+    strides = [
         TileStride("LBO", lbo, *to["LBO"], lbo_read, words["lbo"]),
         TileStride("SBO", sbo, *to["SBO"], sbo_read, words["sbo"]),
     ]
-    return [stride for stride in found if stride.words and stride.mn < tile.mn and stride.k < tile.k]
+    return [stride for stride in strides if stride.words and stride.mn < tile.mn and stride.k < tile.k]

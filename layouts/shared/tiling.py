@@ -176,11 +176,11 @@ class Tile(NotebookObject):
 
     def compute_offsets(self) -> Offsets:
         """Return the byte offset of every element from the tile's start: int64 [mn, k]."""
-        out: Offsets = (
+        offsets: Offsets = (
             self.address(np.arange(self.mn, dtype=np.int64)[:, None], np.arange(self.k, dtype=np.int64)[None, :])
             - self.base
         )
-        return out
+        return offsets
 
     def get_lbo_sbo_bytes(self, reach: int = 0) -> tuple[int, int]:
         """Return (LBO, SBO) in bytes; an LBO that nothing reads is 16, as in CUTLASS.
@@ -204,7 +204,7 @@ class Tile(NotebookObject):
         return K_BYTES * 8 // self.element_bits
 
     def descriptor(self, mn: int = 0, k: int = 0, reach: int = 0, rows: int = 0) -> Descriptor:
-        """Return the descriptor of the slice that begins at (mn, k); LayoutError where no descriptor can begin there.
+        """Return the descriptor of the slice that begins at (mn, k); LayoutError if no descriptor can begin there.
 
         reach: elements of K the instruction reads where that is not `step` (B of wgmma.sp: twice as many). rows: those
         of the instruction; where they are given, a slice may begin inside an MN-major atom that holds all of them.
@@ -225,7 +225,7 @@ class Tile(NotebookObject):
         """128-byte rows from the pattern's boundary to a tile that was swizzled from its own start; 0 where the XOR is
         on addresses.
 
-        LayoutError where no base offset expresses it: the rows of the pattern are 128 bytes.
+        LayoutError if no base offset expresses it: the rows of the pattern are 128 bytes.
         """
         past = self.base % self.mode.pattern_bytes if self.swizzle_by == "tile" and self.mode.chunks > 1 else 0
         if past % 128:
@@ -239,7 +239,7 @@ class Tile(NotebookObject):
         return past // 128
 
     def check_slice(self, mn: int, k: int, rows: int = 0) -> None:
-        """Raise LayoutError where no instruction (of `rows` rows, 0 for any number) can start at (mn, k)."""
+        """Raise LayoutError if no instruction (of `rows` rows, 0 for any number) can start at (mn, k)."""
         inside = mn % self.atom[0]
         one_atom = self.major == "MN" and rows and not inside % self.per and inside + rows <= self.atom[0]
         if (inside and not one_atom) or not 0 <= mn < self.mn:

@@ -130,9 +130,9 @@ def _check_swizzle_width(width: int, swizzle: str | None, element_bits: int) -> 
 def _check_box_bytes(box: Sequence[int | None], element_bits: int) -> Iterator[Broken]:
     """Yield a box that is larger than shared memory, where all its sizes are known."""
     sizes = [size for size in box if size is not None]
-    whole = prod(sizes) * element_bits // 8
-    if len(sizes) == len(box) and whole > MOST_BOX_BYTES:
-        yield "tma_box_bytes", f"The box is {whole:,} bytes; it must be at most {MOST_BOX_BYTES:,}."
+    box_bytes = prod(sizes) * element_bits // 8
+    if len(sizes) == len(box) and box_bytes > MOST_BOX_BYTES:
+        yield "tma_box_bytes", f"The box is {box_bytes:,} bytes; it must be at most {MOST_BOX_BYTES:,}."
 
 
 def _check_strides(dims: Sequence[int | None], strides: Sequence[int | None]) -> Iterator[Broken]:

@@ -12,12 +12,12 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 
 
-def parse_atom_layout(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
+def parse_atom_layout(spec: str | Sequence[int] | CuteLayout) -> CuteLayout:
     """Return AtomLayoutMNK with three modes; CuTe appends a 1 in K."""
-    if isinstance(given, CuteLayout):
-        read = given
+    if isinstance(spec, CuteLayout):
+        read = spec
     else:
-        read = parse_cute_layout(given if isinstance(given, str) else algebra.format_tiler(tuple(given)), "atom_layout")
+        read = parse_cute_layout(spec if isinstance(spec, str) else algebra.format_tiler(tuple(spec)), "atom_layout")
     if read.swizzle or read.offset or read.rank not in (2, 3) or isinstance(read.shape, int):
         raise LayoutError(
             "bad_atom_layout",
@@ -29,22 +29,22 @@ def parse_atom_layout(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
 
 
 def parse_permutation(
-    given: str | tuple[Tiler, ...] | None, own: tuple[int, ...]
+    spec: str | tuple[Tiler, ...] | None, atom_sizes: tuple[int, ...]
 ) -> tuple[tuple[Tiler, Tiler, Tiler], CuteLayout | None]:
     """Return PermutationMNK, with the atoms' own size where it is left out, and the value layout of older CuTe, None
     where that is not given: a layout of three modes instead of a Tile says how often the atoms are repeated.
     """
-    read = parse_tiler(given, "permutation") if isinstance(given, str) else given
+    read = parse_tiler(spec, "permutation") if isinstance(spec, str) else spec
     if isinstance(read, CuteLayout) and read.rank == 3 and not read.swizzle:
-        m, n, k = (size * mode.size for size, mode in zip(own, read.modes, strict=True))
+        m, n, k = (size * mode.size for size, mode in zip(atom_sizes, read.modes, strict=True))
         return (m, n, k), read
     full = _complete_tilers((None, None, None) if read is None else read)
-    first, second, third = (size if tiler is None else tiler for tiler, size in zip(full, own, strict=True))
+    first, second, third = (size if tiler is None else tiler for tiler, size in zip(full, atom_sizes, strict=True))
     return (first, second, third), None
 
 
 def _complete_tilers(read: Tiler) -> tuple[Tiler, ...]:
-    """Return a mode each for M, N and K, None where one is left out; LayoutError for another tiler."""
+    """Return a mode each for M, N and K, None if one is left out; LayoutError for another tiler."""
     if not isinstance(read, tuple) or len(read) > 3 or not read:
         raise LayoutError(
             "bad_permutation",

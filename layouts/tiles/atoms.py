@@ -49,7 +49,7 @@ class MmaAtom:
 
     @property
     def cutlass(self) -> str:
-        """CUTLASS's name of the instruction, "" where it has none."""
+        """CUTLASS's name of the instruction, "" if it has none."""
         return names.get_atom_name(self.instruction)
 
     def get_extents(self, operand: str) -> tuple[int, int]:
@@ -73,12 +73,12 @@ def _parse_atom_name(text: str, field: str) -> tuple[Instruction, bool]:
     from lanescope.reader import cutlass  # the reader's parsers load when a name is read
 
     try:
-        found = cutlass.recognise_cutlass_atoms(text)
+        meanings = cutlass.recognise_cutlass_atoms(text)
     except LayoutError as error:
         raise error.at(field, "bad_atom") from None
-    if not found:
+    if not meanings:
         raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' names no MMA atom.", HINT, field)
-    facts = found[0].facts
+    facts = meanings[0].facts
     listed = [facts["ptx"]] if facts["ptx"] else facts["candidates"]
     several = [i for i in map(catalog.find, listed) if i.family.multiplies]
     if not several:

@@ -86,9 +86,9 @@ class TmaCopy:
 
     @property
     def first(self) -> tuple[int, int] | None:
-        """The first element, by rows, that is written to a wrong place; None where all are right."""
-        found = np.argwhere(self.address != self.expected)
-        return (int(found[0][0]), int(found[0][1])) if found.size else None
+        """The first element, by rows, that is written to a wrong place; None if all are right."""
+        wrong = np.argwhere(self.address != self.expected)
+        return (int(wrong[0][0]), int(wrong[0][1])) if wrong.size else None
 
 
 def is_tma(text: str) -> bool:
@@ -167,17 +167,17 @@ def tma_copy(
     rules += more
     address, start = _compute_landing(lines, wide, tall, bits, where)
     numbers, owner = _map_pieces(lines.shape, (wide, tall), box)
-    whole = numbers.max() + 1
+    box_count = numbers.max() + 1
     rules += _find_driver_refusals(bits, box, where.mode.name, layout, inner)
     if odd := [at for at in np.unique(start).tolist() if at % tma.ALIGNED]:
         apart = int(lines[1, 0] - lines[0, 0]) // 8 if tall == 1 < len(lines) else 0
-        one = tma.get_pitch_bytes(wide * bits // 8, where.mode.name)
-        told = f" Lines lie {apart} bytes apart; one box would take them {one}"
+        pitch = tma.get_pitch_bytes(wide * bits // 8, where.mode.name)
+        remark = f" Lines lie {apart} bytes apart; one box would take them {pitch}"
         rules.append(
             TmaRule(
                 "tma_destination",
                 f"A box begins at byte {odd[0]}; it must be a multiple of {tma.ALIGNED}."
-                + f"{told} apart, so each line is a box of its own." * bool(apart),
+                + f"{remark} apart, so each line is a box of its own." * bool(apart),
             )
         )
     turn = (lambda a: a) if inner == "K" else np.transpose
@@ -189,7 +189,7 @@ def tma_copy(
         tile=(rows, cols),
         inner=inner,
         box=(box[0], box[1]),
-        boxes=int(whole),
+        boxes=int(box_count),
         swizzle=where.mode.name,
         number=turn(numbers),
         cta=turn(owner),
@@ -225,25 +225,25 @@ def _find_run(lines: Longs, bits: int, where: Storage) -> tuple[int, int, list[T
     return wide, _find_divisor(count, int(np.argmin(down)) if not down.all() else down.size), rules
 
 
-def _find_divisor(whole: int, most: int) -> int:
+def _find_divisor(dividend: int, most: int) -> int:
     """Return the largest divisor up to a limit."""
-    return next(n for n in range(max(most, 1), 0, -1) if whole % n == 0)
+    return next(n for n in range(max(most, 1), 0, -1) if dividend % n == 0)
 
 
 def _split_multicast(box: list[int], ctas: int) -> tuple[list[int], list[TmaRule]]:
     """Return the part of a box that each CTA of a multicast brings, cut along the outermost dimension first."""
-    own, left = list(box), ctas
+    part, left = list(box), ctas
     for at in (1, 0):
         if left > 1:
-            if own[at] % left and left % own[at]:
-                return own, [
+            if part[at] % left and left % part[at]:
+                return part, [
                     TmaRule(
                         "tma_multicast",
-                        f"{left} CTAs do not divide boxDim[{at}] = {own[at]}, and it does not divide them.",
+                        f"{left} CTAs do not divide boxDim[{at}] = {part[at]}, and it does not divide them.",
                     )
                 ]
-            own[at], left = -(-own[at] // left), -(-left // own[at])
-    return own, [TmaRule("tma_multicast", f"The box {box} cannot be divided into {ctas} parts.")] if left > 1 else []
+            part[at], left = -(-part[at] // left), -(-left // part[at])
+    return part, [TmaRule("tma_multicast", f"The box {box} cannot be divided into {ctas} parts.")] if left > 1 else []
 
 
 def _compute_landing(lines: Longs, wide: int, tall: int, bits: int, where: Storage) -> tuple[Longs, Longs]:
@@ -256,13 +256,13 @@ def _compute_landing(lines: Longs, wide: int, tall: int, bits: int, where: Stora
     return np.asarray(where.mode.swizzle()(plain)), first
 
 
-def _map_pieces(shape: tuple[int, ...], whole: tuple[int, int], own: Sequence[int]) -> tuple[Longs, Longs]:
+def _map_pieces(shape: tuple[int, ...], box: tuple[int, int], part: Sequence[int]) -> tuple[Longs, Longs]:
     """Return (the instruction, the CTA) that brings each element: [line][along]. Boxes go down the lines first."""
     line, along = np.indices(shape, dtype=np.int64)
-    down = -(-shape[0] // whole[1])
-    number_ = along // whole[0] * down + line // whole[1]
-    parts = max(1, whole[1] // own[1])
-    return number_, line % whole[1] // own[1] + parts * (along % whole[0] // own[0])
+    down = -(-shape[0] // box[1])
+    number_ = along // box[0] * down + line // box[1]
+    parts = max(1, box[1] // part[1])
+    return number_, line % box[1] // part[1] + parts * (along % box[0] // part[0])
 
 
 def _find_driver_refusals(
@@ -271,7 +271,7 @@ def _find_driver_refusals(
     """Return what the driver refuses about the tensor map."""
     dims: list[int] = []
     strides: list[int] = []
-    out: list[TmaRule] = []
+    refusals: list[TmaRule] = []
     if layout is not None:
         if layout.rank != 2 or isinstance(layout.shape, int):
             raise LayoutError(
@@ -282,7 +282,7 @@ def _find_driver_refusals(
             raise LayoutError("bad_layout", f"'{layout}' has nested modes.", "e.g. (4096,4096):(4096,1).", "global")
         dims, steps = [mode.size for mode in modes], [int(mode.stride) for mode in modes]
         if steps[0] != 1:
-            out.append(
+            refusals.append(
                 TmaRule(
                     "tma_major",
                     f"Global memory has a stride of {steps[0]} along the dimension that the storage is contiguous in"
@@ -290,4 +290,6 @@ def _find_driver_refusals(
                 )
             )
         strides = [step * bits // 8 for step in steps[1:]]
-    return out + [TmaRule(*one) for one in tma.find_refusals(bits, dims, strides, box=box, steps=(), swizzle=swizzle)]
+    return refusals + [
+        TmaRule(*refusal) for refusal in tma.find_refusals(bits, dims, strides, box=box, steps=(), swizzle=swizzle)
+    ]

@@ -47,7 +47,7 @@ class BufferAccess(TotalCost):
 class BufferTrip:
     """The way through a row-major scratch buffer without a swizzle.
 
-    solution: the smallest swizzle of byte addresses that frees both accesses, None where there is no conflict.
+    solution: the smallest swizzle of byte addresses that frees both accesses, None if there is no conflict.
     """
 
     store: BufferAccess
@@ -86,14 +86,14 @@ class Conversion(NotebookObject):
 def convert_layout(source: TritonLayout, target: TritonLayout, costs: bool = True) -> Conversion:
     """Return what a conversion moves; costs: whether to compute the trip through shared memory.
 
-    LayoutError where the two are not layouts of threads over one tensor in one kernel.
+    LayoutError if the two are not layouts of threads over one tensor in one kernel.
     """
-    for one, field in ((source, "text"), (target, "to")):
-        if not one.of_threads:
-            memory, op = ("shared", "local") if one.shared else ("tensor", "tmem")
+    for layout, field in ((source, "text"), (target, "to")):
+        if not layout.of_threads:
+            memory, op = ("shared", "local") if layout.shared else ("tensor", "tmem")
             raise LayoutError(
                 "bad_conversion",
-                f"{one.kind} is a layout of {memory} memory.",
+                f"{layout.kind} is a layout of {memory} memory.",
                 f"Give layouts of threads: {op}_load and {op}_store are not conversions.",
                 field,
             )
@@ -125,49 +125,49 @@ def count_moves(have: Longs, want: Longs, size: int, block: int, element_bits: i
     have, want: int64 [threads, registers], the number of each place's element; block: threads per block; element_bits:
     0 or less than 8 for no trip through shared memory.
     """
-    found = {}
+    held = {}
     threads = np.arange(max(len(have), len(want)))[:, None]
     for name, per in (("thread", 1), ("warp", LANES), ("block", block)):
         unit = threads // per
-        found[name] = _mask_held_units(unit[: len(have)], have, unit[: len(want)], want, size)
-    counts = {name: int(np.count_nonzero(mask)) for name, mask in found.items()}
+        held[name] = _mask_held_units(unit[: len(have)], have, unit[: len(want)], want, size)
+    counts = {name: int(np.count_nonzero(mask)) for name, mask in held.items()}
     trip = counts["warp"] < want.size and element_bits >= 8
     return Conversion(
         places=want.size,
         in_thread=counts["thread"],
         in_warp=counts["warp"],
         in_block=counts["block"],
-        moved=~found["thread"],
-        leaves=~found["warp"],
-        order=_find_register_order(have, want) if found["thread"].all() else None,
+        moved=~held["thread"],
+        leaves=~held["warp"],
+        order=_find_register_order(have, want) if held["thread"].all() else None,
         trip=_make_trip(have, want, size, element_bits) if trip else None,
     )
 
 
-def _mask_held_units(units: Longs, have: Longs, wanted: Longs, want: Longs, size: int) -> Mask:
+def _mask_held_units(units: Longs, have: Longs, needed: Longs, want: Longs, size: int) -> Mask:
     """Return whether the unit that wants an element has it: bool, shaped as `want`.
 
-    units, wanted: the unit of each row.
+    units, needed: the unit of each row.
     """
-    found = np.zeros(want.shape, dtype=np.bool_)
+    held = np.zeros(want.shape, dtype=np.bool_)
     unit, element = np.broadcast_to(units, have.shape).reshape(-1), have.reshape(-1)
     for _ in range(4):  # a round finds one unit of each element
         place = np.full(size, -1, dtype=np.int64)
         place[element] = unit
-        found |= place[want] == wanted
+        held |= place[want] == needed
         left = place[element] != unit
         unit, element = unit[left], element[left]
         if not element.size:
-            return found
-    return np.asarray(found | np.isin(wanted * size + want, unit * size + element))
+            return held
+    return np.asarray(held | np.isin(needed * size + want, unit * size + element))
 
 
-def _number_elements(one: TritonLayout) -> Longs:
+def _number_elements(layout: TritonLayout) -> Longs:
     """Return the number of each place's element, the last axis fastest: int64 [threads, registers]."""
-    out = np.zeros_like(one.coords[0])
-    for axis, size in zip(one.coords, one.shape, strict=True):
-        out = out * size + axis
-    return out
+    numbers = np.zeros_like(layout.coords[0])
+    for axis, size in zip(layout.coords, layout.shape, strict=True):
+        numbers = numbers * size + axis
+    return numbers
 
 
 def _find_register_order(have: Longs, want: Longs) -> tuple[int, ...] | None:

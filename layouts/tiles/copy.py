@@ -76,13 +76,13 @@ def get_vector_limit(text: str) -> int | None:
 
 def _parse_copy_operation(text: str) -> CopyAtomMeaning | None:
     """Return a copy operation of CUTLASS, alone or in a Copy_Atom, as the reader parses it; None for another text."""
-    if not (found := _OPERATION.match(text)):
+    if not (match := _OPERATION.match(text)):
         return None
     from lanescope.reader import terms, tiled_copy  # the reader's parsers load when a name is read
 
     known = {name.lower(): name for name in _NAMES}
-    name = known.get(found["name"].lower(), found["name"])  # universalcopy, too
-    home = terms.TermText(f"{name}{text[found.end() :]}")
+    name = known.get(match["name"].lower(), match["name"])  # universalcopy, too
+    home = terms.TermText(f"{name}{text[match.end() :]}")
     return tiled_copy.parse_copy_atom(home, home.parse_term(0))
 
 
@@ -116,7 +116,7 @@ def _parse_copy_instruction(text: str) -> Instruction:
     from lanescope.reader import cutlass  # the reader's parsers load when a name is read
 
     try:
-        found = cutlass.recognise_cutlass_atoms(text)
+        meanings = cutlass.recognise_cutlass_atoms(text)
     except LayoutError as error:
         raise error.at("atom", "bad_atom") from None
     if is_tma(text):
@@ -126,7 +126,7 @@ def _parse_copy_instruction(text: str) -> Instruction:
             "Give a storage and no layouts, or call lanescope.tma_copy.",
             "atom",
         )
-    names = [name for one in found for name in (one.facts["ptx"], *one.facts["candidates"]) if name]
+    names = [name for meaning in meanings for name in (meaning.facts["ptx"], *meaning.facts["candidates"]) if name]
     if not names:
         raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' names no copy atom.", f"Allowed: {HINT}", "atom")
     return catalog.find(names[0])
@@ -186,18 +186,18 @@ class TiledCopy(NotebookObject):
         return self._make_side(self.atom.destination)
 
     def _make_side(self, bits: CuteLayout) -> TransferSide:
-        side, reference = (algebra.upcast(one, self.element_bits) for one in (bits, self.atom.reference))
+        side, reference = (algebra.upcast(layout, self.element_bits) for layout in (bits, self.atom.reference))
         to_reference = algebra.composition(algebra.right_inverse(reference), side)
         shape = (reference.modes[0].size, reference.modes[1].size)
         atoms = algebra.zipped_divide(self.tv, shape)
-        held = algebra.composition(atoms, (to_reference, None))
-        (first, second), (rest, more) = held.modes[0].modes, held.modes[1].modes
+        regrouped = algebra.composition(atoms, (to_reference, None))
+        (first, second), (rest, more) = regrouped.modes[0].modes, regrouped.modes[1].modes
         zipped = algebra.concatenate(algebra.concatenate(first, rest), algebra.concatenate(second, more))
         of_tile = algebra.coalesce(zipped, (1, (1, 1)))
         tiled = algebra.zipped_divide(algebra.make_layout(self.tile), self.tilers)
-        made = algebra.composition(tiled, (of_tile, None))
-        threads, values = made.modes[0].modes
-        inner, repeats = values.list_indices(), made.modes[1].list_indices()
+        mapped = algebra.composition(tiled, (of_tile, None))
+        threads, values = mapped.modes[0].modes
+        inner, repeats = values.list_indices(), mapped.modes[1].list_indices()
         elements = threads.list_indices()[:, None] + (repeats[:, None] + inner[None, :]).reshape(-1)[None, :]
         rows, cols = (elements % self.tile[0]).astype(np.int32), (elements // self.tile[0]).astype(np.int32)
         for array in (rows, cols):
@@ -246,31 +246,33 @@ def tiled_copy(
             body["tiled_mma"] = made_mma(**{"atom_text": body["tiled_mma"].pop("atom", ""), **body["tiled_mma"]})
         return tiled_copy(body.pop("atom", "universal"), **body)
     spelled = _parse_copy_operation(str(atom))
-    own = (spelled.element_bits if spelled else None) or 16
-    width = int(parse_choice(str(element_bits or own), "element_bits", list(map(str, ELEMENTS)), "bad_number"))
-    found = make_copy_atom(str(atom), bits, width)
+    natural_bits = (spelled.element_bits if spelled else None) or 16
+    width = int(parse_choice(str(element_bits or natural_bits), "element_bits", list(map(str, ELEMENTS)), "bad_number"))
+    copy_atom = make_copy_atom(str(atom), bits, width)
     if layout_tv is not None:
         tv, tilers = copy_layouts.copy_from_map(layout_tv, tiler_mn)
     elif like is not None:
-        one = like.source if parse_choice(side.upper(), "side", ("S", "D"), "bad_side") == "S" else like.destination
-        tv, tilers = one.layout, like.tilers
+        like_side = (
+            like.source if parse_choice(side.upper(), "side", ("S", "D"), "bad_side") == "S" else like.destination
+        )
+        tv, tilers = like_side.layout, like.tilers
     elif tiled_mma is not None:
-        tv, tilers = copy_layouts.copy_from_operand(tiled_mma, operand, found.count_values(width))
+        tv, tilers = copy_layouts.copy_from_operand(tiled_mma, operand, copy_atom.count_values(width))
     else:
         tv, tilers = copy_layouts.copy_from_layouts(thr_layout, val_layout)
     if bits is None and (limit := get_vector_limit(str(atom))):
-        found = make_plain_atom("universal", find_widest_access(limit, width, tv.modes[1].size), width)
+        copy_atom = make_plain_atom("universal", find_widest_access(limit, width, tv.modes[1].size), width)
     sizes = _read_tile(tile, copy_layouts.get_tiler_steps(tilers))
-    _require_fit(found, width, tv, WIDER[tiled_mma.operand(operand[:1]).name] if tiled_mma else "")
+    _require_fit(copy_atom, width, tv, WIDER[tiled_mma.operand(operand[:1]).name] if tiled_mma else "")
     if sizes[0] * sizes[1] > MOST_VALUES:
         raise LayoutError("too_large", f"A tile of {sizes[0]}×{sizes[1]}.", f"At most {MOST_VALUES} elements.", "tile")
-    _require_bounded(found, tv, copy_layouts.get_tiler_sizes(tilers), sizes)
-    return TiledCopy(found, width, tv, tilers, sizes)
+    _require_bounded(copy_atom, tv, copy_layouts.get_tiler_sizes(tilers), sizes)
+    return TiledCopy(copy_atom, width, tv, tilers, sizes)
 
 
-def _read_tile(given: Sequence[Any] | None, covers: Sequence[int]) -> tuple[int, int]:
+def _read_tile(requested: Sequence[Any] | None, covers: Sequence[int]) -> tuple[int, int]:
     """Return the tile's rows and columns, multiples of what one TiledCopy covers; that itself where none is given."""
-    tile = covers if given is None else given
+    tile = covers if requested is None else requested
     if len(tile) != 2:
         raise LayoutError(
             "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
@@ -287,12 +289,12 @@ def _read_tile(given: Sequence[Any] | None, covers: Sequence[int]) -> tuple[int,
     return rows, columns
 
 
-def _require_bounded(found: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tuple[int, int]) -> None:
-    """Raise LayoutError where the threads of a side have more values than maps are made for.
+def _require_bounded(copy_atom: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tuple[int, int]) -> None:
+    """Raise LayoutError if the threads of a side have more values than maps are made for.
 
     Threads with copies of each element count, and lanes of ldmatrix that repeat addresses.
     """
-    each = tv.size * max(found.source.size, found.destination.size) // found.reference.size
+    each = tv.size * max(copy_atom.source.size, copy_atom.destination.size) // copy_atom.reference.size
     tiles = prod(size // step for size, step in zip(tile, tiler, strict=True))
     if each * tiles <= MOST_VALUES:
         return
@@ -308,14 +310,14 @@ def _require_bounded(found: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], ti
     )
 
 
-def _require_fit(found: CopyAtom, width: int, tv: CuteLayout, wider: str) -> None:
-    """Raise LayoutError where the atom needs more, or other, threads or values than there are.
+def _require_fit(copy_atom: CopyAtom, width: int, tv: CuteLayout, wider: str) -> None:
+    """Raise LayoutError if the atom needs more, or other, threads or values than there are.
 
-    wider: the dimensions in which a TiledMMA gives its operand more values, "" where the layout comes from elsewhere.
+    wider: the dimensions in which a TiledMMA gives its operand more values, "" if the layout comes from elsewhere.
     """
     try:
-        reference = algebra.upcast(found.reference, width)
-        algebra.upcast(found.source, width), algebra.upcast(found.destination, width)
+        reference = algebra.upcast(copy_atom.reference, width)
+        algebra.upcast(copy_atom.source, width), algebra.upcast(copy_atom.destination, width)
     except LayoutError as error:
         raise error.at("element_bits", "bad_atom") from None
     for what, mode, least in zip(("threads", "values"), tv.modes, reference.modes, strict=True):
@@ -327,11 +329,11 @@ def _require_fit(found: CopyAtom, width: int, tv: CuteLayout, wider: str) -> Non
             times = least.size // gcd(mode.size, least.size)
             fits = gcd(mode.size, least.size)
             hint = f"Give an atom of {fits} values, or a permutation {times} times as large in {wider}"
-        elif what == "values" and not found.instruction:
+        elif what == "values" and not copy_atom.instruction:
             hint += f", or an atom of {mode.size * width} bits"
         raise LayoutError(
             "bad_atom",
-            f"{found.name} works on {least.size} {what}; the TiledCopy has {mode.size} (CuTe: TiledCopy uses too"
+            f"{copy_atom.name} works on {least.size} {what}; the TiledCopy has {mode.size} (CuTe: TiledCopy uses too"
             f" few {'thrs' if what == 'threads' else 'vals'} for selected CopyAtom).",
             f"{hint}.",
             "atom" if wider else "thr_layout" if what == "threads" else "val_layout",

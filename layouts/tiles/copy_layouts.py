@@ -24,11 +24,11 @@ def copy_from_layouts(threads: str | CuteLayout | None, values: str | CuteLayout
     )
 
 
-def copy_from_map(given: str | CuteLayout, tiler: object) -> Made:
+def copy_from_map(layout_text: str | CuteLayout, tiler: object) -> Made:
     """Return the map of make_tiled_copy_impl(atom, layout_tv, tiler), the DSL's make_tiled_copy, as print(tiled_copy)
     shows it.
     """
-    read = given if isinstance(given, CuteLayout) else parse_cute_layout(given, "layout_tv")
+    read = layout_text if isinstance(layout_text, CuteLayout) else parse_cute_layout(layout_text, "layout_tv")
     if read.rank != 2 or isinstance(read.shape, int) or read.swizzle or read.offset:
         raise LayoutError(
             "bad_layout",
@@ -36,8 +36,12 @@ def copy_from_map(given: str | CuteLayout, tiler: object) -> Made:
             "e.g. ((8,16),8):((128,1),16).",
             "layout_tv",
         )
-    found = parse_tiler(tiler, "tiler_mn") if isinstance(tiler, str) else tiler
-    if not isinstance(found, tuple) or len(found) != 2 or any(not isinstance(one, int | CuteLayout) for one in found):
+    tilers = parse_tiler(tiler, "tiler_mn") if isinstance(tiler, str) else tiler
+    if (
+        not isinstance(tilers, tuple)
+        or len(tilers) != 2
+        or any(not isinstance(mode, int | CuteLayout) for mode in tilers)
+    ):
         raise LayoutError(
             "bad_layout",
             f"tiler_mn is {quote_value(tiler, 80)}.",
@@ -51,7 +55,7 @@ def copy_from_map(given: str | CuteLayout, tiler: object) -> Made:
             f"At most {MOST_THREADS} threads and {MOST_VALUES} values.",
             "layout_tv",
         )
-    elements = get_tiler_sizes((found[0], found[1]))
+    elements = get_tiler_sizes((tilers[0], tilers[1]))
     if read.size and read.cosize > elements[0] * elements[1]:
         raise LayoutError(
             "bad_layout",
@@ -59,43 +63,45 @@ def copy_from_map(given: str | CuteLayout, tiler: object) -> Made:
             f"Give a tiler of at least {read.cosize} elements.",
             "tiler_mn",
         )
-    return read, (found[0], found[1])
+    return read, (tilers[0], tilers[1])
 
 
-def copy_from_operand(made: TiledMMA, operand: str, values: int) -> Made:
+def copy_from_operand(tiled_mma: TiledMMA, operand: str, values: int) -> Made:
     """Return the map of make_tiled_copy_A, _B (over (n, k)), _C, or _C_atom, which has only the values of one copy
     atom.
     """
-    made.require_registers("tiled_mma")
-    found = made.operand(operand.removesuffix("_atom"))
-    if found.shared:
+    tiled_mma.require_registers("tiled_mma")
+    op = tiled_mma.operand(operand.removesuffix("_atom"))
+    if op.shared:
         raise LayoutError(
             "bad_operand",
-            f"Operand {found.name} of {made.atom.instruction.ptx} is read from shared memory by a descriptor.",
+            f"Operand {op.name} of {tiled_mma.atom.instruction.ptx} is read from shared memory by a descriptor.",
             "No TiledCopy loads it into registers: fill the tile by TMA or cp.async.",
             "operand",
         )
-    if found.layout is None or made.idle:
+    if op.layout is None or tiled_mma.idle:
         raise LayoutError(
             "bad_operand",
-            f"The threads of {made.thread_layout} have gaps: no thread-value layout numbers them.",
+            f"The threads of {tiled_mma.thread_layout} have gaps: no thread-value layout numbers them.",
             "Give an atom layout that uses every thread, as (2,2,1) of quad pairs.",
             "tiled_mma",
         )
-    m, n, k = made.shape
-    first, second = {"a": (m, k), "b": (n, k), "c": (m, n)}[found.name]
-    if found.layout.cosize > first * second:
-        reach = " × ".join(str(n * mode.size) for n, mode in zip(made.atom.shape, made.atom_layout.modes, strict=True))
+    m, n, k = tiled_mma.shape
+    first, second = {"a": (m, k), "b": (n, k), "c": (m, n)}[op.name]
+    if op.layout.cosize > first * second:
+        reach = " × ".join(
+            str(n * mode.size) for n, mode in zip(tiled_mma.atom.shape, tiled_mma.atom_layout.modes, strict=True)
+        )
         raise LayoutError(
             "bad_operand",
             f"The permutation covers {m} × {n} × {k}, the atoms of all threads {reach}: the TiledCopy of"
-            f" {found.name.upper()} would leave its {first}×{second} tile.",
+            f" {op.name.upper()} would leave its {first}×{second} tile.",
             f"Give a permutation of {reach} or more, or none.",
             "tiled_mma",
         )
     if operand == "c_atom":
-        return _restrict_to_atom(found.layout, (first, second), values)
-    return found.layout, (first, second)
+        return _restrict_to_atom(op.layout, (first, second), values)
+    return op.layout, (first, second)
 
 
 def _restrict_to_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Made:
@@ -110,35 +116,36 @@ def _restrict_to_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Mad
             "atom",
         )
     try:
-        own = algebra.composition(tv, algebra.make_layout((tv.modes[0].size, values)))
+        first_values = algebra.composition(tv, algebra.make_layout((tv.modes[0].size, values)))
         down, across = (
-            algebra.filter_layout(algebra.composition(CuteLayout(tile, steps), own)) for steps in ((1, 0), (0, 1))
+            algebra.filter_layout(algebra.composition(CuteLayout(tile, steps), first_values))
+            for steps in ((1, 0), (0, 1))
         )
         reached = algebra.composition(algebra.make_layout(tile), (down, across))
-        return algebra.composition(algebra.left_inverse(reached), own), (down, across)
+        return algebra.composition(algebra.left_inverse(reached), first_values), (down, across)
     except LayoutError as error:
         raise error.at("operand", "bad_operand") from None
 
 
 def get_tiler_sizes(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
     """Return the rows and columns that a tiler takes."""
-    rows, cols = (one if isinstance(one, int) else one.size for one in tilers)
+    rows, cols = (tiler if isinstance(tiler, int) else tiler.size for tiler in tilers)
     return rows, cols
 
 
 def get_tiler_steps(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
     """Return the rows and columns that a tiler covers with its gaps: a tile is a multiple of them."""
-    rows, cols = (get_least_size(one) for one in tilers)
+    rows, cols = (get_least_size(tiler) for tiler in tilers)
     return rows, cols
 
 
-def _parse_coordinate_layout(given: str | CuteLayout | None, field: str) -> CuteLayout:
+def _parse_coordinate_layout(spec: str | CuteLayout | None, field: str) -> CuteLayout:
     """Parse a layout of two modes, coordinates → numbers."""
-    if given is None:
+    if spec is None:
         raise LayoutError(
             "bad_layout", f"{field} is missing.", "Give thr_layout and val_layout, or tiled_mma and operand.", field
         )
-    read = given if isinstance(given, CuteLayout) else parse_cute_layout(given, field)
+    read = spec if isinstance(spec, CuteLayout) else parse_cute_layout(spec, field)
     if read.rank > 2 or read.swizzle or read.offset:
         raise LayoutError(
             "bad_layout", f"'{shorten_value(str(read), 80)}' does not have two modes.", "e.g. (32,4):(4,1).", field
@@ -152,13 +159,15 @@ def _rake_layouts(threads: CuteLayout, values: CuteLayout) -> Made:
         raise LayoutError(
             "bad_layout", f"thr_layout has {threads.size} threads.", f"At most {MOST_THREADS}.", "thr_layout"
         )
-    for field, one in (("thr_layout", threads), ("val_layout", values)):
-        if one.size < 1:
-            raise LayoutError("bad_layout", f"{field} {one} has no element.", "Sizes from 1.", field)
-        if max(one.size, one.cosize) > MOST_VALUES or sorted(one.list_indices().tolist()) != list(range(one.size)):
+    for field, layout in (("thr_layout", threads), ("val_layout", values)):
+        if layout.size < 1:
+            raise LayoutError("bad_layout", f"{field} {layout} has no element.", "Sizes from 1.", field)
+        if max(layout.size, layout.cosize) > MOST_VALUES or sorted(layout.list_indices().tolist()) != list(
+            range(layout.size)
+        ):
             raise LayoutError(
                 "bad_layout",
-                f"{field} {one} does not number its {one.size} coordinates 0 to {one.size - 1}, each once.",
+                f"{field} {layout} does not number its {layout.size} coordinates 0 to {layout.size - 1}, each once.",
                 "Give a compact layout, e.g. (32,4):(4,1).",
                 field,
             )

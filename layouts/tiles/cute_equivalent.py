@@ -26,35 +26,41 @@ PLAIN = Swizzle(0, 4, 3)
 
 @dataclass(frozen=True, slots=True)
 class CuteEquivalent:
-    """The layout as CuTe has it, None where CuTe has none, and why. maps: what it maps to what."""
+    """The layout as CuTe has it, None if CuTe has none, and why. maps: what it maps to what."""
 
     layout: CuteLayout | None
     maps: str
     why: str = ""
 
 
-def find_cute_equivalent(made: TritonLayout) -> CuteEquivalent:
+def find_cute_equivalent(layout: TritonLayout) -> CuteEquivalent:
     """Return a layout of threads as (thread, value) → element, first axis fastest; of shared memory as coordinates →
     offset.
 
     Offsets are in elements.
     """
-    if made.tensor_memory:
-        told = f"{describe_shared_bit(made.linear)} Triton XORs them; CuTe adds strides."
+    if layout.tensor_memory:
+        reason = f"{describe_shared_bit(layout.linear)} Triton XORs them; CuTe adds strides."
         return CuteEquivalent(
-            made.cute,
-            f"(lane, column of {made.element_bits}-bit elements) → element of"
-            f" {format_tile(made.shape[-2:])}, the first axis fastest",
-            "" if made.cute else told,
+            layout.cute,
+            f"(lane, column of {layout.element_bits}-bit elements) → element of"
+            f" {format_tile(layout.shape[-2:])}, the first axis fastest",
+            "" if layout.cute else reason,
         )
-    if made.shared:
-        found = layout_from_offsets(made.offset)
-        axes = ", ".join(("row", "column") if len(made.shape) == 2 else (f"axis {n}" for n in range(len(made.shape))))
-        return CuteEquivalent(found, f"({axes}) → offset in elements", "" if found else _explain_missing_layout(made))
-    found = made.cute
-    maps = f"(thread, value) → element of {format_tile(made.shape)}, the first axis fastest"
+    if layout.shared:
+        cute_layout = layout_from_offsets(layout.offset)
+        axes = ", ".join(
+            ("row", "column") if len(layout.shape) == 2 else (f"axis {n}" for n in range(len(layout.shape)))
+        )
+        return CuteEquivalent(
+            cute_layout, f"({axes}) → offset in elements", "" if cute_layout else _explain_missing_layout(layout)
+        )
+    cute_layout = layout.cute
+    maps = f"(thread, value) → element of {format_tile(layout.shape)}, the first axis fastest"
     return CuteEquivalent(
-        found, maps, "" if found else f"{describe_shared_bit(made.linear)} Triton XORs them; CuTe adds strides."
+        cute_layout,
+        maps,
+        "" if cute_layout else f"{describe_shared_bit(layout.linear)} Triton XORs them; CuTe adds strides.",
     )
 
 
@@ -63,28 +69,28 @@ def format_tile(shape: tuple[int, ...]) -> str:
     return f"({','.join(map(str, shape))})"
 
 
-def describe_shared_bit(made: LinearLayout) -> str:
-    """Say which two bases move the same bit of a coordinate; "" where there are none."""
+def describe_shared_bit(layout: LinearLayout) -> str:
+    """Say which two bases move the same bit of a coordinate; "" if there are none."""
     seen: dict[tuple[int, int], str] = {}
-    for name, bases in made.bases.items():
+    for name, bases in layout.bases.items():
         for number, basis in enumerate(bases):
-            told = f"{name} bit {number} ({','.join(map(str, basis))})"
+            place = f"{name} bit {number} ({','.join(map(str, basis))})"
             for axis, value in enumerate(basis):
                 for bit in range(value.bit_length()):
-                    if value >> bit & 1 and (before := seen.setdefault((axis, bit), told)) != told:
-                        return f"{before[0].upper()}{before[1:]} and {told} both move bit {bit} of axis {axis}."
+                    if value >> bit & 1 and (before := seen.setdefault((axis, bit), place)) != place:
+                        return f"{before[0].upper()}{before[1:]} and {place} both move bit {bit} of axis {axis}."
     return ""
 
 
-def _explain_missing_layout(made: TritonLayout) -> str:
-    if triton.list_paddings(made.params):
+def _explain_missing_layout(layout: TritonLayout) -> str:
+    if triton.list_paddings(layout.params):
         return "Its padding falls inside a row, so that no strides say it."
     return "No Swizzle<B,M,S> in front of strides gives these offsets."
 
 
 def layout_from_offsets(offset: Longs) -> CuteLayout | None:
     """Return the CuTe layout of an array of offsets whose sizes are powers of two: strides, or strides behind the
-    smallest swizzle; None where there is none.
+    smallest swizzle; None if there is none.
     """
     shape = offset.shape
     if any(size & (size - 1) for size in shape) or int(offset[(0,) * offset.ndim]):
@@ -125,13 +131,13 @@ def _is_one_bit_each(units: list[tuple[int, int]]) -> bool:
 
 
 def _sum_offsets(shape: tuple[int, ...], units: list[tuple[int, int]]) -> Longs:
-    out = np.zeros(shape, dtype=np.int64)
+    offsets = np.zeros(shape, dtype=np.int64)
     seen = [0] * len(shape)
     for axis, value in units:
         digit = np.arange(shape[axis], dtype=np.int64) >> seen[axis] & 1
-        out = out + (digit * value).reshape([-1 if a == axis else 1 for a in range(len(shape))])
+        offsets = offsets + (digit * value).reshape([-1 if a == axis else 1 for a in range(len(shape))])
         seen[axis] += 1
-    return out
+    return offsets
 
 
 def _merge_digits(shape: tuple[int, ...], units: list[tuple[int, int]]) -> tuple[object, object]:

@@ -57,29 +57,29 @@ class MatchingOperand:
 @lru_cache(maxsize=1)
 def collect_fragment_maps() -> Mapping[FragmentMap, tuple[str, ...]]:
     """Return every distinct map of a dense multiplication's A, B and D that registers hold → its instructions."""
-    out: dict[FragmentMap, list[str]] = {}
-    for one in catalog.instructions():
-        family = one.family
+    maps: dict[FragmentMap, list[str]] = {}
+    for instruction in catalog.instructions():
+        family = instruction.family
         if not (family.multiplies and family.specified) or family.sparsity or family.scale_blocks:
             continue
         for letter in "abd":
-            made = _make_fragment(one, letter)
-            if made is not None:
-                out.setdefault(made, []).append(one.ptx)
-    return {made: tuple(found) for made, found in out.items()}
+            fragment = _make_fragment(instruction, letter)
+            if fragment is not None:
+                maps.setdefault(fragment, []).append(instruction.ptx)
+    return {fragment: tuple(texts) for fragment, texts in maps.items()}
 
 
-def _make_fragment(one: Instruction, letter: str) -> FragmentMap | None:
-    """Return the map of an operand; None where its lanes are not 32, or registers do not hold it as a matrix."""
-    op = one.operands.get(letter)
+def _make_fragment(instruction: Instruction, letter: str) -> FragmentMap | None:
+    """Return the map of an operand; None if its lanes are not 32, or registers do not hold it as a matrix."""
+    op = instruction.operands.get(letter)
     bases = op.pattern.linear_layout() if op and not op.sparsity else None
     if op is None or bases is None or len(bases["lane"]) != 5 or len(op.pattern.extents) != 2:
         return None
     lanes, warps = (tuple(tuple(b) for b in bases[name]) for name in ("lane", "warp"))
     rows, cols = op.pattern.extents
     return FragmentMap(
-        family=one.family.name,
-        shape="".join(f"{dim}{one.sizes[dim]}" for dim in DIMS[letter]),
+        family=instruction.family.name,
+        shape="".join(f"{dim}{instruction.sizes[dim]}" for dim in DIMS[letter]),
         operand=letter,
         bits=op.element.bits,
         lanes=lanes,
@@ -89,31 +89,41 @@ def _make_fragment(one: Instruction, letter: str) -> FragmentMap | None:
     )
 
 
-def find_fed_operands(made: LinearLayout, element_bits: int | None = None) -> list[MatchingOperand]:
+def find_fed_operands(layout: LinearLayout, element_bits: int | None = None) -> list[MatchingOperand]:
     """Return the operands that a layout of two or more axes already is, over its last two; larger fragments come first.
 
     element_bits: only those of this width.
     """
-    if made.rank < 2 or any(any(b[:-2]) for b in made.bases["lane"]):
+    if layout.rank < 2 or any(any(b[:-2]) for b in layout.bases["lane"]):
         return []
-    lanes = tuple(b[-2:] for b in made.bases["lane"])
-    warps = tuple(b[-2:] for b in made.bases.get("warp", ()) if not any(b[:-2]))
-    at = _find_registers(made)
-    out = []
-    for one, ptx in collect_fragment_maps().items():
-        if one.lanes != lanes or one.warps != warps[: len(one.warps)] or (element_bits not in (None, one.bits)):
+    lanes = tuple(b[-2:] for b in layout.bases["lane"])
+    warps = tuple(b[-2:] for b in layout.bases.get("warp", ()) if not any(b[:-2]))
+    at = _find_registers(layout)
+    operands = []
+    for fragment, ptx in collect_fragment_maps().items():
+        if (
+            fragment.lanes != lanes
+            or fragment.warps != warps[: len(fragment.warps)]
+            or (element_bits not in (None, fragment.bits))
+        ):
             continue
-        if all(value in at for value in one.values):
-            out.append(MatchingOperand(one, tuple(at[value] for value in one.values), _count_fragments(one, at), ptx))
-    return sorted(out, key=lambda it: (it.fragment.family, -len(it.registers), it.fragment.operand, it.fragment.bits))
+        if all(value in at for value in fragment.values):
+            operands.append(
+                MatchingOperand(
+                    fragment, tuple(at[value] for value in fragment.values), _count_fragments(fragment, at), ptx
+                )
+            )
+    return sorted(
+        operands, key=lambda it: (it.fragment.family, -len(it.registers), it.fragment.operand, it.fragment.bits)
+    )
 
 
-def _find_registers(made: LinearLayout) -> dict[Basis, int]:
+def _find_registers(layout: LinearLayout) -> dict[Basis, int]:
     """Return the first register at each coordinate of the last two axes, where all other coordinates are 0."""
     at: dict[Basis, int] = {}
-    registers = made.bases["register"]
+    registers = layout.bases["register"]
     for number in range(1 << len(registers)):
-        where = [0] * made.rank
+        where = [0] * layout.rank
         for bit, basis in enumerate(registers):
             if number >> bit & 1:
                 where = [a ^ b for a, b in zip(where, basis, strict=True)]
@@ -122,10 +132,10 @@ def _find_registers(made: LinearLayout) -> dict[Basis, int]:
     return at
 
 
-def _count_fragments(one: FragmentMap, at: Mapping[Basis, int]) -> int:
+def _count_fragments(fragment: FragmentMap, at: Mapping[Basis, int]) -> int:
     """Return how many whole fragments the registers hold: origins, in steps of the fragment's size, with all its
     values.
     """
-    rows = sorted({row // one.size[0] * one.size[0] for row, _ in at})
-    cols = sorted({col // one.size[1] * one.size[1] for _, col in at})
-    return sum(all((row + r, col + c) in at for r, c in one.values) for row, col in product(rows, cols))
+    rows = sorted({row // fragment.size[0] * fragment.size[0] for row, _ in at})
+    cols = sorted({col // fragment.size[1] * fragment.size[1] for _, col in at})
+    return sum(all((row + r, col + c) in at for r, c in fragment.values) for row, col in product(rows, cols))

@@ -59,11 +59,11 @@ class LoadStep:
 class LoopFeed:
     """How one operand reaches the MMA.
 
-    Its store (None where only the load is tested), its load (None where a descriptor reads shared memory), the steps of
+    Its store (None if only the load is tested), its load (None if a descriptor reads shared memory), the steps of
     every warp, and the swizzle that frees store and load.
 
     uncovered: elements of the tile that the store does not write. overlaps: that lie where another one lies. fault: why
-    the load is not executed at all, "" where it is.
+    the load is not executed at all, "" if it is.
     """
 
     operand: Literal["a", "b"]
@@ -199,7 +199,7 @@ def _describe_store(
 def _find_common_swizzle(
     sides: Sequence[SharedCopySide | tuple[str, Longs] | None], where: Storage
 ) -> SwizzleSolution | None:
-    """Return the smallest swizzle that frees store and load together; None where both are free or the storage has
+    """Return the smallest swizzle that frees store and load together; None if both are free or the storage has
     one.
     """
     uses = []
@@ -233,40 +233,40 @@ def _load_steps(
 ) -> tuple[tuple[LoadStep, ...], str, Longs, str]:
     """Return (the steps, the access of a warp, the addresses of every lane and access, why it faults)."""
     atom, side = loads.atom, loads.source
-    width, whole = op.element_bits // 8, atom.bits // 8
+    width, wide = op.element_bits // 8, atom.bits // 8
     at = np.asarray(where.address(side.rows.astype(np.int64), side.cols.astype(np.int64)), dtype=np.int64)
     first, fault = at[:, :: side.access], ""
-    misplaced = first % whole != 0
+    misplaced = first % wide != 0
     if misplaced.any():
         thread, access = (int(n) for n in np.argwhere(misplaced)[0])
         fault = (
-            f"Thread {thread} reads {whole} bytes at byte {int(first[thread, access])}, which is not a multiple of"
-            f" {whole}: the access faults."
+            f"Thread {thread} reads {wide} bytes at byte {int(first[thread, access])}, which is not a multiple of"
+            f" {wide}: the access faults."
         )
     fetched = (first[:, :, None] + width * np.arange(side.access)).reshape(at.shape)
     order = np.argsort(address, kind="stable")
     place = np.searchsorted(address[order], fetched)
     known = np.clip(place, 0, address.size - 1)
     there = (address[order][known] == fetched) & ~np.repeat(misplaced, side.access, axis=1)
-    found = np.where(there, order[known], -1)
-    received = _map_received(loads, found)
-    held = loads.destination
-    wanted = held.rows.astype(np.int64) * size[1] + held.cols
-    wrong = received != wanted
+    elements = np.where(there, order[known], -1)
+    received = _map_received(loads, elements)
+    destination = loads.destination
+    expected = destination.rows.astype(np.int64) * size[1] + destination.cols
+    wrong = received != expected
     kind = f"ldmatrix.x{atom.instruction.counts['x']}" if atom.instruction else f"ld.shared.b{atom.bits}"
-    steps = _map_k_steps(op)[held.cols]  # of every thread and value
-    each = held.access
-    needed = steps.reshape(held.threads, -1, each).min(axis=2)
+    steps = _map_k_steps(op)[destination.cols]  # of every thread and value
+    each = destination.access
+    needed = steps.reshape(destination.threads, -1, each).min(axis=2)
     costs: dict[tuple[int | None, ...], tuple[int, int]] = {}
-    out = []
-    for low in range(0, held.threads, LANES):
+    load_steps = []
+    for low in range(0, destination.threads, LANES):
         columns = first[low : low + LANES].T
         paid = [(0, 0) if fault else memory.compute_wavefronts(kind, column, costs) for column in columns]
         of_warp = slice(low, low + LANES)
         for step in range(int(steps.max()) + 1):
             mine = [paid[n] for n in range(first.shape[1]) if needed[low, n] == step]
             bad = wrong[of_warp] & (steps[of_warp] == step)
-            out.append(
+            load_steps.append(
                 LoadStep(
                     warp=low // LANES,
                     step=step,
@@ -274,47 +274,47 @@ def _load_steps(
                     wavefronts=sum(a for a, _ in mine),
                     ideal=sum(b for _, b in mine),
                     wrong=int(np.count_nonzero(bad)),
-                    first=_find_first_wrong(op, held, bad, received, low, size),
+                    first=_find_first_wrong(op, destination, bad, received, low, size),
                 )
             )
-    return tuple(out), kind, first, fault
+    return tuple(load_steps), kind, first, fault
 
 
-def _map_received(loads: TiledCopy, found: Longs) -> Longs:
+def _map_received(loads: TiledCopy, elements: Longs) -> Longs:
     """Return [thread][value] of the destination: the element that arrives, from what every source value reads."""
     bits = loads.element_bits
-    source, destination = (algebra.upcast(one, bits) for one in (loads.atom.source, loads.atom.destination))
-    lanes, held = source.modes[0].size, destination.modes[0].size
-    given = source.list_indices().reshape(-1, lanes).T  # [lane, value] → place in the atom
-    taken = destination.list_indices().reshape(-1, held).T
-    where = np.zeros((int(given.max()) + 1, 2), dtype=np.int64)
+    source, destination = (algebra.upcast(layout, bits) for layout in (loads.atom.source, loads.atom.destination))
+    lanes, per_lane = source.modes[0].size, destination.modes[0].size
+    source_places = source.list_indices().reshape(-1, lanes).T  # [lane, value] → place in the atom
+    taken = destination.list_indices().reshape(-1, per_lane).T
+    where = np.zeros((int(source_places.max()) + 1, 2), dtype=np.int64)
     for lane in range(lanes - 1, -1, -1):  # of lanes that repeat an address the first counts
-        for value in range(given.shape[1]):
-            where[given[lane, value]] = lane, value
-    threads = found.shape[0]
-    blocks = found.reshape(threads // lanes, lanes, -1, given.shape[1])
-    out = blocks[:, where[taken, 0], :, where[taken, 1]]  # [lane, value, warp, access]
-    return out.transpose(2, 0, 3, 1).reshape(threads, -1)
+        for value in range(source_places.shape[1]):
+            where[source_places[lane, value]] = lane, value
+    threads = elements.shape[0]
+    blocks = elements.reshape(threads // lanes, lanes, -1, source_places.shape[1])
+    received = blocks[:, where[taken, 0], :, where[taken, 1]]  # [lane, value, warp, access]
+    return received.transpose(2, 0, 3, 1).reshape(threads, -1)
 
 
 def _map_k_steps(op: TileOperand) -> Longs:
     """Return [k]: the K iteration that needs it."""
     step = op.modes[0] * op.modes[1]
     k = op.cols if op.name == "a" else op.rows
-    out = np.zeros(int(k.max()) + 1, dtype=np.int64)
-    out[k] = np.broadcast_to(np.arange(op.values) // step % op.modes[2], k.shape)
-    return out
+    steps = np.zeros(int(k.max()) + 1, dtype=np.int64)
+    steps[k] = np.broadcast_to(np.arange(op.values) // step % op.modes[2], k.shape)
+    return steps
 
 
 def _find_first_wrong(
-    op: TileOperand, held: Any, bad: NDArray[np.bool_], received: Longs, low: int, size: tuple[int, int]
+    op: TileOperand, destination: Any, bad: NDArray[np.bool_], received: Longs, low: int, size: tuple[int, int]
 ) -> MissedElement | None:
     places = np.argwhere(bad)
     if not places.size:
         return None
     lane, at = (int(n) for n in places[0])
     thread = low + lane
-    row, k, got = int(held.rows[thread, at]), int(held.cols[thread, at]), int(received[thread, at])
+    row, k, got = int(destination.rows[thread, at]), int(destination.cols[thread, at]), int(received[thread, at])
     rows, cols = (op.rows, op.cols) if op.name == "a" else (op.cols, op.rows)
     value = int(np.argmax((rows[thread] == row) & (cols[thread] == k)))
     return MissedElement(thread, value, row, k, divmod(got, size[1]) if got >= 0 else None)

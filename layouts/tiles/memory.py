@@ -33,7 +33,7 @@ class SharedCopySide(TotalCost):
 
     address: int64 [threads, values], absolute bytes; vector_bits: that one access moves, `why` it is no wider;
     accesses: how many of what a warp issues for the tile, worst first; solution: the smallest swizzle that frees all
-    accesses, None where there is no conflict.
+    accesses, None if there is no conflict.
     """
 
     side: str
@@ -62,21 +62,21 @@ def make_shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedC
             "shared",
         )
     check_covers(where, copy.tile)
-    held: TransferSide = getattr(copy, side)
-    address = np.asarray(where.address(held.rows.astype(np.int64), held.cols.astype(np.int64)))
-    bits, why = find_vector_width(address, copy.element_bits, held.access)
+    thread_side: TransferSide = getattr(copy, side)
+    address = np.asarray(where.address(thread_side.rows.astype(np.int64), thread_side.cols.astype(np.int64)))
+    bits, why = find_vector_width(address, copy.element_bits, thread_side.access)
     if copy.atom.instruction:
-        name, values = _choose_matrix_access(copy, bits, why), held.access
+        name, values = _choose_matrix_access(copy, bits, why), thread_side.access
     else:
         name = f"{'ld' if side == 'source' else 'st'}.shared.b{max(8, bits)}"
         values = max(1, bits // copy.element_bits)
-    found = collect_uses(name, address[:, ::values])
-    plain = [use for use, _ in found]
+    uses = collect_uses(name, address[:, ::values])
+    plain = [use for use, _ in uses]
     costs = [use.compute_use_cost(freeing.PLAIN) for use in plain]
-    order = sorted(range(len(found)), key=lambda at: (-costs[at].ways, -found[at][1]))
+    order = sorted(range(len(uses)), key=lambda at: (-costs[at].ways, -uses[at][1]))
     worst = [plain[at] for at in order if costs[at].ways > 1][:8]
     solution = freeing.find_freeing_swizzle(worst) if worst and not where.mode.bits else None
-    repeats = tuple(found[at][1] for at in order)
+    repeats = tuple(uses[at][1] for at in order)
     return SharedCopySide(
         side=side,
         address=address,
@@ -102,7 +102,7 @@ def check_covers(where: Storage, tile: tuple[int, int]) -> None:
 
 
 def _choose_matrix_access(copy: TiledCopy, bits: int, why: str) -> str:
-    """Return the access of ldmatrix or stmatrix; LayoutError where the rows of its matrices are not contiguous."""
+    """Return the access of ldmatrix or stmatrix; LayoutError if the rows of its matrices are not contiguous."""
     assert copy.atom.instruction
     if bits < copy.atom.bits:
         raise LayoutError(
@@ -145,8 +145,8 @@ def compute_wavefronts(
 def _make_cost_key(column: list[int], lanes: int) -> tuple[int | None, ...]:
     """Return addresses relative to the 128 bytes that contain the lowest; missing lanes are inactive."""
     base = min(column) // 128 * 128
-    held = tuple(at - base for at in column[:lanes])
-    return (*held, *[None] * (lanes - len(held)))
+    offsets = tuple(at - base for at in column[:lanes])
+    return (*offsets, *[None] * (lanes - len(offsets)))
 
 
 def find_vector_width(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
@@ -206,16 +206,16 @@ def count_global_sectors(copy: TiledCopy, layout: CuteLayout, side: str = "") ->
                 "Give the tensor's layout.",
                 "global",
             )
-    held: TransferSide = getattr(copy, side)
+    thread_side: TransferSide = getattr(copy, side)
     first, second = layout.modes
-    index: Any = tuples.compute_indices(held.rows.astype(np.int64), first.shape, first.stride)
-    index = index + tuples.compute_indices(held.cols.astype(np.int64), second.shape, second.stride)
+    index: Any = tuples.compute_indices(thread_side.rows.astype(np.int64), first.shape, first.stride)
+    index = index + tuples.compute_indices(thread_side.cols.astype(np.int64), second.shape, second.stride)
     address = index * copy.element_bits // 8
-    bits, why = find_vector_width(address, copy.element_bits, held.access)
+    bits, why = find_vector_width(address, copy.element_bits, thread_side.access)
     values = max(1, bits // copy.element_bits)
     size = max(1, bits // 8)
     total = ideal = 0
-    for low in range(0, held.threads, LANES):
+    for low in range(0, thread_side.threads, LANES):
         warp = address[low : low + LANES, ::values]
         for column in warp.T:
             bytes_ = np.unique(column)

@@ -40,7 +40,7 @@ class TileOperand(ThreadMap):
     """A, B or C of a whole tile: rows and cols are int32 [threads, values]; of B the row is k and the column n.
 
     thread_ids: int64 [threads], the thread of each row of the arrays; layout: the same map as a CuTe thread-value
-    layout of one TiledMMA's own tile, over (m, k), (n, k) or (m, n), None where none says it; modes: values of the
+    layout of one TiledMMA's own tile, over (m, k), (n, k) or (m, n), None if none says it; modes: values of the
     atom, of the rest of the first and of the second dimension; shared: read from shared memory by a descriptor, one row
     a warpgroup.
     """
@@ -79,8 +79,8 @@ class TileOperand(ThreadMap):
                     "bad_coordinate", f"Coordinate '{at}' is outside 0 to {extent - 1}.", f"Operand {self.name}."
                 )
         first = (row * self.col_count + col) * self.copies
-        held = self._order[first : first + self.copies]
-        return [(int(self.thread_ids[at // self.values]), int(at % self.values)) for at in held]
+        places = self._order[first : first + self.copies]
+        return [(int(self.thread_ids[at // self.values]), int(at % self.values)) for at in places]
 
     def _repr_svg_(self) -> str:
         """Return the picture for a notebook."""
@@ -125,15 +125,15 @@ class TiledMMA:
     @cached_property
     def coordinates(self) -> NDArray[np.int64]:
         """int64 [4, threads]: the thread in its atom, and the atom it belongs to in M, N and K."""
-        out = []
+        coordinates = []
         for mode in self.thread_layout.modes:
             at, weight = np.zeros_like(self.thread_ids), 1
             for count, step in zip(tuples.list_leaves(mode.shape), tuples.list_leaves(mode.stride), strict=True):
                 if count > 1 and step:
                     at += self.thread_ids // step % count * weight
                 weight *= count
-            out.append(at)
-        return np.array(out)
+            coordinates.append(at)
+        return np.array(coordinates)
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:
@@ -151,7 +151,8 @@ class TiledMMA:
     def steps(self) -> tuple[int, int, int]:
         """How often a warp (or warpgroup) repeats the atom in M, N and K."""
         m, n, k = (
-            size // (own * times) for size, own, times in zip(self.tile, self.atom.shape, self.atoms, strict=True)
+            size // (size_of_atom * times)
+            for size, size_of_atom, times in zip(self.tile, self.atom.shape, self.atoms, strict=True)
         )
         return m, n, k
 
@@ -206,17 +207,17 @@ class TiledMMA:
         )
         atoms = (algebra.make_layout(atom_shape[first]), algebra.make_layout(atom_shape[second]))
         tiled = algebra.zipped_divide(divided, atoms)
-        held = algebra.composition(tiled, (self.atom.layouts[name], None))
+        by_thread = algebra.composition(tiled, (self.atom.layouts[name], None))
         teams = (algebra.make_layout(threads[first + 1].size), algebra.make_layout(threads[second + 1].size))
-        return algebra.zipped_divide(held, (None, teams))
+        return algebra.zipped_divide(by_thread, (None, teams))
 
     def _make_operand(self, name: str) -> TileOperand:
         first, second = SIDES[name]
         extents = (self.tile[first], self.tile[second])
-        made = self._check_thrfrg(name, extents)
-        of_threads, of_values = made.modes
-        own, teams = of_threads.modes
-        thread = tuples.compute_indices(self.coordinates[0], own.shape, own.stride)
+        thrfrg = self._check_thrfrg(name, extents)
+        of_threads, of_values = thrfrg.modes
+        in_atom, teams = of_threads.modes
+        thread = tuples.compute_indices(self.coordinates[0], in_atom.shape, in_atom.stride)
         for which, mode in zip((first, second), teams.modes, strict=True):
             thread = thread + tuples.compute_indices(self.coordinates[which + 1], mode.shape, mode.stride)
         shared = name in self.atom.shared
@@ -248,11 +249,11 @@ class TiledMMA:
 
     def _check_thrfrg(self, name: str, extents: tuple[int, int]) -> CuteLayout:
         try:
-            made = self.thrfrg(name, extents)
+            thrfrg = self.thrfrg(name, extents)
         except LayoutError as error:
             raise self._make_permutation_error(name, error) from None
         elements = prod(extents)
-        once = algebra.filter_layout(made)  # modes of stride 0 repeat every element alike
+        once = algebra.filter_layout(thrfrg)  # modes of stride 0 repeat every element alike
         counts = np.bincount(once.list_indices(), minlength=elements)
         if counts.size > elements or (counts * elements != once.size).any():
             sides = " × ".join(f"{LETTERS[side]} = {self.tile[side]}" for side in SIDES[name])
@@ -263,7 +264,7 @@ class TiledMMA:
                 "Give a permutation that is one to one on each dimension, and a tile that it divides.",
                 "permutation",
             )
-        return made
+        return thrfrg
 
     def _make_permutation_error(self, name: str, error: LayoutError) -> LayoutError:
         """Return the error that names the dimension whose permutation the atom or the atom layout does not divide."""
@@ -273,13 +274,17 @@ class TiledMMA:
                 atoms = algebra.zipped_divide(divided, algebra.make_layout(self.atom.shape[side]))
                 algebra.logical_divide(atoms.modes[1], algebra.make_layout(self.atoms[side]))
             except LayoutError as why:
-                letter, own, times = LETTERS[side], self.atom.shape[side], self.atoms[side]
+                letter, atom_size, times = LETTERS[side], self.atom.shape[side], self.atoms[side]
                 return LayoutError(
                     why.code,
                     f"Operand {name.upper()}, {letter}: the permutation {algebra.format_tiler(self.permutation[side])}"
-                    f" does not divide into {times} atom{'s' * (times > 1)} of {own}. {why.message}",
-                    f"Give {own * times}, or modes that {own}"
-                    + (f" and then {times} divide, e.g. ({own},{times}):(1,{own})." if times > 1 else " divides."),
+                    f" does not divide into {times} atom{'s' * (times > 1)} of {atom_size}. {why.message}",
+                    f"Give {atom_size * times}, or modes that {atom_size}"
+                    + (
+                        f" and then {times} divide, e.g. ({atom_size},{times}):(1,{atom_size})."
+                        if times > 1
+                        else " divides."
+                    ),
                     "permutation",
                 )
         return error.at("permutation")
@@ -289,25 +294,25 @@ class TiledMMA:
         first, second = SIDES[name]
         threads = self.thread_layout
         try:
-            made = self.thrfrg(name, (self.shape[first], self.shape[second]))
+            layout = self.thrfrg(name, (self.shape[first], self.shape[second]))
             if name != "c":  # A does not differ along the atoms in N, B not along those in M
                 atoms = CuteLayout(self.atoms[:2], (1, 0) if name == "a" else (0, 1))
-                made = algebra.composition(made, ((None, (atoms, None)), None))
+                layout = algebra.composition(layout, ((None, (atoms, None)), None))
             else:  # nor C along those in K
-                made = algebra.concatenate(
-                    algebra.concatenate(*made.modes[0].modes, CuteLayout(self.atoms[2], 0)), made.modes[1]
+                layout = algebra.concatenate(
+                    algebra.concatenate(*layout.modes[0].modes, CuteLayout(self.atoms[2], 0)), layout.modes[1]
                 )
             inverse = algebra.right_inverse(algebra.concatenate(threads, algebra.complement(threads)))
             numbers = algebra.composition(CuteLayout((threads.size, 1), (1, 0)), inverse)
-            return algebra.composition(made, (numbers, None))
+            return algebra.composition(layout, (numbers, None))
         except LayoutError:
             return None
 
 
-def get_closing_size(made: TiledMMA) -> tuple[int, int, int]:
+def get_closing_size(tiled_mma: TiledMMA) -> tuple[int, int, int]:
     """Return M, N and K of the least tile that permutation and atoms cover whole. It is `shape` where the permutation
     has no gaps and the atoms divide it.
     """
-    own = zip(made.permutation, made.atom.shape, made.atoms, strict=True)
-    m, n, k = (lcm(get_least_size(tiler), size * times) for tiler, size, times in own)
+    modes = zip(tiled_mma.permutation, tiled_mma.atom.shape, tiled_mma.atoms, strict=True)
+    m, n, k = (lcm(get_least_size(tiler), size * times) for tiler, size, times in modes)
     return m, n, k

@@ -40,7 +40,7 @@ class MmaChain:
 def chain_mmas(first: TiledMMA, second: TiledMMA) -> MmaChain:
     """Compare C of `first` (m, n) with A of `second` (m, k), as for FlashAttention's P.
 
-    LayoutError where the tiles differ, and where C is in parts: atoms along K each hold a sum over their own part of K.
+    LayoutError if the tiles differ, and where C is in parts: atoms along K each hold a sum over their own part of K.
     """
     first.require_registers("first")
     second.require_registers("second")
@@ -68,33 +68,33 @@ def chain_mmas(first: TiledMMA, second: TiledMMA) -> MmaChain:
         )
     places = np.full(c.row_count * c.col_count, -1, dtype=np.int64)  # element → thread of C that holds it
     places[(c.rows.astype(np.int64) * c.col_count + c.cols).reshape(-1)] = np.repeat(c.thread_ids, c.values)
-    wanted = a.rows.astype(np.int64) * a.col_count + a.cols
-    thread = np.broadcast_to(a.thread_ids[:, None], wanted.shape)
-    stay, warp = places[wanted] == thread, places[wanted] // 32 == thread // 32
+    needed = a.rows.astype(np.int64) * a.col_count + a.cols
+    thread = np.broadcast_to(a.thread_ids[:, None], needed.shape)
+    stay, warp = places[needed] == thread, places[needed] // 32 == thread // 32
     order = None
     if bool(stay.all()) and c.values == a.values and np.array_equal(c.thread_ids, a.thread_ids):
-        held = c.rows.astype(np.int64) * c.col_count + c.cols
-        by_c, by_a = np.argsort(held, axis=1, kind="stable"), np.argsort(wanted, axis=1, kind="stable")
+        produced = c.rows.astype(np.int64) * c.col_count + c.cols
+        by_c, by_a = np.argsort(produced, axis=1, kind="stable"), np.argsort(needed, axis=1, kind="stable")
         moves = np.empty_like(by_a)
         np.put_along_axis(moves, by_a, by_c, axis=1)
         if (moves == moves[0]).all():
             order = tuple(int(at) for at in moves[0])
     columns = None if stay.all() or a.copies > 1 else _find_k_order(places.reshape(c.row_count, -1), a)
-    return MmaChain(int(wanted.size), int(stay.sum()), int(warp.sum()), order, columns)
+    return MmaChain(int(needed.size), int(stay.sum()), int(warp.sum()), order, columns)
 
 
 def _find_k_order(places: NDArray[np.int64], a: TileOperand) -> tuple[int, ...] | None:
-    """Return for each column of A a column of C that the same threads hold, row by row; None where there is none.
+    """Return for each column of A a column of C that the same threads hold, row by row; None if there is none.
 
     places: [m, n], the thread of each element of C.
     """
-    wanted = np.empty((a.row_count, a.col_count), dtype=np.int64)
-    wanted[a.rows, a.cols] = a.thread_ids[:, None]
+    owners = np.empty((a.row_count, a.col_count), dtype=np.int64)
+    owners[a.rows, a.cols] = a.thread_ids[:, None]
     free: dict[bytes, list[int]] = {}
     for n in range(places.shape[1] - 1, -1, -1):
         free.setdefault(places[:, n].tobytes(), []).append(n)
-    found = [free.get(wanted[:, k].tobytes(), []) for k in range(a.col_count)]
-    if not all(found):
+    candidates = [free.get(owners[:, k].tobytes(), []) for k in range(a.col_count)]
+    if not all(candidates):
         return None
-    order = [columns.pop() if columns else -1 for columns in found]
+    order = [columns.pop() if columns else -1 for columns in candidates]
     return tuple(order) if -1 not in order else None

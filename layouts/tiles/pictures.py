@@ -38,15 +38,15 @@ def render_tile_svg(
     owner[flat[::-1]] = np.arange(flat.size)[::-1]  # the first holder stays
     copies = np.bincount(flat, minlength=owner.size).reshape(size)[:height, :width]
     owner = owner.reshape(size)[:height, :width]
-    held = thread.reshape(-1) if ids is None else np.asarray(ids)[thread.reshape(-1)]
-    category = np.where(owner < 0, -1, held[owner] // 32).astype(np.int32)
+    numbers = thread.reshape(-1) if ids is None else np.asarray(ids)[thread.reshape(-1)]
+    category = np.where(owner < 0, -1, numbers[owner] // 32).astype(np.int32)
     texts = None
     if owner.size <= MOST_LABELS:
         number = value.reshape(-1)
         texts = [["" for _ in range(width)] for _ in range(height)]
         for (row, col), at in np.ndenumerate(owner):
             if at >= 0:
-                texts[row][col] = f"T{held[at]}:V{number[at]}{'+' * bool(copies[row, col] > 1)}"
+                texts[row][col] = f"T{numbers[at]}:V{number[at]}{'+' * bool(copies[row, col] > 1)}"
     cell = (58.0, 17.0) if texts else (max(2.0, 900 / width), max(2.0, 900 / width))
     panel = FigurePanel(
         "tile", title, height, width, LEFT + 24, TOP, *cell, None, category, texts, of=int(category.max()) + 1

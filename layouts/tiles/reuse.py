@@ -47,8 +47,8 @@ class AccumulatorReuse:
     @property
     def stays(self) -> IntArray:
         """1 where the element is already in its thread, else 0."""
-        out: IntArray = (self.lane == np.arange(self.target.threads)[:, None]).astype(np.int32)
-        return out
+        stays: IntArray = (self.lane == np.arange(self.target.threads)[:, None]).astype(np.int32)
+        return stays
 
     @property
     def verdict(self) -> str:
@@ -144,23 +144,23 @@ def _find_holders(source: Operand, target: Operand, cols: IntArray) -> tuple[Int
 
 
 def _find_column_order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | None:
-    """Return for each column of A's K steps a column of D that the same lanes hold, row by row; None where there is
+    """Return for each column of A's K steps a column of D that the same lanes hold, row by row; None if there is
     none.
 
     Exact: no element of D is held twice, so a column can stand only for columns with the same holders, and the columns
     of each kind must be equally many. The order stays inside the shortest stretch of K steps for which that is true.
     """
     wants, has = _number_columns(target, source)
-    wanted = [wants[at % len(wants)] for at in range(columns)]
-    given = [has[at % len(has)] for at in range(columns)]
+    needed = [wants[at % len(wants)] for at in range(columns)]
+    available = [has[at % len(has)] for at in range(columns)]
     for size in range(len(wants), columns + 1, len(wants)):
         if columns % size == 0 and all(
-            sorted(wanted[at : at + size]) == sorted(given[at : at + size]) for at in range(0, columns, size)
+            sorted(needed[at : at + size]) == sorted(available[at : at + size]) for at in range(0, columns, size)
         ):
             return tuple(
                 at + col
                 for at in range(0, columns, size)
-                for col in _match_positions(wanted[at : at + size], given[at : at + size])
+                for col in _match_positions(needed[at : at + size], available[at : at + size])
             )
     return None
 
@@ -168,24 +168,24 @@ def _find_column_order(source: Operand, target: Operand, columns: int) -> tuple[
 def _number_columns(*operands: Operand) -> list[list[int]]:
     """Return for each column of each operand a number: the same for columns that the same threads hold, row by row."""
     known: dict[bytes, int] = {}
-    out = []
+    numbered = []
     for operand in operands:
         others = [operand.coords[axis] for axis in operand.axes if axis != "col"]
         who = np.broadcast_to(np.arange(operand.threads, dtype=np.int64)[:, None], operand.cols.shape)
         for coord in others:  # the thread and every coordinate but the column's as one number
             who = who << 14 | coord
         who = who | len(others) << 42
-        held = np.unique(operand.cols.astype(np.int64) << 44 | who)
-        ends = np.searchsorted(held >> 44, np.arange(1, operand.col_count))
-        columns = np.split(held & (1 << 44) - 1, ends)
-        out.append([known.setdefault(column.tobytes(), len(known)) for column in columns])
-    return out
+        keys = np.unique(operand.cols.astype(np.int64) << 44 | who)
+        ends = np.searchsorted(keys >> 44, np.arange(1, operand.col_count))
+        columns = np.split(keys & (1 << 44) - 1, ends)
+        numbered.append([known.setdefault(column.tobytes(), len(known)) for column in columns])
+    return numbered
 
 
-def _match_positions(wanted: list[int], given: list[int]) -> list[int]:
-    """Return the positions in `given` of the wanted kinds, equal ones in their order."""
+def _match_positions(needed: list[int], available: list[int]) -> list[int]:
+    """Return the positions in `available` of the wanted kinds, equal ones in their order."""
     free: dict[int, list[int]] = defaultdict(list)
-    for at, kind in enumerate(given):
+    for at, kind in enumerate(available):
         free[kind].append(at)
     rest = {kind: iter(places) for kind, places in free.items()}
-    return [next(rest[kind]) for kind in wanted]
+    return [next(rest[kind]) for kind in needed]

@@ -40,7 +40,7 @@ class TileShade:
     numbers: tuple[int, ...] | None = None
 
     def number_cells(self, threads: Longs, values: Longs) -> Longs:
-        """Return the number of each cell, -1 where it has none, from the thread and value of each."""
+        """Return the number of each cell, -1 if it has none, from the thread and value of each."""
         if self.numbers is not None:
             return np.asarray(self.numbers, dtype=np.int64)[values]
         ids = threads if self.of == "thread" else values
@@ -50,37 +50,41 @@ class TileShade:
 NONE = TileShade("thread", 0, 0)
 
 
-def map_registers(made: TiledMMA, op: TileOperand) -> tuple[int, ...]:
+def map_registers(tiled_mma: TiledMMA, op: TileOperand) -> tuple[int, ...]:
     """Return [value]: the register that holds it, of those that the thread gives to this operand."""
-    own = made.atom.instruction.operands.get(op.name) or made.atom.instruction.operands["d"]
-    each = [own.register_of(value)[0] for value in range(op.modes[0])]
-    return tuple(each[v % op.modes[0]] + v // op.modes[0] * own.registers for v in range(op.values))
+    operand = tiled_mma.atom.instruction.operands.get(op.name) or tiled_mma.atom.instruction.operands["d"]
+    each = [operand.register_of(value)[0] for value in range(op.modes[0])]
+    return tuple(each[v % op.modes[0]] + v // op.modes[0] * operand.registers for v in range(op.values))
 
 
-def list_operand_shades(made: TiledMMA, op: TileOperand) -> dict[str, TileShade]:
+def list_operand_shades(tiled_mma: TiledMMA, op: TileOperand) -> dict[str, TileShade]:
     """Return every name that an operand's cells may be coloured by; the first is always there."""
-    last = int(made.thread_ids[-1]) + 1
+    last = int(tiled_mma.thread_ids[-1]) + 1
     first, second = ("mnk"[side] for side in SIDES[op.name])
-    out = {"warp": NONE if op.shared else TileShade("thread", WARP, -(-last // WARP))}
+    shades = {"warp": NONE if op.shared else TileShade("thread", WARP, -(-last // WARP))}
     if last > WARPGROUP:
-        out["warpgroup"] = TileShade("thread", WARPGROUP, -(-last // WARPGROUP))
+        shades["warpgroup"] = TileShade("thread", WARPGROUP, -(-last // WARPGROUP))
     if not op.shared:
-        numbers = map_registers(made, op)
-        out |= {
+        numbers = map_registers(tiled_mma, op)
+        shades |= {
             "group": TileShade("thread", 4, 8),
             "lane": TileShade("thread", 1, 4),
             "value": TileShade("value", 1, op.values),
             "register": TileShade("value", 1, max(numbers) + 1, numbers),
         }
     else:
-        out |= dict.fromkeys(("group", "lane", "value", "register"), NONE)
+        shades |= dict.fromkeys(("group", "lane", "value", "register"), NONE)
     repeats = {first: TileShade("value", op.modes[0], op.modes[1])}
     repeats[second] = TileShade("value", op.modes[0] * op.modes[1], op.modes[2])
-    return out | {dim: repeats.get(dim, NONE) for dim in "kmn"}
+    return shades | {dim: repeats.get(dim, NONE) for dim in "kmn"}
 
 
-def list_shades(made: TiledMMA) -> dict[str, str]:
+def list_shades(tiled_mma: TiledMMA) -> dict[str, str]:
     """Return every name that distinguishes cells of A, B or C, with its words."""
-    every = [list_operand_shades(made, op) for op in (made.a, made.b, made.c)]
-    most = {name: max(one[name].count for one in every if name in one) for name in WORDS if name in every[0]}
+    every = [list_operand_shades(tiled_mma, op) for op in (tiled_mma.a, tiled_mma.b, tiled_mma.c)]
+    most = {
+        name: max(operand_shades[name].count for operand_shades in every if name in operand_shades)
+        for name in WORDS
+        if name in every[0]
+    }
     return {name: WORDS[name] for name, count in most.items() if count > 1 or name == "warp"}

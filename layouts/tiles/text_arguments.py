@@ -18,20 +18,20 @@ _FIELDS = ("atom_layout", "permutation", "thr_layout", "val_layout", "element_bi
 
 
 def parse_text_arguments(
-    kind: str, given: object, more: Mapping[str, Any] | None = None, field: str = "atom"
+    kind: str, atom: object, more: Mapping[str, Any] | None = None, field: str = "atom"
 ) -> dict[str, Any] | None:
     """Return the arguments in a text of `kind`, tiled_mma or tiled_copy, with `more` instead of its own.
 
-    None for a text that is an atom alone. With `more`, LayoutError where an argument is left open.
+    None for a text that is an atom alone. With `more`, LayoutError if an argument is left open.
     """
-    text = str(given)
+    text = str(atom)
     if not _TEXT.search(text):
         return None
     from lanescope.reader import tiled_copy, tiled_mma  # the reader's parsers load when a text is read
 
     recognise = tiled_mma.recognise_tiled_mmas if kind == "tiled_mma" else tiled_copy.recognise_tiled_copies
-    found = recognise(text)
-    if not found:
+    meanings = recognise(text)
+    if not meanings:
         what = "TiledMMA" if kind == "tiled_mma" else "TiledCopy"
         raise LayoutError(
             "bad_atom",
@@ -40,10 +40,12 @@ def parse_text_arguments(
             field,
         )
     named = {name: value for name, value in (more or {}).items() if value is not None}
-    body: dict[str, Any] = {name: value for name, value in found[0].facts["body"].items() if value is not None} | named
+    body: dict[str, Any] = {
+        name: value for name, value in meanings[0].facts["body"].items() if value is not None
+    } | named
     if more is None:
         return body
-    left = [name for name in found[0].undetermined if name not in (*body, *_FOLLOW)]
+    left = [name for name in meanings[0].undetermined if name not in (*body, *_FOLLOW)]
     if "atom" in left and (scalar := _SCALAR.search(text)):
         raise LayoutError(
             "bad_atom",

@@ -43,11 +43,11 @@ def tiled_mma(
     more = {"atom_layout": atom_layout, "permutation": permutation, "tile": tile}
     if (body := parse_text_arguments("tiled_mma", atom_text, more)) is not None:
         return tiled_mma(body.pop("atom"), **body)
-    found = make_mma_atom(str(atom_text))
+    mma_atom = make_mma_atom(str(atom_text))
     atoms = parse_atom_layout("(1,1,1)" if atom_layout is None else atom_layout)
-    own = tuple(size * mode.size for size, mode in zip(found.shape, atoms.modes, strict=True))
-    tilers, repeated = parse_permutation(permutation, own)
-    blank = TiledMMA(found, atoms, tilers, own)  # type: ignore[arg-type]  # three sizes
+    atom_sizes = tuple(size * mode.size for size, mode in zip(mma_atom.shape, atoms.modes, strict=True))
+    tilers, repeated = parse_permutation(permutation, atom_sizes)
+    blank = TiledMMA(mma_atom, atoms, tilers, atom_sizes)  # type: ignore[arg-type]  # three sizes
     _require_thread_fit(blank)
     least = [get_least_size(tiler) for tiler in tilers]
     sizes = [
@@ -58,49 +58,49 @@ def tiled_mma(
         raise LayoutError(
             "bad_tile", f"tile has {len(sizes)} number{'s' * (len(sizes) != 1)}.", "Three: M, N and K.", "tile"
         )
-    for at, (size, step, atoms_) in enumerate(zip(sizes, least, own, strict=True)):
-        for whole, what in ((step, "the permutation covers"), (atoms_, "the atoms of all threads cover")):
-            if size % whole:
+    for at, (size, step, atoms_) in enumerate(zip(sizes, least, atom_sizes, strict=True)):
+        for unit, what in ((step, "the permutation covers"), (atoms_, "the atoms of all threads cover")):
+            if size % unit:
                 both = lcm(step, atoms_)
                 raise LayoutError(
                     "bad_tile",
-                    f"{LETTERS[at]} = {size} is not a multiple of the {whole} that {what}.",
+                    f"{LETTERS[at]} = {size} is not a multiple of the {unit} that {what}.",
                     f"Multiples of {both}: {both}, {2 * both}, {4 * both}, …",
                     "tile",
                 )
-    made = TiledMMA(found, atoms, tilers, (sizes[0], sizes[1], sizes[2]), repeated)
+    tiled = TiledMMA(mma_atom, atoms, tilers, (sizes[0], sizes[1], sizes[2]), repeated)
     for name, (first, second) in SIDES.items():
-        held = found.layouts[name].modes[1].size * made.steps[first] * made.steps[second]
-        rows = made.threads if name not in found.shared else made.threads // found.threads.size
-        if held * rows > MOST_VALUES:
+        values = mma_atom.layouts[name].modes[1].size * tiled.steps[first] * tiled.steps[second]
+        rows = tiled.threads if name not in mma_atom.shared else tiled.threads // mma_atom.threads.size
+        if values * rows > MOST_VALUES:
             raise LayoutError(
                 "too_large",
-                f"Operand {name.upper()} of all threads has {held * rows} values.",
+                f"Operand {name.upper()} of all threads has {values * rows} values.",
                 f"At most {MOST_VALUES}.",
                 "tile",
             )
-    return made
+    return tiled
 
 
-def _require_thread_fit(made: TiledMMA) -> None:
-    """Raise LayoutError where atoms share threads, or where there are more threads than a block has."""
-    told, threads = str(made.atom_layout), made.thread_layout
+def _require_thread_fit(tiled: TiledMMA) -> None:
+    """Raise LayoutError if atoms share threads, or where there are more threads than a block has."""
+    layout_text, threads = str(tiled.atom_layout), tiled.thread_layout
     if max(threads.size, threads.cosize) > MOST_THREADS:
         raise LayoutError(
             "bad_atom_layout",
-            f"The atom layout {shorten_value(told, 80)} reaches thread {max(threads.size, threads.cosize) - 1}.",
-            f"A block has at most {MOST_THREADS} threads: {MOST_THREADS // made.atom.threads.size} atoms.",
+            f"The atom layout {shorten_value(layout_text, 80)} reaches thread {max(threads.size, threads.cosize) - 1}.",
+            f"A block has at most {MOST_THREADS} threads: {MOST_THREADS // tiled.atom.threads.size} atoms.",
             "atom_layout",
         )
-    held = made.thread_ids
+    ids = tiled.thread_ids
     again = sum(
         tuples.compute_indices(at, mode.shape, mode.stride)
-        for at, mode in zip(made.coordinates, made.thread_layout.modes, strict=True)
+        for at, mode in zip(tiled.coordinates, tiled.thread_layout.modes, strict=True)
     )
-    if not np.array_equal(again, held) or np.unique(held).size != held.size:
+    if not np.array_equal(again, ids) or np.unique(ids).size != ids.size:
         raise LayoutError(
             "bad_atom_layout",
-            f"The atom layout {shorten_value(told, 80)} gives two atoms the same threads.",
+            f"The atom layout {shorten_value(layout_text, 80)} gives two atoms the same threads.",
             "Give strides that number every atom differently, e.g. (2,2,1):(1,2,0).",
             "atom_layout",
         )

@@ -47,7 +47,7 @@ class TV(ThreadMap):
 
 
 def tv(text: object, tile: Sequence[Any]) -> TV:
-    """Return a thread-value layout of two modes over a tile (rows, columns); LayoutError where it leaves the tile.
+    """Return a thread-value layout of two modes over a tile (rows, columns); LayoutError if it leaves the tile.
 
     A layout object of cutlass.cute or pycute is read by its text.
 
@@ -78,7 +78,7 @@ def map_elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[in
     """Return the elements of a thread-value layout over a tile of any rank, its first axis fastest, and the tile's
     sizes.
 
-    (element of every thread and value: int64 [threads, values], sizes as numbers). LayoutError where it is not such a
+    (element of every thread and value: int64 [threads, values], sizes as numbers). LayoutError if it is not such a
     layout, or leaves the tile.
     """
     if read.rank != 2 or isinstance(read.shape, int):
@@ -108,13 +108,13 @@ def map_elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[in
     return index, sizes
 
 
-def slice_layout(made: CuteLayout, coord: Any) -> tuple[CuteLayout, int]:
+def slice_layout(layout: CuteLayout, coord: Any) -> tuple[CuteLayout, int]:
     """Return (layout of the modes at underscores, element that its indices start from) for a coordinate such as (_,3).
 
     LayoutError for a coordinate outside the shape.
     """
     try:
-        algebra.require_inside(coord, made.shape)
+        algebra.require_inside(coord, layout.shape)
     except LayoutError as error:
         raise error.at("slice") from None
-    return algebra.slice_and_offset(made, coord)
+    return algebra.slice_and_offset(layout, coord)

@@ -47,7 +47,7 @@ NAMES = {"d": "D", "a": "A", "b": "B", "metadata": "metadata", "scale_a": "scale
 class UmmaTileStep:
     """One MMA: its repeat in M, N and K, its descriptors and addresses.
 
-    The descriptors of A (None where it lies in tensor memory) and B; the addresses in tensor memory, lane << 16 |
+    The descriptors of A (None if it lies in tensor memory) and B; the addresses in tensor memory, lane << 16 |
     column, of D and of what else lies there; the instruction descriptor.
     """
 
@@ -93,7 +93,7 @@ class TiledUmma(TiledMMA):
     @property
     def repeats(self) -> tuple[int, int, int]:
         """MMAs in M, N and K."""
-        m, n, k = (size // own for size, own in zip(self.tile, self.umma.shape, strict=True))
+        m, n, k = (size // unit for size, unit in zip(self.tile, self.umma.shape, strict=True))
         return m, n, k
 
     # shared memory ----------------------------------------------------------------------------------------------------
@@ -101,14 +101,14 @@ class TiledUmma(TiledMMA):
     @cached_property
     def shared(self) -> dict[str, SharedOperand]:
         """The operands in shared memory, of each CTA alike; none where their steps are open."""
-        out: dict[str, SharedOperand] = {}
+        operands: dict[str, SharedOperand] = {}
         base = 0
         if self.umma.shape[2] == THIN_K:
-            return out
+            return operands
         for operand in ("b",) if self.umma.tensor_a else ("a", "b"):
-            out[operand] = self._make_shared_operand(operand, base)
-            base = -(-(base + out[operand].tile.bytes) // WIDEST_PATTERN) * WIDEST_PATTERN
-        return out
+            operands[operand] = self._make_shared_operand(operand, base)
+            base = -(-(base + operands[operand].tile.bytes) // WIDEST_PATTERN) * WIDEST_PATTERN
+        return operands
 
     def _make_shared_operand(self, operand: str, base: int) -> SharedOperand:
         atom, side = self.umma, "ab".index(operand)
@@ -132,10 +132,10 @@ class TiledUmma(TiledMMA):
                     base=base,
                     form=TCGEN05,
                 )
-                made = SharedOperand(operand, tile, rows, k, reach)
+                shared = SharedOperand(operand, tile, rows, k, reach)
                 for at in range(self.repeats[side]):
-                    made.get_descriptor(at, 0), made.get_descriptor(at, self.repeats[2] - 1)
-                return made
+                    shared.get_descriptor(at, 0), shared.get_descriptor(at, self.repeats[2] - 1)
+                return shared
             except LayoutError as error:
                 refused = refused or error
                 if error.code == "too_large":
@@ -150,10 +150,10 @@ class TiledUmma(TiledMMA):
     @cached_property
     def open(self) -> dict[str, str]:
         """Operands whose place is open, and why."""
-        left = {name: says for name, says in self.umma.bound.open.items() if name != "a" or self.umma.tensor_a}
+        left = {name: message for name, message in self.umma.bound.open.items() if name != "a" or self.umma.tensor_a}
         if self.umma.shape[2] == THIN_K:
-            says = f"K = {THIN_K} is 48 bytes: where its steps begin in a tile of shared memory is open."
-            left |= dict.fromkeys(("b",) if self.umma.tensor_a else ("a", "b"), says)
+            message = f"K = {THIN_K} is 48 bytes: where its steps begin in a tile of shared memory is open."
+            left |= dict.fromkeys(("b",) if self.umma.tensor_a else ("a", "b"), message)
         return left
 
     @cached_property
@@ -162,18 +162,18 @@ class TiledUmma(TiledMMA):
 
         Repeats in M, then those in N or K. Operands follow one another from column 0.
         """
-        out: dict[str, list[PlacedOperand]] = {}
+        places: dict[str, list[PlacedOperand]] = {}
         column = 0
         for operand in self._list_tmem_operands():
-            out[operand] = self._place_operand(operand, column)
-            last = max(one.column + one.layout.columns for one in out[operand])
+            places[operand] = self._place_operand(operand, column)
+            last = max(placed.column + placed.layout.columns for placed in places[operand])
             column = -(-last // 4) * 4  # metadata is aligned to 4 columns
-        return out
+        return places
 
     def _list_tmem_operands(self) -> list[str]:
-        held = ["d", *(["a"] if self.umma.tensor_a else [])]
-        held += [name for name in ("scale_a", "scale_b", "metadata") if name in self.umma.mma.operands]
-        return [name for name in held if name not in self.open]
+        names = ["d", *(["a"] if self.umma.tensor_a else [])]
+        names += [name for name in ("scale_a", "scale_b", "metadata") if name in self.umma.mma.operands]
+        return [name for name in names if name not in self.open]
 
     def _place_operand(self, operand: str, column: int) -> list[PlacedOperand]:
         mma = self.umma.mma
@@ -214,7 +214,7 @@ class TiledUmma(TiledMMA):
     @property
     def columns(self) -> int:
         """Columns of tensor memory that the tile takes."""
-        return max(one.column + one.layout.columns for every in self.places.values() for one in every)
+        return max(operand.column + operand.layout.columns for every in self.places.values() for operand in every)
 
     @property
     def allocation(self) -> int:
@@ -228,12 +228,12 @@ class TiledUmma(TiledMMA):
     def faults(self) -> list[PlacementFault]:
         """What is wrong with the tile in tensor memory."""
         if not self.allocation:
-            says = f"The tile takes {self.columns} columns of tensor memory; there are {tmem.COLUMNS}."
-            return [PlacementFault("out_of_physical_bounds", "tile", says)]
+            message = f"The tile takes {self.columns} columns of tensor memory; there are {tmem.COLUMNS}."
+            return [PlacementFault("out_of_physical_bounds", "tile", message)]
         placed, mma_of = [], {}
         for operand, every in self.places.items():
-            for at, one in enumerate(every):
-                placed.append(replace(one, name=f"{one.name} {at}"))
+            for at, placed_operand in enumerate(every):
+                placed.append(replace(placed_operand, name=f"{placed_operand.name} {at}"))
                 mma_of[placed[-1].name] = replace(self.umma.mma) if operand == "d" and at else self.umma.mma
         return tmem.find_placement_faults(Allocation(self.allocation), placed, mma_of)
 
@@ -253,14 +253,14 @@ class TiledUmma(TiledMMA):
             if operand in ("scale_a", "scale_b"):
                 number_ = self._get_factor_group(operand, k, wish)
                 times = self.repeats[operand == "scale_b"]
-                one = every[number_ * times + (m if operand == "scale_a" else n)]
+                operand_tile = every[number_ * times + (m if operand == "scale_a" else n)]
             else:
-                one = every[m + times_m * (n if operand == "d" else k)]
-            column = one.column
-            if operand == "metadata" and one.layout.columns == 1:  # two steps share an address
+                operand_tile = every[m + times_m * (n if operand == "d" else k)]
+            column = operand_tile.column
+            if operand == "metadata" and operand_tile.layout.columns == 1:  # two steps share an address
                 wish["sparsity_selector"] = column % 2
                 column -= column % 2
-            at[operand] = one.lane << 16 | column
+            at[operand] = operand_tile.lane << 16 | column
         word = self.umma.word
         for name, code in wish.items():
             word = IdescWord(word.kind.get_field(name).field.put(word.word, code), word.kind)
@@ -281,32 +281,32 @@ class TiledUmma(TiledMMA):
     def inferred(self) -> list[str]:
         """What is drawn without a map of CUTLASS that shows it, one sentence each."""
         names = [name for name in self._list_tmem_operands() if not tmem.make_tmem_layout(self.umma.mma, name).maps]
-        out = [f"{NAMES[name]}'s place in tensor memory is {INFERRED}: no map of CUTLASS shows it." for name in names]
+        notes = [f"{NAMES[name]}'s place in tensor memory is {INFERRED}: no map of CUTLASS shows it." for name in names]
         m, n, _ = self.repeats
         if self.left:
             types = self.umma.word.types
-            says = f"{join_words(self.left)} {'is' if len(self.left) == 1 else 'are'} open: shown is {types['d']} +="
-            out.append(
-                f"{says} {types['a']} × {types['b']}. Other types of the kind change the descriptor's type bits."
+            message = f"{join_words(self.left)} {'is' if len(self.left) == 1 else 'are'} open: shown is {types['d']} +="
+            notes.append(
+                f"{message} {types['a']} × {types['b']}. Other types of the kind change the descriptor's type bits."
             )
         if self.umma.factors and (m > 1 or n > 1):
-            out.append(
+            notes.append(
                 "CUTLASS's block-scaled collectives issue one MMA in M and in N: where the factors of more lie is"
                 f" {INFERRED}."
             )
         if narrow := describe_narrow(self.umma.word):
-            out.append(narrow)
+            notes.append(narrow)
         b = self.shared.get("b")
         if b and b.reach and b.tile.major == "K" and b.reach > b.tile.atom[1]:
-            out.append(
+            notes.append(
                 f"B of a sparse MMA reads 64 bytes of K, past an atom of swizzle {b.tile.mode.name}: its LBO is"
                 f" {INFERRED} from wgmma.sp."
             )
         if self.umma.word.sparse and self.umma.mma.place.letter == "C":
-            out.append(
+            notes.append(
                 "Where D of a sparse pair with M = 128 lies is open: PTX has layout C, CUTLASS's fragment layout B."
             )
-        return out
+        return notes
 
 
 def is_umma(text: str) -> bool:
@@ -326,24 +326,24 @@ def parse_umma_atom(text: str, idesc: str = "", a_from: str = "") -> tuple[UmmaA
     idesc, a_from: what a PTX text leaves open, its instruction descriptor or a wish, and "tensor" for A in tensor
     memory. LayoutError names the field.
     """
-    if found := spelled.find_tcgen05_mma(text):
+    if instruction := spelled.find_tcgen05_mma(text):
         if a_from not in ("", "shared", "tensor"):
             raise LayoutError(
                 "bad_choice", f"a_from is '{shorten_value(a_from)}'.", "Allowed: shared, tensor.", "a_from"
             )
-        return spelled.atom_from_instruction(found, text, idesc, a_from == "tensor" if a_from else None), ()
-    for name, given in (("idesc", idesc), ("a_from", a_from)):
-        if given:
-            says = f"{name} is '{shorten_value(given)}', but the atom's own arguments say it."
-            raise LayoutError("bad_choice", says, "Leave it out, or give the atom as PTX.", name)
-    one = spelled.parse_umma_text(text)
-    if one is None:
-        says = f"'{shorten_value(text, 80)}' names an UMMA atom without its arguments."
-        raise LayoutError("bad_atom", says, f"Give types, M, N and majors: {spelled.EXAMPLE}.", "atom")
-    if one.atom is None:
-        says = f"'{one.title}' leaves {', '.join(one.open)} open."
-        raise LayoutError("bad_atom", says, f"Only types may be left open, e.g. {spelled.EXAMPLE}.", "atom")
-    return one.atom, one.open
+        return spelled.atom_from_instruction(instruction, text, idesc, a_from == "tensor" if a_from else None), ()
+    for name, value in (("idesc", idesc), ("a_from", a_from)):
+        if value:
+            message = f"{name} is '{shorten_value(value)}', but the atom's own arguments say it."
+            raise LayoutError("bad_choice", message, "Leave it out, or give the atom as PTX.", name)
+    spelled_atom = spelled.parse_umma_text(text)
+    if spelled_atom is None:
+        message = f"'{shorten_value(text, 80)}' names an UMMA atom without its arguments."
+        raise LayoutError("bad_atom", message, f"Give types, M, N and majors: {spelled.EXAMPLE}.", "atom")
+    if spelled_atom.atom is None:
+        message = f"'{spelled_atom.title}' leaves {', '.join(spelled_atom.open)} open."
+        raise LayoutError("bad_atom", message, f"Only types may be left open, e.g. {spelled.EXAMPLE}.", "atom")
+    return spelled_atom.atom, spelled_atom.open
 
 
 def tiled_umma(
@@ -366,31 +366,31 @@ def tiled_umma(
     atoms = parse_atom_layout(atom_layout or body.get("atom_layout") or "(1,1,1)")
     permutation = permutation or body.get("permutation")
     if atoms.size != 1:
-        says = f"The atom layout is {atoms}. An UMMA atom is issued once for its CTAs."
-        raise LayoutError("bad_atom_layout", says, "(1,1,1); a larger tile repeats the atom.", "atom_layout")
+        message = f"The atom layout is {atoms}. An UMMA atom is issued once for its CTAs."
+        raise LayoutError("bad_atom_layout", message, "(1,1,1); a larger tile repeats the atom.", "atom_layout")
     tilers, _ = parse_permutation(permutation, atom.shape)
     if tilers != atom.shape:
-        says = f"The permutation is {algebra.format_tiler(tilers)}. Descriptors read an UMMA's operands unpermuted."
-        raise LayoutError("bad_permutation", says, "Leave it out.", "permutation")
+        message = f"The permutation is {algebra.format_tiler(tilers)}. Descriptors read an UMMA's operands unpermuted."
+        raise LayoutError("bad_permutation", message, "Leave it out.", "permutation")
     m, n, k = atom.shape
     sizes = _parse_tile(tile or (m, n, USUAL_STEPS * k), atom.shape)
-    made = TiledUmma(_make_cute_atom(atom), atoms, tilers, sizes, umma=atom, swizzles=swizzles, order=order, left=left)
-    count = made.repeats[0] * made.repeats[1] * made.repeats[2]
+    tiled = TiledUmma(_make_cute_atom(atom), atoms, tilers, sizes, umma=atom, swizzles=swizzles, order=order, left=left)
+    count = tiled.repeats[0] * tiled.repeats[1] * tiled.repeats[2]
     if count > MOST_STEPS:
         raise LayoutError("too_large", f"The tile takes {count} MMAs.", f"At most {MOST_STEPS}.", "tile")
-    return made
+    return tiled
 
 
-def _parse_tile(given: Sequence[Any], own: tuple[int, int, int]) -> tuple[int, int, int]:
-    if len(given) != 3:
+def _parse_tile(tile: Sequence[Any], atom_sizes: tuple[int, int, int]) -> tuple[int, int, int]:
+    if len(tile) != 3:
         raise LayoutError(
-            "bad_tile", f"tile has {len(given)} number{'s' * (len(given) != 1)}.", "Three: M, N and K.", "tile"
+            "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Three: M, N and K.", "tile"
         )
-    sizes = [parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(given)]
-    for letter, size, unit in zip(LETTERS, sizes, own, strict=True):
+    sizes = [parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile)]
+    for letter, size, unit in zip(LETTERS, sizes, atom_sizes, strict=True):
         if size % unit:
-            says = f"{letter} = {size} is not a multiple of the atom's {unit}."
-            raise LayoutError("bad_tile", says, f"Multiples of {unit}: {unit}, {2 * unit}, {4 * unit}, …", "tile")
+            message = f"{letter} = {size} is not a multiple of the atom's {unit}."
+            raise LayoutError("bad_tile", message, f"Multiples of {unit}: {unit}, {2 * unit}, {4 * unit}, …", "tile")
     return sizes[0], sizes[1], sizes[2]
 
 

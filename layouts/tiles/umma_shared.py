@@ -57,10 +57,10 @@ class SharedOperand:
 
     @property
     def _short(self) -> CuteLayout:
-        made = self.layout
-        modes = [CuteLayout(mode.shape, mode.stride) for mode in made.modes]
-        first = algebra.concatenate(*(algebra.coalesce(one) for one in modes[0].modes))
-        return algebra.concatenate(first, *(algebra.coalesce(one) for one in modes[1:]))
+        layout = self.layout
+        modes = [CuteLayout(mode.shape, mode.stride) for mode in layout.modes]
+        first = algebra.concatenate(*(algebra.coalesce(submode) for submode in modes[0].modes))
+        return algebra.concatenate(first, *(algebra.coalesce(submode) for submode in modes[1:]))
 
 
 def list_modes_by_width(bits: int, major: str) -> tuple[Mode, ...]:

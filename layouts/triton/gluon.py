@@ -108,23 +108,23 @@ class TritonLayout:
             )
         if not self.of_threads:
             return self._find_places(at)
-        found = np.ones((self.threads, self.registers), dtype=bool)
+        mask = np.ones((self.threads, self.registers), dtype=bool)
         for axis, n in enumerate(at):
-            found &= self.coords[axis] == n
-        thread, register = np.nonzero(found)
+            mask &= self.coords[axis] == n
+        thread, register = np.nonzero(mask)
         return list(zip(thread.tolist(), register.tolist(), strict=True))
 
     def _find_places(self, at: Sequence[int]) -> list[tuple[int, int]]:
         first, second = ("row", "col") if self.tensor_memory else ("block", "offset")
-        own, count = at[len(at) - self.linear.rank :], self.linear.count_values(second)
+        inner, count = at[len(at) - self.linear.rank :], self.linear.count_values(second)
         shape = self.linear.count_values(first), count
-        found = triton.mask_occupied(self.linear) if self.tensor_memory else np.ones(shape, dtype=bool)
-        for axis, n in enumerate(own):
-            found = found & (self.linear.list_coordinates(axis, (first, second)).reshape(shape) == n)
-        one, place = np.nonzero(found)
+        mask = triton.mask_occupied(self.linear) if self.tensor_memory else np.ones(shape, dtype=bool)
+        for axis, n in enumerate(inner):
+            mask = mask & (self.linear.list_coordinates(axis, (first, second)).reshape(shape) == n)
+        first_index, place = np.nonzero(mask)
         if self.shared:
             place = self._pad_offsets(place + (at[0] if self.buffers > 1 else 0) * count)
-        return list(zip(one.tolist(), place.tolist(), strict=True))
+        return list(zip(first_index.tolist(), place.tolist(), strict=True))
 
     def _repr_svg_(self) -> str:
         """Return the picture for a notebook: threads by warp, shared memory by bank, tensor memory by lane and column.
@@ -138,12 +138,12 @@ class TritonLayout:
             if self.tensor_memory:
                 from lanescope.render.tensor import make_tensor_sheet
 
-                made: drawing.TileSheet = make_tensor_sheet(self.linear, self.element_bits)
+                sheet: drawing.TileSheet = make_tensor_sheet(self.linear, self.element_bits)
             elif self.shared:
-                made = drawing.make_memory_sheet(self.offset, plane, self.element_bits)
+                sheet = drawing.make_memory_sheet(self.offset, plane, self.element_bits)
             else:
-                made = drawing.make_threads_sheet(self.coords, self.shape, plane, self.element_bits)
-            return drawing.draw_sheets([(made, next(iter(made.colours)), self.kind)], self.text, LIGHT, "R")
+                sheet = drawing.make_threads_sheet(self.coords, self.shape, plane, self.element_bits)
+            return drawing.draw_sheets([(sheet, next(iter(sheet.colours)), self.kind)], self.text, LIGHT, "R")
         from lanescope.tiles.pictures import render_tile_svg  # the drawing loads when something is drawn
 
         size = (1, *self.shape)[-2:]
@@ -161,14 +161,14 @@ class TritonLayout:
         With a cluster the offset inside the block that holds it, with several buffers from the first one on.
         """
         count, rank = self.linear.count_values("offset"), self.linear.rank
-        own = self.shape[len(self.shape) - rank :]
+        inner_shape = self.shape[len(self.shape) - rank :]
         places = [self.linear.list_coordinates(axis, ("block", "offset")).reshape(-1) for axis in range(rank)]
-        one = np.zeros(own, dtype=np.int64)
+        offsets = np.zeros(inner_shape, dtype=np.int64)
         order = np.arange(count * self.blocks)[::-1]  # of copies the first stays
-        one[tuple(place[order] for place in places)] = order % count
+        offsets[tuple(place[order] for place in places)] = order % count
         if rank < len(self.shape):
-            one = np.arange(self.buffers).reshape(-1, *[1] * rank) * count + one
-        return self._pad_offsets(one)
+            offsets = np.arange(self.buffers).reshape(-1, *[1] * rank) * count + offsets
+        return self._pad_offsets(offsets)
 
     def _pad_offsets(self, at: Longs) -> Longs:
         """Add the padding of padded_shared to offsets."""
@@ -185,9 +185,9 @@ class TritonLayout:
         places = tuple(self.linear.list_coordinates(axis, names).reshape(-1) for axis in range(2))
         lanes, columns = self.linear.count_values("row"), self.linear.count_values("col")
         order = np.arange(places[0].size)[::-1]
-        out = np.zeros(self.shape[-2:], dtype=np.int64)
-        out[places[0][order], places[1][order]] = order % (lanes * columns)
-        return out // columns, out % columns
+        cells = np.zeros(self.shape[-2:], dtype=np.int64)
+        cells[places[0][order], places[1][order]] = order % (lanes * columns)
+        return cells // columns, cells % columns
 
     @property
     def columns(self) -> int:
@@ -196,7 +196,7 @@ class TritonLayout:
 
     @cached_property
     def cute(self) -> CuteLayout | None:
-        """The layout as CuTe writes it, first axis fastest; None where bits are XORed.
+        """The layout as CuTe writes it, first axis fastest; None if bits are XORed.
 
         (thread, value) → element, offset → element, or (lane, column) → element.
         """
@@ -225,7 +225,7 @@ def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits
     bits = parse_integer(usual if element_bits is None else element_bits, "element_bits", 1, 64)
     several = triton.get_rank(kind, params) == len(sizes) - 1
     buffers = sizes[0] if several else 1
-    made = triton.make_linear_layout(kind, params, sizes[several:], bits)
+    linear = triton.make_linear_layout(kind, params, sizes[several:], bits)
     if kind in triton.TENSOR and bits * int(params.get("colStride") or 1) > 32:
         raise LayoutError(
             "bad_triton",
@@ -233,30 +233,30 @@ def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits
             "A column has 32 bits: element bits times colStride are at most 32.",
             "element_bits",
         )
-    total = max(prod(sizes), buffers * prod(made.count_values(name) for name in made.bases))
+    total = max(prod(sizes), buffers * prod(linear.count_values(name) for name in linear.bases))
     if total > MOST_VALUES:
         raise LayoutError(
             "too_large", f"The layout holds {total} elements and copies.", f"At most {MOST_VALUES}.", "shape"
         )
     return TritonLayout(
-        text=body["text"], kind=kind, params=params, shape=sizes, element_bits=bits, linear=made, buffers=buffers
+        text=body["text"], kind=kind, params=params, shape=sizes, element_bits=bits, linear=linear, buffers=buffers
     )
 
 
-def _read_shape(given: Any) -> tuple[int, ...]:
-    """Return the sizes of a tensor; LayoutError where they are missing, too many or out of range."""
-    if given is None:
+def _read_shape(value: Any) -> tuple[int, ...]:
+    """Return the sizes of a tensor; LayoutError if they are missing, too many or out of range."""
+    if value is None:
         raise LayoutError(
             "bad_shape",
             "shape is missing: an attribute alone does not have one.",
             "Give the tensor's sizes: [128, 64].",
             "shape",
         )
-    if not isinstance(given, list | tuple) or not given:
-        raise LayoutError("bad_shape", f"shape is {shorten_value(given)}.", "A list of sizes: [128, 64].", "shape")
-    if len(given) > triton.MOST_RANK:
-        raise LayoutError("bad_shape", f"shape has {len(given)} sizes.", f"At most {triton.MOST_RANK}.", "shape")
-    return tuple(parse_integer(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(given))
+    if not isinstance(value, list | tuple) or not value:
+        raise LayoutError("bad_shape", f"shape is {shorten_value(value)}.", "A list of sizes: [128, 64].", "shape")
+    if len(value) > triton.MOST_RANK:
+        raise LayoutError("bad_shape", f"shape has {len(value)} sizes.", f"At most {triton.MOST_RANK}.", "shape")
+    return tuple(parse_integer(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(value))
 
 
 def _get_default_bits(kind: str, params: Mapping[str, Any]) -> int:
@@ -271,10 +271,10 @@ def _parse_text(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return (kind, parameters with parents as objects, the body) of the first layout in a text."""
     from lanescope.reader import triton as reader  # the parsers load when a text is read
 
-    found = reader.recognise_triton_layouts(text)
-    if not found:
+    meanings = reader.recognise_triton_layouts(text)
+    if not meanings:
         raise LayoutError("bad_triton", f"'{shorten_value(text, 80)}' has no layout of Triton or Gluon.", HINT, "text")
-    return _parse_params(found[0].facts, found[0].notices, 0)
+    return _parse_params(meanings[0].facts, meanings[0].notices, 0)
 
 
 def _parse_params(
@@ -316,9 +316,9 @@ _WORDS = ("blockRepOrder", "ctaMode")  # parameters whose value is a word
 
 
 def _find_symbol(value: Any) -> str:
-    """Return the first name in a value that stands for a number, or a number that cannot be read; "" where there is
+    """Return the first name in a value that stands for a number, or a number that cannot be read; "" if there is
     none.
     """
     if isinstance(value, list):
-        return next((found for item in value if (found := _find_symbol(item))), "")
+        return next((symbol for item in value if (symbol := _find_symbol(item))), "")
     return value if isinstance(value, str) else ""

@@ -54,30 +54,30 @@ class LinearLayout:
 
     def __mul__(self, other: LinearLayout) -> LinearLayout:
         """Return other behind self: its bases are scaled by self's sizes."""
-        bases = {name: list(found) for name, found in self.bases.items()}
-        for name, found in other.bases.items():
-            scaled = [tuple(v * s for v, s in zip(basis, self.sizes, strict=True)) for basis in found]
+        bases = {name: list(vectors) for name, vectors in self.bases.items()}
+        for name, vectors in other.bases.items():
+            scaled = [tuple(v * s for v, s in zip(basis, self.sizes, strict=True)) for basis in vectors]
             bases.setdefault(name, []).extend(scaled)
         sizes = tuple(a * b for a, b in zip(self.sizes, other.sizes, strict=True))
-        return LinearLayout({name: tuple(found) for name, found in bases.items()}, sizes, self.order)
+        return LinearLayout({name: tuple(vectors) for name, vectors in bases.items()}, sizes, self.order)
 
     def grow_to(self, shape: Sequence[int]) -> LinearLayout:
         """Grow to at least a shape: the first index goes on along every axis that is too short, fastest axis first."""
-        name, out = next(iter(self.bases)), self
+        name, grown = next(iter(self.bases)), self
         for axis in self.order:
-            if out.sizes[axis] < shape[axis]:
-                out = out * make_identity(name, shape[axis] // out.sizes[axis], axis, self.rank, self.order)
-        return out
+            if grown.sizes[axis] < shape[axis]:
+                grown = grown * make_identity(name, shape[axis] // grown.sizes[axis], axis, self.rank, self.order)
+        return grown
 
     def cut_to(self, shape: Sequence[int], drop: bool = False) -> LinearLayout:
         """Cut to at most a shape: bits beyond it hold copies; drop: drop those of the first index instead."""
         name = next(iter(self.bases))
-        bases = {key: [list(basis) for basis in found] for key, found in self.bases.items()}
+        bases = {key: [list(basis) for basis in vectors] for key, vectors in self.bases.items()}
         gone: set[int] = set()
         sizes = list(self.sizes)
         for axis in self.order:
-            held = [(b[axis], key, at) for key, found in bases.items() for at, b in enumerate(found) if b[axis]]
-            for _, key, at in sorted(held, key=lambda one: -one[0]):
+            bits = [(b[axis], key, at) for key, vectors in bases.items() for at, b in enumerate(vectors) if b[axis]]
+            for _, key, at in sorted(bits, key=lambda bit: -bit[0]):
                 if sizes[axis] <= shape[axis]:
                     break
                 bases[key][at][axis] = 0
@@ -86,12 +86,14 @@ class LinearLayout:
                     gone.add(at)
         if drop:
             bases[name] = [basis for at, basis in enumerate(bases[name]) if at not in gone]
-        return LinearLayout({k: tuple(tuple(b) for b in found) for k, found in bases.items()}, tuple(sizes), self.order)
+        return LinearLayout(
+            {k: tuple(tuple(b) for b in vectors) for k, vectors in bases.items()}, tuple(sizes), self.order
+        )
 
     def drop_axis(self, axis: int) -> LinearLayout:
         """Return the layout without one axis; bits of the first index that then hold copies are dropped."""
         name = next(iter(self.bases))
-        short = {k: tuple(b[:axis] + b[axis + 1 :] for b in found) for k, found in self.bases.items()}
+        short = {k: tuple(b[:axis] + b[axis + 1 :] for b in vectors) for k, vectors in self.bases.items()}
         short[name] = tuple(basis for basis in short[name] if any(basis))
         order = tuple(a - (a > axis) for a in self.order if a != axis)
         return LinearLayout(short, self.sizes[:axis] + self.sizes[axis + 1 :], order)
@@ -99,17 +101,17 @@ class LinearLayout:
     def permute_axes(self, axes: Sequence[int]) -> LinearLayout:
         """Return the layout with its axes permuted: axis n of the result is axis axes[n]."""
         place = {axis: n for n, axis in enumerate(axes)}
-        bases = {k: tuple(tuple(b[a] for a in axes) for b in found) for k, found in self.bases.items()}
+        bases = {k: tuple(tuple(b[a] for a in axes) for b in vectors) for k, vectors in self.bases.items()}
         return LinearLayout(bases, tuple(self.sizes[a] for a in axes), tuple(place[a] for a in self.order))
 
     def list_coordinates(self, axis: int, names: Iterable[str]) -> Longs:
         """Return the coordinates along one axis: int64, one array axis per index name, in the order given (slowest
         first).
         """
-        out = np.zeros((), dtype=np.int64)
+        coordinates = np.zeros((), dtype=np.int64)
         for name in names:
-            out = np.asarray(out[..., None] ^ self._walk_bases(axis, name))
-        return out
+            coordinates = np.asarray(coordinates[..., None] ^ self._walk_bases(axis, name))
+        return coordinates
 
     def _walk_bases(self, axis: int, name: str) -> Longs:
         values = np.zeros(1, dtype=np.int64)
@@ -119,17 +121,17 @@ class LinearLayout:
 
     def list_bases(self) -> dict[str, list[list[int]]]:
         """Return the bases as JSON has them."""
-        return {name: [list(basis) for basis in found] for name, found in self.bases.items()}
+        return {name: [list(basis) for basis in vectors] for name, vectors in self.bases.items()}
 
     def make_cute_layout(self, names: Sequence[Sequence[str]]) -> CuteLayout | None:
         """Return the CuTe layout with a mode for each group of indices, over coordinates numbered first axis fastest.
 
-        None where bases share bits (a swizzle), as CuTe adds where this XORs.
+        None if bases share bits (a swizzle), as CuTe adds where this XORs.
         """
         steps = make_compact_strides(self.sizes)
         flat = {
-            name: [sum(v * s for v, s in zip(basis, steps, strict=True)) for basis in found]
-            for name, found in self.bases.items()
+            name: [sum(v * s for v, s in zip(basis, steps, strict=True)) for basis in vectors]
+            for name, vectors in self.bases.items()
         }
         groups = [[value for name in group for value in flat.get(name, ())] for group in names]
         every = [value for group in groups for value in group]
@@ -156,10 +158,10 @@ def make_block(
 ) -> LinearLayout:
     """Return an index that fills a shape, axis order[0] first."""
     rank = len(shape)
-    out = LinearLayout({name: ()}, (1,) * rank, tuple(grows or order))
+    block = LinearLayout({name: ()}, (1,) * rank, tuple(grows or order))
     for axis in order:
-        out = out * make_identity(name, shape[axis], axis, rank, order)
-    return out
+        block = block * make_identity(name, shape[axis], axis, rank, order)
+    return block
 
 
 def _merge_digits(values: Iterable[int]) -> list[tuple[int, int]]:
@@ -177,46 +179,46 @@ def _make_unit_basis(axis: int, rank: int, value: int) -> Basis:
     return tuple(value if n == axis else 0 for n in range(rank))
 
 
-def linear_from_cute(one: CuteLayout, tile: Sequence[int], warp: int = 32) -> LinearLayout:
+def linear_from_cute(layout: CuteLayout, tile: Sequence[int], warp: int = 32) -> LinearLayout:
     """Return a thread-value layout over a tile as register, lane and warp bases; LayoutError says why it has none."""
-    if one.swizzle or one.offset or one.rank != 2 or isinstance(one.shape, int):
+    if layout.swizzle or layout.offset or layout.rank != 2 or isinstance(layout.shape, int):
         raise LayoutError(
-            "not_linear", f"'{one}' is not a thread-value layout.", "Two modes without a swizzle.", "cute"
+            "not_linear", f"'{layout}' is not a thread-value layout.", "Two modes without a swizzle.", "cute"
         )
-    found: dict[str, tuple[Basis, ...]] = {}
+    bases: dict[str, tuple[Basis, ...]] = {}
     steps = make_compact_strides(tuple(tile))
-    for key, mode in zip(("lane", "register"), one.modes, strict=True):
-        out: list[Basis] = []
+    for key, mode in zip(("lane", "register"), layout.modes, strict=True):
+        vectors: list[Basis] = []
         index = mode.list_indices()
         bits = mode.size.bit_length() - 1
         if mode.size != 1 << bits:
             raise LayoutError(
                 "not_linear",
-                f"The {'threads' if key == 'lane' else 'values'} of '{one}' are {mode.size}, not a power of two.",
+                f"The {'threads' if key == 'lane' else 'values'} of '{layout}' are {mode.size}, not a power of two.",
                 "A linear layout has a basis a bit.",
                 "cute",
             )
         for bit in range(bits):
             at = int(index[1 << bit])
-            out.append(tuple(at // step % size for step, size in zip(steps, tile, strict=True)))
-        found[key] = tuple(out)
-    lanes = found["lane"]
+            vectors.append(tuple(at // step % size for step, size in zip(steps, tile, strict=True)))
+        bases[key] = tuple(vectors)
+    lanes = bases["lane"]
     cut = log2(warp)
-    made = LinearLayout(
-        {"register": found["register"], "lane": lanes[:cut], "warp": lanes[cut:], "block": ()},
+    linear = LinearLayout(
+        {"register": bases["register"], "lane": lanes[:cut], "warp": lanes[cut:], "block": ()},
         tuple(tile),
         tuple(range(len(tile))),
     )
-    want = one.list_indices().reshape(-1, one.modes[0].size)
+    want = layout.list_indices().reshape(-1, layout.modes[0].size)
     have = sum(
-        made.list_coordinates(axis, ("register", "warp", "lane")).reshape(want.shape) * step
+        linear.list_coordinates(axis, ("register", "warp", "lane")).reshape(want.shape) * step
         for axis, step in enumerate(steps)
     )
-    if int(one.list_indices().max()) >= prod(tile) or not np.array_equal(want, have):
+    if int(layout.list_indices().max()) >= prod(tile) or not np.array_equal(want, have):
         raise LayoutError(
             "not_linear",
-            f"'{one}' adds where its indices carry: it is not the XOR of one basis a bit.",
+            f"'{layout}' adds where its indices carry: it is not the XOR of one basis a bit.",
             "Give strides that are powers of two and do not overlap, in a tile whose sizes are powers of two.",
             "cute",
         )
-    return made
+    return linear

@@ -24,17 +24,19 @@ def _make_swizzled(read: LayoutParameters, shape: tuple[int, ...], _: int) -> Li
     order = read.read_order("order", rank)
     vec, per, phases = (1 << log2(read.read_number(name, 1)) for name in ("vec", "perPhase", "maxPhase"))
     cluster = read.make_cga_layout(rank).cut_to(shape)
-    part = [max(1, size // own) for size, own in zip(shape, cluster.sizes, strict=True)]
+    part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
     if rank == 1:
         return make_identity("offset", part[0], 0, 1, (0,)) * cluster
     col, row = order[0], order[1]
     bases = [_make_basis(rank, {col: 1 << bit}) for bit in range(log2(part[col]))]
     for bit in range(log2(part[row])):
         bases.append(_make_basis(rank, {row: 1 << bit, col: vec * (((1 << bit) // per) % phases) % part[col]}))
-    made = LinearLayout({"offset": tuple(bases)}, tuple(part[a] if a in (col, row) else 1 for a in range(rank)), order)
+    layout = LinearLayout(
+        {"offset": tuple(bases)}, tuple(part[a] if a in (col, row) else 1 for a in range(rank)), order
+    )
     for axis in order[2:]:
-        made = made * make_identity("offset", part[axis], axis, rank, order)
-    return made * cluster
+        layout = layout * make_identity("offset", part[axis], axis, rank, order)
+    return layout * cluster
 
 
 def _make_basis(rank: int, values: Mapping[int, int]) -> Basis:
@@ -52,8 +54,8 @@ def _upgrade_shared(read: LayoutParameters, rank: int) -> LayoutParameters:
         )
     order = read.read_order("order", rank)
     kept = {k: v for k, v in read.params.items() if k.startswith(("CTA", "CGA"))}
-    found = {"swizzlingByteWidth": widths[per, phases], "elementBitWidth": 128 // vec, "transposed": order[0] == 0}
-    return LayoutParameters(read.kind, found | kept)
+    params = {"swizzlingByteWidth": widths[per, phases], "elementBitWidth": 128 // vec, "transposed": order[0] == 0}
+    return LayoutParameters(read.kind, params | kept)
 
 
 def _make_nvmma(read: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
@@ -72,7 +74,7 @@ def _make_nvmma(read: LayoutParameters, shape: tuple[int, ...], element_bits: in
             "fp4Padded needs swizzlingByteWidth = 128 and elementBitWidth = 8.",
         )
     cluster = read.make_cga_layout(rank).cut_to(shape)
-    part = [max(1, size // own) for size, own in zip(shape, cluster.sizes, strict=True)]
+    part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
     inner = 0 if turned else rank - 1
     box = [min(size, 256) for size in part]
     if not width:
@@ -105,10 +107,10 @@ def _make_plain_box(box: list[int], turned: bool) -> LinearLayout:
     order = tuple(reversed(range(rank)))
     if not turned:
         return make_block("offset", box, order)
-    made = LinearLayout({"offset": ()}, (1,) * rank, order)
+    layout = LinearLayout({"offset": ()}, (1,) * rank, order)
     for place, size in zip(order, (box[0], *reversed(box[1:])), strict=True):
-        made = made * make_identity("offset", size, (place - 1) % rank, rank, order)
-    return made
+        layout = layout * make_identity("offset", size, (place - 1) % rank, rank, order)
+    return layout
 
 
 def _make_swizzled_rows(width: int, bits: int, padded: bool) -> LinearLayout:
@@ -151,7 +153,7 @@ def _make_padded(read: LayoutParameters, shape: tuple[int, ...], _: int) -> Line
         return LinearLayout(bases, get_reached_sizes(bases, rank, read.kind), tuple(reversed(range(rank))))
     order = read.read_order("order", rank, tuple(reversed(range(rank))))
     cluster = read.make_cga_layout(rank).cut_to(shape)
-    part = [max(1, size // own) for size, own in zip(shape, cluster.sizes, strict=True)]
+    part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
     return make_block("offset", part, order) * cluster
 
 
@@ -165,25 +167,25 @@ def get_rank(kind: str, params: Params) -> int | None:
     if kind not in SHARED:
         return None
     for name in ("order", "offset", "CGALayout"):
-        found = params.get(name)
-        if isinstance(found, list) and found:
-            return len(found) if name == "order" else len(found[0]) if isinstance(found[0], list) else None
+        value = params.get(name)
+        if isinstance(value, list) and value:
+            return len(value) if name == "order" else len(value[0]) if isinstance(value[0], list) else None
     rank = params.get("rank", 2)
     return rank if kind == "nvmma_shared" and type(rank) is int else None
 
 
 def list_paddings(params: Params) -> tuple[tuple[int, int], ...]:
     """Return (interval, padding) pairs of a padded_shared, in elements; () for another layout."""
-    given = params.get("intervals", [])
-    right = isinstance(given, list) and all(
+    intervals = params.get("intervals", [])
+    right = isinstance(intervals, list) and all(
         isinstance(pair, list) and len(pair) == 2 and all(type(n) is int and 0 < n <= MOST_SIZE for n in pair)
-        for pair in given
+        for pair in intervals
     )
     if not right:
-        raise make_error(f"padded_shared: its intervals are {shorten_value(str(given), 60)}.", "Pairs as [64:+8].")
-    for interval, more in given:
+        raise make_error(f"padded_shared: its intervals are {shorten_value(str(intervals), 60)}.", "Pairs as [64:+8].")
+    for interval, more in intervals:
         log2(interval), log2(more)
-    return tuple((interval, more) for interval, more in given)
+    return tuple((interval, more) for interval, more in intervals)
 
 
 MEMORY: dict[str, Maker] = {

@@ -33,73 +33,73 @@ class LayoutParameters:
 
     def read_sizes(self, name: str, rank: int | None = None, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """Return a list of powers of two, or of axes where the name is an order."""
-        given = self.params.get(name, default)
-        right = isinstance(given, list | tuple) and all(type(n) is int and 0 <= n <= MOST_SIZE for n in given)
-        if right and given is not None and rank is not None and len(given) != rank:
+        value = self.params.get(name, default)
+        right = isinstance(value, list | tuple) and all(type(n) is int and 0 <= n <= MOST_SIZE for n in value)
+        if right and value is not None and rank is not None and len(value) != rank:
             raise make_error(
-                f"{self.kind}: {name} is {shorten_value(str(list(given)), 60)}, and the tensor's rank is {rank}.",
+                f"{self.kind}: {name} is {shorten_value(str(list(value)), 60)}, and the tensor's rank is {rank}.",
                 f"A list of {rank} number{'s' * (rank > 1)}, one for each axis"
-                + (f"; or a tensor of rank {len(given)}" if 1 <= len(given) <= MOST_RANK else "")
+                + (f"; or a tensor of rank {len(value)}" if 1 <= len(value) <= MOST_RANK else "")
                 + (
                     f"; or #ttg.slice<{{dim = 0, parent = #ttg.{self.kind}<…>}}> of this layout"
-                    * (len(given) == rank + 1)
+                    * (len(value) == rank + 1)
                 )
                 + ".",
             )
-        if given is None or not right:
+        if value is None or not right:
             much = f"{rank} numbers" if rank else "numbers"
-            raise make_error(f"{self.kind}: {name} is {shorten_value(str(given), 60)}.", f"A list of {much}: [1, 4].")
-        for n in given if "rder" not in name else ():
+            raise make_error(f"{self.kind}: {name} is {shorten_value(str(value), 60)}.", f"A list of {much}: [1, 4].")
+        for n in value if "rder" not in name else ():
             log2(n)
-        return tuple(given)
+        return tuple(value)
 
     def read_order(self, name: str, rank: int, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        found = self.read_sizes(name, rank, default)
-        if sorted(found) != list(range(rank)):
+        order = self.read_sizes(name, rank, default)
+        if sorted(order) != list(range(rank)):
             raise make_error(
-                f"{self.kind}: {name} is {list(found)}.", f"Every axis from 0 to {rank - 1} once, the fastest first."
+                f"{self.kind}: {name} is {list(order)}.", f"Every axis from 0 to {rank - 1} once, the fastest first."
             )
-        return found
+        return order
 
     def read_number(self, name: str, least: int = 0, most: int = MOST_SIZE, default: int | None = None) -> int:
-        given = self.params.get(name, default)
-        if type(given) is not int or not least <= given <= most:
+        value = self.params.get(name, default)
+        if type(value) is not int or not least <= value <= most:
             raise make_error(
-                f"{self.kind}: {name} is {shorten_value(str(given), 40)}.", f"An integer from {least} to {most}."
+                f"{self.kind}: {name} is {shorten_value(str(value), 40)}.", f"An integer from {least} to {most}."
             )
-        return given
+        return value
 
     def read_bases(self, name: str, rank: int) -> tuple[Basis, ...]:
-        """Return a list of bases; [] where it is left out."""
-        given = self.params.get(name, [])
-        right = isinstance(given, list) and all(
+        """Return a list of bases; [] if it is left out."""
+        bases = self.params.get(name, [])
+        right = isinstance(bases, list) and all(
             isinstance(b, list) and len(b) == rank and all(type(n) is int and 0 <= n < MOST_SIZE for n in b)
-            for b in given
+            for b in bases
         )
-        if not right or len(given) > 24:
+        if not right or len(bases) > 24:
             each = "1 coordinate" if rank == 1 else f"{rank} coordinates"
-            raise make_error(f"{self.kind}: {name} is {shorten_value(str(given), 60)}.", f"A list of bases of {each}.")
-        return tuple(tuple(basis) for basis in given)
+            raise make_error(f"{self.kind}: {name} is {shorten_value(str(bases), 60)}.", f"A list of bases of {each}.")
+        return tuple(tuple(basis) for basis in bases)
 
     def make_cga_layout(self, rank: int) -> LinearLayout:
         """Return the layout of the blocks of a cluster: CGALayout's bases, or CTAsPerCGA, CTASplitNum and CTAOrder."""
         if "CGALayout" in self.params:
-            found = self.read_bases("CGALayout", rank)
+            bases = self.read_bases("CGALayout", rank)
             return LinearLayout(
-                {"block": found}, get_reached_sizes({"block": found}, rank, self.kind), tuple(reversed(range(rank)))
+                {"block": bases}, get_reached_sizes({"block": bases}, rank, self.kind), tuple(reversed(range(rank)))
             )
         ones = (1,) * rank
         ctas, split = self.read_sizes("CTAsPerCGA", rank, ones), self.read_sizes("CTASplitNum", rank, ones)
         order = self.read_order("CTAOrder", rank, tuple(reversed(range(rank))))
-        out = make_copies("block", 1, rank, order)
+        layout = make_copies("block", 1, rank, order)
         for axis in order:
             if ctas[axis] % split[axis]:
                 raise make_error(
                     f"{self.kind}: CTASplitNum {list(split)} does not divide CTAsPerCGA {list(ctas)}.", "Give divisors."
                 )
-            out = out * make_identity("block", split[axis], axis, rank, order)
-            out = out * make_copies("block", ctas[axis] // split[axis], rank, order)
-        return out
+            layout = layout * make_identity("block", split[axis], axis, rank, order)
+            layout = layout * make_copies("block", ctas[axis] // split[axis], rank, order)
+        return layout
 
 
 Maker = Callable[[LayoutParameters, tuple[int, ...], int], LinearLayout]
@@ -121,18 +121,18 @@ def make_layout(
         raise LayoutError(
             "unsupported_layout", f"No maps of '{shorten_value(kind)}'.", f"Allowed: {', '.join(kinds)}.", "text"
         )
-    found = make(LayoutParameters(kind, params), tuple(shape), element_bits)
-    if found.sizes != tuple(shape):
+    layout = make(LayoutParameters(kind, params), tuple(shape), element_bits)
+    if layout.sizes != tuple(shape):
         raise make_error(
-            f"{kind} covers {list(found.sizes)}, the tensor is {list(shape)}.",
+            f"{kind} covers {list(layout.sizes)}, the tensor is {list(shape)}.",
             "Give a layout of the tensor's rank and size.",
         )
-    return found
+    return layout
 
 
 def get_reached_sizes(bases: Mapping[str, Sequence[Basis]], rank: int, kind: str) -> tuple[int, ...]:
-    """Return the sizes that bases reach; LayoutError where some coordinate is never reached."""
-    every = [basis for found in bases.values() for basis in found]
+    """Return the sizes that bases reach; LayoutError if some coordinate is never reached."""
+    every = [basis for group in bases.values() for basis in group]
     sizes = tuple(1 << max([v.bit_length() for v in (basis[axis] for basis in every)] or [0]) for axis in range(rank))
     vectors, pivots = [sum(v << (17 * axis) for axis, v in enumerate(basis)) for basis in every], 0
     while vectors := [v for v in vectors if v]:

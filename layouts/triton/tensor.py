@@ -29,7 +29,9 @@ def _make_cluster_part(read: LayoutParameters, shape: tuple[int, ...]) -> tuple[
             f"{read.kind} lays out matrices; the shape has {len(shape)} sizes.", "Give two sizes.", "shape"
         )
     cluster = read.make_cga_layout(2)
-    rows, cols = (max(1, size // own) for size, own in zip(shape, cluster.cut_to(shape).sizes, strict=True))
+    rows, cols = (
+        max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.cut_to(shape).sizes, strict=True)
+    )
     return cluster, (rows, cols)
 
 
@@ -77,8 +79,8 @@ def _check_cluster(read: LayoutParameters, cluster: LinearLayout) -> None:
 
 def _move_last_columns(tile: LinearLayout) -> LinearLayout:
     """Move the last columns to lanes 64 to 127: PTX's layout B."""
-    found = tile.bases
-    return LinearLayout({"row": (*found["row"], found["col"][-1]), "col": found["col"][:-1]}, tile.sizes, ORDER)
+    bases = tile.bases
+    return LinearLayout({"row": (*bases["row"], bases["col"][-1]), "col": bases["col"][:-1]}, tile.sizes, ORDER)
 
 
 def _check_block(read: LayoutParameters, tile: LinearLayout, block: tuple[int, int]) -> None:
@@ -96,12 +98,12 @@ def _get_column_stride(read: LayoutParameters, element_bits: int) -> int:
     """Return colStride: the distance of neighbouring columns of elements; older Triton has unpacked instead."""
     if "colStride" not in read.params and isinstance(unpacked := read.params.get("unpacked"), bool):
         return max(1, COLUMN_BITS // element_bits) if unpacked else 1
-    found = read.read_number("colStride", 1, 4)
-    if found not in (1, 2, 4):
-        raise make_error(f"{read.kind}: colStride is {found}.", "1, 2 or 4.")
-    if read.params.get("fp4Padded") and found != 1:
-        raise make_error(f"{read.kind}: fp4Padded with colStride {found}.", "fp4Padded needs colStride = 1.")
-    return found
+    stride = read.read_number("colStride", 1, 4)
+    if stride not in (1, 2, 4):
+        raise make_error(f"{read.kind}: colStride is {stride}.", "1, 2 or 4.")
+    if read.params.get("fp4Padded") and stride != 1:
+        raise make_error(f"{read.kind}: fp4Padded with colStride {stride}.", "fp4Padded needs colStride = 1.")
+    return stride
 
 
 def _make_scales(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
@@ -127,18 +129,18 @@ def _make_scales(read: LayoutParameters, shape: tuple[int, ...], _: int) -> Line
     return tile.cut_to((rows, cols)) * cluster
 
 
-def mask_occupied(made: LinearLayout) -> NDArray[np.bool_]:
+def mask_occupied(layout: LinearLayout) -> NDArray[np.bool_]:
     """Return [lane][column of elements]: whether the place holds an element. Zeros in lanes 32 and 64 are copies."""
-    lane = made.bases["row"]
-    return _mask_full((*lane[:5], *[(1, 0)] * (len(lane) - 5)))[:, None] & _mask_full(made.bases["col"])
+    lane = layout.bases["row"]
+    return _mask_full((*lane[:5], *[(1, 0)] * (len(lane) - 5)))[:, None] & _mask_full(layout.bases["col"])
 
 
 def _mask_full(bases: Sequence[Basis]) -> NDArray[np.bool_]:
     """Return [index]: whether none of its set bits has a basis of zeros."""
-    out = np.ones(1, dtype=np.bool_)
+    mask = np.ones(1, dtype=np.bool_)
     for basis in bases:
-        out = np.concatenate([out, out & any(basis)])
-    return out
+        mask = np.concatenate([mask, mask & any(basis)])
+    return mask
 
 
 TENSORS: dict[str, Maker] = {"tensor_memory_encoding": _make_matrix, "tensor_memory_scales_encoding": _make_scales}

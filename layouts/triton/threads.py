@@ -27,16 +27,16 @@ def _combine_cluster(
 ) -> LinearLayout:
     """Return one block's layout, grown or cut to its part of the shape, times that of the cluster."""
     cluster = of_cluster.cut_to(shape)
-    part = [max(1, size // own) for size, own in zip(shape, cluster.sizes, strict=True)]
+    part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
     return of_block.grow_to(part).cut_to(part, drop) * cluster
 
 
 def _join_indices(*parts: LinearLayout) -> LinearLayout:
     """Return a product with all indices, in Triton's order."""
-    out = parts[0]
+    joined = parts[0]
     for part in parts[1:]:
-        out = out * part
-    return out
+        joined = joined * part
+    return joined
 
 
 def _make_blocked(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
@@ -44,8 +44,8 @@ def _make_blocked(read: LayoutParameters, shape: tuple[int, ...], _: int) -> Lin
     order = read.read_order("order", rank)
     sizes = [read.read_sizes(name, rank) for name in ("sizePerThread", "threadsPerWarp", "warpsPerCTA")]
     _require_warp_lanes(read, sizes[1])
-    made = _join_indices(*(make_block(name, size, order) for name, size in zip(INDICES, sizes, strict=False)))
-    return _combine_cluster(made, read.make_cga_layout(rank), shape, True)
+    layout = _join_indices(*(make_block(name, size, order) for name, size in zip(INDICES, sizes, strict=False)))
+    return _combine_cluster(layout, read.make_cga_layout(rank), shape, True)
 
 
 def _require_warp_lanes(read: LayoutParameters, threads: Sequence[int]) -> None:
@@ -80,10 +80,10 @@ def _make_mma_tile(tile: Sequence[int], width: int, order: Sequence[int], grows:
         ("register", tile[outer] // 8, outer),
         ("register", tile[inner] // (4 * width), inner),
     )
-    out = make_copies("register", 1, rank, grows)
+    layout = make_copies("register", 1, rank, grows)
     for name, count, axis in parts:
-        out = out * make_identity(name, count, axis, rank, grows)
-    return out
+        layout = layout * make_identity(name, count, axis, rank, grows)
+    return layout
 
 
 def _get_mma_shape(read: LayoutParameters, rank: int) -> tuple[int, tuple[int, int]]:
@@ -96,11 +96,11 @@ def _get_mma_shape(read: LayoutParameters, rank: int) -> tuple[int, tuple[int, i
             "versionMajor 2 is mma.sync, 3 is wgmma.",
             "text",
         )
-    given = read.params.get("instrShape") or [1] * (rank - 2) + [16, 8]
-    shape = [1 if n == 0 else n for n in given] if isinstance(given, list | tuple) else []
+    value = read.params.get("instrShape") or [1] * (rank - 2) + [16, 8]
+    shape = [1 if n == 0 else n for n in value] if isinstance(value, list | tuple) else []
     if not all(type(n) is int and 0 < n <= 256 for n in shape) or len(shape) < 2:
         raise make_error(
-            f"nvidia_mma: instrShape is {shorten_value(str(given), 60)}.", "[16, 8], or [16, N, K] of version 3."
+            f"nvidia_mma: instrShape is {shorten_value(str(value), 60)}.", "[16, 8], or [16, N, K] of version 3."
         )
     rows, cols = (shape[0], shape[1]) if version == 3 else (shape[-2], shape[-1])
     return version, (rows, cols)
@@ -112,27 +112,27 @@ def _make_mma(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearL
         raise make_error("nvidia_mma lays out matrices.", "Give a shape of two sizes or more.", "shape")
     version, (rows, cols) = _get_mma_shape(read, rank)
     order = tuple(reversed(range(rank)))
-    made = _make_mma_tile([1] * (rank - 2) + [rows, cols], 2, order, order)
+    tile = _make_mma_tile([1] * (rank - 2) + [rows, cols], 2, order, order)
     warps = read.read_sizes("warpsPerCTA", rank)
-    made = made * make_block("warp", warps, _get_warp_order(rank, version), order)
-    return _combine_cluster(made, read.make_cga_layout(rank), shape)
+    tile = tile * make_block("warp", warps, _get_warp_order(rank, version), order)
+    return _combine_cluster(tile, read.make_cga_layout(rank), shape)
 
 
 def _get_warp_order(rank: int, version: int) -> tuple[int, ...]:
     """Return the order of warps: mma.sync numbers them along n first, wgmma along m."""
-    found = list(reversed(range(rank)))
+    order = list(reversed(range(rank)))
     if version == 3:
-        found[0], found[1] = found[1], found[0]
-    return tuple(found)
+        order[0], order[1] = order[1], order[0]
+    return tuple(order)
 
 
 def _get_parent(read: LayoutParameters) -> LayoutParameters:
-    given = read.params.get("parent")
-    if not isinstance(given, Mapping) or "attribute" not in given:
+    parent = read.params.get("parent")
+    if not isinstance(parent, Mapping) or "attribute" not in parent:
         raise make_error(
-            f"{read.kind}: parent is {shorten_value(str(given), 60)}.", "Paste the line that defines it, too."
+            f"{read.kind}: parent is {shorten_value(str(parent), 60)}.", "Paste the line that defines it, too."
         )
-    return LayoutParameters(str(given["attribute"]), given["params"])
+    return LayoutParameters(str(parent["attribute"]), parent["params"])
 
 
 def _make_dot(read: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
@@ -159,9 +159,9 @@ def _make_dot(read: LayoutParameters, shape: tuple[int, ...], element_bits: int)
     width = log2(read.read_number("kWidth", 1, 32, max(1, 32 // element_bits)))
     tile = [1] * (rank - 2) + ([16, 8 << width] if operand == 0 else [8 << width, 8])
     warps, warp_order = parent.read_sizes("warpsPerCTA", rank), _get_warp_order(rank, version)
-    made = _make_mma_tile(tile, 1 << width, order, order)
-    made = made * _make_broadcast("warp", warps, warp_order, k, order)
-    return _combine_cluster(made, _drop_k(parent.make_cga_layout(rank), k), shape)
+    layout = _make_mma_tile(tile, 1 << width, order, order)
+    layout = layout * _make_broadcast("warp", warps, warp_order, k, order)
+    return _combine_cluster(layout, _drop_k(parent.make_cga_layout(rank), k), shape)
 
 
 def _make_broadcast(
@@ -169,14 +169,14 @@ def _make_broadcast(
 ) -> LinearLayout:
     """Return an index that fills a shape, and repeats along k."""
     rank = len(sizes)
-    out = LinearLayout({name: ()}, (1,) * rank, tuple(grows))
+    layout = LinearLayout({name: ()}, (1,) * rank, tuple(grows))
     for axis in order:
-        out = out * (
+        layout = layout * (
             make_copies(name, sizes[axis], rank, grows)
             if axis == k
             else make_identity(name, sizes[axis], axis, rank, grows)
         )
-    return out
+    return layout
 
 
 def _drop_k(cluster: LinearLayout, k: int) -> LinearLayout:
@@ -191,9 +191,9 @@ def _make_blocked_dot(parent: LayoutParameters, shape: tuple[int, ...], k: int) 
     lanes, warps = parent.read_sizes("threadsPerWarp", rank), parent.read_sizes("warpsPerCTA", rank)
     _require_warp_lanes(parent, lanes)
     sizes[k] = shape[k]
-    made = make_block("register", sizes, order)
-    made = made * _make_broadcast("lane", lanes, order, k, order) * _make_broadcast("warp", warps, order, k, order)
-    return _combine_cluster(made, _drop_k(parent.make_cga_layout(rank), k), shape)
+    block = make_block("register", sizes, order)
+    block = block * _make_broadcast("lane", lanes, order, k, order) * _make_broadcast("warp", warps, order, k, order)
+    return _combine_cluster(block, _drop_k(parent.make_cga_layout(rank), k), shape)
 
 
 def _make_slice(read: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
@@ -201,8 +201,8 @@ def _make_slice(read: LayoutParameters, shape: tuple[int, ...], element_bits: in
     parent = _get_parent(read)
     if parent.kind not in DISTRIBUTED:
         raise make_error(f"slice: its parent is '{shorten_value(parent.kind)}'.", "A layout of threads.")
-    whole = make_layout(THREADS, parent.kind, parent.params, (*shape[:axis], 1, *shape[axis:]), element_bits)
-    return whole.drop_axis(axis)
+    parent_layout = make_layout(THREADS, parent.kind, parent.params, (*shape[:axis], 1, *shape[axis:]), element_bits)
+    return parent_layout.drop_axis(axis)
 
 
 def _make_linear(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
@@ -217,7 +217,7 @@ def _make_linear(read: LayoutParameters, shape: tuple[int, ...], _: int) -> Line
         )
     if len(bases["lane"]) != log2(LANES):
         raise make_error(f"{read.kind}: lane has {len(bases['lane'])} bases.", f"Five: a warp has {LANES} lanes.")
-    for basis in (basis for found in bases.values() for basis in found if read.kind == "linear"):
+    for basis in (basis for vectors in bases.values() for basis in vectors if read.kind == "linear"):
         if sum(v > 0 for v in basis) > 1 or any(v & (v - 1) for v in basis):
             raise make_error(
                 f"linear: the basis {list(basis)} moves in more than one axis or bit.",
@@ -226,8 +226,8 @@ def _make_linear(read: LayoutParameters, shape: tuple[int, ...], _: int) -> Line
     sizes = get_reached_sizes(bases, rank, read.kind)
     firsts = [next((axis for axis, v in enumerate(basis) if v), None) for basis in bases["register"]]
     order = tuple(dict.fromkeys([*(axis for axis in firsts if axis is not None), *reversed(range(rank))]))
-    made = LinearLayout(bases, sizes, order)
-    return made.grow_to(shape).cut_to(shape, True)
+    layout = LinearLayout(bases, sizes, order)
+    return layout.grow_to(shape).cut_to(shape, True)
 
 
 THREADS: dict[str, Maker] = {

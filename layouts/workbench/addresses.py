@@ -17,25 +17,26 @@ _DESC = re.compile(r"desc", re.I)
 
 
 def get_start_address(value: SymbolicInt) -> tuple[LinearExpression | None, bool]:
-    """(the byte address that a descriptor's start was made of, whether it was shifted right by 4); None where the start
-    field is no one expression.
+    """Return (byte address in a descriptor's start field, whether it was shifted right by 4).
+
+    The address is None if the start field is not a single expression.
     """
     inside = [p for p in value.pieces if p.low < START.width]
     if not inside:
         return LinearExpression(START.get(value.const) * START.unit), True
-    one = inside[0]
-    if len(inside) > 1 or one.low or START.get(value.const):
+    start = inside[0]
+    if len(inside) > 1 or start.low or START.get(value.const):
         return None, True
-    if one.shift == 4:
-        return one.source, True
-    if one.shift:
+    if start.shift == 4:
+        return start.source, True
+    if start.shift:
         return None, True
-    encoded = any("(" in name.replace("sizeof(", "") or _DESC.search(name) for name, _ in one.source.terms)
-    return (one.source.scale(16), True) if encoded else (one.source, False)
+    encoded = any("(" in name.replace("sizeof(", "") or _DESC.search(name) for name, _ in start.source.terms)
+    return (start.source.scale(16), True) if encoded else (start.source, False)
 
 
 def start_names(value: SymbolicInt) -> tuple[str, ...]:
-    """What the start address of a descriptor is made of, what is called like a buffer first."""
+    """Return the names in a descriptor's start address, those that look like a buffer first."""
     line, _ = get_start_address(value)
     terms = line.terms if line is not None else ()
     ordered = sorted(terms, key=lambda term: (term[1] != 1, not _BUFFER.search(term[0])))
@@ -43,7 +44,7 @@ def start_names(value: SymbolicInt) -> tuple[str, ...]:
 
 
 def word_of(value: SymbolicInt, symbols: Mapping[str, int]) -> int | None:
-    """The word for values of its symbols; None where one is missing."""
+    """Return the word for values of its symbols; None if one is missing."""
     word = value.const
     for piece in value.pieces:
         at = evaluate_linear(piece.source, symbols)
@@ -54,7 +55,7 @@ def word_of(value: SymbolicInt, symbols: Mapping[str, int]) -> int | None:
 
 
 def evaluate_linear(line: LinearExpression, symbols: Mapping[str, int]) -> int | None:
-    """A linear expression for values of its symbols; None where one is missing."""
+    """Evaluate a linear expression for values of its symbols; None if one is missing."""
     total = line.const
     for name, factor in line.terms:
         if name not in symbols:

@@ -35,7 +35,7 @@ def find_declared_alignments(text: str) -> dict[str, int]:
     >>> find_declared_alignments(text)
     {'sA': 128, 'smem': 1024}
     """
-    out: dict[str, int] = {}
+    alignments: dict[str, int] = {}
     amounts: dict[str, int] = {}
     for match in islice(_STATED.finditer(text), MOST):
         said = match["amount"]
@@ -48,12 +48,12 @@ def find_declared_alignments(text: str) -> dict[str, int]:
         end = min((at for mark in ";{=" if (at := text.find(mark, match.end())) >= 0), default=len(text))
         said = text[begin + 1 : match.start()] + " " * (match.end() - match.start()) + text[match.end() : end]
         for name in _list_declared_names(re.sub(r"//[^\n]*|/\*.*?\*/", " ", said, flags=re.S)[:2000] + ";"):
-            out[name] = min(amount, out.get(name, amount))
-    return out
+            alignments[name] = min(amount, alignments.get(name, amount))
+    return alignments
 
 
 def _list_declared_names(said: str) -> list[str]:
-    """The arrays and variables that a declaration without its alignment declares."""
+    """Return the arrays and variables of a declaration whose alignment is not stated."""
     arrays = re.findall(r"([A-Za-z_]\w*)\s*\[", said)
     last = _DECLARED.findall(said)
     return arrays or last[-1:]
@@ -62,29 +62,29 @@ def _list_declared_names(said: str) -> list[str]:
 def _parse_amount(text: str, said: str) -> int:
     if said.isdecimal():
         return int(said)
-    found = re.search(rf"\b{said}\b\s*(?:=\s*)?(\d{{1,6}})\b", text)
-    return int(found[1]) if found else 0
+    match = re.search(rf"\b{said}\b\s*(?:=\s*)?(\d{{1,6}})\b", text)
+    return int(match[1]) if match else 0
 
 
 def find_stated_alignment(name: str, known: Mapping[str, int]) -> tuple[str, int] | None:
-    """(name, its alignment) of an address that evaluation calls `name`: smem, s.A, storage.A.begin(), smem⌈1024⌉."""
+    """Find (name, alignment) of an address that evaluation calls `name`: smem, s.A, storage.A.begin(), smem⌈1024⌉."""
     if rounded := _ROUNDED.search(name):
         return name, int(rounded[1])
-    own = [word for word in _WORD.findall(name) if word in known]
-    return (own[-1], known[own[-1]]) if own else None
+    declared = [word for word in _WORD.findall(name) if word in known]
+    return (declared[-1], known[declared[-1]]) if declared else None
 
 
 def choose_address(name: str, at: int, known: Mapping[str, int]) -> tuple[int, str]:
-    """(where an address is taken to be, why): a multiple of 1024 bytes, or just what its declaration promises."""
-    own = find_stated_alignment(name, known)
-    if own is None:
+    """Choose (address, reason): a multiple of 1024 bytes, or just what the declaration promises."""
+    stated = find_stated_alignment(name, known)
+    if stated is None:
         return at, "a free address, taken 1024-byte aligned"
-    if own[1] >= WIDEST_PATTERN:
-        return at, f"{own[0]} is declared {own[1]}-byte aligned"
-    if own[1] < tma.ALIGNED:
-        return at, f"{own[0]} is declared {own[1]}-byte aligned only; taken 1024-byte aligned"
-    past = f"taken {own[1]} bytes past a multiple of {WIDEST_PATTERN}"
-    return at + own[1], f"{own[0]} is declared {own[1]}-byte aligned: {past}"
+    if stated[1] >= WIDEST_PATTERN:
+        return at, f"{stated[0]} is declared {stated[1]}-byte aligned"
+    if stated[1] < tma.ALIGNED:
+        return at, f"{stated[0]} is declared {stated[1]}-byte aligned only; taken 1024-byte aligned"
+    past = f"taken {stated[1]} bytes past a multiple of {WIDEST_PATTERN}"
+    return at + stated[1], f"{stated[0]} is declared {stated[1]}-byte aligned: {past}"
 
 
 def list_placement_notices(
@@ -98,20 +98,21 @@ def list_placement_notices(
     several: bool,
     by_tma: bool,
 ) -> tuple[str, ...]:
-    """What is doubtful in where an operand's tiles begin, though every byte may be read right. names: of its address;
-    several: whether it has several stages; by_tma: whether a tensor map stores it.
+    """Return what is doubtful about the start of an operand's tiles, even if every byte may be read right.
+
+    names: of its address; several: whether it has several stages; by_tma: whether a tensor map stores it.
     """
     if not steps:
         return ()
-    stated_ = [own for name in names if (own := find_stated_alignment(name, known))]
+    stated_ = [stated for name in names if (stated := find_stated_alignment(name, known))]
     declared_low = _declared_low(stated_) if by_tma else ""
     off_pattern = _off_pattern(operand, steps, stored, seen, stated_, several)
     return tuple(filter(None, (declared_low, off_pattern)))
 
 
 def _declared_low(declared: Sequence[tuple[str, int]]) -> str:
-    """A buffer of TMA's whose declaration promises too little."""
-    low = next((own for own in declared if own[1] < tma.ALIGNED), None)
+    """Return a notice if the declaration of a TMA buffer promises too little alignment."""
+    low = next((entry for entry in declared if entry[1] < tma.ALIGNED), None)
     if low is None:
         return ""
     return (
@@ -128,7 +129,7 @@ def _off_pattern(
     declared: Sequence[tuple[str, int]],
     several: bool,
 ) -> str:
-    """A tile that begins where TMA may store it, but inside the swizzle's pattern."""
+    """Return a notice if a tile begins where TMA may store it, but inside the swizzle's pattern."""
     mode = stored.make_storage(0, seen).mode
     pattern = mode.pattern_bytes
     if mode.chunks == 1 or any(step.base is None for step in steps):
@@ -136,11 +137,11 @@ def _off_pattern(
     off = next((step for step in steps if step.base is not None and step.base % pattern), None)
     if off is None or off.base is None or off.base % tma.ALIGNED:
         return ""
-    own = next((one for one in declared if one[1] < pattern), None)
+    low = next((entry for entry in declared if entry[1] < pattern), None)
     where = f"Stage {off.stage} of {operand.upper()}" if several and off.stage else f"{operand.upper()}’s tile"
     begins = (
-        f"{own[0]} is declared {own[1]}-byte aligned"
-        if own and not off.stage
+        f"{low[0]} is declared {low[1]}-byte aligned"
+        if low and not off.stage
         else f"{where} begins {off.base % pattern} bytes past a multiple of {pattern}"
     )
     return (
@@ -153,17 +154,18 @@ def _off_pattern(
 def explain_uneven_start(
     operand: str, starts: Sequence[LinearExpression | None], seen: View, stored: StoredTile
 ) -> str:
-    """Why it is open what other threads read: their start is moved by a part of what one instruction reads; "" where
-    they read tiles of their own. starts: of an operand's steps; the threads are those of threadIdx and blockIdx.
+    """Explain why the reads of other threads stay open: their starts are moved by a part of one instruction's tile.
+
+    "" if they read tiles of their own. starts: of an operand's steps; the threads are those of threadIdx and blockIdx.
     """
     mode = stored.make_storage(0, seen).mode
     if seen.major != "K" or mode.chunks == 1 or any(line is None for line in starts):
         return ""
     factors = {term for line in starts if line is not None for term in line.terms if _THREAD.match(term[0])}
-    whole, step = seen.rows * mode.width_bytes, seen.k * seen.bits // 8
+    atom_bytes, step = seen.rows * mode.width_bytes, seen.k * seen.bits // 8
     for name, factor in sorted(factors):
         inside = abs(factor) < mode.width_bytes and factor % step == 0  # a part of K
-        if factor % whole and not inside:
+        if factor % atom_bytes and not inside:
             return (
                 f"{name} moves the start of {operand.upper()} by {factor} bytes, no multiple of the {seen.rows} rows of"
                 f" {mode.width_bytes} bytes that one instruction reads: only {name} = 0 was followed."
@@ -171,25 +173,26 @@ def explain_uneven_start(
     return ""
 
 
-def describe_overlap(one: VerifiedOperand, other: VerifiedOperand, bits: Mapping[str, int]) -> str:
-    """Where the tiles of A and B lie over one another in a stage, though they are not one; "" where they do not. bits:
-    of an element of each operand.
+def describe_overlap(operand: VerifiedOperand, other: VerifiedOperand, bits: Mapping[str, int]) -> str:
+    """Describe the overlap of the tiles of A and B in a stage, "" if they do not overlap.
+
+    bits: of an element of each operand.
     """
-    if set(one.symbols) != set(other.symbols):
+    if set(operand.symbols) != set(other.symbols):
         return ""
-    for stage in sorted({step.stage for step in one.steps} & {step.stage for step in other.steps}):
-        (low, past), (first, last) = (_get_byte_range(which, stage, bits[which.name]) for which in (one, other))
+    for stage in sorted({step.stage for step in operand.steps} & {step.stage for step in other.steps}):
+        (low, past), (first, last) = (_get_byte_range(which, stage, bits[which.name]) for which in (operand, other))
         if low != first and low < last and first < past:
             return (
-                f"The tiles lie over one another: {one.name.upper()} takes {low:#x} to {past - 1:#x},"
+                f"The tiles lie over one another: {operand.name.upper()} takes {low:#x} to {past - 1:#x},"
                 f" {other.name.upper()} {first:#x} to {last - 1:#x}."
             )
     return ""
 
 
-def _get_byte_range(one: VerifiedOperand, stage: int, bits: int) -> tuple[int, int]:
-    """(first byte, past last) of an operand's tiles in a stage; an empty range where it has no place."""
-    steps = [step for step in one.steps if step.stage == stage and step.base is not None]
+def _get_byte_range(operand: VerifiedOperand, stage: int, bits: int) -> tuple[int, int]:
+    """Return (first byte, past last) of an operand's tiles in a stage; an empty range if it has no place."""
+    steps = [step for step in operand.steps if step.stage == stage and step.base is not None]
     if not steps:
         return 0, 0
     size = max(s.mn + s.rows for s in steps) * max(s.k + s.depth for s in steps) * bits // 8

@@ -36,95 +36,95 @@ MOST_GROUPS = 8  # instructions of one text that are verified
 
 @refuse_deep_recursion()
 def build_bench(
-    text: str, given: Mapping[str, str] | None = None, patience: int = 1, copied: bool = True, why: bool = True
+    text: str, choices: Mapping[str, str] | None = None, patience: int = 1, copied: bool = True, why: bool = True
 ) -> Bench:
-    """What a text holds, verified as far as it says enough.
+    """Build the bench of a text: what it holds, verified as far as the text says enough.
 
-    given: values for what it leaves open, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
-    `major.b`, `instruction` …). LayoutError `bad_text` where the text is too long, `too_deep` where it is nested too
-    deeply, and for a value that is none; of another key nothing is said.
-    patience: how many times as many steps code may take as a server grants it; copied: whether quotes, diffs, entities
-    and the like are read past. A source file is what it is. why: whether the causes of a mismatch are looked for, which
-    costs more than all the rest; without them steps have their verdicts alone.
+    choices: values for what it leaves open, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
+    `major.b`, `instruction` …). Other keys are ignored. LayoutError `bad_text` if the text is too long, `too_deep` if
+    it is nested too deeply, and for an invalid value.
+    patience: multiple of the steps that a server grants code; copied: whether to skip quotes, diffs, entities and the
+    like, which a source file does not have; why: whether to look for the causes of a mismatch, which costs more than
+    all the rest. Without causes steps have their verdicts alone.
 
     >>> build_bench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
     """
     text = inputs.require_text(text, "text", LONGEST * patience)
     seen = pasted_text.clean_text(text, places=True) if copied else text
-    made = _BenchBuilder(seen, extract_code(text, seen), dict(given or {}), patience, why).build()
+    bench = _BenchBuilder(seen, extract_code(text, seen), dict(choices or {}), patience, why).build()
     moved = pasted_text.make_place_map(text) if copied else None
-    return made.move_spans(moved) if moved else made
+    return bench.move_spans(moved) if moved else bench
 
 
 class _BenchBuilder(TextContents):
     """One text on its way to a Bench."""
 
-    def __init__(self, text: str, source: str, given: dict[str, str], patience: int, why: bool) -> None:
-        super().__init__(text, source, given, patience)
+    def __init__(self, text: str, source: str, choices: dict[str, str], patience: int, why: bool) -> None:
+        super().__init__(text, source, choices, patience)
         self.why = why
         self.used: set[int] = set()  # stores of the tiles so far
         self.loads = TextLoads(self.code)
 
     def build(self) -> Bench:
         groups = self._group_uses(self.find_uses())
-        operands = verification.lay_blame([one for group in groups for one in self._verify_group(group)])
+        operands = verification.lay_blame([operand for group in groups for operand in self._verify_group(group)])
         pieces = self._told(operands)
         if not operands:
             self.name_missing()
-        missing = tuple(dict.fromkeys([*self.missing, *(m for one in operands for m in one.missing)]))
+        missing = tuple(dict.fromkeys([*self.missing, *(m for operand in operands for m in operand.missing)]))
         assumed = tuple(self.assumed.values())
-        told = messages.build_message(operands, pieces, assumed, missing)
-        made = Bench(
+        message = messages.build_message(operands, pieces, assumed, missing)
+        bench = Bench(
             pieces=pieces,
             operands=tuple(operands),
             assumed=assumed,
             missing=missing,
             verdict=messages.verdict(operands, pieces),
-            headline=told.headline,
-            detail=told.detail,
+            headline=message.headline,
+            detail=message.detail,
             complete=self.code is None or self.code.complete,
-            caution=told.caution,
+            caution=message.caution,
         )
-        blame = BlameFinder(self.text, made, [builder for _, builder in self.built])
+        blame = BlameFinder(self.text, bench, [builder for _, builder in self.built])
         placed_ = (replace(o, place=blame.find_blamed_span(o, o.first_wrong)) if o.first_wrong else o for o in operands)
-        return replace(made, operands=tuple(placed_))
+        return replace(bench, operands=tuple(placed_))
 
     def _told(self, operands: list[VerifiedOperand]) -> tuple[TextPiece, ...]:
-        """The pieces with the operands that they belong to, and what is unusual in them."""
-        verified = {one.descriptor for one in operands if one.verdict != "unknown"}
-        told = []
+        """Return the pieces with the operands that they belong to, and what is unusual in them."""
+        verified = {operand.descriptor for operand in operands if operand.verdict != "unknown"}
+        described = []
         for n, piece in enumerate(self.pieces):
             names = dict.fromkeys(o.name for o in operands if n in (o.descriptor, o.storage, *o.others))
-            told.append(replace(piece, operands=tuple(names), doubts=self._list_doubts(n, n in verified)))
-        return tuple(told)
+            described.append(replace(piece, operands=tuple(names), doubts=self._list_doubts(n, n in verified)))
+        return tuple(described)
 
     def _list_doubts(self, piece: int, verified: bool) -> tuple[str, ...]:
-        """What is unusual in the code of a piece; of one whose reads were verified only what they cannot say."""
-        own = self.doubtful.get(piece, ())
-        return tuple(dict.fromkeys(one.message for one in own if not verified or one.code in UNSEEN))
+        """Return what is unusual in a piece's code; if its reads were verified, only what verification cannot show."""
+        pitfalls = self.doubtful.get(piece, ())
+        return tuple(dict.fromkeys(pitfall.message for pitfall in pitfalls if not verified or pitfall.code in UNSEEN))
 
     def _group_uses(self, taken: list[DescriptorUse]) -> list[list[DescriptorUse]]:
-        """Uses of one instruction and its tiles in one function; those with most steps first where there are many."""
+        """Group the uses of one instruction and its tiles in one function; of several groups, the largest first."""
         groups: dict[tuple[str, str], list[DescriptorUse]] = {}
-        by_function = any(len(one.given) > 1 for one in taken)
+        by_function = any(len(taken_use.arguments) > 1 for taken_use in taken)
         for use in taken:
             ptx = use.mention.instruction.ptx if use.mention else ""
             groups.setdefault((ptx, use.of if by_function else ""), []).append(use)
         known = [
             part
             for (ptx, _), group in groups.items()
-            if ptx or "instruction" in self.given
+            if ptx or "instruction" in self.choices
             for part in (uses.group_by_tile(group) if group[0].computed else [group])
         ]
         return sorted(known, key=lambda group: -len(group))[:MOST_GROUPS]
 
     def _find_instruction(self, group: list[DescriptorUse]) -> Instruction | None:
-        if "instruction" in self.given:
-            found = catalog.parse_instruction(self.given["instruction"], "instruction")
+        if "instruction" in self.choices:
+            instruction = catalog.parse_instruction(self.choices["instruction"], "instruction")
             choices = self.assumed["instruction"].choices if "instruction" in self.assumed else ()
-            self.assumed["instruction"] = Assumption("instruction", "Instruction", found.ptx, "as given", choices)
-            return found
+            self.assumed["instruction"] = Assumption("instruction", "Instruction", instruction.ptx, "as given", choices)
+            return instruction
         mention = group[0].mention
         others = dict.fromkeys(m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor)
         if mention is None:
@@ -135,7 +135,7 @@ class _BenchBuilder(TextContents):
         return mention.instruction
 
     def _verify_group(self, group: list[DescriptorUse]) -> list[VerifiedOperand]:
-        """The operands of one instruction and its tiles."""
+        """Verify the operands of one instruction and its tiles."""
         instruction = self._find_instruction(group)
         if instruction is None or not instruction.family.by_descriptor:
             return []
@@ -144,20 +144,22 @@ class _BenchBuilder(TextContents):
         turns = {
             name: verification.list_turns(group, where, name)
             for name in "ab"
-            if any(name in use.given for use in group)
+            if any(name in use.arguments for use in group)
         }
         seen = {name: view(instruction, name, "K") for name in turns}
-        rows = {name: one.rows for name, one in seen.items()}
+        rows = {name: operand.rows for name, operand in seen.items()}
         crossed = exchanged_buffers.find_exchanged_buffers(group, self.stores, rows, self.code, self.text)
-        out = []
+        verified = []
         for case in self._cases(instruction, group, turns, crossed):
             other = crossed.get(case.name)
-            if (one := self._judged(case, other, turns.get(other.of, []) if other else [])) is not None:
-                out.append(one)
-        bits = {name: one.bits for name, one in seen.items()}
-        if len(out) == 2 and (overlap := alignment.describe_overlap(out[0], out[1], bits)):
-            out = [replace(one, missing=(overlap, *one.missing), left=max(one.left, 1)) for one in out]
-        return out
+            if (operand := self._judged(case, other, turns.get(other.of, []) if other else [])) is not None:
+                verified.append(operand)
+        bits = {name: operand.bits for name, operand in seen.items()}
+        if len(verified) == 2 and (overlap := alignment.describe_overlap(verified[0], verified[1], bits)):
+            verified = [
+                replace(operand, missing=(overlap, *operand.missing), left=max(operand.left, 1)) for operand in verified
+            ]
+        return verified
 
     def _cases(
         self,
@@ -166,25 +168,28 @@ class _BenchBuilder(TextContents):
         turns: Mapping[str, list[verification.OperandTurn]],
         crossed: Mapping[str, exchanged_buffers.FollowedBuffer],
     ) -> list[OperandCase]:
-        """The operands of an instruction, each with the store that holds it."""
+        """Return the operands of an instruction, each with the store that holds it."""
         filled = self._find_filled(turns)
         clues = [self._clues(name, group, crossed.get(name), filled[name]) for name in turns]
         chosen = pair_stores(self.stores, clues, self.used)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         return [
-            OperandCase(self, instruction, name, found, *chosen[name], filled[name], self.why)
-            for name, found in turns.items()
+            OperandCase(self, instruction, name, of_operand, *chosen[name], filled[name], self.why)
+            for name, of_operand in turns.items()
         ]
 
     def _judged(
-        self, case: OperandCase, other: exchanged_buffers.FollowedBuffer | None, own: list[verification.OperandTurn]
+        self, case: OperandCase, other: exchanged_buffers.FollowedBuffer | None, turns: list[verification.OperandTurn]
     ) -> VerifiedOperand | None:
-        """An operand with its verdict; None where something is refused that was not given, which is then missing."""
+        """Return an operand with its verdict.
+
+        None if an assumed value is refused, which is then reported as missing.
+        """
         try:
-            one = case.verify()
-            return one if other is None else self._make_exchanged_operand(one, other, own)
+            operand = case.verify()
+            return operand if other is None else self._make_exchanged_operand(operand, other, turns)
         except LayoutError as error:
-            if error.field in self.given:
+            if error.field in self.choices:
                 raise
             self.missing.append(f"{error.message} {error.hint}")
             return None
@@ -196,63 +201,67 @@ class _BenchBuilder(TextContents):
         crossed: exchanged_buffers.FollowedBuffer | None,
         filled: FilledTile | None,
     ) -> Clues:
-        """What the text says of where an operand's tile lies."""
-        given = [use.given[name].value for use in group if name in use.given]
-        starts = (get_start_address(value)[0] for value in given)
+        """Return what the text says of an operand's place in memory."""
+        words = [use.arguments[name].value for use in group if name in use.arguments]
+        starts = (get_start_address(value)[0] for value in words)
         return Clues(
             operand=name,
             buffer=name if crossed is None else crossed.of,
-            chosen=self.given.get(f"storage.{name}"),
-            addresses=tuple(dict.fromkeys(part for value in given for part in start_names(value))),
+            chosen=self.choices.get(f"storage.{name}"),
+            addresses=tuple(dict.fromkeys(part for value in words for part in start_names(value))),
             start=next((line for line in starts if line is not None), None),
             function=group[0].of,
             loaded=frozenset() if filled is None else filled.maps,
         )
 
     def _find_filled(self, turns: Mapping[str, list[verification.OperandTurn]]) -> dict[str, FilledTile | None]:
-        """Operand → what the text's TMA loads fill of its first tile."""
+        """Map each operand to what the text's TMA loads fill of its first tile."""
         begins: dict[str, dict[tuple[int, int], LinearExpression]] = {}
-        for name, found in turns.items():
-            for turn in found:
-                line, _ = get_start_address(turn.given.value)
+        for name, of_operand in turns.items():
+            for turn in of_operand:
+                line, _ = get_start_address(turn.argument.value)
                 if line is not None:
                     begins.setdefault(name, {}).setdefault((turn.place.stage, turn.tile), line)
         every = [line for lines in begins.values() for line in lines.values()]
         return {name: self.loads.find_filled(next(iter(begins.get(name, {}).values()), None), every) for name in turns}
 
     def _make_exchanged_operand(
-        self, one: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, own: list[verification.OperandTurn]
+        self, operand: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, turns: list[verification.OperandTurn]
     ) -> VerifiedOperand:
-        """An operand that is given the other one's buffer. own: the turns of the operand it is named for."""
+        """Make an operand that reads the other one's buffer; turns: the turns of the operand it is named for."""
         if other.deliberate:
-            return replace(one, notices=(*one.notices, exchanged_buffers.format_exchange_note(one.name, other)))
-        mine = [n for turn in own for n in start_names(turn.given.value) if find_operand_letter(n) == one.name]
+            return replace(
+                operand, notices=(*operand.notices, exchanged_buffers.format_exchange_note(operand.name, other))
+            )
+        mine = [n for turn in turns for n in start_names(turn.argument.value) if find_operand_letter(n) == operand.name]
         at = self.symbols.get(mine[0]) if mine else None
-        steps = exchanged_buffers.mark_wrong_steps(one.name, other, one.steps, at)
-        if one.stored is None:  # no verdict without a storage: said, not judged
-            return replace(one, notices=(*one.notices, *(c.message for c in steps[0].causes)) if steps else one.notices)
-        return replace(one, steps=tuple(steps))
+        steps = exchanged_buffers.mark_wrong_steps(operand.name, other, operand.steps, at)
+        if operand.stored is None:  # no verdict without a storage: said, not judged
+            return replace(
+                operand, notices=(*operand.notices, *(c.message for c in steps[0].causes)) if steps else operand.notices
+            )
+        return replace(operand, steps=tuple(steps))
 
     def _name_operands(self, group: list[DescriptorUse]) -> list[DescriptorUse]:
-        """The uses with the operand that was given, where the text does not say which it is."""
+        """Return the uses with the requested operand, if the text does not say which it is."""
         unsure = [use for use in group if use.assumed]
         if not unsure:
             return group
-        own = next(iter(unsure[0].given))
-        value = self.given.get("operand", own).lower()
+        assumed_name = next(iter(unsure[0].arguments))
+        value = self.choices.get("operand", assumed_name).lower()
         if value not in ("a", "b"):
             raise LayoutError(
                 "bad_operand", f"operand is '{inputs.shorten_value(value)}'.", "Allowed: a, b.", "operand"
             )
-        why = "as given" if "operand" in self.given else "the text does not say"
+        why = "as given" if "operand" in self.choices else "the text does not say"
         self.assume(Assumption("operand", "Operand of the descriptor", value, why, ("a", "b")))
-        if value == own:
+        if value == assumed_name:
             return group
         return [_rename_operand(use, value) for use in group]
 
 
 def _rename_operand(use: DescriptorUse, operand: str) -> DescriptorUse:
-    """A use of one descriptor, of which operand was assumed, as one of the operand that was given."""
+    """Return a use of one descriptor with the requested operand instead of the assumed one."""
     if not use.assumed:
         return use
-    return replace(use, given={operand: next(iter(use.given.values()))}, why={operand: "as given"})
+    return replace(use, arguments={operand: next(iter(use.arguments.values()))}, why={operand: "as given"})

@@ -21,32 +21,33 @@ class BlameFinder:
     of the step.
     """
 
-    def __init__(self, text: str, made: Bench, built: Iterable[DescriptorBuilder]) -> None:
+    def __init__(self, text: str, bench: Bench, built: Iterable[DescriptorBuilder]) -> None:
         self.text = text
-        self.made = made
-        self.built = {one.span: one for one in reversed(list(built))}
+        self.made = bench
+        self.built = {builder.span: builder for builder in reversed(list(built))}
 
-    def find_blamed_span(self, one: VerifiedOperand, wrong: OperandStep) -> Span:
+    def find_blamed_span(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
         cause = wrong.causes[0] if wrong.causes else None
         if cause is None:
             return wrong.span
-        if cause.code == "wrong_transpose" and len(one.wrong) == len(one.steps):
-            spans = (p.spans for p in self.made.pieces if p.facts.get("ptx") == one.instruction)
+        if cause.code == "wrong_transpose" and len(operand.wrong) == len(operand.steps):
+            spans = (p.spans for p in self.made.pieces if p.facts.get("ptx") == operand.instruction)
             return next(spans, (wrong.span,))[0]
-        origins = self._origins(one, wrong, cause.changes)
+        origins = self._origins(operand, wrong, cause.changes)
         places = {span for origin in origins.values() for span in origin}
         if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
             return wrong.span
         return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
     def _origins(
-        self, one: VerifiedOperand, wrong: OperandStep, changed: Collection[str]
+        self, operand: VerifiedOperand, wrong: OperandStep, changed: Collection[str]
     ) -> Mapping[str, tuple[Span, ...]]:
-        """Field → where the code gives it, of the field or of LBO and SBO that have to change; nothing where others
-        have to, or where the text does not show it outside of the step's own expression.
+        """Map each field to the places of the code that set it: the wrong field, or LBO and SBO if they have to change.
+
+        Empty if other fields have to change, or if the text sets them only in the step's own expression.
         """
         fields = set(changed)
-        builder = self._find_builder(one, wrong)
+        builder = self._find_builder(operand, wrong)
         if builder is None or "start_address" in fields or not (len(fields) == 1 or fields == {"lbo", "sbo"}):
             return {}
         origins = {field: builder.origins.get(field, ()) for field in fields}
@@ -54,11 +55,11 @@ class BlameFinder:
         inside = any(first <= span[0] < past for origin in origins.values() for span in origin)
         return {} if inside or not all(origins.values()) else origins
 
-    def _find_builder(self, one: VerifiedOperand, step: OperandStep) -> DescriptorBuilder | None:
-        return self.built.get(step.span) or self.built.get(self.made.pieces[one.descriptor].spans[0])
+    def _find_builder(self, operand: VerifiedOperand, step: OperandStep) -> DescriptorBuilder | None:
+        return self.built.get(step.span) or self.built.get(self.made.pieces[operand.descriptor].spans[0])
 
     def _find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
-        """Of the places of a field the number that is wrong, else what puts it there."""
+        """Find the place of a field's wrong number, else the place that puts it into the descriptor."""
         encoded = changes[field][0]
         for span in origin:
             digits = self.text[slice(*span)].rstrip("uUlLzZ").replace("'", "")
@@ -71,21 +72,22 @@ class BlameFinder:
         return max(origin, key=lambda span: span[1] - span[0])
 
     def _are_all_wrong(self, code: str, fields: Collection[str], places: Set[Span]) -> bool:
-        """Whether every operand whose fields come from these places is wrong from its first step on, and for this
-        cause; so is one of which that is not known.
+        """Return whether all operands with fields from these places are wrong from the first step on, for this cause.
+
+        An operand of which that is not known counts as wrong.
         """
         seen = [
-            one
-            for one in self.made.operands
-            if one.verdict != "unknown" and self._has_shared_fields(one, fields, places)
+            operand
+            for operand in self.made.operands
+            if operand.verdict != "unknown" and self._has_shared_fields(operand, fields, places)
         ]
-        first = [one.first_wrong for one in seen]
+        first = [operand.first_wrong for operand in seen]
         return bool(seen) and all(
-            wrong is not None and wrong == one.steps[0] and bool(wrong.causes) and wrong.causes[0].code == code
-            for one, wrong in zip(seen, first, strict=True)
+            wrong is not None and wrong == operand.steps[0] and bool(wrong.causes) and wrong.causes[0].code == code
+            for operand, wrong in zip(seen, first, strict=True)
         )
 
-    def _has_shared_fields(self, one: VerifiedOperand, fields: Collection[str], places: Set[Span]) -> bool:
-        """Whether the fields of an operand's descriptors may come from some places of the text."""
-        builder = self._find_builder(one, one.steps[0]) if one.steps else None
+    def _has_shared_fields(self, operand: VerifiedOperand, fields: Collection[str], places: Set[Span]) -> bool:
+        """Return whether the fields of an operand's descriptors may come from these places of the text."""
+        builder = self._find_builder(operand, operand.steps[0]) if operand.steps else None
         return builder is None or any(not places.isdisjoint(builder.origins.get(field, ())) for field in fields)

@@ -110,102 +110,113 @@ class CheckReport:
 
 
 def get_finding_title(code: str) -> str:
-    """What a finding's code is called."""
+    """Return the title of a finding's code."""
     return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
 
 
 @refuse_deep_recursion()
 def check_text(text: str) -> CheckReport:
-    """What a source text does wrong. LayoutError `bad_text` where it is longer than LONGEST characters, `too_deep`
-    where it is nested too deeply.
+    """Check a source text for mistakes.
+
+    LayoutError `bad_text` if it is longer than LONGEST characters, `too_deep` if it is nested too deeply.
 
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    made = build_bench(text, patience=PATIENCE, copied=False)
+    bench = build_bench(text, patience=PATIENCE, copied=False)
     code = evaluate_text(extract_code(text, text), PATIENCE)
     built = builders.find_evaluation_builders(code) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
-    found = [*_find_pitfalls(text, built), *(_make_pitfall_finding(p) for one in maps for p in one.problems)]
-    refused = [CheckFinding("ptxas_refuses", one.message, one.span) for one in statements.find_refused_lines(text)]
-    told, open_ = _check_operands(text, made, {one.code for one in found}, BlameFinder(text, made, built))
-    found += [*told, *refused]
-    open_ += _find_unread(made, built)
+    findings = [*_find_pitfalls(text, built), *(_make_pitfall_finding(p) for finding in maps for p in finding.problems)]
+    refused = [
+        CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in statements.find_refused_lines(text)
+    ]
+    mismatches, open_ = _check_operands(
+        text, bench, {finding.code for finding in findings}, BlameFinder(text, bench, built)
+    )
+    findings += [*mismatches, *refused]
+    open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
-    doubted = {message for piece in made.pieces for message in piece.doubts}
-    doubts = (_make_pitfall_finding(one) for builder in built for one in builder.doubts if one.message in doubted)
-    unique = {(one.code, one.span): one for one in reversed(found)}
+    doubted = {message for piece in bench.pieces for message in piece.doubts}
+    doubts = (
+        _make_pitfall_finding(finding) for builder in built for finding in builder.doubts if finding.message in doubted
+    )
+    unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
-        tuple(sorted(unique.values(), key=lambda one: (one.span, one.code))),
+        tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
         tuple(dict.fromkeys(open_)),
         tuple(dict.fromkeys(doubts)),
-        _count_descriptors(made),
+        _count_descriptors(bench),
         len(maps),
-        *_count_verified(made.operands),
+        *_count_verified(bench.operands),
     )
 
 
 def _count_verified(operands: Iterable[VerifiedOperand]) -> tuple[int, tuple[tuple[str, int], ...]]:
-    """(reads that match, reason → how many could not be compared): against a storage that is a guess nothing is."""
+    """Return (reads that match, (reason, count) of those that could not be compared).
+
+    Reads of a guessed storage are not compared.
+    """
     verified, rest = 0, Counter[str]()
-    for one in operands:
-        reason = next((assumed.summary for assumed in one.assumed), "")
-        for step in one.steps:
+    for operand in operands:
+        reason = next((assumed.summary for assumed in operand.assumed), "")
+        for step in operand.steps:
             if step.verdict == "unknown":
-                rest[one.missing[0] if one.missing else "The text does not say enough."] += 1
+                rest[operand.missing[0] if operand.missing else "The text does not say enough."] += 1
             elif reason:
                 rest[reason] += 1
             else:
                 verified += step.verdict == "match"
-        if one.left:
-            rest[one.missing[0] if one.missing else "The text does not say enough."] += one.left
+        if operand.left:
+            rest[operand.missing[0] if operand.missing else "The text does not say enough."] += operand.left
     return verified, tuple(rest.items())
 
 
-def _count_descriptors(made: Bench) -> int:
-    """The descriptors of a text; 64-bit constants without that name that nothing reads are masks and keys."""
-    read = {n for one in made.operands for n in (one.descriptor, *one.others)}
+def _count_descriptors(bench: Bench) -> int:
+    """Count the descriptors of a text; unnamed 64-bit constants that nothing reads are masks and keys."""
+    read = {n for operand in bench.operands for n in (operand.descriptor, *operand.others)}
     return sum(
         piece.kind == "descriptor"
         and (n in read or "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower())
-        for n, piece in enumerate(made.pieces)
+        for n, piece in enumerate(bench.pieces)
     )
 
 
 def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
-    """What the steps of a file did not suffice for."""
+    """Yield the places at which evaluation ran out of steps."""
     for name, at in code.unfinished if code else ():
         what = f"{name} is" if name else "The lines outside all functions are"
         yield OpenPoint(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
-    for one in code.unread if code else ():
-        yield OpenPoint(one.message, one.span)
+    for part in code.unread if code else ():
+        yield OpenPoint(part.message, part.span)
 
 
 # mistakes of the code itself ------------------------------------------------------------------------------------------
 
 
-def _make_pitfall_finding(one: Pitfall) -> CheckFinding:
-    return CheckFinding(one.code, one.message, one.span)
+def _make_pitfall_finding(pitfall: Pitfall) -> CheckFinding:
+    return CheckFinding(pitfall.code, pitfall.message, pitfall.span)
 
 
 def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[CheckFinding]:
-    """C's pitfalls in what a descriptor is made of: one in another line of the file is no business of ours."""
-    for one in built:
+    """Yield C pitfalls in the expressions that make descriptors; pitfalls in other lines are ignored."""
+    for builder in built:
         lines = [
-            _extend_to_lines(text, span) for span in (one.span, *(s for spans in one.origins.values() for s in spans))
+            _extend_to_lines(text, span)
+            for span in (builder.span, *(s for spans in builder.origins.values() for s in spans))
         ]
-        start = one.origins.get("start_address", ())
-        for pitfall in one.warnings:
+        start = builder.origins.get("start_address", ())
+        for pitfall in builder.warnings:
             first, past = pitfall.span
             if pitfall.span in start:  # of several places that make the start, the one that says most
-                told = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
-                yield CheckFinding(pitfall.code, pitfall.message, max(told, key=lambda span: span[1] - span[0]))
+                named = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
+                yield CheckFinding(pitfall.code, pitfall.message, max(named, key=lambda span: span[1] - span[0]))
             elif any(low < past and first < high for low, high in lines):
                 yield _make_pitfall_finding(pitfall)
 
 
 def _extend_to_lines(text: str, span: Span) -> Span:
-    """A span, out to the ends of its lines."""
+    """Extend a span to the ends of its lines."""
     end = text.find("\n", span[1])
     return text.rfind("\n", 0, span[0]) + 1, end if end >= 0 else len(text)
 
@@ -214,93 +225,95 @@ def _extend_to_lines(text: str, span: Span) -> Span:
 
 
 def _check_operands(
-    text: str, made: Bench, known: set[str], blame: BlameFinder
+    text: str, bench: Bench, known: set[str], blame: BlameFinder
 ) -> tuple[list[CheckFinding], list[OpenPoint]]:
-    """Findings of wrong reads, and what is open. known: codes of what the code itself does wrong."""
+    """Return (findings of wrong reads, open points); known: codes of the code's own mistakes."""
     places: dict[tuple[str, Span], list[tuple[VerifiedOperand, OperandStep]]] = {}
     open_: list[OpenPoint] = []
-    guesses = Guesses(text, made)
-    for one in made.operands:
-        if one.verdict == "unknown":
-            open_.append(_not_verified(made, one))
-        for step in _list_first_wrong_steps(one):
+    guesses = Guesses(text, bench)
+    for operand in bench.operands:
+        if operand.verdict == "unknown":
+            open_.append(_not_verified(bench, operand))
+        for step in _list_first_wrong_steps(operand):
             code = step.causes[0].code if step.causes else ""
-            if code == "not_canonical" and _refused_map(made, one):
+            if code == "not_canonical" and _refused_map(bench, operand):
                 continue  # the map is at fault, and is found
-            if why := _why_open(guesses, one, step):
+            if why := _why_open(guesses, operand, step):
                 open_.append(OpenPoint(why, step.span))
             elif _SAME.get(code, code) not in known:
-                places.setdefault((code, blame.find_blamed_span(one, step)), []).append((one, step))
-    return [_make_mismatch_finding(made, alike, span) for (_, span), alike in places.items()], open_
+                places.setdefault((code, blame.find_blamed_span(operand, step)), []).append((operand, step))
+    return [_make_mismatch_finding(bench, alike, span) for (_, span), alike in places.items()], open_
 
 
-def _not_verified(made: Bench, one: VerifiedOperand) -> OpenPoint:
-    """That an operand has no verdict, and why."""
-    why = one.missing[0] if one.missing else "the file does not say enough."
-    if one.storage is None:
+def _not_verified(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
+    """Return the open point that an operand has no verdict, and why."""
+    why = operand.missing[0] if operand.missing else "the file does not say enough."
+    if operand.storage is None:
         why = "nothing in the file says how it is stored."
-    at = made.pieces[one.descriptor].spans[0]
-    return OpenPoint(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at)
+    at = bench.pieces[operand.descriptor].spans[0]
+    return OpenPoint(f"{operand.name.upper()} of {operand.instruction} is not verified: {why}", at)
 
 
-def _refused_map(made: Bench, one: VerifiedOperand) -> bool:
-    """Whether a tensor map stores an operand that breaks a rule of TMA."""
-    return one.storage is not None and bool(made.pieces[one.storage].notices)
+def _refused_map(bench: Bench, operand: VerifiedOperand) -> bool:
+    """Return whether an operand is stored by a tensor map that breaks a rule of TMA."""
+    return operand.storage is not None and bool(bench.pieces[operand.storage].notices)
 
 
-def _why_open(guesses: Guesses, one: VerifiedOperand, step: OperandStep) -> str:
-    """Why a wrong step is no finding; "" where it is one."""
+def _why_open(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> str:
+    """Explain why a wrong step is no finding; "" if it is one."""
     crossed = next((cause.message for cause in step.causes if cause.code == "operands_exchanged"), "")
     if crossed:
         return crossed
-    doubt = guesses.find_guess(one, step)
-    where = f"{one.name.upper()} of {one.instruction} would be read from the wrong place"
+    doubt = guesses.find_guess(operand, step)
+    where = f"{operand.name.upper()} of {operand.instruction} would be read from the wrong place"
     return f"{where}, but {doubt}" if doubt else ""
 
 
-def _list_first_wrong_steps(one: VerifiedOperand) -> list[OperandStep]:
-    """The first wrong step of each place of the text that is at fault."""
-    out: dict[Span, OperandStep] = {}
-    for step in one.wrong:
-        out.setdefault(step.span, step)
-    return list(out.values())[:MOST_PLACES]
+def _list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:
+    """Return the first wrong step of each place of the text that is at fault."""
+    steps: dict[Span, OperandStep] = {}
+    for step in operand.wrong:
+        steps.setdefault(step.span, step)
+    return list(steps.values())[:MOST_PLACES]
 
 
-def _make_mismatch_finding(made: Bench, alike: list[tuple[VerifiedOperand, OperandStep]], span: Span) -> CheckFinding:
-    """What is wrong with operands that one place makes wrong for one cause; the first of them is told in full."""
+def _make_mismatch_finding(bench: Bench, alike: list[tuple[VerifiedOperand, OperandStep]], span: Span) -> CheckFinding:
+    """Make one finding for operands that one place makes wrong for one cause; the first is described in full."""
     wrong = alike[0][1]
     names = {other.name for other, _ in alike}
-    assumed = tuple((a.key, a.value) for a in made.assumed if a.summary and (not a.operands or names & set(a.operands)))
+    assumed = tuple(
+        (a.key, a.value) for a in bench.assumed if a.summary and (not a.operands or names & set(a.operands))
+    )
     reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
     head = _lost(alike)
     if not wrong.causes:
         return CheckFinding("other_bytes", head, span, "", reads, assumed)
     cause = wrong.causes[0]
-    moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
+    moved = any(a.key.startswith("at.") for a in bench.assumed)  # then a word would hold an address that was made up
     fix = str(cause.fix) if cause.fix and not moved else ""
     return CheckFinding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed)
 
 
 def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
-    """How many elements the first of some operands reads from the wrong place, and which others do so."""
-    one, wrong = alike[0]
+    """Return how many elements the first operand reads from the wrong place, and which others do so."""
+    operand, wrong = alike[0]
     turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
-    where = f"{one.name.upper()} of {one.instruction}" + (f" at {turns}" if turns else "")
+    where = f"{operand.name.upper()} of {operand.instruction}" + (f" at {turns}" if turns else "")
     lost = wrong.total - wrong.matched
     if not lost:
         return f"{where}."
     head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place."
-    others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != one.name)
+    others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != operand.name)
     return f"{head} So are those of {join_words(list(others))}." if others else head
 
 
-def _find_unread(made: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:
-    """Descriptors that no instruction of the text reads, as far as it says."""
-    read = {n for one in made.operands for n in (one.descriptor, *one.others)}
-    same = [_make_build_key(made.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
+def _find_unread(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:
+    """Find descriptors that, as far as the text says, no instruction reads."""
+    read = {n for operand in bench.operands for n in (operand.descriptor, *operand.others)}
+    same = [_make_build_key(bench.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
     without = [
         OpenPoint(f"{piece.title}: what it builds is not checked.", span)
-        for piece in made.pieces
+        for piece in bench.pieces
         if piece.kind == "descriptor" and not {"fields", "words"} & piece.facts.keys()
         for span in piece.spans
     ]
@@ -311,12 +324,12 @@ def _find_unread(made: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPo
             f"{piece.title}: no instruction of the file is known to read it; its fields alone were checked.",
             piece.spans[0],
         )
-        for n, piece in enumerate(made.pieces)
+        for n, piece in enumerate(bench.pieces)
         if piece.kind == "descriptor" and n not in read and _make_build_key(piece) not in same
     ]
 
 
 def _make_build_key(piece: TextPiece) -> tuple[object, ...]:
-    """What a piece's descriptor is made of; of one that is no code its title."""
+    """Return a key of the code that a piece's descriptor is made of; the title of a piece without code."""
     facts = piece.facts
     return (facts["format"], dict(facts["fields"]), facts["start"]) if "fields" in facts else (piece.title,)

@@ -33,10 +33,10 @@ _MACRO = "macro."  # keys of macros that a text does not define
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
 
-def _parse_macros(given: Mapping[str, str]) -> Pairs:
-    """Macros that are given for those that a text does not define, and their values."""
-    found = ((key.removeprefix(_MACRO), value) for key, value in given.items() if key.startswith(_MACRO))
-    return tuple(sorted((name, value) for name, value in found if name.isidentifier() and len(value) <= LONGEST_MACRO))
+def _parse_macros(choices: Mapping[str, str]) -> Pairs:
+    """Parse the values given for macros that a text does not define."""
+    macros = ((key.removeprefix(_MACRO), value) for key, value in choices.items() if key.startswith(_MACRO))
+    return tuple(sorted((name, value) for name, value in macros if name.isidentifier() and len(value) <= LONGEST_MACRO))
 
 
 def _evaluate(source: str, patience: int, standard: Pairs, macros: Pairs) -> Evaluation | None:
@@ -54,10 +54,10 @@ class TextContents:
     text's code, as excerpt.extract_code returns it; `find_uses` fills the pieces.
     """
 
-    def __init__(self, text: str, source: str, given: dict[str, str], patience: int) -> None:
+    def __init__(self, text: str, source: str, choices: dict[str, str], patience: int) -> None:
         self.text = text
         self.source = source
-        self.given = given
+        self.choices = choices
         self.pieces: list[TextPiece] = []
         self.stores: list[TileStore] = []
         self.assumed: dict[str, Assumption] = {}
@@ -73,20 +73,22 @@ class TextContents:
         self.sizes: list[Assumption] = []
         self.size_values: dict[str, int] = {}
         if self.code:
-            taken = sizes.assume_sizes(self.code, self._find_reader(), self.given)
-            self.sizes = [one for _, one in taken]
-            self.size_values = {size: int(one.value) for size, one in taken}
+            taken = sizes.assume_sizes(self.code, self._find_reader(), self.choices)
+            self.sizes = [assumption for _, assumption in taken]
+            self.size_values = {size: int(assumption.value) for size, assumption in taken}
             self.code = sizes.substitute_sizes(self.code, self.size_values)
 
     def _evaluated(self, patience: int) -> Evaluation | None:
         """Evaluate the code; functions and macros without a definition are what was given, or taken, for them."""
-        macros = _parse_macros(self.given)
+        macros = _parse_macros(self.choices)
         code = _evaluate(self.source, patience, (), macros)
         self.helpers = helpers.find_missing_calls(code, self.mentions)
-        asked = helpers.assume_helpers(self.helpers, self.given)
-        for one in (*asked, *helpers.assume_encoders(code), *helpers.assume_foreign_types(code)):
-            self.assumed[one.key] = one
-        chosen = tuple((head, one.value) for head in self.helpers if not (one := self._builder(head)).missing)
+        assumptions = helpers.assume_helpers(self.helpers, self.choices)
+        for assumption in (*assumptions, *helpers.assume_encoders(code), *helpers.assume_foreign_types(code)):
+            self.assumed[assumption.key] = assumption
+        chosen = tuple(
+            (head, assumption.value) for head in self.helpers if not (assumption := self._builder(head)).missing
+        )
         if chosen:
             code = _evaluate(self.source, patience, chosen, macros)
         for name, value in macros:
@@ -97,21 +99,23 @@ class TextContents:
         return code
 
     def _builder(self, head: str) -> Assumption:
-        """What a function that builds descriptors and has no code is taken to give."""
+        """Return the assumption about a function that builds descriptors and has no body."""
         return self.assumed[f"builder.{head}"]
 
     def _assume_instruction(self) -> None:
         """Take the instruction that a call names where the text has none."""
         if self.code and not any(m.instruction.family.by_descriptor for m in self.mentions):
             maps = tensor_maps.find_named_maps(self.code)
-            if (called := named_wgmma.find_named_wgmma(self.code, (one.data_type for one in maps))) is not None:
+            if (
+                called := named_wgmma.find_named_wgmma(self.code, (tensor_map.data_type for tensor_map in maps))
+            ) is not None:
                 self.mentions = (*self.mentions, called[0])
                 self.assumed["instruction"] = called[1]
 
     def _find_reader(self) -> Instruction | None:
-        """The first instruction of the text that reads a descriptor, or the one that was given."""
-        if "instruction" in self.given:
-            return catalog.parse_instruction(self.given["instruction"], "instruction")
+        """Find the first instruction of the text that reads a descriptor, or the requested one."""
+        if "instruction" in self.choices:
+            return catalog.parse_instruction(self.choices["instruction"], "instruction")
         return next((m.instruction for m in self.mentions if m.instruction.family.by_descriptor), None)
 
     # pieces -----------------------------------------------------------------------------------------------------------
@@ -130,10 +134,10 @@ class TextContents:
         return find_word_uses(printed, self.mentions) if printed and not taken else taken
 
     def _add_maps(self) -> None:
-        made = tensor_maps.find_named_maps(self.code) if self.code else ()
-        for one in (*made, *printed_maps.find_printed_maps(self.text)):
-            self.stores.append(TileStore(len(self.pieces), map=one))
-            self.pieces.append(pieces.piece_from_map(one))
+        encoded = tensor_maps.find_named_maps(self.code) if self.code else ()
+        for tensor_map in (*encoded, *printed_maps.find_printed_maps(self.text)):
+            self.stores.append(TileStore(len(self.pieces), map=tensor_map))
+            self.pieces.append(pieces.piece_from_map(tensor_map))
 
     def _add_layouts(self, taken: list[DescriptorUse], open_bits: int | None) -> None:
         """Add the tensors of shared memory, then the layouts that are none of theirs. open_bits: of an element whose
@@ -160,25 +164,29 @@ class TextContents:
     ) -> list[scan.PrintedLayout]:
         """Add the tensors that code makes of shared memory; return the layouts that are none of theirs."""
         starts = [
-            line for use in taken for g in use.given.values() if (line := get_start_address(g.value)[0]) is not None
+            line for use in taken for g in use.arguments.values() if (line := get_start_address(g.value)[0]) is not None
         ]
-        for one in find_shared_tensors(self.code, bits, starts) if self.code else ():
-            layout = scan.layout_from_cute(one.layout, one.names[-1], one.span) if one.layout is not None else None
-            alike = [s for s in spelled if s.span == one.span or (layout and s.whole == layout.whole)]
+        for tensor in find_shared_tensors(self.code, bits, starts) if self.code else ():
+            layout = (
+                scan.layout_from_cute(tensor.layout, tensor.names[-1], tensor.span)
+                if tensor.layout is not None
+                else None
+            )
+            alike = [s for s in spelled if s.span == tensor.span or (layout and s.whole == layout.whole)]
             spelled = [s for s in spelled if s not in alike]
-            names = tuple(dict.fromkeys((*one.names[1:], *(s.label for s in alike if s.label))))
+            names = tuple(dict.fromkeys((*tensor.names[1:], *(s.label for s in alike if s.label))))
             store = TileStore(
                 len(self.pieces),
                 layout=layout,
-                name=one.names[0],
+                name=tensor.names[0],
                 others=names,
-                begins=sizes.substitute_in_line(one.begins, self.size_values),
-                bits=one.bits,
-                open=one.open or ("" if layout else "has not two modes, or three with the stages"),
-                of=one.of,
+                begins=sizes.substitute_in_line(tensor.begins, self.size_values),
+                bits=tensor.bits,
+                open=tensor.open or ("" if layout else "has not two modes, or three with the stages"),
+                of=tensor.of,
             )
             self.stores.append(store)
-            spans = tuple(dict.fromkeys((*(s.span for s in alike), one.span)))
+            spans = tuple(dict.fromkeys((*(s.span for s in alike), tensor.span)))
             self.pieces.append(pieces.piece_from_layout(layout, spans, self.text))
         return spelled
 
@@ -201,7 +209,11 @@ class TextContents:
 
     def _add_words(self) -> list[scan.PrintedWord]:
         """Add the printed words that are not in the code of a builder; return them."""
-        covered = [span for _, one in self.built for span in (one.span, *(s for o in one.origins.values() for s in o))]
+        covered = [
+            span
+            for _, builder in self.built
+            for span in (builder.span, *(s for o in builder.origins.values() for s in o))
+        ]
         printed = [word for word in scan.find_words(self.text) if not _within(word.span, covered)]
         labels: dict[str, list[scan.PrintedWord]] = {}
         for word in printed:
@@ -231,60 +243,65 @@ class TextContents:
                 "The text does not say which wgmma reads the descriptor: paste its PTX line or its CUTLASS atom."
             )
 
-    def piece_of(self, found: list[verification.OperandTurn]) -> int:
-        """The piece of the descriptor that a turn has."""
-        given = found[0].given
-        if found[0].use.site[0] == "word":
-            return self.printed_pieces[scan.strip_label_number(given.name)]
-        if given.value.known is not None and (piece := self._piece_of_number(given, given.value.known)) is not None:
+    def piece_of(self, turns: list[verification.OperandTurn]) -> int:
+        """Return the piece of the descriptor that a turn uses."""
+        argument = turns[0].argument
+        if turns[0].use.site[0] == "word":
+            return self.printed_pieces[scan.strip_label_number(argument.name)]
+        if (
+            argument.value.known is not None
+            and (piece := self._piece_of_number(argument, argument.value.known)) is not None
+        ):
             return piece
         if self.built:
-            return self._likeliest_builder(given)
+            return self._likeliest_builder(argument)
         # no code here builds a descriptor: what is given for one, as it is spelled
-        spelled = next((n for n, piece in enumerate(self.pieces) if piece.spans == (given.span,)), None)
+        spelled = next((n for n, piece in enumerate(self.pieces) if piece.spans == (argument.span,)), None)
         if spelled is not None:
             return spelled
-        title = " ".join(self.text[slice(*given.span)].split())
-        self.pieces.append(TextPiece("descriptor", title, (given.span,), {"name": given.name}))
+        title = " ".join(self.text[slice(*argument.span)].split())
+        self.pieces.append(TextPiece("descriptor", title, (argument.span,), {"name": argument.name}))
         return len(self.pieces) - 1
 
-    def _piece_of_number(self, given: DescriptorArgument, value: int) -> int | None:
-        """The piece of a number that the code spells out; None where a builder may have made it."""
+    def _piece_of_number(self, argument: DescriptorArgument, value: int) -> int | None:
+        """Return the piece of a number spelled out in the code; None if a builder may have made it."""
         number = format_word(value % (1 << 64))
         spelled = next((n for n, piece in enumerate(self.pieces) if number in piece.facts.get("words", ())), None)
-        if spelled is not None or any(one.known >> 16 == value >> 16 for _, one in self.built):
+        if spelled is not None or any(builder.known >> 16 == value >> 16 for _, builder in self.built):
             return spelled
-        self.pieces.append(TextPiece("descriptor", number, (given.span,), {"words": [number], "name": given.name}))
+        self.pieces.append(
+            TextPiece("descriptor", number, (argument.span,), {"words": [number], "name": argument.name})
+        )
         return len(self.pieces) - 1
 
-    def _likeliest_builder(self, given: DescriptorArgument) -> int:
-        """The piece of the builder that is most like a descriptor: in its fields, its start, its buffer, its name."""
-        upper = given.value.const >> 16
-        names = set(start_names(given.value))
-        line, _ = get_start_address(given.value)
+    def _likeliest_builder(self, argument: DescriptorArgument) -> int:
+        """Return the piece of the builder most like a descriptor, by its fields, start, buffer and name."""
+        upper = argument.value.const >> 16
+        names = set(start_names(argument.value))
+        line, _ = get_start_address(argument.value)
         start = "" if line is None else str(line) if line.terms else str(line.const)
 
         def unlike(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool, bool]:
-            one = judged[1]
-            begins = {str(step.start) for step in one.steps} or {str(one.start)}
+            builder = judged[1]
+            begins = {str(step.start) for step in builder.steps} or {str(builder.start)}
             return (
-                one.known >> 16 != upper,
+                builder.known >> 16 != upper,
                 start not in begins,
-                names.isdisjoint(pieces.get_start_terms(one)),
-                one.name != given.name,
+                names.isdisjoint(pieces.get_start_terms(builder)),
+                builder.name != argument.name,
             )
 
         return min(self.built, key=unlike)[0]
 
-    def assume(self, one: Assumption, operand: str = "") -> None:
+    def assume(self, assumption: Assumption, operand: str = "") -> None:
         """Keep what was taken; operand: the only one, so far, that it can change."""
-        old = self.assumed.get(one.key)
+        old = self.assumed.get(assumption.key)
         if old is None:
-            self.assumed[one.key] = replace(one, operands=(operand,)) if operand else one
+            self.assumed[assumption.key] = replace(assumption, operands=(operand,)) if operand else assumption
         elif old.operands and operand not in old.operands:
-            self.assumed[one.key] = replace(old, operands=(*old.operands, operand) if operand else ())
+            self.assumed[assumption.key] = replace(old, operands=(*old.operands, operand) if operand else ())
 
 
 def _within(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
-    """Whether a span begins inside another."""
+    """Return whether a span begins inside one of the others."""
     return any(first <= span[0] < past for first, past in others)

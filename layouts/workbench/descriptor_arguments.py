@@ -28,28 +28,35 @@ class DescriptorArgument:
 class ArgumentSources:
     """Where variables that are given to an instruction were given their descriptors."""
 
-    def __init__(self, made: Evaluation) -> None:
-        self.text = made.text
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.text = evaluation.text
         self.found: dict[tuple[Any, ...], list[Span]] = {}
-        for one in made.found:
-            spans = self.found.setdefault((one.name, one.value.const, one.value.pieces), [])
-            if one.span not in spans:
-                spans.append(one.span)
+        for descriptor in evaluation.found:
+            spans = self.found.setdefault((descriptor.name, descriptor.value.const, descriptor.value.pieces), [])
+            if descriptor.span not in spans:
+                spans.append(descriptor.span)
 
-    def find_arguments(self, given: Mapping[str, DescriptorArgument]) -> dict[str, DescriptorArgument]:
-        return {name: replace(one, span=self.find_place(one)) for name, one in given.items()}
+    def find_arguments(self, arguments: Mapping[str, DescriptorArgument]) -> dict[str, DescriptorArgument]:
+        return {name: replace(argument, span=self.find_place(argument)) for name, argument in arguments.items()}
 
-    def find_place(self, one: DescriptorArgument) -> Span:
-        """Of a variable alone the nearest statement before it, in a block around it, that gave it this value."""
-        name = self.text[slice(*one.span)]
+    def find_place(self, argument: DescriptorArgument) -> Span:
+        """Find where a descriptor is set.
+
+        For a bare variable, the nearest statement before it that gave it this value.
+        """
+        name = self.text[slice(*argument.span)]
         if not name.isidentifier():
-            return one.span
-        known = self.found.get((name, one.value.const, one.value.pieces), ())
-        before = [span for span in known if span[1] <= one.span[0] and self._is_enclosing_block(span[1], one.span[0])]
-        return max(before, default=one.span)
+            return argument.span
+        known = self.found.get((name, argument.value.const, argument.value.pieces), ())
+        before = [
+            span
+            for span in known
+            if span[1] <= argument.span[0] and self._is_enclosing_block(span[1], argument.span[0])
+        ]
+        return max(before, default=argument.span)
 
     def _is_enclosing_block(self, first: int, past: int) -> bool:
-        """Whether no block that is open at `first` ends before `past`."""
+        """Return whether no block that is open at `first` ends before `past`."""
         deep = 0
         for letter in self.text[first:past]:
             deep += (letter == "{") - (letter == "}")

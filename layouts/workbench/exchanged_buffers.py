@@ -41,58 +41,59 @@ def find_exchanged_buffers(
     code: Evaluation | None,
     text: str,
 ) -> dict[str, FollowedBuffer]:
-    """operand → the buffer of the other operand that it is given; nothing where names say nothing of the kind.
+    """Map each operand to the other operand's buffer that it reads; empty if no names suggest an exchange.
 
     The address names the buffer; where it does not, the first variable that held the descriptor, then the expression
     that gives it. rows: of M or N that one instruction takes of each operand.
     """
     called: dict[tuple[int, object], str] = {}
-    for one in code.found if code else ():
-        called.setdefault((one.value.const, one.value.pieces), one.name)
+    for descriptor in code.found if code else ():
+        called.setdefault((descriptor.value.const, descriptor.value.pieces), descriptor.name)
     seen: dict[str, set[str]] = {}
     for use in uses:
-        for operand, given in use.given.items():
-            told = start_names(given.value)
-            if find_operand_letter(*told) is None and use.computed:
-                first = called.get((given.value.const, given.value.pieces), "")
-                told = (first,) if find_operand_letter(first) else tuple(_WORD.findall(text[slice(*given.span)]))
-            seen.setdefault(operand, set()).update(told)
-    of = {operand: find_operand_letter(*sorted(own)) for operand, own in seen.items()}
+        for operand, argument in use.arguments.items():
+            names = start_names(argument.value)
+            if find_operand_letter(*names) is None and use.computed:
+                first = called.get((argument.value.const, argument.value.pieces), "")
+                names = (first,) if find_operand_letter(first) else tuple(_WORD.findall(text[slice(*argument.span)]))
+            seen.setdefault(operand, set()).update(names)
+    of = {operand: find_operand_letter(*sorted(letter)) for operand, letter in seen.items()}
     named = {*of.values(), *(store.operand for store in stores)}
-    out: dict[str, FollowedBuffer] = {}
-    for operand, own in of.items():
-        if own is None or own == operand or operand not in named:
+    buffers: dict[str, FollowedBuffer] = {}
+    for operand, letter in of.items():
+        if letter is None or letter == operand or operand not in named:
             continue
-        buffer = next(name for name in sorted(seen[operand]) if find_operand_letter(name) == own)
-        out[operand] = FollowedBuffer(buffer, own, _fits_only_exchanged(stores, rows))
-    return out
+        buffer = next(name for name in sorted(seen[operand]) if find_operand_letter(name) == letter)
+        buffers[operand] = FollowedBuffer(buffer, letter, _fits_only_exchanged(stores, rows))
+    return buffers
 
 
 def _fits_only_exchanged(stores: Sequence[TileStore], rows: Mapping[str, int]) -> bool:
-    """Whether the boxes fit the operands only when A's buffer is read as B and the reverse."""
+    """Return whether the boxes fit the operands only if A's buffer is read as B and the reverse."""
     tall = {s.operand: prod(size or 0 for size in s.map.box[1:]) for s in stores if s.map and s.operand}
     if set(tall) < {"a", "b"} or set(rows) < {"a", "b"} or not all(tall.values()):
         return False
     return (tall["a"] < rows["a"] or tall["b"] < rows["b"]) and tall["b"] >= rows["a"] and tall["a"] >= rows["b"]
 
 
-def format_exchange_note(operand: str, one: FollowedBuffer) -> str:
-    """What is said where the operands are exchanged on purpose."""
+def format_exchange_note(operand: str, buffer: FollowedBuffer) -> str:
+    """Return the note that the operands are exchanged on purpose."""
     return (
-        f"{operand.upper()} is read from {one.name}, {one.of.upper()}’s buffer by its name; the boxes fit only that"
-        " way, so D is taken to be the transposed product."
+        f"{operand.upper()} is read from {buffer.name}, {buffer.of.upper()}’s buffer by its name; the boxes fit only"
+        " that way, so D is taken to be the transposed product."
     )
 
 
 def mark_wrong_steps(
-    operand: str, one: FollowedBuffer, steps: Sequence[OperandStep], own: int | None
+    operand: str, buffer: FollowedBuffer, steps: Sequence[OperandStep], own_start: int | None
 ) -> list[OperandStep]:
-    """The steps of an operand that reads the other's buffer. own: where its own tile begins, None where the text does
-    not say.
+    """Mark the steps of an operand that reads the other's buffer as wrong.
+
+    own_start: where its own tile begins, None if the text does not say.
     """
-    given = one.name if "desc" in one.name.lower() else f"the descriptor of {one.name}"
-    says = (
-        f"{operand.upper()} of the instruction is given {given}, which is {one.of.upper()}’s by"
+    handed = buffer.name if "desc" in buffer.name.lower() else f"the descriptor of {buffer.name}"
+    message = (
+        f"{operand.upper()} of the instruction is given {handed}, which is {buffer.of.upper()}’s by"
         " its name. Exchange the two descriptors in the call; if D is meant to be the transposed product, name the"
         " buffers so."
     )
@@ -102,8 +103,8 @@ def mark_wrong_steps(
             step,
             verdict="mismatch",
             matched=0,
-            expected=None if own is None else own + step.read - first,
-            causes=() if n else (Diagnosis("operands_exchanged", says),),
+            expected=None if own_start is None else own_start + step.read - first,
+            causes=() if n else (Diagnosis("operands_exchanged", message),),
         )
         for n, step in enumerate(steps)
     ]

@@ -25,37 +25,37 @@ APART = 4096  # bytes that an assumed address or stride is moved by, to see whet
 class Guesses:
     """What mismatches rest on that the text does not say: other choices are tried, each once."""
 
-    def __init__(self, text: str, made: Bench) -> None:
+    def __init__(self, text: str, bench: Bench) -> None:
         self.text = text
-        self.made = made
+        self.made = bench
         code = evaluate_text(extract_code(text, text), PATIENCE)
-        self.maps = sum(1 + one.alike for one in tensor_maps.find_named_maps(code)) if code else 0
+        self.maps = sum(1 + tensor_map.alike for tensor_map in tensor_maps.find_named_maps(code)) if code else 0
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
-    def find_guess(self, one: VerifiedOperand, wrong: OperandStep) -> str:
-        """ "" where a mismatch stands whatever the text leaves open."""
-        made, name = self.made, one.name
-        if one.storage is not None and "(it is named" not in one.stored_why and len(made.operands) > 1:
-            laid = sum(piece.kind == "layout" for piece in made.pieces)
-            if laid + self.maps < len({(o.name, o.instruction) for o in made.operands}):
-                return f"nothing says that {name.upper()} is stored as {one.stored_why}."
-        assumed = list(_list_assumed_values(made, one))
+    def find_guess(self, operand: VerifiedOperand, wrong: OperandStep) -> str:
+        """Return the assumption that a mismatch may rest on, "" if it stands whatever the text leaves open."""
+        bench, name = self.made, operand.name
+        if operand.storage is not None and "(it is named" not in operand.stored_why and len(bench.operands) > 1:
+            laid = sum(piece.kind == "layout" for piece in bench.pieces)
+            if laid + self.maps < len({(o.name, o.instruction) for o in bench.operands}):
+                return f"nothing says that {name.upper()} is stored as {operand.stored_why}."
+        assumed = list(_list_assumed_values(bench, operand))
         tried = assumed[:MOST_VARIED]
-        for key, value, why in (*tried, *_list_assumed_stores(made, one)):
-            if _is_mended(self, {key: value}, one, wrong):
+        for key, value, why in (*tried, *_list_assumed_stores(bench, operand)):
+            if _is_mended(self, {key: value}, operand, wrong):
                 return f"that rests on {why}."
         if len(assumed) > MOST_VARIED:
             return f"{len(assumed)} other choices of assumed values would have to be tried, more than {MOST_VARIED}."
         pairs = [(left, right) for left, right in combinations(tried, 2) if left[0] != right[0]]
         for left, right in pairs[:MOST_PAIRS]:
-            if _is_mended(self, {left[0]: left[1], right[0]: right[1]}, one, wrong):
+            if _is_mended(self, {left[0]: left[1], right[0]: right[1]}, operand, wrong):
                 return f"that rests on {left[2]} and {right[2]}."
         if len(pairs) > MOST_PAIRS:
             return f"{len(pairs)} pairs of assumed values would have to be tried, more than {MOST_PAIRS}."
         return ""
 
     def again(self, chosen: dict[str, str]) -> Bench | None:
-        """The bench of the text with other choices; None where they are refused."""
+        """Return the bench of the text with other choices; None if they are refused."""
         check_deadline()
         key = frozenset(chosen.items())
         if key not in self.tried:
@@ -66,60 +66,61 @@ class Guesses:
         return self.tried[key]
 
 
-def _is_mended(guesses: Guesses, chosen: dict[str, str], one: VerifiedOperand, wrong: OperandStep) -> bool:
-    """Whether a mismatch goes with other choices of assumed values; of a panel, also whether it becomes another."""
+def _is_mended(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOperand, wrong: OperandStep) -> bool:
+    """Return whether other choices of assumed values remove a mismatch; for a panel, also whether they change it."""
     again = guesses.again(chosen)
     if again is None:
         return False
-    same = _find_same_operand(guesses.made, again, one)
-    left = _find_remaining_wrong(same, one, wrong) if same else None
+    same = _find_same_operand(guesses.made, again, operand)
+    left = _find_remaining_wrong(same, operand, wrong) if same else None
     panel = any(name.startswith("panel.") for name in chosen)
     return left is None or (panel and (left.word, left.expected) != (wrong.word, wrong.expected))
 
 
-def _find_remaining_wrong(same: VerifiedOperand, one: VerifiedOperand, wrong: OperandStep) -> OperandStep | None:
-    """What is still wrong in another bench's operand: a step of the same place, or one that was right; None where the
-    other choices mend the place and break nothing.
+def _find_remaining_wrong(same: VerifiedOperand, operand: VerifiedOperand, wrong: OperandStep) -> OperandStep | None:
+    """Find what is still wrong in the operand of another bench: a step of the same place, or one that was right.
+
+    None if the other choices mend the place and break nothing.
     """
-    if len(same.steps) != len(one.steps):
+    if len(same.steps) != len(operand.steps):
         return same.first_wrong
-    pairs = zip(same.steps, one.steps, strict=True)
+    pairs = zip(same.steps, operand.steps, strict=True)
     bad = (new for new, old in pairs if old.span == wrong.span or old.verdict != "mismatch")
     return next((step for step in bad if step.verdict == "mismatch"), None)
 
 
-def _find_same_operand(made: Bench, again: Bench, one: VerifiedOperand) -> VerifiedOperand | None:
-    """The operand of another bench of the same text that one is."""
-    at = made.operands.index(one)
-    if len(again.operands) == len(made.operands) and again.operands[at].name == one.name:
+def _find_same_operand(bench: Bench, again: Bench, operand: VerifiedOperand) -> VerifiedOperand | None:
+    """Find the operand of another bench of the same text that corresponds to this one."""
+    at = bench.operands.index(operand)
+    if len(again.operands) == len(bench.operands) and again.operands[at].name == operand.name:
         return again.operands[at]
-    return next((o for o in again.operands if o.name == one.name and o.descriptor == one.descriptor), None)
+    return next((o for o in again.operands if o.name == operand.name and o.descriptor == operand.descriptor), None)
 
 
-def _list_assumed_values(made: Bench, one: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
-    """(key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
-    for assumed in made.assumed:
+def _list_assumed_values(bench: Bench, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
+    """Yield (key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
+    for assumed in bench.assumed:
         about = assumed.key.partition(".")[2]
-        if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != one.name:
+        if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != operand.name:
             continue
-        if assumed.key.startswith("at.") and about not in one.symbols:
+        if assumed.key.startswith("at.") and about not in operand.symbols:
             continue
-        if assumed.operands and one.name not in assumed.operands:
+        if assumed.operands and operand.name not in assumed.operands:
             continue
         for value in _list_other_values(assumed):
             yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
 
 
-def _list_assumed_stores(made: Bench, one: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
-    """The same of the map or layout that stores an operand, where nothing in the text names it."""
-    if one.storage is not None and "(it is named" not in one.stored_why:
-        for n, piece in enumerate(made.pieces):
-            if piece.kind in ("tensor_map", "layout") and n != one.storage:
-                yield f"storage.{one.name}", str(n), f"{one.stored_why}: the text has another"
+def _list_assumed_stores(bench: Bench, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
+    """Yield (key, another value, what is assumed) of the store of an operand, if nothing in the text names it."""
+    if operand.storage is not None and "(it is named" not in operand.stored_why:
+        for n, piece in enumerate(bench.pieces):
+            if piece.kind in ("tensor_map", "layout") and n != operand.storage:
+                yield f"storage.{operand.name}", str(n), f"{operand.stored_why}: the text has another"
 
 
 def _list_other_values(assumed: Assumption) -> tuple[str, ...]:
-    """Other values that an assumed one might have as well."""
+    """Return other values that an assumed one might have as well."""
     if assumed.key.startswith("size."):  # of elements that an operand or memory may have
         return tuple(choice for choice in ("1", "2", "4") if choice != assumed.value)
     if assumed.choices:

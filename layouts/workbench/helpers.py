@@ -30,28 +30,29 @@ _SURE = re.compile(r"(?:smem|shared|gmma|wgmma|matrix|mat)_?\w*desc|make_desc", 
 def find_missing_calls(
     code: Evaluation | None, mentions: tuple[InstructionMention, ...]
 ) -> dict[str, list[tuple[int, int]]]:
-    """Function → its calls, of those that build descriptors by their names and have no code in the text."""
+    """Map each function that builds descriptors by its name, and has no code in the text, to its calls."""
     reads = any(m.instruction.family.by_descriptor for m in mentions)
-    out: dict[str, list[tuple[int, int]]] = {}
-    for one in code.made if code else ():
-        head = one.term.head
-        if not one.term.arguments or not _BUILDS.search(head) or _OTHER.search(head):
+    spans_of: dict[str, list[tuple[int, int]]] = {}
+    for call in code.made if code else ():
+        head = call.term.head
+        if not call.term.arguments or not _BUILDS.search(head) or _OTHER.search(head):
             continue
         if reads or _SURE.search(head):
-            spans = out.setdefault(head, [])
-            if one.term.span not in spans and one.term.span != (0, 0):
-                spans.append(one.term.span)
-    return {head: spans for head, spans in list(out.items())[:MOST] if spans}
+            spans = spans_of.setdefault(head, [])
+            if call.term.span not in spans and call.term.span != (0, 0):
+                spans.append(call.term.span)
+    return {head: spans for head, spans in list(spans_of.items())[:MOST] if spans}
 
 
-def assume_helpers(heads: Mapping[str, object], given: Mapping[str, str]) -> list[Assumption]:
-    """What each of them is taken to give, where that was chosen; else a choice that is missing. LayoutError for another
-    value.
+def assume_helpers(heads: Mapping[str, object], choices: Mapping[str, str]) -> list[Assumption]:
+    """Return the chosen assumption about each missing helper, else a missing choice.
+
+    LayoutError for a value that is not offered.
     """
-    out = []
+    assumptions = []
     for head in heads:
         key = f"builder.{head}"
-        value = given.get(key, "")
+        value = choices.get(key, "")
         if value:
             value = parse_choice(value, key, STANDARD)
         why = (
@@ -59,12 +60,12 @@ def assume_helpers(heads: Mapping[str, object], given: Mapping[str, str]) -> lis
             if value
             else "its code is not in the text; K-major tiles of that swizzle have one and the same LBO and SBO"
         )
-        out.append(Assumption(key, f"Swizzle of what {head} builds", value, why, tuple(STANDARD)))
-    return out
+        assumptions.append(Assumption(key, f"Swizzle of what {head} builds", value, why, tuple(STANDARD)))
+    return assumptions
 
 
 def assume_encoders(code: Evaluation | None) -> list[Assumption]:
-    """PTX's encode functions that the text calls and does not have."""
+    """Return assumptions about PTX's encode functions that the text calls and does not define."""
     why = "its code is not in the text: taken as PTX’s matrix-descriptor-encode"
     return (
         [Assumption(f"encode.{name}", f"What {name} gives", ENCODED, why, (ENCODED,)) for name in code.taken]
@@ -74,7 +75,7 @@ def assume_encoders(code: Evaluation | None) -> list[Assumption]:
 
 
 def assume_foreign_types(code: Evaluation | None) -> list[Assumption]:
-    """What is taken for the types that the text uses as CUTLASS's descriptors and does not have."""
+    """Return assumptions about types that the text uses as CUTLASS's descriptors and does not define."""
     why = "its code is not in the text, and its members have those names"
     return [
         Assumption(f"type.{name}", f"Type of {name}", union, why, (union,))
@@ -83,7 +84,7 @@ def assume_foreign_types(code: Evaluation | None) -> list[Assumption]:
 
 
 def make_helper_piece(head: str, spans: list[tuple[int, int]]) -> TextPiece:
-    """The calls of a function that is not there."""
+    """Make the piece of the calls of a function that the text does not define."""
     return TextPiece("descriptor", f"{head}(…): its code is not in the text", tuple(spans), {"name": head})
 
 

@@ -47,9 +47,9 @@ class FilledTile:
         return self.offsets.issuperset(needed)
 
     def find_distance(self, count: int) -> int:
-        """The one distance between so many boxes; 0 where they have none, or are more or fewer."""
+        """Find the distance between a given number of boxes; 0 if it varies or there are more or fewer boxes."""
         first = sorted(self.offsets)
-        steps = {later - one for one, later in pairwise(first)}
+        steps = {later - earlier for earlier, later in pairwise(first)}
         return steps.pop() if len(first) == count and first[0] == 0 and len(steps) == 1 else 0
 
 
@@ -60,70 +60,73 @@ class TextLoads:
         self.all = list(_list_loads(code)) if code else []
 
     def find_filled(self, base: LinearExpression | None, others: Iterable[LinearExpression]) -> FilledTile | None:
-        """What they fill of the tile that begins at `base`; None where no call is seen to fill it. others: where other
-        tiles and stages begin.
+        """Find what the loads fill of the tile that begins at `base`; None if no call is seen to fill it.
+
+        others: where other tiles and stages begin.
         """
         if base is None or not base.terms:
             return None
-        behind = [one.const - base.const for one in others if one.terms == base.terms and one.const > base.const]
-        found = self._into(base, min(behind, default=1 << 40))
-        if not found:
+        behind = [
+            other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
+        ]
+        loads = self._into(base, min(behind, default=1 << 40))
+        if not loads:
             return None
-        first = frozenset(name for off, load in found if not off for name in load.maps)
-        own_map = [(off, load) for off, load in found if not first or not load.maps or first & load.maps]
+        first = frozenset(name for off, load in loads if not off for name in load.maps)
+        own_map = [(off, load) for off, load in loads if not first or not load.maps or first & load.maps]
         unclear = any(_is_part(load.to, base) for load in self.all) or _moves(own_map)
         return FilledTile(frozenset(off for off, _ in own_map), first, unclear)
 
     def _into(self, base: LinearExpression, end: int) -> list[tuple[int, BoxLoad]]:
-        """(offset, load) of those into the tile of so many bytes that begins at `base`."""
+        """Return (offset, load) of the loads into the tile that begins at `base` and ends at `end`."""
         into = [(load.to.const - base.const, load) for load in self.all if load.to.terms == base.terms]
         return [(off, load) for off, load in into if 0 <= off < end]
 
 
 def _is_part(to: LinearExpression, base: LinearExpression) -> bool:
-    """Whether an address has more terms than a tile's first byte: each warp or block fills a part of its own."""
-    own, terms = dict(to.terms), dict(base.terms)
-    return own != terms and own.items() >= terms.items()
+    """Return whether an address has more terms than a tile's first byte, since each warp or block fills a part."""
+    own_terms, terms = dict(to.terms), dict(base.terms)
+    return own_terms != terms and own_terms.items() >= terms.items()
 
 
-def _moves(found: Iterable[tuple[int, BoxLoad]]) -> bool:
-    """Whether a loop without a known end moves where one call loads to."""
+def _moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:
+    """Return whether a loop without a known end moves the destination of a call."""
     of_call: dict[object, set[int]] = {}
-    for off, load in found:
+    for off, load in loads:
         if load.endless:
             of_call.setdefault((load.span, load.loops), set()).add(off)
     return any(len(offsets) > 1 for offsets in of_call.values())
 
 
 def _list_loads(code: Evaluation) -> Iterator[BoxLoad]:
-    for made in code.made:
-        if _CALL.search(made.term.head) and not _OTHER.search(made.term.head):
-            yield from _list_call_loads(made, code.endless)
+    for call in code.made:
+        if _CALL.search(call.term.head) and not _OTHER.search(call.term.head):
+            yield from _list_call_loads(call, code.endless)
     for ran in code.assembled:
         if (load := _find_assembly_load(ran, code.endless)) is not None:
             yield load
 
 
-def _list_call_loads(made: BodilessCall, endless: Collection[str]) -> Iterator[BoxLoad]:
-    """A call without a body: each of its addresses may be the destination, and only one is in a tile."""
-    maps = {name for value in made.term.arguments for name in _list_map_names(value)}
-    for value in made.term.arguments:
-        own = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
-        if own is not None and own.plain is not None and own.plain.terms:
-            yield _make_load(own.plain, maps, made.term.span, made.loops, endless)
+def _list_call_loads(call: BodilessCall, endless: Collection[str]) -> Iterator[BoxLoad]:
+    """Yield the loads of a call without a body: any of its addresses may be the destination, only one is in a tile."""
+    maps = {name for value in call.term.arguments for name in _list_map_names(value)}
+    for value in call.term.arguments:
+        address = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
+        if address is not None and address.plain is not None and address.plain.terms:
+            yield _make_load(address.plain, maps, call.term.span, call.loops, endless)
 
 
 def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None:
-    """PTX's cp.async.bulk.tensor into shared memory: its first operand is the destination."""
-    found = _ASM.search(ran.text)
-    if found is None or int(found[1]) >= len(ran.given):
+    """Find PTX's cp.async.bulk.tensor into shared memory: its first operand is the destination."""
+    match = _ASM.search(ran.text)
+    if match is None or int(match[1]) >= len(ran.inputs):
         return None
-    value = ran.given[int(found[1])][1]
+    value = ran.inputs[int(match[1])][1]
     line = value.plain if value is not None else None
     if line is None or not line.terms:
         return None
-    words = (own.plain for kind, own, _ in ran.given if "l" in kind and own is not None)
-    maps = {name for own in words if own is not None for name, _ in own.terms}
+    words = (word.plain for kind, word, _ in ran.inputs if "l" in kind and word is not None)
+    maps = {name for word in words if word is not None for name, _ in word.terms}
     return _make_load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
 
 
@@ -135,12 +138,12 @@ def _make_load(
     endless: Collection[str],
 ) -> BoxLoad:
     known = tuple((name, value.known) for name, value in loops if name not in endless)
-    own = frozenset(maps) - {name for name, _ in to.terms}
-    return BoxLoad(to, own, span, known, any(name in endless for name, _ in loops))
+    own_maps = frozenset(maps) - {name for name, _ in to.terms}
+    return BoxLoad(to, own_maps, span, known, any(name in endless for name, _ in loops))
 
 
 def _list_map_names(value: object) -> Iterator[str]:
-    """What an argument that may be a tensor map is called."""
+    """Yield the names of an argument that may be a tensor map."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         yield value.place.name
         if isinstance(value.place.value, OpaqueValue):

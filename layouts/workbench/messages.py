@@ -41,18 +41,18 @@ class Message:
 
 
 def verdict(operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece]) -> str:
-    """mismatch if a step is wrong or a map breaks a rule of TMA, match if all operands are right; else unknown."""
-    if any(one.wrong for one in operands) or _broken_rules(pieces):
+    """Return mismatch if a step is wrong or a map breaks a TMA rule, match if all operands are right, else unknown."""
+    if any(operand.wrong for operand in operands) or _broken_rules(pieces):
         return "mismatch"
     return "match" if _all_right(operands) else "unknown"
 
 
 def _all_right(operands: Sequence[VerifiedOperand]) -> bool:
-    return bool(operands) and all(one.verdict == "match" for one in operands)
+    return bool(operands) and all(operand.verdict == "match" for operand in operands)
 
 
 def _broken_rules(pieces: Sequence[TextPiece]) -> list[str]:
-    """The rules of TMA that tensor maps break."""
+    """Return the rules of TMA that tensor maps break."""
     return [notice for piece in pieces for notice in piece.notices if piece.kind == "tensor_map"]
 
 
@@ -62,14 +62,14 @@ def build_message(
     assumed: Sequence[Assumption],
     missing: Sequence[str],
 ) -> Message:
-    """The headline, and why: the cause, or what a verdict rests on."""
+    """Build the headline and its reason: the cause, or what a verdict rests on."""
     line, why = render_headline(operands, pieces, missing)
     caution = () if verdict(operands, pieces) == "mismatch" else list_cautions(operands, assumed)
     right = _all_right(operands)
-    rests = list_grounds([one for one in assumed if right or one.detailed]) if operands else []
+    rests = list_grounds([assumption for assumption in assumed if right or assumption.detailed]) if operands else []
     if not right:
         return Message(line, _joined(why, *rests), caution)
-    beside = [one for one in caution if one not in rests]
+    beside = [assumption for assumption in caution if assumption not in rests]
     return Message(
         _qualified(line, operands, assumed, caution),
         _joined(why, *beside, *rests, describe_assumed_alignment(assumed)),
@@ -84,8 +84,8 @@ def _joined(*sentences: str) -> str:
 def _qualified(
     line: str, operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption], caution: Sequence[str]
 ) -> str:
-    """The headline of right operands, with what it cannot confirm."""
-    reserved = [one for one in caution if one.startswith("Reserved")]
+    """Return the headline of right operands, with what it cannot confirm."""
+    reserved = [sentence for sentence in caution if sentence.startswith("Reserved")]
     rests = describe_first_bytes(operands, assumed)
     if not reserved:
         return f"{line}, {rests}" if rests else line
@@ -93,14 +93,14 @@ def _qualified(
     return f"{line}; this holds {rests}" if rests else line
 
 
-def format_wrong_steps(one: VerifiedOperand) -> str:
-    """Which steps of an operand are wrong: `K step 2 of A`, `K steps 4 to 7 of A`, `every K step of A in stage 1`."""
-    wrong, alone = one.wrong, f" of {one.name.upper()}"
-    if len(wrong) == len(one.steps):
-        return f"every K step{alone}" if one.k_steps > 1 else f"the descriptor{alone}"
+def format_wrong_steps(operand: VerifiedOperand) -> str:
+    """Format the wrong steps of an operand: `K step 2 of A`, `K steps 4 to 7 of A`, `every K step of A in stage 1`."""
+    wrong, alone = operand.wrong, f" of {operand.name.upper()}"
+    if len(wrong) == len(operand.steps):
+        return f"every K step{alone}" if operand.k_steps > 1 else f"the descriptor{alone}"
     ks = sorted({step.k // step.depth for step in wrong})
-    where = _where(one)
-    if where and len(ks) == len({s.k for s in one.steps}):
+    where = _where(operand)
+    if where and len(ks) == len({s.k for s in operand.steps}):
         return f"every K step{alone}{where}"
     if len(ks) == 1:
         return f"K step {ks[0]}{alone}{where}"
@@ -109,156 +109,166 @@ def format_wrong_steps(one: VerifiedOperand) -> str:
     return f"K steps {numbers}{alone}{where}"
 
 
-def _where(one: VerifiedOperand) -> str:
-    """The stages and the rows of an operand's wrong steps, as far as others are right."""
-    stages, tiles = sorted({s.stage for s in one.wrong}), sorted({(s.mn, s.rows) for s in one.wrong})
+def _where(operand: VerifiedOperand) -> str:
+    """Return the stages and rows of an operand's wrong steps, if others are right."""
+    stages, tiles = sorted({s.stage for s in operand.wrong}), sorted({(s.mn, s.rows) for s in operand.wrong})
     where = ""
-    if len(stages) < one.stages:
+    if len(stages) < operand.stages:
         where = f" in stage{'s' if len(stages) > 1 else ''} {join_words([str(n) for n in stages])}"
-    if len(tiles) < len({s.mn for s in one.steps}):
+    if len(tiles) < len({s.mn for s in operand.steps}):
         mn, rows = tiles[0]
-        where += f" for {'rows' if one.name == 'a' else 'columns'} {mn} to {mn + rows - 1}"
+        where += f" for {'rows' if operand.name == 'a' else 'columns'} {mn} to {mn + rows - 1}"
     return where
 
 
 def render_headline(
     operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece], missing: Sequence[str]
 ) -> tuple[str, str]:
-    """(one sentence, why)."""
+    """Return the headline (one sentence, why)."""
     if broken := _broken_rules(pieces):
         return _of_broken_map(pieces), broken[0]
-    if any(one.wrong for one in operands):
+    if any(operand.wrong for operand in operands):
         return _of_wrong(operands)
-    if any(one.verdict == "match" for one in operands):
+    if any(operand.verdict == "match" for operand in operands):
         return _of_right(operands)
     return "No verdict yet", missing[0] if missing else ""
 
 
 def _of_broken_map(pieces: Sequence[TextPiece]) -> str:
     maps = [piece for piece in pieces if piece.kind == "tensor_map"]
-    own = dict.fromkeys(name.upper() for piece in maps if piece.notices for name in piece.operands)
-    of = f" of {join_words(list(own))}" if own and len(maps) > 1 else ""
+    letters = dict.fromkeys(name.upper() for piece in maps if piece.notices for name in piece.operands)
+    of = f" of {join_words(list(letters))}" if letters and len(maps) > 1 else ""
     return f"The tensor map{of} breaks a rule of TMA"
 
 
 def _of_wrong(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
-    """The headline of the first wrong operand, with those that are wrong in the same way; and the cause."""
-    one, first = next((one, first) for one in operands if (first := one.first_wrong))
+    """Return (headline, cause) of the first wrong operand, with those that are wrong in the same way."""
+    operand, first = next((operand, first) for operand in operands if (first := operand.first_wrong))
     cause = first.causes[0] if first.causes else None
     code, why = (cause.code, cause.message) if cause else ("", "")
-    which = _which_steps(one, code, operands)
-    if any(other.instruction != one.instruction and not other.wrong for other in operands):
-        which += f" of {catalog.find(one.instruction).shape}"
+    which = _which_steps(operand, code, operands)
+    if any(other.instruction != operand.instruction and not other.wrong for other in operands):
+        which += f" of {catalog.find(operand.instruction).shape}"
     verb = "read" if which.startswith(("K steps", "the descriptors")) else "reads"
     said = f"{which[0].upper()}{which[1:]} {verb}"
-    where = _PAST.get((code, one.major))
+    where = _PAST.get((code, operand.major))
     if where:
         return f"{said} {'past the end of a row' if 'edge of a row' in why else where}", why
     title = f": {_lower_title(causes.get_cause_title(code))}" if code else ""
     return f"{said} the wrong bytes{title}", why
 
 
-def _which_steps(one: VerifiedOperand, code: str, operands: Sequence[VerifiedOperand]) -> str:
-    """The wrong steps of an operand, and of those whose same steps are wrong for the same cause."""
-    which, same = format_wrong_steps(one), []
+def _which_steps(operand: VerifiedOperand, code: str, operands: Sequence[VerifiedOperand]) -> str:
+    """Return the wrong steps of an operand, and of those whose same steps are wrong for the same cause."""
+    which, same = format_wrong_steps(operand), []
     for other in operands:
         step, name = other.first_wrong, other.name.upper()
         alike = step is not None and step.causes and step.causes[0].code == code
-        if alike and format_wrong_steps(other).replace(f"of {name}", "") == which.replace(f"of {one.name.upper()}", ""):
+        if alike and format_wrong_steps(other).replace(f"of {name}", "") == which.replace(
+            f"of {operand.name.upper()}", ""
+        ):
             same.append(name)
     if len(set(same)) < 2:
         return which
-    which = which.replace(f" of {one.name.upper()}", f" of {join_words(list(dict.fromkeys(same)))}", 1)
+    which = which.replace(f" of {operand.name.upper()}", f" of {join_words(list(dict.fromkeys(same)))}", 1)
     return which.replace("the descriptor of", "the descriptors of")
 
 
 def _of_right(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
-    """The headline of operands that are right, and what is missing for those without a verdict."""
-    right = [one for one in operands if one.verdict == "match"]
-    names = join_words(list(dict.fromkeys(one.name.upper() for one in right)))
-    if max(one.k_steps for one in right) > 1:
+    """Return (headline, reason) of right operands, with what is missing for those without a verdict."""
+    right = [operand for operand in operands if operand.verdict == "match"]
+    names = join_words(list(dict.fromkeys(operand.name.upper() for operand in right)))
+    if max(operand.k_steps for operand in right) > 1:
         said = f"Every K step of {names} reads what is stored"
     elif "and" in names:
         said = f"The descriptors of {names} read what is stored"
     else:
         said = f"The descriptor of {names} reads what is stored"
-    unsaid = [one for one in operands if one.verdict == "unknown"]
-    rest = next((m for one in unsaid for m in one.missing), "")
+    unsaid = [operand for operand in operands if operand.verdict == "unknown"]
+    rest = next((m for operand in unsaid for m in operand.missing), "")
     return said, f"No verdict for {unsaid[0].name.upper()}. {rest}" if rest else ""
 
 
 def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> tuple[str, ...]:
-    """What speaks against calling the operands right that are: reserved bits of their words, what was assumed."""
-    right = [one for one in operands if one.verdict == "match"]
+    """Return what may cast doubt on right operands: reserved bits of their words, assumptions."""
+    right = [operand for operand in operands if operand.verdict == "match"]
     bits: dict[str, list[str]] = {}
-    for one in right:
-        seen = view(catalog.find(one.instruction), one.name, one.major)
-        for step in one.steps:
+    for operand in right:
+        seen = view(catalog.find(operand.instruction), operand.name, operand.major)
+        for step in operand.steps:
             for said in descriptor.list_cautions(Descriptor(step.word), seen):
                 names = bits.setdefault(said, [])
-                names += [one.name.upper()] if one.name.upper() not in names else []
+                names += [operand.name.upper()] if operand.name.upper() not in names else []
     reserved = [
         said.replace(" set", f" set in {_format_descriptors(names)}", 1) if said.startswith("Reserved") else said
         for said, names in bits.items()
     ]
-    own_names = {one.name for one in right}
-    own = [
-        one for one in assumed if right and (not _list_assumed_operands(one) or own_names & _list_assumed_operands(one))
+    own_names = {operand.name for operand in right}
+    relevant = [
+        operand
+        for operand in assumed
+        if right and (not _list_assumed_operands(operand) or own_names & _list_assumed_operands(operand))
     ]
-    return (*reserved, *list_grounds(own))
+    return (*reserved, *list_grounds(relevant))
 
 
 def _format_descriptors(names: Sequence[str]) -> str:
     return f"{names[0]}’s descriptor" if len(names) == 1 else f"the descriptors of {join_words(names)}"
 
 
-def _list_assumed_operands(one: Assumption) -> set[str]:
-    """The operands that an assumption is about; none for all."""
-    name = one.key.partition(".")[2]
-    return {name} if name in ("a", "b") else set(one.operands)
+def _list_assumed_operands(assumption: Assumption) -> set[str]:
+    """Return the operands that an assumption is about; empty if it is about all."""
+    name = assumption.key.partition(".")[2]
+    return {name} if name in ("a", "b") else set(assumption.operands)
 
 
 def describe_first_bytes(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> str:
-    """What a headline says of tiles whose first byte is the word's own: it cannot confirm the word."""
-    right = {one.name for one in operands if one.verdict == "match"}
-    own = [one for one in assumed if one.key.startswith("base.") and one.summary and one.key[5:] in right]
-    if not own:
+    """Return a headline's remark on tiles that are assumed to start where the word does: it cannot confirm the word."""
+    right = {operand.name for operand in operands if operand.verdict == "match"}
+    bases = [
+        operand
+        for operand in assumed
+        if operand.key.startswith("base.") and operand.summary and operand.key[5:] in right
+    ]
+    if not bases:
         return ""
-    names, values = [one.key[5:].upper() for one in own], [one.value for one in own]
-    if len(own) == 1:
+    names, values = [operand.key[5:].upper() for operand in bases], [operand.value for operand in bases]
+    if len(bases) == 1:
         return f"if the word is right that {names[0]}’s tile begins at {values[0]}"
     return f"if the words are right that the tiles of {join_words(names)} begin at {join_words(values)}"
 
 
 def list_grounds(assumed: Sequence[Assumption]) -> list[str]:
-    """What a verdict rests on, a sentence each; of names that are taken for the same one sentence."""
+    """Return the grounds of a verdict, a sentence each; names assumed to be equal share one sentence."""
     names: dict[str, list[str]] = {}
-    for one in assumed:
-        name = one.key.removeprefix("size.") if one.key.startswith("size.") else ""
-        if one.summary:
-            alike = one.summary.replace(f"{name} is", "they are").replace(name, "{}") if name else one.summary
-            names.setdefault(alike, []).append(name or one.summary)
-    single = {one.key.removeprefix("size."): one.summary for one in assumed}
+    for assumption in assumed:
+        name = assumption.key.removeprefix("size.") if assumption.key.startswith("size.") else ""
+        if assumption.summary:
+            alike = (
+                assumption.summary.replace(f"{name} is", "they are").replace(name, "{}") if name else assumption.summary
+            )
+            names.setdefault(alike, []).append(name or assumption.summary)
+    single = {assumption.key.removeprefix("size."): assumption.summary for assumption in assumed}
     return [
-        single.get(own[0], own[0]) if len(own) == 1 else alike.replace("{}", join_words(own), 1)
-        for alike, own in names.items()
+        single.get(same[0], same[0]) if len(same) == 1 else alike.replace("{}", join_words(same), 1)
+        for alike, same in names.items()
     ]
 
 
 def describe_assumed_alignment(assumed: Sequence[Assumption]) -> str:
-    """The addresses that are taken to be aligned, in a sentence; "" where the text promises it of all."""
-    names = [one.label for one in assumed if one.placed]
+    """Describe the addresses that are assumed to be aligned; "" if the text promises it of all."""
+    names = [assumption.label for assumption in assumed if assumption.placed]
     return f"Taken 1024-byte aligned: {join_words(names)}." if names else ""
 
 
 def describe_contents(pieces: Sequence[TextPiece], operands: Sequence[VerifiedOperand]) -> str:
-    """What the text holds: One tensor map, one descriptor and one instruction, in a K loop of 8 steps."""
+    """Describe what the text holds: One tensor map, one descriptor and one instruction, in a K loop of 8 steps."""
     counts = {kind: sum(piece.kind == kind for piece in pieces) for kind in _KINDS}
-    told = [f"{_spell_count(n)} {_KINDS[kind][n > 1]}" for kind, n in counts.items() if n]
-    if not told:
+    counted = [f"{_spell_count(n)} {_KINDS[kind][n > 1]}" for kind, n in counts.items() if n]
+    if not counted:
         return ""
-    text = join_words(told)
-    steps = max((one.k_steps for one in operands), default=0)
+    text = join_words(counted)
+    steps = max((operand.k_steps for operand in operands), default=0)
     return f"{text[0].upper()}{text[1:]}{f', in a K loop of {steps} steps' if steps > 1 else ''}."
 
 
@@ -267,6 +277,6 @@ def _spell_count(n: int) -> str:
 
 
 def _lower_title(title: str) -> str:
-    """A title inside a sentence: names in capitals stay."""
+    """Lower a title's first letter for use inside a sentence, unless the word is in capitals."""
     first = title.split(" ")[0]
     return title if len(first) > 1 and first[:3].isupper() else title[0].lower() + title[1:]

@@ -22,17 +22,17 @@ _OF_MAP = {"BFLOAT16": "bf16", "FLOAT16": "f16", "TFLOAT32": "tf32", "TFLOAT32_F
 
 
 def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[InstructionMention, Assumption] | None:
-    """The instruction of the first call that names one, and what was assumed; None where none does.
+    """Find the instruction of the first call whose name states one, and the assumption; None if no name does.
 
     stored: element types of the tensor maps, as CUtensorMapDataType has them.
     """
     kinds = [kind for kind in map(_OF_MAP.get, filter(None, stored)) if kind]
-    for one in code.made:
-        shape = _SHAPE.search(one.term.head) if _CALLED.search(one.term.head) else None
-        if shape is not None and one.term.arguments and one.term.span != (0, 0):
-            found = _instruction(one.term.head, shape, kinds)
-            if found is not None:
-                return InstructionMention(found[0], one.term.span), found[1]
+    for call in code.made:
+        shape = _SHAPE.search(call.term.head) if _CALLED.search(call.term.head) else None
+        if shape is not None and call.term.arguments and call.term.span != (0, 0):
+            named = _instruction(call.term.head, shape, kinds)
+            if named is not None:
+                return InstructionMention(named[0], call.term.span), named[1]
     return None
 
 
@@ -52,7 +52,7 @@ def _instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tup
 
 
 def _parse_type_names(head: str, shape: tuple[int, int], every: list[Instruction]) -> dict[str, str]:
-    """Operand → the type that a name gives it: of D, A and B, of D and both others, of both, or of D alone."""
+    """Parse the types in a name, by operand: of D, A and B, of D and both others, of both, or of D alone."""
     types = _TYPES.findall((head[: shape[0]] + " " + head[shape[1] :]).lower())
     if len(types) >= 3:
         return dict(zip("dab", types, strict=False))
@@ -64,5 +64,5 @@ def _parse_type_names(head: str, shape: tuple[int, int], every: list[Instruction
     return {}
 
 
-def _has_types(one: Instruction, said: dict[str, str]) -> bool:
-    return all(one.types.get(name) == kind for name, kind in said.items())
+def _has_types(instruction: Instruction, said: dict[str, str]) -> bool:
+    return all(instruction.types.get(name) == kind for name, kind in said.items())

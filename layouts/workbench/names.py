@@ -22,7 +22,7 @@ def split_name(name: str) -> list[str]:
 
 
 def find_operand_letter(*names: str) -> str | None:
-    """Return a or b where names say which operand something belongs to: sA, desc_b, tma_map_A, smem.B; None where they
+    """Return a or b where names say which operand something belongs to: sA, desc_b, tma_map_A, smem.B; None if they
     do not, or say both.
 
     >>> (find_operand_letter("tma_map_A"), find_operand_letter("smem_b"), find_operand_letter("sA", "sB"),

@@ -46,7 +46,7 @@ class OperandCase:
     uneven: str = ""  # why it is open what other threads read
 
     def verify(self) -> VerifiedOperand:
-        """Return the operand with every step verified. LayoutError where a given value is wrong, or the word's slice
+        """Return the operand with every step verified. LayoutError if a given value is wrong, or the word's slice
         does not lie in the tile.
         """
         seen = view(self.instruction, self.name, self._major())
@@ -63,32 +63,34 @@ class OperandCase:
 
     def _major(self) -> str:
         """Return K or MN: what the transpose immediates say, what was given, or K."""
-        told = [turn.use.majors[self.name] for turn in self.turns if self.name in turn.use.majors]
-        key, given = f"major.{self.name}", self.contents.given
+        stated = [turn.use.majors[self.name] for turn in self.turns if self.name in turn.use.majors]
+        key, choices = f"major.{self.name}", self.contents.choices
         if self.instruction.operand("a").element.bits != 16:
             return "K"
-        if told and key not in given:  # one that is set for a few instructions alone is wrong there
-            return "MN" if 2 * told.count("MN") > len(told) else "K"
-        value = given.get(key, "K").upper()
+        if stated and key not in choices:  # one that is set for a few instructions alone is wrong there
+            return "MN" if 2 * stated.count("MN") > len(stated) else "K"
+        value = choices.get(key, "K").upper()
         if value not in ("K", "MN"):
             raise LayoutError("bad_major", f"{key} is '{inputs.shorten_value(value)}'.", "Allowed: K, MN.", key)
-        why = "as given" if key in given else "the text has no imm-trans-" + self.name
+        why = "as given" if key in choices else "the text has no imm-trans-" + self.name
         self.contents.assume(Assumption(key, f"Major of {self.name.upper()}", value, why, ("K", "MN")))
         return value
 
     def _assume_sizes(self) -> None:
         """Keep the sizes of elements that this operand's addresses count in, and those of types."""
-        own = self._address_names()
+        names = self._address_names()
         for size in self.contents.sizes:
-            if size.key.removeprefix("size.") in own or not size.label.startswith("Bytes that"):
+            if size.key.removeprefix("size.") in names or not size.label.startswith("Bytes that"):
                 self.contents.assume(size, self.name)
 
     def _assume_symbols(self, seen: View) -> None:
         contents = self.contents
-        for one in take_symbols(self.turns, contents.given, contents.symbols, seen, contents.aligned):
-            contents.assume(one, self.name)
-            if one.missing:
-                self.missing.append(f"The descriptor of {self.name.upper()} depends on {one.label}: give its value.")
+        for assumption in take_symbols(self.turns, contents.choices, contents.symbols, seen, contents.aligned):
+            contents.assume(assumption, self.name)
+            if assumption.missing:
+                self.missing.append(
+                    f"The descriptor of {self.name.upper()} depends on {assumption.label}: give its value."
+                )
         for symbol in set(list_symbols(self.turns)):  # another operand's symbol is this one's, too
             if f"at.{symbol}" in contents.assumed:
                 contents.assume(contents.assumed[f"at.{symbol}"], self.name)
@@ -98,22 +100,24 @@ class OperandCase:
         store = self.store
         if store is None or self.tile is None or self.why not in BY_ORDER:
             return
-        others = [one for one in self.contents.stores if one.piece != store.piece and not one.is_same_layout(store)]
+        others = [
+            other for other in self.contents.stores if other.piece != store.piece and not other.is_same_layout(store)
+        ]
         if others:
             label = f"Storage of {self.name.upper()}, by its number,"
-            says = f"{self.why}; nothing in the text names it"
-            choices = tuple(str(one.piece) for one in (store, *others))
-            self.contents.assume(Assumption(f"storage.{self.name}", label, str(store.piece), says, choices))
+            message = f"{self.why}; nothing in the text names it"
+            choices = tuple(str(other.piece) for other in (store, *others))
+            self.contents.assume(Assumption(f"storage.{self.name}", label, str(store.piece), message, choices))
 
     def _address_names(self) -> set[str]:
         """Return what the start addresses of the descriptors are made of."""
-        return {name for turn in self.turns for name in start_names(turn.given.value)}
+        return {name for turn in self.turns for name in start_names(turn.argument.value)}
 
     # where the tile lies ----------------------------------------------------------------------------------------------
 
     def _request(self, seen: View) -> TileRequest:
         rows, depth = verification.get_extents(self.turns, seen)
-        return TileRequest(self.name, seen, rows, depth, self.contents.given)
+        return TileRequest(self.name, seen, rows, depth, self.contents.choices)
 
     def _lay(self, seen: View) -> None:
         """Find the operand's tile, or say what is missing for it."""
@@ -126,24 +130,24 @@ class OperandCase:
             self.missing.append(f"The layout of {self.store.name}, which holds {name}, {self.store.open}.")
             self.store = None
             return
-        made = lay_tile(self.store, replace(self._request(seen), filled=self.filled))
-        if isinstance(made, StoredTile):
-            self.tile = made
-            for one in made.assumed:
-                self.contents.assume(one)
+        laid = lay_tile(self.store, replace(self._request(seen), filled=self.filled))
+        if isinstance(laid, StoredTile):
+            self.tile = laid
+            for assumption in laid.assumed:
+                self.contents.assume(assumption)
         else:
-            self._ask_for(made, self.store)
+            self._ask_for(laid, self.store)
 
     def _ask_for(self, open_values: Iterable[Assumption], store: TileStore) -> None:
         """Say which values of a tensor map or a layout have to be given, and of which map where there are several."""
         several = sum(other.map is not None for other in self.contents.stores) > 1
-        for one in open_values:
+        for assumption in open_values:
             if several and store.map and store.map.names:
                 whose = f"tensor map ‘{store.map.names[0].lstrip('&')}’"
-                one = replace(one, label=one.label.replace("the tensor map", whose))
-            self.contents.assume(one)
-            verb = "are" if one.label.startswith(("Boxes", "Bytes")) else "is"
-            self.missing.append(f"{one.label} {verb} open: {one.why}.")
+                assumption = replace(assumption, label=assumption.label.replace("the tensor map", whose))
+            self.contents.assume(assumption)
+            verb = "are" if assumption.label.startswith(("Boxes", "Bytes")) else "is"
+            self.missing.append(f"{assumption.label} {verb} open: {assumption.why}.")
 
     def _first_address(self) -> int:
         """Return where the first step begins."""
@@ -152,21 +156,21 @@ class OperandCase:
     def _tile_start(self, seen: View, tile: StoredTile | None) -> verification.Start:
         """Return where the tile begins, and the K of the first step."""
         key = f"base.{self.name}"
-        given = self.contents.given
-        base = inputs.parse_integer(given[key], key, 0, WINDOW_BYTES) if key in given else None
+        choices = self.contents.choices
+        base = inputs.parse_integer(choices[key], key, 0, WINDOW_BYTES) if key in choices else None
         if self.turns[0].use.computed or tile is None:
             return self._start_of_code(tile, base)
         return self._start_of_word(seen, tile, base)
 
-    def _start_of_code(self, tile: StoredTile | None, given: int | None) -> verification.Start:
+    def _start_of_code(self, tile: StoredTile | None, base: int | None) -> verification.Start:
         """Return where a tile begins whose descriptors code builds: where it was given, where a tensor says it, or at
         the first step.
         """
         key, label = f"base.{self.name}", f"{self.name.upper()}’s tile begins at"
-        if given is not None:
-            self.contents.assume(Assumption(key, label, self.contents.given[key], "as given"))
-            return verification.Start(given)
-        line, _ = get_start_address(self.turns[0].given.value)
+        if base is not None:
+            self.contents.assume(Assumption(key, label, self.contents.choices[key], "as given"))
+            return verification.Start(base)
+        line, _ = get_start_address(self.turns[0].argument.value)
         begins = self.store.begins if self.store is not None else None
         if line is None:
             return verification.Start()
@@ -177,25 +181,25 @@ class OperandCase:
             self.contents.assume(Assumption(key, label, hex(self._first_address()), why))
         return verification.Start()
 
-    def _start_of_word(self, seen: View, tile: StoredTile, given: int | None) -> verification.Start:
+    def _start_of_word(self, seen: View, tile: StoredTile, chosen_base: int | None) -> verification.Start:
         """Return where a printed word's tile begins. The word may be of any step: what its start lies past the
         pattern's boundary is taken for K.
         """
         start, mode = self._first_address(), tile.make_storage(0, seen).mode
         pattern = mode.pattern_bytes if mode.chunks > 1 else 16
-        base = start // pattern * pattern if given is None else given
-        found = verification.Start(base, _first_k(start - base, seen, mode))
+        base = start // pattern * pattern if chosen_base is None else chosen_base
+        start_of_tile = verification.Start(base, _first_k(start - base, seen, mode))
         why = "as given"
-        if given is None:
+        if chosen_base is None:
             why = f"the first start, {start:#x}, taken back to {pattern} bytes"
             if tile.start is not None:  # the text says where the tile, or a stage of it, begins
                 past = base - tile.start
                 if not (past % tile.stage_bytes if tile.stage_bytes else past):
-                    return found
+                    return start_of_tile
                 why += f"; the layout says {tile.start:#x}"
         label = f"{self.name.upper()}’s tile begins at"
         self.contents.assume(Assumption(f"base.{self.name}", label, hex(base), why))
-        return found
+        return start_of_tile
 
     # its steps --------------------------------------------------------------------------------------------------------
 
@@ -224,42 +228,46 @@ class OperandCase:
             if turned is not None:
                 self._take_turned(self.tile, turned)
                 steps = self._steps(seen, start)
-        warnings = (one for turn in self.turns for one in self._warnings(turn))
-        pitfall = next((one for one in warnings if one.code == "generic_pointer"), None)
+        warnings = (warning for turn in self.turns for warning in self._warnings(turn))
+        pitfall = next((warning for warning in warnings if warning.code == "generic_pointer"), None)
         return steps if self.tile is None or pitfall is None else verification.mark_spoilt_steps(steps, pitfall)
 
     def _turned(self, store: TileStore, seen: View) -> StoredTile | None:
         """Return the tile as the other major has it, where that alone makes every step right: then the transpose
         immediate, or the atom's major, is what is wrong.
         """
-        told = any(self.name in turn.use.majors for turn in self.turns)
-        if seen.bits != 16 or not told or f"major.{self.name}" in self.contents.given:
+        stated = any(self.name in turn.use.majors for turn in self.turns)
+        if seen.bits != 16 or not stated or f"major.{self.name}" in self.contents.choices:
             return None
         other = view(self.instruction, self.name, "MN" if seen.major == "K" else "K")
         try:
-            made = lay_tile(store, self._request(other))
-            if not isinstance(made, StoredTile):
+            turned = lay_tile(store, self._request(other))
+            if not isinstance(turned, StoredTile):
                 return None
-            start = self._tile_start(other, made)
-            ground = verification.Ground(seen=other, tile=made, symbols=self.contents.symbols, start=start)
+            start = self._tile_start(other, turned)
+            ground = verification.Ground(seen=other, tile=turned, symbols=self.contents.symbols, start=start)
             steps = verification.verify_steps(self.turns, ground, pitfalls=(), why=False)
         except LayoutError:
             return None
-        return made if steps and all(step.verdict == "match" for step in steps) else None
+        return turned if steps and all(step.verdict == "match" for step in steps) else None
 
     def _take_turned(self, before: StoredTile, turned: StoredTile) -> None:
         """Put the other major's tile, and what it assumes, in place of the one before."""
-        self.contents.assumed = {key: one for key, one in self.contents.assumed.items() if one not in before.assumed}
+        self.contents.assumed = {
+            key: assumption for key, assumption in self.contents.assumed.items() if assumption not in before.assumed
+        }
         self.tile = turned
         if turned.assumed:
             self.why = f"then every step is right but for imm-trans-{self.name}"
-        for one in turned.assumed:
-            self.contents.assume(replace(one, why=self.why) if one.key.startswith("inner.") else one)
+        for assumption in turned.assumed:
+            self.contents.assume(
+                replace(assumption, why=self.why) if assumption.key.startswith("inner.") else assumption
+            )
 
     def _warnings(self, turn: OperandTurn) -> list[Pitfall]:
         """Return C's pitfalls in what a turn's descriptor is made of."""
         piece = self.contents.piece_of([turn])
-        return [one for n, builder in self.contents.built if n == piece for one in builder.warnings]
+        return [warning for n, builder in self.contents.built if n == piece for warning in builder.warnings]
 
     # what is told -----------------------------------------------------------------------------------------------------
 
@@ -275,7 +283,7 @@ class OperandCase:
                 f"The steps of {self.name.upper()} take {rows} × {depth} elements ({side} × k); {tile.why} has"
                 f" {lies.mn or 'any'} × {lies.k or 'any'}."
             )
-        starts = [get_start_address(turn.given.value)[0] for turn in self.turns]
+        starts = [get_start_address(turn.argument.value)[0] for turn in self.turns]
         self.uneven = alignment.explain_uneven_start(self.name, starts, seen, tile)
         if self.uneven:
             self.missing.append(self.uneven)
@@ -332,8 +340,8 @@ class OperandCase:
     def _storage_rests_on(self) -> tuple[Assumption, ...]:
         """Return what the operand's storage rests on and the text does not say."""
         base = self.contents.assumed.get(f"base.{self.name}")
-        own = [*(self.tile.assumed if self.tile is not None else ()), *([base] if base else [])]
-        return tuple(one for one in own if one.of_storage)
+        assumptions = [*(self.tile.assumed if self.tile is not None else ()), *([base] if base else [])]
+        return tuple(assumption for assumption in assumptions if assumption.of_storage)
 
 
 def _first_k(past: int, seen: View, mode: Mode) -> int:

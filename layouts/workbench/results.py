@@ -71,7 +71,7 @@ class Assumption:
 
     @property
     def summary(self) -> str:
-        """What a verdict rests on, in a sentence; "" where it rests on nothing here: the value was given, or moves a
+        """What a verdict rests on, in a sentence; "" if it rests on nothing here: the value was given, or moves a
         whole tile only.
         """
         kind, _, name = self.key.partition(".")
@@ -143,7 +143,7 @@ class VerifiedOperand:
     """One operand of one instruction, every step that reads it.
 
     why: what says that these descriptors are this operand's; stored: the storage of the contract that was verified
-    against, None where the text has none; stored_why: where it comes from; fits: standard tiles that the first step
+    against, None if the text has none; stored_why: where it comes from; fits: standard tiles that the first step
     reads, where there is no storage; missing: what is needed for a verdict.
     """
 
@@ -205,15 +205,15 @@ class Bench:
     caution: tuple[str, ...] = ()
 
     def move_spans(self, place: Callable[[int, int], Span]) -> Bench:
-        """The same of a text in which each span stands at another place."""
+        """Return the bench with every span moved to its place in another text."""
 
-        def step(one: OperandStep) -> OperandStep:
-            return replace(one, span=place(*one.span), around=tuple(place(*span) for span in one.around))
+        def step(step: OperandStep) -> OperandStep:
+            return replace(step, span=place(*step.span), around=tuple(place(*span) for span in step.around))
 
-        pieces = (replace(one, spans=tuple(place(*span) for span in one.spans)) for one in self.pieces)
+        pieces = (replace(part, spans=tuple(place(*span) for span in part.spans)) for part in self.pieces)
         operands = (
-            replace(one, steps=tuple(map(step, one.steps)), place=one.place and place(*one.place))
-            for one in self.operands
+            replace(part, steps=tuple(map(step, part.steps)), place=part.place and place(*part.place))
+            for part in self.operands
         )
         return replace(self, pieces=tuple(pieces), operands=tuple(operands))
 

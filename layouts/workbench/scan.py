@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*(?=\W{0,4}$)")
 @dataclass(frozen=True, slots=True)
 class InstructionMention:
     """An instruction where it is written. arguments: its operands as text; majors: operand → K or MN, as far as the
-    text fixes them; registers: whether A comes from registers, None where the text does not say."""
+    text fixes them; registers: whether A comes from registers, None if the text does not say."""
 
     instruction: Instruction
     span: Span
@@ -61,8 +61,8 @@ class PrintedWord:
 class PrintedLayout:
     """A CuTe layout of a printout: its label, and its first two modes as a storage has them.
 
-    stages: of a third mode; stage_stride: their distance in the layout's unit, None where it is no single one; start:
-    the address in its smem_ptr; overlap: that they do not lie apart, "" where they do.
+    stages: of a third mode; stage_stride: their distance in the layout's unit, None if it is no single one; start:
+    the address in its smem_ptr; overlap: that they do not lie apart, "" if they do.
     """
 
     label: str
@@ -77,12 +77,12 @@ class PrintedLayout:
 
 
 def find_mentions(text: str) -> Iterator[InstructionMention]:
-    """The instructions of a text, in its order of writing; only those that multiply."""
+    """Find the multiplying instructions of a text, in source order."""
     return islice(chain(_of_ptx(text), _find_sass_mentions(text), _of_atoms(text)), MOST)
 
 
 def _of_ptx(text: str) -> Iterator[InstructionMention]:
-    """The instructions that are spelled as PTX."""
+    """Yield the instructions that are spelled as PTX."""
     joined, places = _join_strings(text)
     known: dict[str, Instruction | None] = {}
     for match in catalog.OPCODE.finditer(joined):
@@ -91,15 +91,15 @@ def _of_ptx(text: str) -> Iterator[InstructionMention]:
         spelled = match[0]
         if spelled not in known:
             known[spelled] = ptx.find_instruction(spelled)
-        found = known[spelled]
-        if found is not None and found.family.multiplies:
-            given = split_operands(joined[match.end() : match.end() + MOST_OPERANDS])
+        instruction = known[spelled]
+        if instruction is not None and instruction.family.multiplies:
+            operands = split_operands(joined[match.end() : match.end() + MOST_OPERANDS])
             span = (places(match.start()), places(match.end() - 1) + 1)
-            yield InstructionMention(found, span, given, *_find_majors(found, given))
+            yield InstructionMention(instruction, span, operands, *_find_majors(instruction, operands))
 
 
 def _of_atoms(text: str) -> Iterator[InstructionMention]:
-    """The instructions of CUTLASS's atoms: with the majors of their arguments and whether A is in registers."""
+    """Yield the instructions of CUTLASS's atoms, with the majors of their arguments and whether A is in registers."""
     wrong = 0
     for match in _ATOM.finditer(text):
         if wrong > MOST_WRONG:
@@ -110,16 +110,17 @@ def _of_atoms(text: str) -> Iterator[InstructionMention]:
             wrong += 1
             continue
         if len(named) == 1 and named[0].facts["ptx"]:
-            found = catalog.find(named[0].facts["ptx"])
-            described = found.family.by_descriptor
+            instruction = catalog.find(named[0].facts["ptx"])
+            described = instruction.family.by_descriptor
             majors = dict(zip("ab", _MAJOR.findall(match[0]), strict=False)) if described else {}
             registers = bool(re.search(r"_RS\b|_RS_", match[0])) if described else None
-            yield InstructionMention(found, match.span(), (), majors, registers)
+            yield InstructionMention(instruction, match.span(), (), majors, registers)
 
 
 def _find_sass_mentions(text: str) -> Iterator[InstructionMention]:
-    """The warpgroup instructions of a disassembly that one PTX instruction alone becomes; `.tnspA` and `.tnspB` of the
-    descriptor are the majors.
+    """Yield the warpgroup instructions of a disassembly that stem from exactly one PTX instruction.
+
+    `.tnspA` and `.tnspB` of the descriptor are the majors.
     """
     for count, match in enumerate(_GMMA.finditer(text)):
         if count >= MOST:
@@ -129,14 +130,14 @@ def _find_sass_mentions(text: str) -> Iterator[InstructionMention]:
         except (LayoutError, ValueError):
             continue
         if len(read.facts["candidates"]) == 1:
-            found = catalog.find(read.facts["candidates"][0])
+            instruction = catalog.find(read.facts["candidates"][0])
             majors = read.facts.get("majors") or {}
-            yield InstructionMention(found, match.span("name"), (), majors, "a" not in majors if majors else None)
+            yield InstructionMention(instruction, match.span("name"), (), majors, "a" not in majors if majors else None)
 
 
 def split_operands(behind: str) -> tuple[str, ...]:
-    """The operands of an instruction whose opcode ends here: up to the semicolon, {…} and (…) kept whole."""
-    out, deep, last = [], 0, 0
+    """Split the operands after an opcode, up to the semicolon; {…} and (…) stay whole."""
+    operands, deep, last = [], 0, 0
     for at, letter in enumerate(behind):
         if letter in "{([":
             deep += 1
@@ -145,110 +146,112 @@ def split_operands(behind: str) -> tuple[str, ...]:
             if deep < 0:
                 return ()
         elif deep == 0 and letter in ",;":
-            out.append(_clean_operand(behind[last:at]))
+            operands.append(_clean_operand(behind[last:at]))
             last = at + 1
             if letter == ";":
-                return tuple(out)
+                return tuple(operands)
         elif letter == '"':
             break
-    return tuple(out) if len(out) > 2 else ()
+    return tuple(operands) if len(operands) > 2 else ()
 
 
 def _clean_operand(operand: str) -> str:
     return " ".join(operand.replace("//", " ").split())
 
 
-def find_transposes(instruction: Instruction, given: tuple[str, ...], registers: bool) -> dict[str, str]:
-    """Operand → the text of its transpose immediate. PTX ISA 9.1, wgmma.mma_async: d, a, b (sparse: metadata and
-    selector), scale-d, imm-scale-a, imm-scale-b, then imm-trans-a and imm-trans-b of .f16 and .bf16, no imm-trans-a
-    where A is in registers.
+def find_transposes(instruction: Instruction, operands: tuple[str, ...], registers: bool) -> dict[str, str]:
+    """Map each operand to the text of its transpose immediate.
+
+    PTX ISA 9.1, wgmma.mma_async: d, a, b (sparse: metadata and selector), scale-d, imm-scale-a, imm-scale-b, then
+    imm-trans-a and imm-trans-b of .f16 and .bf16, no imm-trans-a where A is in registers.
     """
     if instruction.operand("a").element.bits != 16:
         return {}
     first = 6 + (2 if instruction.operands["a"].sparsity else 0)
     names = ("b",) if registers else ("a", "b")
-    rest = given[first : first + len(names)]
+    rest = operands[first : first + len(names)]
     return dict(zip(names, rest, strict=False)) if len(rest) == len(names) else {}
 
 
-def _find_majors(found: Instruction, given: tuple[str, ...]) -> tuple[dict[str, str], bool | None]:
-    if not found.family.by_descriptor:
+def _find_majors(instruction: Instruction, operands: tuple[str, ...]) -> tuple[dict[str, str], bool | None]:
+    if not instruction.family.by_descriptor:
         return {}, None
-    registers = given[1].startswith("{") if len(given) > 1 else None
-    told = find_transposes(found, given, bool(registers))
-    return {n: "MN" if t == "1" else "K" for n, t in told.items() if t in ("0", "1")}, registers
+    registers = operands[1].startswith("{") if len(operands) > 1 else None
+    transposes = find_transposes(instruction, operands, bool(registers))
+    return {n: "MN" if t == "1" else "K" for n, t in transposes.items() if t in ("0", "1")}, registers
 
 
 def find_words(text: str) -> Iterator[PrintedWord]:
-    """Descriptor words of a printout, in its order."""
-    for one in printed_words.find_descriptor_words(text):
-        yield PrintedWord(one.label, one.word, one.span)
+    """Find the descriptor words of a printout, in its order."""
+    for printed in printed_words.find_descriptor_words(text):
+        yield PrintedWord(printed.label, printed.word, printed.span)
 
 
 def find_layouts(text: str) -> Iterator[PrintedLayout]:
-    """CuTe layouts of a text that have two modes, or two and stages."""
-    found = 0
+    """Find the CuTe layouts of a text that have two modes, or two and stages."""
+    count = 0
     for match in _CUTE.finditer(text):
         spelled = _balance_parentheses(match[0])
-        if found >= MOST:
+        if count >= MOST:
             return
         try:
-            one = parse_layout(spelled)
+            layout = parse_layout(spelled)
         except LayoutError:
             continue
-        if not isinstance(one.shape, tuple) or len(one.shape) not in (2, 3):
+        if not isinstance(layout.shape, tuple) or len(layout.shape) not in (2, 3):
             continue
-        found += 1
+        count += 1
         line = text.rfind("\n", 0, match.start()) + 1
         label = _NAME.search(text[max(line, match.start() - 80) : match.start()])
-        yield _make_layout(one, spelled, label[0] if label else "", (match.start(), match.start() + len(spelled)))
+        yield _make_layout(layout, spelled, label[0] if label else "", (match.start(), match.start() + len(spelled)))
 
 
 def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
-    """The layouts that tile_to_shape makes, and those that a text defines under a name of A's or B's tile, as a print
-    of them says. bits: of an element whose type is open.
+    """Yield the layouts of tile_to_shape, and those that a text names after A's or B's tile, as if they were printed.
+
+    bits: of an element whose type is open.
     """
     for count, (label, span, spelled) in enumerate(
         (*smem_layouts.find_tiled_layouts(text, bits), *smem_layouts.find_named_layouts(text, bits))
     ):
         try:
-            one = parse_layout(spelled)
+            layout = parse_layout(spelled)
         except LayoutError:  # a tile without elements
             continue
-        if count < MOST and isinstance(one.shape, tuple) and len(one.shape) in (2, 3):
-            yield _make_layout(one, spelled, label, span)
+        if count < MOST and isinstance(layout.shape, tuple) and len(layout.shape) in (2, 3):
+            yield _make_layout(layout, spelled, label, span)
 
 
-def layout_from_cute(one: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
-    """A layout that code makes; None for one that has not two modes, or two and stages."""
-    if not isinstance(one.shape, tuple) or len(one.shape) not in (2, 3):
+def layout_from_cute(layout: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
+    """Return a layout that code makes; None if it has not two modes, or two and stages."""
+    if not isinstance(layout.shape, tuple) or len(layout.shape) not in (2, 3):
         return None
-    return _make_layout(one, str(one), label, span)
+    return _make_layout(layout, str(layout), label, span)
 
 
-def _make_layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> PrintedLayout:
-    assert isinstance(one.shape, tuple) and isinstance(one.stride, tuple)
+def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) -> PrintedLayout:
+    assert isinstance(layout.shape, tuple) and isinstance(layout.stride, tuple)
     head = spelled[: spelled.rindex(" o ") + 3] if " o " in spelled else ""
     shape, stride = (
-        f"({','.join(cute.format_tuple(part) for part in parts[:2])})" for parts in (one.shape, one.stride)
+        f"({','.join(cute.format_tuple(part) for part in parts[:2])})" for parts in (layout.shape, layout.stride)
     )
     address = re.search(r"smem_ptr\[\d+b\]\(\s*(0x[0-9a-fA-F]+)\s*\)", spelled)
     start = int(address[1], 16) if address else None
     if start is not None and start >= WINDOW_BYTES:
         start = None  # a generic address, or an index into shared memory as the host sees it
     stages, steps = 1, []
-    if len(one.shape) == 3:
-        third = zip(cute.list_leaves(one.shape[2]), cute.list_leaves(one.stride[2]), strict=True)
+    if len(layout.shape) == 3:
+        third = zip(cute.list_leaves(layout.shape[2]), cute.list_leaves(layout.stride[2]), strict=True)
         steps = [(size, step) for size, step in third if size > 1]
         for size, _ in steps:
             stages *= size
     apart = steps[0][1] if len(steps) == 1 else None
-    over = describe_stage_overlap(one, apart) if stages > 1 else ""
+    over = describe_stage_overlap(layout, apart) if stages > 1 else ""
     return PrintedLayout(
         label,
         head + shape + ":" + stride,
         span,
-        unit_bits=one.unit_bits,
+        unit_bits=layout.unit_bits,
         start=start,
         stages=stages,
         whole=spelled,
@@ -258,37 +261,37 @@ def _make_layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> 
 
 
 def _balance_parentheses(spelled: str) -> str:
-    """Without closing parentheses that opened before it."""
+    """Remove closing parentheses that were opened before the text begins."""
     while spelled.count(")") > spelled.count("("):
         spelled = spelled[: spelled.rindex(")")].rstrip(" ,")
     return spelled
 
 
 def _join_strings(text: str) -> tuple[str, Callable[[int], int]]:
-    """The text with string literals joined and \\n as blanks, and what place of the text each of its characters is."""
-    out: list[str] = []
+    """Join string literals, with \\n as blanks; return the text and the source position of each character."""
+    parts: list[str] = []
     starts: list[int] = [0]
     origins: list[int] = [0]
     last = length = 0
     for match in _ESCAPED.finditer(text):
-        out.append(text[last : match.start()])
+        parts.append(text[last : match.start()])
         length += match.start() - last
         blank = "" if match[0].startswith('"') else " " * len(match[0])
-        out.append(blank)
+        parts.append(blank)
         if not blank:
             starts.append(length)
             origins.append(match.end())
         length += len(blank)
         last = match.end()
-    out.append(text[last:])
+    parts.append(text[last:])
 
     def place(at: int) -> int:
         n = bisect_right(starts, at) - 1
         return origins[n] + at - starts[n]
 
-    return "".join(out), place
+    return "".join(parts), place
 
 
 def strip_label_number(label: str) -> str:
-    """A label without its number: desc_a[3] and desc_a3 are desc_a."""
+    """Remove the number from a label: desc_a[3] and desc_a3 are desc_a."""
     return label if ":" in label else re.sub(r"[\[(]\d+[\])]|\d+$", "", label)

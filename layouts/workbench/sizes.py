@@ -37,97 +37,100 @@ _OTHER = re.compile(
 _OTHER_POINTER = re.compile(r"map|barrier|(?:^|_)m?bars?$|param|stream|storage|workspace|semaphore", re.I)
 
 
-def find_open_sizes(made: Evaluation) -> dict[str, str]:
-    """symbol → the pointer (*sA) or type (T) that it is the size of, in the order of the text's values."""
-    out: dict[str, str] = {}
-    for value in _list_values(made):
+def find_open_sizes(evaluation: Evaluation) -> dict[str, str]:
+    """Map each open size's symbol to the pointer (*sA) or type (T) that it is the size of, in source order."""
+    sizes: dict[str, str] = {}
+    for value in _list_values(evaluation):
         for piece in value.pieces:
             for name, _ in piece.source.terms:
-                found = _SIZE.fullmatch(name) or _PRODUCT.fullmatch(name)
-                if found:
-                    of = found[1] if found.re is _SIZE else found[3]
+                match = _SIZE.fullmatch(name) or _PRODUCT.fullmatch(name)
+                if match:
+                    of = match[1] if match.re is _SIZE else match[3]
                     if _names_elements(of):
-                        out.setdefault(f"sizeof({of})", of)
-    return dict(list(out.items())[:MOST])
+                        sizes.setdefault(f"sizeof({of})", of)
+    return dict(list(sizes.items())[:MOST])
 
 
 def _names_elements(of: str) -> bool:
-    """Whether a pointer (*sA) or a type (T) may be that of an operand's elements, by its name."""
+    """Return whether, by its name, a pointer (*sA) or a type (T) may be that of an operand's elements."""
     if of.startswith("*"):
         return _OTHER_POINTER.search(of) is None
     return _ELEMENT.search(of) is not None and _OTHER.search(of) is None
 
 
 def assume_sizes(
-    made: Evaluation, instruction: Instruction | None, given: Mapping[str, str]
+    evaluation: Evaluation, instruction: Instruction | None, choices: Mapping[str, str]
 ) -> list[tuple[str, Assumption]]:
-    """(symbol, what it is taken for) of every open size; one that nothing speaks for stays open.
+    """Return (symbol, assumption) of every open size; without a clue the size stays open.
 
     An element of the operand is what a pointer into its tile points to; memory whose pointer is cast to another type is
     taken in bytes.
     """
-    out: list[tuple[str, Assumption]] = []
-    for size, of in find_open_sizes(made).items():
+    taken: list[tuple[str, Assumption]] = []
+    for size, of in find_open_sizes(evaluation).items():
         name = of.removeprefix("*")
         key = f"size.{name}"
         label = f"Bytes that {name} counts in" if of.startswith("*") else f"Bytes of {of}"
         known = "is not declared" if of.startswith("*") else "is not defined"
-        if key in given:
-            out.append((size, Assumption(key, label, str(read(given[key], key, 1, 256)), "as given", CHOICES)))
-        elif name in made.recast:
+        if key in choices:
+            taken.append((size, Assumption(key, label, str(read(choices[key], key, 1, 256)), "as given", CHOICES)))
+        elif name in evaluation.recast:
             why = f"{name} {known} and is cast to another pointer: taken as bytes"
-            out.append((size, Assumption(key, label, "1", why, CHOICES)))
-        elif name in made.widened and not _POINTER.search(name):
+            taken.append((size, Assumption(key, label, "1", why, CHOICES)))
+        elif name in evaluation.widened and not _POINTER.search(name):
             why = f"{name} is not declared, and its cast to 64 bits suits an address and a pointer: taken in bytes"
-            out.append((size, Assumption(key, label, "1", why, CHOICES)))
-        elif name in made.widened and instruction is not None:
-            one = instruction.operand("a").element
-            why = f"{name} is not declared; the name is a pointer’s, and the instruction reads {one.name}"
-            out.append((size, Assumption(key, label, str(max(one.bits // 8, 1)), why, CHOICES)))
+            taken.append((size, Assumption(key, label, "1", why, CHOICES)))
+        elif name in evaluation.widened and instruction is not None:
+            element = instruction.operand("a").element
+            why = f"{name} is not declared; the name is a pointer’s, and the instruction reads {element.name}"
+            taken.append((size, Assumption(key, label, str(max(element.bits // 8, 1)), why, CHOICES)))
         elif instruction is not None:
-            one = instruction.operand("a").element
-            why = f"{name} {known}; the instruction reads {one.name}"
-            out.append((size, Assumption(key, label, str(max(one.bits // 8, 1)), why, CHOICES)))
-    return out
+            element = instruction.operand("a").element
+            why = f"{name} {known}; the instruction reads {element.name}"
+            taken.append((size, Assumption(key, label, str(max(element.bits // 8, 1)), why, CHOICES)))
+    return taken
 
 
-def substitute_sizes(made: Evaluation, sizes: Mapping[str, int]) -> Evaluation:
-    """The evaluation with sizes put in for their symbols."""
+def substitute_sizes(evaluation: Evaluation, sizes: Mapping[str, int]) -> Evaluation:
+    """Return the evaluation with sizes in place of their symbols."""
     if not sizes:
-        return made
-    found = tuple(_substitute_in_found(one, sizes) for one in made.found)
+        return evaluation
+    descriptors = tuple(_substitute_in_found(call, sizes) for call in evaluation.found)
     calls = tuple(
         replace(
-            one, term=replace(one.term, arguments=tuple(_substitute_in_argument(v, sizes) for v in one.term.arguments))
+            call,
+            term=replace(call.term, arguments=tuple(_substitute_in_argument(v, sizes) for v in call.term.arguments)),
         )
-        for one in made.made
+        for call in evaluation.made
     )
     ran = tuple(
-        replace(one, given=tuple((kind, _substitute_in_integer(v, sizes), span) for kind, v, span in one.given))
-        for one in made.assembled
+        replace(call, inputs=tuple((kind, _substitute_in_integer(v, sizes), span) for kind, v, span in call.inputs))
+        for call in evaluation.assembled
     )
-    return replace(made, found=found, made=calls, assembled=ran)
+    return replace(evaluation, found=descriptors, made=calls, assembled=ran)
 
 
-def _list_values(made: Evaluation) -> Iterator[SymbolicInt]:
-    yield from (one.value for one in made.found)
-    yield from (value for one in made.assembled for _, value, _ in one.given if value is not None)
-    for call in made.made:
+def _list_values(evaluation: Evaluation) -> Iterator[SymbolicInt]:
+    yield from (found_value.value for found_value in evaluation.found)
+    yield from (
+        value for found_value in evaluation.assembled for _, value, _ in found_value.inputs if value is not None
+    )
+    for call in evaluation.made:
         for argument in call.term.arguments:
             value = get_integer(argument) if not isinstance(argument, str) else None
             if value is not None:
                 yield value
 
 
-def _substitute_in_found(one: FoundDescriptor, sizes: Mapping[str, int]) -> FoundDescriptor:
-    value = _substitute_in_integer(one.value, sizes)
-    return one if value is one.value or value is None else replace(one, value=value)
+def _substitute_in_found(descriptor: FoundDescriptor, sizes: Mapping[str, int]) -> FoundDescriptor:
+    value = _substitute_in_integer(descriptor.value, sizes)
+    return descriptor if value is descriptor.value or value is None else replace(descriptor, value=value)
 
 
 def _substitute_in_argument(value: Any, sizes: Mapping[str, int]) -> Any:
-    own = get_integer(value) if not isinstance(value, str) else None
-    made = _substitute_in_integer(own, sizes)
-    return value if made is own else made
+    integer = get_integer(value) if not isinstance(value, str) else None
+    substituted = _substitute_in_integer(integer, sizes)
+    return value if substituted is integer else substituted
 
 
 def _substitute_in_integer(value: SymbolicInt | None, sizes: Mapping[str, int]) -> SymbolicInt | None:
@@ -141,7 +144,7 @@ def _substitute_in_piece(piece: SymbolBits, sizes: Mapping[str, int]) -> SymbolB
 
 
 def substitute_in_line(source: LinearExpression, sizes: Mapping[str, int]) -> LinearExpression:
-    """A linear expression with sizes put in for their symbols."""
+    """Return a linear expression with sizes in place of their symbols."""
     line = LinearExpression(source.const)
     for name, factor in source.terms:
         product = _PRODUCT.fullmatch(name)

@@ -39,11 +39,12 @@ Lines = dict[str, LinearExpression | None]
 def find_places(
     uses: list[DescriptorUse], endless: Iterable[str], text: str = "", k_bytes: int = 32
 ) -> list[SlicePlace]:
-    """The place of every use of one instruction. text: the code that they stand in; k_bytes: of a K step of a K-major
-    operand.
+    """Find the slice of every use of one instruction.
+
+    text: the code that contains them; k_bytes: of a K step of a K-major operand.
     """
     written = statements.find_k_runs(uses, text)
-    lines = [{name: get_start_address(given.value)[0] for name, given in use.given.items()} for use in uses]
+    lines = [{name: get_start_address(argument.value)[0] for name, argument in use.arguments.items()} for use in uses]
     order = _Order(uses, _find_loop_roles(uses, lines, set(endless)), k_bytes)
     return [order.place(use, lines[number], *written.get(number, (None, 0))) for number, use in enumerate(uses)]
 
@@ -61,49 +62,56 @@ class _Order:
         self.seen: dict[tuple[int, str], list[tuple[Lines, SlicePlace]]] = {}
         self.steps: dict[tuple[object, ...], int] = {}  # turn of the loops along K → its K step
 
-    def place(self, use: DescriptorUse, own: Lines, run_of: object, at: int) -> SlicePlace:
-        """The place of the next use. own: where its descriptors start; run_of, at: the calls in a row that it belongs
-        to, and which of them it is.
+    def place(self, use: DescriptorUse, addresses: Lines, run_of: object, at: int) -> SlicePlace:
+        """Return the slice of the next use.
+
+        addresses: where its descriptors start; run_of, at: the run of calls that it belongs to, its index there.
         """
         values = dict(use.loops)
         turn = tuple(values[name] for name in values if self.roles.get(name) == "k")
-        run, site = self.runs.assign_run(use, own, turn)
+        run, site = self.runs.assign_run(use, addresses, turn)
         stage_key = (run, *(value for name, value in use.loops if self.roles.get(name) == "stage"))
         stage = self.stages.setdefault(stage_key, len(self.stages))
-        whose = next(iter(own)) if len(own) == 1 else ""  # the steps of a lone operand are counted by themselves
+        whose = (
+            next(iter(addresses)) if len(addresses) == 1 else ""
+        )  # the steps of a lone operand are counted by themselves
         before = self.seen.setdefault((stage, whose), [])
         step = (stage, whose, site, turn)
         if at and run_of in self.first:  # one of several calls, each a K step further than the one before
             begun = self.first[run_of]
-            made = SlicePlace(stage, begun.m, begun.n, begun.k + at)
+            placed = SlicePlace(stage, begun.m, begun.n, begun.k + at)
         else:
-            again = None if use.again or (turn and step not in self.steps) else _find_repeat(before, own)
+            again = None if use.again or (turn and step not in self.steps) else _find_repeat(before, addresses)
             tiles = self._tiles(values)
-            k, m, n = (again.k, again.m, again.n) if again else self._next(step, before, own, tiles)
-            made = SlicePlace(stage, m, n, k)
+            k, m, n = (again.k, again.m, again.n) if again else self._next(step, before, addresses, tiles)
+            placed = SlicePlace(stage, m, n, k)
             if run_of is not None:
-                self.first[run_of] = made
-        self.steps[step] = made.k
-        before.append((own, made))
-        return made
+                self.first[run_of] = placed
+        self.steps[step] = placed.k
+        before.append((addresses, placed))
+        return placed
 
     def _tiles(self, values: Mapping[str, int]) -> dict[str, int]:
-        """m and n, as far as loops count them."""
+        """Return m and n, as far as loops count them."""
         tiled = [name for name in values if self.roles.get(name) in ("m", "n")]
         return {self.roles[name]: _get_rank(self.uses, name, values[name]) for name in tiled}
 
     def _next(
-        self, step: tuple[object, ...], before: list[tuple[Lines, SlicePlace]], own: Lines, tiles: Mapping[str, int]
+        self,
+        step: tuple[object, ...],
+        before: list[tuple[Lines, SlicePlace]],
+        addresses: Lines,
+        tiles: Mapping[str, int],
     ) -> tuple[int, int, int]:
-        """(k, m, n) of a use that reads what none before it did."""
+        """Return (k, m, n) of a use that reads what no earlier one did."""
         if step in self.steps:
             return self.steps[step], tiles.get("m", 0), tiles.get("n", 0)
         if not before:
             return 0, tiles.get("m", 0), tiles.get("n", 0)
         last, turn = before[-1][1], step[-1]
         k, m, n = 1 + max(place.k for _, place in before), tiles.get("m", last.m), tiles.get("n", last.n)
-        unrolled = not turn and len(own) == 2
-        return _place_unrolled(before, own, k, m, n, self.k_bytes) if unrolled else (k, m, n)
+        unrolled = not turn and len(addresses) == 2
+        return _place_unrolled(before, addresses, k, m, n, self.k_bytes) if unrolled else (k, m, n)
 
 
 class _LoopRuns:
@@ -117,19 +125,20 @@ class _LoopRuns:
         self.number: dict[object, int] = {}
         self.like: dict[object, tuple[object, ...]] = {}
 
-    def assign_run(self, use: DescriptorUse, own: Lines, turn: tuple[int, ...]) -> tuple[int, tuple[object, ...]]:
-        """(which run of its loop a use belongs to, 0 for the first and where calls are no runs; its site, of a run that
-        begins where another did that one's).
+    def assign_run(self, use: DescriptorUse, addresses: Lines, turn: tuple[int, ...]) -> tuple[int, tuple[object, ...]]:
+        """Return (run of its loop, site) of a use.
+
+        The run is 0 for the first and if calls form no runs. The site is that of a run that begins where another did.
         """
         around = use.site[1:]
-        site = use.site[0], tuple(sorted(own))
+        site = use.site[0], tuple(sorted(addresses))
         others = self.turns.setdefault(site, {})
         if around not in others:
-            self.first[site, around] = own
+            self.first[site, around] = addresses
             self.like[site, around] = around
             run = 0
             if turn and any(len(turns) > 1 for turns in others.values()):  # they had theirs before this one began
-                same = next((c for c in others if self.first[site, c] == own), None)
+                same = next((c for c in others if self.first[site, c] == addresses), None)
                 run = 1 + max(self.number[site, c] for c in others) if same is None else self.number[site, same]
                 self.like[site, around] = self.like[site, same] if same is not None else around
             self.number[site, around] = run
@@ -142,62 +151,62 @@ def _get_rank(uses: list[DescriptorUse], name: str, value: int) -> int:
     return values.index(value)
 
 
-def _find_repeat(before: list[tuple[Lines, SlicePlace]], own: Lines) -> SlicePlace | None:
-    """The place of an earlier use that reads the same."""
-    return next((place for lines, place in before if lines == own), None)
+def _find_repeat(before: list[tuple[Lines, SlicePlace]], addresses: Lines) -> SlicePlace | None:
+    """Find an earlier use that reads the same, and return its slice."""
+    return next((place for lines, place in before if lines == addresses), None)
 
 
 def _place_unrolled(
-    before: list[tuple[Lines, SlicePlace]], own: Lines, k: int, m: int, n: int, k_bytes: int
+    before: list[tuple[Lines, SlicePlace]], addresses: Lines, k: int, m: int, n: int, k_bytes: int
 ) -> tuple[int, int, int]:
-    """The place of a use that is written out: of the two addresses one may be that of an earlier use."""
+    """Return the slice of an unrolled use: one of its two addresses may be that of an earlier use."""
     last = before[-1][0]
     for name, other in (("a", "b"), ("b", "a")):
-        same = [(lines, place) for lines, place in before if lines.get(other) == own.get(other)]
-        if not same or own.get(name) is None:
+        same = [(lines, place) for lines, place in before if lines.get(other) == addresses.get(other)]
+        if not same or addresses.get(name) is None:
             continue
-        moved = _get_difference(own[name], last.get(name))
-        if moved == k_bytes and last.get(other) == own.get(other):
+        moved = _get_difference(addresses[name], last.get(name))
+        if moved == k_bytes and last.get(other) == addresses.get(other):
             return k, m, n  # one K step further, and the other operand is not
         place = same[0][1]
         known = [lines.get(name) for lines, p in same]
         count = len(set(map(str, known)))
         return (place.k, count, place.n) if name == "a" else (place.k, place.m, count)
-    return k, _find_nearest_tile(before, own, "a", m), _find_nearest_tile(before, own, "b", n)
+    return k, _find_nearest_tile(before, addresses, "a", m), _find_nearest_tile(before, addresses, "b", n)
 
 
-def _find_nearest_tile(before: list[tuple[Lines, SlicePlace]], own: Lines, name: str, last: int) -> int:
-    """The tile of M or N that a later K step goes on with: the one whose address in the step before is next below."""
+def _find_nearest_tile(before: list[tuple[Lines, SlicePlace]], addresses: Lines, name: str, last: int) -> int:
+    """Find the tile of M or N that a later K step continues: its address in the step before is the next lower one."""
     least: tuple[int, int] | None = None
     for lines, place in before:
-        moved = _get_difference(own.get(name), lines.get(name))
+        moved = _get_difference(addresses.get(name), lines.get(name))
         tile = place.m if name == "a" else place.n
         if place.k == before[-1][1].k and moved is not None and moved > 0:
             least = min(least, (moved, tile)) if least else (moved, tile)
     return least[1] if least else last
 
 
-def _get_difference(one: LinearExpression | None, two: LinearExpression | None) -> int | None:
-    if one is None or two is None:
+def _get_difference(minuend: LinearExpression | None, subtrahend: LinearExpression | None) -> int | None:
+    if minuend is None or subtrahend is None:
         return None
-    line = one + two.scale(-1)
+    line = minuend + subtrahend.scale(-1)
     return None if line.terms else line.const
 
 
 def is_staged(use: DescriptorUse) -> bool:
-    """Whether a loop around a use counts stages, by its name."""
+    """Return whether the name of a loop around a use says that it counts stages."""
     return any(_STAGE.search(name.rstrip("'")) for name, _ in use.loops)
 
 
 def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set[str]) -> dict[str, str]:
-    """Loop variable → k, m, n, stage, or "" where it moves nothing."""
+    """Map each loop variable to k, m, n, stage, or "" if it moves nothing."""
     turns: dict[str, set[int]] = {}
     for use in uses:
         for name, value in use.loops:
             turns.setdefault(name, set()).add(value)
     moves = _moves(uses, lines)
     order = list(turns)
-    operands = {name for use in uses for name in use.given}
+    operands = {name for use in uses for name in use.arguments}
     roles: dict[str, str] = {}
     for name in order:
         if len(turns[name]) > 1:
@@ -211,21 +220,22 @@ def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set
 
 
 def _moves(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:
-    """Loop variable → the operands whose descriptors it moves, the other loops held still."""
+    """Map each loop variable to the operands whose descriptors it moves while the other loops stand still."""
     moves: dict[str, set[str]] = {}
     first: dict[tuple[object, ...], tuple[int, Lines]] = {}
-    for use, own in zip(uses, lines, strict=True):
+    for use, of_use in zip(uses, lines, strict=True):
         for name, value in use.loops:
-            key = (name, use.site, tuple(one for one in use.loops if one[0] != name))
-            at = first.setdefault(key, (value, own))
+            key = (name, use.site, tuple(loop for loop in use.loops if loop[0] != name))
+            at = first.setdefault(key, (value, of_use))
             if at[0] != value:
-                moves.setdefault(name, set()).update(n for n in own if own[n] != at[1].get(n))
+                moves.setdefault(name, set()).update(n for n in of_use if of_use[n] != at[1].get(n))
     return moves
 
 
 def _role(name: str, moved: set[str], operands: set[str], counts: bool) -> str:
-    """What a loop goes along, by its name and the operands that it moves. counts: whether a loop that moves nothing may
-    count K steps: it is the innermost, and ends.
+    """Return the role of a loop, by its name and the operands that it moves.
+
+    counts: whether a loop that moves nothing may count K steps: it is the innermost, and ends.
     """
     if _STAGE.search(name):
         return "stage" if moved else ""

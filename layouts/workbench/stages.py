@@ -20,42 +20,44 @@ from lanescope.workbench.uses import DescriptorUse
 def mark_shared_stages(
     operand: str, steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
 ) -> list[OperandStep]:
-    """The steps, those of a stage wrong that shares some of an earlier one's bytes, but not all: a stage that begins
-    where an earlier one did is that one again. used: the use of each step; endless: variables of loops without an end
-    that the text knows; in other loops, if no name says stage, a part of one tile may follow another.
+    """Mark the steps of a stage as wrong if it shares some of an earlier stage's bytes, but not all.
+
+    A stage that begins where an earlier one did is the same stage. used: the use of each step; endless: variables of
+    loops whose end the text does not give; in other loops, if no name says stage, a part of one tile may follow
+    another.
     """
-    out = list(steps)
+    marked = list(steps)
     if any(step.verdict == "mismatch" for step in steps):  # what is read may lie anywhere
-        return out
+        return marked
     chunks_of = _chunks(steps, used, seen, endless)
     first = min(chunks_of, default=0)
     for stage in chunks_of:
-        if stage != first and (says := _overlap(operand, chunks_of, first, stage)):
-            for n, step in enumerate(out):
+        if stage != first and (message := _overlap(operand, chunks_of, first, stage)):
+            for n, step in enumerate(marked):
                 if step.stage == stage and step.verdict == "match":
-                    out[n] = replace(step, verdict="mismatch", causes=(Diagnosis("stages_overlap", says),))
-    return out
+                    marked[n] = replace(step, verdict="mismatch", causes=(Diagnosis("stages_overlap", message),))
+    return marked
 
 
 def _chunks(
     steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
 ) -> dict[int, set[int]]:
-    """Stage → the chunks of 16 bytes that its steps read."""
-    out: dict[int, set[int]] = {}
+    """Map each stage to the 16-byte chunks that its steps read."""
+    chunks_of: dict[int, set[int]] = {}
     for step, use in zip(steps, used, strict=True):
         if is_staged(use) or any(name.rstrip("'") in endless for name, _ in use.loops):
-            out.setdefault(step.stage, set()).update(np.unique(reads(Descriptor(step.word), seen) // 16).tolist())
-    return out
+            chunks_of.setdefault(step.stage, set()).update(np.unique(reads(Descriptor(step.word), seen) // 16).tolist())
+    return chunks_of
 
 
 def _overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
-    """What a stage shares with the first one, in words; "" where nothing, or where it is that one again."""
-    one, two = chunks_of[first], chunks_of[stage]
-    shared = len(one & two)
-    again = min(one) == min(two) and two <= one  # of the last some steps may be left out
+    """Describe what a stage shares with the first one; "" if nothing, or if it is the same stage."""
+    earlier, later = chunks_of[first], chunks_of[stage]
+    shared = len(earlier & later)
+    again = min(earlier) == min(later) and later <= earlier  # of the last some steps may be left out
     if not shared or again:
         return ""
-    distance, wide = 16 * abs(min(two) - min(one)), 16 * len(one)
+    distance, wide = 16 * abs(min(later) - min(earlier)), 16 * len(earlier)
     return (
         f"Stage {stage} of {operand.upper()} begins {distance} bytes after stage {first}, and a stage has {wide}:"
         f" {16 * shared} bytes belong to both. What fills the one overwrites the other: place stages {wide} bytes"

@@ -25,20 +25,21 @@ _NO_SUM = re.compile(r"desc|smem|shared|&|^[\d\s+*/().'uUlL]*$|^(?:true|false)$"
 
 
 def find_k_runs(uses: Sequence[DescriptorUse], text: str) -> dict[int, tuple[Run, int]]:
-    """number of a use → (its run, its place there), of calls that are a K step each though an address of theirs is that
-    of an earlier one: what else would make it the next tile of M or N, or the same step again.
+    """Map the number of a use to (run, index in the run), for calls that are a K step each.
+
+    Without runs, a call that reuses an earlier address would count as the next tile of M or N, or as the same step.
     """
-    out: dict[int, tuple[Run, int]] = {}
+    runs: dict[int, tuple[Run, int]] = {}
     for run in _find_runs(uses, text):
-        own = [uses[n] for n in run]
-        if _has_one_accumulator(own, text):
-            key: Run = (own[0].loops, own[0].site)
-            out.update({n: (key, at) for at, n in enumerate(run)})
-    return out
+        run_uses = [uses[n] for n in run]
+        if _has_one_accumulator(run_uses, text):
+            key: Run = (run_uses[0].loops, run_uses[0].site)
+            runs.update({n: (key, at) for at, n in enumerate(run)})
+    return runs
 
 
 def _find_runs(uses: Sequence[DescriptorUse], text: str) -> Iterator[list[int]]:
-    """The numbers of uses that follow one another in one block, without anything between them but statements."""
+    """Yield the numbers of uses in one block with only statements between them."""
     run: list[int] = []
     for n, use in enumerate(uses):
         if run and _is_next(uses[run[-1]], use, text):
@@ -51,21 +52,21 @@ def _find_runs(uses: Sequence[DescriptorUse], text: str) -> Iterator[list[int]]:
         yield run
 
 
-def _is_next(one: DescriptorUse, two: DescriptorUse, text: str) -> bool:
-    if one.loops != two.loops or not one.computed or not two.computed or set(one.given) != set(two.given):
+def _is_next(use: DescriptorUse, two: DescriptorUse, text: str) -> bool:
+    if use.loops != two.loops or not use.computed or not two.computed or set(use.arguments) != set(two.arguments):
         return False
-    apart = _find_parting_statements(one, two)
+    apart = _find_parting_statements(use, two)
     if apart is None:
         return False
     (_, end), (first, _) = apart
     return end <= first and not _BREAKS.search(_COMMENT.sub(" ", text[end:first]))
 
 
-def _find_parting_statements(one: DescriptorUse, two: DescriptorUse) -> tuple[Span, Span] | None:
-    """The statements in which the ways to two uses part, None where they do not, or are of another depth."""
-    if len(one.site) != len(two.site):
+def _find_parting_statements(use: DescriptorUse, two: DescriptorUse) -> tuple[Span, Span] | None:
+    """Find the statements in which the ways to two uses part; None if they do not, or at different depths."""
+    if len(use.site) != len(two.site):
         return None
-    ways = (*one.site[1:], one.site[0]), (*two.site[1:], two.site[0])  # outermost first
+    ways = (*use.site[1:], use.site[0]), (*two.site[1:], two.site[0])  # outermost first
     for left, right in zip(*ways, strict=True):
         if left != right:
             return (left, right) if isinstance(left, tuple) and isinstance(right, tuple) else None
@@ -73,11 +74,12 @@ def _find_parting_statements(one: DescriptorUse, two: DescriptorUse) -> tuple[Sp
 
 
 def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
-    """Whether the calls add to one accumulator, a K step each: they are given the same one or, where the text does not
-    show it, repeat addresses as no tiles of M and N would.
+    """Return whether the calls add to one accumulator, a K step each.
+
+    They are given the same one or, if the text does not show it, repeat addresses as no tiles of M and N would.
     """
-    addresses = [tuple(sorted((name, str(given.value)) for name, given in use.given.items())) for use in run]
-    each = [Counter(str(use.given[name].value) for use in run) for name in run[0].given]  # of A, of B
+    addresses = [tuple(sorted((name, str(argument.value)) for name, argument in use.arguments.items())) for use in run]
+    each = [Counter(str(use.arguments[name].value) for use in run) for name in run[0].arguments]  # of A, of B
     often = [set(counts.values()) for counts in each]
     if _repeated(addresses) or (len(set(addresses)) == len(addresses) and _crossed(often)):
         return False
@@ -85,46 +87,50 @@ def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
     if same is not None:
         return same
     # every address of A with every one of B: tiles of M or N, unless each occurs once
-    return len(set(addresses)) < len(addresses) or any(len(own) > 1 for own in often)
+    return len(set(addresses)) < len(addresses) or any(len(values) > 1 for values in often)
 
 
 def _repeated(addresses: Sequence[object]) -> bool:
-    """Whether the second half is the first one once more."""
+    """Return whether the second half repeats the first."""
     counts, half = Counter(addresses), len(addresses) // 2
     alike = len(set(counts.values())) == 1 and counts[addresses[0]] > 1
     return alike and half > 1 and addresses[:half] == addresses[half:]
 
 
 def _crossed(often: Sequence[set[int]]) -> bool:
-    """Whether each address of A is there with each of B: tiles of both, however the accumulators are written. often: of
-    each operand, how often its addresses occur.
+    """Return whether each address of A occurs with each of B, as for tiles of both.
+
+    often: for each operand, how often its addresses occur.
     """
-    return len(often) > 1 and all(len(own) == 1 and own != {1} for own in often)
+    return len(often) > 1 and all(len(counts) == 1 and counts != {1} for counts in often)
 
 
 def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool | None:
-    """Whether the calls are given one accumulator, as their text shows; None where it does not."""
+    """Return whether the text shows that the calls are given one accumulator; None if it does not show it."""
     first, *rest = run
     spans = [apart for use in rest if (apart := _find_parting_statements(first, use)) is not None]
     if len(spans) < len(rest):
         return None
     said = [text[slice(*span)] for span in (spans[0][0], *(two for _, two in spans))]
-    sums = [tuple(" ".join(one.split()) for one in _SUM.findall(one)) for one in said]
+    sums = [tuple(" ".join(call.split()) for call in _SUM.findall(call)) for call in said]
     if all(sums):
         return len(set(sums)) == 1
-    given = [_split_arguments(one) for one in said]
-    if len({len(one) for one in given}) != 1:
+    arguments = [_split_arguments(call) for call in said]
+    if len({len(call) for call in arguments}) != 1:
         return None
-    kept = [texts for texts in zip(*given, strict=True) if not _no_sums(texts, run, text)]
+    kept = [texts for texts in zip(*arguments, strict=True) if not _no_sums(texts, run, text)]
     return all(len(set(texts)) == 1 for texts in kept) if kept else None
 
 
 def _no_sums(texts: Iterable[str], run: Sequence[DescriptorUse], text: str) -> bool:
-    """Whether an argument of the calls cannot be their accumulator: it is a number, a buffer or a descriptor."""
-    given = [own for use in run for own in use.given.values()]
-    buffers = {name for own in given for name in start_names(own.value)}
-    written = {text[slice(*own.span)] for own in given}
-    return any(_NO_SUM.search(one) or one in written or _list_names(one) & buffers for one in texts)
+    """Return whether an argument of the calls cannot be their accumulator: a number, a buffer or a descriptor."""
+    arguments = [argument for use in run for argument in use.arguments.values()]
+    buffers = {name for argument in arguments for name in start_names(argument.value)}
+    written = {text[slice(*argument.span)] for argument in arguments}
+    return any(
+        _NO_SUM.search(written_text) or written_text in written or _list_names(written_text) & buffers
+        for written_text in texts
+    )
 
 
 def _list_names(text: str) -> set[str]:
@@ -132,21 +138,21 @@ def _list_names(text: str) -> set[str]:
 
 
 def _split_arguments(call: str) -> list[str]:
-    """The arguments of a call as they are written."""
-    found = _CALL.match(call.lstrip())
-    if found is None:
+    """Return the arguments of a call as they are written."""
+    match = _CALL.match(call.lstrip())
+    if match is None:
         return []
-    out, deep, last = [], 0, 0
-    inside = call.lstrip()[found.end() :]
+    parts, deep, last = [], 0, 0
+    inside = call.lstrip()[match.end() :]
     for at, letter in enumerate(inside):
         if letter in "([{":
             deep += 1
         elif letter in ")]}":
             deep -= 1
             if deep < 0:
-                out.append(inside[last:at].strip())
+                parts.append(inside[last:at].strip())
                 break
         elif letter == "," and not deep:
-            out.append(inside[last:at].strip())
+            parts.append(inside[last:at].strip())
             last = at + 1
-    return out
+    return parts

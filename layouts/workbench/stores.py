@@ -30,7 +30,7 @@ class TileStore:
     """A tensor map or a CuTe layout; piece: which piece of the text it is; operand: a or b where a name says so.
 
     A tensor of shared memory has more names, its first byte in the names of descriptors' starts (`begins`), what its
-    pointer counts (`bits`, None where that is open), what its layout depends on where the text leaves it `open`, and
+    pointer counts (`bits`, None if that is open), what its layout depends on where the text leaves it `open`, and
     the function that makes it (`of`).
     """
 
@@ -49,21 +49,21 @@ class TileStore:
         return self.map.names if self.map is not None else (self.name, *self.others)
 
     def is_same_layout(self, other: TileStore) -> bool:
-        """Whether a tile lies in the same way in both."""
+        """Return whether both store a tile in the same way."""
         if self.map is not None and other.map is not None:
-            one, two = self.map, other.map
-            return (one.box, one.swizzle, one.element_bits, one.storage) == (
-                two.box,
-                two.swizzle,
-                two.element_bits,
-                two.storage,
+            mine, theirs = self.map, other.map
+            return (mine.box, mine.swizzle, mine.element_bits, mine.storage) == (
+                theirs.box,
+                theirs.swizzle,
+                theirs.element_bits,
+                theirs.storage,
             )
         if self.layout is not None and other.layout is not None:
             return self.layout.text == other.layout.text
         return False
 
     def named(self, names: Collection[str]) -> bool:
-        """Whether one of its names, as an address or not, is among some."""
+        """Return whether one of its names, as an address or not, is among these."""
         return any(name.lstrip("&") in names for name in self.names)
 
     @property
@@ -100,33 +100,35 @@ Choice = tuple[TileStore | None, str]  # an operand's store, and why that is its
 
 
 def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Collection[int] = ()) -> dict[str, Choice]:
-    """Operand → (its store, why). A tensor over the operand's buffer decides, then names: what the operand's addresses
-    are called, then its letter; without them the order in which a text has the stores, A before B. used: pieces of the
-    stores that other tiles lie in, which are taken last.
+    """Map each operand to (its store, why).
+
+    A tensor over the operand's buffer decides, then names: those in the operand's addresses, then its letter. Without
+    them the order of the stores in the text decides, A before B. used: pieces of the stores that hold other tiles,
+    which are taken last.
     """
     inputs = [store for store in stores if not _is_output_store(store)]
-    out: dict[str, Choice] = {}
+    chosen: dict[str, Choice] = {}
     free = []
-    for one in clues:
-        choice = _chosen(stores, one) or _laid_over(inputs, one) or _named(inputs, one, used)
+    for clue in clues:
+        choice = _chosen(stores, clue) or _laid_over(inputs, clue) or _named(inputs, clue, used)
         if choice is not None:
-            out[one.operand] = choice
+            chosen[clue.operand] = choice
         else:
-            free.append(one.operand)
-    taken = [store for store, _ in out.values()]
-    rest = [s for s in inputs if s.operand is None and s.begins is None and not any(s is one for one in taken)]
-    return {**out, **_in_order(rest, free, used)}
+            free.append(clue.operand)
+    taken = [store for store, _ in chosen.values()]
+    rest = [s for s in inputs if s.operand is None and s.begins is None and not any(s is clue for clue in taken)]
+    return {**chosen, **_in_order(rest, free, used)}
 
 
 def _chosen(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
-    """The store that was given by its number."""
+    """Return the store that was requested by its number."""
     if clues.chosen is None:
         return None
     return next((store for store in stores if str(store.piece) == clues.chosen), None), "chosen"
 
 
 def _laid_over(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
-    """The tensor over the operand's buffer."""
+    """Return the tensor over the operand's buffer."""
     tensors = find_tensors_over(stores, clues.start, clues.operand, clues.function)
     if not tensors:
         return None
@@ -134,10 +136,10 @@ def _laid_over(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
 
 
 def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
-    """The store that TMA's loads, the names of the addresses or the operand's letter say."""
-    own = [store for store in stores if store.operand == clues.buffer]
+    """Return the store named by TMA's loads, the names of the addresses or the operand's letter."""
+    named_stores = [store for store in stores if store.operand == clues.buffer]
     loaded = [store for store in stores if store.map is not None and store.named(clues.loaded)]
-    if len(loaded) == 1 and not own:
+    if len(loaded) == 1 and not named_stores:
         return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
     words = {word for address in clues.addresses for word in _split_name(address)}
     alike = {
@@ -149,34 +151,37 @@ def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> 
     if len(alike) == 1:
         store, name = next(iter(alike.values()))
         return store, f"it is named {name}"
-    if not own:
+    if not named_stores:
         return None
-    if own[0].piece in used and all(find_operand_letter(address) != clues.buffer for address in clues.addresses):
-        return own[0], NO_OTHER
-    return own[0], f"it is named {_format_store_name(own[0], clues.buffer)}"
+    if named_stores[0].piece in used and all(
+        find_operand_letter(address) != clues.buffer for address in clues.addresses
+    ):
+        return named_stores[0], NO_OTHER
+    return named_stores[0], f"it is named {_format_store_name(named_stores[0], clues.buffer)}"
 
 
 def _in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:
-    """Stores that no name gives to an operand, for operands without one: A's comes first, B's second."""
+    """Return stores for operands without one, in order: the first unclaimed store is A's, the second B's."""
     unused = [store for store in rest if store.piece not in used]
     if len(unused) < min(len(rest), len(free)):
         return {name: (rest[min(n, len(rest) - 1)], NO_OTHER) for n, name in enumerate(free)}
-    out: dict[str, Choice] = {}
+    chosen: dict[str, Choice] = {}
     for n, name in enumerate(free):
         if n < len(unused):
             alone = len(unused) == len(free) == 1
-            out[name] = unused[n], ONLY if alone else FIRST if name == "a" else SECOND
+            chosen[name] = unused[n], ONLY if alone else FIRST if name == "a" else SECOND
         else:
-            out[name] = (unused[0], NO_OTHER) if len(unused) == 1 else (None, "")
-    return out
+            chosen[name] = (unused[0], NO_OTHER) if len(unused) == 1 else (None, "")
+    return chosen
 
 
 def find_tensors_over(
     stores: Iterable[TileStore], start: LinearExpression | None, operand: str, of: str = ""
 ) -> list[TileStore]:
-    """The tensors whose buffer a descriptor begins in: of several the last that begins before it; of several that begin
-    there those of the function that takes the descriptor (`of`), and those that the operand's letter names. One of each
-    layout.
+    """Find the tensors whose buffer a descriptor begins in, one of each layout.
+
+    Of several, the last that begins before it. Of several with that start, those of the function that takes the
+    descriptor (`of`), and those that the operand's letter names.
     """
     if start is None or not start.terms:
         return []
@@ -189,22 +194,22 @@ def find_tensors_over(
 
 
 def _is_output_store(store: TileStore) -> bool:
-    """Whether a tensor is called after C or D: the epilogue writes over the tiles of A and B."""
-    words = {word.lower() for one in store.others[:1] for word in split_name(one)}
+    """Return whether a tensor is named after C or D: the epilogue writes over the tiles of A and B."""
+    words = {word.lower() for name in store.others[:1] for word in split_name(name)}
     return store.begins is not None and not words.isdisjoint(_OUTPUTS)
 
 
 def _describe_several(tensors: Iterable[TileStore]) -> str:
-    told = " and ".join(one.layout.whole if one.layout else f"one that {one.open}" for one in tensors)
-    return f"the text lays several tensors over its buffer: {told}"
+    layouts = " and ".join(tensor.layout.whole if tensor.layout else f"one that {tensor.open}" for tensor in tensors)
+    return f"the text lays several tensors over its buffer: {layouts}"
 
 
 def _split_name(name: str) -> list[str]:
-    """What tells one name from others but an operand's letter: sK, smem_k and tma_map_K are k."""
-    found = (word.lower() for word in split_name(CUT.sub("", name.lstrip("&"))))
-    return [word for word in found if word not in _COMMON]
+    """Return the parts of a name other than an operand's letter: sK, smem_k and tma_map_K are k."""
+    words = (word.lower() for word in split_name(CUT.sub("", name.lstrip("&"))))
+    return [word for word in words if word not in _COMMON]
 
 
 def _format_store_name(store: TileStore, name: str) -> str:
     names = store.names
-    return next((one for one in names if find_operand_letter(one) == name), names[0] if names else "")
+    return next((candidate for candidate in names if find_operand_letter(candidate) == name), names[0] if names else "")

@@ -22,14 +22,14 @@ _BRANCH = re.compile(r"\(.* \? (\d+) : (\d+)\)")
 _ADDRESS = ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s")  # in what addresses are called
 
 
-def list_symbols(found: Sequence[OperandTurn]) -> Iterator[str]:
+def list_symbols(turns: Sequence[OperandTurn]) -> Iterator[str]:
     """Yield every symbol of the turns' descriptors, each as often as it stands there."""
-    return (name for turn in found for piece in turn.given.value.pieces for name, _ in piece.source.terms)
+    return (name for turn in turns for piece in turn.argument.value.pieces for name, _ in piece.source.terms)
 
 
 def take_symbols(
-    found: Sequence[OperandTurn],
-    given: Mapping[str, str],
+    turns: Sequence[OperandTurn],
+    choices: Mapping[str, str],
     known: dict[str, int],
     seen: View,
     aligned: Mapping[str, int],
@@ -40,9 +40,9 @@ def take_symbols(
     declaration lets it be (`aligned`), 1024-aligned without one, another symbol as 0. One that a field or the distance
     of two turns depends on has to be given.
     """
-    symbols = _Symbols(found, known, aligned)
-    taken = (symbols.take(name, given, seen) for name in dict.fromkeys(list_symbols(found)))
-    return [one for one in taken if one is not None]
+    symbols = _Symbols(turns, known, aligned)
+    taken = (symbols.take(name, choices, seen) for name in dict.fromkeys(list_symbols(turns)))
+    return [assumption for assumption in taken if assumption is not None]
 
 
 class _Symbols:
@@ -51,10 +51,10 @@ class _Symbols:
     least constant of a start.
     """
 
-    def __init__(self, found: Sequence[OperandTurn], known: dict[str, int], aligned: Mapping[str, int]) -> None:
+    def __init__(self, turns: Sequence[OperandTurn], known: dict[str, int], aligned: Mapping[str, int]) -> None:
         self.known = known
         self.aligned = aligned
-        lines = [get_start_address(turn.given.value)[0] for turn in found]
+        lines = [get_start_address(turn.argument.value)[0] for turn in turns]
         terms = [dict(line.terms) if line is not None else {} for line in lines]
         first = terms[0] if terms else {}
         self.shared = {name: factor for name, factor in first.items() if all(t.get(name) == factor for t in terms)}
@@ -62,19 +62,19 @@ class _Symbols:
         self.address = next(filter(_is_address, plain), plain[0] if plain else "")
         self.in_fields = {
             name
-            for turn in found
-            for piece in turn.given.value.pieces
+            for turn in turns
+            for piece in turn.argument.value.pieces
             if piece.low >= 14
             for name, _ in piece.source.terms
         }
         self.least = min((line.const for line in lines if line is not None), default=0)
 
-    def take(self, name: str, given: Mapping[str, str], seen: View) -> Assumption | None:
-        """Return what a symbol is taken for, with the value "" where it has to be given; None where it is known."""
+    def take(self, name: str, choices: Mapping[str, str], seen: View) -> Assumption | None:
+        """Return what a symbol is taken for, with the value "" if it has to be given; None if it is known."""
         key = f"at.{name}"
-        if key in given:
-            self.known[name] = inputs.parse_integer(given[key], key, 0, 1 << 40)
-            return Assumption(key, name, given[key], "as given")
+        if key in choices:
+            self.known[name] = inputs.parse_integer(choices[key], key, 0, 1 << 40)
+            return Assumption(key, name, choices[key], "as given")
         if name in self.known:
             return None
         if name in self.shared and name not in self.in_fields:

@@ -27,9 +27,9 @@ _WORD = re.compile(r"(?<!\w)[A-Za-z_]\w*(?:::\w+)*(?=\s*(?:\{\s*\}|\(\s*\))?\s*\
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedTensor:
     """A tensor of shared memory. begins: its first byte, in the names that descriptors' starts have; names: its buffer,
-    the tensor, its layout; bits: of what the pointer counts, None where its type is open.
+    the tensor, its layout; bits: of what the pointer counts, None if its type is open.
 
-    layout: None where the text leaves it open, and then `open` says what it depends on or why CuTe refuses it.
+    layout: None if the text leaves it open, and then `open` says what it depends on or why CuTe refuses it.
     """
 
     begins: LinearExpression
@@ -41,70 +41,72 @@ class SharedTensor:
     of: str = ""  # the function that makes it
 
 
-def find_named_layouts(made: Evaluation, bits: int | None) -> Iterator[tuple[str, Span, CuteLayout]]:
-    """(name, place, layout) of every tile_to_shape whose result has a name and whose sizes the evaluation knows; bits:
-    of an element whose type is open.
+def find_named_layouts(evaluation: Evaluation, bits: int | None) -> Iterator[tuple[str, Span, CuteLayout]]:
+    """Yield (name, place, layout) of every tile_to_shape whose result is named and whose sizes are known.
+
+    bits: of an element whose type is open.
     """
-    for one in made.made:
-        if one.term.head.split("::")[-1].split(".")[-1] != "tile_to_shape":
+    for call in evaluation.made:
+        if call.term.head.split("::")[-1].split(".")[-1] != "tile_to_shape":
             continue
-        named = _NAMED.search(made.text[max(0, one.term.span[0] - 120) : one.term.span[0]])
+        named = _NAMED.search(evaluation.text[max(0, call.term.span[0] - 120) : call.term.span[0]])
         try:
             if named:
-                yield named[1], one.term.span, make_call_layout(one.term, made.text, bits)
+                yield named[1], call.term.span, make_call_layout(call.term, evaluation.text, bits)
         except (OpenLayoutValueError, LayoutError):
             continue
 
 
 def find_shared_tensors(
-    made: Evaluation, element_bits: int | None, starts: Iterable[LinearExpression]
+    evaluation: Evaluation, element_bits: int | None, starts: Iterable[LinearExpression]
 ) -> list[SharedTensor]:
-    """The tensors of a text over memory that a descriptor begins in (`starts`) or that make_smem_ptr names, each once;
+    """Find the tensors over memory that a descriptor begins in (`starts`) or that make_smem_ptr names, each once.
+
     element_bits: of an element whose type is open.
     """
     known = {frozenset(line.terms) for line in starts}
-    out: dict[tuple[object, ...], SharedTensor] = {}
-    for one in made.made:
-        if one.term.head.split("::")[-1].split(".")[-1] != "make_tensor" or len(one.term.arguments) < 2:
+    tensors: dict[tuple[object, ...], SharedTensor] = {}
+    for call in evaluation.made:
+        if call.term.head.split("::")[-1].split(".")[-1] != "make_tensor" or len(call.term.arguments) < 2:
             continue
-        found = _make_tensor(one, made.text, element_bits)
-        if found is None:
+        tensor = _make_tensor(call, evaluation.text, element_bits)
+        if tensor is None:
             continue
-        said = made.text[slice(*found.span)]
-        if frozenset(found.begins.terms) in known or _SHARED.search(said):
-            out.setdefault((found.begins, str(found.layout), found.open, found.names, found.of), found)
-        if len(out) >= MOST:
+        said = evaluation.text[slice(*tensor.span)]
+        if frozenset(tensor.begins.terms) in known or _SHARED.search(said):
+            tensors.setdefault((tensor.begins, str(tensor.layout), tensor.open, tensor.names, tensor.of), tensor)
+        if len(tensors) >= MOST:
             break
-    return list(out.values())
+    return list(tensors.values())
 
 
-def _make_tensor(one: BodilessCall, text: str, element_bits: int | None) -> SharedTensor | None:
-    pointer, *laid = one.term.arguments
+def _make_tensor(call: BodilessCall, text: str, element_bits: int | None) -> SharedTensor | None:
+    pointer, *laid = call.term.arguments
     begins, bits = _find_begin(pointer)
     if begins is None:
         return None
     names = [name for name, _ in begins.terms]
-    line = text[max(0, one.term.span[0] - 120) : one.term.span[0]]
+    line = text[max(0, call.term.span[0] - 120) : call.term.span[0]]
     if called := _NAMED.search(line):
         names.append(called[1])
-    if called := _WORD.search(text[max(one.term.span[0], one.term.span[1] - LONGEST_NAME) : one.term.span[1]]):
+    if called := _WORD.search(text[max(call.term.span[0], call.term.span[1] - LONGEST_NAME) : call.term.span[1]]):
         names.append(called[0].split("::")[-1])
-    span = next((v.span for v in laid if isinstance(v, OpaqueValue) and v.head and v.span != (0, 0)), one.term.span)
+    span = next((v.span for v in laid if isinstance(v, OpaqueValue) and v.head and v.span != (0, 0)), call.term.span)
     layout, open_ = None, ""
     try:
-        layout = make_tensor_layout(one.term, text, element_bits)
+        layout = make_tensor_layout(call.term, text, element_bits)
     except OpenLayoutValueError as error:
         open_ = f"depends on {shorten_value(error.words, 60)}, which the text does not give"
     except LayoutError as error:
         open_ = f"is none that CuTe makes: {error.message}"
-    of = one.calls[0][0] if one.calls else ""
+    of = call.calls[0][0] if call.calls else ""
     return SharedTensor(
         begins=begins, names=tuple(dict.fromkeys(names)), span=span, layout=layout, bits=bits, open=open_, of=of
     )
 
 
 def _find_begin(pointer: object) -> tuple[LinearExpression | None, int | None]:
-    """(the address of a pointer as descriptors have it, bits of what it points to)."""
+    """Find (address of a pointer as in descriptors, bits of the type pointed to)."""
     if isinstance(pointer, Pointer):
         element = pointer.element
         return pointer.base, element.bits if element is not None and can_be_element(element) else None

@@ -41,7 +41,7 @@ class StoredTile:
 
 @dataclass(frozen=True, slots=True)
 class TileRequest:
-    """The part of an operand that has to be stored: rows × depth elements of A or B. given: values for what the text
+    """The part of an operand that has to be stored: rows × depth elements of A or B. choices: values for what the text
     leaves open, by key; filled: what the text's TMA loads fill of it.
     """
 
@@ -49,7 +49,7 @@ class TileRequest:
     seen: View
     rows: int
     depth: int
-    given: Mapping[str, str]
+    choices: Mapping[str, str]
     filled: FilledTile | None = None
 
     @property
@@ -75,65 +75,67 @@ def lay_tile(store: TileStore, request: TileRequest) -> StoredTile | OpenValues:
     return _lay_layout(store, store.layout, request.seen)
 
 
-def _lay_layout(store: TileStore, one: PrintedLayout, seen: View) -> StoredTile | OpenValues:
+def _lay_layout(store: TileStore, layout: PrintedLayout, seen: View) -> StoredTile | OpenValues:
     counted = {None: "elements", seen.bits: "elements", 8: "bytes", 128: "chunks"}
-    unit = {} if one.unit_bits else {"unit": counted.get(store.bits, "")}
-    if not one.unit_bits and not unit["unit"]:
+    unit = {} if layout.unit_bits else {"unit": counted.get(store.bits, "")}
+    if not layout.unit_bits and not unit["unit"]:
         why = f"its pointer counts {store.bits} bits, the instruction reads elements of {seen.bits}"
         return (Assumption(f"unit.{store.piece}", f"What {store.name} counts", "", why),)
-    spec = {"kind": "cute", "layout": one.text, **unit}
-    made = storage(spec, seen.bits, seen.major)
-    apart = (one.stage_stride or 0) * (one.unit_bits or seen.bits) // 8
-    return StoredTile(spec, (), f"the CuTe layout {one.whole}", made.mn, apart, one.start)
+    spec = {"kind": "cute", "layout": layout.text, **unit}
+    where = storage(spec, seen.bits, seen.major)
+    apart = (layout.stage_stride or 0) * (layout.unit_bits or seen.bits) // 8
+    return StoredTile(spec, (), f"the CuTe layout {layout.whole}", where.mn, apart, layout.start)
 
 
 # tensor maps ----------------------------------------------------------------------------------------------------------
 
 
-def _lay_map(piece: int, one: TensorMap, request: TileRequest) -> StoredTile | OpenValues:
-    sizes, open_values = _box(piece, one, request.given)
+def _lay_map(piece: int, tensor_map: TensorMap, request: TileRequest) -> StoredTile | OpenValues:
+    sizes, open_values = _box(piece, tensor_map, request.choices)
     if not sizes:
         return (Assumption(f"box.{piece}.0", "boxDim[0] of the tensor map", "", "the text does not give it"),)
-    swizzle, told = _swizzle(piece, one, sizes, request)
+    swizzle, assumed = _swizzle(piece, tensor_map, sizes, request)
     if swizzle is None:
-        open_values += told
+        open_values += assumed
     if open_values:
         return tuple(open_values)
     if swizzle not in WIDTHS:
         allowed = f"Allowed: {', '.join(WIDTHS)}."
         raise LayoutError("unknown_swizzle", f"{swizzle} is not read by wgmma.", allowed, f"swizzle.{piece}")
-    made = _lay_boxes(one, [size or 1 for size in sizes], swizzle, request)
-    return replace(made, assumed=(*told, *made.assumed)) if isinstance(made, StoredTile) else made
+    where = _lay_boxes(tensor_map, [size or 1 for size in sizes], swizzle, request)
+    return replace(where, assumed=(*assumed, *where.assumed)) if isinstance(where, StoredTile) else where
 
 
-def _box(piece: int, one: TensorMap, given: Mapping[str, str]) -> tuple[list[int | None], list[Assumption]]:
+def _box(piece: int, tensor_map: TensorMap, choices: Mapping[str, str]) -> tuple[list[int | None], list[Assumption]]:
     """Return the sizes of a box, and those that have to be given."""
-    sizes, missing = list(one.box), []
-    for n, size in enumerate(one.box):
+    sizes, missing = list(tensor_map.box), []
+    for n, size in enumerate(tensor_map.box):
         key = f"box.{piece}.{n}"
-        if key in given:
-            sizes[n] = _parse_number(given[key], key)
+        if key in choices:
+            sizes[n] = _parse_number(choices[key], key)
         elif size is None:
-            said = one.symbols.get(f"box[{n}]", "")
+            said = tensor_map.symbols.get(f"box[{n}]", "")
             why = f"the text gives it as {said}" if said else "the text does not give it"
             missing.append(Assumption(key, f"boxDim[{n}] of the tensor map", "", why))
     return sizes, missing
 
 
 def _swizzle(
-    piece: int, one: TensorMap, sizes: list[int | None], request: TileRequest
+    piece: int, tensor_map: TensorMap, sizes: list[int | None], request: TileRequest
 ) -> tuple[str | None, list[Assumption]]:
-    """Return the swizzle of a tensor map, None where it has to be given; and what was assumed or has to be given."""
+    """Return the swizzle of a tensor map, None if it has to be given; and what was assumed or has to be given."""
     key, label = f"swizzle.{piece}", "Swizzle of the tensor map"
-    known = request.given.get(key) or one.swizzle
+    known = request.choices.get(key) or tensor_map.swizzle
     if known is not None:
         return known, []
     bits = request.seen.bits
-    if one.element_bits is None and one.source in TRITON and sizes[0]:
+    if tensor_map.element_bits is None and tensor_map.source in TRITON and sizes[0]:
         chosen = get_default_swizzle(sizes[0] * bits // 8, prod(size or 8 for size in sizes[1:]))
         why = f"Triton’s default for {sizes[0]} elements of {bits} bits; the text does not give the type"
         return chosen, [Assumption(key, label, chosen, why, tuple(WIDTHS))]
-    return None, [Assumption(key, label, "", one.symbols.get("swizzle", "the text does not give it"), tuple(WIDTHS))]
+    return None, [
+        Assumption(key, label, "", tensor_map.symbols.get("swizzle", "the text does not give it"), tuple(WIDTHS))
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,36 +168,36 @@ class _Cover:
         return [n * self.stride + at * box for n in range(self.panels) for at in range(self.boxes)]
 
 
-def _lay_boxes(one: TensorMap, sizes: list[int], swizzle: str, request: TileRequest) -> StoredTile | OpenValues:
+def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: TileRequest) -> StoredTile | OpenValues:
     """Return boxes where the text's loads put them; where none is seen, one after the other: along the lines first,
     then along the inner dimension. That is K where wgmma reads elements of this size K-major only.
     """
-    inner, assumed = _inner(one, request)
-    cover = _cover(one, sizes, swizzle, inner, request)
+    inner, assumed = _inner(tensor_map, request)
+    cover = _cover(tensor_map, sizes, swizzle, inner, request)
     boxes_key, panel_key = f"boxes.{request.operand}", f"panel.{request.operand}"
-    filled = None if {boxes_key, panel_key} & request.given.keys() else request.filled
+    filled = None if {boxes_key, panel_key} & request.choices.keys() else request.filled
     stride, sure, lost = _placed_by_loads(cover, filled)
     if cover.boxes > 1 and not sure:
         assumed.append(_assume_boxes(cover, inner, lost, request))
     if cover.panels > 1 and not sure and not any(value.missing for value in assumed):
-        if panel_key in request.given:
-            stride = _parse_number(request.given[panel_key], panel_key)
+        if panel_key in request.choices:
+            stride = _parse_number(request.choices[panel_key], panel_key)
         assumed.append(_assume_panel(cover, inner, lost, sizes[0], stride, request))
     if open_values := tuple(value for value in assumed if value.missing):
         return open_values
     spec = {**make_panel_storage(cover.width, cover.total, swizzle, inner=inner), "inner_stride": stride}
     del spec["base"]
     box = " × ".join(str(size) for size in sizes)
-    name = f"tensor map ‘{one.names[0].lstrip('&')}’" if one.names else "the tensor map"
+    name = f"tensor map ‘{tensor_map.names[0].lstrip('&')}’" if tensor_map.names else "the tensor map"
     return StoredTile(
         spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}", cover.lines if inner == "K" else None
     )
 
 
-def _cover(one: TensorMap, sizes: list[int], swizzle: str, inner: str, request: TileRequest) -> _Cover:
-    seen, base = request.seen, one.storage or {}
+def _cover(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: str, request: TileRequest) -> _Cover:
+    seen, base = request.seen, tensor_map.storage or {}
     cut = base.get("kind") == "atoms"  # by the map itself, into panels
-    width = int(base["width_bytes"]) if cut else sizes[0] * (one.element_bits or seen.bits) // 8
+    width = int(base["width_bytes"]) if cut else sizes[0] * (tensor_map.element_bits or seen.bits) // 8
     pitch = get_pitch_bytes(width, swizzle)
     along, across = (request.depth, request.rows) if inner == "K" else (request.rows, request.depth)
     reached = seen.rows if inner == "K" else across
@@ -215,17 +217,19 @@ def _cover(one: TensorMap, sizes: list[int], swizzle: str, inner: str, request: 
     )
 
 
-def _inner(one: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
+def _inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
     """Return the dimension along a box's inner side, K or MN, and what was assumed for it."""
-    key, seen, given = f"inner.{request.operand}", request.seen, request.given
-    named = find_inner_dimension(one, request.operand) or (None if WGMMA.allows_elements(seen.bits, "MN") else "K")
-    if named is not None and key not in given:
+    key, seen, choices = f"inner.{request.operand}", request.seen, request.choices
+    named = find_inner_dimension(tensor_map, request.operand) or (
+        None if WGMMA.allows_elements(seen.bits, "MN") else "K"
+    )
+    if named is not None and key not in choices:
         return named, []
-    chosen = given.get(key, "").upper() or seen.major
+    chosen = choices.get(key, "").upper() or seen.major
     if chosen not in ("K", "MN"):
-        raise LayoutError("bad_major", f"{key} is '{given[key]}'.", "Allowed: K, MN.", key)
+        raise LayoutError("bad_major", f"{key} is '{choices[key]}'.", "Allowed: K, MN.", key)
     why = f"{request.name} is read {seen.major}-major, and the text does not name the map’s dimensions"
-    why = "as given" if key in given else why
+    why = "as given" if key in choices else why
     return chosen, [Assumption(key, f"Inner dimension of {request.name}’s tensor map", chosen, why, ("K", "MN"))]
 
 
@@ -248,15 +252,15 @@ def _placed_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, boo
 
 def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) -> Assumption:
     """Return that the boxes of a panel lie one after the other, without a value where that has to be given."""
-    key, boxes, given = f"boxes.{request.operand}", str(cover.boxes), request.given
+    key, boxes, choices = f"boxes.{request.operand}", str(cover.boxes), request.choices
     side = request.mn if inner == "K" else "K"
     whose = "one instruction takes" if inner == "K" or request.seen.k > cover.lines else "the steps take"
     value, why = boxes, f"the box has {cover.lines} of {side} and {whose} {cover.reached}"
     if lost:
         value, why = "", f"{why}; {lost}"
-    elif given.get(key, boxes) != boxes:
+    elif choices.get(key, boxes) != boxes:
         value, why = "", f"{why}: the text does not say where the rest lies"
-    elif key in given:
+    elif key in choices:
         why = "as given"
     else:
         why += f": {boxes} boxes, one after the other"
@@ -270,15 +274,15 @@ def _assume_panel(cover: _Cover, inner: str, lost: str, width: int, stride: int,
     why = f"the box is {width} elements wide, and the steps reach {cover.along}"
     if lost:
         return Assumption(key, label, "", f"{why}; {lost}")
-    if key in request.given:
+    if key in request.choices:
         return Assumption(key, label, str(stride), "as given")
     why += f": {cover.panels} panels of {width} along {way}, {cover.total} lines each"
     return Assumption(key, label, str(stride), why)
 
 
-def find_inner_dimension(one: TensorMap, operand: str) -> str | None:
+def find_inner_dimension(tensor_map: TensorMap, operand: str) -> str | None:
     """Return the dimension along a box's inner side, K or MN, where the names of the tensor's dimensions say so."""
-    first, second = (set(map(str.lower, split_name(one.symbols.get(f"dims[{n}]", "")))) for n in range(2))
+    first, second = (set(map(str.lower, split_name(tensor_map.symbols.get(f"dims[{n}]", "")))) for n in range(2))
     mn = {"a": "m", "b": "n"}[operand]
     if _only_in(first, second, "k") or _only_in(second, first, mn):
         return "K"

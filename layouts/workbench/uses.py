@@ -28,12 +28,12 @@ _CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptorUse:
-    """One run of an instruction. given: operand → its descriptor; why: what says so; site: where it stands, with the
-    calls around it; loops: (variable, value), outermost first; of: the function it runs in.
+    """One run of an instruction. arguments: operand → its descriptor; why: what says so; site: where it stands, with
+    the calls around it; loops: (variable, value), outermost first; of: the function it runs in.
     """
 
     mention: InstructionMention | None
-    given: Mapping[str, DescriptorArgument]
+    arguments: Mapping[str, DescriptorArgument]
     why: Mapping[str, str]
     site: tuple[Any, ...]
     loops: tuple[tuple[str, int], ...]
@@ -46,19 +46,24 @@ class DescriptorUse:
     majors: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_code_uses(made: Evaluation, told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """The uses of a text's code: asm statements that were run, else calls that are given descriptors, else the
-    descriptors by themselves.
-    """
-    given_at = ArgumentSources(made)
-    loose = [replace(use, given=given_at.find_arguments(use.given)) for use in find_asm_uses(made.assembled, told)]
-    seen = {g.value for use in loose for g in use.given.values()}
-    calls = [use for use in find_call_uses(made, told) if not seen & {g.value for g in use.given.values()}]
-    found = sorted([*loose, *calls], key=lambda use: use.order)
-    if found:
-        return found[:MOST]
-    fed = any("mma" in one.text for one in made.assembled)  # whose descriptors are open: which of these is whose is too
-    return [use for use in find_unread_descriptors(made, told) if not (fed and use.assumed)][:MOST]
+def find_code_uses(evaluation: Evaluation, mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
+    """Find the uses of a text's code: executed asm statements, else calls given descriptors, else the descriptors."""
+    sources = ArgumentSources(evaluation)
+    loose = [
+        replace(use, arguments=sources.find_arguments(use.arguments))
+        for use in find_asm_uses(evaluation.assembled, mentions)
+    ]
+    seen = {g.value for use in loose for g in use.arguments.values()}
+    calls = [
+        use for use in find_call_uses(evaluation, mentions) if not seen & {g.value for g in use.arguments.values()}
+    ]
+    uses = sorted([*loose, *calls], key=lambda use: use.order)
+    if uses:
+        return uses[:MOST]
+    fed = any(
+        "mma" in run.text for run in evaluation.assembled
+    )  # whose descriptors are open: which of these is whose is too
+    return [use for use in find_unread_descriptors(evaluation, mentions) if not (fed and use.assumed)][:MOST]
 
 
 # asm statements -------------------------------------------------------------------------------------------------------
@@ -77,19 +82,21 @@ class _Wgmma:
         """Whether A comes from registers."""
         return bool(self.mention.registers)
 
-    def given(self) -> dict[str, DescriptorArgument]:
-        """Operand → its descriptor."""
-        out: dict[str, DescriptorArgument] = {}
+    def find_arguments(self) -> dict[str, DescriptorArgument]:
+        """Map each operand to its descriptor."""
+        arguments: dict[str, DescriptorArgument] = {}
         for name, argument in zip("ab", self.mention.arguments[1:3], strict=True):
             value, span, around = _find_operand_argument(self.ran, argument, self.cut)
             if value is not None and not (name == "a" and self.registers) and _can_be_word(value):
-                out[name] = DescriptorArgument(value, span, argument, around)
-        return out
+                arguments[name] = DescriptorArgument(value, span, argument, around)
+        return arguments
 
     def immediates(self) -> dict[str, int | None]:
-        """Operand → its transpose immediate, None where the text leaves it open."""
-        told = find_transposes(self.mention.instruction, self.mention.arguments, self.registers)
-        values = {name: _find_operand_argument(self.ran, argument, self.cut)[0] for name, argument in told.items()}
+        """Map each operand to its transpose immediate, None if the text leaves it open."""
+        transposes = find_transposes(self.mention.instruction, self.mention.arguments, self.registers)
+        values = {
+            name: _find_operand_argument(self.ran, argument, self.cut)[0] for name, argument in transposes.items()
+        }
         return {name: None if value is None else value.known for name, value in values.items()}
 
 
@@ -97,83 +104,84 @@ _MAJORS: dict[int | None, str] = {0: "K", 1: "MN"}  # transpose immediate → th
 
 
 def _wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]]:
-    """Asm statements with a wgmma that names D, A and B."""
+    """Yield asm statements with a wgmma that names D, A and B."""
     parsed: dict[str, InstructionMention | None] = {}
-    for one in ran:
-        if "mma" not in one.text:
+    for run in ran:
+        if "mma" not in run.text:
             continue
-        if one.text not in parsed:
-            parsed[one.text] = next((m for m in find_mentions(one.text) if m.instruction.family.by_descriptor), None)
-        mention = parsed[one.text]
+        if run.text not in parsed:
+            parsed[run.text] = next((m for m in find_mentions(run.text) if m.instruction.family.by_descriptor), None)
+        mention = parsed[run.text]
         if mention is not None and len(mention.arguments) >= 3:
-            yield one, mention
+            yield run, mention
 
 
 def _find_stated_majors(ran: Iterable[AsmRun]) -> dict[str, str]:
-    """Operand → the major that every asm statement with a transpose immediate says, whatever its descriptors are."""
+    """Map each operand to the major that every asm statement with a transpose immediate states."""
     said: dict[str, set[str]] = {}
-    for one, mention in _wgmmas({each.text: each for each in ran}.values()):
-        wgmma = _Wgmma(one, mention, _count_left_out(one, mention.arguments[1:3]))
+    for run, mention in _wgmmas({each.text: each for each in ran}.values()):
+        wgmma = _Wgmma(run, mention, _count_left_out(run, mention.arguments[1:3]))
         for name, immediate in wgmma.immediates().items():
             said.setdefault(name, set()).add(_MAJORS.get(immediate, ""))
     return {name: next(iter(each)) for name, each in said.items() if len(each) == 1 and each != {""}}
 
 
-def find_asm_uses(ran: Iterable[AsmRun], told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """asm statements with a wgmma: its operands by their numbers."""
-    out = []
-    for one, mention in _wgmmas(ran):
+def find_asm_uses(ran: Iterable[AsmRun], mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
+    """Find the uses of asm statements with a wgmma, whose operands are numbered."""
+    uses = []
+    for run, mention in _wgmmas(ran):
         descriptors = mention.arguments[2:3] if mention.registers else mention.arguments[1:3]
-        use = _of_wgmma(_Wgmma(one, mention, _count_left_out(one, descriptors)), told)
-        out += [use] if use is not None else []
-    return out
+        use = _of_wgmma(_Wgmma(run, mention, _count_left_out(run, descriptors)), mentions)
+        uses += [use] if use is not None else []
+    return uses
 
 
-def _of_wgmma(wgmma: _Wgmma, told: tuple[InstructionMention, ...]) -> DescriptorUse | None:
-    """The use of an asm statement; None where none of its descriptors is known."""
-    given, one = wgmma.given(), wgmma.ran
-    if not given:
+def _of_wgmma(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> DescriptorUse | None:
+    """Return the use of an asm statement; None if none of its descriptors is known."""
+    arguments, run = wgmma.find_arguments(), wgmma.ran
+    if not arguments:
         return None
-    places = [m.span for m in told if one.span[0] <= m.span[0] < one.span[1]]
+    places = [m.span for m in mentions if run.span[0] <= m.span[0] < run.span[1]]
     return DescriptorUse(
-        mention=replace(wgmma.mention, span=places[0] if places else one.span),
-        given=given,
-        why={n: f"operand {n} of the asm statement is {g.name}" for n, g in given.items()},
-        site=(one.span, *(span for _, span in one.calls)),
-        loops=_list_known_loops(one.loops),
-        of=_format_call_names(one.calls),
-        order=one.order,
+        mention=replace(wgmma.mention, span=places[0] if places else run.span),
+        arguments=arguments,
+        why={n: f"operand {n} of the asm statement is {g.name}" for n, g in arguments.items()},
+        site=(run.span, *(span for _, span in run.calls)),
+        loops=_list_known_loops(run.loops),
+        of=_format_call_names(run.calls),
+        order=run.order,
         registers=wgmma.registers,
         majors={name: _MAJORS[said] for name, said in wgmma.immediates().items() if said in _MAJORS},
     )
 
 
-def _find_operand_argument(one: AsmRun, argument: str, cut: int) -> tuple[SymbolicInt | None, Span, tuple[Span, ...]]:
-    """What %3 or %[name] of an asm statement is given, where that is written, the calls around it; or a number that
-    stands there.
+def _find_operand_argument(run: AsmRun, argument: str, cut: int) -> tuple[SymbolicInt | None, Span, tuple[Span, ...]]:
+    """Find what %3 or %[name] of an asm statement is given: (value, place, the calls around it).
+
+    Or a literal number.
     """
     if len(argument) < 20 and argument.isdecimal():
-        return SymbolicInt(int(argument)), one.span, ()
-    found = re.fullmatch(r"%(?:(\d{1,4})|\[(\w+)\])", argument)
-    if not found:
-        return None, one.span, ()
-    at = int(found[1]) - cut if found[1] else one.names.index(found[2]) if found[2] in one.names else len(one.given)
-    if not 0 <= at < len(one.given):
-        return None, one.span, ()
-    _, value, span = one.given[at]
-    return value, span, one.around[at] if one.around else ()
+        return SymbolicInt(int(argument)), run.span, ()
+    match = re.fullmatch(r"%(?:(\d{1,4})|\[(\w+)\])", argument)
+    if not match:
+        return None, run.span, ()
+    at = int(match[1]) - cut if match[1] else run.names.index(match[2]) if match[2] in run.names else len(run.inputs)
+    if not 0 <= at < len(run.inputs):
+        return None, run.span, ()
+    _, value, span = run.inputs[at]
+    return value, span, run.around[at] if run.around else ()
 
 
-def _count_left_out(one: AsmRun, descriptors: Iterable[str]) -> int:
-    """How many operands a text leaves out of an asm statement before the descriptors, as people do who paste one.
+def _count_left_out(run: AsmRun, descriptors: Iterable[str]) -> int:
+    """Count the operands that a text omits from an asm statement before the descriptors, as pasted code often does.
 
     %33 of three operands that are there is the last of 34. Where that makes no 64-bit operand ("l") of a descriptor,
     the number that does: lines that name later operands may be missing, too.
     """
-    most = max((int(n) for n in re.findall(r"%(\d{1,4})\b", one.text)), default=-1)
-    plain = max(0, most + 1 - len(one.given))
-    numbers = [int(found[1]) for text in descriptors if (found := re.fullmatch(r"%(\d{1,4})", text))]
-    wide = [n for n, (kind, _, _) in enumerate(one.given) if "l" in kind]
+    most = max((int(n) for n in re.findall(r"%(\d{1,4})\b", run.text)), default=-1)
+    plain = max(0, most + 1 - len(run.inputs))
+    numbers = [int(match[1]) for text in descriptors if (match := re.fullmatch(r"%(\d{1,4})", text))]
+    wide = [n for n, (kind, _, _) in enumerate(run.inputs) if "l" in kind]
 
     def fits(cut: int) -> bool:
         return all(n - cut in wide for n in numbers)
@@ -185,48 +193,48 @@ def _count_left_out(one: AsmRun, descriptors: Iterable[str]) -> int:
 
 
 def _can_be_word(value: SymbolicInt) -> bool:
-    """Whether a value is more than a parameter nothing is known of."""
+    """Return whether a value is more than a parameter of which nothing is known."""
     return bool(value.const >> 16 & (1 << 46) - 1) or len(value.pieces) > 1 or any(p.shift == 4 for p in value.pieces)
 
 
 # calls of functions without a body ------------------------------------------------------------------------------------
 
 
-def find_call_uses(made: Evaluation, told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Calls of functions without a body that are given descriptors: the first is A's, the second B's, unless names say
-    otherwise.
-    """
+def find_call_uses(evaluation: Evaluation, mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
+    """Find bodiless calls with descriptors: the first is A's, the second B's, unless names say otherwise."""
     known: dict[tuple[int, Any], list[FoundDescriptor]] = {}
-    for one in made.found:
-        known.setdefault((one.value.const, one.value.pieces), []).append(one)
-    uses = (_of_call(call, known, told, made.text) for call in _list_bodiless_calls(made))
+    for bodiless in evaluation.found:
+        known.setdefault((bodiless.value.const, bodiless.value.pieces), []).append(bodiless)
+    uses = (_of_call(call, known, mentions, evaluation.text) for call in _list_bodiless_calls(evaluation))
     return [use for use in uses if use is not None]
 
 
 def _of_call(
     call: BodilessCall,
     known: Mapping[tuple[int, Any], Sequence[FoundDescriptor]],
-    told: tuple[InstructionMention, ...],
+    mentions: tuple[InstructionMention, ...],
     text: str,
 ) -> DescriptorUse | None:
-    """The use of a call; None where it is given no descriptors, or by its name is none that multiplies."""
+    """Return the use of a call; None if it takes no descriptors, or its name does not suggest a multiplication."""
     words = _descriptors(call, known)
     if not words or (len(words) == 1 and not _CALL.search(call.term.head)):
         return None
-    mention = _mention_of(call.term.span, told)
+    mention = _mention_of(call.term.span, mentions)
     registers = in_registers(mention)
     named = [find_operand_letter(*start_names(value)) for value in words]
     which = _operands_of(named, registers)
     if not which:
         return None
-    own = {name: words[n] for name, n in which.items()}
+    descriptors = {name: words[n] for name, n in which.items()}
     why = {
         name: _by_address(words[n]) if named[n] == name else _by_place(n, call.term.head, registers)
         for name, n in which.items()
     }
     return DescriptorUse(
         mention=mention,
-        given={name: _given_by(call.term.span, known[v.const, v.pieces], v, text) for name, v in own.items()},
+        arguments={
+            name: _given_by(call.term.span, known[v.const, v.pieces], v, text) for name, v in descriptors.items()
+        },
         why=why,
         site=(call.term.span, *(span for _, span in call.calls)),
         loops=_list_known_loops(call.loops),
@@ -239,34 +247,34 @@ def _of_call(
 
 
 def _descriptors(call: BodilessCall, known: Collection[tuple[int, Any]]) -> list[SymbolicInt]:
-    """The arguments of a call that are descriptors that the text builds."""
+    """Return the arguments of a call that are descriptors built by the text."""
     values = (get_integer(value) for value in call.term.arguments if not isinstance(value, str))
     return [v for v in values if v is not None and (v.const, v.pieces) in known and _can_be_word(v)]
 
 
 def in_registers(mention: InstructionMention | None) -> bool:
-    """Whether the text says that A comes from registers."""
+    """Return whether the text says that A comes from registers."""
     return mention is not None and mention.registers is True
 
 
-def _list_bodiless_calls(made: Evaluation) -> Iterator[BodilessCall]:
-    """The calls of functions without a body that do not only compute an operand of an asm statement."""
-    inside = [one.span for one in made.assembled]
-    return (one for one in made.made if not any(low <= one.term.span[0] < high for low, high in inside))
+def _list_bodiless_calls(evaluation: Evaluation) -> Iterator[BodilessCall]:
+    """List the calls of bodiless functions, without those that only compute an operand of an asm statement."""
+    inside = [call.span for call in evaluation.assembled]
+    return (call for call in evaluation.made if not any(low <= call.term.span[0] < high for low, high in inside))
 
 
-def _mention_of(call: Span, told: Iterable[InstructionMention]) -> InstructionMention | None:
-    """The instruction that stands in a call, or of those that read descriptors the text's first, as it is last told."""
-    inside = next((m for m in told if call[0] <= m.span[0] < call[1]), None)
+def _mention_of(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:
+    """Return the instruction inside a call, else the text's first that reads descriptors, as last mentioned."""
+    inside = next((m for m in mentions if call[0] <= m.span[0] < call[1]), None)
     if inside is not None:
         return inside
-    by_descriptor = [m for m in told if m.instruction.family.by_descriptor]
+    by_descriptor = [m for m in mentions if m.instruction.family.by_descriptor]
     first = by_descriptor[0].instruction.ptx if by_descriptor else ""
     return next((m for m in reversed(by_descriptor) if m.instruction.ptx == first), None)
 
 
 def _operands_of(named: Sequence[str | None], registers: bool) -> dict[str, int]:
-    """Operand → which of a call's descriptors it is. named: what the names of their addresses say of each."""
+    """Map each operand to the index of its descriptor in a call; named: what the names of their addresses suggest."""
     letters = list(named)
     if letters == ["b", "a"]:  # every such function takes A's first: these two are exchanged
         letters = ["a", "b"]
@@ -274,17 +282,20 @@ def _operands_of(named: Sequence[str | None], registers: bool) -> dict[str, int]
         letters = ["a", "b"] if letters[1] != "a" and letters[0] != "b" else ["b", "a"]
     elif letters == [None]:
         letters = ["b"] if registers else ["a"]
-    out: dict[str, int] = {}
+    operands: dict[str, int] = {}
     for n, name in enumerate(letters):
         if name:
-            out.setdefault(name, n)
-    return out
+            operands.setdefault(name, n)
+    return operands
 
 
 def _given_by(call: Span, same: Sequence[FoundDescriptor], value: SymbolicInt, text: str) -> DescriptorArgument:
-    """A call's descriptor. same: the places with this value; the one in the call itself is taken, else the first."""
+    """Return a call's descriptor.
+
+    Of the places with this value (`same`) the one in the call is taken, else the first.
+    """
     low, past = call
-    written = next((one for one in same if low <= one.span[0] and one.span[1] <= past), same[0])
+    written = next((place for place in same if low <= place.span[0] and place.span[1] <= past), same[0])
     span, around = _find_argument_place(written, call, text)
     return DescriptorArgument(value, span, written.name, around)
 
@@ -294,73 +305,82 @@ def _by_address(value: SymbolicInt) -> str:
 
 
 def _by_place(n: int, head: str, registers: bool) -> str:
-    """Why the n-th descriptor of a call is an operand's, where its address does not say."""
+    """Explain why the n-th descriptor of a call is an operand's, if its address does not say."""
     place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
     return "A is in registers" if registers else f"it is the {place} descriptor that {head} is given"
 
 
-def _find_argument_place(one: FoundDescriptor, call: Span, text: str) -> tuple[Span, tuple[Span, ...]]:
-    """Where a call is given a descriptor that may stand in several places: in the call, in the words that build it, or
-    at the variable that it names; and the calls around that.
+def _find_argument_place(descriptor: FoundDescriptor, call: Span, text: str) -> tuple[Span, tuple[Span, ...]]:
+    """Find (place, calls around it) of a descriptor given to a call.
+
+    The place is in the call, in the words that build the descriptor, or at the variable that it names.
     """
     low, past = call
-    if low <= one.span[0] < past or not text:
-        return one.span, _list_enclosing_calls(one)
-    at = text.find(one.name, low, past)
-    if at >= 0 and not one.name.isidentifier():
-        return (at, at + len(one.name)), ()
-    return (one.span, _list_enclosing_calls(one)) if at >= 0 else (call, ())
+    if low <= descriptor.span[0] < past or not text:
+        return descriptor.span, _list_enclosing_calls(descriptor)
+    at = text.find(descriptor.name, low, past)
+    if at >= 0 and not descriptor.name.isidentifier():
+        return (at, at + len(descriptor.name)), ()
+    return (descriptor.span, _list_enclosing_calls(descriptor)) if at >= 0 else (call, ())
 
 
-def _list_enclosing_calls(one: FoundDescriptor) -> tuple[Span, ...]:
-    """The calls around a descriptor, innermost first; the function that it is written in is none of them."""
-    return tuple(span for span in reversed(one.calls) if not (span[0] <= one.span[0] and one.span[1] <= span[1]))
+def _list_enclosing_calls(descriptor: FoundDescriptor) -> tuple[Span, ...]:
+    """Return the calls around a descriptor, innermost first, without the function that contains it."""
+    return tuple(
+        span
+        for span in reversed(descriptor.calls)
+        if not (span[0] <= descriptor.span[0] and descriptor.span[1] <= span[1])
+    )
 
 
 # descriptors that nothing takes ---------------------------------------------------------------------------------------
 
 
-def find_unread_descriptors(made: Evaluation, told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Descriptors that code builds and that no instruction of the text is seen to take."""
-    mention = next((m for m in told if m.instruction.family.by_descriptor), None)
+def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
+    """Find descriptors that code builds and that no instruction of the text is seen to read."""
+    mention = next((m for m in mentions if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
-    majors = {**_find_stated_majors(made.assembled), **(mention.majors if mention else {})}
-    groups = _groups(made)
-    out: list[DescriptorUse] = []
-    for name, found in groups.items():
-        for n, group in enumerate(found):
+    majors = {**_find_stated_majors(evaluation.assembled), **(mention.majors if mention else {})}
+    groups = _groups(evaluation)
+    uses: list[DescriptorUse] = []
+    for name, of_name in groups.items():
+        for n, group in enumerate(of_name):
             first = "ab"[min(n, 1)] if "a" not in groups else "b"
-            own = name or ("b" if registers else first)
-            for one in group:
-                out.append(
+            letter = name or ("b" if registers else first)
+            for descriptor in group:
+                uses.append(
                     DescriptorUse(
                         mention=mention,
-                        given={own: DescriptorArgument(one.value, one.span, one.name, _list_enclosing_calls(one))},
-                        why={own: _why_alone(group[0].name, name, one.value, registers)},
-                        site=(one.span, *one.calls),
-                        loops=_list_known_loops(one.loops),
+                        arguments={
+                            letter: DescriptorArgument(
+                                descriptor.value, descriptor.span, descriptor.name, _list_enclosing_calls(descriptor)
+                            )
+                        },
+                        why={letter: _why_alone(group[0].name, name, descriptor.value, registers)},
+                        site=(descriptor.span, *descriptor.calls),
+                        loops=_list_known_loops(descriptor.loops),
                         of=group[0].name,
-                        order=len(out),
+                        order=len(uses),
                         assumed=not name and not registers,
                         registers=registers or None,
                         majors=majors,
                     )
                 )
-    return out
+    return uses
 
 
-def _groups(made: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
-    """Operand, or "" where names do not say it → groups of descriptors of which something is known."""
-    out: dict[str, list[list[FoundDescriptor]]] = {}
-    for group in builders.group_values(made):
-        if any(one.value.plain is None or one.value.known is not None for one in group):
+def _groups(evaluation: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
+    """Map each operand, "" if names do not tell, to groups of descriptors of which something is known."""
+    groups: dict[str, list[list[FoundDescriptor]]] = {}
+    for group in builders.group_values(evaluation):
+        if any(descriptor.value.plain is None or descriptor.value.known is not None for descriptor in group):
             named = builders.find_operand_name(group[0].name) or find_operand_letter(*start_names(group[0].value))
-            out.setdefault(named or "", []).append(group)
-    return out
+            groups.setdefault(named or "", []).append(group)
+    return groups
 
 
 def _why_alone(group: str, operand: str, value: SymbolicInt, registers: bool) -> str:
-    """What says which operand a descriptor is that nothing takes. group: its name; operand: what names say."""
+    """Explain to which operand an unused descriptor belongs; group: its name; operand: what names suggest."""
     if builders.find_operand_name(group):
         return f"its name is {group}"
     if operand:
@@ -372,13 +392,13 @@ def _why_alone(group: str, operand: str, value: SymbolicInt, registers: bool) ->
 
 
 def _list_known_loops(loops: tuple[tuple[str, SymbolicInt], ...]) -> tuple[tuple[str, int], ...]:
-    """The loops with known values; variables of one name told apart."""
-    out: list[tuple[str, int]] = []
+    """List the loops with known values; variables of the same name are told apart."""
+    known: list[tuple[str, int]] = []
     for name, value in loops:
         if value.known is not None:
-            count = sum(name == other.split("'")[0] for other, _ in out)
-            out.append((name + "'" * count, value.known))
-    return tuple(out)
+            count = sum(name == other.split("'")[0] for other, _ in known)
+            known.append((name + "'" * count, value.known))
+    return tuple(known)
 
 
 def _format_call_names(calls: tuple[tuple[str, Span], ...]) -> str:
@@ -386,7 +406,7 @@ def _format_call_names(calls: tuple[tuple[str, Span], ...]) -> str:
 
 
 def group_by_tile(uses: list[DescriptorUse]) -> list[list[DescriptorUse]]:
-    """Uses by the tiles that they read: those of one operand whose addresses have no name in common are of two."""
+    """Group uses by the tiles that they read: uses of one operand without a common address name read two tiles."""
     owner: dict[str, int] = {}
     groups: list[int] = []
 
@@ -398,21 +418,21 @@ def group_by_tile(uses: list[DescriptorUse]) -> list[list[DescriptorUse]]:
     keys: list[tuple[int, ...]] = []
     for use in uses:
         key = []
-        for name in sorted(use.given):
-            own = [f"{name}:{n}" for n in start_names(use.given[name].value)]
-            known = sorted({root(owner[n]) for n in own if n in owner})
+        for name in sorted(use.arguments):
+            names_of = [f"{name}:{n}" for n in start_names(use.arguments[name].value)]
+            known = sorted({root(owner[n]) for n in names_of if n in owner})
             at = known[0] if known else len(groups)
             if not known:
                 groups.append(at)
             for other in known[1:]:
                 groups[other] = at
-            owner.update(dict.fromkeys(own, at))
+            owner.update(dict.fromkeys(names_of, at))
             key.append(at)
         keys.append(tuple(key))
-    out: dict[tuple[str, tuple[int, ...]], list[DescriptorUse]] = {}
-    for use, found in zip(uses, keys, strict=True):
-        out.setdefault(("".join(sorted(use.given)), tuple(map(root, found))), []).append(use)
-    alone = {name: [group for (given, _), group in out.items() if given == name] for name in "ab"}
-    both = [group for (given, _), group in out.items() if given == "ab"]
+    by_root: dict[tuple[str, tuple[int, ...]], list[DescriptorUse]] = {}
+    for use, roots in zip(uses, keys, strict=True):
+        by_root.setdefault(("".join(sorted(use.arguments)), tuple(map(root, roots))), []).append(use)
+    alone = {name: [group for (given, _), group in by_root.items() if given == name] for name in "ab"}
+    both = [group for (given, _), group in by_root.items() if given == "ab"]
     none: list[DescriptorUse] = []
-    return [*both, *(one + two for one, two in zip_longest(alone["a"], alone["b"], fillvalue=none))]
+    return [*both, *(first_group + two for first_group, two in zip_longest(alone["a"], alone["b"], fillvalue=none))]

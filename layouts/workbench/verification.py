@@ -42,46 +42,48 @@ class OperandTurn:
     """A use of one operand: its descriptor, and which slice it is about."""
 
     use: DescriptorUse
-    given: DescriptorArgument
+    argument: DescriptorArgument
     place: SlicePlace
     tile: int  # of M or N
 
 
 def list_turns(uses: Sequence[DescriptorUse], where: Sequence[SlicePlace], operand: str) -> list[OperandTurn]:
-    """The different turns of one operand, in order: one that another operand's tiles repeat is told once, and so is one
-    that another call repeats with the same descriptor.
+    """List the distinct turns of one operand, in order.
+
+    A turn that another operand's tiles repeat, or another call with the same descriptor, is listed once.
     """
-    out: dict[tuple[Any, ...], OperandTurn] = {}
+    turns: dict[tuple[Any, ...], OperandTurn] = {}
     sites: dict[tuple[int, int, int], OperandTurn] = {}
     for use, place in zip(uses, where, strict=True):
-        given = use.given.get(operand)
-        if given is None:
+        argument = use.arguments.get(operand)
+        if argument is None:
             continue
         tile = place.m if operand == "a" else place.n
-        turn, at = OperandTurn(use, given, place, tile), (place.stage, tile, place.k)
+        turn, at = OperandTurn(use, argument, place, tile), (place.stage, tile, place.k)
         first = sites.setdefault(at, turn)
-        again = first.use.site != use.site and first.given.value != given.value
-        out.setdefault((*at, given.value) if again else at, turn)
-    return list(out.values())
+        again = first.use.site != use.site and first.argument.value != argument.value
+        turns.setdefault((*at, argument.value) if again else at, turn)
+    return list(turns.values())
 
 
-def get_extents(found: Sequence[OperandTurn], seen: View) -> tuple[int, int]:
-    """Rows and elements of K that the turns reach."""
-    return (1 + max(t.tile for t in found)) * seen.rows, (1 + max(t.place.k for t in found)) * seen.k
+def get_extents(turns: Sequence[OperandTurn], seen: View) -> tuple[int, int]:
+    """Return the rows and elements of K that the turns reach."""
+    return (1 + max(t.tile for t in turns)) * seen.rows, (1 + max(t.place.k for t in turns)) * seen.k
 
 
-def find_bases(found: Sequence[OperandTurn], symbols: Mapping[str, int], apart: bool) -> dict[tuple[int, int], int]:
-    """(stage, tile) → first byte of its tile: where its first step begins. apart: every tile of M or N is one of its
-    own; else those of a stage lie in one.
+def find_bases(turns: Sequence[OperandTurn], symbols: Mapping[str, int], apart: bool) -> dict[tuple[int, int], int]:
+    """Map (stage, tile) to the tile's first byte, where its first step begins.
+
+    apart: every tile of M or N is stored separately; else the tiles of a stage are in one.
     """
-    out: dict[tuple[int, int], int] = {}
-    for turn in found:
+    bases: dict[tuple[int, int], int] = {}
+    for turn in turns:
         key = (turn.place.stage, turn.tile if apart else 0)
-        line, _ = get_start_address(turn.given.value)
+        line, _ = get_start_address(turn.argument.value)
         at = evaluate_linear(line, symbols) if line is not None else None
-        if key not in out and at is not None:
-            out[key] = at
-    return out
+        if key not in bases and at is not None:
+            bases[key] = at
+    return bases
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What the steps of an operand are verified against: the tile, None where none is known, and where it begins.
+    """What the steps of an operand are verified against: the tile, None if none is known, and where it begins.
     by_tma: a tensor map stores it, so it begins where TMA may write.
     """
 
@@ -118,11 +120,11 @@ class _Tiles:
     several: bool
 
     @classmethod
-    def from_turns(cls, found: Sequence[OperandTurn], ground: Ground) -> _Tiles:
+    def from_turns(cls, turns: Sequence[OperandTurn], ground: Ground) -> _Tiles:
         tile = ground.tile
-        apart = tile is not None and tile.mn is not None and tile.mn < get_extents(found, ground.seen)[0]
-        several = len({_get_stated_major(turn) for turn in found} - {""}) > 1
-        return cls(ground, find_bases(found, ground.symbols, apart), found[0].place.stage, apart, several)
+        apart = tile is not None and tile.mn is not None and tile.mn < get_extents(turns, ground.seen)[0]
+        several = len({_get_stated_major(turn) for turn in turns} - {""}) > 1
+        return cls(ground, find_bases(turns, ground.symbols, apart), turns[0].place.stage, apart, several)
 
     def view(self, turn: OperandTurn) -> View:
         """Return how a turn's instruction reads its operand."""
@@ -136,13 +138,13 @@ class _Tiles:
 
     def _begin(self, turn: OperandTurn, tile: StoredTile) -> int:
         stage, number, base = turn.place.stage, turn.tile if self.apart else 0, self.ground.start.base
-        own = self.begins.get((stage, number), 0)
+        begin = self.begins.get((stage, number), 0)
         if base is not None:
-            own = base + own - self.begins.get((self.first_stage, 0), own)
+            begin = base + begin - self.begins.get((self.first_stage, 0), begin)
         if tile.stage_bytes and is_staged(turn.use):  # a layout with stages says where each begins
-            own = self.begins.get((self.first_stage, number), own)
-            own += (stage - self.first_stage) * tile.stage_bytes
-        return own
+            begin = self.begins.get((self.first_stage, number), begin)
+            begin += (stage - self.first_stage) * tile.stage_bytes
+        return begin
 
     def step(self, turn: OperandTurn, word: int) -> OperandStep:
         """Return the step of a turn with this descriptor, without its causes."""
@@ -160,52 +162,54 @@ class _Tiles:
 
 
 def verify_steps(
-    found: Sequence[OperandTurn],
+    turns: Sequence[OperandTurn],
     ground: Ground,
     *,
     pitfalls: Sequence[Pitfall],
     endless: Collection[str] = (),
     why: bool = True,
 ) -> list[OperandStep]:
-    """Every turn as a step; without a tile none has a verdict. endless: variables of loops with an open end; why:
-    whether the causes of a mismatch are looked for. LayoutError for one whose slice does not lie in the tile.
+    """Verify every turn as a step; without a tile none has a verdict.
+
+    endless: variables of loops with an open end; why: whether to look for the causes of a mismatch. LayoutError for a
+    turn whose slice is not in the tile.
     """
-    tiles = _Tiles.from_turns(found, ground)
+    tiles = _Tiles.from_turns(turns, ground)
     ran: list[OperandTurn] = []
-    out: list[OperandStep] = []
-    for turn in found[:MOST_STEPS]:
+    steps: list[OperandStep] = []
+    for turn in turns[:MOST_STEPS]:
         check_deadline()
-        word = word_of(turn.given.value, ground.symbols)
+        word = word_of(turn.argument.value, ground.symbols)
         if word is not None:
             ran.append(turn)
-            out.append(tiles.step(turn, word))
+            steps.append(tiles.step(turn, word))
     if ground.tile is not None and ran:
-        operand = next(name for name, own in ran[0].use.given.items() if own is ran[0].given)
-        out = stages.mark_shared_stages(operand, out, [turn.use for turn in ran], ground.seen, endless)
-    return _explained(ran, out, tiles, pitfalls, why)
+        operand = next(name for name, argument in ran[0].use.arguments.items() if argument is ran[0].argument)
+        steps = stages.mark_shared_stages(operand, steps, [turn.use for turn in ran], ground.seen, endless)
+    return _explained(ran, steps, tiles, pitfalls, why)
 
 
 def _explained(
     ran: Sequence[OperandTurn], steps: Sequence[OperandStep], tiles: _Tiles, pitfalls: Sequence[Pitfall], why: bool
 ) -> list[OperandStep]:
-    """The steps with the causes of a mismatch, looked for once for each chain of calls."""
-    told: set[tuple[Span, ...]] = set()
+    """Return the steps with the causes of a mismatch, sought once for each chain of calls."""
+    explained: set[tuple[Span, ...]] = set()
     words: dict[tuple[int, int, int], tuple[OperandTurn, OperandStep]] = {}  # the first turn with each word of a tile
-    out = list(steps)
+    explained_steps = list(steps)
     for n, (turn, step) in enumerate(zip(ran, steps, strict=True)):
         check_deadline()
         before = words.setdefault((step.stage, step.mn, step.word), (turn, step))
-        chain, stored = (turn.given.span, *turn.given.around), tiles.storage(turn)
-        if step.verdict != "mismatch" or stored is None or chain in told or len(told) >= MOST_CAUSES:
+        chain, stored = (turn.argument.span, *turn.argument.around), tiles.storage(turn)
+        if step.verdict != "mismatch" or stored is None or chain in explained or len(explained) >= MOST_CAUSES:
             continue
-        told.add(chain)
+        explained.add(chain)
         if step.causes:
             continue
         if why:
-            out[n] = replace(step, causes=_causes(turn, step, stored, tiles.view(turn), before, pitfalls))
+            explained_steps[n] = replace(step, causes=_causes(turn, step, stored, tiles.view(turn), before, pitfalls))
         else:
             require_inside(tiles.view(turn), stored, step.mn, step.k)  # what looking for causes would refuse
-    return out
+    return explained_steps
 
 
 def _causes(
@@ -216,17 +220,20 @@ def _causes(
     before: tuple[OperandTurn, OperandStep],
     pitfalls: Sequence[Pitfall],
 ) -> tuple[Diagnosis, ...]:
-    """Why a step is wrong. before: the first turn with this word, and its step."""
+    """Return the causes of a wrong step; before: the first turn with this word, and its step."""
     word = Descriptor(step.word)
-    found = diagnose_step(word, seen, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
+    diagnoses = diagnose_step(word, seen, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
     first, earlier = before
     again = turn.use.again or (first.use.site != turn.use.site and 0 < earlier.k != step.k)
-    return (_make_repeat_diagnosis(step, earlier, found[0]), *found) if again and found else found
+    return (_make_repeat_diagnosis(step, earlier, diagnoses[0]), *diagnoses) if again and diagnoses else diagnoses
 
 
 def _get_stated_major(turn: OperandTurn) -> str:
-    """What the transpose immediate of a turn's instruction says; "" where the text does not."""
-    return next((turn.use.majors.get(name, "") for name, own in turn.use.given.items() if own is turn.given), "")
+    """Return the major that a turn's transpose immediate states; "" if the text has none."""
+    return next(
+        (turn.use.majors.get(name, "") for name, argument in turn.use.arguments.items() if argument is turn.argument),
+        "",
+    )
 
 
 def _make_repeat_diagnosis(step: OperandStep, earlier: OperandStep, other: Diagnosis) -> Diagnosis:
@@ -234,57 +241,59 @@ def _make_repeat_diagnosis(step: OperandStep, earlier: OperandStep, other: Diagn
     before = earlier.k // step.depth
     moved = "the start did not move for this step"
     why = moved if earlier.k + step.depth == step.k else "this step needs a start of its own"
-    says = f"The descriptor of K step {before} stands here again: {why}."
-    return Diagnosis("other_slice", says, other.fix, other.changes)
+    message = f"The descriptor of K step {before} stands here again: {why}."
+    return Diagnosis("other_slice", message, other.fix, other.changes)
 
 
 def lay_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
-    """The operands with every wrong step laid to a place: where its descriptor is written or, where other calls run the
-    same place and are right, the innermost call of which all that it runs is wrong. The first step of a place has its
-    causes.
+    """Assign every wrong step to a place in the code.
+
+    The place is where its descriptor is written or, if other calls run the same place and are right, the innermost call
+    of which all that it runs is wrong. The first step of a place has its causes.
     """
-    out = []
-    chains = [(one.name, (step.span, *step.around), step) for one in operands for step in one.steps]
+    blamed = []
+    chains = [(operand.name, (step.span, *step.around), step) for operand in operands for step in operand.steps]
     wrong = {(name, chain) for name, chain, step in chains if step.verdict == "mismatch"}
     shared = {(name, span) for name, chain, _ in chains if (name, chain) not in wrong for span in chain}
-    for one in operands:
+    for operand in operands:
         steps: list[OperandStep] = []
         places: set[Span] = set()
-        for step in one.steps:
+        for step in operand.steps:
             chain = (step.span, *step.around)
-            if (one.name, chain) in wrong:
-                span = next((span for span in chain if (one.name, span) not in shared), step.span)
+            if (operand.name, chain) in wrong:
+                span = next((span for span in chain if (operand.name, span) not in shared), step.span)
                 causes = () if step.verdict != "mismatch" or span in places else step.causes
                 places.update([span] if step.verdict == "mismatch" else [])
                 step = replace(step, span=span, causes=causes)
             steps.append(step)
-        out.append(replace(one, steps=tuple(steps)))
-    return out
+        blamed.append(replace(operand, steps=tuple(steps)))
+    return blamed
 
 
 def _make_nowhere_diagnosis(turn: OperandTurn, base: int) -> Diagnosis:
-    """A tile that begins where TMA writes no box (CUDA driver API 13.0: the shared-memory address)."""
+    """Make the diagnosis that TMA writes no box to a tile's start (CUDA driver API 13.0: the shared-memory address)."""
     where = f"The tile of stage {turn.place.stage}" if turn.place.stage else "The tile"
-    says = (
+    message = (
         f"{where} begins at {base:#x}, {base % tma.ALIGNED} bytes past a multiple of {tma.ALIGNED}. TMA stores a box"
         f" only at a multiple of {tma.ALIGNED} bytes, and a swizzle of 128B repeats every {WIDEST_PATTERN}: begin every"
         " stage at a multiple of that."
     )
-    return Diagnosis("tma_destination", says)
+    return Diagnosis("tma_destination", message)
 
 
 def mark_spoilt_steps(steps: Sequence[OperandStep], pitfall: Pitfall) -> list[OperandStep]:
-    """Steps that are right but for what stands above the address in the word, as wrong for that: the address is a
-    symbol here, and has no such bits.
+    """Mark right steps as wrong if bits above the address spoil the word.
+
+    The address is a symbol here, and has no such bits.
     """
     cause = Diagnosis(pitfall.code, pitfall.message)
-    out, told = [], False
+    marked, is_told = [], False
     for step in steps:
         if step.verdict == "match":
-            step = replace(step, verdict="mismatch", matched=0, causes=() if told else (cause,))
-            told = True
-        out.append(step)
-    return out
+            step = replace(step, verdict="mismatch", matched=0, causes=() if is_told else (cause,))
+            is_told = True
+        marked.append(step)
+    return marked
 
 
 def _verify_step(
@@ -297,9 +306,9 @@ def _verify_step(
         (stored.mn is not None and mn + seen.rows > stored.mn) or (stored.k is not None and k + seen.k > stored.k)
     )
     if stored is not None and not outside:
-        wanted = compute_expected_reads(stored, seen, mn, k)
-        matched = int(np.count_nonzero(address_of == wanted))
-        expected, verdict = int(wanted[0, 0]), "match" if matched == total else "mismatch"
+        expected_reads = compute_expected_reads(stored, seen, mn, k)
+        matched = int(np.count_nonzero(address_of == expected_reads))
+        expected, verdict = int(expected_reads[0, 0]), "match" if matched == total else "mismatch"
     return OperandStep(
         loops=dict(turn.use.loops),
         stage=turn.place.stage,
@@ -314,26 +323,26 @@ def _verify_step(
         matched=matched,
         total=total,
         causes=(),
-        span=turn.given.span,
-        around=turn.given.around,
+        span=turn.argument.span,
+        around=turn.argument.around,
     )
 
 
 def diagnose_step(
     word: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, computed: bool, pitfalls: Sequence[Pitfall]
 ) -> tuple[Diagnosis, ...]:
-    """Why a step reads other bytes; a pitfall of C that the code fell into comes first."""
-    found = list(verify(word, seen, stored, mn=mn, k=k, computed=computed).diagnoses)
+    """Diagnose why a step reads other bytes; a pitfall of C in the code comes first."""
+    diagnoses = list(verify(word, seen, stored, mn=mn, k=k, computed=computed).diagnoses)
     of_code = [p for p in pitfalls if p.code in _OF_CODE]
-    if of_code and all(one.code != of_code[0].code for one in found):
-        rest = found[0] if found else Diagnosis("", "")
-        found.insert(0, Diagnosis(of_code[0].code, of_code[0].message, rest.fix, rest.changes))
-    return tuple(found)
+    if of_code and all(diagnosis.code != of_code[0].code for diagnosis in diagnoses):
+        rest = diagnoses[0] if diagnoses else Diagnosis("", "")
+        diagnoses.insert(0, Diagnosis(of_code[0].code, of_code[0].message, rest.fix, rest.changes))
+    return tuple(diagnoses)
 
 
 def list_fitting_tiles(turn: OperandTurn, seen: View, symbols: Mapping[str, int]) -> tuple[str, ...]:
-    """Standard tiles that a step reads, where nothing is known of the storage."""
-    word = word_of(turn.given.value, symbols)
+    """List standard tiles that a step reads, if nothing is known of the storage."""
+    word = word_of(turn.argument.value, symbols)
     if word is None:
         return ()
     try:

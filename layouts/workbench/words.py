@@ -17,22 +17,22 @@ from lanescope.workbench.scan import InstructionMention, PrintedWord
 from lanescope.workbench.uses import DescriptorUse, in_registers
 
 
-def find_word_uses(printed: Iterable[PrintedWord], told: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Printed words: those of one operand are its steps, in their order."""
-    mention = next((m for m in told if m.instruction.family.by_descriptor), None)
+def find_word_uses(printed: Iterable[PrintedWord], mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
+    """Find uses of printed words: those of one operand are its steps, in their order."""
+    mention = next((m for m in mentions if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
     words = list(printed)
     named = [find_operand_letter(word.label) for word in words]
     two = not registers and len(words) == 2 and named == [None, None] and _are_far_apart(*words)
     again = _repeated(words, named)
-    out = []
+    uses = []
     for n, (word, name) in enumerate(zip(words, named, strict=True)):
-        own, why = _operand_of_word(word, name, registers, n if two else None)
-        out.append(
+        letter, why = _operand_of_word(word, name, registers, n if two else None)
+        uses.append(
             DescriptorUse(
                 mention=mention,
-                given={own: DescriptorArgument(SymbolicInt(word.word), word.span, word.label)},
-                why={own: why},
+                arguments={letter: DescriptorArgument(SymbolicInt(word.word), word.span, word.label)},
+                why={letter: why},
                 site=("word", n),
                 loops=(),
                 of="printed",
@@ -44,11 +44,11 @@ def find_word_uses(printed: Iterable[PrintedWord], told: tuple[InstructionMentio
                 majors=mention.majors if mention else {},
             )
         )
-    return out
+    return uses
 
 
 def _operand_of_word(word: PrintedWord, named: str | None, registers: bool, of_two: int | None) -> tuple[str, str]:
-    """(the operand of a printed word, what says so). of_two: which it is of two words that are A's and B's."""
+    """Return (operand of a printed word, reason); of_two: the operand if there are two words, A's and B's."""
     if named:
         return named, f"its label is {word.label}"
     if registers:
@@ -59,21 +59,22 @@ def _operand_of_word(word: PrintedWord, named: str | None, registers: bool, of_t
 
 
 def _repeated(words: Sequence[PrintedWord], named: Sequence[str | None]) -> set[int]:
-    """The words that are the one before them of the same operand once more and stand in for a step: a later word is
-    as far from the first as its place says. Several threads that print the same words repeat them, too.
+    """Return the words that repeat the one before them and yet stand for a step.
+
+    A later word is as far from the first as its index says. Words that several threads print are repeated, too.
     """
-    out: set[int] = set()
+    repeated: set[int] = set()
     for name in set(named):
-        own = [n for n, one in enumerate(named) if one == name]
-        values = [words[n].word for n in own]
+        numbers = [n for n, one in enumerate(named) if one == name]
+        values = [words[n].word for n in numbers]
         apart = min((two - one for one, two in pairwise(values) if two > one), default=0)
         for n, (one, two) in enumerate(pairwise(values), 1):
             if one == two and any(word == values[0] + at * apart for at, word in enumerate(values) if at > n):
-                out.add(own[n])
-    return out
+                repeated.add(numbers[n])
+    return repeated
 
 
-def _are_far_apart(one: PrintedWord, two: PrintedWord) -> bool:
-    """Whether two words are of two tiles: of one label, and further apart than a step along K goes."""
-    apart = abs(START.get(one.word) - START.get(two.word)) * START.unit
-    return one.label == two.label == "" and (apart >= WIDEST_PATTERN or one.word >> 16 != two.word >> 16)
+def _are_far_apart(first: PrintedWord, second: PrintedWord) -> bool:
+    """Return whether two words with one label are further apart than a step along K, thus in two tiles."""
+    apart = abs(START.get(first.word) - START.get(second.word)) * START.unit
+    return first.label == second.label == "" and (apart >= WIDEST_PATTERN or first.word >> 16 != second.word >> 16)

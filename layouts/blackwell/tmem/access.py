@@ -82,8 +82,8 @@ class TensorAccess:
             return "documented; measured by others; not executed here"
         maps = MOVE_MAPS if self.by_warp else COPY_MAPS
         if self.widened:
-            says = f"16 elements lie in {self.widened} bytes and {16 - self.widened} of padding"
-            return f"documented: {says}; which bits of its byte an element takes is open; not executed on hardware"
+            message = f"16 elements lie in {self.widened} bytes and {16 - self.widened} of padding"
+            return f"documented: {message}; which bits of its byte an element takes is open; not executed on hardware"
         return f"documented; agrees with CUTLASS ({maps} maps of all shapes); not executed on hardware"
 
 
@@ -101,15 +101,15 @@ def parse_access(text: str, split: int = 0, field: str = "access") -> TensorAcce
 
     split: the constant of 16x32bx2 between its halves; 0 for x, or 2x packed.
     """
-    found = _ACCESS.search(text)
-    if not found:
+    match = _ACCESS.search(text)
+    if not match:
         raise LayoutError(
             "bad_access",
             f"'{shorten_value(text, 80)}' is not an access to tensor memory.",
             f"Write e.g. {EXAMPLE}.",
             field,
         )
-    verb, words = found[1].lower(), re.findall(r"[\w:]+", found[2].lower())
+    verb, words = match[1].lower(), re.findall(r"[\w:]+", match[2].lower())
     if verb == "shift":
         return TensorAccess("tcgen05.shift.cta_group::1.down", verb, Pattern.parse(SHIFTED), ("lane", "column"), 8, 0)
     if verb == "cp":
@@ -168,33 +168,33 @@ def _parse_move(text: str, verb: str, words: list[str], split: int, field: str) 
 def map_shifted_lanes() -> IntArray:
     """Return, by lane, the lane whose row it holds after a tcgen05.shift; the last lane of a quarter keeps its own."""
     quarter, inside = np.divmod(np.arange(LANES), QUARTER)
-    out: IntArray = (quarter * QUARTER + np.minimum(inside + SHIFTED_BY, QUARTER - 1)).astype(np.int32)
-    return out
+    lanes: IntArray = (quarter * QUARTER + np.minimum(inside + SHIFTED_BY, QUARTER - 1)).astype(np.int32)
+    return lanes
 
 
-def place_columns(found: TensorAccess, columns: Any) -> Any:
+def place_columns(access: TensorAccess, columns: Any) -> Any:
     """Return the columns of an access, with the second half moved by its own offset where it has one."""
-    if not found.split or not found.halves:
+    if not access.split or not access.halves:
         return columns
-    half = found.columns // 2
-    return np.where(columns >= half, columns - half + found.split, columns)
+    half = access.columns // 2
+    return np.where(columns >= half, columns - half + access.split, columns)
 
 
-def mask_touched(found: TensorAccess, lane: int, column: int) -> Mask:
+def mask_touched(access: TensorAccess, lane: int, column: int) -> Mask:
     """Return the lanes and columns that an access at an address touches: bool [lanes][columns], cut off at the memory's
     end.
     """
-    out = np.zeros((LANES, COLUMNS), bool)
+    mask = np.zeros((LANES, COLUMNS), bool)
     lanes: Any
     columns: Any
-    if found.by_warp:
-        lanes, columns = found.pattern.evaluate()[:2]
-        columns = place_columns(found, columns)
-    elif found.of_quarters:
-        lanes, columns = np.meshgrid(np.arange(found.tall) * QUARTER, np.arange(found.columns), indexing="ij")
+    if access.by_warp:
+        lanes, columns = access.pattern.evaluate()[:2]
+        columns = place_columns(access, columns)
+    elif access.of_quarters:
+        lanes, columns = np.meshgrid(np.arange(access.tall) * QUARTER, np.arange(access.columns), indexing="ij")
     else:
-        lanes, columns = np.meshgrid(np.arange(LANES), np.arange(found.columns), indexing="ij")
+        lanes, columns = np.meshgrid(np.arange(LANES), np.arange(access.columns), indexing="ij")
     rows, cols = (lanes + lane).ravel(), (columns + column).ravel()
     inside = (rows < LANES) & (cols < COLUMNS)
-    out[rows[inside], cols[inside]] = True
-    return out
+    mask[rows[inside], cols[inside]] = True
+    return mask

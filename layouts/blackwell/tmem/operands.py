@@ -46,39 +46,41 @@ class TmemMma:
 
     def __post_init__(self) -> None:
         self._check_sizes()
-        whole = self.kind.k * (2 if self.sparse else 1)
+        usual_k = self.kind.k * (2 if self.sparse else 1)
         longer = self.k == 96 and self.kind.has_field("k") and not self.sparse
-        if self.k not in (0, whole) and not longer:
-            raise LayoutError("bad_k", f"k is {self.k}.", f"kind::{self.kind.name} takes {whole} here.", "k")
+        if self.k not in (0, usual_k) and not longer:
+            raise LayoutError("bad_k", f"k is {self.k}.", f"kind::{self.kind.name} takes {usual_k} here.", "k")
         usual = self.kind.element_bits
         if self.bits not in (0, usual):
             raise LayoutError("bad_bits", f"bits is {self.bits}.", f"A of kind::{self.kind.name} has {usual}.", "bits")
         object.__setattr__(self, "scale_vec", self._read_vector())
-        object.__setattr__(self, "k", self.k or whole)
+        object.__setattr__(self, "k", self.k or usual_k)
         object.__setattr__(self, "bits", usual)
 
     def _check_sizes(self) -> None:
         """Reject a form that the kind does not have, and M and N that the form does not take."""
         sizes = self.kind.sizes.get((self.form, self.sparse))
         if sizes is None:
-            says = f"kind::{self.kind.name} has no {CALLED[self.form]} with a {'sparse' if self.sparse else 'dense'} A."
-            raise LayoutError("no_form", says, "Block scaling is issued without .ws.", "ws")
+            message = (
+                f"kind::{self.kind.name} has no {CALLED[self.form]} with a {'sparse' if self.sparse else 'dense'} A."
+            )
+            raise LayoutError("no_form", message, "Block scaling is issued without .ws.", "ws")
         for name, size, legal, words in (
             ("m", self.m, sizes.m, join_words([str(m) for m in sizes.m], "or")),
             ("n", self.n, sizes.n, sizes.n_words),
         ):
             if size not in legal:
-                says = f"{name} is {size}. {CALLED[self.form]} with kind::{self.kind.name} takes {words}."
-                raise LayoutError(f"bad_{name}", says, "PTX ISA 9.1, Table 39.", name)
+                message = f"{name} is {size}. {CALLED[self.form]} with kind::{self.kind.name} takes {words}."
+                raise LayoutError(f"bad_{name}", message, "PTX ISA 9.1, Table 39.", name)
 
     def _read_vector(self) -> str:
-        """Return the scale vector, the kind's first where none is given; LayoutError where the kind lacks it."""
+        """Return the scale vector, the kind's first where none is given; LayoutError if the kind lacks it."""
         legal = list(self.kind.scaled)
         vector = self.scale_vec or (legal[0] if legal else "")
         if vector and vector not in legal:
             allowed = join_words(legal, "or") or "nothing: it is not block-scaled"
-            says = f"scale_vec is {shorten_value(vector)}."
-            raise LayoutError("bad_scale_vec", says, f"kind::{self.kind.name} takes {allowed}.", "scale_vec")
+            message = f"scale_vec is {shorten_value(vector)}."
+            raise LayoutError("bad_scale_vec", message, f"kind::{self.kind.name} takes {allowed}.", "scale_vec")
         return vector
 
     @property
@@ -160,12 +162,12 @@ def make_tmem_layout(mma: TmemMma, operand: str) -> TmemOperandLayout:
 def _build_layout(
     mma: TmemMma, operand: str, pattern: Pattern, axes: tuple[str, ...], bits: int, maps: int
 ) -> TmemOperandLayout:
-    whole = (*axes, "half") if len(pattern.coords) == 3 else axes
+    all_axes = (*axes, "half") if len(pattern.coords) == 3 else axes
     return TmemOperandLayout(
         operand=operand,
         letter=mma.place.letter,
         pattern=pattern,
-        axes=whole,
+        axes=all_axes,
         bits=bits,
         maps=maps,
         source=mma.place.source,
@@ -177,8 +179,8 @@ def _make_metadata_layout(mma: TmemMma) -> TmemOperandLayout:
     axes = ("row", "group")
     if len(mma.place.aligned) > 1:  # layouts C and F: 64 rows in 16 lanes of each quarter
         if not wide:
-            says = f"Where the metadata of kind::{mma.kind.name} lies in layout {mma.place.letter} is open."
-            raise LayoutError("open_layout", says, "M = 128, or .ws, has a known layout.", "m")
+            message = f"Where the metadata of kind::{mma.kind.name} lies in layout {mma.place.letter} is open."
+            raise LayoutError("open_layout", message, "M = 128, or .ws, has a known layout.", "m")
         return _build_layout(mma, "metadata", Pattern.parse(METADATA_SPLIT), axes, 4, 0)
     rows = mma.place.rows
     text, maps = METADATA[rows, wide]
@@ -187,16 +189,16 @@ def _make_metadata_layout(mma: TmemMma) -> TmemOperandLayout:
 
 def _make_scale_layout(mma: TmemMma, operand: str) -> TmemOperandLayout:
     if mma.k == 96:
-        says = "Where the factors of K = 96 lie, 3 or 6 a row, is open."
-        raise LayoutError("open_layout", says, "k: 64 has a known layout.", "k")
+        message = "Where the factors of K = 96 lie, 3 or 6 a row, is open."
+        raise LayoutError("open_layout", message, "k: 64 has a known layout.", "k")
     factors = FACTORS[mma.scale_vec]
     split = mma.form == PAIR and mma.m == 128
     name = "row" if operand == "scale_a" else "col"
     rows = mma.place.rows if operand == "scale_a" else mma.n
     paired = split and operand == "scale_b"
     text, maps = (SCALES_PAIR_B, SCALE_PAIR_MAPS) if paired else (SCALES, SCALE_MAPS)
-    whole = 64 if operand == "scale_b" else QUARTER  # the access checks of ptxas count 2 columns for every 64 of N
-    pattern = Pattern.parse(text, R=-(-rows // whole) * whole, S=factors)
+    unit = 64 if operand == "scale_b" else QUARTER  # the access checks of ptxas count 2 columns for every 64 of N
+    pattern = Pattern.parse(text, R=-(-rows // unit) * unit, S=factors)
     return _build_layout(mma, operand, pattern, (name, "scale"), 8, maps)
 
 

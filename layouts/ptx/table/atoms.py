@@ -19,7 +19,7 @@ _PREFIXES = {
 
 
 def get_atom_name(instruction: Instruction) -> str:
-    """Return the atom's name as CUTLASS spells it, "" where it has none."""
+    """Return the atom's name as CUTLASS spells it, "" if it has none."""
     spell = _SPELLED.get(instruction.family.opcode)
     return spell(instruction, set(instruction.modifiers)) if spell else ""
 

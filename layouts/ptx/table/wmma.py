@@ -122,20 +122,20 @@ def _make_load_family(letter: str, kind: str, shape: str, layouts: tuple[str, ..
 
 
 def _make_load_families() -> list[Family]:
-    out: dict[tuple[str, ...], Family] = {}
+    families: dict[tuple[str, ...], Family] = {}
     for kind, shapes, accumulators in _KINDS:
         for shape in shapes:
             parts = _make_fragment_patterns(shape, kind)
-            out["a", kind, shape] = _make_load_family(
+            families["a", kind, shape] = _make_load_family(
                 "a", kind, shape, ("row",) if kind in _SMALL else LAYOUTS, parts["a"]
             )
-            out["b", kind, shape] = _make_load_family(
+            families["b", kind, shape] = _make_load_family(
                 "b", kind, shape, ("col",) if kind in _SMALL else LAYOUTS, parts["b"]
             )
             for accumulator in {c for pair in accumulators for c in pair.split()}:
-                out["c", accumulator, shape] = _make_load_family("c", accumulator, shape, LAYOUTS, parts["c"])
-                out["d", accumulator, shape] = _make_load_family("d", accumulator, shape, LAYOUTS, parts["d"])
-    return [out[key] for key in sorted(out)]
+                families["c", accumulator, shape] = _make_load_family("c", accumulator, shape, LAYOUTS, parts["c"])
+                families["d", accumulator, shape] = _make_load_family("d", accumulator, shape, LAYOUTS, parts["d"])
+    return [families[key] for key in sorted(families)]
 
 
 def _make_mma_family(ptx: str, shape: str, kind: str, types: tuple[str, ...], **options: tuple[str, ...]) -> Family:
@@ -161,30 +161,30 @@ def _make_mma_families() -> list[Family]:
     both = {"la": LAYOUTS, "lb": LAYOUTS}
     sat = {"sat": ("", ".satfinite")}
     full = ".{d}.{a}.{b}.{c}"
-    out = [
+    families = [
         _make_mma_family(
             head + ".{d}.{c}", shape, "f16", cross_types("{d} f16 f16 {c}", d="f16 f32", c="f16 f32"), **both
         )
         for shape in SHAPES_16
     ]
-    out += [_make_mma_family(head + full, shape, "bf16", ("f32 bf16 bf16 f32",), **both) for shape in SHAPES_16]
-    out += [_make_mma_family(head + full, "m16n16k8", "tf32", ("f32 tf32 tf32 f32",), **both)]
-    out += [
+    families += [_make_mma_family(head + full, shape, "bf16", ("f32 bf16 bf16 f32",), **both) for shape in SHAPES_16]
+    families += [_make_mma_family(head + full, "m16n16k8", "tf32", ("f32 tf32 tf32 f32",), **both)]
+    families += [
         _make_mma_family(
             head + "{rnd}" + full, "m8n8k4", "f64", ("f64 f64 f64 f64",), **both, rnd=("", ".rn", ".rz", ".rm", ".rp")
         )
     ]
-    out += [
+    families += [
         _make_mma_family(head + full + "{sat}", shape, kind, (f"s32 {kind} {kind} s32",), **both, **sat)
         for shape in SHAPES_16
         for kind in ("s8", "u8")
     ]
     row_col = "wmma.mma.sync.aligned.row.col.{shape}"
-    out += [
+    families += [
         _make_mma_family(row_col + full + "{sat}", "m8n8k32", kind, (f"s32 {kind} {kind} s32",), **sat)
         for kind in ("s4", "u4")
     ]
-    out += [
+    families += [
         _make_mma_family(
             "wmma.mma{op}.popc.sync.aligned.row.col.{shape}" + full,
             "m8n8k128",
@@ -193,7 +193,7 @@ def _make_mma_families() -> list[Family]:
             op=(".xor", ".and"),
         )
     ]
-    return out
+    return families
 
 
 FAMILIES = [*_make_load_families(), *_make_mma_families()]

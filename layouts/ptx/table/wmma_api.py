@@ -12,7 +12,7 @@ from dataclasses import dataclass
 class WmmaFunction:
     """One name of the API.
 
-    signatures as the header spells them, templates left open; becomes: the PTX opcode it is compiled to, "" where there
+    signatures as the header spells them, templates left open; becomes: the PTX opcode it is compiled to, "" if there
     is none; modifier: the word that the PTX texts it becomes all have, and those of no other function; collective:
     whether all lanes of the warp must call it; since: the first architecture that has any form of it.
     """

@@ -24,35 +24,35 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def evaluate_new(ev: Evaluator, one: tree.New, scope: NameScope) -> Any:
+def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
     """Return the pointer that `new T(arguments)` gives."""
-    kind = ev.resolve_type(one.type, scope)
-    places = [ev.evaluate_dereference(ev.evaluate_expression(where, scope), one) for where in one.placement]
+    kind = ev.resolve_type(node.type, scope)
+    places = [ev.evaluate_dereference(ev.evaluate_expression(where, scope), node) for where in node.placement]
     for place in places:  # what stood there is no more
         ev.forget_place(place)
     if ev.has_own_allocation("new", kind.record):
         ev.forget_all(scope)
     if kind.dims:
-        return _evaluate_new_array(ev, one, kind, scope)
-    value = _new_value(ev, one, kind, scope)
+        return _evaluate_new_array(ev, node, kind, scope)
+    value = _new_value(ev, node, kind, scope)
     if isinstance(value, ObjectValue):
         value.held = True
         for place in places:
             if _put_object(ev, place, value):
                 return Address(place)
-    return Address(Cell(value, kind, "new", one.span, born=0))
+    return Address(Cell(value, kind, "new", node.span, born=0))
 
 
-def _new_value(ev: Evaluator, one: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
+def _new_value(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
     """Return what a new object or number begins with."""
-    if one.braced:
-        return ev.evaluate_initializer(tree.ItemList(tuple(("", a) for a in one.arguments)), kind, scope, "")
-    if one.bare:
+    if node.braced:
+        return ev.evaluate_initializer(tree.ItemList(tuple(("", a) for a in node.arguments)), kind, scope, "")
+    if node.bare:
         return ev.make_default(kind, ev.make_fresh_name("new"))
-    given = ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), one.arguments), scope)
+    typed_arguments = ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), node.arguments), scope)
     if kind.record is not None and not kind.pointers:
-        return ev.construct_object(ev.make_instance(kind.record, ""), given)
-    return ev.construct_value(kind, [argument.value for argument in given], one, scope)
+        return ev.construct_object(ev.make_instance(kind.record, ""), typed_arguments)
+    return ev.construct_value(kind, [argument.value for argument in typed_arguments], node, scope)
 
 
 def _put_object(ev: Evaluator, place: Any, value: ObjectValue) -> bool:
@@ -66,18 +66,18 @@ def _put_object(ev: Evaluator, place: Any, value: ObjectValue) -> bool:
 
 
 def has_own_allocation(ev: Evaluator, word: str, record: RecordType | None) -> bool:
-    """Whether the text has an operator new or delete of its own for a class."""
-    own = record.methods if record is not None else {}
-    return f"operator{word}" in own or find_name(ev.globals, f"operator{word}")[0] is not None
+    """Return whether the text defines its own operator new or delete for a class."""
+    methods = record.methods if record is not None else {}
+    return f"operator{word}" in methods or find_name(ev.globals, f"operator{word}")[0] is not None
 
 
-def _evaluate_new_array(ev: Evaluator, one: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
+def _evaluate_new_array(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
     """Return the pointer that new T[n] gives."""
     name = ev.make_fresh_name("new")
-    if one.bare:
+    if node.bare:
         value = ev.make_default(kind, name)
     else:
-        value = ev.evaluate_initializer(tree.ItemList(tuple(("", a) for a in one.arguments)), kind, scope, name)
+        value = ev.evaluate_initializer(tree.ItemList(tuple(("", a) for a in node.arguments)), kind, scope, name)
     element = replace(kind, dims=kind.dims[1:])
     if isinstance(value, ArrayValue):
         value.name = name

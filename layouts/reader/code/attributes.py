@@ -36,30 +36,30 @@ _WITH_BRACKETS = frozenset("__attribute__ _Pragma __pragma __declspec __launch_b
 
 
 def blank_attributes(text: str, macros: Iterable[str] = ()) -> str:
-    """The text with attributes as blanks; macros: names that stand for nothing else wherever they stand.
+    """Blank the attributes of a text; macros: names that stand for nothing else anywhere.
 
     >>> blank_attributes("MY_DEVICE __forceinline__ int f() noexcept;").split()
     ['int', 'f()', ';']
     """
     named = {one or two for one, two in _NAMED.findall(text)}
-    own = sorted(macros)
-    if own:
-        text = re.sub(rf"{_KEPT}|\b(?:{'|'.join(map(re.escape, own))})\b", _blank_macro, text, flags=re.S)
+    sorted_macros = sorted(macros)
+    if sorted_macros:
+        text = re.sub(rf"{_KEPT}|\b(?:{'|'.join(map(re.escape, sorted_macros))})\b", _blank_macro, text, flags=re.S)
 
-    def blanked(found: re.Match[str]) -> str:
-        if found["kept"] or (found["spelled"] and found[0] in named):
-            return found[0]
-        return re.sub(r"[^\n]", " ", found[0])
+    def blanked(match: re.Match[str]) -> str:
+        if match["kept"] or (match["spelled"] and match[0] in named):
+            return match[0]
+        return re.sub(r"[^\n]", " ", match[0])
 
     return _ATTRIBUTE.sub(blanked, text)
 
 
-def _blank_macro(found: re.Match[str]) -> str:
-    return found[0] if found[0][0] in "/\"'" else " " * len(found[0])
+def _blank_macro(match: re.Match[str]) -> str:
+    return match[0] if match[0][0] in "/\"'" else " " * len(match[0])
 
 
 def is_attributes_only(body: Iterable[PreprocessingToken]) -> bool:
-    """Whether a macro's replacement is made of attributes alone.
+    """Return whether a macro's replacement is made of attributes alone.
 
     >>> is_attributes_only([PreprocessingToken("inline", "name"), PreprocessingToken("__attribute__", "name"),
     ... PreprocessingToken("(", "op"), PreprocessingToken(")", "op")])

@@ -19,39 +19,39 @@ _TYPED = re.compile(
 
 
 def blank_brackets(text: str) -> str:
-    """The text with the brackets around such names as blanks.
+    """Blank the brackets around such names.
 
     >>> blank_brackets("make((half*)(buf) + k * 16, (buf) - 8, (size_t)-1, f<T>(buf) + 1)")
     'make((half*) buf  + k * 16,  buf  - 8, (size_t)-1, f<T>(buf) + 1)'
     """
-    own = {one or two for one, two in _TYPED.findall(text)}
+    types = {one or two for one, two in _TYPED.findall(text)}
 
-    def blanked(found: re.Match[str]) -> str:
-        name = found[1]
-        before = text[max(found.start() - _BEHIND, 0) : found.start()].rstrip()
-        if _is_type_name(name, own) or not _can_begin_operand(before, own):
-            return found[0]
-        return f" {found[0][1:-1]} "
+    def blanked(match: re.Match[str]) -> str:
+        name = match[1]
+        before = text[max(match.start() - _BEHIND, 0) : match.start()].rstrip()
+        if _is_type_name(name, types) or not _can_begin_operand(before, types):
+            return match[0]
+        return f" {match[0][1:-1]} "
 
     return _LONE.sub(blanked, text)
 
 
-def _is_type_name(name: str, own: set[str]) -> bool:
-    """Whether a name is a type's: C's, an element's, one that the text defines, or spelled as one."""
-    if name in own or find_integer_type(name) is not None or name in ELEMENT_BITS or name.endswith("_t"):
+def _is_type_name(name: str, types: set[str]) -> bool:
+    """Return whether a name is a type's: of C, of an element, defined by the text, or spelled like one."""
+    if name in types or find_integer_type(name) is not None or name in ELEMENT_BITS or name.endswith("_t"):
         return True
     if name in ("void", "auto", "decltype", "sizeof", "alignof", "double", "float"):
         return True
     return name[0].isupper() and (len(name) == 1 or any(letter.islower() for letter in name))
 
 
-def _can_begin_operand(before: str, own: set[str]) -> bool:
-    """Whether an operand can begin behind this text: an operator, an opening bracket, return, a cast."""
+def _can_begin_operand(before: str, types: set[str]) -> bool:
+    """Return whether an operand can begin behind this text: an operator, an opening bracket, return, a cast."""
     if not before or before[-1] in "([{,;=+-*/%&|^!~<?:":
         return True
     if before[-1] == ")":
         cast = _CAST.search(before)
         if cast is None:
             return False
-        return bool(cast[2]) or _is_type_name(cast[1].split("::")[-1].split("<")[0], own)
+        return bool(cast[2]) or _is_type_name(cast[1].split("::")[-1].split("<")[0], types)
     return bool(_WORDS.search(before))

@@ -44,31 +44,31 @@ def run_unscoped(ev: Evaluator, body: Sequence[tree.Statement], scope: NameScope
 # if --------------------------------------------------------------------------------------------------------------
 
 
-def execute_if(ev: Evaluator, one: tree.If, scope: NameScope) -> EarlyExit | None:
+def execute_if(ev: Evaluator, statement: tree.If, scope: NameScope) -> EarlyExit | None:
     """Run the branch that a condition chooses, both where the text leaves it open."""
     inner = NameScope(scope)
-    if one.start is not None:
-        ev.execute_statement(one.start, inner)
-    asked, condition = ev.decide_condition(one.condition, inner)
+    if statement.start is not None:
+        ev.execute_statement(statement.start, inner)
+    tested, condition = ev.decide_condition(statement.condition, inner)
     if condition is not None:
-        chosen = one.yes if condition else one.no
+        chosen = statement.yes if condition else statement.no
         left = ev.execute_statement(chosen, inner) if chosen is not None else None
     else:
-        text = ev.format_condition(asked, one.condition)
-        branches = [(text, branch(ev, one.yes, inner)), (f"!({text})", branch(ev, one.no, inner))]
+        text = ev.format_condition(tested, statement.condition)
+        branches = [(text, branch(ev, statement.yes, inner)), (f"!({text})", branch(ev, statement.no, inner))]
         left = ev.follow_alternatives(branches)
     ev.leave_block(inner, left)
     return left
 
 
-def decide_condition(ev: Evaluator, one: tree.Expression, scope: NameScope) -> tuple[Any, bool | None]:
-    """The value of a condition, and whether it holds."""
+def decide_condition(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> tuple[Any, bool | None]:
+    """Decide a condition: return its value, and whether it holds."""
 
     def run() -> tuple[Any, bool | None]:
-        asked = ev.evaluate_expression(one, scope)
-        return asked, ev.evaluate_truth(asked)
+        condition = ev.evaluate_expression(expression, scope)
+        return condition, ev.evaluate_truth(condition)
 
-    result: tuple[Any, bool | None] = ev.evaluate_full_expression(run, one.span)
+    result: tuple[Any, bool | None] = ev.evaluate_full_expression(run, expression.span)
     return result
 
 
@@ -80,27 +80,27 @@ def branch(ev: Evaluator, body: tree.Statement | None, scope: NameScope) -> Call
 # c ? a : b ------------------------------------------------------------------------------------------------------
 
 
-def evaluate_choice(ev: Evaluator, one: tree.ConditionalExpression, scope: NameScope) -> Any:
+def evaluate_choice(ev: Evaluator, node: tree.ConditionalExpression, scope: NameScope) -> Any:
     """Return the value of `condition ? yes : no`."""
-    asked = ev.evaluate_expression(one.condition, scope)
-    condition = ev.evaluate_truth(asked)
+    tested = ev.evaluate_expression(node.condition, scope)
+    condition = ev.evaluate_truth(tested)
     if condition is None:
-        text = ev.format_condition(asked, one.condition)
+        text = ev.format_condition(tested, node.condition)
         if ev.python:
-            return ev.merge(text, ev.evaluate_expression(one.yes, scope), ev.evaluate_expression(one.no, scope))
-        return ev.evaluate_both_arms(one, text, scope)
+            return ev.merge(text, ev.evaluate_expression(node.yes, scope), ev.evaluate_expression(node.no, scope))
+        return ev.evaluate_both_arms(node, text, scope)
     return ev.evaluate_chosen_arm(
-        one, condition, ev.evaluate_expression(one.yes if condition else one.no, scope), scope
+        node, condition, ev.evaluate_expression(node.yes if condition else node.no, scope), scope
     )
 
 
 def evaluate_chosen_arm(
-    ev: Evaluator, one: tree.ConditionalExpression, condition: bool, chosen: Any, scope: NameScope
+    ev: Evaluator, node: tree.ConditionalExpression, condition: bool, chosen: Any, scope: NameScope
 ) -> Any:
-    """The value of the arm that a condition chooses, in the type that both arms have in common."""
+    """Return the value of the arm that a condition chooses, in the common type of both arms."""
     if not isinstance(chosen, SymbolicInt) or ev.python:
         return chosen
-    other = find_integer_type(ev, one.no if condition else one.yes, scope)
+    other = find_integer_type(ev, node.no if condition else node.yes, scope)
     if other is None:
         return chosen
     kind = find_arms_type(chosen.type, other)
@@ -109,24 +109,24 @@ def evaluate_chosen_arm(
     return symbolic_integers.convert_int(chosen, kind)
 
 
-def evaluate_both_arms(ev: Evaluator, one: tree.ConditionalExpression, text: str, scope: NameScope) -> Any:
-    """Both arms of a choice that the text leaves open."""
+def evaluate_both_arms(ev: Evaluator, node: tree.ConditionalExpression, text: str, scope: NameScope) -> Any:
+    """Evaluate both arms of a choice that the text leaves open."""
     values: list[Any] = []
     ev.follow_alternatives(
         [
-            (text, lambda: values.append(ev.evaluate_expression(one.yes, scope))),
-            (f"!({text})", lambda: values.append(ev.evaluate_expression(one.no, scope))),
+            (text, lambda: values.append(ev.evaluate_expression(node.yes, scope))),
+            (f"!({text})", lambda: values.append(ev.evaluate_expression(node.no, scope))),
         ]
     )
     if len(values) < 2:  # the other throws
-        return values[0] if values else OpaqueValue(ev.format_expression(one))
+        return values[0] if values else OpaqueValue(ev.format_expression(node))
     return ev.merge(text, *values)
 
 
-def format_condition(ev: Evaluator, asked: Any, at: tree.Expression) -> str:
-    """A condition's name: of its value where it is a number, else as it is written."""
-    own = get_integer(asked) if not isinstance(asked, OpaqueValue) else None
-    text = symbolic_integers.format_name(own) if own is not None else ev.format_expression(at)
+def format_condition(ev: Evaluator, tested: Any, at: tree.Expression) -> str:
+    """Return a condition's name: its value if it is a number, else its source text."""
+    integer = get_integer(tested) if not isinstance(tested, OpaqueValue) else None
+    text = symbolic_integers.format_name(integer) if integer is not None else ev.format_expression(at)
     return text[1:-1] if symbolic_integers.is_bracketed(text) else text
 
 
@@ -136,7 +136,7 @@ _PRESENT = (Pointer, Address, ArrayValue, FunctionSet, EitherFunction)  # what i
 
 
 def evaluate_truth(ev: Evaluator, value: Any) -> bool | None:
-    """Whether a value is true; None where the text leaves it open."""
+    """Return whether a value is true; None if the text leaves it open."""
     if isinstance(value, str | dict):
         return bool(value)
     if ev.python:
@@ -159,14 +159,14 @@ def evaluate_truth(ev: Evaluator, value: Any) -> bool | None:
 
 
 def _points_somewhere(pointer: Pointer) -> bool | None:
-    """Return whether a pointer is not null; None where it may be."""
+    """Return whether a pointer is not null; None if it may be."""
     if any(name.startswith("&") for name, _ in pointer.base.terms):
         return True
     return None if pointer.base.terms else bool(pointer.base.const)
 
 
 def _truth_of_number(value: SymbolicInt | None) -> bool | None:
-    """Return whether a number is not 0; None where it may be."""
+    """Return whether a number is not 0; None if it may be."""
     if value is None:
         return None
     if value.known is not None:
@@ -188,15 +188,15 @@ def is_real(value: Any) -> bool:
 
 
 def merge(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """One value for two that a condition of the text decides between."""
+    """Merge two values between which a condition of the text decides."""
     if yes is no or yes == no:
         return yes
     if yes is None or no is None:  # a function that ends in __trap() on one side
         return no if yes is None else yes
     for rule in _MERGES:
-        made = rule(ev, condition, yes, no)
-        if made is not None:
-            return made
+        merged = rule(ev, condition, yes, no)
+        if merged is not None:
+            return merged
     one, two = get_integer(yes), get_integer(no)
     if one is not None and two is not None:
         return merge_ints(condition, one, two)
@@ -242,13 +242,13 @@ def _merge_pointers(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Merge two pointers into one array, or into none that is known."""
     if not (isinstance(yes, Pointer) and isinstance(no, Pointer)):
         return None
-    made = Pointer(
+    pointer = Pointer(
         merge_ints(condition, integer_or_symbol(yes, BOOL), integer_or_symbol(no, BOOL)).make_linear(),
         yes.element,
     )
     if yes.array is None and no.array is None:
-        return made
-    return replace(made, array=yes.array) if yes.array is no.array else _either_text(condition, yes, no)
+        return pointer
+    return replace(pointer, array=yes.array) if yes.array is no.array else _either_text(condition, yes, no)
 
 
 def _merge_addresses(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
@@ -286,49 +286,51 @@ _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
 # switch ----------------------------------------------------------------------------------------------------------
 
 
-def execute_switch(ev: Evaluator, one: tree.Switch, scope: NameScope) -> EarlyExit | None:
+def execute_switch(ev: Evaluator, switch: tree.Switch, scope: NameScope) -> EarlyExit | None:
     """Run a switch from the label of its value on; from every label where the text leaves the value open."""
     outer = NameScope(scope)
-    if one.start is not None:
-        ev.execute_statement(one.start, outer)
-    left = _execute_switch_body(ev, one, outer)
+    if switch.start is not None:
+        ev.execute_statement(switch.start, outer)
+    left = _execute_switch_body(ev, switch, outer)
     ev.leave_block(outer, left)
     return left
 
 
-def _execute_switch_body(ev: Evaluator, one: tree.Switch, outer: NameScope) -> EarlyExit | None:
+def _execute_switch_body(ev: Evaluator, switch: tree.Switch, outer: NameScope) -> EarlyExit | None:
     """Run a switch in the scope of its value."""
-    asked = ev.evaluate_full_expression(lambda: ev.evaluate_expression(one.value, outer), one.value.span)
-    value = get_integer(ev.convert_object_to_number(asked) if not ev.python else asked)
-    tests = [None if test is None else get_integer(ev.evaluate_expression(test, outer)) for test, _ in one.cases]
-    default = next((n for n, (test, _) in enumerate(one.cases) if test is None), None)
+    condition = ev.evaluate_full_expression(lambda: ev.evaluate_expression(switch.value, outer), switch.value.span)
+    value = get_integer(ev.convert_object_to_number(condition) if not ev.python else condition)
+    tests = [None if test is None else get_integer(ev.evaluate_expression(test, outer)) for test, _ in switch.cases]
+    default = next((n for n, (test, _) in enumerate(switch.cases) if test is None), None)
     known = value.known if value is not None else None
     if known is not None and all(t is None or t.known is not None for t in tests):
         kind = value.type if value is not None else INT
         start = next((n for n, t in enumerate(tests) if t is not None and convert_int(t, kind).known == known), default)
-        return _execute_cases(ev, one, start, outer)
-    text = ev.format_expression(one.value)
+        return _execute_cases(ev, switch, start, outer)
+    text = ev.format_expression(switch.value)
     starts = [n for n, t in enumerate(tests) if t is not None]
-    runs = [(f"{text} == {ev.format_expression(one.cases[n][0])}", ev.make_case_branch(one, n, outer)) for n in starts]
-    return ev.follow_alternatives([*runs, ("default", ev.make_case_branch(one, default, outer))])
+    runs = [
+        (f"{text} == {ev.format_expression(switch.cases[n][0])}", ev.make_case_branch(switch, n, outer)) for n in starts
+    ]
+    return ev.follow_alternatives([*runs, ("default", ev.make_case_branch(switch, default, outer))])
 
 
 def make_case_branch(
-    ev: Evaluator, one: tree.Switch, start: int | None, scope: NameScope
+    ev: Evaluator, switch: tree.Switch, start: int | None, scope: NameScope
 ) -> Callable[[], EarlyExit | None]:
     """Return what runs a switch from one of its labels on."""
-    return lambda: _execute_cases(ev, one, start, scope)
+    return lambda: _execute_cases(ev, switch, start, scope)
 
 
-def _execute_cases(ev: Evaluator, one: tree.Switch, start: int | None, scope: NameScope) -> EarlyExit | None:
-    """A switch from one of its labels on, up to a break."""
+def _execute_cases(ev: Evaluator, switch: tree.Switch, start: int | None, scope: NameScope) -> EarlyExit | None:
+    """Execute a switch from one of its labels on, up to a break."""
     if start is None:
         return None
     inner, target = NameScope(scope), JumpTarget(False, len(ev.branches))
     ev.targets.append(target)
     left: EarlyExit | None = None
     try:
-        for _, body in one.cases[start:]:
+        for _, body in switch.cases[start:]:
             left = run_unscoped(ev, body, inner)
             if left is not None:
                 break
@@ -339,14 +341,14 @@ def _execute_cases(ev: Evaluator, one: tree.Switch, start: int | None, scope: Na
 
 
 def join_breaks(ev: Evaluator, breaks: list[EscapedPath], left: EarlyExit | None, ends: bool) -> EarlyExit | None:
-    """What follows a loop or switch that some paths may have left by break, when another came to `left`."""
+    """Return how a loop or switch continues that some paths may have left by break, while another came to `left`."""
     if left is not None and left.word == "break":
         left = None
     if left is not None and breaks:
         here: Journal = {
             key: (cell, cell.value)
-            for one in breaks
-            for key, (cell, _) in {**ev.list_writes_since(one.start), **one.changes}.items()
+            for path in breaks
+            for key, (cell, _) in {**ev.list_writes_since(path.start), **path.changes}.items()
         }
         ev.restore_last_path(breaks)
         ev.keep_escape("?", left, here)

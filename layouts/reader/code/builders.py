@@ -38,7 +38,7 @@ class BuilderTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptorBuilder:
-    """A descriptor that code builds. Amounts in bytes; None where the text leaves them open, and then `free` has the
+    """A descriptor that code builds. Amounts in bytes; None if the text leaves them open, and then `free` has the
     expression that decides them.
 
     start: bytes, or an expression of symbols and loop variables, smem_A + 32·k. origins: field → the places in the text
@@ -77,42 +77,46 @@ class DescriptorBuilder:
 
 
 def find_builders(text: str) -> tuple[DescriptorBuilder, ...]:
-    """Every descriptor that a text's code builds, in the order of the text; () for a text without one."""
-    made = evaluate_text(text)
-    return find_evaluation_builders(made) if made is not None else ()
+    """Find every descriptor that a text's code builds, in the order of the text."""
+    evaluation = evaluate_text(text)
+    return find_evaluation_builders(evaluation) if evaluation is not None else ()
 
 
-def find_evaluation_builders(made: Evaluation) -> tuple[DescriptorBuilder, ...]:
-    """The descriptors of an evaluated text."""
-    out: list[DescriptorBuilder] = []
+def find_evaluation_builders(evaluation: Evaluation) -> tuple[DescriptorBuilder, ...]:
+    """Find the descriptors of an evaluated text."""
+    builders: list[DescriptorBuilder] = []
     said: dict[object, set[str | None]] = {}  # what is built → the operands that it is built for
-    for group in group_values(made):
-        built = _make_builder(group, made.warnings, made.text)
+    for group in group_values(evaluation):
+        built = _make_builder(group, evaluation.warnings, evaluation.text)
         alike = (*built.fields.values(), built.start, frozenset(built.free.items()), built.format)
         operands = said.setdefault(alike, set())
         if not operands or (built.operand is not None and built.operand not in operands):
             operands.add(built.operand)
-            out.append(built)
-    out.sort(key=lambda b: (not b.origins.get("start_address"), len(b.free)))
-    return tuple(out[:MOST_BUILDERS])
+            builders.append(built)
+    builders.sort(key=lambda b: (not b.origins.get("start_address"), len(b.free)))
+    return tuple(builders[:MOST_BUILDERS])
 
 
-def group_values(made: Evaluation) -> list[list[FoundDescriptor]]:
-    """The values of every descriptor of an evaluated text, those of its loops' turns together."""
-    found: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]] = {}
-    for one in made.found:
-        found.setdefault((one.name, one.span, one.calls), []).append(one)
+def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
+    """Group the values of every descriptor of an evaluated text; the turns of its loops are in one group."""
+    groups: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]] = {}
+    for descriptor in evaluation.found:
+        groups.setdefault((descriptor.name, descriptor.span, descriptor.calls), []).append(descriptor)
     return _drop_superseded(
-        {key: group for key, group in found.items() if not all(_is_passed_on(one.value) for one in group)}
+        {
+            key: group
+            for key, group in groups.items()
+            if not all(_is_passed_on(descriptor.value) for descriptor in group)
+        }
     )
 
 
 def _drop_superseded(
     groups: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]],
 ) -> list[list[FoundDescriptor]]:
-    """The groups without a variable's values before a loop that moves it on, or beside the uses of it in that loop."""
+    """Drop a variable's values before a loop that moves it on, or beside the uses of it in that loop."""
     firsts = [group[0] for group in groups.values()]
-    used = {one.name for one in firsts if one.cell is None and one.loops}
+    used = {first.name for first in firsts if first.cell is None and first.loops}
     variables = [group for group in groups.values() if group[0].cell is not None]
     moved = {id(group[0].cell): group[-1].order for group in variables if group[0].loops}
     after = {id(group[0].cell): group[-1].order for group in variables if not group[0].loops}
@@ -125,52 +129,56 @@ def _drop_superseded(
 
 
 def _without_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
-    """The groups without those of halves, where a word of 64 bits is among them."""
+    """Drop the groups of halves if a 64-bit word is among them."""
     if all(group[0].value.type.bits != 64 for group in groups):
         return groups
     return [group for group in groups if group[0].value.type.bits != 32 or not _HALF.search(group[0].name)]
 
 
 def _drop_unstarted(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
-    """The groups without objects that have no start yet."""
+    """Drop the groups of objects that have no start yet."""
     started: dict[tuple[str, str], list[tuple[int, int]]] = {}  # what has a start: where it stands, its other bits
     for n, group in enumerate(groups):
-        if (one := group[0]).value.pieces:
-            started.setdefault((one.name, one.kind), []).append((n, one.value.const))
+        if (descriptor := group[0]).value.pieces:
+            started.setdefault((descriptor.name, descriptor.kind), []).append((n, descriptor.value.const))
     return [group for n, group in enumerate(groups) if not _is_unstarted(group[-1], n, started)]
 
 
 def _is_superseded(group: list[FoundDescriptor], moved: Mapping[int, int], after: Mapping[int, int]) -> bool:
-    """Whether a variable's values are those before a loop that moves it on, or in one that it is written behind."""
+    """Return whether a variable's values precede a loop that moves it on, or are in one that it is written after."""
     cell = id(group[0].cell)
     if group[0].loops:
         return after.get(cell, 0) > group[-1].order
     return moved.get(cell, 0) > group[-1].order
 
 
-def _is_unstarted(one: FoundDescriptor, at: int, started: Mapping[tuple[str, str], list[tuple[int, int]]]) -> bool:
-    """Whether a member's value has no start yet, which a later one of the same object has beside all its bits."""
-    if one.cell is None or one.value.pieces:
+def _is_unstarted(
+    descriptor: FoundDescriptor, at: int, started: Mapping[tuple[str, str], list[tuple[int, int]]]
+) -> bool:
+    """Return whether a member's value has no start yet, which a later one of its object has with all its bits."""
+    if descriptor.cell is None or descriptor.value.pieces:
         return False
-    bits = one.value.const
-    return any(n > at and bits & const == bits for n, const in started.get((one.name, one.kind), ())[-64:])
+    bits = descriptor.value.const
+    return any(
+        n > at and bits & const == bits for n, const in started.get((descriptor.name, descriptor.kind), ())[-64:]
+    )
 
 
 def _is_passed_on(value: SymbolicInt) -> bool:
-    """Whether the upper half is some other descriptor's: the text only moves its start."""
+    """Return whether the upper half is another descriptor's: the text only moves its start."""
     return any(p.low >= 32 and p.shift >= 32 for p in value.pieces)
 
 
 def _make_builder(group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], text: str) -> DescriptorBuilder:
     first = group[0]
     form = _find_format(first.value)
-    own: list[Pitfall] = list(warnings)
+    pitfalls: list[Pitfall] = list(warnings)
     origins = {f.name: find_origins(first.value, f.low, f.high) for f in form.fields}
     address = form.get_field("start_address")
-    start = _find_start(group, address.low, address.high, own, origins[address.name])
+    start = _find_start(group, address.low, address.high, pitfalls, origins[address.name])
     amounts, free = _amounts(group, form)
-    swizzle = _find_mode(form, amounts.get(form.coded), own, origins.get(form.coded, ()), first.span)
-    _check_reserved_bits(form, first, own)
+    swizzle = _find_mode(form, amounts.get(form.coded), pitfalls, origins.get(form.coded, ()), first.span)
+    _check_reserved_bits(form, first, pitfalls)
     complete = first.value.known
     mask = (1 << 64) - 1
     return DescriptorBuilder(
@@ -185,9 +193,9 @@ def _make_builder(group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], t
         word=complete & mask if complete is not None and len(group) == 1 else None,
         operand=find_operand_name(first.name),
         free={("swizzle" if name == form.coded else name): said for name, said in free.items()},
-        warnings=tuple(dict.fromkeys(own)),
+        warnings=tuple(dict.fromkeys(pitfalls)),
         origins=origins,
-        steps=tuple(_make_turn(one, form) for one in group) if first.loops else (),
+        steps=tuple(_make_turn(descriptor, form) for descriptor in group) if first.loops else (),
         known=first.value.const & mask,
         doubts=find_doubts(
             text,
@@ -202,13 +210,13 @@ def _make_builder(group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], t
 
 
 def _amounts(group: list[FoundDescriptor], form: DescriptorFormat) -> tuple[dict[str, int | None], dict[str, str]]:
-    """The fields of a descriptor but the start: (amount by name, what those are made of that are not known)."""
+    """Return the fields of a descriptor but the start: (amount by name, the expressions of unknown ones)."""
     amounts: dict[str, int | None] = {}
     free: dict[str, str] = {}
     for f in form.fields:
         if f.name == "start_address":
             continue
-        values = [get_field(one.value, f.low, f.high) for one in group]
+        values = [get_field(descriptor.value, f.low, f.high) for descriptor in group]
         known = values[0][0] if all(v == values[0] for v in values) else None
         amounts[f.name] = known * f.unit if known is not None else None
         if known is None:
@@ -222,19 +230,19 @@ def _find_format(value: SymbolicInt) -> DescriptorFormat:
 
 
 def _find_mode(
-    form: DescriptorFormat, code: int | None, own: list[Pitfall], spans: tuple[Span, ...], span: Span
+    form: DescriptorFormat, code: int | None, pitfalls: list[Pitfall], spans: tuple[Span, ...], span: Span
 ) -> str | None:
     if code is None:
         return None
     try:
         return form.get_mode(code).name
     except LayoutError as error:
-        own.append(Pitfall(error.code, error.message, spans[0] if spans else span))
+        pitfalls.append(Pitfall(error.code, error.message, spans[0] if spans else span))
         return None
 
 
 def _format_free_amount(source: LinearExpression, shift: int, unit: int) -> str:
-    """A free field's amount: bits `shift` and up of an expression, counted in `unit` bytes."""
+    """Format a free field's amount: bits `shift` and up of an expression, counted in `unit` bytes."""
     if unit == 1 << shift:
         return str(source)
     if not shift:
@@ -243,15 +251,19 @@ def _format_free_amount(source: LinearExpression, shift: int, unit: int) -> str:
 
 
 def _find_start(
-    group: list[FoundDescriptor], low: int, high: int, own: list[Pitfall], spans: tuple[Span, ...]
+    group: list[FoundDescriptor], low: int, high: int, pitfalls: list[Pitfall], spans: tuple[Span, ...]
 ) -> int | str:
-    lines = [_find_field_start(one.value, low, high) for one in group]
+    lines = [_find_field_start(descriptor.value, low, high) for descriptor in group]
     first = lines[0]
     if isinstance(first, str):
         return first
-    own += _start_mistakes(group[0].value, low, spans[0] if spans else group[0].span)
+    pitfalls += _start_mistakes(group[0].value, low, spans[0] if spans else group[0].span)
     fitted = _fit_affine_start(
-        [(one.loops, line) for one, line in zip(group, lines, strict=True) if isinstance(line, LinearExpression)]
+        [
+            (descriptor.loops, line)
+            for descriptor, line in zip(group, lines, strict=True)
+            if isinstance(line, LinearExpression)
+        ]
     )
     line = fitted or first
     return str(line) if line.terms else line.const
@@ -262,7 +274,7 @@ def _names_address(line: LinearExpression) -> bool:
 
 
 def _start_mistakes(value: SymbolicInt, low: int, span: Span) -> Iterator[Pitfall]:
-    """What is wrong with the address of a start field that begins at bit `low`."""
+    """Yield mistakes in the address of a start field that begins at bit `low`."""
     raw, shift = _get_raw_start(value, low)
     if raw is None or any("(" in name.replace("sizeof(", "") for name, _ in raw.terms):
         return  # what a call gives may be shifted
@@ -291,8 +303,9 @@ _PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
 
 
 def _is_joined_halves(value: SymbolicInt) -> bool:
-    """Whether a word is two words that were read side by side, `v[i] | v[i + 1] << 32` or `lo | hi << 32`: what they
-    are made of stands elsewhere.
+    """Return whether a word is joined from two words: `v[i] | v[i + 1] << 32` or `lo | hi << 32`.
+
+    Those words are built elsewhere.
     """
     low, *high = sorted(value.pieces, key=lambda piece: piece.low)
     if value.const or low.low or low.shift or not high or any(piece.low < 32 for piece in high):
@@ -317,7 +330,7 @@ def _find_field_start(value: SymbolicInt, low: int, high: int) -> LinearExpressi
 def _fit_affine_start(
     steps: list[tuple[tuple[tuple[str, SymbolicInt], ...], LinearExpression]],
 ) -> LinearExpression | None:
-    """The starts of a loop's turns as one expression of its variables; None where there is none."""
+    """Fit the starts of a loop's turns by one expression of its variables; None if there is none."""
     if len(steps) < 2 or not steps[0][0]:
         return None
     names = [name for name, _ in steps[0][0]]
@@ -328,7 +341,7 @@ def _fit_affine_start(
             return None
         turns.append((values, line))
     at, base = turns[0]
-    out = base
+    result = base
     slopes: dict[int, LinearExpression] = {}
     for n, name in enumerate(names):
         other = _turn_apart(turns, n)
@@ -338,14 +351,14 @@ def _fit_affine_start(
         if slope is None:
             return None
         slopes[n] = slope
-        out = out + _multiply_variable(name, slope) + slope.scale(-at[n])
-    return out if all(_predicted(base, slopes, at, values) == line for values, line in turns) else None
+        result = result + _multiply_variable(name, slope) + slope.scale(-at[n])
+    return result if all(_predicted(base, slopes, at, values) == line for values, line in turns) else None
 
 
 def _turn_apart(
     turns: list[tuple[tuple[int, ...], LinearExpression]], n: int
 ) -> tuple[tuple[int, ...], LinearExpression] | None:
-    """A turn that differs from the first one in variable no. n alone."""
+    """Return a turn that differs from the first one only in variable no. n."""
     at = turns[0][0]
     return next((t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None)
 
@@ -353,41 +366,43 @@ def _turn_apart(
 def _predicted(
     base: LinearExpression, slopes: Mapping[int, LinearExpression], at: Sequence[int], values: Sequence[int]
 ) -> LinearExpression:
-    """The start of a turn, where each variable moves it by as much as it says."""
-    out = base
+    """Return the start of a turn if each variable moves it by its slope."""
+    result = base
     for n, slope in slopes.items():
-        out += slope.scale(values[n] - at[n])
-    return out
+        result += slope.scale(values[n] - at[n])
+    return result
 
 
 def _multiply_variable(name: str, slope: LinearExpression) -> LinearExpression:
-    """A loop's variable times what it moves by: 32·k, 16·k·sizeof(*sA)."""
-    out = make_symbol(name).scale(slope.const)
+    """Multiply a loop's variable by its slope: 32·k, 16·k·sizeof(*sA)."""
+    result = make_symbol(name).scale(slope.const)
     for term, factor in slope.terms:
-        out += make_symbol(f"{name}·{term}").scale(factor)
-    return out
+        result += make_symbol(f"{name}·{term}").scale(factor)
+    return result
 
 
-def _check_reserved_bits(form: DescriptorFormat, one: FoundDescriptor, own: list[Pitfall]) -> None:
-    bits = one.value.const & form.reserved_mask & ((1 << 64) - 1)
+def _check_reserved_bits(form: DescriptorFormat, descriptor: FoundDescriptor, pitfalls: list[Pitfall]) -> None:
+    bits = descriptor.value.const & form.reserved_mask & ((1 << 64) - 1)
     if bits:
-        own.append(
+        pitfalls.append(
             Pitfall(
-                "reserved_bits", f"Bits that no field of {form.name} covers are set: {format_word(bits)}.", one.span
+                "reserved_bits",
+                f"Bits that no field of {form.name} covers are set: {format_word(bits)}.",
+                descriptor.span,
             )
         )
 
 
-def _make_turn(one: FoundDescriptor, form: DescriptorFormat) -> BuilderTurn:
+def _make_turn(descriptor: FoundDescriptor, form: DescriptorFormat) -> BuilderTurn:
     start = form.get_field("start_address")
-    line = _find_field_start(one.value, start.low, start.high)
-    told: int | str = line if isinstance(line, str) else str(line) if line.terms else line.const
-    known = one.value.known
-    loops = {name: v.known for name, v in one.loops if v.known is not None}
-    return BuilderTurn(loops, told, known & ((1 << 64) - 1) if known is not None else None)
+    line = _find_field_start(descriptor.value, start.low, start.high)
+    begins: int | str = line if isinstance(line, str) else str(line) if line.terms else line.const
+    known = descriptor.value.known
+    loops = {name: v.known for name, v in descriptor.loops if v.known is not None}
+    return BuilderTurn(loops, begins, known & ((1 << 64) - 1) if known is not None else None)
 
 
 def find_operand_name(name: str) -> str | None:
-    """a or b, where a descriptor's name says so."""
-    found = _OPERAND.search(name)
-    return next((g.lower() for g in found.groups() if g), None) if found else None
+    """Find the operand, a or b, that a descriptor's name states."""
+    match = _OPERAND.search(name)
+    return next((g.lower() for g in match.groups() if g), None) if match else None

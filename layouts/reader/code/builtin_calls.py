@@ -40,7 +40,7 @@ _TUPLES = set(
 
 
 def make_shared_address(value: Any) -> Any:
-    """__cvta_generic_to_shared: the same place as an address of the shared window."""
+    """Evaluate __cvta_generic_to_shared: the same place as an address of the shared window."""
     if isinstance(value, Pointer):
         return int_from_linear(value.base, ULONG, SHARED_BITS)
     if isinstance(value, OpaqueValue):
@@ -50,10 +50,10 @@ def make_shared_address(value: Any) -> Any:
         return int_from_linear(make_symbol(f"&{name}"), ULONG, SHARED_BITS)
     if isinstance(value, ArrayValue) and value.name:
         return int_from_linear(make_symbol(value.name), ULONG, SHARED_BITS)
-    given = get_integer(value)
-    if given is not None and given.plain is not None and given.pieces:
-        return int_from_linear(given.plain, ULONG, SHARED_BITS)
-    return given if given is not None else OpaqueValue(f"{value}")
+    integer = get_integer(value)
+    if integer is not None and integer.plain is not None and integer.pieces:
+        return int_from_linear(integer.plain, ULONG, SHARED_BITS)
+    return integer if integer is not None else OpaqueValue(f"{value}")
 
 
 @lru_cache(maxsize=2048)
@@ -86,7 +86,7 @@ class _Call:
         return get_integer(self.given[0]) if len(self.given) == 1 else None
 
     def pair(self) -> tuple[SymbolicInt, int, int] | None:
-        """The left argument of two, and the values of both; None where one is not known."""
+        """Return the left of two arguments, and the values of both; None if one is not known."""
         if len(self.given) != 2:
             return None
         left, right = get_integer(self.given[0]), get_integer(self.given[1])
@@ -101,7 +101,7 @@ _OF_PYTHON: dict[str, _Reader] = {}
 
 
 def _register_rule(table: dict[str, _Reader], *names: str) -> Callable[[_Reader], _Reader]:
-    """Register what gives the result of functions; MISSING where it does not know it."""
+    """Register a rule for the result of functions; it returns MISSING if it does not know."""
 
     def register(reader: _Reader) -> _Reader:
         table.update(dict.fromkeys(names, reader))
@@ -110,27 +110,29 @@ def _register_rule(table: dict[str, _Reader], *names: str) -> Callable[[_Reader]
     return register
 
 
-def evaluate_known_function(ev: Evaluator, name: str, templates: tuple[Any, ...], given: list[Any], span: Span) -> Any:
-    """What a well-known function gives; MISSING for another."""
-    if len(given) > IDENTITY.get(name, len(given)):
-        return given[IDENTITY[name]]
-    call = _Call(ev, name, templates, given, span)
-    if len(given) == 1 and _is_address_function(name) and not isinstance(call.first, str):
+def evaluate_known_function(
+    ev: Evaluator, name: str, templates: tuple[Any, ...], arguments: list[Any], span: Span
+) -> Any:
+    """Evaluate a well-known function; MISSING for another."""
+    if len(arguments) > IDENTITY.get(name, len(arguments)):
+        return arguments[IDENTITY[name]]
+    call = _Call(ev, name, templates, arguments, span)
+    if len(arguments) == 1 and _is_address_function(name) and not isinstance(call.first, str):
         return _address(call)
-    if name in ev.standard and given:
+    if name in ev.standard and arguments:
         return _make_standard_descriptor(ev, ev.standard[name], call.first, span)
     if call.only_integer is not None and _is_encoder(name):
         return _encoded(ev, name, call.only_integer)
     for table in (_EVERYWHERE, _OF_PYTHON) if ev.python else (_EVERYWHERE,):
         reader = table.get(name)
-        made = reader(call) if reader is not None else MISSING
-        if made is not MISSING:
-            return made
+        result = reader(call) if reader is not None else MISSING
+        if result is not MISSING:
+            return result
     return MISSING
 
 
 def _address(call: _Call) -> Any:
-    """An address of the shared window: a number of 32 bits in C++."""
+    """Return an address of the shared window: a 32-bit number in C++."""
     if call.ev.python:
         return make_shared_address(call.first)
     return call.ev.convert_to_kind(
@@ -138,10 +140,10 @@ def _address(call: _Call) -> Any:
     )
 
 
-def _encoded(ev: Evaluator, name: str, whole: SymbolicInt) -> SymbolicInt:
-    """PTX's matrix-descriptor-encode."""
+def _encoded(ev: Evaluator, name: str, integer: SymbolicInt) -> SymbolicInt:
+    """Evaluate PTX's matrix-descriptor-encode."""
     ev.taken.setdefault(name)
-    wide = whole if ev.python else symbolic_integers.convert_int(whole, ULONG)
+    wide = integer if ev.python else symbolic_integers.convert_int(integer, ULONG)
     return symbolic_integers.shift_int(symbolic_integers.and_ints(wide, SymbolicInt(START.mask, wide.type)), -4)
 
 
@@ -165,7 +167,7 @@ def _rounded_up(call: _Call) -> Any:
 
 @_register_rule(_EVERYWHERE, *_TUPLES)
 def _tuple(call: _Call) -> Any:
-    """A tuple of the arguments; not of tie and forward_as_tuple of C++, which refer to them."""
+    """Return a tuple of the arguments, except for C++'s tie and forward_as_tuple, which refer to them."""
     others = ("list", "tuple", "array") if call.ev.python else ("tie", "forward_as_tuple")
     if call.name in others:
         return MISSING
@@ -178,22 +180,23 @@ def _size_in_bits(call: _Call) -> Any:
     return SymbolicInt(kind.bits, INT) if isinstance(kind, ResolvedType) and kind.bits else MISSING
 
 
-def _make_standard_descriptor(ev: Evaluator, mode: str, one: Any, span: Span) -> SymbolicInt:
-    """What a function without code gives that is taken to build the descriptor of a K-major tile: the start's bits, LBO
-    1, SBO of eight rows, the swizzle's code.
+def _make_standard_descriptor(ev: Evaluator, mode: str, value: Any, span: Span) -> SymbolicInt:
+    """Make the descriptor that a bodiless function is assumed to build, of a K-major tile.
+
+    It has the start's bits, LBO 1, SBO of eight rows, and the swizzle's code.
     """
     width, code = STANDARD[mode]
-    address = one if isinstance(one, SymbolicInt) and not one.pieces else make_shared_address(one)
+    address = value if isinstance(value, SymbolicInt) and not value.pieces else make_shared_address(value)
     start = symbolic_integers.convert_int(get_integer(address) or SymbolicInt(0, ULONG), ULONG)
     low = symbolic_integers.shift_int(symbolic_integers.and_ints(start, SymbolicInt(START.mask, ULONG)), -4)
     rest = SymbolicInt(1 << 16 | (8 * width >> 4) << 32 | code << 62, ULONG)
-    made: SymbolicInt = ev.apply_integer_operator("|", ev.mark_operand(low, span), ev.mark_operand(rest, span))
-    return made
+    integer: SymbolicInt = ev.apply_integer_operator("|", ev.mark_operand(low, span), ev.mark_operand(rest, span))
+    return integer
 
 
 @_register_rule(_OF_PYTHON, *_WIDTHS)
 def _cut(call: _Call) -> Any:
-    """An integer of ctypes, NumPy or a DSL: as many bits as it has."""
+    """Cut an integer of ctypes, NumPy or a DSL to its bits."""
     if call.only_integer is None:
         return MISSING
     cut = symbolic_integers.convert_int(
@@ -209,10 +212,10 @@ def _unchanged(call: _Call) -> Any:
 
 @_register_rule(_OF_PYTHON, "len")
 def _length(call: _Call) -> Any:
-    one = call.first
-    if isinstance(one, ArrayValue):
-        return SymbolicInt(len(one.cells), PYTHON)
-    return SymbolicInt(len(one), PYTHON) if isinstance(one, str | dict) else OpaqueValue(f"len({one})")
+    value = call.first
+    if isinstance(value, ArrayValue):
+        return SymbolicInt(len(value.cells), PYTHON)
+    return SymbolicInt(len(value), PYTHON) if isinstance(value, str | dict) else OpaqueValue(f"len({value})")
 
 
 @_register_rule(_OF_PYTHON, "bit_length", "abs")
@@ -225,8 +228,8 @@ def _of_integer(call: _Call) -> Any:
 
 @_register_rule(_OF_PYTHON, "list", "tuple")
 def _copied_array(call: _Call) -> Any:
-    one = call.first
-    return ArrayValue([Cell(c.value) for c in one.cells], one.element) if isinstance(one, ArrayValue) else MISSING
+    value = call.first
+    return ArrayValue([Cell(c.value) for c in value.cells], value.element) if isinstance(value, ArrayValue) else MISSING
 
 
 @_register_rule(_OF_PYTHON, "range", "static_range", "range_constexpr", "range_dynamic", "serial", "unroll")

@@ -48,7 +48,7 @@ class Invocation:
 
     @property
     def owner(self) -> Any:
-        """Return the object whose member is called; None where it is not known."""
+        """Return the object whose member is called; None if it is not known."""
         return self.target.arguments[0] if isinstance(self.target, OpaqueValue) and self.target.arguments else None
 
 
@@ -60,60 +60,70 @@ class BracedArgument:
     scope: NameScope
 
 
-def evaluate_typed_arguments(ev: Evaluator, one: tree.Call, scope: NameScope) -> list[CallArgument]:
+def evaluate_typed_arguments(ev: Evaluator, call: tree.Call, scope: NameScope) -> list[CallArgument]:
     """Return the arguments of a call, evaluated from left to right, with their types."""
-    out: list[CallArgument] = []
-    for argument in one.arguments[:64]:
+    arguments: list[CallArgument] = []
+    for argument in call.arguments[:64]:
         if isinstance(argument, tree.Unary) and argument.op == "...":
             inner = argument.value
             for each in ev.make_pack_scopes(inner, scope):
-                out.append(ev.evaluate_argument(inner, each))
+                arguments.append(ev.evaluate_argument(inner, each))
         else:
-            out.append(ev.evaluate_argument(argument, scope))
-    return out
+            arguments.append(ev.evaluate_argument(argument, scope))
+    return arguments
 
 
-def evaluate_argument(ev: Evaluator, one: Any, scope: NameScope) -> CallArgument:
+def evaluate_argument(ev: Evaluator, expression: Any, scope: NameScope) -> CallArgument:
     """Evaluate one argument of a call, with its type and the place that it names."""
-    if isinstance(one, tree.ItemList) and one.type is None:
-        return CallArgument(BracedArgument(one, scope), None, braced=len(one.items) + 1)
-    if isinstance(one, tree.ItemList) and one.type is not None:
-        return CallArgument(ev.evaluate_expression(one, scope), ev.resolve_type(one.type, scope))
-    forwarded: CallArgument | None = _evaluate_forward(ev, one, scope)
+    if isinstance(expression, tree.ItemList) and expression.type is None:
+        return CallArgument(BracedArgument(expression, scope), None, braced=len(expression.items) + 1)
+    if isinstance(expression, tree.ItemList) and expression.type is not None:
+        return CallArgument(ev.evaluate_expression(expression, scope), ev.resolve_type(expression.type, scope))
+    forwarded: CallArgument | None = _evaluate_forward(ev, expression, scope)
     if forwarded is not None:
         return forwarded
-    if is_move_call(one) and not isinstance(ev.resolve_name(one.function.path, scope), FunctionSet):
-        place = ev.find_place(one.arguments[0], scope)
+    if is_move_call(expression) and not isinstance(ev.resolve_name(expression.function.path, scope), FunctionSet):
+        place = ev.find_place(expression.arguments[0], scope)
         if isinstance(place, PLACES):
-            value = ev.load_place(place, one)
-            const = is_const_place(ev, place, scope, one.arguments[0])
+            value = ev.load_place(place, expression)
+            const = is_const_place(ev, place, scope, expression.arguments[0])
             return CallArgument(value, ev.find_declared_type(place, value), False, const, where=place)
-    place = ev.find_place(one, scope)
+    place = ev.find_place(expression, scope)
     if isinstance(place, ReferredPlace):
         place = place.place
     if isinstance(place, PLACES):
-        value = ev.load_place(place, one)
+        value = ev.load_place(place, expression)
         kind = ev.find_declared_type(place, value)
-        return CallArgument(value, kind, True, is_const_place(ev, place, scope, one), where=place)
-    made: CallArgument = ev.make_argument(place)
-    text = ev.format_expression(one) if isinstance(one, tree.NumberLiteral) else ""
-    return replace(made, zero=isinstance(one, tree.NumberLiteral) and one.value == 0, null=text == "nullptr")
+        return CallArgument(value, kind, True, is_const_place(ev, place, scope, expression), where=place)
+    argument: CallArgument = ev.make_argument(place)
+    text = ev.format_expression(expression) if isinstance(expression, tree.NumberLiteral) else ""
+    return replace(
+        argument, zero=isinstance(expression, tree.NumberLiteral) and expression.value == 0, null=text == "nullptr"
+    )
 
 
-def _evaluate_forward(ev: Evaluator, one: tree.Expression, scope: NameScope) -> CallArgument | None:
+def _evaluate_forward(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> CallArgument | None:
     """Evaluate std::forward<T>(name): an lvalue where T is a reference, else an rvalue."""
-    if not isinstance(one, tree.Call) or not isinstance(one.function, tree.Name) or one.function.last != "forward":
+    if (
+        not isinstance(expression, tree.Call)
+        or not isinstance(expression.function, tree.Name)
+        or expression.function.last != "forward"
+    ):
         return None
-    given = one.function.path[-1][1]
-    if not given or len(one.arguments) != 1:
+    templates = expression.function.path[-1][1]
+    if not templates or len(expression.arguments) != 1:
         return None
-    kind, place = ev.evaluate_template_argument(given[0], scope), ev.find_place(one.arguments[0], scope)
+    kind, place = ev.evaluate_template_argument(templates[0], scope), ev.find_place(expression.arguments[0], scope)
     if not isinstance(place, PLACES) or not isinstance(kind, ResolvedType):
         return None
-    value = ev.load_place(place, one)
-    own = ev.find_declared_type(place, value)
+    value = ev.load_place(place, expression)
+    declared_type = ev.find_declared_type(place, value)
     return CallArgument(
-        value, own, kind.reference == "&", is_const_place(ev, place, scope, one.arguments[0]), where=place
+        value,
+        declared_type,
+        kind.reference == "&",
+        is_const_place(ev, place, scope, expression.arguments[0]),
+        where=place,
     )
 
 
@@ -158,19 +168,19 @@ def _kind_of_held(ev: Evaluator, value: Any) -> ResolvedType | None:
         return value.typed if isinstance(value.typed, ResolvedType) else None
     if isinstance(value, FunctionSet):
         return None
-    found: ResolvedType | None = (
+    resolved_type: ResolvedType | None = (
         ev.make_argument(value).kind if isinstance(value, Address) else ev.get_value_type(value)
     )
-    return found
+    return resolved_type
 
 
-def is_const_place(ev: Evaluator, place: Any, scope: NameScope, one: tree.Expression) -> bool | None:
-    """Return whether a place cannot be written; None where that is not known."""
+def is_const_place(ev: Evaluator, place: Any, scope: NameScope, expression: tree.Expression) -> bool | None:
+    """Return whether a place cannot be written; None if that is not known."""
     if isinstance(place, Cell) and (
         place.const or (place.kind is not None and place.kind.const and not place.kind.pointers)
     ):
         return True
-    return find_constness(ev, one, scope)
+    return find_constness(ev, expression, scope)
 
 
 def get_argument_value(ev: Evaluator, argument: CallArgument) -> Any:
@@ -179,26 +189,34 @@ def get_argument_value(ev: Evaluator, argument: CallArgument) -> Any:
     return ev.evaluate_initializer(value.items, None, value.scope, "") if isinstance(value, BracedArgument) else value
 
 
-def is_move_call(one: tree.Expression) -> bool:
+def is_move_call(expression: tree.Expression) -> bool:
     """Return whether an expression is std::move(name)."""
-    if not isinstance(one, tree.Call) or len(one.arguments) != 1 or not isinstance(one.function, tree.Name):
+    if (
+        not isinstance(expression, tree.Call)
+        or len(expression.arguments) != 1
+        or not isinstance(expression.function, tree.Name)
+    ):
         return False
-    return one.function.last == "move"
+    return expression.function.last == "move"
 
 
-def make_copy_argument(ev: Evaluator, one: tree.Expression, scope: NameScope, value: ObjectValue) -> CallArgument:
+def make_copy_argument(
+    ev: Evaluator, expression: tree.Expression, scope: NameScope, value: ObjectValue
+) -> CallArgument:
     """Return an object that has a name, as the argument of a copy constructor."""
-    moved = isinstance(one, tree.Call) and is_named_object(one)
-    const = find_constness(ev, one.arguments[0] if moved and isinstance(one, tree.Call) else one, scope)
-    made: CallArgument = ev.make_place_argument(value)
-    return replace(made, place=not moved, const=const, loose=not is_named_object(one))
+    moved = isinstance(expression, tree.Call) and is_named_object(expression)
+    const = find_constness(
+        ev, expression.arguments[0] if moved and isinstance(expression, tree.Call) else expression, scope
+    )
+    argument: CallArgument = ev.make_place_argument(value)
+    return replace(argument, place=not moved, const=const, loose=not is_named_object(expression))
 
 
-def make_constructor_argument(ev: Evaluator, given: Any) -> CallArgument:
+def make_constructor_argument(ev: Evaluator, value: Any) -> CallArgument:
     """Return what a constructor is given, as an argument: of an object whose value category is not known."""
-    if isinstance(given, CallArgument):
-        return given
-    made: CallArgument = ev.make_argument(given)
-    if isinstance(given, ObjectValue) and given.held:
-        return replace(made, place=True, const=None, loose=True, where=Cell(given, made.kind))
-    return made
+    if isinstance(value, CallArgument):
+        return value
+    argument: CallArgument = ev.make_argument(value)
+    if isinstance(value, ObjectValue) and value.held:
+        return replace(argument, place=True, const=None, loose=True, where=Cell(value, argument.kind))
+    return argument

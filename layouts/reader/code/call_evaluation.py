@@ -43,84 +43,86 @@ if TYPE_CHECKING:
 UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
 
 
-def evaluate_call(ev: Evaluator, one: tree.Call, scope: NameScope) -> Any:
+def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
     """Return what a call gives; a ReferredPlace where the function returns a reference."""
-    function = one.function
+    function = node.function
     if isinstance(function, tree.Name) and function.last in UNEVALUATED and not ev.python:
-        return make_free(ev.format_expression(one), BOOL)
-    call = _find_called(ev, one, scope)
+        return make_free(ev.format_expression(node), BOOL)
+    call = _find_called(ev, node, scope)
     if isinstance(call.target, PLACES):
         target = ev.load_place(call.target, function)
         if (
             isinstance(target, FunctionSet) and not ev.python and _is_overload_set(target)
         ):  # its type chose one of these
-            ev.forget_call(ev.evaluate_typed_arguments(one, scope), target)
-            return OpaqueValue(ev.make_fresh_name(ev.format_expression(one)), span=one.span)
+            ev.forget_call(ev.evaluate_typed_arguments(node, scope), target)
+            return OpaqueValue(ev.make_fresh_name(ev.format_expression(node)), span=node.span)
         call = replace(call, target=target)
     if ev.python:
         return call_python(ev, call)
-    if call.name == "get" and call.templates and len(one.arguments) == 1 and not isinstance(call.target, FunctionSet):
-        return tuple_item(ev, one, call.templates, scope)
-    return _call_target(ev, replace(call, arguments=ev.evaluate_typed_arguments(one, scope)))
+    if call.name == "get" and call.templates and len(node.arguments) == 1 and not isinstance(call.target, FunctionSet):
+        return tuple_item(ev, node, call.templates, scope)
+    return _call_target(ev, replace(call, arguments=ev.evaluate_typed_arguments(node, scope)))
 
 
 def _call_target(ev: Evaluator, call: Invocation) -> Any:
     """Call what a name of C++ means: an object, a function of the text, or one that it does not have."""
-    one, function, target, arguments = call.one, call.one.function, call.target, call.arguments
+    node, function, target, arguments = call.one, call.one.function, call.target, call.arguments
     if isinstance(target, ObjectValue):
-        made = ev.evaluate_operator(
-            "()", target, None, one, arguments=arguments, constant=find_constness(ev, function, call.scope)
+        result = ev.evaluate_operator(
+            "()", target, None, node, arguments=arguments, constant=find_constness(ev, function, call.scope)
         )
-        if made is not None:
-            return made
+        if result is not None:
+            return result
     if isinstance(target, EitherFunction):
         return _call_either(ev, call, target)
     if isinstance(target, FunctionSet):
-        target = filter_declared_before(target, one.span[0])
+        target = filter_declared_before(target, node.span[0])
     if target is None or isinstance(target, FunctionSet):
         target = with_associated(ev, target, call.name, function, arguments)
     if isinstance(target, FunctionSet):
         if isinstance(function, tree.Name) and len(function.path) > 1:
             target = replace(target, direct=True)  # Base::f() calls no override
-        return ev.call_function(_bind_this(ev, target, call.scope), arguments, call.named, one.span, one)
+        return ev.call_function(_bind_this(ev, target, call.scope), arguments, call.named, node.span, node)
     if call.name == "swap" and len(arguments) == 2:
-        return swap(ev, arguments, one)
+        return swap(ev, arguments, node)
     return call_library(ev, replace(call, target=target))
 
 
 def _call_either(ev: Evaluator, call: Invocation, target: FunctionSet | EitherFunction) -> Any:
     """Call two functions that a condition decides between, each apart, and join what they give."""
-    one = call.one
+    node = call.one
     if isinstance(target, FunctionSet):
-        return ev.call_function(_bind_this(ev, target, call.scope), call.arguments, call.named, one.span, one)
-    given: list[Any] = []
+        return ev.call_function(_bind_this(ev, target, call.scope), call.arguments, call.named, node.span, node)
+    results: list[Any] = []
 
     def run(function: FunctionSet | EitherFunction) -> Any:
-        return lambda: given.append(_call_either(ev, call, function))
+        return lambda: results.append(_call_either(ev, call, function))
 
     ev.follow_alternatives([(target.condition, run(target.yes)), (f"!({target.condition})", run(target.no))])
     return (
-        ev.merge(target.condition, *given) if len(given) == 2 else OpaqueValue(ev.format_expression(one), span=one.span)
+        ev.merge(target.condition, *results)
+        if len(results) == 2
+        else OpaqueValue(ev.format_expression(node), span=node.span)
     )
 
 
-def _find_called(ev: Evaluator, one: tree.Call, scope: NameScope) -> Invocation:
+def _find_called(ev: Evaluator, call: tree.Call, scope: NameScope) -> Invocation:
     """Return what a call calls, its keyword arguments evaluated."""
-    function = one.function
-    named = {name: ev.evaluate_expression(value, scope) for name, value in one.named}
+    function = call.function
+    named = {name: ev.evaluate_expression(value, scope) for name, value in call.named}
     templates: tuple[Any, ...] = ()
     if isinstance(function, tree.Name | tree.Type):
         target = ev.resolve_name(function.path, scope, function.span[0])
-        name, given = function.path[-1] if function.path else ("", None)
-        if given and (target is None or isinstance(target, OpaqueValue | ResolvedType)):
-            templates = tuple(ev.evaluate_template_arguments(given, scope))
+        name, template_arguments = function.path[-1] if function.path else ("", None)
+        if template_arguments and (target is None or isinstance(target, OpaqueValue | ResolvedType)):
+            templates = tuple(ev.evaluate_template_arguments(template_arguments, scope))
     elif isinstance(function, tree.Member):
         target, name = _find_method(ev, function, scope), function.name
         if function.templates and not isinstance(target, FunctionSet):
             templates = tuple(ev.evaluate_template_arguments(function.templates, scope))
     else:
         target, name = _unwrap_launch(ev, function, scope), ev.format_expression(function)
-    return Invocation(one, target, name, templates, named, scope)
+    return Invocation(call, target, name, templates, named, scope)
 
 
 def _bind_this(ev: Evaluator, closure: FunctionSet, scope: NameScope) -> FunctionSet:
@@ -170,7 +172,7 @@ def call_function(
 def _choose(
     ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]
 ) -> tuple[FunctionSet, OverloadCandidate | None]:
-    """Return the function that a call of C++ runs, as overloads and the object's class decide; None where not known."""
+    """Return the function that a call of C++ runs, as overloads and the object's class decide; None if not known."""
     chosen = ev.choose_function(closure, arguments)
     if chosen is not None:
         closure, chosen = resolve_virtual_call(ev, closure, chosen, len(arguments))
@@ -220,9 +222,9 @@ def _make_instance_key(ev: Evaluator, closure: FunctionSet, function: tree.Funct
     owner = closure.get_home(function).owner
     bound = [find_name(scope, p.name)[0] for p in function.templates if p.name]
     keys = [
-        make_argument_key(one.value if isinstance(one, Cell) else one)
-        for one in bound
-        if not isinstance(one, ParameterPack)
+        make_argument_key(value.value if isinstance(value, Cell) else value)
+        for value in bound
+        if not isinstance(value, ParameterPack)
     ]
     return f"{id(owner) if isinstance(owner, RecordType) else 0} {keys}"
 
@@ -259,20 +261,20 @@ def _is_endless_call(ev: Evaluator, function: tree.Function) -> bool:
 def _unwrap_launch(ev: Evaluator, function: tree.Expression, scope: Any) -> Any:
     """Return what an expression is that is called; kernel[grid] of Triton is the kernel."""
     if ev.python and isinstance(function, tree.Index) and isinstance(function.value, tree.Name):
-        found = ev.resolve_name(function.value.path, scope)
-        if isinstance(found, FunctionSet):
-            return found
+        binding = ev.resolve_name(function.value.path, scope)
+        if isinstance(binding, FunctionSet):
+            return binding
     return ev.evaluate_expression(function, scope)
 
 
 def _find_method(ev: Evaluator, function: tree.Member, scope: NameScope) -> Any:
     """Return the member function that a call names, with its object; a term for one that the text lacks."""
     if not ev.python and (function.owner or function.arrow):
-        found = ev.find_place(function, scope)
-        if isinstance(found, FunctionSet):
+        place = ev.find_place(function, scope)
+        if isinstance(place, FunctionSet):
             inner = function.value
             const = find_pointee_constness(ev, inner, scope) if function.arrow else find_constness(ev, inner, scope)
-            found = replace(found, constant=const, direct=bool(function.owner))
+            place = replace(place, constant=const, direct=bool(function.owner))
     else:
         whole = ev.find_place(function.value, scope)
         value = (
@@ -284,12 +286,12 @@ def _find_method(ev: Evaluator, function: tree.Member, scope: NameScope) -> Any:
             return OpaqueValue(ev.format_expression(function), head=function.name, arguments=(value,))
         if isinstance(value, SymbolicInt | str | ArrayValue):
             return OpaqueValue(f"{ev.format_expression(function)}", head=function.name, arguments=(value,))
-        found = ev.member(whole, function.name, function.span, None)
-        if isinstance(found, FunctionSet):
-            found = replace(found, constant=find_constness(ev, function.value, scope))
-    if isinstance(found, FunctionSet) and function.templates:
-        return replace(found, templates=tuple(ev.evaluate_template_arguments(function.templates, scope)))
-    return found
+        place = ev.member(whole, function.name, function.span, None)
+        if isinstance(place, FunctionSet):
+            place = replace(place, constant=find_constness(ev, function.value, scope))
+    if isinstance(place, FunctionSet) and function.templates:
+        return replace(place, templates=tuple(ev.evaluate_template_arguments(function.templates, scope)))
+    return place
 
 
 def _is_overload_set(closure: FunctionSet) -> bool:

@@ -33,29 +33,29 @@ class CallLayout:
 
 
 def find_layout(values: Iterable[Any]) -> CallLayout | None:
-    """The first layout among some arguments, however deep it stands."""
+    """Find the first layout among some arguments, however deeply nested."""
     for value in values:
-        for found in walk_values(value):
-            made = _parse_tile_to_shape(found)
-            if made is not None:
-                return made
+        for inner in walk_values(value):
+            layout = _parse_tile_to_shape(inner)
+            if layout is not None:
+                return layout
     return None
 
 
 def walk_values(value: Any) -> Iterator[Any]:
-    """A value and what it holds, each once, breadth first, so many at the most: values may hold one another."""
+    """Yield a value and what it holds, each once, breadth first, up to a limit: values may hold one another."""
     waiting, seen = [value], {id(value)}
-    for one in waiting:
-        yield one
+    for current in waiting:
+        yield current
         inner: tuple[Any, ...] = ()
-        if isinstance(one, OpaqueValue):
-            inner = (*one.arguments, *(v for _, v in one.named), one.kind)
-        elif isinstance(one, ResolvedType):
-            inner = one.arguments
-        elif isinstance(one, ArrayValue):
-            inner = (one.typed, *(cell.value for cell in one.cells))
-        elif isinstance(one, tuple):
-            inner = one
+        if isinstance(current, OpaqueValue):
+            inner = (*current.arguments, *(v for _, v in current.named), current.kind)
+        elif isinstance(current, ResolvedType):
+            inner = current.arguments
+        elif isinstance(current, ArrayValue):
+            inner = (current.typed, *(cell.value for cell in current.cells))
+        elif isinstance(current, tuple):
+            inner = current
         for each in inner:
             if each is not None and id(each) not in seen and len(waiting) < MOST_WALKED:
                 seen.add(id(each))
@@ -63,7 +63,7 @@ def walk_values(value: Any) -> Iterator[Any]:
 
 
 def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
-    """(major, swizzle, element bits, element) of an atom's name."""
+    """Parse (major, swizzle, element bits, element) of an atom's name."""
     if isinstance(value, OpaqueValue) and value.head == "make_smem_layout_atom" and len(value.arguments) > 1:
         return _dsl_atom(value)
     kind = value.typed if isinstance(value, ArrayValue) else value
@@ -88,7 +88,7 @@ def _dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | No
 
 
 def _list_extents(value: Any, deep: int = 0) -> list[int | None] | None:
-    """The extents of make_shape(…) or Shape<…>; of a nested mode their product."""
+    """Return the extents of make_shape(…) or Shape<…>; for a nested mode their product."""
     items: list[Any] | None = None
     if isinstance(value, ArrayValue):
         items = [cell.value for cell in value.cells]
@@ -96,7 +96,7 @@ def _list_extents(value: Any, deep: int = 0) -> list[int | None] | None:
             items = list(value.typed.arguments)
     if items is None or deep > MOST_DEEP:
         return None
-    return [_get_extent(one, deep) for one in items[:8]]
+    return [_get_extent(item, deep) for item in items[:8]]
 
 
 def _get_extent(value: Any, deep: int) -> int | None:
@@ -108,19 +108,19 @@ def _get_extent(value: Any, deep: int) -> int | None:
     inner = _list_extents(value, deep + 1)
     if inner:
         product = 1
-        for one in inner:
-            if one is None:
+        for extent in inner:
+            if extent is None:
                 return None
-            product *= one
+            product *= extent
         return product
     read = get_integer(value) if not isinstance(value, str | ArrayValue) else None
     return read.known if read is not None else None
 
 
 def _parse_tile_to_shape(value: Any) -> CallLayout | None:
-    """tile_to_shape(atom, shape[, order]): a canonical tile; an atom alone is a tile of its own size."""
+    """Parse tile_to_shape(atom, shape[, order]) as a canonical tile; an atom alone is a tile of its own size."""
     if isinstance(value, OpaqueValue) and value.head == "tile_to_shape" and len(value.arguments) >= 2:
-        atom = next((a for a in (_parse_atom(one) for one in walk_values(value.arguments[0])) if a), None)
+        atom = next((a for a in (_parse_atom(argument) for argument in walk_values(value.arguments[0])) if a), None)
         if atom is None:
             return None
         sizes = _list_extents(value.arguments[1]) or []

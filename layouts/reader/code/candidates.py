@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 
 def choose_function(ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]) -> OverloadCandidate | None:
-    """Return the function of a name that some arguments choose; None where that is not known."""
+    """Return the function of a name that some arguments choose; None if that is not known."""
     functions = [f for f in closure.functions if f.specialized is None]
     if any(f.qualifier for f in functions) and len(functions) > 1:
         return None  # by the value category of the object
     if closure.constant is None and len({f.const for f in functions if not f.static}) > 1:
         return _choose_for_any_constness(ev, closure, arguments)
-    made = [_make_candidate(ev, closure, f, arguments) for f in _select_fitting(closure, functions, len(arguments))]
-    candidates = _select_enabled(ev, closure, [one for one in made if one is not None])
+    tried = [_make_candidate(ev, closure, f, arguments) for f in _select_fitting(closure, functions, len(arguments))]
+    candidates = _select_enabled(ev, closure, [candidate for candidate in tried if candidate is not None])
     if candidates is None:
         return None
     best = candidates[0] if len(candidates) == 1 else choose_candidate(candidates, arguments)
@@ -60,7 +60,7 @@ def choose_function(ev: Evaluator, closure: FunctionSet, arguments: list[CallArg
 def _choose_for_any_constness(
     ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]
 ) -> OverloadCandidate | None:
-    """Return the function that is chosen whether or not the object is const; None where it depends on that."""
+    """Return the function that is chosen whether or not the object is const; None if it depends on that."""
     variable, constant = (
         ev.choose_function(replace(closure, constant=constant), arguments) for constant in (False, True)
     )
@@ -79,11 +79,11 @@ def _select_fitting(closure: FunctionSet, functions: list[tree.Function], count:
 def _select_enabled(
     ev: Evaluator, closure: FunctionSet, candidates: list[OverloadCandidate]
 ) -> list[OverloadCandidate] | None:
-    """Return the candidates whose constraints hold; None where it is not known which of several."""
+    """Return the candidates whose constraints hold; None if it is not known which of several."""
     if len(candidates) < 2:
         return candidates
-    allowed = [(one, _enabled(ev, closure, one)) for one in candidates]
-    kept = [one for one, allows in allowed if allows is not False]
+    allowed = [(candidate, _enabled(ev, closure, candidate)) for candidate in candidates]
+    kept = [candidate for candidate, allows in allowed if allows is not False]
     unsure = any(allows is None for _, allows in allowed)
     return None if unsure and len(kept) > 1 else kept
 
@@ -91,14 +91,14 @@ def _select_enabled(
 def _make_candidate(
     ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
 ) -> OverloadCandidate | None:
-    """Return a function with its parameters' types for some arguments; None where no template arguments follow."""
+    """Return a function with its parameters' types for some arguments; None if no template arguments follow."""
     scope = NameScope(closure.get_home(function))
     deduced: dict[str, Any] = {}
     if function.templates:
-        found = _deduce_arguments(ev, closure, function, arguments)
-        if found is None:
+        deduction = _deduce_arguments(ev, closure, function, arguments)
+        if deduction is None:
             return None
-        deduced = found
+        deduced = deduction
         enter_template(ev, function, deduced, scope)
     kinds: list[ResolvedType | None] = []
     for parameter in function.parameters:
@@ -126,7 +126,7 @@ def enter_template(ev: Evaluator, function: tree.Function, deduced: dict[str, An
 def _deduce_arguments(
     ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
 ) -> dict[str, Any] | None:
-    """Deduce template arguments, as given and as they follow from a call's; None where they contradict."""
+    """Deduce template arguments, as given and as they follow from a call's; None if they contradict."""
     match = make_match(function.templates)
     if not _bind_given(match, function, list(closure.templates or ())):
         return None
@@ -143,25 +143,27 @@ def _deduce_arguments(
     return match.bound
 
 
-def _bind_given(match: TemplateMatch, function: tree.Function, given: list[Any]) -> bool:
-    """Bind a template's parameters to the arguments that are written; False where one is no such argument."""
-    for n, parameter in enumerate(function.templates[: len(given)]):
+def _bind_given(match: TemplateMatch, function: tree.Function, template_arguments: list[Any]) -> bool:
+    """Bind a template's parameters to the arguments that are written; False if one is no such argument."""
+    for n, parameter in enumerate(function.templates[: len(template_arguments)]):
         if parameter.pack:
-            match.bound[parameter.name] = ParameterPack(given[n:])
+            match.bound[parameter.name] = ParameterPack(template_arguments[n:])
             break
-        if parameter.is_type and not isinstance(given[n], ResolvedType | TemplateEntity | OpaqueValue):
+        if parameter.is_type and not isinstance(template_arguments[n], ResolvedType | TemplateEntity | OpaqueValue):
             return False
-        if not parameter.is_type and isinstance(given[n], ResolvedType):
+        if not parameter.is_type and isinstance(template_arguments[n], ResolvedType):
             return False
-        match.bound[parameter.name] = given[n]
+        match.bound[parameter.name] = template_arguments[n]
     return True
 
 
 def _deduce_parameter(match: TemplateMatch, pattern: tree.Type, argument: CallArgument, evaluate: Evaluate) -> bool:
-    """Match a parameter's type with an argument's; False where they cannot be the same."""
+    """Match a parameter's type with an argument's; False if they cannot be the same."""
     kind = _adjust_argument_type(pattern, argument)
     if kind is None:  # whatever type it has, it keeps
-        names = [name for name, given in pattern.path if given is None and name in match.names]
+        names = [
+            name for name, template_arguments in pattern.path if template_arguments is None and name in match.names
+        ]
         if len(pattern.path) == 1 and names:
             match.bound.setdefault(names[0], ResolvedType(names[0]))
         return True
@@ -179,42 +181,44 @@ def _deduce_pack(match: TemplateMatch, pattern: tree.Type, arguments: list[CallA
         match.bound[names[0]] = ParameterPack(kinds)
 
 
-def _enabled(ev: Evaluator, closure: FunctionSet, one: OverloadCandidate) -> bool | None:
+def _enabled(ev: Evaluator, closure: FunctionSet, candidate: OverloadCandidate) -> bool | None:
     """Return whether a candidate's constraints hold (enable_if in its types, its requires clause); None: not known."""
-    function = one.function
+    function = candidate.function
     conditions = list(_list_constraints(function))
     if function.deleted:
         return False
     if not conditions:
         return None if _has_opaque_constraint(function) else True
     scope = NameScope(closure.get_home(function))
-    enter_template(ev, function, one.deduced, scope)
+    enter_template(ev, function, candidate.deduced, scope)
     answers = [ev.evaluate_truth(ev.evaluate_expression(condition, scope)) for condition in conditions]
     return False if False in answers else None if None in answers else True
 
 
-def _choose_specialization(ev: Evaluator, closure: FunctionSet, one: OverloadCandidate) -> OverloadCandidate | None:
+def _choose_specialization(
+    ev: Evaluator, closure: FunctionSet, candidate: OverloadCandidate
+) -> OverloadCandidate | None:
     """Return the explicit specialization of a function template for the arguments it was chosen with, or itself."""
     specials = [f for f in closure.functions if f.specialized is not None]
     if not specials:
-        return one
-    scope = NameScope(closure.get_home(one.function))
-    enter_template(ev, one.function, one.deduced, scope)
-    mine = [scope.names.get(p.name) for p in one.function.templates]
-    kinds = _list_parameter_kinds(ev, one.function, scope)
+        return candidate
+    scope = NameScope(closure.get_home(candidate.function))
+    enter_template(ev, candidate.function, candidate.deduced, scope)
+    mine = [scope.names.get(p.name) for p in candidate.function.templates]
+    kinds = _list_parameter_kinds(ev, candidate.function, scope)
     unsure = False
     for special in specials:
         home = NameScope(closure.get_home(special))
-        given = ev.evaluate_template_arguments(special.specialized or (), home)
+        template_arguments = ev.evaluate_template_arguments(special.specialized or (), home)
         types = _list_parameter_kinds(ev, special, home)
         if len(types) != len(kinds):
             continue
-        alike = [is_same_argument(a, b) for a, b in zip(mine, given, strict=False)]
+        alike = [is_same_argument(a, b) for a, b in zip(mine, template_arguments, strict=False)]
         alike += [is_same_type(a, b) if a and b else None for a, b in zip(kinds, types, strict=True)]
         if all(alike):
             return OverloadCandidate(special, tuple(types), {})
         unsure = unsure or False not in alike
-    return None if unsure else one
+    return None if unsure else candidate
 
 
 def _list_parameter_kinds(ev: Evaluator, function: tree.Function, scope: NameScope) -> list[ResolvedType | None]:
@@ -224,8 +228,8 @@ def _list_parameter_kinds(ev: Evaluator, function: tree.Function, scope: NameSco
 
 def may_fit(ev: Evaluator, closure: FunctionSet, function: tree.Function, operands: list[CallArgument]) -> bool:
     """Return whether a function could take operands."""
-    one = _make_candidate(ev, closure, function, operands)
-    return one is not None and all(_can_convert(a, k) for a, k in zip(operands, one.kinds, strict=False))
+    candidate = _make_candidate(ev, closure, function, operands)
+    return candidate is not None and all(_can_convert(a, k) for a, k in zip(operands, candidate.kinds, strict=False))
 
 
 def filter_declared_before(closure: FunctionSet, at: int) -> FunctionSet:
@@ -287,16 +291,18 @@ def _list_constraints(function: tree.Function) -> Iterator[tree.Expression]:
         yield function.constraint
     types: list[Any] = [function.returns, *(p.type for p in function.parameters)]
     types += [part for p in function.templates for part in (p.type, p.default)]
-    for one in types:
-        if isinstance(one, tree.Type | tree.Name):
-            for name, given in one.path:
-                if name in ("enable_if_t", "enable_if") and given:
-                    condition = given[0]
+    for constrained in types:
+        if isinstance(constrained, tree.Type | tree.Name):
+            for name, template_arguments in constrained.path:
+                if name in ("enable_if_t", "enable_if") and template_arguments:
+                    condition = template_arguments[0]
                     yield condition
 
 
 def _has_opaque_constraint(function: tree.Function) -> bool:
     """Return whether a template may be left out for a reason that is not looked into: void_t, decltype of a call."""
     types: list[Any] = [function.returns, *(part for p in function.templates for part in (p.type, p.default))]
-    names = {name for one in types if isinstance(one, tree.Type | tree.Name) for name, _ in one.path}
+    names = {
+        name for constrained in types if isinstance(constrained, tree.Type | tree.Name) for name, _ in constrained.path
+    }
     return bool(function.templates) and bool(names & {"void_t", "decltype"})

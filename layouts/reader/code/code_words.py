@@ -34,7 +34,7 @@ HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations
 
 @dataclass(frozen=True, slots=True)
 class BuiltWord:
-    """A word that code builds. start: the symbol whose address its start field takes, "" where the start is a number
+    """A word that code builds. start: the symbol whose address its start field takes, "" if the start is a number
     (else 0 in word). notices: what to look at in the code.
     """
 
@@ -71,16 +71,16 @@ def build_words(text: str, field: str = "descriptor") -> tuple[tuple[str, BuiltW
 
 
 def _make_word(ev: Evaluator, value: Any, field: str) -> BuiltWord:
-    given = get_integer(value)
-    if given is None or (isinstance(value, OpaqueValue) and value.kind is None):
+    integer = get_integer(value)
+    if integer is None or (isinstance(value, OpaqueValue) and value.kind is None):
         raise _make_error(
             f"'{shorten_value(str(value), 60)}' has no value" if value is not None else "nothing is returned", field
         )
-    notices = tuple(dict.fromkeys(one.message for one in ev.warned.values()))
-    whole = convert_int(given, ULONG) if given.type.bits < ULONG.bits else given
-    if whole.known is not None:
-        return BuiltWord(whole.known & ULONG.mask, "", notices)
-    return BuiltWord(whole.const & ULONG.mask, _get_start(whole, field), notices)
+    notices = tuple(dict.fromkeys(warning.message for warning in ev.warned.values()))
+    word = convert_int(integer, ULONG) if integer.type.bits < ULONG.bits else integer
+    if word.known is not None:
+        return BuiltWord(word.known & ULONG.mask, "", notices)
+    return BuiltWord(word.const & ULONG.mask, _get_start(word, field), notices)
 
 
 def _make_error(why: str, field: str, hint: str = HINT) -> LayoutError:
@@ -88,7 +88,7 @@ def _make_error(why: str, field: str, hint: str = HINT) -> LayoutError:
 
 
 def _get_start(value: SymbolicInt, field: str) -> str:
-    """The address that a word's start field is made of, where nothing else is open."""
+    """Return the address in a word's start field, if nothing else is open."""
     names = list(dict.fromkeys(str(piece.source) for piece in value.pieces))
     one = value.pieces[0]
     if len(value.pieces) > 1 or one.low >= FIELD_BITS:
@@ -105,7 +105,7 @@ def _get_start(value: SymbolicInt, field: str) -> str:
 
 
 def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
-    """The evaluation of a text, and the value it comes to, or the values of the variables that it builds."""
+    """Evaluate a text; return the evaluation and its value, or the values of the variables that it builds."""
     text = text.rstrip()
     if ";" not in text and "{" not in text and not text.lstrip().startswith("return") and not _ASSIGNS.match(text):
         text = f"return {text}"
@@ -132,8 +132,10 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
 
 
 def _evaluate_loose_lines(ev: Evaluator, body: tuple[tree.Statement, ...], scope: NameScope, field: str) -> Any:
-    """What the lines outside every function return; else the last expression, the object whose bits they assign, or the
-    variable that they write last. By name where they build several.
+    """Evaluate the lines outside every function.
+
+    The value is what they return; else the last expression, the object whose bits they assign, or the variable that
+    they write last. By name if they build several.
     """
     last: Any = None
     written: list[str] = []
@@ -181,16 +183,16 @@ def _choose_written(ev: Evaluator, scope: NameScope, written: list[str], assigne
 
 
 def _is_narrow(cell: Cell) -> bool:
-    """Whether a variable has a number of less than 64 bits."""
-    whole = get_integer(cell.value)
-    return whole is not None and whole.type.bits < ULONG.bits
+    """Return whether a variable has a number of less than 64 bits."""
+    integer = get_integer(cell.value)
+    return integer is not None and integer.type.bits < ULONG.bits
 
 
 def _is_final_word(ev: Evaluator, name: str, cell: Cell, written: list[str]) -> bool:
-    """Whether a variable has more than an address, and the text only writes it."""
+    """Return whether a variable has more than an address, and the text only writes it."""
     value = get_integer(cell.value) if not isinstance(cell.value, ObjectValue | OpaqueValue) else None
-    whole = value is not None and value.type.bits == ULONG.bits and value.const >> 32 != 0
-    return whole and len(re.findall(rf"\b{re.escape(name)}\b", ev.text)) == written.count(name)
+    complete = value is not None and value.type.bits == ULONG.bits and value.const >> 32 != 0
+    return complete and len(re.findall(rf"\b{re.escape(name)}\b", ev.text)) == written.count(name)
 
 
 def _check_target(ev: Evaluator, statement: tree.Statement, scope: NameScope, field: str) -> None:
@@ -205,7 +207,7 @@ def _check_target(ev: Evaluator, statement: tree.Statement, scope: NameScope, fi
 
 
 def _list_written_names(statement: tree.Statement) -> Iterator[str]:
-    """The variable that a statement declares or writes."""
+    """Yield the variable that a statement declares or writes."""
     if isinstance(statement, tree.Declaration) and statement.name:
         yield statement.name
     if isinstance(statement, tree.ExpressionStatement) and isinstance(statement.value, tree.Assignment):

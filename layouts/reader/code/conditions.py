@@ -97,8 +97,8 @@ def make_value(value: int, unsigned: bool = False) -> ConditionValue:
 
 
 class _ConditionParser:
-    def __init__(self, given: list[PreprocessingToken]) -> None:
-        self.given = given
+    def __init__(self, tokens: list[PreprocessingToken]) -> None:
+        self.given = tokens
         self.at = 0
         self.depth = 0
 
@@ -115,15 +115,15 @@ class _ConditionParser:
         self.depth += 1
         if self.depth > MOST_DEPTH:
             raise BadConditionError
-        made = self.parse_level(0)
+        choice = self.parse_level(0)
         if self.peek_token() == "?":
             self.at += 1
             yes = self.parse_choice()
             self.take_token(":")
             no = self.parse_choice()
-            made = ConditionNode("?", (made, yes, no), f"{made.text} ? {yes.text} : {no.text}")
+            choice = ConditionNode("?", (choice, yes, no), f"{choice.text} ? {yes.text} : {no.text}")
         self.depth -= 1
-        return made
+        return choice
 
     def parse_level(self, n: int) -> ConditionNode:
         if n == len(_LEVELS):
@@ -171,70 +171,71 @@ class _ConditionParser:
         return ConditionNode("name", (), token.text)
 
     def _parse_call_text(self) -> str:
-        """The brackets behind a name that is no macro, and what stands in them."""
-        depth, out = 0, ""
+        """Return the text of a call behind a name that is no macro: its brackets and their contents."""
+        depth, result = 0, ""
         while self.at < len(self.given):
             token = self.given[self.at]
             self.at += 1
-            out += token.text
+            result += token.text
             depth += (token.text == "(") - (token.text == ")")
             if not depth:
-                return out
+                return result
         raise BadConditionError
 
 
 def _parse_number(text: str) -> ConditionValue:
-    found = parse_literal(text)
-    if found is None:
+    literal = parse_literal(text)
+    if literal is None:
         raise BadConditionError
-    value, kind = found
+    value, kind = literal
     return make_value(value, not kind.signed and (kind.bits == 64 or "u" in text.lower()))
 
 
 def _parse_character(text: str) -> ConditionValue:
-    found = parse_character(text)
-    if found is None:
+    character = parse_character(text)
+    if character is None:
         raise BadConditionError
-    return make_value(found[0], not found[1].signed)
+    return make_value(character[0], not character[1].signed)
 
 
-def parse_condition(given: list[PreprocessingToken]) -> ConditionNode:
-    """The condition that tokens say, whose macros are expanded and whose `defined` are one token of kind asked each;
-    BadConditionError where they say none.
+def parse_condition(tokens: list[PreprocessingToken]) -> ConditionNode:
+    """Parse the condition in tokens whose macros are expanded and whose `defined` are one token of kind asked each.
+
+    BadConditionError if they are none.
     """
-    if len(given) > MOST_TOKENS:
+    if len(tokens) > MOST_TOKENS:
         raise BadConditionError
-    parser = _ConditionParser(given)
-    made = parser.parse_choice()
-    if parser.at != len(given):
+    parser = _ConditionParser(tokens)
+    choice = parser.parse_choice()
+    if parser.at != len(tokens):
         raise BadConditionError
-    return made
+    return choice
 
 
-def is_true(node: ConditionNode, named: Named, asked: Asked) -> bool:
-    """Whether a condition holds; asked is put each part of it that decides and is not known."""
+def is_true(node: ConditionNode, named: Named, ask: Asked) -> bool:
+    """Return whether a condition holds; asked is called with each unknown part that decides."""
     decided = decide_condition(node, named)
     if decided is not None:
         return decided
     if node.op == "!1":
-        return not is_true(node.parts[0], named, asked)
+        return not is_true(node.parts[0], named, ask)
     if node.op == "&&":
-        return all(is_true(part, named, asked) for part in node.parts)
+        return all(is_true(part, named, ask) for part in node.parts)
     if node.op == "||":
-        return any(is_true(part, named, asked) for part in node.parts)
+        return any(is_true(part, named, ask) for part in node.parts)
     if node.op == "?":
-        return is_true(node.parts[1 if is_true(node.parts[0], named, asked) else 2], named, asked)
+        return is_true(node.parts[1 if is_true(node.parts[0], named, ask) else 2], named, ask)
     if node.op in ("==", "!=") and all(part.op in _TRUTHS for part in node.parts):
-        return (len({is_true(part, named, asked) for part in node.parts}) == 1) == (node.op == "==")
+        return (len({is_true(part, named, ask) for part in node.parts}) == 1) == (node.op == "==")
     if node.op in _OPPOSITE:
         left, right = node.parts
         op = _OPPOSITE[node.op]
-        return not asked(ConditionNode(op, (left, right), f"{left.text} {op} {right.text}"))
-    return asked(node)
+        return not ask(ConditionNode(op, (left, right), f"{left.text} {op} {right.text}"))
+    return ask(node)
 
 
 def decide_condition(node: ConditionNode, named: Named) -> bool | None:
-    """Whether a condition holds; None where that is unknown. BadConditionError where C++ refuses it."""
+    """Return whether a condition holds; None if unknown. BadConditionError if C++ refuses it."""
     if node.op == "!1":
         inner = decide_condition(node.parts[0], named)
         return None if inner is None else not inner
@@ -255,7 +256,7 @@ def decide_condition(node: ConditionNode, named: Named) -> bool | None:
 
 
 def evaluate_node(node: ConditionNode, named: Named) -> ConditionValue | None:
-    """The value of a part; None where it is unknown. BadConditionError where C++ refuses it."""
+    """Evaluate a part; None if it is unknown. BadConditionError if C++ refuses it."""
     if node.op == "number":
         return node.value
     if node.op in ("name", "defined"):
@@ -268,14 +269,14 @@ def evaluate_node(node: ConditionNode, named: Named) -> ConditionValue | None:
     if node.op == "?":
         return _value_of_choice(node, named)
     parts = [evaluate_node(part, named) for part in node.parts]
-    found = [part for part in parts if part is not None]
-    if len(found) < len(parts):
+    values = [part for part in parts if part is not None]
+    if len(values) < len(parts):
         return None
-    return _evaluate_unary(node.op[0], found[0]) if len(found) == 1 else _evaluate_binary(node.op, *found)
+    return _evaluate_unary(node.op[0], values[0]) if len(values) == 1 else _evaluate_binary(node.op, *values)
 
 
 def _value_of_choice(node: ConditionNode, named: Named) -> ConditionValue | None:
-    """The value of c ? a : b; unsigned where either is."""
+    """Return the value of c ? a : b; unsigned if either is."""
     first = decide_condition(node.parts[0], named)
     if first is None:
         return None
@@ -288,20 +289,20 @@ def _evaluate_unary(op: str, value: ConditionValue) -> ConditionValue:
 
 
 def _evaluate_binary(op: str, left: ConditionValue, right: ConditionValue) -> ConditionValue:
-    made = compute_binary(op, left.number, left.type, right.number, right.type)
-    if op in ("<<", ">>") and made.undefined:
+    result = compute_binary(op, left.number, left.type, right.number, right.type)
+    if op in ("<<", ">>") and result.undefined:
         raise BadConditionError
-    return _check_value(made)
+    return _check_value(result)
 
 
-def _check_value(made: OperatorResult) -> ConditionValue:
-    if made.value is None:
+def _check_value(result: OperatorResult) -> ConditionValue:
+    if result.value is None:
         raise BadConditionError
-    return make_value(made.value, made.type == ULONG)
+    return make_value(result.value, result.type == ULONG)
 
 
 def format_node(node: ConditionNode) -> str:
-    """A part as it is asked for: without brackets around it, and no longer than a name."""
+    """Format a part as it is asked for: without outer brackets, and no longer than a name."""
     text = node.text
     while 1 < len(text) <= MOST_SPELLED and text[0] == "(" and _find_closing(text) == len(text) - 1:
         text = text[1:-1].strip()
@@ -309,7 +310,7 @@ def format_node(node: ConditionNode) -> str:
 
 
 def _find_closing(text: str) -> int:
-    """Where the bracket at the start of a text closes."""
+    """Find where the bracket at the start of a text closes."""
     depth = 0
     for n, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -319,12 +320,12 @@ def _find_closing(text: str) -> int:
 
 
 def list_names(node: ConditionNode) -> set[str]:
-    """The names that a part is made of."""
+    """Return the names in a part."""
     if node.op in ("name", "asked", "defined"):
         return {node.text}
     return set().union(*(list_names(part) for part in node.parts)) if node.parts else set()
 
 
 def is_compiler_query(token: PreprocessingToken) -> bool:
-    """Whether a name asks the compiler for what it has: __has_include(…)."""
+    """Return whether a name asks the compiler for a capability: __has_include(…)."""
     return token.text in _ASKING

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def find_constness(ev: Evaluator, one: tree.Expression, scope: NameScope) -> bool | None:
-    """Whether what an expression gives is const; None where that is not known."""
-    match one:
+def find_constness(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> bool | None:
+    """Find whether the value of an expression is const; None if that is not known."""
+    match expression:
         case tree.Name():
-            return _find_name_constness(ev, one, scope)
+            return _find_name_constness(ev, expression, scope)
         case tree.Member(value=inner, name=name):
-            around = find_pointee_constness(ev, inner, scope) if one.arrow else find_constness(ev, inner, scope)
-            return _find_member_constness(ev, _find_record(ev, inner, scope, one.arrow), name, around)
+            around = find_pointee_constness(ev, inner, scope) if expression.arrow else find_constness(ev, inner, scope)
+            return _find_member_constness(ev, _find_record(ev, inner, scope, expression.arrow), name, around)
         case tree.Index(value=inner):
             return _of_item(ev, inner, scope)
         case tree.Unary(op="*", value=inner):
@@ -45,20 +45,20 @@ def find_constness(ev: Evaluator, one: tree.Expression, scope: NameScope) -> boo
 
 
 def _of_item(ev: Evaluator, array: tree.Expression, scope: NameScope) -> bool | None:
-    """Whether an item of an array, or of what a pointer points to, is const."""
+    """Return whether an item of an array, or of what a pointer points to, is const."""
     kind = _find_declared_type(array, scope)
     if kind is not None and kind.dims:
         return find_constness(ev, array, scope)
     return find_pointee_constness(ev, array, scope) if kind is not None and kind.pointers else None
 
 
-def find_pointee_constness(ev: Evaluator, one: tree.Expression, scope: NameScope) -> bool | None:
-    """Whether what a pointer points to is const."""
-    if isinstance(one, tree.Name) and one.last == "this":
+def find_pointee_constness(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> bool | None:
+    """Find whether what a pointer points to is const."""
+    if isinstance(expression, tree.Name) and expression.last == "this":
         return _find_this_constness(scope)
-    if isinstance(one, tree.Unary) and one.op == "&":
-        return find_constness(ev, one.value, scope)
-    kind = _find_declared_type(one, scope)
+    if isinstance(expression, tree.Unary) and expression.op == "&":
+        return find_constness(ev, expression.value, scope)
+    kind = _find_declared_type(expression, scope)
     if kind is None or kind.pointers != 1 or kind.name in ("auto", "") or kind.unbound:
         return None
     return kind.const
@@ -72,22 +72,24 @@ def _find_this_constness(scope: NameScope) -> bool | None:
 
 
 def _list_inner_scopes(scope: NameScope, home: NameScope) -> list[NameScope]:
-    out = []
-    for one in scope.iterate_outward():
-        if one is home:
+    scopes = []
+    for enclosing in scope.iterate_outward():
+        if enclosing is home:
             break
-        out.append(one)
-    return out
+        scopes.append(enclosing)
+    return scopes
 
 
-def _find_name_constness(ev: Evaluator, one: tree.Name, scope: NameScope) -> bool | None:
-    found, home = find_name(scope, one.last) if len(one.path) == 1 else (None, scope)
-    if found is None or f"?{one.last}" in home.consts:
+def _find_name_constness(ev: Evaluator, name: tree.Name, scope: NameScope) -> bool | None:
+    found, home = find_name(scope, name.last) if len(name.path) == 1 else (None, scope)
+    if found is None or f"?{name.last}" in home.consts:
         return None
-    if one.last in home.consts or (isinstance(found, Cell) and found.const):
+    if name.last in home.consts or (isinstance(found, Cell) and found.const):
         return True
     if "this" in home.names:  # a member of the object that a function is called for
-        return _find_member_constness(ev, _record_pointed_to(home.names["this"]), one.last, _find_this_constness(scope))
+        return _find_member_constness(
+            ev, _record_pointed_to(home.names["this"]), name.last, _find_this_constness(scope)
+        )
     if home.owner == "lambda" or not isinstance(found, Cell):
         return None  # a copy: const unless the lambda is mutable
     kind = found.kind
@@ -97,14 +99,14 @@ def _find_name_constness(ev: Evaluator, one: tree.Name, scope: NameScope) -> boo
 
 
 def _record_pointed_to(pointer: Any) -> RecordType | None:
-    """The class of the object in a variable that a pointer, itself in a variable, points to."""
+    """Return the class of the object in a variable that a pointer, itself in a variable, points to."""
     inner = pointer.value.place if isinstance(pointer, Cell) and isinstance(pointer.value, Address) else None
-    held = inner.value if isinstance(inner, Cell) else None
-    return held.record if isinstance(held, ObjectValue) else None
+    pointed = inner.value if isinstance(inner, Cell) else None
+    return pointed.record if isinstance(pointed, ObjectValue) else None
 
 
 def _find_member_constness(ev: Evaluator, record: RecordType | None, name: str, around: bool | None) -> bool | None:
-    """Whether a member is const in an object that is, is not, or may be."""
+    """Find whether a member is const in an object that is, is not, or may be."""
     declared = record.members.get(name) if record is not None else None
     if declared is None or declared.type is None:
         return None
@@ -119,39 +121,39 @@ def _find_member_constness(ev: Evaluator, record: RecordType | None, name: str, 
     return around
 
 
-def _find_record(ev: Evaluator, one: tree.Expression, scope: NameScope, arrow: bool) -> RecordType | None:
-    if isinstance(one, tree.Name) and one.last == "this":
+def _find_record(ev: Evaluator, expression: tree.Expression, scope: NameScope, arrow: bool) -> RecordType | None:
+    if isinstance(expression, tree.Name) and expression.last == "this":
         return _record_pointed_to(find_name(scope, "this")[0])
-    kind = _find_declared_type(one, scope)
-    if kind is None and not arrow and isinstance(one, tree.Name) and len(one.path) == 1:
-        found = find_name(scope, one.last)[0]
+    kind = _find_declared_type(expression, scope)
+    if kind is None and not arrow and isinstance(expression, tree.Name) and len(expression.path) == 1:
+        found = find_name(scope, expression.last)[0]
         held = found.value if isinstance(found, Cell) else None
         return held.record if isinstance(held, ObjectValue) else None
     return kind.record if kind is not None and bool(kind.pointers) == arrow else None
 
 
-def _find_declared_type(one: tree.Expression, scope: NameScope) -> ResolvedType | None:
-    """The type that a variable is declared with."""
-    if not isinstance(one, tree.Name) or len(one.path) != 1:
+def _find_declared_type(expression: tree.Expression, scope: NameScope) -> ResolvedType | None:
+    """Find the declared type of a variable."""
+    if not isinstance(expression, tree.Name) or len(expression.path) != 1:
         return None
-    found = find_name(scope, one.last)[0]
+    found = find_name(scope, expression.last)[0]
     return found.kind if isinstance(found, Cell) else None
 
 
 def _find_return_constness(ev: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> bool | None:
-    """Whether what a function returns is const, where all of its overloads say the same."""
-    found = ev.resolve_name(function.path, scope, function.span[0])
-    if isinstance(found, FunctionSet):
-        types = [f.returns for f in found.functions]
+    """Find whether what a function returns is const, if all of its overloads agree."""
+    binding = ev.resolve_name(function.path, scope, function.span[0])
+    if isinstance(binding, FunctionSet):
+        types = [f.returns for f in binding.functions]
         if any(t is None or t.pointers or t.name in ("auto", "decltype", "decltype(auto)") for t in types):
             return None
         consts = {t.const for t in types if t is not None}
         named = all(
-            t is not None and ev.resolve_type(t, found.get_home(f)).record is not None
-            for t, f in zip(types, found.functions, strict=True)
+            t is not None and ev.resolve_type(t, binding.get_home(f)).record is not None
+            for t, f in zip(types, binding.functions, strict=True)
         )
         return consts.pop() if len(consts) == 1 and named else None
-    return False if not isinstance(found, PLACES) and found is not None else None
+    return False if not isinstance(binding, PLACES) and binding is not None else None
 
 
 __all__ = ["find_constness", "find_pointee_constness"]

@@ -35,20 +35,20 @@ MOST_ITEMS = 256
 def make_instance(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
     """Return a new object before its constructor: integers 0, other members symbols of their names."""
     bits = IntegerType(record.name, record.bits or 64, False, 9)
-    made = ObjectValue(record, Cell(SymbolicInt(0, bits), None, name or record.name, frame=len(ev.frames)))
+    instance = ObjectValue(record, Cell(SymbolicInt(0, bits), None, name or record.name, frame=len(ev.frames)))
     if record.ends and not ev.python:
-        ev.temporaries.append((made, MADE))
+        ev.temporaries.append((instance, MADE))
     if record.fields is None and not record.python:
         for member, declared in record.members.items():
             kind = ev.resolve_type(declared.type, record.homes.get(member, record.scope)) if declared.type else None
-            own = f"{name}.{member}" if name else member
+            member_name = f"{name}.{member}" if name else member
             if kind is not None and kind.record is not None and not kind.pointers and not kind.dims:
-                value: Any = ev.make_instance(kind.record, own)  # its constructor runs where the class's says
+                value: Any = ev.make_instance(kind.record, member_name)  # its constructor runs where the class's says
                 value.held = True
             else:
-                value = ev.make_default(kind, own)
-            made.members[member] = Cell(value, kind, own, declared.span)
-    return made
+                value = ev.make_default(kind, member_name)
+            instance.members[member] = Cell(value, kind, member_name, declared.span)
+    return instance
 
 
 def make_initialized(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
@@ -57,112 +57,114 @@ def make_initialized(ev: Evaluator, record: RecordType, name: str) -> ObjectValu
 
 
 def construct_object(
-    ev: Evaluator, made: ObjectValue, given: list[Any], record: RecordType | None = None
+    ev: Evaluator, instance: ObjectValue, arguments: list[Any], record: RecordType | None = None
 ) -> ObjectValue:
     """Run the constructor of an object's class, or of a base, that takes some values; without constructors, members
     in their order.
     """
-    record = record or made.record
+    record = record or instance.record
     if record.python:
-        return _construct_python(ev, made, given)
-    fresh = _find_nameless_object(given)
-    if fresh is not None and fresh.record is record is made.record:
-        made.store, made.members, fresh.held = fresh.store, fresh.members, True  # the very object
-        return made
+        return _construct_python(ev, instance, arguments)
+    fresh = _find_nameless_object(arguments)
+    if fresh is not None and fresh.record is record is instance.record:
+        instance.store, instance.members, fresh.held = fresh.store, fresh.members, True  # the very object
+        return instance
     ctors = record.methods.get(record.name)
-    only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
+    only = getattr(arguments[0], "value", arguments[0]) if len(arguments) == 1 else None
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
-        ev.run_constructor(made, record, ctors, given)
+        ev.run_constructor(instance, record, ctors, arguments)
     elif _is_same_record(only, record):
-        ev.copy_members(made, record, ev.make_constructor_argument(given[0]))
-    elif ctors is not None and given:
-        ev.forget_place(Cell(made))
-    elif record.fields is not None and len(given) == 1 and not isinstance(given[0], ObjectValue):
-        _construct_bits(ev, made, record, given)
+        ev.copy_members(instance, record, ev.make_constructor_argument(arguments[0]))
+    elif ctors is not None and arguments:
+        ev.forget_place(Cell(instance))
+    elif record.fields is not None and len(arguments) == 1 and not isinstance(arguments[0], ObjectValue):
+        _construct_bits(ev, instance, record, arguments)
     else:
-        fill_aggregate(ev, made, record, given)
-    return made
+        fill_aggregate(ev, instance, record, arguments)
+    return instance
 
 
-def _find_nameless_object(given: list[Any]) -> ObjectValue | None:
-    """Return the object without a name that alone is given; None where something else is."""
-    only = given[0] if len(given) == 1 else None
+def _find_nameless_object(arguments: list[Any]) -> ObjectValue | None:
+    """Return the object without a name that alone is given; None if something else is."""
+    only = arguments[0] if len(arguments) == 1 else None
     if isinstance(only, CallArgument):
         only = only.value if only.where is None and not only.place else None
     return only if isinstance(only, ObjectValue) and not only.held else None
 
 
-def _construct_bits(ev: Evaluator, made: ObjectValue, record: RecordType, given: list[Any]) -> None:
+def _construct_bits(ev: Evaluator, instance: ObjectValue, record: RecordType, arguments: list[Any]) -> None:
     """Store the one value that is given in a struct of integers: in all of it, or in its first member."""
-    default_members(ev, made, record, NameScope(record.scope))
-    value = get_integer(getattr(given[0], "value", given[0]))
+    default_members(ev, instance, record, NameScope(record.scope))
+    value = get_integer(getattr(arguments[0], "value", arguments[0]))
     if value is not None and not _has_more_members(record):
-        ev.store_value(Cell(made), value, (0, 0))
+        ev.store_value(Cell(instance), value, (0, 0))
     else:
-        fill_aggregate(ev, made, record, given)
+        fill_aggregate(ev, instance, record, arguments)
 
 
-def fill_aggregate(ev: Evaluator, made: ObjectValue, record: RecordType, given: list[Any]) -> None:
+def fill_aggregate(ev: Evaluator, instance: ObjectValue, record: RecordType, arguments: list[Any]) -> None:
     """Store values in members, in their order; those behind them begin as they are declared."""
-    names = list(record.fields or made.members)
-    scope = ev.make_this_scope(record.scope, made, record)
+    names = list(record.fields or instance.members)
+    scope = ev.make_this_scope(record.scope, instance, record)
     if record.bases:
-        default_members(ev, made, record, scope)
-    if len(given) > len(names):
-        ev.forget_place(Cell(made))
+        default_members(ev, instance, record, scope)
+    if len(arguments) > len(names):
+        ev.forget_place(Cell(instance))
         return
-    for name, value in zip(names, given, strict=False):
-        ev.begin_member(ev.member(made, name, (0, 0)), getattr(value, "value", value), (0, 0))
+    for name, value in zip(names, arguments, strict=False):
+        ev.begin_member(ev.member(instance, name, (0, 0)), getattr(value, "value", value), (0, 0))
     if not record.bases:
-        default_members(ev, made, record, scope, frozenset(names[: len(given)]))
+        default_members(ev, instance, record, scope, frozenset(names[: len(arguments)]))
 
 
 def default_members(
-    ev: Evaluator, made: ObjectValue, record: RecordType, scope: NameScope, but: frozenset[str] = frozenset()
+    ev: Evaluator, instance: ObjectValue, record: RecordType, scope: NameScope, but: frozenset[str] = frozenset()
 ) -> None:
     """Give members what their declarations initialize them with, and bases' what theirs do."""
-    before = made.dynamic
+    before = instance.dynamic
     try:
         for base in record.bases:
             if base.name not in but:
-                ev.construct_object(made, [], base)
-        made.dynamic = record if not record.python else before
+                ev.construct_object(instance, [], base)
+        instance.dynamic = record if not record.python else before
         for name, declared in record.members.items():
             home = record.homes.get(name)
             if (home is None or home.owner is record) and name not in but:
-                _initialize_default_member(ev, made, name, declared, scope)
+                _initialize_default_member(ev, instance, name, declared, scope)
     finally:
-        made.dynamic = before
+        instance.dynamic = before
 
 
-def zero_member(ev: Evaluator, made: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope) -> None:
+def zero_member(ev: Evaluator, instance: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope) -> None:
     """Initialize a member that a list in braces leaves out: its own initializer, or zeros."""
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     plain = declared.value is None and kind is not None and kind.record is None and not kind.reference
-    if plain and kind is not None and name in made.members and (kind.dims or kind.whole is not None):
-        made.members[name].value = link_inner_arrays(v) if isinstance(v := zero_value(ev, kind), ArrayValue) else v
+    if plain and kind is not None and name in instance.members and (kind.dims or kind.whole is not None):
+        instance.members[name].value = link_inner_arrays(v) if isinstance(v := zero_value(ev, kind), ArrayValue) else v
     else:
-        _initialize_default_member(ev, made, name, declared, scope)
+        _initialize_default_member(ev, instance, name, declared, scope)
 
 
 def _initialize_default_member(
-    ev: Evaluator, made: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope
+    ev: Evaluator, instance: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope
 ) -> None:
     """Initialize a member that a constructor does not name."""
     if declared.value is not None:
-        _initialize_member(ev, made, name, declared, scope)
+        _initialize_member(ev, instance, name, declared, scope)
     elif (
-        name in made.members and isinstance(made.members[name].value, ObjectValue) and name not in made.record.overlaid
+        name in instance.members
+        and isinstance(instance.members[name].value, ObjectValue)
+        and name not in instance.record.overlaid
     ):
-        ev.construct_object(made.members[name].value, [])
+        ev.construct_object(instance.members[name].value, [])
 
 
 def _initialize_member(
-    ev: Evaluator, made: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope
+    ev: Evaluator, instance: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope
 ) -> None:
     """Initialize a member as its declaration says."""
     assert declared.value is not None
-    place = ev.member(made, name, declared.span)
+    place = ev.member(instance, name, declared.span)
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     first = declared.value
     value = ev.evaluate_full_expression(lambda: ev.evaluate_initializer(first, kind, scope, name), first.span)
@@ -188,43 +190,47 @@ def begin_member(ev: Evaluator, place: Any, value: Any, span: Span) -> None:
         ev.store_value(place, value, span)
 
 
-def initialized_by(ev: Evaluator, value: Any, one: tree.Expression, scope: NameScope) -> Any:
+def initialized_by(ev: Evaluator, value: Any, expression: tree.Expression, scope: NameScope) -> Any:
     """Return what a variable or member gets of an object that an expression gives: a copy of one that has a name."""
-    named = isinstance(value, ObjectValue) and (value.held or is_named_object(one))
+    named = isinstance(value, ObjectValue) and (value.held or is_named_object(expression))
     if named and value.record.copies and not ev.python:
-        value = ev.copy_construct(value, ev.make_copy_argument(one, scope, value))
+        value = ev.copy_construct(value, ev.make_copy_argument(expression, scope, value))
     return value
 
 
-def run_constructor(ev: Evaluator, made: ObjectValue, record: RecordType, ctors: FunctionSet, given: list[Any]) -> None:
+def run_constructor(
+    ev: Evaluator, instance: ObjectValue, record: RecordType, ctors: FunctionSet, values: list[Any]
+) -> None:
     """Run the constructor that some values choose; nothing is known of one that is not chosen or has no body."""
-    closure = replace(ctors, this=made, constant=False)
-    arguments = [ev.make_constructor_argument(one) for one in given]
+    closure = replace(ctors, this=instance, constant=False)
+    arguments = [ev.make_constructor_argument(value) for value in values]
     source = _find_copied_argument(arguments, record)
     if source is not None and not any(may_copy(f, record.name, source) for f in ctors.functions):
-        ev.copy_members(made, record, source)
+        ev.copy_members(instance, record, source)
         return
     chosen = _choose_constructor(ev, closure, arguments, source)
     if chosen is not None and chosen.function.defaulted:
         if source is not None:
-            ev.copy_members(made, record, source)
+            ev.copy_members(instance, record, source)
         else:
-            default_members(ev, made, record, ev.make_this_scope(record.scope, made, record))
+            default_members(ev, instance, record, ev.make_this_scope(record.scope, instance, record))
         return
     if chosen is None or (chosen.function.body is None and not chosen.function.starts):
-        ev.forget_place(Cell(made.whole or made))
+        ev.forget_place(Cell(instance.whole or instance))
         ev.forget_call(arguments, closure)
         return
     function = chosen.function
     owner = closure.get_home(function).owner
     if isinstance(owner, RecordType) and owner is not record:  # using Base::Base
-        default_members(ev, made, record, ev.make_this_scope(record.scope, made, record), frozenset((owner.name,)))
-        ev.run_constructor(made, owner, closure, given)
+        default_members(
+            ev, instance, record, ev.make_this_scope(record.scope, instance, record), frozenset((owner.name,))
+        )
+        ev.run_constructor(instance, owner, closure, values)
         return
     scope = ev.bind_parameters(closure, chosen, arguments, {})
     ev.called.add(id(function))
     ev.enter_function(function.name, function.span)
-    _run_constructor_body(ev, made, record, function, scope)
+    _run_constructor_body(ev, instance, record, function, scope)
 
 
 def _find_copied_argument(arguments: list[CallArgument], record: RecordType) -> CallArgument | None:
@@ -244,26 +250,26 @@ def _choose_constructor(
 
 
 def run_constructor_entry(
-    ev: Evaluator, function: tree.Function, home: NameScope, made: ObjectValue, record: RecordType
+    ev: Evaluator, function: tree.Function, home: NameScope, instance: ObjectValue, record: RecordType
 ) -> None:
     """Run a constructor that nothing in the text calls, its parameters as symbols."""
-    closure = FunctionSet((function,), home, made)
+    closure = FunctionSet((function,), home, instance)
     scope = ev.bind_parameters(closure, OverloadCandidate(function, (), {}), [], {}, symbolic=True)
     ev.called.add(id(function))
     ev.enter_function(function.name, function.span, entry=True)
-    _run_constructor_body(ev, made, record, function, scope)
+    _run_constructor_body(ev, instance, record, function, scope)
 
 
 def _run_constructor_body(
-    ev: Evaluator, made: ObjectValue, record: RecordType, function: tree.Function, scope: NameScope
+    ev: Evaluator, instance: ObjectValue, record: RecordType, function: tree.Function, scope: NameScope
 ) -> None:
     """Initialize bases and members as a constructor that was entered says, then run its body."""
     starts = dict(function.starts)
-    before, made.dynamic = made.dynamic, record
+    before, instance.dynamic = instance.dynamic, record
     try:
         if record.name in starts:  # it delegates to another
             ev.construct_object(
-                made,
+                instance,
                 ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), starts[record.name]), scope),
                 record,
             )
@@ -271,7 +277,7 @@ def _run_constructor_body(
             for base in record.bases:
                 values = starts.get(base.name)
                 call = tree.Call(tree.OpaqueExpression(""), values or ())
-                ev.construct_object(made, ev.evaluate_typed_arguments(call, scope), base)
+                ev.construct_object(instance, ev.evaluate_typed_arguments(call, scope), base)
             for name, declared in record.members.items():
                 home = record.homes.get(name)
                 if home is not None and home.owner is not record:
@@ -279,54 +285,54 @@ def _run_constructor_body(
                 if name in starts:
                     values = starts[name]
                     ev.evaluate_full_expression(
-                        partial(initialize_member, ev, made, name, declared, values, scope), declared.span
+                        partial(initialize_member, ev, instance, name, declared, values, scope), declared.span
                     )
                 else:
-                    _initialize_default_member(ev, made, name, declared, scope)
+                    _initialize_default_member(ev, instance, name, declared, scope)
         if function.body is not None:
-            made.dynamic = record
+            instance.dynamic = record
             ev.finish_function(ev.run_body(function, scope), scope)
     except ThrownError:
-        ev.run_perhaps(lambda: _end_parts(ev, made, record))
+        ev.run_perhaps(lambda: _end_parts(ev, instance, record))
         raise
     finally:
-        made.dynamic = before
+        instance.dynamic = before
         ev.leave_function()
 
 
-def _end_parts(ev: Evaluator, made: ObjectValue, record: RecordType) -> None:
+def _end_parts(ev: Evaluator, instance: ObjectValue, record: RecordType) -> None:
     """End the members and bases of an object whose constructor throws: they have begun."""
     for name in reversed(list_own_members(record)):
-        if name in made.members:
-            ev.destroy_object(made.members[name].value, (0, 0))
+        if name in instance.members:
+            ev.destroy_object(instance.members[name].value, (0, 0))
     for base in reversed(record.bases):
-        ev.destroy_object(ObjectValue(base, made.store, made.members, True, None, made), (0, 0))
+        ev.destroy_object(ObjectValue(base, instance.store, instance.members, True, None, instance), (0, 0))
 
 
 def _start_values(
     ev: Evaluator, values: tuple[tree.Expression, ...], kind: ResolvedType | None, scope: NameScope
 ) -> list[Any]:
     """Return the values of a constructor's list for one member."""
-    return [ev.evaluate_initializer(one, kind, scope, "") for one in values]
+    return [ev.evaluate_initializer(value, kind, scope, "") for value in values]
 
 
 def initialize_member(
     ev: Evaluator,
-    made: ObjectValue,
+    instance: ObjectValue,
     name: str,
     declared: tree.Declaration,
     values: tuple[tree.Expression, ...],
     scope: NameScope,
 ) -> None:
     """Initialize a member with values that a constructor's list, or a list in braces, gives it."""
-    place = ev.member(made, name, declared.span)
+    place = ev.member(instance, name, declared.span)
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     if kind is not None and kind.reference:
         _bind_reference_member(ev, place, name, kind, values, scope)
     elif kind is not None and kind.record is not None and not kind.dims and not kind.pointers:
         _start_object(ev, place, kind, declared, values, scope)
     elif kind is not None and (kind.dims or (kind.record is None and len(values) > 1)):
-        items = tree.ItemList(tuple(("", one) for one in values))
+        items = tree.ItemList(tuple(("", value) for value in values))
         ev.store_value(place, ev.evaluate_initializer(items, kind, scope, name), declared.span)
     elif values:
         ev.store_value(place, ev.evaluate_initializer(values[0], kind, scope, name), values[0].span)
@@ -348,12 +354,17 @@ def _start_object(
         value = ev.construct_value(kind, _start_values(ev, values, None, scope), declared, scope)
         ev.begin_member(place, value, declared.span)
         return
-    given = ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), values), scope)
-    only = given[0].value if len(given) == 1 else None
-    if isinstance(only, ObjectValue) and only.record is inner.record and not only.held and given[0].where is None:
+    typed_arguments = ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), values), scope)
+    only = typed_arguments[0].value if len(typed_arguments) == 1 else None
+    if (
+        isinstance(only, ObjectValue)
+        and only.record is inner.record
+        and not only.held
+        and typed_arguments[0].where is None
+    ):
         ev.write_cell(place, ev.copy_assigned(only))  # the very object
     else:
-        ev.construct_object(inner, given)
+        ev.construct_object(inner, typed_arguments)
 
 
 def _bind_reference_member(
@@ -372,18 +383,20 @@ def _bind_reference_member(
         cell.value = OpaqueValue(name)
 
 
-def _construct_python(ev: Evaluator, made: ObjectValue, given: list[Any]) -> ObjectValue:
+def _construct_python(ev: Evaluator, instance: ObjectValue, arguments: list[Any]) -> ObjectValue:
     """Run __init__ on an instance of a Python class that has one."""
-    record = made.record
+    record = instance.record
     if "__init__" in record.methods:
-        ev.call_function(replace(record.methods["__init__"], this=made), given, {}, (0, 0))
-    return made
+        ev.call_function(replace(record.methods["__init__"], this=instance), arguments, {}, (0, 0))
+    return instance
 
 
-def copy_object_members(ev: Evaluator, made: ObjectValue, other: ObjectValue) -> None:
+def copy_object_members(ev: Evaluator, instance: ObjectValue, other: ObjectValue) -> None:
     """Make an object's members what another's are, as its class assigns them."""
     kind = ResolvedType(other.record.name, record=other.record, arguments=other.record.arguments)
-    ev.assign_into(made, made.record, CallArgument(other, kind, True, None, where=Cell(other, kind), loose=True))
+    ev.assign_into(
+        instance, instance.record, CallArgument(other, kind, True, None, where=Cell(other, kind), loose=True)
+    )
 
 
 def zero_value(ev: Evaluator, element: ResolvedType) -> Any:
@@ -401,16 +414,18 @@ def zero_value(ev: Evaluator, element: ResolvedType) -> Any:
     return ev.make_symbolic_value(element, "0")
 
 
-def run_given_constructor(ev: Evaluator, made: ObjectValue, closure: FunctionSet, given: list[Any]) -> ObjectValue:
+def run_given_constructor(
+    ev: Evaluator, instance: ObjectValue, closure: FunctionSet, arguments: list[Any]
+) -> ObjectValue:
     """Run one of some constructors on an object, and return it."""
-    ev.run_constructor(made, made.record, closure, given)
-    return made
+    ev.run_constructor(instance, instance.record, closure, arguments)
+    return instance
 
 
-def forget_members(ev: Evaluator, made: ObjectValue) -> ObjectValue:
+def forget_members(ev: Evaluator, instance: ObjectValue) -> ObjectValue:
     """Forget what an object holds, and return it."""
-    ev.forget_place(Cell(made))
-    return made
+    ev.forget_place(Cell(instance))
+    return instance
 
 
 def _is_same_record(value: Any, record: RecordType) -> bool:

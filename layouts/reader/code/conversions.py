@@ -49,8 +49,8 @@ def slice_to_base(ev: Evaluator, value: ObjectValue, kind: ResolvedType | None) 
     record = kind.record if kind is not None and not kind.pointers else None
     if record is None or record is value.record or not record.copies or not value.record.is_derived_from(record):
         return value
-    made = ev.upcast_object(value, record)
-    return made if isinstance(made, ObjectValue) else value
+    base = ev.upcast_object(value, record)
+    return base if isinstance(base, ObjectValue) else value
 
 
 def convert_to_kind(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name: str = "") -> Any:
@@ -75,12 +75,12 @@ def _to_integer(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name:
         value = ev.convert_object_to_integer(value, kind)
     if isinstance(value, ObjectPart) and value.field.inner is not None and _converts(value.field.inner):
         value = ev.convert_object_to_integer(ev.make_part_object(value), kind)
-    given = get_integer(value)
-    if given is None or (isinstance(value, ArrayValue) and value.typed is None):
+    integer = get_integer(value)
+    if integer is None or (isinstance(value, ArrayValue) and value.typed is None):
         return value
     if isinstance(value, OpaqueValue) and value.kind is not None and value.kind.name in ("float", "double"):
         return make_free(f"({kind.whole.name}){value.text}", kind.whole)
-    return ev.narrow_value(given, kind.whole, span, name)
+    return ev.narrow_value(integer, kind.whole, span, name)
 
 
 def _to_other(ev: Evaluator, value: SymbolicInt, kind: ResolvedType) -> Any:
@@ -101,7 +101,7 @@ def _is_foreign(ev: Evaluator, kind: ResolvedType) -> bool:
 
 def _convert_to_record(ev: Evaluator, value: Any, record: RecordType, name: str) -> Any:
     """Return an object of a class for a value, by a constructor that takes it."""
-    given = get_integer(value)
+    integer = get_integer(value)
     ctors = record.methods.get(record.name)
     if ctors is not None and any(f.explicit for f in ctors.functions) and not isinstance(value, OpaqueValue):
         kept = tuple(f for f in ctors.functions if not f.explicit)
@@ -111,28 +111,28 @@ def _convert_to_record(ev: Evaluator, value: Any, record: RecordType, name: str)
         return run_given_constructor(ev, ev.make_instance(record, name), ctors, [value])
     if ctors is not None and any(f.body is not None for f in ctors.functions) and not isinstance(value, OpaqueValue):
         return ev.construct_object(ev.make_instance(record, name), [value])
-    if given is not None and record.fields is not None and not isinstance(value, OpaqueValue):
-        made = ev.make_instance(record, name)
-        made.store.value = symbolic_integers.convert_int(given, made.store.value.type)
-        return made
+    if integer is not None and record.fields is not None and not isinstance(value, OpaqueValue):
+        instance = ev.make_instance(record, name)
+        instance.store.value = symbolic_integers.convert_int(integer, instance.store.value.type)
+        return instance
     return value
 
 
 def _convert_to_base(ev: Evaluator, value: ObjectValue, record: RecordType, name: str) -> Any:
     """Return an object where one of another class is needed: its base's part, or what a constructor makes of it."""
-    made = ev.make_instance(record, name)
+    instance = ev.make_instance(record, name)
     if value.record.is_derived_from(record) and record.copies and not value.record.hidden:
-        ev.copy_into(made, record, replace(ev.make_place_argument(value), const=None, loose=True))
-        return made
+        ev.copy_into(instance, record, replace(ev.make_place_argument(value), const=None, loose=True))
+        return instance
     if value.record.is_derived_from(record) and record.fields is None and not value.record.hidden:
-        for member, cell in made.members.items():
+        for member, cell in instance.members.items():
             if member in value.members:
                 ev.write_cell(cell, ev.copy_assigned(value.members[member].value))
-        return made
+        return instance
     ctors = record.methods.get(record.name)
     if ctors is not None and not value.record.is_derived_from(record):
-        return ev.construct_object(made, [value])
-    return ev.forget_members(made)
+        return ev.construct_object(instance, [value])
+    return ev.forget_members(instance)
 
 
 def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:
@@ -150,8 +150,8 @@ def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:
     if isinstance(value, OpaqueValue):
         return _make_pointer(ev, value, element)
     if isinstance(value, ArrayValue) and (value.name or value.typed is None):
-        made = ev.decay_array(value)
-        return made if kept else replace(made, element=element)
+        pointer = ev.decay_array(value)
+        return pointer if kept else replace(pointer, element=element)
     return value
 
 
@@ -173,14 +173,14 @@ def _recast_address(ev: Evaluator, value: Address, element: ResolvedType) -> Any
         return value
     inner = ev.load_place(value.place, tree.OpaqueExpression(""))
     if isinstance(inner, ObjectValue) and element.record is not None:
-        made = _recast_object(ev, value, inner, element, element.record)
-        if made is not None:
-            return made
-    own = value.element or ev.find_declared_type(value.place, inner)
+        recast = _recast_object(ev, value, inner, element, element.record)
+        if recast is not None:
+            return recast
+    declared_type = value.element or ev.find_declared_type(value.place, inner)
     bare = replace(element, const=False)
-    if own is None or is_same_type(replace(own, const=False, reference=""), bare) is not False:
+    if declared_type is None or is_same_type(replace(declared_type, const=False, reference=""), bare) is not False:
         return value
-    at = _recount_elements(value.at, own, bare)
+    at = _recount_elements(value.at, declared_type, bare)
     return Address(value.place, bare, at if at is not None else make_free("?", LONG))
 
 
@@ -192,24 +192,24 @@ def _recast_object(
         return replace(value, element=None) if value.at.known == 0 else value
     if inner.record.is_derived_from(record):
         return Address(Cell(ev.upcast_object(inner, record), element))
-    whole = inner.whole if ev.casting else None
-    if whole is None or not whole.record.is_derived_from(record):
+    complete = inner.whole if ev.casting else None
+    if complete is None or not complete.record.is_derived_from(record):
         return None
-    return Address(Cell(whole if whole.record is record else ev.upcast_object(whole, record), element))
+    return Address(Cell(complete if complete.record is record else ev.upcast_object(complete, record), element))
 
 
 def convert_object_to_integer(ev: Evaluator, value: ObjectValue, kind: ResolvedType) -> Any:
     """Return an object's conversion to an integer, where it has an operator for it: that of the very type, or the only
     one.
     """
-    found = list(_find_conversions(ev, value.record, kind))
-    exact = [closure for closure, target in found if target.whole == kind.whole]
-    whole = [closure for closure, target in found if target.whole is not None and not target.pointers]
-    chosen = exact if len(exact) == 1 else whole if len(whole) == 1 else []
+    conversions = list(_find_conversions(ev, value.record, kind))
+    exact = [closure for closure, target in conversions if target.whole == kind.whole]
+    integral = [closure for closure, target in conversions if target.whole is not None and not target.pointers]
+    chosen = exact if len(exact) == 1 else integral if len(integral) == 1 else []
     if not chosen:
-        return OpaqueValue(f"({kind}){value}") if found else value
-    made = ev.call_function(replace(chosen[0], this=value), [], {}, (0, 0))
-    return ev.load_place(made.place, tree.OpaqueExpression("")) if isinstance(made, ReferredPlace) else made
+        return OpaqueValue(f"({kind}){value}") if conversions else value
+    result = ev.call_function(replace(chosen[0], this=value), [], {}, (0, 0))
+    return ev.load_place(result.place, tree.OpaqueExpression("")) if isinstance(result, ReferredPlace) else result
 
 
 def _find_conversions(
@@ -228,11 +228,11 @@ def make_part_object(ev: Evaluator, part: ObjectPart) -> ObjectValue:
     """Return a member that is a struct, as an object of its own."""
     inner = part.field.inner
     assert inner is not None
-    made = ev.make_instance(inner, inner.name)
-    made.store.value = symbolic_integers.extract_bits(
-        part.of.store.value, part.field.low, part.field.width, made.store.value.type
+    instance = ev.make_instance(inner, inner.name)
+    instance.store.value = symbolic_integers.extract_bits(
+        part.of.store.value, part.field.low, part.field.width, instance.store.value.type
     )
-    return made
+    return instance
 
 
 def evaluate_shared_address(ev: Evaluator, value: Any) -> Any:
@@ -276,7 +276,7 @@ def _find_pointer_name(ev: Evaluator, line: LinearExpression) -> str:
 
 
 def _recount_elements(at: SymbolicInt | None, old: ResolvedType | None, new: ResolvedType | None) -> SymbolicInt | None:
-    """Return a count of elements of one type, counted in another; None where it is no whole number."""
+    """Return a count of elements of one type, counted in another; None if it is no whole number."""
     if at is None or at.known is None:
         return None
     if at.known == 0:

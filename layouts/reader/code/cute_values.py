@@ -44,10 +44,10 @@ def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) ->
     text: that the call stands in; bits: of an element whose type is open. OpenLayoutValueError for what the text
     leaves open, LayoutError for what CuTe would not compile.
     """
-    given = CuteEvaluator(text, bits).evaluate_arguments(call, 0, skipped=1)
-    if not given:
+    arguments = CuteEvaluator(text, bits).evaluate_arguments(call, 0, skipped=1)
+    if not arguments:
         raise OpenLayoutValueError("a layout")
-    return _make_layout(given)
+    return _make_layout(arguments)
 
 
 def make_call_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
@@ -68,11 +68,11 @@ class CuteEvaluator:
     bits: int | None
 
     def evaluate_value(self, value: Any, deep: int = 0) -> Value:
-        """A number, a tuple, a layout, a swizzle. Errors as in make_tensor_layout."""
+        """Evaluate a number, a tuple, a layout or a swizzle. Errors as in make_tensor_layout."""
         if deep > DEEPEST:
             raise OpenLayoutValueError(shorten_name(value))
         if isinstance(value, tuple):
-            return tuple(self.evaluate_value(one, deep + 1) for one in value)
+            return tuple(self.evaluate_value(item, deep + 1) for item in value)
         if isinstance(value, ResolvedType):
             return self._evaluate_type(value, deep)
         if isinstance(value, ArrayValue):
@@ -87,37 +87,44 @@ class CuteEvaluator:
         return _require_size(read.known)
 
     def evaluate_arguments(self, call: OpaqueValue, deep: int, skipped: int = 0) -> list[Value]:
-        """The values of a call's arguments, but for the first ones. Those before the last that the parser took for
-        comparisons (`A<B<_8, _64>>{}`) are read as they are spelled.
+        """Evaluate a call's arguments, but for the first ones.
+
+        Up to the last one that the parser took for a comparison (`A<B<_8, _64>>{}`) they are read from their text.
         """
-        given = [one for one in call.arguments if not (isinstance(one, OpaqueValue) and one.text in _UNSAID)]
-        split = 1 + max((n for n, one in enumerate(given) if _is_misread(one)), default=-1)
-        if not split:
-            return [self.evaluate_value(one, deep + 1) for one in given[skipped:]]
-        behind = [
-            one for one in given[split:] if not (isinstance(one, ArrayValue) and one.typed is None and not one.cells)
+        arguments = [
+            argument
+            for argument in call.arguments
+            if not (isinstance(argument, OpaqueValue) and argument.text in _UNSAID)
         ]
-        return self._spelled(call, skipped, len(behind)) + [self.evaluate_value(one, deep + 1) for one in behind]
+        split = 1 + max((n for n, argument in enumerate(arguments) if _is_misread(argument)), default=-1)
+        if not split:
+            return [self.evaluate_value(argument, deep + 1) for argument in arguments[skipped:]]
+        behind = [
+            argument
+            for argument in arguments[split:]
+            if not (isinstance(argument, ArrayValue) and argument.typed is None and not argument.cells)
+        ]
+        return self._spelled(call, skipped, len(behind)) + [
+            self.evaluate_value(argument, deep + 1) for argument in behind
+        ]
 
     def _spelled(self, call: OpaqueValue, skipped: int, behind: int) -> list[Value]:
-        """The arguments of a call as its text spells them, without the first and the last ones."""
+        """Return the arguments of a call as its text spells them, without the first and the last ones."""
         home = terms.make_term_text(self.text)
-        found = home.parse_term(call.span[0], alone=True)
-        spelled = (
-            list(found.args or ()) if isinstance(found, terms.SyntaxTerm) and found.span[1] <= call.span[1] else []
-        )
+        term = home.parse_term(call.span[0], alone=True)
+        spelled = list(term.args or ()) if isinstance(term, terms.SyntaxTerm) and term.span[1] <= call.span[1] else []
         if len(spelled) - behind < skipped:
             raise OpenLayoutValueError(call.text)
-        out: list[Value] = []
-        for one in spelled[skipped : len(spelled) - behind]:
-            block = smem_layouts.parse_layout_text(home, one, self.bits)
+        result: list[Value] = []
+        for argument in spelled[skipped : len(spelled) - behind]:
+            block = smem_layouts.parse_layout_text(home, argument, self.bits)
             if block is None:
-                raise OpenLayoutValueError(home.format_words(one))
-            out.append(parse_layout(block))
-        return out
+                raise OpenLayoutValueError(home.format_words(argument))
+            result.append(parse_layout(block))
+        return result
 
     def _evaluate_type(self, kind: ResolvedType, deep: int) -> Value:
-        """A type, as T{} would be."""
+        """Evaluate a type, as T{} would be."""
         name = kind.name.split("::")[-1]
         if found := _NUMBER.fullmatch(name):
             return _require_size(int(found[1]))
@@ -138,7 +145,7 @@ class CuteEvaluator:
         return _call_cute(name, given, {}, str(kind))
 
     def _get_flag_bits(self, kind: ResolvedType, deep: int) -> int:
-        """Of what a flagged pointer points to: bits; those of an open type are the instruction's."""
+        """Return the bits of what a flagged pointer points to; those of an open type are the instruction's."""
         try:
             return int(self.evaluate_value(kind.arguments[0], deep + 1)) if kind.arguments else 1
         except OpenLayoutValueError:
@@ -147,22 +154,22 @@ class CuteEvaluator:
             return self.bits
 
     def _evaluate_braces(self, value: ArrayValue, deep: int) -> Value:
-        """T{…}, make_shape(…), and Python's tuples."""
+        """Evaluate T{…}, make_shape(…), and Python's tuples."""
         cells = [cell.value for cell in value.cells]
         typed = value.typed
         if not isinstance(typed, ResolvedType):
             if not cells:
                 raise OpenLayoutValueError(str(value))
-            return tuple(self.evaluate_value(one, deep + 1) for one in cells)
+            return tuple(self.evaluate_value(cell_value, deep + 1) for cell_value in cells)
         name = typed.name.split("::")[-1]
         if not cells and not name.startswith("make_"):
             return self.evaluate_value(typed, deep + 1)
         if name in INTEGERS or _NUMBER.fullmatch(name):
             return self.evaluate_value(typed, deep + 1)
-        return _call_cute(name, [self.evaluate_value(one, deep + 1) for one in cells], {}, str(typed))
+        return _call_cute(name, [self.evaluate_value(cell_value, deep + 1) for cell_value in cells], {}, str(typed))
 
     def _evaluate_call(self, term: OpaqueValue, deep: int) -> Value:
-        """A call of CuTe's; a name that stands for itself is open."""
+        """Evaluate a call of CuTe; a name that stands for itself is open."""
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
             said = parse_atom_kind(str(term.arguments[0]))
             if said is None or said.base32:
@@ -173,17 +180,17 @@ class CuteEvaluator:
             return self._of_text(term, deep)
         if not _is_cute_name(name):
             raise OpenLayoutValueError(term.text)
-        given = self.evaluate_arguments(term, deep)
+        arguments = self.evaluate_arguments(term, deep)
         named = dict(term.named)
         templates = named.pop("<>", ())
         named.pop("self", None)
         if templates and name in ("upcast", "downcast"):
-            given += [self.evaluate_value(one, deep + 1) for one in templates[:1]]
-        words = {word: self.evaluate_value(one, deep + 1) for word, one in named.items()}
-        return _call_cute(name, given, words, term.text)
+            arguments += [self.evaluate_value(template, deep + 1) for template in templates[:1]]
+        words = {word: self.evaluate_value(template, deep + 1) for word, template in named.items()}
+        return _call_cute(name, arguments, words, term.text)
 
     def _of_text(self, term: OpaqueValue, deep: int) -> Value:
-        """What is no call, but a name or a word: an atom, None, a number."""
+        """Evaluate a name or a word: an atom, None, a number."""
         word = _last_word(term.text)
         if (atom := parse_atom_name(word)) and not atom.base32:
             return make_canonical_atom(atom, _get_element_bits((), self.bits))
@@ -191,14 +198,15 @@ class CuteEvaluator:
             return self.evaluate_value(term.kind, deep + 1)
         if term.text.split(".")[-1] == "None" or word in ("_", "Underscore"):
             return None
-        if found := _NUMBER.fullmatch(word):
-            return _require_size(int(found[1]))
+        if match := _NUMBER.fullmatch(word):
+            return _require_size(int(match[1]))
         raise OpenLayoutValueError(term.text)
 
 
 def _is_misread(value: Any) -> bool:
-    """Whether a parser took a template's brackets for comparisons in a value, or decltype for a function; not in the
-    calls that the value is made of.
+    """Return whether a parser took template brackets in a value for comparisons, or decltype for a function.
+
+    The calls inside the value are not examined.
     """
     if isinstance(value, ArrayValue) and not value.cells:
         return _is_misread(value.typed)
@@ -209,34 +217,34 @@ def _is_misread(value: Any) -> bool:
     )
 
 
-def _require_size(found: int) -> int:
-    if not 0 <= found <= MOST:
-        raise OpenLayoutValueError(str(found))
-    return found
+def _require_size(size: int) -> int:
+    if not 0 <= size <= MOST:
+        raise OpenLayoutValueError(str(size))
+    return size
 
 
 def _is_cute_name(name: str) -> bool:
     return name in MAKERS or ALIASES.get(name, name) in OPS
 
 
-def _call_cute(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
-    """What a type or a function of CuTe makes of its arguments."""
+def _call_cute(name: str, values: list[Value], words: dict[str, Value], text: str) -> Value:
+    """Call a type or a function of CuTe with its arguments."""
     op = ALIASES.get(name, name)
-    if name in MAKERS and (op not in OPS or (given and isinstance(given[0], Swizzle))):
-        return _make(name, given, words, text)
+    if name in MAKERS and (op not in OPS or (values and isinstance(values[0], Swizzle))):
+        return _make(name, values, words, text)
     if op not in OPS:
         raise OpenLayoutValueError(text)
     order = words.get("order", words.get("trg_order"))
-    step = apply_operation(op, [*given, *([order] if order is not None else [])])
+    step = apply_operation(op, [*values, *([order] if order is not None else [])])
     if step.error:
         raise step.error
     return step.result
 
 
-def _make(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
-    """What a constructor of CuTe makes; text: of its call."""
+def _make(name: str, values: list[Value], words: dict[str, Value], text: str) -> Value:
+    """Call a constructor of CuTe; text: of its call."""
     try:
-        return MAKERS[name](given, words)
+        return MAKERS[name](values, words)
     except UnmadeValueError as error:
         if error.wrong:
             raise LayoutError("bad_cute", f"'{text}' {error.why}.", error.hint or "Give one stride a size.") from None
@@ -244,25 +252,25 @@ def _make(name: str, given: list[Value], words: dict[str, Value], text: str) -> 
 
 
 def _last_word(text: str) -> str:
-    """The last name of a path: of cute::make_layout, of cute.make_layout."""
+    """Return the last name of a path: make_layout of cute::make_layout and cute.make_layout."""
     return re.split(r"::|\.", text)[-1] if text else ""
 
 
-def _get_element_bits(given: Sequence[Any], bits: int | None) -> int:
-    """Of an atom's element type; `bits` where that is open."""
-    for one in given:
-        own = one.bits if isinstance(one, ResolvedType) else None
-        if isinstance(one, OpaqueValue):
-            own = find_element_bits(re.split(r"[.:]", str(one))[-1])
-        if own:
-            return own
+def _get_element_bits(types: Sequence[Any], bits: int | None) -> int:
+    """Return the bits of an atom's element type; `bits` if that is open."""
+    for element in types:
+        element_bits = element.bits if isinstance(element, ResolvedType) else None
+        if isinstance(element, OpaqueValue):
+            element_bits = find_element_bits(re.split(r"[.:]", str(element))[-1])
+        if element_bits:
+            return element_bits
     if bits is None:
-        raise OpenLayoutValueError(shorten_name(given[0]) if given else "the element type")
+        raise OpenLayoutValueError(shorten_name(types[0]) if types else "the element type")
     return bits
 
 
 def make_canonical_atom(atom: SmemAtomName, bits: int) -> CuteLayout:
-    """GMMA::Layout_K_SW128_Atom and its like, in elements of so many bits."""
+    """Make GMMA::Layout_K_SW128_Atom and its like, in elements of so many bits."""
     mode = atom.mode
     if bits not in (1, 2, 4, 8, 16, 32, 64):
         raise OpenLayoutValueError(f"elements of {bits} bits")

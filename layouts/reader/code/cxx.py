@@ -38,24 +38,25 @@ _CONTROL = re.compile(
 
 
 def is_well_formed(source: ParsedSource) -> bool:
-    """Whether the whole of a text follows the grammar."""
+    """Return whether a whole text follows the grammar."""
     root = parse_bounded(cuda_language(), source)
     return root is not None and not root.has_error
 
 
 def parse_cxx(source: ParsedSource) -> tuple[tree.Statement, ...]:
-    """The statements of a text, whole functions and loose lines alike."""
+    """Parse a text into statements, whole functions and loose lines alike."""
     return parse_cxx_parts(source)[0]
 
 
 def parse_cxx_parts(source: ParsedSource) -> tuple[tuple[tree.Statement, ...], tuple[Span, ...]]:
-    """The statements of a text, and the places in it of declarations whose parsing takes too much work: a text that is
-    too much as a whole is read declaration by declaration.
+    """Parse a text into statements, and the places of declarations that take too much work to parse.
+
+    A text that is too much as a whole is parsed declaration by declaration.
     """
     root = parse_bounded(cuda_language(), source)
     if root is not None:
         return tuple(CxxLowering(source).lower_statements(root)), ()
-    out: list[tree.Statement] = []
+    parts: list[tree.Statement] = []
     unread: list[Span] = []
     lowering = CxxLowering(source)
     failed = 0
@@ -66,8 +67,8 @@ def parse_cxx_parts(source: ParsedSource) -> tuple[tuple[tree.Statement, ...], t
             failed += 1
             unread.append(source.get_original(part.start, part.end))
         else:
-            out += lowering.lower_statements(root)
-    return tuple(out), tuple(unread)
+            parts += lowering.lower_statements(root)
+    return tuple(parts), tuple(unread)
 
 
 def _make_range(start: int, end: int) -> tree_sitter.Range:
@@ -102,7 +103,7 @@ class CxxLowering(Declarations):
             self.depth -= 1
 
     def _broken(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        """A statement of which a part did not parse: what could be read of it, and its text."""
+        """Yield a statement of which a part did not parse: what could be read of it, and its text."""
         if node.type == "return_statement":
             yield tree.Return(
                 tree.OpaqueExpression(self.get_text(node), span=self.get_span(node)), span=self.get_span(node)
@@ -125,7 +126,10 @@ class CxxLowering(Declarations):
             yield tree.UnreadText(self.get_text(node), span=self.get_span(node))
 
     def _has_own_error(self, node: tree_sitter.Node) -> bool:
-        """Whether a part of a statement did not parse; statements in blocks below it are asked by themselves."""
+        """Return whether a part of a statement did not parse.
+
+        Statements in blocks below it are checked by themselves.
+        """
         for child in node.children:
             block = node.next_named_sibling
             if child.is_missing and child.type == ";" and block is not None and block.type == "compound_statement":
@@ -138,7 +142,7 @@ class CxxLowering(Declarations):
         return False
 
     def _lower_unread(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
-        """A part that did not parse: the whole statements and definitions in it, and the text around them."""
+        """Yield a part that did not parse: the whole statements and definitions in it, and the text around them."""
         inner: list[tree.Statement] = []
         outside, at = [], node.start_byte
         for child in node.named_children:
@@ -156,9 +160,11 @@ class CxxLowering(Declarations):
         outside.append(self.whole[at : node.end_byte])
         text = " ".join(outside)
         defined = [
-            one for one in inner if isinstance(one, tree.Function | tree.StructDefinition | tree.Alias | tree.Enum)
+            statement
+            for statement in inner
+            if isinstance(statement, tree.Function | tree.StructDefinition | tree.Alias | tree.Enum)
         ]
-        rest = tuple(one for one in inner if one not in defined)
+        rest = tuple(statement for statement in inner if statement not in defined)
         yield from defined
         if _CONTROL.search(text):
             yield tree.UnreadText(self.get_text(node), rest, span=self.get_span(node))
@@ -177,7 +183,7 @@ class CxxLowering(Declarations):
         yield self._lower_block(node)
 
     def _defer_block(self, node: tree_sitter.Node) -> tree.Statement:
-        """The block of a function, made when it is run."""
+        """Return the block of a function, lowered when it is run."""
         deep = self.depth
 
         @cache
@@ -188,7 +194,7 @@ class CxxLowering(Declarations):
         return tree.DeferredBody(make, span=self.get_span(node))
 
     def _lower_function_try(self, node: tree_sitter.Node) -> tree.Statement:
-        """The function try block of a function; of a constructor, whose members it guards too, text that may throw."""
+        """Lower a function try block; for a constructor, whose members it guards too, to text that may throw."""
         if any(c.type == "field_initializer_list" for c in node.named_children):
             text = self.get_text(node)
             throws = tree.If(tree.OpaqueExpression("?"), tree.Throw(tree.OpaqueExpression("?")), None)
@@ -210,16 +216,19 @@ class CxxLowering(Declarations):
             return tree.NumberLiteral(1, BOOL)
         value = (node.child_by_field_name("value") if node.type == "condition_clause" else node) or node
         if value.type == "declaration":
-            made = next((one for one in self.lower_statement(value) if isinstance(one, tree.Declaration)), None)
+            declaration = next(
+                (statement for statement in self.lower_statement(value) if isinstance(statement, tree.Declaration)),
+                None,
+            )
             return (
-                tree.ConditionDeclaration(made, span=self.get_span(value))
-                if made
+                tree.ConditionDeclaration(declaration, span=self.get_span(value))
+                if declaration
                 else tree.OpaqueExpression(self.get_text(value))
             )
         return self.lower_expression(value)
 
     def _lower_condition_start(self, node: tree_sitter.Node | None) -> tree.Statement | None:
-        """The statement in front of a condition, `if (int x = 1; …)`."""
+        """Lower the statement in front of a condition, `if (int x = 1; …)`."""
         start = node.child_by_field_name("initializer") if node is not None else None
         return tree.Block(tuple(self.lower_statements(start)), scoped=False) if start is not None else None
 
@@ -276,8 +285,8 @@ class CxxLowering(Declarations):
             if child.type == "case_statement":
                 value = child.child_by_field_name("value")
                 inside = [c for c in child.named_children if value is None or c.id != value.id]
-                own = tuple(s for c in inside for s in self.lower_statement(c))
-                cases.append((self.lower_expression(value) if value else None, own))
+                statements = tuple(s for c in inside for s in self.lower_statement(c))
+                cases.append((self.lower_expression(value) if value else None, statements))
             elif child.type != "comment":
                 cases.append((tree.OpaqueExpression("unreachable"), tuple(self.lower_statement(child))))
         yield tree.Switch(
@@ -308,9 +317,11 @@ class CxxLowering(Declarations):
         handlers = []
         for clause in node.named_children:
             if clause.type == "catch_clause":
-                given = self._parameters(clause.child_by_field_name("parameters"))
+                parameters = self._parameters(clause.child_by_field_name("parameters"))
                 inner = clause.child_by_field_name("body")
-                handlers.append((given[0] if given else None, self._lower_block(inner) if inner else tree.Block(())))
+                handlers.append(
+                    (parameters[0] if parameters else None, self._lower_block(inner) if inner else tree.Block(()))
+                )
         yield tree.Try(self._lower_block(body) if body else tree.Block(()), tuple(handlers), span=self.get_span(node))
 
     def _lower_throw(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
@@ -326,7 +337,7 @@ class CxxLowering(Declarations):
             yield declared or tree.ExpressionStatement(self.lower_expression(inner[0]), span=self.get_span(inner[0]))
 
     def _lower_array_reference(self, node: tree_sitter.Node) -> tree.Declaration | None:
-        """int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of what int(&r) gives."""
+        """Lower int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of what int(&r) gives."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if node.type != "assignment_expression" or left is None or right is None or left.type != "subscript_expression":
             return None
@@ -334,15 +345,19 @@ class CxxLowering(Declarations):
         if call is None or call.type != "call_expression":
             return None
         kind, listed = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-        given = listed.named_children if listed is not None else []
-        if kind is None or kind.type != "primitive_type" or [one.type for one in given] != ["pointer_expression"]:
+        children = listed.named_children if listed is not None else []
+        if (
+            kind is None
+            or kind.type != "primitive_type"
+            or [child.type for child in children] != ["pointer_expression"]
+        ):
             return None
-        sign, named = given[0].children[0].type, given[0].child_by_field_name("argument")
+        sign, named = children[0].children[0].type, children[0].child_by_field_name("argument")
         sizes = self.lower_expression(left)
         dims = sizes.indices if isinstance(sizes, tree.Index) else ()
         base = self.type(kind)
-        made = tree.Type(base.path, 0, "&", dims, span=base.span) if sign == "&" else tree.Type((("auto", None),))
-        return tree.Declaration(made, self.get_text(named), self.lower_expression(right), span=self.get_span(node))
+        declared = tree.Type(base.path, 0, "&", dims, span=base.span) if sign == "&" else tree.Type((("auto", None),))
+        return tree.Declaration(declared, self.get_text(named), self.lower_expression(right), span=self.get_span(node))
 
     def _lower_assembly(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         operands, names = [], []
@@ -379,7 +394,7 @@ class CxxLowering(Declarations):
 
 
 def _has_case_label(node: tree_sitter.Node, deep: int = 0) -> bool:
-    """Whether a case label stands inside a statement of a switch, as in Duff's device."""
+    """Return whether a case label is inside a statement of a switch, as in Duff's device."""
     return any(
         (child.type == "case_statement" and bool(deep or node.type != "case_statement"))
         or (

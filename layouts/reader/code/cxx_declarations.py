@@ -35,12 +35,12 @@ class Declarations(ExpressionLowering):
     # templates and namespaces ----------------------------------------------------------------------------------------
 
     def _template(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        given = self._parameters(node.child_by_field_name("parameters"))
+        parameters = self._parameters(node.child_by_field_name("parameters"))
         constraint = next((c for c in node.named_children if c.type == "requires_clause"), None)
         self.constraint = self._required(constraint) if constraint else None
         for child in node.named_children:
             if child.type not in ("template_parameter_list", "requires_clause"):
-                yield from self.lower_statement(child, (*heads, given))
+                yield from self.lower_statement(child, (*heads, parameters))
         self.constraint = None
 
     def _required(self, node: tree_sitter.Node) -> tree.Expression:
@@ -61,18 +61,18 @@ class Declarations(ExpressionLowering):
         yield tree.NamespaceAlias(self.get_text(named), path, span=self.get_span(node))
 
     def _using(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        whole = any(c.type == "namespace" for c in node.children)
+        of_namespace = any(c.type == "namespace" for c in node.children)
         named = next((c for c in node.named_children if c.type != "comment"), None)
         if named is not None:
-            yield tree.UsingDeclaration(self._path(named), whole, span=self.get_span(node))
+            yield tree.UsingDeclaration(self._path(named), of_namespace, span=self.get_span(node))
 
     def _friend(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        """A function that a class defines as its friend: the class's namespace has it."""
+        """Yield a function that a class defines as its friend: it belongs to the class's namespace."""
         for child in node.named_children:
             if child.type == "function_definition":
-                for made in self.lower_statement(child, heads):
-                    if isinstance(made, tree.Function):
-                        yield tree.FriendFunction(made, span=made.span)
+                for statement in self.lower_statement(child, heads):
+                    if isinstance(statement, tree.Function):
+                        yield tree.FriendFunction(statement, span=statement.span)
 
     # types -----------------------------------------------------------------------------------------------------------
 
@@ -83,12 +83,14 @@ class Declarations(ExpressionLowering):
             return
         templates = heads[-1] if heads else ()
         if type_node.type in RECORDS and type_node.child_by_field_name("body"):
-            made = self._struct(type_node, ())
-            if made:
+            definition = self._struct(type_node, ())
+            if definition:
                 name = self.get_text(named)
-                yield tree.StructDefinition(name, made.members, made.union, bases=made.bases, span=made.span)
-                if made.name and made.name != name:
-                    yield tree.Alias(made.name, tree.Type(((name, None),)), span=made.span)
+                yield tree.StructDefinition(
+                    name, definition.members, definition.union, bases=definition.bases, span=definition.span
+                )
+                if definition.name and definition.name != name:
+                    yield tree.Alias(definition.name, tree.Type(((name, None),)), span=definition.span)
             return
         if type_node.type == "enum_specifier" and type_node.child_by_field_name("body"):
             made_enum = self._enumeration(type_node)
@@ -118,9 +120,9 @@ class Declarations(ExpressionLowering):
         )
 
     def _record(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        made = self._struct(node, heads[-1] if heads else ())
-        if made:
-            yield made
+        definition = self._struct(node, heads[-1] if heads else ())
+        if definition:
+            yield definition
 
     def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.StructDefinition | None:
         body, named = node.child_by_field_name("body"), node.child_by_field_name("name")
@@ -177,7 +179,7 @@ class Declarations(ExpressionLowering):
         yield from self._declarators(node, base, body, heads)
 
     def _prototypes(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        """A constructor, destructor or conversion that is only declared."""
+        """Yield a constructor, destructor or conversion that is only declared."""
         for child in node.named_children:
             if child.type in ("function_declarator", "operator_cast"):
                 yield from self._signature(node, child, None, heads)
@@ -185,7 +187,7 @@ class Declarations(ExpressionLowering):
     def _declarators(
         self, node: tree_sitter.Node, base: tree.Type, body: tree.Statement | None, heads: Heads
     ) -> Iterator[tree.Statement]:
-        """The variables and functions of one declaration, or its unnamed member."""
+        """Yield the variables and functions of one declaration, or its unnamed member."""
         children = node.children
         places = [at for at in range(len(children)) if node.field_name_for_child(at) == "declarator"]
         for at in places:
@@ -199,31 +201,31 @@ class Declarations(ExpressionLowering):
             yield tree.Declaration(base, "", bits=width, span=self.get_span(node))
 
     def _declarator(self, node: tree_sitter.Node, at: int, base: tree.Type, heads: Heads) -> Iterator[tree.Statement]:
-        """What the declarator that is a declaration's child no. `at` declares."""
-        inner, given = _declarator_and_value(node.children, at)
+        """Yield what the declarator declares that is the declaration's child no. `at`."""
+        inner, initializer = _declarator_and_value(node.children, at)
         if inner is None:
             return
-        made, last = self._declared(base, inner)
+        declared_type, last = self._declared(base, inner)
         if last.type == "structured_binding_declarator":
-            yield from self._bindings(node, made, last, given)
+            yield from self._bindings(node, declared_type, last, initializer)
             return
         arguments: tuple[tree.Expression, ...] | None = None
         if last.type == "function_declarator":
-            arguments = self._called_like(last) if given is None else None
-            if _is_prototype(node, given, arguments):
+            arguments = self._called_like(last) if initializer is None else None
+            if _is_prototype(node, initializer, arguments):
                 yield from self._signature(node, inner, None, heads)
                 return
         if arguments is not None:
             last = last.child_by_field_name("declarator") or last
         value = None
-        if given is not None and given.type == "argument_list":
-            arguments = self._given(given)
-        elif given is not None:
-            value = self.lower_expression(given)
+        if initializer is not None and initializer.type == "argument_list":
+            arguments = self._given(initializer)
+        elif initializer is not None:
+            value = self.lower_expression(initializer)
         path = self._path(last)
         words = self._specifiers(node)
         yield tree.Declaration(
-            made,
+            declared_type,
             path[-1][0],
             value,
             arguments=arguments,
@@ -239,27 +241,31 @@ class Declarations(ExpressionLowering):
         )
 
     def _bindings(
-        self, node: tree_sitter.Node, made: tree.Type, declarator: tree_sitter.Node, given: tree_sitter.Node | None
+        self,
+        node: tree_sitter.Node,
+        type_node: tree.Type,
+        declarator: tree_sitter.Node,
+        initializer: tree_sitter.Node | None,
     ) -> Iterator[tree.Statement]:
-        """auto [a, b] = value."""
-        if given:
+        """Yield the variables of auto [a, b] = value."""
+        if initializer:
             names = tuple(self.get_text(c) for c in declarator.named_children)
             yield tree.UnpackDeclaration(
-                names, self.lower_expression(given), bool(made.reference), span=self.get_span(node)
+                names, self.lower_expression(initializer), bool(type_node.reference), span=self.get_span(node)
             )
 
     def _specifiers(self, node: tree_sitter.Node) -> set[str]:
-        """The words in front of a declaration: static, const, …"""
+        """Return the words in front of a declaration: static, const, …"""
         return {self.get_text(c) for c in node.children if c.type in ("storage_class_specifier", "type_qualifier")}
 
     def _width(self, children: Sequence[tree_sitter.Node]) -> tree.Expression | None:
-        """The width of the bit field that one of some nodes says; None where none does."""
+        """Return the width of the bit field among some nodes; None if there is none."""
         clause = next((c for c in children if c.type == "bitfield_clause"), None)
         return self.lower_expression(clause.named_children[0]) if clause and clause.named_children else None
 
     def _called_like(self, node: tree_sitter.Node) -> tuple[tree.Expression, ...] | None:
-        """`T x(a, b)` reads as a function of types a and b: its arguments where they can be values, else None."""
-        out: list[tree.Expression] = []
+        """Return the arguments of `T x(a, b)`, which reads as a function of types a and b, if they can be values."""
+        result: list[tree.Expression] = []
         listed = node.child_by_field_name("parameters")
         for child in listed.named_children if listed else ():
             type_node = child.child_by_field_name("type")
@@ -267,8 +273,8 @@ class Declarations(ExpressionLowering):
             if not plain or type_node is None or type_node.type == "primitive_type" or child.named_child_count != 1:
                 return None
             path = self._path(type_node)
-            out.append(tree.Name(path, span=self.get_span(child)))
-        return tuple(out) or None
+            result.append(tree.Name(path, span=self.get_span(child)))
+        return tuple(result) or None
 
     # functions -------------------------------------------------------------------------------------------------------
 
@@ -281,25 +287,25 @@ class Declarations(ExpressionLowering):
     def _signature(
         self, node: tree_sitter.Node, declarator: tree_sitter.Node, body: tree_sitter.Node | None, heads: Heads
     ) -> Iterator[tree.Statement]:
-        """A function, from its whole node and its declarator; without a body it is only declared."""
+        """Yield a function, from its whole node and its declarator; without a body it is only declared."""
         returns = node.child_by_field_name("type")
         base, inner = self._returned_by(self.typed(node, returns) if returns else None, declarator)
         if inner is None or inner.type not in ("operator_cast", "function_declarator"):
             return
         path, converted, qualifiers = self._function_name(inner)
         words = {"virtual" if c.type == "virtual" else self.get_text(c) for c in node.children if c != body}
-        outer, own = _split_heads(path, heads)
+        outer, own_heads = _split_heads(path, heads)
         clauses = [c.type for c in node.named_children]
         yield tree.Function(
             path[-1][0],
             self._parameters(inner.child_by_field_name("parameters")),
             self._defer_block(body) if body else None,
-            own[-1] if own else (),
+            own_heads[-1] if own_heads else (),
             tuple(self._initializers(node)),
             self.returned(inner) or converted or base,
             owner=path[:-1],
             owner_templates=outer,
-            specialized=(path[-1][1] or ()) if own and not own[-1] else None,
+            specialized=(path[-1][1] or ()) if own_heads and not own_heads[-1] else None,
             constraint=self._constraint(inner),
             static="static" in words,
             const=self._is_const(qualifiers),
@@ -312,7 +318,7 @@ class Declarations(ExpressionLowering):
         )
 
     def _function_name(self, node: tree_sitter.Node) -> tuple[tree.Path, tree.Type | None, tree_sitter.Node | None]:
-        """A function's name, the type that a conversion function gives, and the node that has const behind it."""
+        """Return a function's name, the type of a conversion function, and the node that const follows."""
         if node.type == "operator_cast":
             path = (("operator " + self.get_text(node.child_by_field_name("type")), None),)
             return path, self._converted_to(node), node.child_by_field_name("declarator")
@@ -324,7 +330,7 @@ class Declarations(ExpressionLowering):
     def _returned_by(
         self, base: tree.Type | None, declarator: tree_sitter.Node
     ) -> tuple[tree.Type | None, tree_sitter.Node | None]:
-        """The type that a function returns, with its declarator's pointers and references, and the declarator below."""
+        """Return the type that a function returns, its declarator's pointers included, and the declarator below."""
         inner: tree_sitter.Node | None = declarator
         while inner is not None and inner.type in ("pointer_declarator", "reference_declarator"):
             if base is not None:
@@ -335,12 +341,12 @@ class Declarations(ExpressionLowering):
         return base, inner
 
     def _converted_to(self, node: tree_sitter.Node) -> tree.Type | None:
-        """The type that a conversion function gives."""
+        """Return the type of a conversion function."""
         type_node = node.child_by_field_name("type")
         return self.type(type_node) if type_node else None
 
     def _constraint(self, node: tree_sitter.Node) -> tree.Expression | None:
-        """What a function requires, or the template that is being read."""
+        """Return what a function requires, or the template that is being read."""
         clause = _child_of_type(node, "requires_clause")
         return self._required(clause) if clause else self.constraint
 
@@ -348,14 +354,14 @@ class Declarations(ExpressionLowering):
         return qualifiers is not None and any(self.get_text(c) == "const" for c in qualifiers.named_children)
 
     def _initializers(self, node: tree_sitter.Node) -> Iterator[tuple[str, tuple[tree.Expression, ...]]]:
-        """The members and bases that a constructor initializes, as they are written."""
+        """Yield the members and bases that a constructor initializes, as they are written."""
         for clause in node.named_children:
             for child in clause.named_children if clause.type == "field_initializer_list" else ():
                 parts = child.named_children
                 if child.type == "field_initializer" and parts:
                     name = self._path(parts[0])[-1][0]
-                    given = parts[1].named_children if len(parts) > 1 else ()
-                    yield name, tuple(self.lower_expression(c) for c in given if c.type != "comment")
+                    values = parts[1].named_children if len(parts) > 1 else ()
+                    yield name, tuple(self.lower_expression(c) for c in values if c.type != "comment")
 
 
 def _is_virtual_clause(clause: tree_sitter.Node) -> bool:
@@ -363,8 +369,8 @@ def _is_virtual_clause(clause: tree_sitter.Node) -> bool:
 
 
 def _split_heads(path: tree.Path, heads: Heads) -> tuple[tuple[tree.Parameter, ...], Heads]:
-    """(the template parameters of the classes that a name stands in, the heads of the name itself)."""
-    count = sum(given is not None for _, given in path[:-1])
+    """Split template heads: (parameters of the classes that contain a name, heads of the name itself)."""
+    count = sum(template_arguments is not None for _, template_arguments in path[:-1])
     return tuple(parameter for head in heads[:count] for parameter in head), heads[count:]
 
 
@@ -373,10 +379,10 @@ def _child_of_type(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None
 
 
 def _is_prototype(
-    node: tree_sitter.Node, given: tree_sitter.Node | None, arguments: tuple[tree.Expression, ...] | None
+    node: tree_sitter.Node, initializer: tree_sitter.Node | None, arguments: tuple[tree.Expression, ...] | None
 ) -> bool:
-    """Whether what has a function's declarator is no variable: it has no value, and its parameters are no arguments."""
-    if given is None:
+    """Return whether a function's declarator declares no variable: no value, and parameters, not arguments."""
+    if initializer is None:
         return arguments is None
     return node.type == "field_declaration"  # virtual void f() = 0
 
@@ -384,7 +390,7 @@ def _is_prototype(
 def _declarator_and_value(
     children: Sequence[tree_sitter.Node], at: int
 ) -> tuple[tree_sitter.Node | None, tree_sitter.Node | None]:
-    """The declarator that stands at a place among a declaration's nodes, and what it is initialized with."""
+    """Return the declarator at a place among a declaration's nodes, and its initializer."""
     child = children[at]
     if child.type == "init_declarator":
         return child.child_by_field_name("declarator"), child.child_by_field_name("value")

@@ -40,8 +40,8 @@ class ExpressionLowering(Types):
             return tree.RealLiteral(text, 32 if text[-1] in "fF" else 64, span=self.get_span(node))
         if read_one is None:
             return tree.OpaqueExpression(sign + text, span=self.get_span(node))
-        one = tree.NumberLiteral(*read_one, span=self.get_span(node))
-        return tree.Unary(sign, one, span=self.get_span(node)) if sign else one
+        literal = tree.NumberLiteral(*read_one, span=self.get_span(node))
+        return tree.Unary(sign, literal, span=self.get_span(node)) if sign else literal
 
     def _lower_name(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.Name(self._path(node), span=self.get_span(node))
@@ -66,22 +66,22 @@ class ExpressionLowering(Types):
             return self._lower_signed_step(node, inner, op[0])
         if node.type == "update_expression":
             postfix = node.children and node.children[0].is_named
-            one = tree.NumberLiteral(1, INT)
-            change = tree.Assignment(self._lower_field(node, "argument"), op[0], one, True, span=self.get_span(node))
+            step = tree.NumberLiteral(1, INT)
+            change = tree.Assignment(self._lower_field(node, "argument"), op[0], step, True, span=self.get_span(node))
             return tree.Unary("post", change, span=self.get_span(node)) if postfix else change
         return tree.Unary(op, self._lower_field(node, "argument"), span=self.get_span(node))
 
     def _lower_signed_step(self, node: tree_sitter.Node, inner: tree_sitter.Node, op: str) -> tree.Expression:
-        """-i--, which the grammar reads as (-i)--."""
+        """Lower -i--, which the grammar reads as (-i)--."""
         operand = inner.child_by_field_name("argument")
         sign = self.get_text(inner.child_by_field_name("operator"))
         if operand is not None and operand.type == "unary_expression":
-            made = self._lower_signed_step(node, operand, op)
+            operation = self._lower_signed_step(node, operand, op)
         else:
             value = self.lower_expression(operand) if operand is not None else tree.OpaqueExpression("")
             change = tree.Assignment(value, op, tree.NumberLiteral(1, INT), True, span=self.get_span(node))
-            made = tree.Unary("post", change, span=self.get_span(node))
-        return tree.Unary({"not": "!", "compl": "~"}.get(sign, sign), made, span=self.get_span(node))
+            operation = tree.Unary("post", change, span=self.get_span(node))
+        return tree.Unary({"not": "!", "compl": "~"}.get(sign, sign), operation, span=self.get_span(node))
 
     def _lower_choice(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.ConditionalExpression(
@@ -98,28 +98,30 @@ class ExpressionLowering(Types):
             declarator = declarator.child_by_field_name("declarator")
         if declarator is not None:  # (a * (b & c)) & d: the grammar takes a product for a type
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
-        made = self.type(type_node) if type_node else tree.Type(())
-        return tree.Cast(made, self._lower_field(node, "value"), span=self.get_span(node))
+        kind = self.type(type_node) if type_node else tree.Type(())
+        return tree.Cast(kind, self._lower_field(node, "value"), span=self.get_span(node))
 
     def _lower_call(self, node: tree_sitter.Node) -> tree.Expression:
         function, listed = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        given = self._given(listed)
+        arguments = self._given(listed)
         if function is None:
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
         if function.type in ("primitive_type", "sized_type_specifier"):
-            value = given[0] if given else tree.NumberLiteral(0, INT)
+            value = arguments[0] if arguments else tree.NumberLiteral(0, INT)
             return tree.Cast(self.type(function), value, span=self.get_span(node))
-        made = self.lower_expression(function)
-        if isinstance(made, tree.Call) and len(made.arguments) == len(given) == 1:  # (wchar_t)(long)(x) and its kind
-            outer, inner = made.function, made.arguments[0]
+        callee = self.lower_expression(function)
+        if (
+            isinstance(callee, tree.Call) and len(callee.arguments) == len(arguments) == 1
+        ):  # (wchar_t)(long)(x) and its kind
+            outer, inner = callee.function, callee.arguments[0]
             if _is_integer_type_name(outer) and _is_integer_type_name(inner):
-                cast = tree.Cast(type_from_expression(inner), given[0], span=self.get_span(node))
+                cast = tree.Cast(type_from_expression(inner), arguments[0], span=self.get_span(node))
                 return tree.Cast(type_from_expression(outer), cast, span=self.get_span(node))
-        if isinstance(made, tree.Name) and made.last in _CASTS and made.path[-1][1] and given:
-            target = made.path[-1][1][0]
-            pointer = made.last == "reinterpret_cast"
-            return tree.Cast(type_from_expression(target), given[0], pointer, span=self.get_span(node))
-        return tree.Call(made, given, span=self.get_span(node))
+        if isinstance(callee, tree.Name) and callee.last in _CASTS and callee.path[-1][1] and arguments:
+            target = callee.path[-1][1][0]
+            pointer = callee.last == "reinterpret_cast"
+            return tree.Cast(type_from_expression(target), arguments[0], pointer, span=self.get_span(node))
+        return tree.Call(callee, arguments, span=self.get_span(node))
 
     def _lower_member(self, node: tree_sitter.Node) -> tree.Expression:
         field = node.child_by_field_name("field")
@@ -206,24 +208,24 @@ class ExpressionLowering(Types):
         return tree.Lambda(function, default, captures, span=self.get_span(node))
 
     def _lower_captures(self, node: tree_sitter.Node | None) -> tuple[str, tuple[tree.LambdaCapture, ...]]:
-        """The default of a lambda's captures, and those that it names."""
-        default, out, by_reference, starred = "", [], False, False
+        """Lower a lambda's captures: the default, and the named ones."""
+        default, captures, by_reference, starred = "", [], False, False
         for child in node.children if node else ():
             if child.type == "lambda_default_capture":
                 default = self.get_text(child)
             elif child.type == "&":
                 by_reference = True
             elif self.get_text(child).replace(" ", "") == "*this" or (child.type == "this" and starred):
-                out.append(tree.LambdaCapture("*this", span=self.get_span(child)))
+                captures.append(tree.LambdaCapture("*this", span=self.get_span(child)))
             elif child.type == "*":
                 starred = True
             elif child.is_named and child.type != "comment":
-                out.append(self._capture(child, by_reference))
+                captures.append(self._capture(child, by_reference))
                 by_reference = False
-        return default, tuple(out)
+        return default, tuple(captures)
 
     def _capture(self, node: tree_sitter.Node, by_reference: bool) -> tree.LambdaCapture:
-        """One capture with a name; by_reference: whether & stands in front of it."""
+        """Return one named capture; by_reference: whether & precedes it."""
         if node.type != "lambda_capture_initializer":
             return tree.LambdaCapture(self.get_text(node), by_reference, span=self.get_span(node))
         name, value = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -240,20 +242,20 @@ class ExpressionLowering(Types):
         return tree.Fold(op, first, second, span=self.get_span(node))
 
     def _lower_new(self, node: tree_sitter.Node) -> tree.Expression:
-        type_node, given = node.child_by_field_name("type"), node.child_by_field_name("arguments")
+        type_node, arguments = node.child_by_field_name("type"), node.child_by_field_name("arguments")
         if type_node is None:
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
-        made, sized = self.type(type_node), node.child_by_field_name("declarator")
+        kind, sized = self.type(type_node), node.child_by_field_name("declarator")
         dims: list[tree.Expression | None] = []
         while sized is not None:
             length = sized.child_by_field_name("length")
             dims.append(self.lower_expression(length) if length is not None else None)
             sized = next((c for c in sized.named_children if c.type == "new_declarator"), None)
         if dims:
-            made = tree.Type(made.path, made.pointers, made.reference, tuple(dims), made.body, span=made.span)
-        braced = given is not None and given.type == "initializer_list"
+            kind = tree.Type(kind.path, kind.pointers, kind.reference, tuple(dims), kind.body, span=kind.span)
+        braced = arguments is not None and arguments.type == "initializer_list"
         where = self._given(node.child_by_field_name("placement"))
-        return tree.New(made, self._given(given), braced, given is None, where, span=self.get_span(node))
+        return tree.New(kind, self._given(arguments), braced, arguments is None, where, span=self.get_span(node))
 
     def _lower_delete(self, node: tree_sitter.Node) -> tree.Expression:
         inner = [c for c in node.named_children if c.type != "comment"]
@@ -274,7 +276,7 @@ class ExpressionLowering(Types):
         )
 
     def _lower_user_literal(self, node: tree_sitter.Node) -> tree.Expression:
-        """1_unit, a call of operator""_unit."""
+        """Lower 1_unit to a call of operator""_unit."""
         parts = node.named_children
         if len(parts) != 2:
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
@@ -294,7 +296,7 @@ class ExpressionLowering(Types):
 
 
 def _is_integer_type_name(value: tree.Expression) -> bool:
-    """Whether an expression is the name of an integer type."""
+    """Return whether an expression is the name of an integer type."""
     return (
         isinstance(value, tree.Name | tree.Type)
         and bool(value.path)
@@ -303,7 +305,7 @@ def _is_integer_type_name(value: tree.Expression) -> bool:
 
 
 def type_from_expression(value: tree.Expression) -> tree.Type:
-    """A template argument read as a type."""
+    """Return a template argument as a type."""
     if isinstance(value, tree.Type):
         return value
     return tree.Type(value.path if isinstance(value, tree.Name) else (), span=value.span)

@@ -63,8 +63,8 @@ def parse_bounded(
 
 
 def _measure_depth(data: bytes) -> int:
-    """How many braces are open in one another at most."""
+    """Measure how many braces are open in one another at most."""
     if data.count(b"{") <= MOST_OPEN:
         return 0
-    steps = (1 if found[0] == b"{" else -1 for found in re.finditer(rb"[{}]", data))
+    steps = (1 if match[0] == b"{" else -1 for match in re.finditer(rb"[{}]", data))
     return max(accumulate(steps), default=0)

@@ -40,8 +40,9 @@ class Types(NodeReader):
         return self.source.get_original(node.start_byte, node.end_byte)
 
     def _declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, tree_sitter.Node]:
-        """The type of a declarator and the node of its name: pointers, references and array sizes off it. A pointer to
-        a function has the type auto.
+        """Return the type of a declarator and the node of its name.
+
+        Pointers, references and array sizes are part of the type. A pointer to a function has the type auto.
         """
         pointers, reference, dims = base.pointers, base.reference, list(base.dims)
         while True:
@@ -66,14 +67,14 @@ class Types(NodeReader):
             if inner is None:
                 break
             node = inner
-        made = tree.Type(base.path, pointers, reference, tuple(dims), base.body, base.const, span=base.span)
-        return made, node
+        type_node = tree.Type(base.path, pointers, reference, tuple(dims), base.body, base.const, span=base.span)
+        return type_node, node
 
     def _referred(self, node: tree_sitter.Node) -> str:
         return "&&" if self.get_text(node).startswith("&&") else "&"
 
     def _is_array_pointer(self, node: tree_sitter.Node) -> bool:
-        """Whether a declarator is (*name)[n], a pointer to an array."""
+        """Return whether a declarator is (*name)[n], a pointer to an array."""
         inner = node.child_by_field_name("declarator")
         while inner is not None and inner.type == "array_declarator":
             inner = inner.child_by_field_name("declarator")
@@ -85,12 +86,12 @@ class Types(NodeReader):
         return inner is not None and inner.type == "parenthesized_declarator"
 
     def typed(self, node: tree_sitter.Node, type_node: tree_sitter.Node) -> tree.Type:
-        """The type of a declaration, const where a qualifier beside it says so."""
-        made = self.type(type_node)
+        """Return the type of a declaration, const if a qualifier beside it says so."""
+        kind = self.type(type_node)
         const = any(c.type == "type_qualifier" and self.get_text(c) in ("const", "constexpr") for c in node.children)
-        if not const or made.const:
-            return made
-        return tree.Type(made.path, made.pointers, made.reference, made.dims, made.body, True, span=made.span)
+        if not const or kind.const:
+            return kind
+        return tree.Type(kind.path, kind.pointers, kind.reference, kind.dims, kind.body, True, span=kind.span)
 
     def type(self, node: tree_sitter.Node) -> tree.Type:
         if node.type == "type_descriptor":
@@ -115,14 +116,14 @@ class Types(NodeReader):
         return tree.Type(self._path(node), span=self.get_span(node))
 
     def _path(self, node: tree_sitter.Node) -> tree.Path:
-        """The parts of a qualified name; `::name` begins with an empty one."""
+        """Return the parts of a qualified name; `::name` begins with an empty one."""
         if node.type == "qualified_identifier":
             return self._qualified_path(node)
         if node.type == "nested_namespace_specifier":
             return tuple(part for child in node.named_children for part in self._path(child))
         if node.type in ("template_type", "template_function", "template_method"):
-            given = self._given(node.child_by_field_name("arguments"))
-            return ((self.get_text(node.child_by_field_name("name")), given),)
+            template_arguments = self._given(node.child_by_field_name("arguments"))
+            return ((self.get_text(node.child_by_field_name("name")), template_arguments),)
         if node.type in ("dependent_name", "dependent_type") and node.named_children:
             return self._path(node.named_children[-1])
         text = " ".join(self.get_text(node).split())
@@ -137,18 +138,18 @@ class Types(NodeReader):
         return (*parts, *(self._path(inner) if inner else ()))
 
     def _parameters(self, node: tree_sitter.Node | None) -> tuple[tree.Parameter, ...]:
-        out = []
+        parameters = []
         for child in node.named_children if node else ():
             if child.type in _TYPE_PARAMETERS:
-                out.append(self._type_parameter(child))
+                parameters.append(self._type_parameter(child))
             elif child.type.endswith("parameter_declaration"):
-                out.append(self._value_parameter(child))
+                parameters.append(self._value_parameter(child))
         if node is not None and any(child.type == "..." for child in node.children):
-            out.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.get_span(node)))
-        return tuple(out)
+            parameters.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.get_span(node)))
+        return tuple(parameters)
 
     def _type_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
-        """A type, or a template, among a template's parameters."""
+        """Return a type, or a template, among a template's parameters."""
         if node.type.startswith("template_template"):
             node = node.named_children[-1]
         name = node.child_by_field_name("name") or next(
@@ -164,17 +165,17 @@ class Types(NodeReader):
         type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
         default = node.child_by_field_name("default_value")
         base = self.typed(node, type_node) if type_node else tree.Type(())
-        made, named = self._declared(base, declarator) if declarator else (base, None)
+        kind, named = self._declared(base, declarator) if declarator else (base, None)
         abstract = named is None or named.type.startswith("abstract") or not named.type.endswith("identifier")
         value = self.lower_expression(default) if default else None
         name = "" if abstract else self.get_text(named)
-        return tree.Parameter(name, made, value, False, node.type.startswith("variadic"), span=self.get_span(node))
+        return tree.Parameter(name, kind, value, False, node.type.startswith("variadic"), span=self.get_span(node))
 
     def _given(self, node: tree_sitter.Node | None) -> tuple[tree.Expression, ...]:
         return tuple(self.lower_expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
 
     def returned(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
-        """The type behind `->` of a function or lambda; None where none stands there."""
+        """Return the type behind `->` of a function or lambda; None without one."""
         trailing = [c for c in declarator.named_children if c.type == "trailing_return_type"] if declarator else []
         described = trailing[0].named_children[0] if trailing and trailing[0].named_children else None
         return self.type(described) if described is not None else None

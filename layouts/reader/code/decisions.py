@@ -49,39 +49,39 @@ class Conditions:
             node = conditions.parse_condition(self._tokenize_condition(rest))
             return conditions.is_true(node, self._named, self._asked)
         except (BadConditionError, TooLongError):
-            asked = ConditionNode("asked", (), " ".join(token.text for token in rest) or "#if")
-            return self._decided(conditions.format_node(asked))
+            condition = ConditionNode("asked", (), " ".join(token.text for token in rest) or "#if")
+            return self._decided(conditions.format_node(condition))
 
     def _tokenize_condition(self, rest: list[PreprocessingToken]) -> list[PreprocessingToken]:
-        """A condition's tokens: what asks for a name is one token each, macros are expanded."""
+        """Tokenize a condition: what asks for a name is one token, macros are expanded."""
         self.steps.begin_use()
-        made = self._asking(rest)
-        made = self.expander.expand_all(made)
-        return self._asking(made)
+        tokens = self._asking(rest)
+        tokens = self.expander.expand_all(tokens)
+        return self._asking(tokens)
 
-    def _asking(self, given: list[PreprocessingToken]) -> list[PreprocessingToken]:
-        out: list[PreprocessingToken] = []
+    def _asking(self, tokens: list[PreprocessingToken]) -> list[PreprocessingToken]:
+        result: list[PreprocessingToken] = []
         at = 0
-        while at < len(given):
-            token = given[at]
-            words = [one.text for one in given[at + 1 : at + 4]]
+        while at < len(tokens):
+            token = tokens[at]
+            words = [inner.text for inner in tokens[at + 1 : at + 4]]
             if token.text == "defined" and token.kind == "name" and words:
                 bracket = words[0] == "("
                 if bracket and (len(words) < 3 or words[2] != ")"):
                     raise BadConditionError
-                out.append(PreprocessingToken(f"defined({words[1] if bracket else words[0]})", "defined"))
+                result.append(PreprocessingToken(f"defined({words[1] if bracket else words[0]})", "defined"))
                 at += 4 if bracket else 2
             elif conditions.is_compiler_query(token) and words[:1] == ["("]:
-                past = next((n for n in range(at, len(given)) if given[n].text == ")"), len(given) - 1)
-                out.append(PreprocessingToken("".join(one.text for one in given[at : past + 1]), "asked"))
+                past = next((n for n in range(at, len(tokens)) if tokens[n].text == ")"), len(tokens) - 1)
+                result.append(PreprocessingToken("".join(inner.text for inner in tokens[at : past + 1]), "asked"))
                 at = past + 1
             else:
-                out.append(token)
+                result.append(token)
                 at += 1
-        return out
+        return result
 
     def _defined(self, name: str) -> bool | None:
-        """Whether a macro is defined; None where that is unknown."""
+        """Return whether a macro is defined; None if unknown."""
         if name in self.doubtful:
             self.asked_frozen = True
             return name in self.macros
@@ -93,9 +93,9 @@ class Conditions:
             self._presume(name, predefined.NOT_DEFINED, "this is code for nvcc")
             return False
         if name in predefined.DEFINED or name == predefined.ARCHITECTURE:
-            found = predefined.find_macro_value(name, self.arch)
-            if found is not None:
-                self._presume(name, predefined.format_macro(name, found[0]), found[1])
+            macro = predefined.find_macro_value(name, self.arch)
+            if macro is not None:
+                self._presume(name, predefined.format_macro(name, macro[0]), macro[1])
             return True
         if name in self.text.defined and (not predefined.is_reserved_macro(name) or not self.matters):
             if self.matters:
@@ -109,11 +109,11 @@ class Conditions:
         return None
 
     def _is_defined(self, name: str) -> bool:
-        found = self._defined(name)
-        return self._decided(f"defined({name})") if found is None else found
+        defined = self._defined(name)
+        return self._decided(f"defined({name})") if defined is None else defined
 
     def _named(self, name: str) -> ConditionValue | None:
-        """The value of a name that is no macro of the text, or of `defined(name)`."""
+        """Return the value of a name that is no macro of the text, or of `defined(name)`."""
         if name.startswith("defined("):
             defined = self._defined(name[8:-1])
             return None if defined is None else ConditionValue(int(defined))
@@ -122,10 +122,10 @@ class Conditions:
             return ConditionValue(0)
         if name in self.macros:  # a function-like one without its brackets
             return ConditionValue(0)
-        found = predefined.find_macro_value(name, self.arch)
-        if found is not None and name not in self.undefined:
-            self._presume(name, predefined.format_macro(name, found[0]), found[1])
-            return found[0]
+        macro = predefined.find_macro_value(name, self.arch)
+        if macro is not None and name not in self.undefined:
+            self._presume(name, predefined.format_macro(name, macro[0]), macro[1])
+            return macro[0]
         if name == predefined.ARCHITECTURE or (predefined.is_feature_macro(name) and name not in self.text.defined):
             return None
         if self._defined(name) is False or self.decisions.get(f"defined({name})") is False:

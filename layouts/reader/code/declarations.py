@@ -31,76 +31,87 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def declare(ev: Evaluator, one: tree.Declaration, scope: NameScope) -> None:
+def declare(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> None:
     """Run the declaration of a variable, a reference or an anonymous union."""
-    if _is_defined(one):
-        ev.define(one, scope)
+    if _is_defined(declaration):
+        ev.define(declaration, scope)
         return
-    body = one.type.body if one.type else None
-    if not one.name:
+    body = declaration.type.body if declaration.type else None
+    if not declaration.name:
         if isinstance(body, tree.StructDefinition):
-            _declare_anonymous(ev, one, body, scope)
+            _declare_anonymous(ev, declaration, body, scope)
         return
     if isinstance(body, tree.StructDefinition) and body.name:
         ev.define(body, scope)
-    if one.lasting:
-        scope.consts.add(f"static {one.name}")
-        if not one.const and not ev.python and _enter_kept_variable(ev, one, scope):
+    if declaration.lasting:
+        scope.consts.add(f"static {declaration.name}")
+        if not declaration.const and not ev.python and _enter_kept_variable(ev, declaration, scope):
             return
-    kind = ev.resolve_type(one.type, scope) if one.type else None
-    if kind is not None and kind.reference and one.value is not None:
-        _declare_reference(ev, one, kind, scope)
+    kind = ev.resolve_type(declaration.type, scope) if declaration.type else None
+    if kind is not None and kind.reference and declaration.value is not None:
+        _declare_reference(ev, declaration, kind, scope)
     else:
-        _declare_variable(ev, one, kind, scope)
+        _declare_variable(ev, declaration, kind, scope)
 
 
-def _is_defined(one: tree.Declaration) -> bool:
+def _is_defined(declaration: tree.Declaration) -> bool:
     """Return whether this is a variable template, its specialization, or a static member outside its class."""
-    return bool(one.templates or one.owner) or one.specialized is not None
+    return bool(declaration.templates or declaration.owner) or declaration.specialized is not None
 
 
-def _declare_anonymous(ev: Evaluator, one: tree.Declaration, body: tree.StructDefinition, scope: NameScope) -> None:
+def _declare_anonymous(
+    ev: Evaluator, declaration: tree.Declaration, body: tree.StructDefinition, scope: NameScope
+) -> None:
     """Enter the members of an anonymous union as variables."""
-    made = ev.make_instance(lay_out_record(ev, RecordType("", body, scope)), one.name)
-    for name in (*made.members, *(made.record.fields or {})):
-        scope.names[name] = ev.member(made, name, one.span)
+    instance = ev.make_instance(lay_out_record(ev, RecordType("", body, scope)), declaration.name)
+    for name in (*instance.members, *(instance.record.fields or {})):
+        scope.names[name] = ev.member(instance, name, declaration.span)
 
 
-def _declare_variable(ev: Evaluator, one: tree.Declaration, kind: ResolvedType | None, scope: NameScope) -> None:
+def _declare_variable(
+    ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType | None, scope: NameScope
+) -> None:
     """Enter a variable with its first value. kind: its declared type."""
-    value = _first_value(ev, one, kind, scope)
+    value = _first_value(ev, declaration, kind, scope)
     if kind is not None and kind.dims:
-        kind, value = _sized_array(ev, one, kind, value)
-    value = _kept_value(ev, one, kind, value, scope)
-    const = one.const and not (kind is not None and kind.pointers)
-    own = None if _is_auto(one) else kind
-    cell = Cell(ev.copy_assigned(value), own, one.name, one.span, len(ev.frames), const)
+        kind, value = _sized_array(ev, declaration, kind, value)
+    value = _kept_value(ev, declaration, kind, value, scope)
+    const = declaration.const and not (kind is not None and kind.pointers)
+    cell_kind = None if _is_auto(declaration) else kind
+    cell = Cell(ev.copy_assigned(value), cell_kind, declaration.name, declaration.span, len(ev.frames), const)
     if isinstance(cell.value, ArrayValue) and not cell.value.name:
-        cell.value.name = one.name
-    scope.names[one.name] = cell
+        cell.value.name = declaration.name
+    scope.names[declaration.name] = cell
     if not ev.python:
         _end_with_block(cell, scope)
-    if one.value is not None or one.arguments is not None:
-        ev.note_variable(cell, one.span)
+    if declaration.value is not None or declaration.arguments is not None:
+        ev.note_variable(cell, declaration.span)
     if kind is not None and not ev.python and _is_foreign_template(kind):
         ev.note_library_objects((kind,), scope)
 
 
-def _kept_value(ev: Evaluator, one: tree.Declaration, kind: ResolvedType | None, value: Any, scope: NameScope) -> Any:
+def _kept_value(
+    ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType | None, value: Any, scope: NameScope
+) -> Any:
     """Return what a variable keeps of its first value: in its declared type; of an object that has a name, a copy."""
-    if isinstance(value, ObjectValue) and not ev.python and one.value is not None and is_named_object(one.value):
-        moved = ev.make_copy_argument(one.value, scope, value)
+    if (
+        isinstance(value, ObjectValue)
+        and not ev.python
+        and declaration.value is not None
+        and is_named_object(declaration.value)
+    ):
+        moved = ev.make_copy_argument(declaration.value, scope, value)
         value = ev.copy_construct(ev.slice_to_base(value, kind), moved)
-    if kind is not None and not _is_auto(one):
-        return ev.convert_to_kind(value, kind, one.span, one.name)
-    if isinstance(value, ArrayValue) and value.typed is None and not ev.python and _is_decaying(one):
+    if kind is not None and not _is_auto(declaration):
+        return ev.convert_to_kind(value, kind, declaration.span, declaration.name)
+    if isinstance(value, ArrayValue) and value.typed is None and not ev.python and _is_decaying(declaration):
         return ev.decay_array(value)  # auto p = array
     return value
 
 
-def _is_auto(one: tree.Declaration) -> bool:
+def _is_auto(declaration: tree.Declaration) -> bool:
     """Return whether a variable takes the type of its first value."""
-    return one.type is None or one.type.name == "auto"
+    return declaration.type is None or declaration.type.name == "auto"
 
 
 def _is_foreign_template(kind: ResolvedType) -> bool:
@@ -108,27 +119,31 @@ def _is_foreign_template(kind: ResolvedType) -> bool:
     return kind.record is None and bool(kind.arguments) and not kind.pointers
 
 
-def _first_value(ev: Evaluator, one: tree.Declaration, kind: ResolvedType | None, scope: NameScope) -> Any:
+def _first_value(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType | None, scope: NameScope) -> Any:
     """Return what a variable holds at first: by `= value`, by `(arguments)`, elsewhere defined, or by default."""
-    if one.value is not None:
-        return ev.evaluate_initializer(one.value, None if _is_auto(one) else kind, scope, one.name)
-    if one.arguments is not None:
-        return _construct_declared(ev, one, kind, scope)
-    if one.external:
-        return ev.make_symbolic_value(kind, one.name)
-    return ev.make_default(kind, one.name)
+    if declaration.value is not None:
+        return ev.evaluate_initializer(
+            declaration.value, None if _is_auto(declaration) else kind, scope, declaration.name
+        )
+    if declaration.arguments is not None:
+        return _construct_declared(ev, declaration, kind, scope)
+    if declaration.external:
+        return ev.make_symbolic_value(kind, declaration.name)
+    return ev.make_default(kind, declaration.name)
 
 
-def _sized_array(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, value: Any) -> tuple[ResolvedType, Any]:
+def _sized_array(
+    ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, value: Any
+) -> tuple[ResolvedType, Any]:
     """Return (type, value) of an array: characters of a string literal, and the number of items where it says []."""
-    unsized = not kind.dims[0].known and one.type and one.type.dims[0] is None
+    unsized = not kind.dims[0].known and declaration.type and declaration.type.dims[0] is None
     if isinstance(value, str):
-        value = ev.make_text_array(value, kind, one.name)
+        value = ev.make_text_array(value, kind, declaration.name)
     if unsized:
         count = (
             SymbolicInt(len(value.cells), ULONG)
             if isinstance(value, ArrayValue)
-            else make_free(f"length of {one.name}", ULONG, 16)
+            else make_free(f"length of {declaration.name}", ULONG, 16)
         )
         kind = replace(kind, dims=(count, *kind.dims[1:]))
     return kind, value
@@ -149,73 +164,77 @@ def _is_destroyed(value: Any) -> bool:
     return value.record.ends
 
 
-def _is_decaying(one: tree.Declaration) -> bool:
-    """Whether what starts a variable is not its list of items, so that an array gives a pointer."""
-    return one.type is not None and not isinstance(one.value, tree.ItemList)
+def _is_decaying(declaration: tree.Declaration) -> bool:
+    """Return whether an initializer is not a list of items, so that an array becomes a pointer."""
+    return declaration.type is not None and not isinstance(declaration.value, tree.ItemList)
 
 
-def _construct_declared(ev: Evaluator, one: tree.Declaration, kind: ResolvedType | None, scope: NameScope) -> Any:
+def _construct_declared(
+    ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType | None, scope: NameScope
+) -> Any:
     """Return what `type name(arguments)` begins with."""
-    assert one.arguments is not None
-    call = tree.Call(tree.OpaqueExpression(""), one.arguments, span=one.span)
-    given = (
-        [ev.evaluate_expression(a, scope) for a in one.arguments]
+    assert declaration.arguments is not None
+    call = tree.Call(tree.OpaqueExpression(""), declaration.arguments, span=declaration.span)
+    arguments = (
+        [ev.evaluate_expression(a, scope) for a in declaration.arguments]
         if ev.python
         else ev.evaluate_typed_arguments(call, scope)
     )
     if kind is not None and kind.record is not None and not kind.pointers and not ev.python:
-        made = ev.make_instance(kind.record, one.name)
-        return ev.construct_object(made, given)
-    return ev.construct_value(kind, [getattr(a, "value", a) for a in given], one, scope)
+        instance = ev.make_instance(kind.record, declaration.name)
+        return ev.construct_object(instance, arguments)
+    return ev.construct_value(kind, [getattr(a, "value", a) for a in arguments], declaration, scope)
 
 
-def _enter_kept_variable(ev: Evaluator, one: tree.Declaration, scope: NameScope) -> bool:
+def _enter_kept_variable(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> bool:
     """Enter a static variable of a function that was made in an earlier call."""
     if scope.owner == "namespace":
         return False
     frame = ev.frames[-1]
-    key = (id(one), frame.instance)
+    key = (id(declaration), frame.instance)
     cell = ev.lasting.get(key)
     if cell is None:
-        declare(ev, replace(one, lasting=False), scope)
-        found = scope.names.get(one.name)
+        declare(ev, replace(declaration, lasting=False), scope)
+        found = scope.names.get(declaration.name)
         scope.names["(destroyed)"] = tuple(c for c in scope.names.get("(destroyed)", ()) if c is not found)
         if isinstance(found, Cell):
             ev.lasting[key] = found
             found.born = 0  # it outlives the branch that it is made in
-            if (frame.template or (len(ev.frames) > 1 and ev.frames[1].entry)) and ev.is_changed_before_entry(one):
+            if (frame.template or (len(ev.frames) > 1 and ev.frames[1].entry)) and ev.is_changed_before_entry(
+                declaration
+            ):
                 ev.give_earlier_value(found)
         return True
-    scope.names[one.name] = cell
+    scope.names[declaration.name] = cell
     return True
 
 
 # references ------------------------------------------------------------------------------------------------------
 
 
-def _declare_reference(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, scope: NameScope) -> None:
-    """A reference: another name of a place, or of a value that lives as long."""
-    assert one.value is not None
-    place = _referred_place(ev, one.value, scope)
+def _declare_reference(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, scope: NameScope) -> None:
+    """Declare a reference: another name of a place, or of a value whose life it extends."""
+    assert declaration.value is not None
+    place = _referred_place(ev, declaration.value, scope)
     if isinstance(place, PLACES):
-        value = ev.load_place(place, one.value)
-        if _bind_place(ev, one, kind, scope, (place, value)):
+        value = ev.load_place(place, declaration.value)
+        if _bind_place(ev, declaration, kind, scope, (place, value)):
             return
         place = value
-    elif isinstance(one.value, tree.ItemList):
-        place = ev.evaluate_initializer(one.value, replace(kind, reference=""), scope, one.name)
-    if isinstance(place, OpaqueValue) and isinstance(one.value, tree.Call) and not kind.const:
-        argument = _perhaps_argument(ev, one.value, place, scope)
+    elif isinstance(declaration.value, tree.ItemList):
+        place = ev.evaluate_initializer(declaration.value, replace(kind, reference=""), scope, declaration.name)
+    if isinstance(place, OpaqueValue) and isinstance(declaration.value, tree.Call) and not kind.const:
+        argument = _perhaps_argument(ev, declaration.value, place, scope)
         if argument is not None:
-            scope.names[one.name] = BlurredPlace(argument)
+            scope.names[declaration.name] = BlurredPlace(argument)
             return
-    _bind_temporary(ev, one, kind, place, scope)
+    _bind_temporary(ev, declaration, kind, place, scope)
 
 
-def _referred_place(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
+def _referred_place(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Return what a reference's initializer names; objects that it makes may live as long as the reference."""
     first = len(ev.temporaries)
-    place = ev.find_place(one, scope) if not isinstance(one, tree.ItemList) else None
+    place = ev.find_place(expression, scope) if not isinstance(expression, tree.ItemList) else None
     for value, _ in ev.temporaries[first:] if isinstance(place, PLACES) else ():
         if not value.held and ev.haunting is not None:
             value.held = True
@@ -224,96 +243,102 @@ def _referred_place(ev: Evaluator, one: tree.Expression, scope: NameScope) -> An
 
 
 def _bind_place(
-    ev: Evaluator, one: tree.Declaration, kind: ResolvedType, scope: NameScope, found: tuple[Any, Any]
+    ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, scope: NameScope, bound: tuple[Any, Any]
 ) -> bool:
-    """Bind a reference to a place; False where it is bound to a conversion of the value there. found: both."""
-    place, value = found
-    name = one.name
-    own = ev.find_declared_type(place, value)
+    """Bind a reference to (place, value); return False if it is bound to a conversion of the value."""
+    place, value = bound
+    name = declaration.name
+    declared_type = ev.find_declared_type(place, value)
     if isinstance(place, PointedPlace) and isinstance(value, OpaqueValue) and value.kind is not None:
-        scope.names[name] = Cell(OpaqueValue(name, value.kind), None, name, one.span)
+        scope.names[name] = Cell(OpaqueValue(name, value.kind), None, name, declaration.span)
     elif isinstance(value, ObjectValue) and kind.record is not None and value.record is not kind.record:
-        scope.names[name] = Cell(ev.upcast_object(value, kind.record), kind, name, one.span)
+        scope.names[name] = Cell(ev.upcast_object(value, kind.record), kind, name, declaration.span)
         if kind.const:
             scope.consts.add(name)
-    elif own is None or kind.name == "auto" or binds_without_conversion(own, kind):
+    elif declared_type is None or kind.name == "auto" or binds_without_conversion(declared_type, kind):
         scope.names[name] = place
-        _mark_const(ev, one, kind, scope)
+        _mark_const(ev, declaration, kind, scope)
     elif isinstance(value, ObjectValue) and kind.reference == "&" and not kind.const:  # its conversion refers to it
         ev.forget_place(place)
-        scope.names[name] = Cell(OpaqueValue(ev.make_fresh_name(name)), None, name, one.span)
+        scope.names[name] = Cell(OpaqueValue(ev.make_fresh_name(name)), None, name, declaration.span)
     else:
         return False
     return True
 
 
-def _mark_const(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, scope: NameScope) -> None:
+def _mark_const(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, scope: NameScope) -> None:
     """Record whether a reference is to const: as declared, or for auto as what it is bound to."""
-    assert one.value is not None
+    assert declaration.value is not None
     if kind.const and not kind.pointers:
-        scope.consts.add(one.name)
+        scope.consts.add(declaration.name)
     elif kind.name == "auto":
-        const = find_constness(ev, one.value, scope)
+        const = find_constness(ev, declaration.value, scope)
         if const is not False:
-            scope.consts.add(one.name if const else f"?{one.name}")
+            scope.consts.add(declaration.name if const else f"?{declaration.name}")
 
 
-def _perhaps_argument(ev: Evaluator, call: tree.Call, made: OpaqueValue, scope: NameScope) -> Any:
-    """Return the variables among a call's arguments, any of which its reference may name; None where there is none."""
-    place: Any = made
-    given = [ev.find_place(a, scope) for a in call.arguments if isinstance(a, tree.Name | tree.Member)]
-    for found in (found for found in given if isinstance(found, PLACES)):
-        place = SplitPlace("?", found, place) if isinstance(place, PLACES) else found
+def _perhaps_argument(ev: Evaluator, call: tree.Call, opaque: OpaqueValue, scope: NameScope) -> Any:
+    """Return the variables among a call's arguments, any of which its reference may name; None if there is none."""
+    place: Any = opaque
+    places = [ev.find_place(a, scope) for a in call.arguments if isinstance(a, tree.Name | tree.Member)]
+    for candidate in (candidate for candidate in places if isinstance(candidate, PLACES)):
+        place = SplitPlace("?", candidate, place) if isinstance(place, PLACES) else candidate
     return place if isinstance(place, PLACES) else None
 
 
-def _bind_temporary(ev: Evaluator, one: tree.Declaration, kind: ResolvedType, value: Any, scope: NameScope) -> None:
+def _bind_temporary(
+    ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, value: Any, scope: NameScope
+) -> None:
     """Bind a reference to a temporary, which lives as long."""
     record = kind.record
     other = value if isinstance(value, ObjectValue) and value.record is not record else None
     if other is not None and record is not None and other.record.is_derived_from(record):  # seen as its base
-        scope.names[one.name] = Cell(ev.upcast_object(other, record), kind, one.name, one.span)
-        whole = Cell(ev.copy_assigned(other), None, one.name, one.span)
-        scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), whole)
+        scope.names[declaration.name] = Cell(ev.upcast_object(other, record), kind, declaration.name, declaration.span)
+        hidden = Cell(ev.copy_assigned(other), None, declaration.name, declaration.span)
+        scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), hidden)
         return
-    made = ev.convert_to_kind(value, replace(kind, reference=""), one.span, one.name) if kind.name != "auto" else value
-    cell = Cell(ev.copy_assigned(made), None, one.name, one.span, len(ev.frames), kind.const)
-    scope.names[one.name] = cell
+    converted = (
+        ev.convert_to_kind(value, replace(kind, reference=""), declaration.span, declaration.name)
+        if kind.name != "auto"
+        else value
+    )
+    cell = Cell(ev.copy_assigned(converted), None, declaration.name, declaration.span, len(ev.frames), kind.const)
+    scope.names[declaration.name] = cell
     _end_with_block(cell, scope)
 
 
 # structured bindings ---------------------------------------------------------------------------------------------
 
 
-def unpack(ev: Evaluator, one: tree.UnpackDeclaration, scope: NameScope) -> None:
+def unpack(ev: Evaluator, node: tree.UnpackDeclaration, scope: NameScope) -> None:
     """Run `auto [a, b] = value`, `auto& [a, b] = value` and Python's `a, b = value`."""
-    if one.reference and not ev.python:
-        _refer_to_parts(ev, one, scope)
+    if node.reference and not ev.python:
+        _refer_to_parts(ev, node, scope)
         return
-    value = ev.copy_assigned(ev.evaluate_expression(one.value, scope))
-    for place, name in enumerate(one.names):
-        item = ev.get_item(value, place, one.span)
+    value = ev.copy_assigned(ev.evaluate_expression(node.value, scope))
+    for place, name in enumerate(node.names):
+        item = ev.get_item(value, place, node.span)
         if ev.python:
-            ev.assign_name(name, item, scope, one.span)
+            ev.assign_name(name, item, scope, node.span)
         else:
-            cell = scope.names[name] = Cell(item, None, name, one.span, len(ev.frames))
+            cell = scope.names[name] = Cell(item, None, name, node.span, len(ev.frames))
             scope.consts.add(f"?{name}")
-            ev.note_variable(cell, one.span)
+            ev.note_variable(cell, node.span)
 
 
-def _refer_to_parts(ev: Evaluator, one: tree.UnpackDeclaration, scope: NameScope) -> None:
+def _refer_to_parts(ev: Evaluator, node: tree.UnpackDeclaration, scope: NameScope) -> None:
     """Bind each name to the place of its part."""
-    value = ev.find_place(one.value, scope)
+    value = ev.find_place(node.value, scope)
     value = value.place if isinstance(value, ReferredPlace) else value
-    inner = ev.load_place(value, one.value) if isinstance(value, PLACES) else value
-    scope.consts |= {f"?{name}" for name in one.names}
-    for n, name in enumerate(one.names):
+    inner = ev.load_place(value, node.value) if isinstance(value, PLACES) else value
+    scope.consts |= {f"?{name}" for name in node.names}
+    for n, name in enumerate(node.names):
         item = ev.get_item_place(inner, n)
-        scope.names[name] = item if isinstance(item, PLACES) else Cell(ev.get_item(inner, n, one.span))
+        scope.names[name] = item if isinstance(item, PLACES) else Cell(ev.get_item(inner, n, node.span))
 
 
 def get_item_place(ev: Evaluator, value: Any, at: int) -> Any:
-    """The place of an item of an array, a tuple or a struct; None where there is none."""
+    """Return the place of an item of an array, a tuple or a struct; None if there is none."""
     if isinstance(value, ArrayValue) and at < len(value.cells):
         return value.cells[at]
     if isinstance(value, ObjectValue) and not value.record.bases:
@@ -335,6 +360,6 @@ def assign_name(ev: Evaluator, name: str, value: Any, scope: NameScope, span: tu
 
 
 def make_place_argument(ev: Evaluator, value: ObjectValue) -> CallArgument:
-    """An object that a variable holds, as an argument."""
+    """Make an argument of an object that a variable holds."""
     kind = ev.get_value_type(value)
     return CallArgument(value, kind, True, False, where=Cell(value, kind))

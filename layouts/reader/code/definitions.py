@@ -31,31 +31,31 @@ if TYPE_CHECKING:
 DEFINITIONS = (tree.Function, tree.StructDefinition, tree.Alias, tree.Enum, tree.FriendFunction)
 
 
-def define(ev: Evaluator, one: tree.Statement, scope: NameScope) -> None:
+def define(ev: Evaluator, statement: tree.Statement, scope: NameScope) -> None:
     """Enter what a statement defines without running anything."""
-    rule = _RULES.get(type(one))
+    rule = _RULES.get(type(statement))
     if rule is not None:
-        rule(ev, one, scope)
+        rule(ev, statement, scope)
     if not ev.python and not isinstance(scope.owner, RecordType):  # a class is complete in its functions
-        for home, name, first in _declared(one, scope):
+        for home, name, first in _declared(statement, scope):
             home.since.setdefault(name, first)
 
 
-def _declared(one: tree.Statement, scope: NameScope) -> Iterator[tuple[NameScope, str, int]]:
-    """(scope, name, place from which on the name means it) of what a statement declares beside functions."""
-    first, past = one.span
-    match one:
+def _declared(statement: tree.Statement, scope: NameScope) -> Iterator[tuple[NameScope, str, int]]:
+    """Yield (scope, name, place from which the name is valid) of what a statement declares besides functions."""
+    first, past = statement.span
+    match statement:
         case tree.Alias(name=name) | tree.NamespaceAlias(name=name):
             yield scope, name, past
         case tree.StructDefinition(name=name, specialized=None):
             yield scope, name, first
-        case tree.Declaration(name=name, specialized=None, owner=()) if one.templates:
+        case tree.Declaration(name=name, specialized=None, owner=()) if statement.templates:
             yield scope, name, first
         case tree.UsingDeclaration(path=path, whole=False):
             yield scope, path[-1][0], past
         case tree.Enum(name=name, members=members):
             yield scope, name, first
-            for member, _, (_, end) in members if not one.scoped else ():
+            for member, _, (_, end) in members if not statement.scoped else ():
                 yield scope, member, end
         case tree.Namespace(names=names):
             for name in names:
@@ -69,37 +69,37 @@ def _declared(one: tree.Statement, scope: NameScope) -> Iterator[tuple[NameScope
 # functions and classes -------------------------------------------------------------------------------------------
 
 
-def _define_function(ev: Evaluator, one: tree.Function, scope: NameScope) -> None:
+def _define_function(ev: Evaluator, function: tree.Function, scope: NameScope) -> None:
     """Enter a function beside others of its name, also one that is defined outside its class or namespace."""
-    name = one.name
-    if one.owner and not one.python:
-        owner = ev.find_owner(one.owner, scope)
+    name = function.name
+    if function.owner and not function.python:
+        owner = ev.find_owner(function.owner, scope)
         if isinstance(owner, NamespaceValue):
             scope = owner.scope
         elif isinstance(owner, TemplateEntity):
-            owner.outside.append(one)
+            owner.outside.append(function)
             return
         else:
             return
     known = scope.names.get(name)
-    if isinstance(known, TemplateEntity) and isinstance(known.decl, tree.StructDefinition) and one.body is None:
+    if isinstance(known, TemplateEntity) and isinstance(known.decl, tree.StructDefinition) and function.body is None:
         return  # a deduction guide
-    others = known.functions if isinstance(known, FunctionSet) and not one.python else ()
-    functions = merge_declarations([*others, one]) if others else (one,)
+    others = known.functions if isinstance(known, FunctionSet) and not function.python else ()
+    functions = merge_declarations([*others, function]) if others else (function,)
     scope.names[name] = FunctionSet(functions, scope)
-    if name.startswith("operator") and not one.python:
-        mine = FunctionSet((one,), scope)
+    if name.startswith("operator") and not function.python:
+        mine = FunctionSet((function,), scope)
         before = ev.operators.get(name)
         ev.operators[name] = before.join_functions(mine) if before is not None else mine
 
 
-def _define_friend(ev: Evaluator, one: tree.FriendFunction, scope: NameScope) -> None:
+def _define_friend(ev: Evaluator, node: tree.FriendFunction, scope: NameScope) -> None:
     """Enter a function that a class declares as its friend."""
-    _define_function(ev, one.function, scope)
+    _define_function(ev, node.function, scope)
 
 
 def find_owner(ev: Evaluator, path: tree.Path, scope: NameScope) -> Any:
-    """The namespace or struct that a definition outside it names."""
+    """Find the namespace or struct that a definition outside it names."""
     found: Any = None
     for n, (name, _) in enumerate(path):
         if n == 0:
@@ -115,117 +115,119 @@ def find_owner(ev: Evaluator, path: tree.Path, scope: NameScope) -> Any:
     return found
 
 
-def _define_struct(ev: Evaluator, one: tree.StructDefinition, scope: NameScope) -> None:
+def _define_struct(ev: Evaluator, node: tree.StructDefinition, scope: NameScope) -> None:
     """Enter a class, a class template or a specialization, with the friends that it defines."""
-    if one.specialized is not None:
-        _define_specialization(one, one.specialized, scope)
+    if node.specialized is not None:
+        _define_specialization(node, node.specialized, scope)
         return
-    known = scope.names.get(one.name)
+    known = scope.names.get(node.name)
     if (
         isinstance(known, TemplateEntity)
         and isinstance(known.decl, tree.StructDefinition)
-        and _is_redeclared(one, known)
+        and _is_redeclared(node, known)
     ):
         return
-    scope.names[one.name] = TemplateEntity(one, scope, one.templates)
-    for member in one.members:
+    scope.names[node.name] = TemplateEntity(node, scope, node.templates)
+    for member in node.members:
         if isinstance(member, tree.FriendFunction):
             friend = member.function
-            if one.templates and not friend.templates:
-                friend = replace(friend, templates=one.templates)
+            if node.templates and not friend.templates:
+                friend = replace(friend, templates=node.templates)
             _define_function(ev, friend, _around(scope))
 
 
 def _define_specialization(
-    one: tree.StructDefinition, arguments: tuple[tree.Expression, ...], scope: NameScope
+    node: tree.StructDefinition, arguments: tuple[tree.Expression, ...], scope: NameScope
 ) -> None:
     """Add a specialization to its class template, which is made where the text only declares it."""
-    known = scope.names.get(one.name)
+    known = scope.names.get(node.name)
     if not isinstance(known, TemplateEntity):
-        known, _ = find_name(scope, one.name)
+        known, _ = find_name(scope, node.name)
     if known is None:
         parameters = tuple(tree.Parameter(f"({n})", None) for n in range(len(arguments)))
-        known = scope.names[one.name] = TemplateEntity(
-            tree.StructDefinition(one.name, (), templates=parameters), scope, parameters
+        known = scope.names[node.name] = TemplateEntity(
+            tree.StructDefinition(node.name, (), templates=parameters), scope, parameters
         )
     if isinstance(known, TemplateEntity):
-        known.specials.append(one)
+        known.specials.append(node)
 
 
-def _is_redeclared(one: tree.StructDefinition, known: TemplateEntity) -> bool:
+def _is_redeclared(node: tree.StructDefinition, known: TemplateEntity) -> bool:
     """Return whether a class is the known one, declared again or completed here."""
-    if not one.complete:
+    if not node.complete:
         return True
     assert isinstance(known.decl, tree.StructDefinition)
     if known.decl.complete:
         return False
     # specializations may stand between a declaration and its definition
-    defaults = zip(one.templates, known.parameters, strict=False)
+    defaults = zip(node.templates, known.parameters, strict=False)
     known.parameters = tuple(replace(p, default=p.default or q.default) for p, q in defaults)
-    known.decl = one
+    known.decl = node
     return True
 
 
-def _define_variable(ev: Evaluator, one: tree.Declaration, scope: NameScope) -> None:
-    """A variable template, its specialization, or a static member that is defined outside its class."""
-    if one.owner:
-        owner = ev.find_owner(one.owner, scope)
+def _define_variable(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> None:
+    """Define a variable template, its specialization, or a static member that is defined outside its class."""
+    if declaration.owner:
+        owner = ev.find_owner(declaration.owner, scope)
         if isinstance(owner, TemplateEntity):
-            owner.outside.append(one)
+            owner.outside.append(declaration)
         return
-    known = scope.names.get(one.name)
-    if one.specialized is not None:
+    known = scope.names.get(declaration.name)
+    if declaration.specialized is not None:
         if isinstance(known, TemplateEntity):
-            known.specials.append(one)
-    elif one.templates:
-        scope.names[one.name] = TemplateEntity(one, scope, one.templates)
+            known.specials.append(declaration)
+    elif declaration.templates:
+        scope.names[declaration.name] = TemplateEntity(declaration, scope, declaration.templates)
 
 
-def _define_alias(ev: Evaluator, one: tree.Alias, scope: NameScope) -> None:
+def _define_alias(ev: Evaluator, alias: tree.Alias, scope: NameScope) -> None:
     """Enter a name for a type."""
-    if not (len(one.type.path) == 1 and one.type.name == one.name):  # typedef struct S S
-        scope.names[one.name] = TemplateEntity(one, scope, one.templates)
+    if not (len(alias.type.path) == 1 and alias.type.name == alias.name):  # typedef struct S S
+        scope.names[alias.name] = TemplateEntity(alias, scope, alias.templates)
 
 
 def _around(scope: NameScope) -> NameScope:
-    """The namespace, function or text around a class."""
-    return next((one for one in scope.iterate_outward() if not isinstance(one.owner, RecordType)), scope)
+    """Return the namespace, function or text around a class."""
+    return next(
+        (enclosing for enclosing in scope.iterate_outward() if not isinstance(enclosing.owner, RecordType)), scope
+    )
 
 
 # enumerations ----------------------------------------------------------------------------------------------------
 
 
-def _define_enum(ev: Evaluator, one: tree.Enum, scope: NameScope) -> None:
+def _define_enum(ev: Evaluator, node: tree.Enum, scope: NameScope) -> None:
     """Enter an enumeration, a type of its own in C++, and its enumerators."""
     inner = NameScope(scope)
-    base = ev.resolve_type(one.base, scope).whole if one.base is not None else None
-    fixed = base or (INT if one.scoped else None)
-    cells = _enumerators(ev, one, inner, fixed)
-    known = one.name in ev.enumerations  # two of one name are two types
-    called = f"{one.name}@{one.span[0]}" if known else one.name
-    made: IntegerType | None = None
+    base = ev.resolve_type(node.base, scope).whole if node.base is not None else None
+    fixed = base or (INT if node.scoped else None)
+    cells = _enumerators(ev, node, inner, fixed)
+    known = node.name in ev.enumerations  # two of one name are two types
+    called = f"{node.name}@{node.span[0]}" if known else node.name
+    enum_type: IntegerType | None = None
     if not ev.python:
         kind = fixed if fixed is not None else find_enumerators_type(tuple(cell.value.const for cell in cells))
-        made = make_enumeration_type(called, kind, one.scoped)
+        enum_type = make_enumeration_type(called, kind, node.scoped)
     for cell in cells:
-        if made is not None:
-            cell.value = replace(convert_int(cell.value, made), origin=cell.value.origin)
-            cell.kind = ResolvedType(one.name, made, made.bits)
-        if not one.scoped:
+        if enum_type is not None:
+            cell.value = replace(convert_int(cell.value, enum_type), origin=cell.value.origin)
+            cell.kind = ResolvedType(node.name, enum_type, enum_type.bits)
+        if not node.scoped:
             scope.names.setdefault(cell.name, cell)
-    if one.name:
-        scope.names[one.name] = EnumerationType(one.name, inner, made or INT, one.scoped)
+    if node.name:
+        scope.names[node.name] = EnumerationType(node.name, inner, enum_type or INT, node.scoped)
         ev.enumerations[called] = _around(scope)
 
 
-def _enumerators(ev: Evaluator, one: tree.Enum, inner: NameScope, kind: IntegerType | None) -> list[Cell]:
+def _enumerators(ev: Evaluator, node: tree.Enum, inner: NameScope, kind: IntegerType | None) -> list[Cell]:
     """Return an enumeration's constants, each one more than the last where it has no value. kind: a fixed type."""
     following = SymbolicInt(0, kind or INT)
     cells: list[Cell] = []
-    for name, value, span in one.members:
+    for name, value, span in node.members:
         if value is not None:
-            given = get_integer(ev.evaluate_expression(value, inner))
-            following = given if given is not None else make_free(name, BOOL)
+            integer = get_integer(ev.evaluate_expression(value, inner))
+            following = integer if integer is not None else make_free(name, BOOL)
             following = convert_int(following, kind) if kind is not None else following
         cell = Cell(
             SymbolicInt(following.const, following.type, following.pieces, origin=(span,)), name=name, const=True
@@ -243,43 +245,43 @@ def _enumerators(ev: Evaluator, one: tree.Enum, inner: NameScope, kind: IntegerT
 # namespaces ------------------------------------------------------------------------------------------------------
 
 
-def _define_namespace(ev: Evaluator, one: tree.Namespace, scope: NameScope) -> None:
+def _define_namespace(ev: Evaluator, namespace: tree.Namespace, scope: NameScope) -> None:
     """Enter what a namespace defines."""
-    inner = ev.spaces[id(one)] = open_namespace(scope, one.names, one.inline)
-    for inside in one.body:
+    inner = ev.spaces[id(namespace)] = open_namespace(scope, namespace.names, namespace.inline)
+    for inside in namespace.body:
         ev.define(inside, inner)
 
 
-def _define_namespace_alias(ev: Evaluator, one: tree.NamespaceAlias, scope: NameScope) -> None:
+def _define_namespace_alias(ev: Evaluator, node: tree.NamespaceAlias, scope: NameScope) -> None:
     """Enter another name for a namespace."""
-    found = ev.resolve_name(one.path, scope, one.span[0])
-    if isinstance(found, NamespaceValue):
-        scope.names[one.name] = found
+    binding = ev.resolve_name(node.path, scope, node.span[0])
+    if isinstance(binding, NamespaceValue):
+        scope.names[node.name] = binding
 
 
-def execute_using(ev: Evaluator, one: tree.UsingDeclaration, scope: NameScope) -> None:
+def execute_using(ev: Evaluator, node: tree.UsingDeclaration, scope: NameScope) -> None:
     """Bring the names of a namespace, or one name, into a scope."""
-    found = ev.resolve_name(one.path, scope, one.span[0])
-    if one.whole:
-        if isinstance(found, NamespaceValue) and found.scope not in scope.using:
-            scope.using.append(found.scope)
+    binding = ev.resolve_name(node.path, scope, node.span[0])
+    if node.whole:
+        if isinstance(binding, NamespaceValue) and binding.scope not in scope.using:
+            scope.using.append(binding.scope)
         return
-    name = one.path[-1][0]
-    if found is None:
+    name = node.path[-1][0]
+    if binding is None:
         return
     known = scope.names.get(name)
-    if isinstance(found, FunctionSet):
-        found = filter_declared_before(found, one.span[0])
-        found = known.join_functions(found) if isinstance(known, FunctionSet) else found
-    scope.names[name] = found
-    owner = ev.resolve_name(one.path[:-1], scope) if len(one.path) > 1 else None
-    if isinstance(owner, NamespaceValue) and isinstance(found, ResolvedType):
+    if isinstance(binding, FunctionSet):
+        binding = filter_declared_before(binding, node.span[0])
+        binding = known.join_functions(binding) if isinstance(known, FunctionSet) else binding
+    scope.names[name] = binding
+    owner = ev.resolve_name(node.path[:-1], scope) if len(node.path) > 1 else None
+    if isinstance(owner, NamespaceValue) and isinstance(binding, ResolvedType):
         scope.names[name] = find_in(owner.scope, name)[0]  # a template without its arguments
 
 
-def _define_unread(ev: Evaluator, one: tree.UnreadText, scope: NameScope) -> None:
+def _define_unread(ev: Evaluator, node: tree.UnreadText, scope: NameScope) -> None:
     """Enter the definitions inside a text that the parser could not read."""
-    for inside in one.body:
+    for inside in node.body:
         if isinstance(inside, DEFINITIONS):
             ev.define(inside, scope)
 

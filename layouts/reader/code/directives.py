@@ -50,7 +50,7 @@ class DirectiveText:
     silent: dict[int, bool] = field(default_factory=dict)
 
     def has_visible_difference(self, at: int) -> bool:
-        """Whether the branches of the condition that a directive opens differ in more than values can show."""
+        """Return whether the branches of a directive's condition differ in more than values can show."""
         if at not in self.silent:
             self.silent[at] = self._has_same_essence(at)
         return not self.silent[at]
@@ -69,47 +69,47 @@ class DirectiveText:
             branch = self.directives[at]
             last = branch.name == "else"
             past = branch.following if branch.following >= 0 else opened.end
-            found = self._list_essence(at, past if past >= 0 else len(self.directives))
+            essence = self._list_essence(at, past if past >= 0 else len(self.directives))
             if first is None:
-                first = found
-            elif found != first:
+                first = essence
+            elif essence != first:
                 return False
             at = branch.following
         return last or not first
 
     def _list_essence(self, branch: int, past: int) -> list[str]:
-        """What a branch says that values can show: tokens of code, definitions of names that are used."""
-        out: list[str] = []
-        told = False
+        """Return what of a branch values can show: tokens of code, definitions of names that are used."""
+        result: list[str] = []
+        shows = False
         start = self.directives[branch].past
         for n in range(branch + 1, past + 1):
             directive = self.directives[n] if n < len(self.directives) else None
-            found = self._words(start, directive.start if directive else len(self.joined.text))
-            told = told or bool(found)
-            out += found
+            words = self._words(start, directive.start if directive else len(self.joined.text))
+            shows = shows or bool(words)
+            result += words
             if directive is None or n == past:
                 break
             start = directive.past
             defines = self._defines_something(directive)
-            told = told or defines
+            shows = shows or defines
             if defines or directive.name in _OPENS or directive.name in _TURNS or directive.name == "endif":
-                out.append(f"#{directive.name} " + " ".join(token.text for token in directive.rest))
-        return out if told else []
+                result.append(f"#{directive.name} " + " ".join(token.text for token in directive.rest))
+        return result if shows else []
 
     def _words(self, start: int, end: int) -> list[str]:
-        """The tokens of a stretch of code, without attributes and what runs nothing."""
+        """Return the tokens of a stretch of code, without attributes and code that runs nothing."""
         code = _SILENT.sub(" ", attributes.blank_attributes(self.joined.text[start:end], self.attributes))
         return [token.text for token in split_tokens(code)]
 
     def _defines_something(self, directive: Directive) -> bool:
-        """Whether a directive changes what a name means that the text uses, to more than an attribute."""
+        """Return whether a directive changes the meaning of a used name, to more than an attribute."""
         if directive.name not in ("define", "undef") or not directive.rest or not self._is_used(directive.rest[0].text):
             return False
-        made = parse_define(directive.rest) if directive.name == "define" else None
-        return made is None or not attributes.is_attributes_only(made[1].body)
+        definition = parse_define(directive.rest) if directive.name == "define" else None
+        return definition is None or not attributes.is_attributes_only(definition[1].body)
 
     def _is_used(self, name: str) -> bool:
-        """Whether a name stands anywhere but where it is defined."""
+        """Return whether a name occurs anywhere but where it is defined."""
         if self.words is None:
             self.words = Counter(_NAME.findall(self.joined.text))
             for directive in self.directives:
@@ -118,41 +118,41 @@ class DirectiveText:
         return self.words[name] > 0
 
     def find_literal_behind(self, at: int) -> int:
-        """The number of the first comment or string that ends behind a place."""
+        """Find the number of the first comment or string that ends behind a place."""
         return bisect_left(self.covered, at, key=lambda span: span[1])
 
 
 def find_directives(text: str) -> DirectiveText:
-    """The directives of a text."""
+    """Find the directives of a text."""
     joined = join_lines(text)
     directives: list[Directive] = []
     covered: list[tuple[int, int]] = []
     if "#" in joined.text or "%:" in joined.text:
-        for whole in find_unbroken_pieces(joined.text):
-            if whole.kind != "directive":
-                covered.append((whole.start, whole.end))
+        for unbroken_piece in find_unbroken_pieces(joined.text):
+            if unbroken_piece.kind != "directive":
+                covered.append((unbroken_piece.start, unbroken_piece.end))
                 continue
-            found = split_tokens(joined.text[whole.start : whole.end])[1:]
-            if found and found[0].text == ":":  # %: is #
-                found = found[1:]
-            name = found[0].text if found else ""
-            directives.append(Directive(name, found[1:], whole.start, whole.end))
-    made = DirectiveText(joined, directives, covered)
+            tokens = split_tokens(joined.text[unbroken_piece.start : unbroken_piece.end])[1:]
+            if tokens and tokens[0].text == ":":  # %: is #
+                tokens = tokens[1:]
+            name = tokens[0].text if tokens else ""
+            directives.append(Directive(name, tokens[1:], unbroken_piece.start, unbroken_piece.end))
+    directive_text = DirectiveText(joined, directives, covered)
     _pair_branches(directives)
-    _collect_names(made)
-    return made
+    _collect_names(directive_text)
+    return directive_text
 
 
 def _pair_branches(directives: list[Directive]) -> None:
     """Enter which branch follows which, and where conditions end."""
     open_: list[tuple[int, int]] = []  # (the directive that opens it, its last branch)
-    for n, one in enumerate(directives):
-        if one.name in _OPENS:
+    for n, directive in enumerate(directives):
+        if directive.name in _OPENS:
             open_.append((n, n))
-        elif open_ and one.name == "endif":
+        elif open_ and directive.name == "endif":
             first, _ = open_.pop()
             directives[first].end = n
-        elif open_ and one.name in _TURNS:
+        elif open_ and directive.name in _TURNS:
             first, last = open_[-1]
             directives[last].following = n
             open_[-1] = (first, n)
@@ -161,10 +161,10 @@ def _pair_branches(directives: list[Directive]) -> None:
 def _collect_names(text: DirectiveText) -> None:
     """Enter the names that a text defines, and which of them are attributes."""
     values: set[str] = set()
-    for n, one in enumerate(text.directives):
-        if one.name != "define" or not one.rest or (made := parse_define(one.rest)) is None:
+    for n, directive in enumerate(text.directives):
+        if directive.name != "define" or not directive.rest or (define := parse_define(directive.rest)) is None:
             continue
-        name, macro = made
+        name, macro = define
         text.defined.add(name)
         if macro.parameters is not None or not macro.body or not attributes.is_attributes_only(macro.body):
             values.add(name)
@@ -174,11 +174,11 @@ def _collect_names(text: DirectiveText) -> None:
     text.attributes = text.defined - values
 
 
-def get_include_guard(one: Directive) -> str:
-    """The name of `#ifndef NAME` or `#if !defined(NAME)`."""
-    words = [token.text for token in one.rest]
-    if one.name == "ifndef" and len(words) == 1:
+def get_include_guard(directive: Directive) -> str:
+    """Return the name of `#ifndef NAME` or `#if !defined(NAME)`."""
+    words = [token.text for token in directive.rest]
+    if directive.name == "ifndef" and len(words) == 1:
         return words[0]
-    if one.name == "if" and words[:2] == ["!", "defined"]:
+    if directive.name == "if" and words[:2] == ["!", "defined"]:
         return words[3] if len(words) == 5 and words[2] == "(" else words[2] if len(words) == 3 else ""
     return ""

@@ -41,8 +41,9 @@ def find_doubts(
     span: Span,
     codes: Mapping[str, int],
 ) -> tuple[Pitfall, ...]:
-    """What is doubtful in one descriptor. amounts: lbo and sbo in bytes; origins: field → where the text gives it;
-    codes: mode → what its format has for it.
+    """Find what is doubtful in one descriptor.
+
+    amounts: lbo and sbo in bytes; origins: field → the places in the text that set it; codes: mode → the format's code.
     """
     said = _check_comments(text, amounts, swizzle, origins, codes)
     return (*_check_strides(amounts, swizzle, origins, span), *_check_mask(value, origins, span), *said)
@@ -55,7 +56,7 @@ def _get_span(origins: Origins, name: str, span: Span) -> Span:
 def _check_strides(
     amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, span: Span
 ) -> Iterator[Pitfall]:
-    """LBO and SBO that no usual tile of the mode has."""
+    """Yield LBO and SBO that no usual tile of the mode has."""
     lbo, sbo = amounts.get("lbo"), amounts.get("sbo")
     if swizzle == "none":
         yield from _overlapping(lbo, sbo, origins, span)
@@ -84,7 +85,7 @@ def _check_strides(
 
 
 def _overlapping(lbo: int | None, sbo: int | None, origins: Origins, span: Span) -> Iterator[Pitfall]:
-    """Distances that are smaller than a core matrix, without a swizzle."""
+    """Yield distances smaller than a core matrix, without a swizzle."""
     small = [f"{name} {amount}" for name, amount in (("LBO", lbo), ("SBO", sbo)) if amount and amount < CORE]
     if not small:
         return
@@ -99,7 +100,7 @@ def _overlapping(lbo: int | None, sbo: int | None, origins: Origins, span: Span)
 
 
 def _unusual_sbo(sbo: int, swizzle: str, pattern: int) -> str:
-    """What is unusual about an SBO that is 0 or no multiple of the swizzle's pattern."""
+    """Describe what is unusual about an SBO that is 0 or no multiple of the swizzle's pattern."""
     if not sbo:
         return (
             f"SBO is 0. Under the {swizzle} swizzle it is usually {pattern} B; 0 is right only where the operand has 8"
@@ -114,7 +115,7 @@ def _unusual_sbo(sbo: int, swizzle: str, pattern: int) -> str:
 
 
 def _check_mask(value: SymbolicInt, origins: Origins, span: Span) -> Iterator[Pitfall]:
-    """A mask that leaves the start fewer bits than an address has, or more than its field."""
+    """Yield a mask that leaves the start fewer bits than an address has, or more than its field."""
     start = next((p for p in value.pieces if not p.low), None)
     if start is None or start.shift != 4 or value.plain is not None:
         return
@@ -138,13 +139,13 @@ def _check_mask(value: SymbolicInt, origins: Origins, span: Span) -> Iterator[Pi
 def _check_comments(
     text: str, amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, codes: Mapping[str, int]
 ) -> Iterator[Pitfall]:
-    """Comments and constants' names that say another thing than the code."""
+    """Yield comments and names of constants that contradict the code."""
     lines = {name: _list_lines(text, spans) for name, spans in origins.items()}
     if swizzle is not None:
         yield from _said_of_swizzle(text, swizzle, lines, codes)
     for name, mine, other in (("lbo", _LBO, _SBO), ("sbo", _SBO, _LBO)):
         for line in sorted(lines.get(name, ())):
-            if any(line in own for field, own in lines.items() if field != name):
+            if any(line in own_lines for field, own_lines in lines.items() if field != name):
                 continue
             wrong = _describe_stride_conflict(_get_commented_line(text, line), name, mine, other, amounts.get(name))
             if wrong:
@@ -155,33 +156,38 @@ def _check_comments(
 def _said_of_swizzle(
     text: str, swizzle: str, lines: Mapping[str, set[Span]], codes: Mapping[str, int]
 ) -> Iterator[Pitfall]:
-    """The first line that says another mode than the code gives. lines: of each field."""
+    """Yield the first line that names another mode than the code sets; lines: of each field."""
     for line in sorted(lines.get("swizzle", ())):
-        alone = not any(line in own for name, own in lines.items() if name not in ("swizzle", "layout_type"))
+        alone = not any(line in actual for name, actual in lines.items() if name not in ("swizzle", "layout_type"))
         said = _modes_said(_get_commented_line(text, line), alone)
         if len(said) == 1 and said != {swizzle.split("_")[0]}:
             (mode,) = said
             written = "no swizzle" if mode == "none" else mode
-            own = "no swizzle" if swizzle == "none" else f"the {swizzle} swizzle"
+            actual = "no swizzle" if swizzle == "none" else f"the {swizzle} swizzle"
             more = f": {mode} is {codes[mode]}, {swizzle} is {codes[swizzle]}" if {mode, swizzle} <= set(codes) else ""
-            yield Pitfall("comment_contradicts", f"The text says {written} here, and the code gives {own}{more}.", line)
+            yield Pitfall(
+                "comment_contradicts", f"The text says {written} here, and the code gives {actual}{more}.", line
+            )
             return
 
 
 def _modes_said(words: str, alone: bool) -> set[str]:
-    """The modes that a line names; alone: whether it gives nothing but the mode, so that a bare number is one."""
-    named = {one[1] or one[2] for one in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
-    return {f"{one}B" for one in named} | ({"none"} if _NONE.search(words) else set())
+    """Return the modes that a line names.
+
+    alone: whether it sets nothing but the mode, so that a bare number is one.
+    """
+    named = {match[1] or match[2] for match in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
+    return {f"{match}B" for match in named} | ({"none"} if _NONE.search(words) else set())
 
 
 def _describe_stride_conflict(
     words: str, name: str, mine: re.Pattern[str], other: re.Pattern[str], amount: int | None
 ) -> str:
-    """What a line says of LBO or SBO that its code does not do; "" where nothing."""
+    """Describe where a line contradicts its code about LBO or SBO; "" if it does not."""
     if other.search(words) and not mine.search(words):
         field = "LBO, [29:16]" if name == "lbo" else "SBO, [45:32]"
         return f"The text calls this {'SBO' if name == 'lbo' else 'LBO'}, and the code puts it into {field}."
-    comment = " ".join(filter(None, (group for found in _COMMENT.finditer(words) for group in found.groups())))
+    comment = " ".join(filter(None, (group for match in _COMMENT.finditer(words) for group in match.groups())))
     numbers = _BYTES.findall(comment)
     if amount is not None and len(re.findall(r"\d+", comment)) == len(numbers) == 1 and int(numbers[0]) != amount:
         return f"The comment says {numbers[0]} bytes, and the code gives {name.upper()} {amount} B."
@@ -189,18 +195,18 @@ def _describe_stride_conflict(
 
 
 def _list_lines(text: str, spans: Sequence[Span]) -> set[Span]:
-    """The lines that places of the text stand in."""
-    out = set()
+    """Return the lines that contain places of the text."""
+    lines = set()
     for low, high in spans:
         begin = text.rfind("\n", 0, low) + 1
         end = text.find("\n", low)
         if "\n" not in text[low:high]:
-            out.add((begin, end if end >= 0 else len(text)))
-    return out
+            lines.add((begin, end if end >= 0 else len(text)))
+    return lines
 
 
 def _get_commented_line(text: str, line: Span) -> str:
-    """A line, with the comment that stands above it by itself."""
+    """Return a line, with the comment on a line of its own above it."""
     above = text[text.rfind("\n", 0, max(line[0] - 1, 0)) + 1 : max(line[0] - 1, 0)]
-    own = text[slice(*line)]
-    return f"{above}\n{own}" if _ALONE.fullmatch(above) and not _COMMENT.search(own) else own
+    line_text = text[slice(*line)]
+    return f"{above}\n{line_text}" if _ALONE.fullmatch(above) and not _COMMENT.search(line_text) else line_text

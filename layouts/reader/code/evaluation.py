@@ -91,11 +91,11 @@ def make_evaluator(text: str, budget: int, python: bool = False) -> tuple[Evalua
     ev = Evaluator(text, budget, python)
     ev.frames.append(CallFrame("", (0, len(text))))
     ev.prelude = NameScope()
-    for one in () if python else parse_prelude():
-        ev.define(one, ev.prelude)
+    for statement in () if python else parse_prelude():
+        ev.define(statement, ev.prelude)
     union, ev.unions = ("", frozenset()) if python else find_fields_union(text)
-    for one in cxx.parse_cxx(make_plain_source(union)) if union else ():
-        ev.define(one, ev.prelude)
+    for statement in cxx.parse_cxx(make_plain_source(union)) if union else ():
+        ev.define(statement, ev.prelude)
     ev.globals = NameScope(NameScope(ev.prelude), "namespace")
     return ev, ev.globals
 
@@ -106,7 +106,7 @@ def parse_prelude() -> tuple[tree.Statement, ...]:
 
 
 def is_python(text: str) -> bool:
-    """Whether a text reads as Python rather than C++."""
+    """Return whether a text reads as Python rather than C++."""
     score = 0
     # without blanks at the ends of lines: each pattern would go through a run of them from each of its places
     head = re.sub(r"\n{3,}", "\n\n", "\n".join(map(str.strip, text[:8192].split("\n"))))
@@ -142,9 +142,10 @@ def evaluate_text(
     standard: tuple[tuple[str, str], ...] = (),
     macros: tuple[tuple[str, str], ...] = (),
 ) -> Evaluation | None:
-    """What a text of C++ or Python builds; None where it has none of the words, or is no code that can be parsed.
-    standard: functions without code, and the swizzle of the K-major tile whose descriptor each builds. macros: those
-    that the text does not define, and what is given for each.
+    """Evaluate what a text of C++ or Python builds; None if it has none of the words, or cannot be parsed.
+
+    standard: bodiless functions, and the swizzle of the K-major tile whose descriptor each builds; macros: values for
+    those that the text does not define.
 
     Where an #if depends on macros that the text leaves open, every text that it can be is evaluated: what they agree on
     is known, the rest depends on the condition.
@@ -157,17 +158,17 @@ def evaluate_text(
         return None
     written = _blank_printed(text)
     if is_python(text):
-        made = _evaluate_statements(text, python.parse_python(written), BUDGET * patience, standard, True)
-        return made and replace(made, unread=cut)
+        evaluation = _evaluate_statements(text, python.parse_python(written), BUDGET * patience, standard, True)
+        return evaluation and replace(evaluation, unread=cut)
     tree_ = make_variants(Preprocessor(written, patience, dict(macros)))
     every = tuple(list_leaves(tree_))
     budget = BUDGET * patience * (1 if len(every) == 1 else MOST_TIMES) // len(every)
-    found = _evaluate_variant(text, tree_, budget, standard)
-    presumed = {one.name: one for leaf in every for one in leaf.presumed}
-    unread = dict.fromkeys((*cut, *(one for leaf in every for one in leaf.unread), *found.made.unread))
-    if not found.parsed and not unread:
+    variant = _evaluate_variant(text, tree_, budget, standard)
+    presumed = {part.name: part for leaf in every for part in leaf.presumed}
+    unread = dict.fromkeys((*cut, *(part for leaf in every for part in leaf.unread), *variant.made.unread))
+    if not variant.parsed and not unread:
         return None
-    return replace(found.made, presumed=tuple(presumed.values()), unread=tuple(unread))
+    return replace(variant.made, presumed=tuple(presumed.values()), unread=tuple(unread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +184,14 @@ class _VariantEvaluation:
 
     @property
     def records(self) -> EvaluationRecords:
-        made = self.made
-        return EvaluationRecords(made.found, made.made, made.warnings, made.assembled, self.holds, self.loses)
+        evaluation = self.made
+        return EvaluationRecords(
+            evaluation.found, evaluation.made, evaluation.warnings, evaluation.assembled, self.holds, self.loses
+        )
 
 
 def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
-    """The lines of a text that are read, and what is not."""
+    """Cut a text to the lines that are read; return the lines, and what is not read."""
     if len(text) <= most:
         return text, ()
     at = text.rfind("\n", 0, most) + 1 or most
@@ -198,38 +201,42 @@ def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
 
 
 def _evaluate_variant(
-    text: str, one: Variant, budget: int, standard: tuple[tuple[str, str], ...]
+    text: str, variant: Variant, budget: int, standard: tuple[tuple[str, str], ...]
 ) -> _VariantEvaluation:
-    """What every text of a tree of conditions builds, as one."""
-    if isinstance(one, VariantChoice):
-        yes, no = _evaluate_variant(text, one.yes, budget, standard), _evaluate_variant(text, one.no, budget, standard)
-        return _merge_evaluations(one.condition, yes, no)
-    return _evaluate_leaf(text, one, budget, standard)
+    """Evaluate every text of a tree of conditions, and merge the results."""
+    if isinstance(variant, VariantChoice):
+        yes, no = (
+            _evaluate_variant(text, variant.yes, budget, standard),
+            _evaluate_variant(text, variant.no, budget, standard),
+        )
+        return _merge_evaluations(variant.condition, yes, no)
+    return _evaluate_leaf(text, variant, budget, standard)
 
 
 def _evaluate_leaf(
-    text: str, one: PreparedSource, budget: int, standard: tuple[tuple[str, str], ...]
+    text: str, source: PreparedSource, budget: int, standard: tuple[tuple[str, str], ...]
 ) -> _VariantEvaluation:
-    body, left_out = cxx.parse_cxx_parts(one.source)
-    made = _evaluate_statements(text, body, budget, standard, False)
+    body, left_out = cxx.parse_cxx_parts(source.source)
+    evaluation = _evaluate_statements(text, body, budget, standard, False)
     unread = tuple(
         UnreadPart(
             f"Lines {_get_line(text, a)} to {_get_line(text, b)} are not read: parsing them takes too much.", (a, b)
         )
         for a, b in left_out
     )
-    lost = (*one.lost, *left_out)
-    whole = made is not None and bool(made.unfinished)
+    lost = (*source.lost, *left_out)
+    incomplete = evaluation is not None and bool(evaluation.unfinished)
 
     def loses(span: Span) -> bool:
-        return whole or any(first < span[1] and span[0] < past for first, past in lost)
+        return incomplete or any(first < span[1] and span[0] < past for first, past in lost)
 
     return _VariantEvaluation(
         replace(
-            made or Evaluation(found=(), made=(), warnings=(), unfinished=(), python=False, text=text), unread=unread
+            evaluation or Evaluation(found=(), made=(), warnings=(), unfinished=(), python=False, text=text),
+            unread=unread,
         ),
-        made is not None,
-        lambda span: one.source.has_place(span[0]),
+        evaluation is not None,
+        lambda span: source.source.has_place(span[0]),
         loses,
     )
 
@@ -239,10 +246,10 @@ def _get_line(text: str, at: int) -> int:
 
 
 def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEvaluation) -> _VariantEvaluation:
-    """One evaluation for those under both choices of a condition."""
+    """Merge the evaluations under both choices of a condition."""
     a, b = yes.made, no.made
     both = evaluation_merge.merge_records(condition, yes.records, no.records)
-    made = Evaluation(
+    evaluation = Evaluation(
         found=both.found,
         made=both.made,
         warnings=both.warnings,
@@ -257,13 +264,13 @@ def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEval
         unread=tuple(dict.fromkeys((*a.unread, *b.unread))),
         foreign=tuple(dict.fromkeys((*a.foreign, *b.foreign))),
     )
-    return _VariantEvaluation(made, yes.parsed or no.parsed, both.holds, both.loses)
+    return _VariantEvaluation(evaluation, yes.parsed or no.parsed, both.holds, both.loses)
 
 
 def _evaluate_statements(
     text: str, body: tuple[tree.Statement, ...], budget: int, standard: tuple[tuple[str, str], ...], is_py: bool
 ) -> Evaluation | None:
-    """What the statements of a text build, within so many steps; None where there are none."""
+    """Evaluate the statements of a text within so many steps; None if there are none."""
     if not body:
         return None
     ev, scope = make_evaluator(text, budget, is_py)
@@ -313,18 +320,18 @@ def _run_loose_lines(ev: Evaluator, scope: NameScope, body: tuple[tree.Statement
     """Enter what a text defines, then run its lines outside every function."""
     below = scope.parent  # what loose lines use before the line that gives it
     if below is not None:
-        for given in _find_late_values(body):
-            below.names.setdefault(given.name, ev.make_later_member(given, scope))
-    for one in body:
-        if not isinstance(one, tree.UsingDeclaration):
-            ev.define(one, scope)
-    for one in body:
-        if not isinstance(one, DEFINITIONS):
-            ev.execute_statement(one, scope)
+        for late_value in _find_late_values(body):
+            below.names.setdefault(late_value.name, ev.make_later_member(late_value, scope))
+    for statement in body:
+        if not isinstance(statement, tree.UsingDeclaration):
+            ev.define(statement, scope)
+    for statement in body:
+        if not isinstance(statement, DEFINITIONS):
+            ev.execute_statement(statement, scope)
 
 
 def _run_entry(ev: Evaluator, entry: _Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:
-    """Run a function by itself within `share` steps; False where they do not suffice."""
+    """Run a function by itself within `share` steps; False if they do not suffice."""
     function, owner, home = entry
     rest = max(ev.left - share, 0)
     ev.left -= rest
@@ -347,12 +354,17 @@ def _run_entry(ev: Evaluator, entry: _Entry, share: int, earlier: list[tuple[Cel
 
 
 def _list_earlier_writes(ev: Evaluator, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
-    """Global variables that some function may have written before another is run, each with its first value, which main
-    finds, and an unknown one; what loose lines use is a variable of theirs.
+    """Return global variables that some function may have written before another is run.
+
+    Each comes with its first value, which main finds, and an unknown one; loose lines use a variable of theirs.
     """
-    loose = " ".join(ev.text[slice(*one.span)] for one in body if not isinstance(one, (*DEFINITIONS, tree.Declaration)))
-    own = set(_WORDS.findall(loose))
-    out: list[tuple[Cell, Any, Any]] = []
+    loose = " ".join(
+        ev.text[slice(*statement.span)]
+        for statement in body
+        if not isinstance(statement, (*DEFINITIONS, tree.Declaration))
+    )
+    loose_words = set(_WORDS.findall(loose))
+    writes: list[tuple[Cell, Any, Any]] = []
     waiting, seen = [ev.globals], set()
     while waiting:
         scope = waiting.pop()
@@ -362,22 +374,22 @@ def _list_earlier_writes(ev: Evaluator, body: tuple[tree.Statement, ...]) -> lis
         for name, cell in scope.names.items():
             if isinstance(cell, NamespaceValue):
                 waiting.append(cell.scope)
-            elif isinstance(cell, Cell) and not cell.const and name not in own and ev.may_asm_write(name):
+            elif isinstance(cell, Cell) and not cell.const and name not in loose_words and ev.may_asm_write(name):
                 first = ev.copy_unshared(cell.value)
                 ev.give_earlier_value(cell)
-                out.append((cell, first, cell.value))
-    return out
+                writes.append((cell, first, cell.value))
+    return writes
 
 
 def _get_name_span(text: str, function: tree.Function) -> Span:
-    """Where a function's name stands."""
+    """Return the place of a function's name."""
     at = text.find(function.name, *function.span)
     return (at, at + len(function.name)) if function.name and at >= 0 else (function.span[0], function.span[0])
 
 
 def _blank_printed(text: str) -> str:
-    """A text with blanks for what is printed in it: only a line that has a part of such is looked at."""
-    out: list[str] = []
+    """Blank what a text prints; only lines with a part of such output are examined."""
+    result: list[str] = []
     done = 0
     for hint in _PRINT.finditer(text):
         if hint.start() < done:
@@ -386,26 +398,30 @@ def _blank_printed(text: str) -> str:
         past = text.find("\n", first)
         past = len(text) if past < 0 else past + 1
         line = text[first:past]
-        out += text[done:first], _PRINTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), line)
+        result += text[done:first], _PRINTED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), line)
         done = past
-    return "".join((*out, text[done:]))
+    return "".join((*result, text[done:]))
 
 
 def _find_late_values(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declaration]:
-    """Loose lines that give a name a list of values or a layout: people paste them behind the call that takes them."""
-    for one in body:
-        if isinstance(one, tree.Declaration) and one.name and one.type and one.type.dims:
-            if isinstance(one.value, tree.ItemList):
-                yield one
-        elif isinstance(one, tree.ExpressionStatement) and isinstance(one.value, tree.Assignment) and not one.value.op:
-            target, value = one.value.target, one.value.value
+    """Find loose lines that name a list of values or a layout: people paste them after the call that takes them."""
+    for statement in body:
+        if isinstance(statement, tree.Declaration) and statement.name and statement.type and statement.type.dims:
+            if isinstance(statement.value, tree.ItemList):
+                yield statement
+        elif (
+            isinstance(statement, tree.ExpressionStatement)
+            and isinstance(statement.value, tree.Assignment)
+            and not statement.value.op
+        ):
+            target, value = statement.value.target, statement.value.value
             layout = isinstance(value, tree.Call) and "ayout" in "".join(_get_name_parts(value.function))
             if isinstance(target, tree.Name) and len(target.path) == 1 and (layout or isinstance(value, tree.ItemList)):
-                yield tree.Declaration(None, target.last, value, span=one.span)
+                yield tree.Declaration(None, target.last, value, span=statement.span)
 
 
 def _get_name_parts(function: tree.Expression) -> tuple[str, ...]:
-    """The names of a called function: NVMMASharedLayout.get_default_for."""
+    """Return the names of a called function: NVMMASharedLayout.get_default_for."""
     if isinstance(function, tree.Member):
         return (*_get_name_parts(function.value), function.name)
     return tuple(name for name, _ in function.path) if isinstance(function, tree.Name) else ()
@@ -425,68 +441,69 @@ def _enter_function(
     if record is None:
         return
     closure = record.methods.get(function.name)
-    own = next((f for f in closure.functions if f.span == function.span), function) if closure else function
-    home = closure.get_home(own) if closure is not None else record.scope
+    definition = next((f for f in closure.functions if f.span == function.span), function) if closure else function
+    home = closure.get_home(definition) if closure is not None else record.scope
     this: Any = ev.make_instance(record, "" if function.name == owner.name else "this")
     if function.name == owner.name:
-        ev.run_constructor_entry(own, home, this, record)
+        ev.run_constructor_entry(definition, home, this, record)
         return
     this.loose = True
     if record.fields is not None:
         this = OpaqueValue("this", kind)
     else:
         ev.forget_place(Cell(this))
-    ev.run_entry(own, home, this)
+    ev.run_entry(definition, home, this)
 
 
 def _list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> Iterator[_Entry]:
-    """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue; each with
-    its class and the scope of its namespace.
+    """Yield functions worth running by themselves, callers first, with their class and the scope of their namespace.
+
+    They have a clue, or call a function with one.
     """
     functions = list(_list_functions(ev, body, None, ev.globals))
-    wanted, called = _with_clues(functions, text)
+    entry_names, called = _with_clues(functions, text)
     special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
     called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
-    chosen = [one for one in functions if one[0].name in wanted]
-    yield from [one for one in chosen if one[0].name not in called]
-    yield from [one for one in chosen if one[0].name in called]
+    chosen = [function for function in functions if function[0].name in entry_names]
+    yield from [function for function in chosen if function[0].name not in called]
+    yield from [function for function in chosen if function[0].name in called]
 
 
 def _with_clues(functions: Sequence[_Entry], text: str) -> tuple[set[str], set[str]]:
     """Return the names of functions that have a clue or call one that has, and of those among them that are called."""
     words = {id(f): set(_WORDS.findall(text[f.span[0] : f.span[1]])) for f, _, _ in functions}
-    wanted = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]])}
+    clued = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]])}
     while True:
-        more = {f.name for f, _, _ in functions if f.name not in wanted and words[id(f)] & wanted}
+        more = {f.name for f, _, _ in functions if f.name not in clued and words[id(f)] & clued}
         if not more:
             break
-        wanted |= more
+        clued |= more
     called: set[str] = set()
     for f, _, _ in functions:
-        for name in (words[id(f)] & wanted) - {f.name} - called:
+        for name in (words[id(f)] & clued) - {f.name} - called:
             if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})", text[f.span[0] : f.span[1]]):
                 called.add(name)
-    return wanted, called
+    return clued, called
 
 
 def _list_functions(
     ev: Evaluator, body: tuple[tree.Statement, ...], owner: tree.StructDefinition | None, scope: NameScope
 ) -> Iterator[_Entry]:
-    for one in body:
-        if isinstance(one, tree.Function) and one.body is not None and not one.deleted:
-            if not one.owner:
-                yield one, owner, scope
-            elif (struct := _find_struct(ev, one, scope)) is not None:
-                yield one, struct, scope
-        elif isinstance(one, tree.StructDefinition):
-            yield from _list_functions(ev, one.members, one, scope)
-        elif isinstance(one, tree.Namespace) and id(one) in ev.spaces:
-            yield from _list_functions(ev, one.body, None, ev.spaces[id(one)])
-        elif isinstance(one, tree.UnreadText):
-            yield from _list_functions(ev, one.body, owner, scope)
+    for statement in body:
+        if isinstance(statement, tree.Function) and statement.body is not None and not statement.deleted:
+            if not statement.owner:
+                yield statement, owner, scope
+            elif (struct := _find_struct(ev, statement, scope)) is not None:
+                yield statement, struct, scope
+        elif isinstance(statement, tree.StructDefinition):
+            yield from _list_functions(ev, statement.members, statement, scope)
+        elif isinstance(statement, tree.Namespace) and id(statement) in ev.spaces:
+            yield from _list_functions(ev, statement.body, None, ev.spaces[id(statement)])
+        elif isinstance(statement, tree.UnreadText):
+            yield from _list_functions(ev, statement.body, owner, scope)
 
 
 def _find_struct(ev: Evaluator, function: tree.Function, scope: NameScope) -> tree.StructDefinition | None:
-    """The class of a member function that is defined outside it."""
+    """Find the class of a member function that is defined outside it."""
     owner = ev.find_owner(function.owner, scope)
     return owner.decl if isinstance(owner, TemplateEntity) and isinstance(owner.decl, tree.StructDefinition) else None

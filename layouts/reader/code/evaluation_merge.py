@@ -32,11 +32,11 @@ class EvaluationRecords:
 
 
 def merge_records(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> EvaluationRecords:
-    """What both found; condition: what decides between them."""
-    made, assembled = _merge_calls_and_asm(condition, yes, no)
+    """Merge what both found; condition: what decides between them."""
+    calls, assembled = _merge_calls_and_asm(condition, yes, no)
     return EvaluationRecords(
         _merge_found(condition, yes, no),
-        made,
+        calls,
         _merge_pitfalls(condition, yes, no),
         assembled,
         lambda span: yes.holds(span) or no.holds(span),
@@ -48,7 +48,7 @@ def merge_records(condition: str, yes: EvaluationRecords, no: EvaluationRecords)
 
 
 def is_same_value(one: Any, two: Any, depth: int = 0) -> bool:
-    """Whether values of two evaluations are the same, as far as they can be looked into."""
+    """Return whether values of two evaluations are the same, as far as they can be compared."""
     if isinstance(one, SymbolicInt) and isinstance(two, SymbolicInt):
         return (one.const, one.pieces, one.type) == (two.const, two.pieces, two.type)
     if type(one) is not type(two) or depth > MOST_DEPTH:
@@ -98,7 +98,7 @@ _COMPARED: dict[type, Callable[[Any, Any, int], bool]] = {
 
 
 def _is_same_struct(one: ObjectValue, two: ObjectValue) -> bool:
-    """Whether objects are of one struct."""
+    """Return whether objects are of one struct."""
     return one.record.name == two.record.name and one.members.keys() == two.members.keys()
 
 
@@ -107,15 +107,15 @@ def _get_held_value(place: Any) -> Any:
 
 
 def merge_values(condition: str, yes: Any, no: Any, depth: int = 0) -> Any:
-    """One value for two that a condition decides between."""
+    """Merge two values between which a condition decides."""
     if is_same_value(yes, no):
         return yes
     if depth > MOST_DEPTH:
         return OpaqueValue(f"({condition} ? {yes} : {no})")
     merge_inside = _MERGED.get(type(yes)) if type(yes) is type(no) else None
-    made = merge_inside(condition, yes, no, depth) if merge_inside is not None else None
-    if made is not None:
-        return made
+    merged = merge_inside(condition, yes, no, depth) if merge_inside is not None else None
+    if merged is not None:
+        return merged
     a, b = get_integer(yes), get_integer(no)
     if a is not None and b is not None:
         return merge_ints(condition, a, b)
@@ -135,8 +135,8 @@ def _merge_arrays(condition: str, yes: ArrayValue, no: ArrayValue, depth: int) -
 def _merge_addresses(condition: str, yes: Address, no: Address, depth: int) -> Address | None:
     if not isinstance(yes.place, Cell):
         return None
-    held = merge_values(condition, _get_held_value(yes.place), _get_held_value(no.place), depth + 1)
-    return Address(replace(yes.place, value=held))
+    values = merge_values(condition, _get_held_value(yes.place), _get_held_value(no.place), depth + 1)
+    return Address(replace(yes.place, value=values))
 
 
 def _merge_objects(condition: str, yes: ObjectValue, no: ObjectValue, depth: int) -> ObjectValue | None:
@@ -163,7 +163,7 @@ _MERGED: dict[type, Callable[[str, Any, Any, int], Any]] = {
 
 
 def merge_calls(condition: str, yes: OpaqueValue, no: OpaqueValue, depth: int = 0) -> OpaqueValue:
-    """One call for two of the same function."""
+    """Merge two calls of the same function."""
     if len(yes.arguments) != len(no.arguments) or [n for n, _ in yes.named] != [n for n, _ in no.named]:
         return OpaqueValue(f"({condition} ? {yes} : {no})", yes.kind, "", (), (), yes.span)
     arguments = tuple(
@@ -180,14 +180,14 @@ def merge_calls(condition: str, yes: OpaqueValue, no: OpaqueValue, depth: int = 
 
 
 def _number_by_key(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Hashable, T]:
-    """The items by their keys, those of one key by their number among them."""
+    """Number the items by their keys, those with equal keys by their number among them."""
     seen: dict[Hashable, int] = {}
-    out: dict[Hashable, T] = {}
-    for one in items:
-        name = key(one)
+    result: dict[Hashable, T] = {}
+    for item in items:
+        name = key(item)
         seen[name] = n = seen.get(name, -1) + 1
-        out[name, n] = one
-    return out
+        result[name, n] = item
+    return result
 
 
 def _make_turn_key(loops: Sequence[tuple[str, SymbolicInt]]) -> Hashable:
@@ -195,55 +195,55 @@ def _make_turn_key(loops: Sequence[tuple[str, SymbolicInt]]) -> Hashable:
 
 
 def _weave_keys(yes: Sequence[Hashable], no: Sequence[Hashable]) -> list[Hashable]:
-    """The keys of both in their orders: one that only the second has stands behind the one before it."""
-    own = set(yes)
+    """Weave the keys of both in their orders: one that only the second has follows the one before it."""
+    of_yes = set(yes)
     behind: dict[Hashable, list[Hashable]] = {}
     last: Hashable = None
     for key in no:
-        if key in own:
+        if key in of_yes:
             last = key
         else:
             behind.setdefault(last, []).append(key)
-    out = list(behind.get(None, ()))
+    keys = list(behind.get(None, ()))
     for key in yes:
-        out += [key, *behind.get(key, ())]
-    return out
+        keys += [key, *behind.get(key, ())]
+    return keys
 
 
 def _merge_found(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[FoundDescriptor, ...]:
-    def key(one: FoundDescriptor) -> Hashable:
-        return one.name, one.span, one.calls, _make_turn_key(one.loops), one.kind
+    def key(descriptor: FoundDescriptor) -> Hashable:
+        return descriptor.name, descriptor.span, descriptor.calls, _make_turn_key(descriptor.loops), descriptor.kind
 
     ours, theirs = _number_by_key(yes.found, key), _number_by_key(no.found, key)
     cells: dict[int, Cell] = {}  # of the second: the same variable of the first
     for name, one in ours.items():
         if name in theirs and one.cell is not None and theirs[name].cell is not None:
             cells[id(theirs[name].cell)] = one.cell
-    out: list[FoundDescriptor] = []
+    result: list[FoundDescriptor] = []
     for name in _weave_keys(list(ours), list(theirs)):
         a, b = ours.get(name), theirs.get(name)
         if a is not None and b is not None:
-            out.append(
+            result.append(
                 a if is_same_value(a.value, b.value) else replace(a, value=merge_ints(condition, a.value, b.value))
             )
         elif a is not None:
-            out.append(_limit_to_choice(condition, a, no.holds))
+            result.append(_limit_to_choice(condition, a, no.holds))
         elif b is not None:
             cell = cells.get(id(b.cell), b.cell)
-            out.append(_limit_to_choice(f"!({condition})", replace(b, cell=cell), yes.holds))
-    return tuple(out)
+            result.append(_limit_to_choice(f"!({condition})", replace(b, cell=cell), yes.holds))
+    return tuple(result)
 
 
-def _limit_to_choice(condition: str, one: FoundDescriptor, holds: Place) -> FoundDescriptor:
-    """What was found under one choice only: where the other has the same line, it has another value there."""
-    if not all(holds(span) for span in (one.span, *one.calls)):
-        return one
-    other = make_free("another value", one.value.type)
-    return replace(one, value=merge_ints(condition, one.value, other))
+def _limit_to_choice(condition: str, descriptor: FoundDescriptor, holds: Place) -> FoundDescriptor:
+    """Limit a finding to one choice: if the other has the same line, it has another value there."""
+    if not all(holds(span) for span in (descriptor.span, *descriptor.calls)):
+        return descriptor
+    other = make_free("another value", descriptor.value.type)
+    return replace(descriptor, value=merge_ints(condition, descriptor.value, other))
 
 
 def _is_lost(span: Span, calls: Iterable[tuple[str, Span]], other: EvaluationRecords) -> bool:
-    """Whether an evaluation does not know what runs at a place."""
+    """Return whether an evaluation does not know what runs at a place."""
     return other.loses(span) or any(other.loses(at) for _, at in calls)
 
 
@@ -251,94 +251,95 @@ def _make_other_value(condition: str, value: SymbolicInt | None) -> SymbolicInt 
     return value and merge_ints(condition, value, make_free("another value", value.type))
 
 
-def _make_unknown_call(condition: str, one: OpaqueValue) -> OpaqueValue:
-    """A call of which only one choice of a condition is known."""
+def _make_unknown_call(condition: str, opaque: OpaqueValue) -> OpaqueValue:
+    """Make a call of which only one choice of a condition is known."""
     arguments = tuple(
         _make_other_value(condition, x) if isinstance(x, SymbolicInt) else OpaqueValue(f"({condition} ? {x} : …)")
-        for x in one.arguments
+        for x in opaque.arguments
     )
     named = tuple(
         (
             name,
             _make_other_value(condition, x) if isinstance(x, SymbolicInt) else OpaqueValue(f"({condition} ? {x} : …)"),
         )
-        for name, x in one.named
+        for name, x in opaque.named
     )
-    return replace(one, arguments=arguments, named=named)
+    return replace(opaque, arguments=arguments, named=named)
 
 
 def _merge_pitfalls(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[Pitfall, ...]:
-    """Pitfalls of both; one that only one choice has names it."""
-    first = {(one.code, one.span): one for one in yes.warnings}
-    second = {(one.code, one.span): one for one in no.warnings}
-    out = []
+    """Merge the pitfalls of both; one that only one choice has names it."""
+    first = {(warning.code, warning.span): warning for warning in yes.warnings}
+    second = {(warning.code, warning.span): warning for warning in no.warnings}
+    pitfalls = []
     for key in _weave_keys(list(first), list(second)):
         a, b = first.get(key), second.get(key)  # type: ignore[call-overload]
-        one = a or b
-        assert one is not None  # a key is one of either
+        warning = a or b
+        assert warning is not None  # a key is one of either
         where = f" This is so {'where' if a else 'unless'} {condition} holds."
-        out.append(one if a and b else replace(one, message=one.message + where))
-    return tuple(out)
+        pitfalls.append(warning if a and b else replace(warning, message=warning.message + where))
+    return tuple(pitfalls)
 
 
 def _merge_calls_and_asm(
     condition: str, yes: EvaluationRecords, no: EvaluationRecords
 ) -> tuple[tuple[BodilessCall, ...], tuple[AsmRun, ...]]:
-    """Calls and asm statements of both, numbered anew in the order they are run."""
+    """Merge the calls and asm statements of both, renumbered in the order they are run."""
     ours, theirs = _by_identity(yes), _by_identity(no)
     merged_: list[BodilessCall | AsmRun] = []
     for n, name in enumerate(_weave_keys(list(ours), list(theirs)), 1):
         a, b = ours.get(name), theirs.get(name)
         if a is not None and b is not None:
-            one = _merge_run(condition, a, b)
+            run = _merge_run(condition, a, b)
         elif a is not None:
-            one = _run_under_one_choice(condition, a, no)
+            run = _run_under_one_choice(condition, a, no)
         else:
-            one = _run_under_one_choice(condition, theirs[name], yes)
-        merged_.append(replace(one, order=n))
-    made = tuple(one for one in merged_ if isinstance(one, BodilessCall))
-    return made, tuple(one for one in merged_ if isinstance(one, AsmRun))
+            run = _run_under_one_choice(condition, theirs[name], yes)
+        merged_.append(replace(run, order=n))
+    calls = tuple(run for run in merged_ if isinstance(run, BodilessCall))
+    return calls, tuple(run for run in merged_ if isinstance(run, AsmRun))
 
 
 def _by_identity(records: EvaluationRecords) -> dict[Hashable, BodilessCall | AsmRun]:
-    """Calls and asm statements in the order they are run, by what tells them apart."""
+    """Return calls and asm statements in the order they are run, by what identifies them."""
 
-    def key(one: BodilessCall | AsmRun) -> Hashable:
-        own: Hashable
-        if isinstance(one, BodilessCall):
-            own = (one.term.head, one.term.span, one.result, len(one.term.arguments))
+    def key(record: BodilessCall | AsmRun) -> Hashable:
+        key: Hashable
+        if isinstance(record, BodilessCall):
+            key = (record.term.head, record.term.span, record.result, len(record.term.arguments))
         else:
-            own = (one.text, one.span, len(one.given))
-        return own, one.calls, _make_turn_key(one.loops)
+            key = (record.text, record.span, len(record.inputs))
+        return key, record.calls, _make_turn_key(record.loops)
 
     return _number_by_key(sorted((*records.made, *records.assembled), key=lambda one: one.order), key)
 
 
 def _merge_run(condition: str, yes: BodilessCall | AsmRun, no: BodilessCall | AsmRun) -> BodilessCall | AsmRun:
-    """One call or asm statement for the same one under both choices."""
+    """Merge one call or asm statement with the same one under the other choice."""
     if isinstance(yes, BodilessCall) and isinstance(no, BodilessCall):
         return replace(yes, term=merge_calls(condition, yes.term, no.term))
     assert isinstance(yes, AsmRun) and isinstance(no, AsmRun)  # of one identity
-    given = tuple(
-        (kind, _merge_input(condition, x, y), at) for (kind, x, at), (_, y, _) in zip(yes.given, no.given, strict=True)
+    inputs = tuple(
+        (kind, _merge_input(condition, x, y), at)
+        for (kind, x, at), (_, y, _) in zip(yes.inputs, no.inputs, strict=True)
     )
-    return replace(yes, given=given)
+    return replace(yes, inputs=inputs)
 
 
 def _merge_input(condition: str, yes: SymbolicInt | None, no: SymbolicInt | None) -> SymbolicInt | None:
-    """An operand of an asm statement."""
+    """Merge an operand of an asm statement."""
     if yes is None or no is None:
         return None
     return yes if is_same_value(yes, no) else merge_ints(condition, yes, no)
 
 
 def _run_under_one_choice(
-    condition: str, one: BodilessCall | AsmRun, other: EvaluationRecords
+    condition: str, record: BodilessCall | AsmRun, other: EvaluationRecords
 ) -> BodilessCall | AsmRun:
-    """A call or asm statement that the other choice has not; where that may have lost it, its operands are open."""
-    if isinstance(one, BodilessCall):
-        lost = _is_lost(one.term.span, one.calls, other)
-        return replace(one, term=_make_unknown_call(condition, one.term)) if lost else one
-    if not _is_lost(one.span, one.calls, other):
-        return one
-    return replace(one, given=tuple((kind, _make_other_value(condition, x), at) for kind, x, at in one.given))
+    """Return a call or asm statement that the other choice lacks; if it may have lost it, its operands become open."""
+    if isinstance(record, BodilessCall):
+        lost = _is_lost(record.term.span, record.calls, other)
+        return replace(record, term=_make_unknown_call(condition, record.term)) if lost else record
+    if not _is_lost(record.span, record.calls, other):
+        return record
+    return replace(record, inputs=tuple((kind, _make_other_value(condition, x), at) for kind, x, at in record.inputs))

@@ -16,40 +16,40 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def execute_throw(ev: Evaluator, one: tree.Throw, scope: NameScope) -> EarlyExit:
+def execute_throw(ev: Evaluator, statement: tree.Throw, scope: NameScope) -> EarlyExit:
     """Throw an exception, or again the one that is being handled."""
-    if one.value is None:
+    if statement.value is None:
         return EarlyExit("throw", ev.caught.value if ev.caught is not None else None)
-    return EarlyExit("throw", _make_exception(ev, one.value, scope))
+    return EarlyExit("throw", _make_exception(ev, statement.value, scope))
 
 
-def _make_exception(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
-    """An exception: a copy of what is thrown, of which it is not known whether it is copied or moved."""
-    value = ev.evaluate_expression(one, scope)
+def _make_exception(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
+    """Make an exception: a copy of what is thrown; whether it was copied or moved is unknown."""
+    value = ev.evaluate_expression(expression, scope)
     if isinstance(value, ObjectValue) and value.held and value.record.copies:
         value = ev.copy_construct(value, replace(ev.make_place_argument(value), const=None, loose=True))
     return ev.copy_assigned(value)
 
 
-def execute_try(ev: Evaluator, one: tree.Try, scope: NameScope) -> EarlyExit | None:
+def execute_try(ev: Evaluator, node: tree.Try, scope: NameScope) -> EarlyExit | None:
     """Run a try block and the handlers that may catch what it throws."""
     thrown: list[EscapedPath] = []
     ev.tries.append((thrown, len(ev.branches)))
     try:
-        left = ev.execute_statement(one.body, scope)
+        left = ev.execute_statement(node.body, scope)
     finally:
         ev.tries.pop()
     if left is not None and left.word == "throw":
         if thrown:
             ev.rejoin_paths(thrown)
             return ev.follow_alternatives(
-                [(f"caught {n}", _make_handler_branch(ev, h, None, scope)) for n, h in enumerate(one.handlers)]
+                [(f"caught {n}", _make_handler_branch(ev, h, None, scope)) for n, h in enumerate(node.handlers)]
             )
-        return _execute_catch(ev, one, left, scope)
+        return _execute_catch(ev, node, left, scope)
     if thrown:
         ev.rejoin_paths(thrown)
         runs = [
-            (f"caught {n}", _make_handler_branch(ev, handler, None, scope)) for n, handler in enumerate(one.handlers)
+            (f"caught {n}", _make_handler_branch(ev, handler, None, scope)) for n, handler in enumerate(node.handlers)
         ]
         if left is not None:
             ev.keep_escape("not thrown", left, {})
@@ -58,17 +58,17 @@ def execute_try(ev: Evaluator, one: tree.Try, scope: NameScope) -> EarlyExit | N
     return left
 
 
-def _execute_catch(ev: Evaluator, one: tree.Try, left: EarlyExit, scope: NameScope) -> EarlyExit | None:
+def _execute_catch(ev: Evaluator, node: tree.Try, left: EarlyExit, scope: NameScope) -> EarlyExit | None:
     """Run the handler of an exception; where its type leaves open which, all that may be."""
     kind = ev.get_value_type(left.value) if not isinstance(left.value, OpaqueValue) or left.value.kind else None
     unsure: list[tuple[tree.Parameter | None, tree.Statement]] = []
-    for handler in one.handlers:
+    for handler in node.handlers:
         parameter = handler[0]
         if parameter is None or parameter.type is None or parameter.type.name in ("", "..."):
             fits: bool | None = True
         else:
-            wanted = ev.resolve_type(parameter.type, scope)
-            fits = None if kind is None else _matches_handler(kind, wanted, ev.text)
+            handler_type = ev.resolve_type(parameter.type, scope)
+            fits = None if kind is None else _matches_handler(kind, handler_type, ev.text)
         if fits and not unsure:
             return _make_handler_branch(ev, handler, left.value, scope)()
         if fits is not False:
@@ -83,7 +83,7 @@ def _execute_catch(ev: Evaluator, one: tree.Try, left: EarlyExit, scope: NameSco
 def _make_handler_branch(
     ev: Evaluator, handler: tuple[tree.Parameter | None, tree.Statement], value: Any, scope: NameScope
 ) -> Callable[[], EarlyExit | None]:
-    """Return what runs a handler. value: the exception, None where it is not known."""
+    """Return what runs a handler. value: the exception, None if it is not known."""
 
     def run() -> EarlyExit | None:
         inner, before = NameScope(scope), ev.caught
@@ -115,7 +115,7 @@ def _make_handler_branch(
 def _make_caught_variable(
     ev: Evaluator, caught: Cell, kind: ResolvedType | None, bare: ResolvedType | None, name: str
 ) -> Cell:
-    """The variable of a handler: the exception itself, as its base; a copy of it where it is no reference."""
+    """Make the variable of a handler: the exception itself, as its base; a copy of it if it is no reference."""
     value = caught.value
     if (
         isinstance(value, ObjectValue)
@@ -132,17 +132,19 @@ def _make_caught_variable(
     return Cell(ev.copy_assigned(value), bare, name)
 
 
-def _matches_handler(kind: ResolvedType, wanted: ResolvedType, text: str) -> bool | None:
-    """Whether a handler takes an exception: its type, or a base of it that is public and no more than once there."""
-    if kind.record is None or wanted.record is None or kind.pointers or wanted.pointers:
-        return is_same_type(replace(kind, const=False, reference=""), replace(wanted, const=False, reference=""))
-    if kind.record is wanted.record:
+def _matches_handler(kind: ResolvedType, resolved_type: ResolvedType, text: str) -> bool | None:
+    """Return whether a handler takes an exception: its type, or a public base of it that occurs only once."""
+    if kind.record is None or resolved_type.record is None or kind.pointers or resolved_type.pointers:
+        return is_same_type(replace(kind, const=False, reference=""), replace(resolved_type, const=False, reference=""))
+    if kind.record is resolved_type.record:
         return True
-    ways = _count_base_paths(kind.record, wanted.record)
+    ways = _count_base_paths(kind.record, resolved_type.record)
     if kind.record.opaque and not ways:
         return None
     heads = [
-        text[slice(*one.decl.span)].partition("{")[0] for one in _list_derived(kind.record) if one.decl is not None
+        text[slice(*record.decl.span)].partition("{")[0]
+        for record in _list_derived(kind.record)
+        if record.decl is not None
     ]
     if ways == 1 and any(re.search(r"\b(?:private|protected|class)\b", head) for head in heads):
         return None
@@ -151,9 +153,9 @@ def _matches_handler(kind: ResolvedType, wanted: ResolvedType, text: str) -> boo
 
 def _count_base_paths(record: RecordType, base: RecordType) -> int:
     """Return how many times a class has another as its base."""
-    return sum(1 if one is base else _count_base_paths(one, base) for one in record.bases)
+    return sum(1 if parent is base else _count_base_paths(parent, base) for parent in record.bases)
 
 
 def _list_derived(record: RecordType) -> list[RecordType]:
     """Return a class and all of its bases."""
-    return [record, *(inner for one in record.bases for inner in _list_derived(one))]
+    return [record, *(inner for parent in record.bases for inner in _list_derived(parent))]

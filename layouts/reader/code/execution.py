@@ -57,11 +57,16 @@ def execute_statements(ev: Evaluator, body: Sequence[tree.Statement], scope: Nam
 
 
 def _find_label(body: Sequence[tree.Statement], left: EarlyExit) -> int | None:
-    """Where a goto goes on in a block; None where its label stands elsewhere."""
+    """Find where a goto goes on in a block; None if its label is elsewhere."""
     if left.word != "goto":
         return None
     return next(
-        (n for n, one in enumerate(body) if isinstance(one, tree.LabelStatement) and one.name == left.value), None
+        (
+            n
+            for n, statement in enumerate(body)
+            if isinstance(statement, tree.LabelStatement) and statement.name == left.value
+        ),
+        None,
     )
 
 
@@ -72,66 +77,66 @@ def leave_block(ev: Evaluator, scope: NameScope, left: EarlyExit | None) -> None
     ev.destroy_variables(scope)
 
 
-def execute_statement(ev: Evaluator, one: tree.Statement, scope: NameScope) -> EarlyExit | None:
+def execute_statement(ev: Evaluator, statement: tree.Statement, scope: NameScope) -> EarlyExit | None:
     """Execute a statement; return what ended the statements around it early, or None."""
-    ev.reached = one.span[0]
+    ev.reached = statement.span[0]
     ev.spend_step()
-    rule = _STATEMENTS.get(type(one), define)
+    rule = _STATEMENTS.get(type(statement), define)
     if ev.python:
-        return rule(ev, one, scope)
+        return rule(ev, statement, scope)
     ev.frames[-1].scope = scope
-    made = len(ev.temporaries)
+    temporaries_before = len(ev.temporaries)
     try:
-        left = rule(ev, one, scope)
-        ev.destroy_temporaries(made, one.span, left.value if left is not None else None)
+        left = rule(ev, statement, scope)
+        ev.destroy_temporaries(temporaries_before, statement.span, left.value if left is not None else None)
         if ev.haunting != []:
             ev.forget_pending_ends(scope)
         return left
     except ThrownError as thrown:
-        ev.abandon_temporaries(made, one.span)
+        ev.abandon_temporaries(temporaries_before, statement.span)
         return EarlyExit("throw", thrown.value)
     finally:
-        del ev.temporaries[made:]
+        del ev.temporaries[temporaries_before:]
         if ev.misread:  # a < b … > c read as template arguments: what else stands there is not known
             ev.misread = False
-            ev.forget_names(ev.text[slice(*one.span)], scope)
+            ev.forget_names(ev.text[slice(*statement.span)], scope)
 
 
-def _execute_expression(ev: Evaluator, one: tree.ExpressionStatement, scope: NameScope) -> None:
+def _execute_expression(ev: Evaluator, statement: tree.ExpressionStatement, scope: NameScope) -> None:
     """Evaluate an expression for its effect."""
-    ev.statements.add(id(one.value))
-    ev.evaluate_for_effect(one.value, scope)
-    if isinstance(one.value, tree.Binary) and one.value.op == ">>" and not ev.python:  # stream >> variable
-        ev.forget_names(ev.text[slice(*one.value.span)], scope)
+    ev.statements.add(id(statement.value))
+    ev.evaluate_for_effect(statement.value, scope)
+    if isinstance(statement.value, tree.Binary) and statement.value.op == ">>" and not ev.python:  # stream >> variable
+        ev.forget_names(ev.text[slice(*statement.value.span)], scope)
 
 
-def _execute_block(ev: Evaluator, one: tree.Block, scope: NameScope) -> EarlyExit | None:
+def _execute_block(ev: Evaluator, block: tree.Block, scope: NameScope) -> EarlyExit | None:
     """Execute the statements of a block, in a scope of its own where it has one."""
-    if not one.scoped:
-        return run_unscoped(ev, one.body, scope)
-    return execute_statements(ev, one.body, NameScope(scope))
+    if not block.scoped:
+        return run_unscoped(ev, block.body, scope)
+    return execute_statements(ev, block.body, NameScope(scope))
 
 
-def _execute_jump(ev: Evaluator, one: tree.Jump, scope: NameScope) -> EarlyExit:
+def _execute_jump(ev: Evaluator, statement: tree.Jump, scope: NameScope) -> EarlyExit:
     """Leave by break, continue or goto."""
-    return EarlyExit(one.word, one.label)
+    return EarlyExit(statement.word, statement.label)
 
 
-def _execute_loop(ev: Evaluator, one: tree.Loop, scope: NameScope) -> EarlyExit | None:
+def _execute_loop(ev: Evaluator, loop: tree.Loop, scope: NameScope) -> EarlyExit | None:
     """Run a loop, whose variable stands in a scope of its own."""
-    return ev.execute_loop(one, NameScope(scope))
+    return ev.execute_loop(loop, NameScope(scope))
 
 
-def _execute_label(ev: Evaluator, one: tree.LabelStatement, scope: NameScope) -> None:
+def _execute_label(ev: Evaluator, node: tree.LabelStatement, scope: NameScope) -> None:
     """Pass a label, which a goto of which it is not known where it went may have reached from anywhere."""
     if ev.frames[-1].lost:
         forget_function(ev)
 
 
-def _execute_namespace(ev: Evaluator, one: tree.Namespace, scope: NameScope) -> None:
+def _execute_namespace(ev: Evaluator, namespace: tree.Namespace, scope: NameScope) -> None:
     """Execute what stands in a namespace beside its definitions."""
-    inner = ev.spaces.get(id(one)) or open_namespace(scope, one.names, one.inline)
-    for statement in one.body:
+    inner = ev.spaces.get(id(namespace)) or open_namespace(scope, namespace.names, namespace.inline)
+    for statement in namespace.body:
         if not isinstance(statement, DEFINITIONS):
             ev.execute_statement(statement, inner)
 
@@ -139,55 +144,59 @@ def _execute_namespace(ev: Evaluator, one: tree.Namespace, scope: NameScope) -> 
 # return ----------------------------------------------------------------------------------------------------------
 
 
-def _execute_return(ev: Evaluator, one: tree.Return, scope: NameScope) -> EarlyExit:
+def _execute_return(ev: Evaluator, statement: tree.Return, scope: NameScope) -> EarlyExit:
     """Leave a function with the value that it gives: a place, where it returns a reference."""
     frame = ev.frames[-1]
-    if one.value is None:
+    if statement.value is None:
         return EarlyExit("return")
     if ev.python:
-        result = ev.evaluate_expression(one.value, scope)
+        result = ev.evaluate_expression(statement.value, scope)
     elif frame.refers:
-        return EarlyExit("return", _returned_place(ev, one.value, scope))
+        return EarlyExit("return", _returned_place(ev, statement.value, scope))
     else:
-        result = _returned_value(ev, one.value, scope)
+        result = _returned_value(ev, statement.value, scope)
     if frame.entry:
-        ev.note_value(result, frame.name, one.value.span)
+        ev.note_value(result, frame.name, statement.value.span)
     return EarlyExit("return", result)
 
 
-def _returned_place(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
+def _returned_place(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Return the place that a function's reference names, as the class that it declares."""
     frame = ev.frames[-1]
-    place = ev.find_place(one, scope)
-    inner = ev.load_place(place, one) if isinstance(place, PLACES) else None
+    place = ev.find_place(expression, scope)
+    inner = ev.load_place(place, expression) if isinstance(place, PLACES) else None
     record = frame.returns.record if frame.returns is not None else None
     if isinstance(inner, ObjectValue) and record is not None and inner.record is not record:
         place = Cell(ev.upcast_object(inner, record), frame.returns)
     return ReferredPlace(place) if isinstance(place, PLACES) else place
 
 
-def _returned_value(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
+def _returned_value(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Return a function's value in the type that it declares."""
     frame = ev.frames[-1]
-    result = ev.evaluate_initializer(one, frame.returns, scope, frame.name)
+    result = ev.evaluate_initializer(expression, frame.returns, scope, frame.name)
     if isinstance(result, ArrayValue) and result.typed is None and result.element is not None:
         result = ev.decay_array(result)
     if frame.returns is not None and result is not None:
-        result = ev.convert_to_kind(result, frame.returns, one.span, frame.name)
+        result = ev.convert_to_kind(result, frame.returns, expression.span, frame.name)
     return (
-        _make_returned_object(ev, result, one, scope) if isinstance(result, ObjectValue) else ev.copy_assigned(result)
+        _make_returned_object(ev, result, expression, scope)
+        if isinstance(result, ObjectValue)
+        else ev.copy_assigned(result)
     )
 
 
 def _make_returned_object(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope: NameScope) -> Any:
-    """The object that a function gives: of a variable of its own the very object, which compilers do not copy where
-    all returns name it; a parameter is moved, all else that has a name is copied.
+    """Make the object that a function returns.
+
+    Of a variable of its own the very object, which compilers do not copy if all returns name it; a parameter is moved,
+    all else that has a name is copied.
     """
     home = _own_variable(ev, value, at, scope)
-    given = isinstance(at, tree.Name) and home is not None and f"({at.last})" in home.consts
+    is_parameter = isinstance(at, tree.Name) and home is not None and f"({at.last})" in home.consts
     if not value.held and not is_named_object(at):
         result: Any = ev.copy_assigned(value)
-    elif home is not None and not given:
+    elif home is not None and not is_parameter:
         plain = ev.frames[-1].single and home.owner == "function"  # gcc moves one of an inner block
         several = (value.record.copies or value.record.ends) and not plain
         result = _make_lost_copy(ev, value) if several else value
@@ -216,24 +225,24 @@ def _own_variable(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope:
 
 
 def _is_in_function(scope: NameScope, home: NameScope) -> bool:
-    """Whether a scope is one of the function's that another stands in."""
-    for one in scope.iterate_outward():
-        if one is home:
+    """Return whether a scope belongs to the function that contains another."""
+    for enclosing in scope.iterate_outward():
+        if enclosing is home:
             return True
-        if one.owner == "function":
+        if enclosing.owner == "function":
             return False
     return False
 
 
 def _make_lost_copy(ev: Evaluator, value: ObjectValue) -> ObjectValue:
-    """A copy of which it is not known how it is made."""
+    """Make a copy of which it is not known how it was made."""
     ev.run_perhaps(lambda: ev.destroy_object(value, (0, 0)))
     ev.forget_globals()
     return ev.forget_members(ev.make_instance(value.record, value.store.name))
 
 
 def finish_function(ev: Evaluator, left: EarlyExit | None, scope: NameScope) -> Any:
-    """The value that a function ends with, its conditional returns joined; ThrownError where it throws."""
+    """Return the value that a function ends with, its conditional returns joined; ThrownError if it throws."""
     frame = ev.frames[-1]
     value = left.value if left is not None and left.word == "return" else None
     if left is not None and left.word == "throw":

@@ -100,21 +100,22 @@ def enter_function(
     ev.frames.append(frame)
 
 
-def find_origin(ev: Evaluator, one: tree.Expression) -> tuple[Span, tuple[Span, ...]]:
-    """(where an expression is written that only passes a parameter on: in the function that gave it, and so on
-    outwards; the calls around that place, innermost first).
+def find_origin(ev: Evaluator, expression: tree.Expression) -> tuple[Span, tuple[Span, ...]]:
+    """Find (where an expression is written, the calls around that place, innermost first).
+
+    An expression that only passes a parameter on is followed to the function that gave it, and so on outwards.
     """
     deep = len(ev.frames) - 1
     while deep > 0:
-        inner = one
+        inner = expression
         while isinstance(inner, tree.Cast | tree.Member):
             inner = inner.value
-        given = ev.frames[deep].passed.get(inner.last) if isinstance(inner, tree.Name) else None
-        if given is None:
+        passed = ev.frames[deep].passed.get(inner.last) if isinstance(inner, tree.Name) else None
+        if passed is None:
             break
-        one = given
+        expression = passed
         deep -= 1
-    return one.span, tuple(frame.span for frame in ev.frames[deep:0:-1] if not frame.entry)
+    return expression.span, tuple(frame.span for frame in ev.frames[deep:0:-1] if not frame.entry)
 
 
 def leave_function(ev: Evaluator) -> None:
@@ -123,15 +124,16 @@ def leave_function(ev: Evaluator) -> None:
 
 
 def record_call(ev: Evaluator, term: OpaqueValue) -> None:
-    """A call the text has no body of. Those that may make a tensor map or take a descriptor are counted apart: they
-    may come behind hundreds of others.
+    """Record a call of a bodiless function.
+
+    Those that may make a tensor map or take a descriptor are counted apart: they may come after hundreds of others.
     """
     whose = term.head if _TELLING.search(term.head) or len(term.arguments) > 8 else ""
-    own = ev.often[whose] = ev.often.get(whose, 0) + 1
-    if own <= MOST_ALIKE and len(ev.made) < MOST_MADE:
+    count = ev.often[whose] = ev.often.get(whose, 0) + 1
+    if count <= MOST_ALIKE and len(ev.made) < MOST_MADE:
         term = replace(term, arguments=tuple(_copy_array(value) for value in term.arguments))
         ev.ran += 1
-        loops = tuple(one for one in ev.loops if one[0])
+        loops = tuple(loop for loop in ev.loops if loop[0])
         ev.made.append(BodilessCall(term, loops, calls=ev.list_running_functions(), order=ev.ran))
 
 
@@ -143,19 +145,19 @@ def spend_step(ev: Evaluator) -> None:
         raise BudgetError
 
 
-def evaluate_for_effect(ev: Evaluator, one: tree.Expression, scope: NameScope) -> None:
-    """An expression for its effect."""
-    if isinstance(one, tree.Unary) and one.op == "post" and ev.python:
-        one = one.value
-    ev.evaluate_expression(one, scope)
+def evaluate_for_effect(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> None:
+    """Evaluate an expression for its effect."""
+    if isinstance(expression, tree.Unary) and expression.op == "post" and ev.python:
+        expression = expression.value
+    ev.evaluate_expression(expression, scope)
 
 
-def evaluate_expression(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
+def evaluate_expression(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Return what an expression gives; see values.py for what that can be."""
     ev.spend_step()
     ev.nested += 1
     try:
-        return _RULES.get(type(one), _evaluate_unread)(ev, one, scope)
+        return _RULES.get(type(expression), _evaluate_unread)(ev, expression, scope)
     finally:
         ev.nested -= 1
 
@@ -163,115 +165,120 @@ def evaluate_expression(ev: Evaluator, one: tree.Expression, scope: NameScope) -
 # rules, by the class of an expression ------------------------------------------------------------------------------
 
 
-def _evaluate_integer(ev: Evaluator, one: tree.NumberLiteral, scope: NameScope) -> SymbolicInt:
-    """An integer literal."""
+def _evaluate_integer(ev: Evaluator, node: tree.NumberLiteral, scope: NameScope) -> SymbolicInt:
+    """Evaluate an integer literal."""
     return SymbolicInt(
-        one.value, PYTHON if ev.python else one.type, low=_get_lowest_mask_bit(one.value), origin=(one.span,)
+        node.value, PYTHON if ev.python else node.type, low=_get_lowest_mask_bit(node.value), origin=(node.span,)
     )
 
 
-def _evaluate_real(ev: Evaluator, one: tree.RealLiteral, scope: NameScope) -> OpaqueValue:
-    """A floating-point literal."""
-    return OpaqueValue(one.text, ResolvedType("double" if one.bits == 64 else "float", None, one.bits), span=one.span)
+def _evaluate_real(ev: Evaluator, node: tree.RealLiteral, scope: NameScope) -> OpaqueValue:
+    """Evaluate a floating-point literal."""
+    return OpaqueValue(
+        node.text, ResolvedType("double" if node.bits == 64 else "float", None, node.bits), span=node.span
+    )
 
 
-def _evaluate_text(ev: Evaluator, one: tree.StringLiteral, scope: NameScope) -> str:
-    """A string literal."""
-    return one.value
+def _evaluate_text(ev: Evaluator, node: tree.StringLiteral, scope: NameScope) -> str:
+    """Evaluate a string literal."""
+    return node.value
 
 
-def _evaluate_place(ev: Evaluator, one: tree.Member | tree.Index, scope: NameScope) -> Any:
-    """A member or an item."""
-    return ev.load_place(ev.find_place(one, scope), one)
+def _evaluate_place(ev: Evaluator, node: tree.Member | tree.Index, scope: NameScope) -> Any:
+    """Evaluate a member or an item."""
+    return ev.load_place(ev.find_place(node, scope), node)
 
 
-def _evaluate_operation(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
-    """left op right; what the reference of an operator of the text names."""
-    made = ev.evaluate_binary(one, scope)
-    return ev.load_place(made, one) if isinstance(made, ReferredPlace) else made
+def _evaluate_operation(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
+    """Evaluate left op right, or load the reference that an operator of the text returns."""
+    result = ev.evaluate_binary(node, scope)
+    return ev.load_place(result, node) if isinstance(result, ReferredPlace) else result
 
 
-def _evaluate_call(ev: Evaluator, one: tree.Call, scope: NameScope) -> Any:
-    """A call; what the reference that the function gives names."""
-    made = ev.evaluate_call(one, scope)
-    return ev.load_place(made, one) if isinstance(made, ReferredPlace) else made
+def _evaluate_call(ev: Evaluator, call: tree.Call, scope: NameScope) -> Any:
+    """Evaluate a call, or load the reference that the function returns."""
+    result = ev.evaluate_call(call, scope)
+    return ev.load_place(result, call) if isinstance(result, ReferredPlace) else result
 
 
-def _evaluate_cast(ev: Evaluator, one: tree.Cast, scope: NameScope) -> Any:
-    """A cast, also T(value) and T{…}."""
-    if one.type.reference and not ev.python:
-        return ev.load_place(ev.find_place(one, scope), one)
-    summed = _find_misread_cast(ev, one, scope)
+def _evaluate_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> Any:
+    """Evaluate a cast, also T(value) and T{…}."""
+    if node.type.reference and not ev.python:
+        return ev.load_place(ev.find_place(node, scope), node)
+    summed = _find_misread_cast(ev, node, scope)
     if summed is not None:
         return ev.evaluate_expression(summed, scope)
-    made = ev.resolve_type(one.type, scope)
-    if isinstance(one.value, tree.ItemList):
-        return ev.evaluate_initializer(one.value, made, scope, "")
-    given = ev.evaluate_expression(one.value, scope)
-    if isinstance(given, SymbolicInt):
-        given = _prepare_cast(ev, one, made, one.value, given)
-    return convert_explicitly(ev, given, made, one.value, one)
+    kind = ev.resolve_type(node.type, scope)
+    if isinstance(node.value, tree.ItemList):
+        return ev.evaluate_initializer(node.value, kind, scope, "")
+    operand = ev.evaluate_expression(node.value, scope)
+    if isinstance(operand, SymbolicInt):
+        operand = _prepare_cast(ev, node, kind, node.value, operand)
+    return convert_explicitly(ev, operand, kind, node.value, node)
 
 
-def _evaluate_declared(ev: Evaluator, one: tree.ConditionDeclaration, scope: NameScope) -> Any:
-    """A declaration as a condition: the variable's value."""
-    ev.execute_statement(one.statement, scope)
-    found = scope.names.get(one.statement.name)
-    return ev.load_place(found, one) if isinstance(found, PLACES) else found
+def _evaluate_declared(ev: Evaluator, node: tree.ConditionDeclaration, scope: NameScope) -> Any:
+    """Evaluate a declaration as a condition: the variable's value."""
+    ev.execute_statement(node.statement, scope)
+    found = scope.names.get(node.statement.name)
+    return ev.load_place(found, node) if isinstance(found, PLACES) else found
 
 
-def _evaluate_offset(ev: Evaluator, one: tree.OffsetOf, scope: NameScope) -> SymbolicInt:
-    """offsetof(type, member)."""
-    record = ev.resolve_type(one.type, scope).record
-    found = measure_record(ev, record).offsets.get(one.member) if record is not None else None
-    return SymbolicInt(found, ULONG) if found is not None else make_free(ev.format_expression(one), ULONG)
+def _evaluate_offset(ev: Evaluator, node: tree.OffsetOf, scope: NameScope) -> SymbolicInt:
+    """Evaluate offsetof(type, member)."""
+    record = ev.resolve_type(node.type, scope).record
+    offset = measure_record(ev, record).offsets.get(node.member) if record is not None else None
+    return SymbolicInt(offset, ULONG) if offset is not None else make_free(ev.format_expression(node), ULONG)
 
 
-def _evaluate_items(ev: Evaluator, one: tree.ItemList, scope: NameScope) -> Any:
-    """{a, b} and T{a, b}."""
-    return ev.evaluate_initializer(one, ev.resolve_type(one.type, scope) if one.type else None, scope, "")
+def _evaluate_items(ev: Evaluator, node: tree.ItemList, scope: NameScope) -> Any:
+    """Evaluate {a, b} and T{a, b}."""
+    return ev.evaluate_initializer(node, ev.resolve_type(node.type, scope) if node.type else None, scope, "")
 
 
-def _evaluate_sizeof(ev: Evaluator, one: tree.SizeOf, scope: NameScope) -> SymbolicInt:
-    """sizeof and alignof."""
-    return ev.evaluate_sizeof(one, one.value, scope)
+def _evaluate_sizeof(ev: Evaluator, node: tree.SizeOf, scope: NameScope) -> SymbolicInt:
+    """Evaluate sizeof and alignof."""
+    return ev.evaluate_sizeof(node, node.value, scope)
 
 
-def _evaluate_table(ev: Evaluator, one: tree.DictLiteral, scope: NameScope) -> dict[Any, Any]:
-    """A dict of Python."""
-    return {ev.make_key(ev.evaluate_expression(k, scope)): ev.evaluate_expression(v, scope) for k, v in one.items}
+def _evaluate_table(ev: Evaluator, node: tree.DictLiteral, scope: NameScope) -> dict[Any, Any]:
+    """Evaluate a dict of Python."""
+    return {ev.make_key(ev.evaluate_expression(k, scope)): ev.evaluate_expression(v, scope) for k, v in node.items}
 
 
-def _evaluate_other(ev: Evaluator, one: tree.OpaqueExpression, scope: NameScope) -> OpaqueValue:
-    """What is not evaluated, ({ … }) among it: what it may write is not known, and it may throw."""
-    if _ACTS.search(one.text) and not ev.python:
-        ev.forget_names(one.text, scope)
+def _evaluate_other(ev: Evaluator, node: tree.OpaqueExpression, scope: NameScope) -> OpaqueValue:
+    """Evaluate what is not supported, such as ({ … }): what it may write becomes unknown, and it may throw."""
+    if _ACTS.search(node.text) and not ev.python:
+        ev.forget_names(node.text, scope)
         ev.forget_globals()
-    if ev.tries and _THROWS.search(one.text):
+    if ev.tries and _THROWS.search(node.text):
         ev.keep_escape("?", EarlyExit("throw", None), {})
-    return OpaqueValue(one.text, span=one.span)
+    return OpaqueValue(node.text, span=node.span)
 
 
-def _evaluate_unread(ev: Evaluator, one: tree.Expression, scope: NameScope) -> OpaqueValue:
-    """An expression that has no rule: a symbol of its text."""
-    return OpaqueValue(ev.format_expression(one), span=one.span)
+def _evaluate_unread(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> OpaqueValue:
+    """Evaluate an expression without a rule: a symbol named by its text."""
+    return OpaqueValue(ev.format_expression(expression), span=expression.span)
 
 
-def _prepare_cast(ev: Evaluator, one: tree.Cast, kind: ResolvedType, inner: tree.Expression, given: SymbolicInt) -> Any:
-    """What a cast is given, where names that the text does not declare may be pointers: (uint64_t)(p + k) is an
-    address in bytes or a pointer that counts elements.
+def _prepare_cast(
+    ev: Evaluator, node: tree.Cast, kind: ResolvedType, inner: tree.Expression, integer: SymbolicInt
+) -> Any:
+    """Prepare the operand of a cast if undeclared names may be pointers.
+
+    (uint64_t)(p + k) is an address in bytes or a pointer that counts elements.
     """
-    if kind.pointers or (one.pointer and kind.whole):
-        return ev.make_name_pointer(given, get_pointee_type(kind) or VOID, cast=True) or given
+    if kind.pointers or (node.pointer and kind.whole):
+        return ev.make_name_pointer(integer, get_pointee_type(kind) or VOID, cast=True) or integer
     summed = isinstance(inner, tree.Binary) and inner.op in "+-"
     wide = kind.whole is not None and kind.whole.bits == 64
-    if ev.python or not summed or not wide or "cast<" in ev.text[slice(*one.span)][:20]:
-        return given  # static_cast takes no pointer
-    found = ev.make_name_pointer(given, VOID)
-    if found is None or not (name := get_pointer_name(found.base)):
-        return given
+    if ev.python or not summed or not wide or "cast<" in ev.text[slice(*node.span)][:20]:
+        return integer  # static_cast takes no pointer
+    name_pointer = ev.make_name_pointer(integer, VOID)
+    if name_pointer is None or not (name := get_pointer_name(name_pointer.base)):
+        return integer
     ev.widened.add(name)
-    return found
+    return name_pointer
 
 
 def make_key(ev: Evaluator, value: Any) -> Any:
@@ -279,100 +286,100 @@ def make_key(ev: Evaluator, value: Any) -> Any:
     return value.known if isinstance(value, SymbolicInt) and value.known is not None else str(value)
 
 
-def convert_explicitly(ev: Evaluator, given: Any, kind: ResolvedType, inner: tree.Expression, one: tree.Cast) -> Any:
-    """A value explicitly converted to a type."""
-    if isinstance(given, ObjectValue) and kind.record is None and kind.whole is None and kind.open:
-        return OpaqueValue(ev.format_expression(one), kind, span=one.span)
-    if isinstance(given, ObjectValue) and kind.whole is not None and given.record.fields is not None:
-        converts = any(name.startswith("operator ") for name in given.record.methods)
-        if not converts and given.record.bits not in (0, kind.whole.bits):
-            return OpaqueValue(ev.format_expression(one), kind, span=one.span)
+def convert_explicitly(ev: Evaluator, value: Any, kind: ResolvedType, inner: tree.Expression, node: tree.Cast) -> Any:
+    """Convert a value explicitly to a type."""
+    if isinstance(value, ObjectValue) and kind.record is None and kind.whole is None and kind.open:
+        return OpaqueValue(ev.format_expression(node), kind, span=node.span)
+    if isinstance(value, ObjectValue) and kind.whole is not None and value.record.fields is not None:
+        converts = any(name.startswith("operator ") for name in value.record.methods)
+        if not converts and value.record.bits not in (0, kind.whole.bits):
+            return OpaqueValue(ev.format_expression(node), kind, span=node.span)
     ev.casting, before = True, ev.casting
     try:
-        return ev.convert_to_kind(given, kind, one.span)
+        return ev.convert_to_kind(value, kind, node.span)
     finally:
         ev.casting = before
 
 
-def _find_misread_cast(ev: Evaluator, one: tree.Cast, scope: NameScope) -> tree.Binary | None:
-    """(name) + 1, which the grammar reads as a cast of +1 to a type."""
-    kind, inner = one.type, one.value
+def _find_misread_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> tree.Binary | None:
+    """Find (name) + 1, which the grammar reads as a cast of +1 to a type."""
+    kind, inner = node.type, node.value
     if ev.python or not isinstance(inner, tree.Unary) or inner.op not in "+-*&" or kind.pointers or kind.dims:
         return None
     found = ev.resolve_name(kind.path, scope, kind.span[0]) if kind.path and not kind.const else None
     if not isinstance(found, PLACES) or (isinstance(found, Cell) and isinstance(found.value, ResolvedType)):
         return None
-    return tree.Binary(inner.op, tree.Name(kind.path, span=kind.span), inner.value, span=one.span)
+    return tree.Binary(inner.op, tree.Name(kind.path, span=kind.span), inner.value, span=node.span)
 
 
 # names -----------------------------------------------------------------------------------------------------------
 
 
-def evaluate_name(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> Any:
-    """What a name or a type means: a variable's value, a type, functions, or what is known without the text."""
-    if isinstance(one, tree.Type) and _is_type(one):
-        return ev.resolve_type(one, scope)
-    found = ev.resolve_name(one.path, scope, one.span[0])
-    if isinstance(found, PLACES):
-        return ev.load_place(found, one)
-    if isinstance(found, TemplateEntity):
-        return ev.resolve_type(tree.Type(one.path, span=one.span), scope)
-    if isinstance(found, EnumerationType):
-        return found.kind
-    if found is not None:
-        return found
+def evaluate_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
+    """Evaluate a name or a type: a variable's value, a type, functions, or what is known without the text."""
+    if isinstance(node, tree.Type) and _is_type(node):
+        return ev.resolve_type(node, scope)
+    binding = ev.resolve_name(node.path, scope, node.span[0])
+    if isinstance(binding, PLACES):
+        return ev.load_place(binding, node)
+    if isinstance(binding, TemplateEntity):
+        return ev.resolve_type(tree.Type(node.path, span=node.span), scope)
+    if isinstance(binding, EnumerationType):
+        return binding.kind
+    if binding is not None:
+        return binding
     for rule in _UNDECLARED:
-        made = rule(ev, one, scope)
-        if made is not None:
-            return made
-    return OpaqueValue("::".join(name for name, _ in one.path), span=one.span)
+        result = rule(ev, node, scope)
+        if result is not None:
+            return result
+    return OpaqueValue("::".join(name for name, _ in node.path), span=node.span)
 
 
-def _is_type(one: tree.Type) -> bool:
+def _is_type(type_node: tree.Type) -> bool:
     """Return whether what the grammar reads as a type is surely one."""
-    shaped = one.pointers or one.dims or one.reference or one.const or one.body
-    return bool(shaped) or one.name == "decltype"
+    shaped = type_node.pointers or type_node.dims or type_node.reference or type_node.const or type_node.body
+    return bool(shaped) or type_node.name == "decltype"
 
 
 # names that the text does not declare: rules that are tried in order, each gives None where it says nothing -----------
 
 
-def _constant(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
-    """A constant of CUDA or of C's limits, by its last name."""
-    last = one.path[-1][0] if one.path else ""
+def _constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
+    """Return a constant of CUDA or of C's limits, by its last name."""
+    last = node.path[-1][0] if node.path else ""
     if last in CONSTANTS:
-        return SymbolicInt(CONSTANTS[last], INT, origin=(one.span,))
+        return SymbolicInt(CONSTANTS[last], INT, origin=(node.span,))
     if last in LIMITS and not ev.python:
-        return SymbolicInt(*LIMITS[last], origin=(one.span,))
+        return SymbolicInt(*LIMITS[last], origin=(node.span,))
     return None
 
 
-def _member_constant(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
-    """A constant of an enumeration of a library."""
-    for name, _ in one.path[:-1]:
-        if (name, one.path[-1][0]) in MEMBERS:
-            return SymbolicInt(MEMBERS[name, one.path[-1][0]], INT, origin=(one.span,))
+def _member_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
+    """Return a constant of an enumeration of a library."""
+    for name, _ in node.path[:-1]:
+        if (name, node.path[-1][0]) in MEMBERS:
+            return SymbolicInt(MEMBERS[name, node.path[-1][0]], INT, origin=(node.span,))
     return None
 
 
-def _trait(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> Any:
-    """A trait of the standard library: is_same_v<A, B>, is_same<A, B>::value, remove_cv<T>::type."""
-    if ev.python or not one.path:
+def _trait(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
+    """Evaluate a trait of the standard library: is_same_v<A, B>, is_same<A, B>::value, remove_cv<T>::type."""
+    if ev.python or not node.path:
         return None
-    last, arguments = one.path[-1]
+    last, arguments = node.path[-1]
     if arguments is not None:
         known = traits.find_trait_value(last, ev.evaluate_template_arguments(arguments, scope))
         if known is not None:
             return known
-    if len(one.path) > 1 and last in ("value", "type"):
-        kind = ev.find_builtin_type(one.path[:-1], scope)
+    if len(node.path) > 1 and last in ("value", "type"):
+        kind = ev.find_builtin_type(node.path[:-1], scope)
         return traits.find_trait_member(kind, last) if kind is not None else None
     return None
 
 
-def _builtin(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
-    """A type that needs no declaration."""
-    return ev.find_builtin_type(one.path, scope)
+def _builtin(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+    """Return a type that needs no declaration."""
+    return ev.find_builtin_type(node.path, scope)
 
 
 _UNDECLARED: tuple[Callable[[Evaluator, tree.Name | tree.Type, NameScope], Any], ...] = (
@@ -410,13 +417,13 @@ _RULES: dict[type[tree.Expression], Callable[[Evaluator, Any, NameScope], Any]] 
 
 
 def get_pointer_name(base: LinearExpression) -> str:
-    """The name of an address that counts sizeof(*name), of such as pointers have; "" for addresses and descriptors."""
+    """Return the name of an address that counts sizeof(*name), as pointers do; "" for addresses and descriptors."""
     names = [name for name, factor in base.terms if factor == 1 and re.fullmatch(r"[A-Za-z_]\w*", name)]
     return next((name for name in names if not _ADDRESS.search(name)), "")
 
 
 def _copy_array(value: Any, deep: int = 0) -> Any:
-    """An array as it is now, whatever is put into it later; arrays in it no deeper than a tensor map has them."""
+    """Copy an array as it is now; arrays in it no deeper than a tensor map has them."""
     if isinstance(value, Pointer) and value.array is not None:
         return replace(value, array=_copy_array(value.array, deep))
     if not isinstance(value, ArrayValue):
@@ -428,5 +435,5 @@ def _copy_array(value: Any, deep: int = 0) -> Any:
 
 
 def _get_lowest_mask_bit(value: int) -> int:
-    """A literal's lowest bit where it is clearly a mask put in place (0x4000…), else 0."""
+    """Return a literal's lowest bit if it is clearly a mask put in place (0x4000…), else 0."""
     return (value & -value).bit_length() - 1 if value >= 1 << 32 else 0

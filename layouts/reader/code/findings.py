@@ -72,13 +72,13 @@ class BodilessCall:
 
 @dataclass(frozen=True, slots=True)
 class AsmRun:
-    """An asm statement that was run. given: what each operand was, outputs first, None where it was not looked at;
+    """An asm statement that was run. inputs: what each operand was, outputs first, None if it was not looked at;
     each with its place in the text."""
 
     text: str
     span: Span
     names: tuple[str, ...]  # of the operands, "" where they have none
-    given: tuple[tuple[str, SymbolicInt | None, Span], ...]
+    inputs: tuple[tuple[str, SymbolicInt | None, Span], ...]
     loops: tuple[tuple[str, SymbolicInt], ...]
     calls: tuple[tuple[str, Span], ...]
     order: int
@@ -86,13 +86,13 @@ class AsmRun:
 
 
 def list_running_functions(ev: Evaluator) -> tuple[tuple[str, Span], ...]:
-    """The functions that are being run, outermost first."""
+    """Return the functions that are being run, outermost first."""
     return tuple((frame.name, frame.span) for frame in ev.frames[1:])
 
 
-def format_expression(ev: Evaluator, one: Any) -> str:
-    """An expression as it was written, on one line."""
-    start, end = one.span
+def format_expression(ev: Evaluator, node: Any) -> str:
+    """Format an expression as it was written, on one line."""
+    start, end = node.span
     text = " ".join(ev.text[start:end].split())
     return text if len(text) <= 60 else text[:57] + "…"
 
@@ -106,7 +106,7 @@ def add_pitfall(ev: Evaluator, code: str, message: str, span: Span) -> None:
 
 
 def mark_operand(ev: Evaluator, value: SymbolicInt, span: Span) -> SymbolicInt:
-    """An operand of | or +: which text put which field there."""
+    """Mark an operand of | or + with the text that put the field there."""
     if value.marks or span == (0, 0):
         return value
     bits: list[int] = []
@@ -150,7 +150,7 @@ def _check_shift(ev: Evaluator, width: int, by: int, at: Any) -> None:
 
 
 def narrow_value(ev: Evaluator, value: SymbolicInt, kind: IntegerType, span: Span, name: str = "") -> SymbolicInt:
-    """A value put into an integer type: cut, or sign-extended."""
+    """Narrow a value to an integer type: cut, or sign-extended."""
     widened = kind.bits == 64 and not kind.signed and value.type.bits == 32 and value.type.signed
     negative = value.known is not None and value.known < 0
     if widened and negative and (value.low or _DESC.search(name)):
@@ -167,7 +167,7 @@ def narrow_value(ev: Evaluator, value: SymbolicInt, kind: IntegerType, span: Spa
 
 
 def check_field_overflow(ev: Evaluator, field: RecordField, value: SymbolicInt, span: Span) -> None:
-    """A known value that a bit field cuts."""
+    """Report a known value that a bit field cuts."""
     if value.known is not None and field.width < 32 and value.known >> field.width and value.known > 0:
         fits = "" if field.width != 14 else " The field counts 16 bytes, so shift the amount right by 4."
         stored = value.known & ((1 << field.width) - 1)
@@ -191,19 +191,19 @@ def make_uninitialised(ev: Evaluator, cell: Cell, span: Span) -> SymbolicInt:
 
 def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     """Return whether a value was put together as descriptors are: fields at their bits, or a name and some of them."""
-    given = get_integer(value) if not isinstance(value, OpaqueValue) else None
-    if given is None or given.type.bits not in (0, 32, 64) or not given.marks:
+    integer = get_integer(value) if not isinstance(value, OpaqueValue) else None
+    if integer is None or integer.type.bits not in (0, 32, 64) or not integer.marks:
         return False
     text = f"{name} {kind}"
     if _is_of_another(ev, text):
         return False
-    if given.marks in ev.told and given.type.bits != 32:
+    if integer.marks in ev.told and integer.type.bits != 32:
         return True
-    lows = {low for low, past in REGIONS for m in given.marks if low <= m.bit < past}
-    wide = given.type.bits != 32
+    lows = {low for low, past in REGIONS for m in integer.marks if low <= m.bit < past}
+    wide = integer.type.bits != 32
     if _is_descriptor_name(text) or _is_descriptor_object(value):
         return len(lows) > 1 or (wide and isinstance(value, ObjectValue))
-    return wide and _looks_like_descriptor(given, lows)
+    return wide and _looks_like_descriptor(integer, lows)
 
 
 def _is_of_another(ev: Evaluator, text: str) -> bool:
@@ -212,9 +212,7 @@ def _is_of_another(ev: Evaluator, text: str) -> bool:
 
 
 def note_variable(ev: Evaluator, cell: Cell, span: Span, owner: Cell | None = None, record: str = "") -> None:
-    """A variable, or a member of a record of that name, was written: keep its value where it looks like a
-    descriptor.
-    """
+    """Keep the value of a written variable, or member of a record of that name, if it looks like a descriptor."""
     value = cell.value
     name = (owner.name if owner and owner.name else cell.name) or cell.name
     record = value.record.name if isinstance(value, ObjectValue) else record
@@ -230,25 +228,25 @@ def note_variable(ev: Evaluator, cell: Cell, span: Span, owner: Cell | None = No
 
 
 def update_noted(ev: Evaluator, cell: Cell) -> None:
-    """A variable got its value of two branches: what was kept of either is now that."""
+    """Update what was kept of a variable to the value that it got from two branches."""
     value = get_integer(cell.value) if not isinstance(cell.value, OpaqueValue) else None
     for old in ev.found[-96:]:
-        if old.cell is cell and value is not None and old.loops == tuple(one for one in ev.loops if one[0]):
+        if old.cell is cell and value is not None and old.loops == tuple(loop for loop in ev.loops if loop[0]):
             ev.noted += 1
             old.value, old.order = value, ev.noted
 
 
 def note_value(ev: Evaluator, value: Any, name: str, span: Span, replace: bool = False) -> None:
-    """An argument, an operand of assembly or a returned value that looks like a descriptor."""
-    given = get_integer(value)
-    if given is None or not ev.is_descriptor(value, name):
+    """Keep an argument, an operand of assembly or a returned value that looks like a descriptor."""
+    integer = get_integer(value)
+    if integer is None or not ev.is_descriptor(value, name):
         return
-    loops = tuple(one for one in ev.loops if one[0])
-    if not replace and any(_is_same_value(f.value, given) and f.loops == loops for f in ev.found[-64:]):
+    loops = tuple(loop for loop in ev.loops if loop[0])
+    if not replace and any(_is_same_value(f.value, integer) and f.loops == loops for f in ev.found[-64:]):
         return
     if replace:
         ev.found = [f for f in ev.found if not (f.name == name and f.cell is None)]
-    _keep_found(ev, name, span, given, None, "")
+    _keep_found(ev, name, span, integer, None, "")
 
 
 def _keep_found(ev: Evaluator, name: str, span: Span, value: SymbolicInt | None, cell: Cell | None, kind: str) -> None:
@@ -256,7 +254,7 @@ def _keep_found(ev: Evaluator, name: str, span: Span, value: SymbolicInt | None,
         return
     ev.told.add(value.marks)
     ev.noted += 1
-    loops = tuple(one for one in ev.loops if one[0])
+    loops = tuple(loop for loop in ev.loops if loop[0])
     if cell is not None:
         for old in reversed(ev.found[-96:]):
             if old.cell is cell and old.loops == loops:
@@ -268,7 +266,7 @@ def _keep_found(ev: Evaluator, name: str, span: Span, value: SymbolicInt | None,
 
 @lru_cache(maxsize=1024)
 def _is_other_descriptor_name(text: str) -> bool:
-    """Whether a name is that of another descriptor, an instruction's or a tensor map's."""
+    """Return whether a name is that of another descriptor, an instruction's or a tensor map's."""
     return _OTHER.search(text) is not None and _DESC_ONLY.search(text) is None
 
 
@@ -278,17 +276,17 @@ def _is_descriptor_name(text: str) -> bool:
 
 
 def _is_descriptor_object(value: Any) -> bool:
-    """Whether a value is an object of a class with a descriptor's name."""
+    """Return whether a value is an object of a class with a descriptor's name."""
     return isinstance(value, ObjectValue) and _DESC.search(value.record.name) is not None
 
 
 def _is_negative_int(value: SymbolicInt) -> bool:
-    """Whether a value is a known negative number of a signed type of 32 bits."""
+    """Return whether a value is a known negative number of a signed type of 32 bits."""
     return value.type.bits == 32 and value.type.signed and value.known is not None and value.known < 0
 
 
 def _looks_like_descriptor(value: SymbolicInt, lows: set[int]) -> bool:
-    """Whether a word of 64 bits without a descriptor's name has its fields. lows: the fields that the text puts."""
+    """Return whether an unnamed 64-bit word has the fields of a descriptor; lows: the fields that the text puts."""
     if any(p.low not in _FIELDS for p in value.pieces) or any(m.bit in _HALVES for m in value.marks):
         return False  # bytes or halves put side by side: a key, a plan, a colour
     if lows & {61, 46} and (0 in lows or len(lows) > 2):
@@ -301,7 +299,7 @@ def _is_same_value(one: SymbolicInt, two: SymbolicInt) -> bool:
 
 
 def get_field(value: SymbolicInt, low: int, high: int) -> tuple[int | None, LinearExpression | None, int]:
-    """(the field's value where it is known, the expression that fills it, the bits of that expression cut off below).
+    """Return (the field's known value, the expression that fills it, how many of its low bits are cut).
 
     An input of the text (a parameter, a name that it does not declare) that begins a lower field is taken to fit that
     field; a value that was computed and is not known may reach into this one.
@@ -322,8 +320,10 @@ _INPUT = re.compile(r"[\w.:>\[\]-]+(?:\(.*\))?(?: [*/%] [\w.:>\[\]-]+(?:\(.*\))?
 
 
 def _can_fit(piece: SymbolBits, value: SymbolicInt) -> bool:
-    """Whether a symbol may be taken to fit the field that it begins. A word of 32 bits that is not shifted may be a
-    start or the whole lower half, `low | high << 32`: it is a start only beside an LBO that the text sets.
+    """Return whether a symbol may be assumed to fit the field in which it begins.
+
+    A 32-bit word that is not shifted may be a start or the whole lower half, `low | high << 32`: it is a start only
+    beside an LBO that the text sets.
     """
     if piece.low not in _FIELDS:
         return False
@@ -335,7 +335,7 @@ def _can_fit(piece: SymbolBits, value: SymbolicInt) -> bool:
 
 
 def find_origins(value: SymbolicInt, low: int, high: int) -> tuple[Span, ...]:
-    """The places in the text that a field came from."""
+    """Find the places in the text that a field came from."""
     spans: list[Span] = []
     for m in value.marks:
         if low <= m.bit <= high:

@@ -34,16 +34,16 @@ def make_descriptor_object(ev: Evaluator, inner: tree.Expression, name: str, who
     record = _find_union(ev, name, inner.last, value, scope) if value is not None else None
     if value is None or record is None:
         return whole
-    made = ev.make_instance(record, inner.last)
+    instance = ev.make_instance(record, inner.last)
     if inner.last in ev.frames[-1].symbols or (value.head and value.head != "uninitialised"):
-        made.store.value = make_free(value.text, ULONG)
+        instance.store.value = make_free(value.text, ULONG)
     if _is_zeroed(whole):
-        made.store.value = SymbolicInt(0, ULONG)
+        instance.store.value = SymbolicInt(0, ULONG)
     if isinstance(whole, Cell):
-        ev.write_cell(whole, made)
+        ev.write_cell(whole, instance)
         return whole
-    made.store.born = 0
-    cell = ev.find_local_scope(scope).names[inner.last] = Cell(made, None, inner.last, inner.span, len(ev.frames))
+    instance.store.born = 0
+    cell = ev.find_local_scope(scope).names[inner.last] = Cell(instance, None, inner.last, inner.span, len(ev.frames))
     return cell
 
 
@@ -51,8 +51,8 @@ def _is_zero_initializer(value: Any) -> bool:
     """Return whether a value of an unknown type is written {} or {0}."""
     if not isinstance(value, ArrayValue):
         return False
-    given = [get_integer(one.value) for one in value.cells if not isinstance(one.value, ObjectValue | ArrayValue)]
-    return len(given) == len(value.cells) and all(one is not None and one.known == 0 for one in given)
+    integers = [get_integer(cell.value) for cell in value.cells if not isinstance(cell.value, ObjectValue | ArrayValue)]
+    return len(integers) == len(value.cells) and all(cell is not None and cell.known == 0 for cell in integers)
 
 
 def _is_zeroed(whole: Any) -> bool:
@@ -63,7 +63,7 @@ def _is_zeroed(whole: Any) -> bool:
 
 
 def _find_unknown(variable: str, member: str, whole: Any) -> OpaqueValue | None:
-    """Return the unknown value of a variable, one of whose members is named; None where something is known of it."""
+    """Return the unknown value of a variable, one of whose members is named; None if something is known of it."""
     if _is_zeroed(whole):
         return OpaqueValue(variable, whole.kind)
     value = whole.value if isinstance(whole, Cell) else whole
@@ -73,7 +73,7 @@ def _find_unknown(variable: str, member: str, whole: Any) -> OpaqueValue | None:
 
 
 def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, scope: NameScope) -> RecordType | None:
-    """Return the class of an unknown variable that has a member; None where that does not follow."""
+    """Return the class of an unknown variable that has a member; None if that does not follow."""
     halves, other = member in ("lo", "hi"), member in ev.unions
     kind = ev.find_named_type(FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
     if kind is None or kind.record is None or (halves and not _is_descriptor_half(ev, variable)):

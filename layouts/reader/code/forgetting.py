@@ -45,7 +45,7 @@ _FIXED = (FunctionSet, type(None), ObjectPart, PointedPlace, JointPlace, SplitPl
 
 
 def make_fresh_name(ev: Evaluator, name: str) -> str:
-    """A name for a value that is not known and may differ from all before."""
+    """Make a name for a value that is not known and may differ from all before."""
     count = ev.renewed[name] = ev.renewed.get(name, 0) + 1
     return f"{name}{chr(39) * count}" if count < 4 else f"{name}'{count}"
 
@@ -54,7 +54,7 @@ def make_fresh_name(ev: Evaluator, name: str) -> str:
 
 
 def forget_after_goto(ev: Evaluator, changed: Journal) -> None:
-    """A goto under a condition that the text leaves open: what the function writes is not known from here on."""
+    """Forget what the function writes after a goto under an open condition."""
     for cell, _ in changed.values():
         ev.forget_place(cell)
     ev.frames[-1].lost = True
@@ -69,20 +69,20 @@ def forget_function(ev: Evaluator) -> None:
     ev.forget_globals()
 
 
-def skip_unread(ev: Evaluator, one: tree.UnreadText, scope: NameScope) -> EarlyExit | None:
-    """Text that the parser could not read: what it may write is not known."""
-    if one.body:
-        ev.follow_alternatives([(one.text[:40], branch(ev, tree.Block(one.body), scope)), ("", lambda: None)])
-    ev.forget_names(_READ.sub("", one.text), scope)
+def skip_unread(ev: Evaluator, node: tree.UnreadText, scope: NameScope) -> EarlyExit | None:
+    """Skip text that the parser could not read, and forget what it may write."""
+    if node.body:
+        ev.follow_alternatives([(node.text[:40], branch(ev, tree.Block(node.body), scope)), ("", lambda: None)])
+    ev.forget_names(_READ.sub("", node.text), scope)
     ev.forget_globals()
     returns = ev.frames[-1].returns
     for word, value in (
         ("return", ev.make_symbolic_value(returns, ev.make_fresh_name(ev.frames[-1].name or "?"))),
         ("break", None),
     ):
-        if re.search(rf"\b{word}\b", one.text) and (word == "return" or ev.targets):
+        if re.search(rf"\b{word}\b", node.text) and (word == "return" or ev.targets):
             ev.keep_escape("?", EarlyExit(word, value), {})
-    if re.search(r"\bgoto\b", one.text):
+    if re.search(r"\bgoto\b", node.text):
         ev.forget_after_goto({})
     return None
 
@@ -116,14 +116,14 @@ def forget_place(ev: Evaluator, place: Any, integers: bool = False, quiet: bool 
                 name = ev.make_fresh_name(store.name or "?")
                 width = place.field.width
                 blank = make_free(name, IntegerType("bits", width, False, 9))
-                made = insert_bits(store.value, blank, place.field.low, width, (0, 0))
-                ev.write_cell(store, made)
+                forgotten = insert_bits(store.value, blank, place.field.low, width, (0, 0))
+                ev.write_cell(store, forgotten)
                 ev.update_noted(store)
         case PointedPlace():
             ev.store_memory(place, ev.make_symbolic_value(place.pointer.element, ev.make_fresh_name("*")), (0, 0))
         case JointPlace():
-            for one in place.places:
-                ev.forget_place(one)
+            for inner in place.places:
+                ev.forget_place(inner)
         case SplitPlace():
             ev.forget_place(place.yes, integers, quiet)
             ev.forget_place(place.no, integers, quiet)
@@ -163,8 +163,8 @@ def _unknown_like(ev: Evaluator, cell: Cell, value: Any) -> Pointer | OpaqueValu
 def _forget_object(ev: Evaluator, value: ObjectValue, name: str, integers: bool, quiet: bool) -> None:
     """Make what the members of an object hold unknown."""
     if isinstance(value.store.value, SymbolicInt):
-        own = ev.make_fresh_name(value.store.name or name or "?")
-        ev.write_cell(value.store, make_free(own, value.store.value.type))
+        fresh_name = ev.make_fresh_name(value.store.name or name or "?")
+        ev.write_cell(value.store, make_free(fresh_name, value.store.value.type))
         if not quiet:
             ev.update_noted(value.store)
     for inner in value.members.values():
@@ -194,11 +194,11 @@ def forget_globals(ev: Evaluator) -> None:
                 waiting.append(value.scope)
     for cell in ev.lasting.values():
         _forget_lasting_variable(ev, cell)
-    for made in ev.records.values():
-        if isinstance(made, Cell):
-            _forget_lasting_variable(ev, made)
-        elif isinstance(made, RecordType):
-            for value in made.scope.names.values():
+    for record in ev.records.values():
+        if isinstance(record, Cell):
+            _forget_lasting_variable(ev, record)
+        elif isinstance(record, RecordType):
+            for value in record.scope.names.values():
                 if isinstance(value, Cell):
                     _forget_lasting_variable(ev, value)
 
@@ -222,18 +222,18 @@ def forget_all(ev: Evaluator, scope: NameScope) -> None:
 
 
 def _list_variables(ev: Evaluator, scope: NameScope) -> list[Cell]:
-    """The variables that can be named here and in the calling functions."""
-    found: dict[int, Cell] = {}
+    """Return the variables that can be named here and in the calling functions."""
+    cells: dict[int, Cell] = {}
     for inner in (scope, *(frame.scope for frame in ev.frames if frame.scope is not None)):
-        for one in inner.iterate_outward():
-            if one.owner == "namespace":
+        for enclosing in inner.iterate_outward():
+            if enclosing.owner == "namespace":
                 break
-            found.update((id(cell), cell) for cell in list(one.names.values()) if isinstance(cell, Cell))
-    return list(found.values())
+            cells.update((id(cell), cell) for cell in list(enclosing.names.values()) if isinstance(cell, Cell))
+    return list(cells.values())
 
 
 def forget_same_class(ev: Evaluator, this: Any, function: tree.Function | None) -> None:
-    """A function of an object that is not known may write any object of its class, and what that refers to."""
+    """Forget what a function of an unknown object may write: any object of its class, and what that refers to."""
     kind = this.kind if isinstance(this, OpaqueValue) else getattr(this, "element", None)
     record = kind.record if kind is not None else None
     scope = ev.frames[-1].scope or ev.globals

@@ -160,8 +160,9 @@ def _find_union_word(text: str) -> tuple[str, ...]:
 
 
 def find_fields_union(text: str) -> tuple[str, frozenset[str]]:
-    """A union that has the members which a text assigns as a matrix descriptor's, for one that the text does not
-    define, whatever it is called: C++, and the members that tell it; ("", nothing) where a text has no such members.
+    """Find a union with the members that a text assigns as a matrix descriptor's, and does not define.
+
+    Return its C++, and the members that identify it; ("", nothing) if the text has no such members.
 
     Source of the fields: CUTLASS, cute/arch/mma_sm90_desc.hpp and mma_sm100_desc.hpp.
 
@@ -181,13 +182,13 @@ def find_fields_union(text: str) -> tuple[str, frozenset[str]]:
     if not members:
         return "", frozenset()
     words = " ".join(f"uint64_t {name};" for name in dict.fromkeys([*_WORDS_OF_UNION, *word]))
-    told = containers | ({*names, *_WORDS_OF_UNION} if direct else set())
-    told |= {"version_", "lbo_mode_", "version", "lbo_mode"} if direct and blackwell else set()
-    return f"union {FIELDS_UNION} {{ {words} {' '.join(members)} }};", frozenset(told)
+    identifying = containers | ({*names, *_WORDS_OF_UNION} if direct else set())
+    identifying |= {"version_", "lbo_mode_", "version", "lbo_mode"} if direct and blackwell else set()
+    return f"union {FIELDS_UNION} {{ {words} {' '.join(members)} }};", frozenset(identifying)
 
 
 def _fields_as_spelled(text: str, blackwell: bool) -> tuple[str, tuple[str, ...]]:
-    """(a descriptor's bit fields in C++, the names of those that both formats have) as a text calls them."""
+    """Return a descriptor's bit fields in C++, and the names of those in both formats, as a text calls them."""
 
     def spelled(*names: str) -> str:
         each = (one for name in names for one in (f"{name}_", name))

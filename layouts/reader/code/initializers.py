@@ -69,54 +69,54 @@ def _make_default_array(ev: Evaluator, kind: ResolvedType, name: str) -> Any:
 
 
 def construct_value(
-    ev: Evaluator, kind: ResolvedType | None, given: list[Any], at: tree.SyntaxNode, scope: NameScope
+    ev: Evaluator, kind: ResolvedType | None, arguments: list[Any], at: tree.SyntaxNode, scope: NameScope
 ) -> Any:
     """Evaluate T(a, b) and T x(a, b)."""
     if kind is None:
         return OpaqueValue("")
     if kind.record is None or kind.pointers:
-        return _construct_value(ev, kind, given, at)
-    only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
+        return _construct_value(ev, kind, arguments, at)
+    only = getattr(arguments[0], "value", arguments[0]) if len(arguments) == 1 else None
     if not isinstance(only, ObjectValue) or only.record is not kind.record:
-        return ev.construct_object(ev.make_instance(kind.record, ""), given)
+        return ev.construct_object(ev.make_instance(kind.record, ""), arguments)
     if only.record.copies and only.held:
-        return ev.copy_construct(only, ev.make_constructor_argument(given[0]))
+        return ev.copy_construct(only, ev.make_constructor_argument(arguments[0]))
     return ev.copy_assigned(only) if only.held else only
 
 
-def _construct_value(ev: Evaluator, kind: ResolvedType, given: list[Any], at: tree.SyntaxNode) -> Any:
+def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at: tree.SyntaxNode) -> Any:
     """Return a value of a type that is no class of the text."""
     if kind.whole is not None or kind.pointers:
-        return ev.convert_to_kind(given[0], kind, at.span) if given else SymbolicInt(0, kind.whole or ULONG)
+        return ev.convert_to_kind(arguments[0], kind, at.span) if arguments else SymbolicInt(0, kind.whole or ULONG)
     constant = _integral(ev, kind)
     if constant is not None:
         return constant
-    return ArrayValue([Cell(value) for value in given], None, "", kind)
+    return ArrayValue([Cell(value) for value in arguments], None, "", kind)
 
 
 def _integral(ev: Evaluator, kind: ResolvedType) -> SymbolicInt | None:
     """Return cute's static integers: _64{}, Int<64>{}, C<64>{}, integral_constant<int, 64>{}."""
-    found = _INTEGRAL.fullmatch(kind.name)
-    if found:
-        return SymbolicInt(int(found[1]), INT)
+    match = _INTEGRAL.fullmatch(kind.name)
+    if match:
+        return SymbolicInt(int(match[1]), INT)
     if kind.name in ("Int", "C", "constant", "integral_constant", "Number") and kind.arguments:
         return get_integer(kind.arguments[-1])
     return None
 
 
 def evaluate_initializer(
-    ev: Evaluator, one: tree.Expression, kind: ResolvedType | None, scope: NameScope, name: str
+    ev: Evaluator, expression: tree.Expression, kind: ResolvedType | None, scope: NameScope, name: str
 ) -> Any:
     """Return the value of an initialiser, {…} among them."""
-    if not isinstance(one, tree.ItemList):
-        return ev.evaluate_expression(one, scope)
-    if one.type is not None:  # auto x = T{…}
-        kind = ev.resolve_type(one.type, scope)
+    if not isinstance(expression, tree.ItemList):
+        return ev.evaluate_expression(expression, scope)
+    if expression.type is not None:  # auto x = T{…}
+        kind = ev.resolve_type(expression.type, scope)
     if kind is not None and kind.record is not None and not kind.dims and not kind.pointers and not ev.python:
-        return _make_braced_object(ev, one, kind.record, scope, name)
+        return _make_braced_object(ev, expression, kind.record, scope, name)
     if kind is not None and kind.dims:
-        return _make_braced_array(ev, one, kind, scope, name)
-    items = [(key, ev.evaluate_expression(value, scope), value.span) for key, value in one.items[:MOST_ITEMS]]
+        return _make_braced_array(ev, expression, kind, scope, name)
+    items = [(key, ev.evaluate_expression(value, scope), value.span) for key, value in expression.items[:MOST_ITEMS]]
     if kind is None:
         return ArrayValue([Cell(value, None, f"{name}[{n}]") for n, (_, value, _) in enumerate(items)], None, name)
     return _evaluate_braced_value(ev, kind, items, name)
@@ -158,7 +158,7 @@ def _nest_arrays(ev: Evaluator, cells: list[Cell], element: ResolvedType) -> Non
         return
     for cell in cells:
         if isinstance(cell.value, ArrayValue) and cell.value.typed is None:
-            inner = [("", one.value, (0, 0)) for one in cell.value.cells]
+            inner = [("", inner_cell.value, (0, 0)) for inner_cell in cell.value.cells]
             cell.value = _make_library_array(ev, element, inner, "")
 
 
@@ -168,17 +168,17 @@ def _pair_items_with_kinds(
     """Return the items of a list in braces, each with its type: a pair's or tuple's own, else that of all elements."""
     each: list[ResolvedType | None] = [element] * len(items)
     if kind.name.rpartition("::")[2] in ("pair", "tuple") and len(kind.arguments) == len(items):
-        each = [one if isinstance(one, ResolvedType) else None for one in kind.arguments]
+        each = [argument if isinstance(argument, ResolvedType) else None for argument in kind.arguments]
     return zip(each, items, strict=True)
 
 
-def _make_braced_array(ev: Evaluator, one: tree.ItemList, kind: ResolvedType, scope: NameScope, name: str) -> Any:
+def _make_braced_array(ev: Evaluator, node: tree.ItemList, kind: ResolvedType, scope: NameScope, name: str) -> Any:
     """Evaluate T name[n] = {…}, with zeros behind its items."""
     element = replace(kind, dims=kind.dims[1:], reference="", const=False)
-    values = [value for _, value in one.items]
+    values = [value for _, value in node.items]
     if len(values) == 1 and isinstance(values[0], tree.StringLiteral) and element.whole is not None:
         return ev.make_text_array(values[0].value, kind, name)
-    if not _is_followed(one, element):
+    if not _is_followed(node, element):
         return OpaqueValue(name or "{…}")
     cells = _evaluate_cells(ev, values, element, scope, name)
     if cells is None:
@@ -189,12 +189,12 @@ def _make_braced_array(ev: Evaluator, one: tree.ItemList, kind: ResolvedType, sc
     return link_inner_arrays(ArrayValue(cells, element, name))
 
 
-def _is_followed(one: tree.ItemList, element: ResolvedType) -> bool:
+def _is_followed(node: tree.ItemList, element: ResolvedType) -> bool:
     """Return whether a list in braces has an item for each of an array's first items, and not too many."""
-    if any(key for key, _ in one.items) or len(one.items) > MOST_ITEMS:
+    if any(key for key, _ in node.items) or len(node.items) > MOST_ITEMS:
         return False
     return not element.dims or all(
-        isinstance(value, tree.ItemList) for _, value in one.items
+        isinstance(value, tree.ItemList) for _, value in node.items
     )  # else braces are left out
 
 
@@ -211,22 +211,22 @@ def _evaluate_items(
         return [ev.convert_to_kind(v, element, value.span) for v in ev.expand_pack(value.value, scope)]
     if not _holds_objects(element) or isinstance(value, tree.ItemList):
         return [ev.convert_to_kind(ev.evaluate_initializer(value, element, scope, name), element, value.span)]
-    whole = ev.evaluate_expression(value, scope)
-    if not isinstance(whole, ObjectValue) or whole.record is not element.record:
+    whole_value = ev.evaluate_expression(value, scope)
+    if not isinstance(whole_value, ObjectValue) or whole_value.record is not element.record:
         return None
-    return [ev.copy_assigned(initialized_by(ev, whole, value, scope))]
+    return [ev.copy_assigned(initialized_by(ev, whole_value, value, scope))]
 
 
 def _evaluate_cells(
     ev: Evaluator, values: list[tree.Expression], element: ResolvedType, scope: NameScope, name: str
 ) -> list[Cell] | None:
-    """Return the items of an array; None where they begin objects in a way that is not followed."""
+    """Return the items of an array; None if they begin objects in a way that is not followed."""
     cells: list[Cell] = []
     for n, value in enumerate(values):
-        made = _evaluate_items(ev, value, element, scope, f"{name}[{n}]")
-        if made is None:
+        items = _evaluate_items(ev, value, element, scope, f"{name}[{n}]")
+        if items is None:
             return None
-        cells += [Cell(v, element, f"{name}[{len(cells) + k}]") for k, v in enumerate(made)]
+        cells += [Cell(v, element, f"{name}[{len(cells) + k}]") for k, v in enumerate(items)]
     lacking = _holds_objects(element) and any(not isinstance(c.value, ObjectValue) for c in cells)
     return None if lacking else cells
 
@@ -245,68 +245,68 @@ def make_text_array(ev: Evaluator, text: str, kind: ResolvedType, name: str) -> 
     )
 
 
-def _make_braced_object(ev: Evaluator, one: tree.ItemList, record: RecordType, scope: NameScope, name: str) -> Any:
+def _make_braced_object(ev: Evaluator, node: tree.ItemList, record: RecordType, scope: NameScope, name: str) -> Any:
     """Evaluate T{…}: by its constructor where it has one, else members by their names or in order."""
-    made = ev.make_instance(record, name)
+    instance = ev.make_instance(record, name)
     ctors = record.methods.get(record.name)
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
-        return _construct_braced(ev, made, one, ctors, scope)
-    only = _find_only_item(one, record)
+        return _construct_braced(ev, instance, node, ctors, scope)
+    only = _find_only_item(node, record)
     if only is not None:
-        return _begin_first(ev, made, only, scope)
-    if (record.bases or record.opaque) and one.items:
+        return _begin_first(ev, instance, only, scope)
+    if (record.bases or record.opaque) and node.items:
         ev.forget_all(scope)
-        return ev.forget_members(made)
-    items = _match_items_with_members(one, record)
+        return ev.forget_members(instance)
+    items = _match_items_with_members(node, record)
     if items is None:
-        return ev.forget_members(made)
-    own = ev.make_this_scope(record.scope, made, record)
+        return ev.forget_members(instance)
+    this_scope = ev.make_this_scope(record.scope, instance, record)
     for member, declared in record.members.items():
         if member not in items:
             if not (_is_union(record) and items):
-                zero_member(ev, made, member, declared, own)
-        elif not _begin_member(ev, made, member, declared, items[member], scope):
-            return ev.forget_members(made)
-    return made
+                zero_member(ev, instance, member, declared, this_scope)
+        elif not _begin_member(ev, instance, member, declared, items[member], scope):
+            return ev.forget_members(instance)
+    return instance
 
 
 def _construct_braced(
-    ev: Evaluator, made: ObjectValue, one: tree.ItemList, ctors: FunctionSet, scope: NameScope
+    ev: Evaluator, instance: ObjectValue, node: tree.ItemList, ctors: FunctionSet, scope: NameScope
 ) -> ObjectValue:
     """Evaluate T{a, b} of a class with constructors."""
     listed = [f for f in ctors.functions if _takes_initializer_list(f)]
-    if listed and one.items:
-        return _construct_from_list(ev, made, one, listed[0], ctors, scope)
-    call = tree.Call(tree.OpaqueExpression(""), tuple(value for _, value in one.items), span=one.span)
-    constructed: ObjectValue = ev.construct_object(made, ev.evaluate_typed_arguments(call, scope))
+    if listed and node.items:
+        return _construct_from_list(ev, instance, node, listed[0], ctors, scope)
+    call = tree.Call(tree.OpaqueExpression(""), tuple(value for _, value in node.items), span=node.span)
+    constructed: ObjectValue = ev.construct_object(instance, ev.evaluate_typed_arguments(call, scope))
     return constructed
 
 
-def _find_only_item(one: tree.ItemList, record: RecordType) -> tree.Expression | None:
+def _find_only_item(node: tree.ItemList, record: RecordType) -> tree.Expression | None:
     """Return the expression that a list in braces consists of, which may be an object of the class; else None."""
     first = next(iter(record.members.values()), None)
     refers = first is not None and first.type is not None and bool(first.type.reference)
-    if len(one.items) != 1 or refers:
+    if len(node.items) != 1 or refers:
         return None
-    key, value = one.items[0]
+    key, value = node.items[0]
     return value if not key and not isinstance(value, tree.ItemList) else None
 
 
-def _begin_first(ev: Evaluator, made: ObjectValue, item: tree.Expression, scope: NameScope) -> ObjectValue:
+def _begin_first(ev: Evaluator, instance: ObjectValue, item: tree.Expression, scope: NameScope) -> ObjectValue:
     """Evaluate T{a} without constructors: a copy of an object of the class, else its first member."""
-    record = made.record
+    record = instance.record
     only = ev.evaluate_expression(item, scope)
     if isinstance(only, ObjectValue) and only.record is record:
         only = initialized_by(ev, only, item, scope)
         copied: ObjectValue = ev.copy_assigned(only) if only.held else only
         return copied
     if isinstance(only, ObjectValue | ArrayValue) or any(base.members for base in record.bases):
-        lost: ObjectValue = ev.forget_members(made)
+        lost: ObjectValue = ev.forget_members(instance)
         return lost
-    fill_aggregate(ev, made, record, [only])
+    fill_aggregate(ev, instance, record, [only])
     but = frozenset(list(record.members)[:1])
-    default_members(ev, made, record, ev.make_this_scope(record.scope, made, record), but)
-    return made
+    default_members(ev, instance, record, ev.make_this_scope(record.scope, instance, record), but)
+    return instance
 
 
 def _is_union(record: RecordType) -> bool:
@@ -314,52 +314,64 @@ def _is_union(record: RecordType) -> bool:
     return record.decl is not None and record.decl.union
 
 
-def _match_items_with_members(one: tree.ItemList, record: RecordType) -> dict[str, tree.Expression] | None:
-    """Return the items of a list by the members that they are for; None where that is not known."""
+def _match_items_with_members(node: tree.ItemList, record: RecordType) -> dict[str, tree.Expression] | None:
+    """Return the items of a list by the members that they are for; None if that is not known."""
     names = list(record.members)[: 1 if _is_union(record) else None]
-    if len(one.items) > len(names) or "" in names:
+    if len(node.items) > len(names) or "" in names:
         return None
-    items = {key or names[n]: value for n, (key, value) in enumerate(one.items)}
+    items = {key or names[n]: value for n, (key, value) in enumerate(node.items)}
     return items if items.keys() <= record.members.keys() else None
 
 
 def _begin_member(
-    ev: Evaluator, made: ObjectValue, member: str, declared: tree.Declaration, value: tree.Expression, scope: NameScope
+    ev: Evaluator,
+    instance: ObjectValue,
+    member: str,
+    declared: tree.Declaration,
+    value: tree.Expression,
+    scope: NameScope,
 ) -> bool:
-    """Initialize a member with an item of a list in braces; False where braces are left out."""
-    kind = ev.resolve_type(declared.type, made.record.scope) if declared.type else None
-    place = ev.member(made, member, value.span)
+    """Initialize a member with an item of a list in braces; False if braces are left out."""
+    kind = ev.resolve_type(declared.type, instance.record.scope) if declared.type else None
+    place = ev.member(instance, member, value.span)
     if kind is not None and kind.reference:
-        initialize_member(ev, made, member, declared, (value,), scope)
+        initialize_member(ev, instance, member, declared, (value,), scope)
         return True
     record = kind.record if kind is not None else None
-    whole = record is not None or (kind is not None and bool(kind.dims))
-    if whole and not isinstance(value, tree.ItemList):
-        given = ev.evaluate_expression(value, scope)
-        if not isinstance(given, ObjectValue) or given.record is not record:
+    is_compound = record is not None or (kind is not None and bool(kind.dims))
+    if is_compound and not isinstance(value, tree.ItemList):
+        item = ev.evaluate_expression(value, scope)
+        if not isinstance(item, ObjectValue) or item.record is not record:
             return False
-        ev.begin_member(place, initialized_by(ev, given, value, scope), value.span)
+        ev.begin_member(place, initialized_by(ev, item, value, scope), value.span)
         return True
-    given = ev.evaluate_initializer(value, kind, scope, member)
-    if whole and record is None:
-        _store_array(ev, place, given, value.span)
+    item = ev.evaluate_initializer(value, kind, scope, member)
+    if is_compound and record is None:
+        _store_array(ev, place, item, value.span)
     else:
-        ev.begin_member(place, given, value.span)
+        ev.begin_member(place, item, value.span)
     return True
 
 
 def _construct_from_list(
-    ev: Evaluator, made: ObjectValue, one: tree.ItemList, function: tree.Function, ctors: FunctionSet, scope: NameScope
+    ev: Evaluator,
+    instance: ObjectValue,
+    node: tree.ItemList,
+    function: tree.Function,
+    ctors: FunctionSet,
+    scope: NameScope,
 ) -> ObjectValue:
     """Evaluate T{a, b} by a constructor that takes std::initializer_list."""
     home = ctors.get_home(function)
     kind = ev.resolve_type(function.parameters[0].type, home) if function.parameters[0].type else None
     element = kind.arguments[0] if kind is not None and kind.arguments else None
     if not isinstance(element, ResolvedType):
-        return ev.forget_members(made)
-    cells = [Cell(ev.convert_to_kind(ev.evaluate_expression(v, scope), element, v.span), element) for _, v in one.items]
+        return ev.forget_members(instance)
+    cells = [
+        Cell(ev.convert_to_kind(ev.evaluate_expression(v, scope), element, v.span), element) for _, v in node.items
+    ]
     closure = replace(ctors, functions=(function,), homes=(home,))
-    return run_given_constructor(ev, made, closure, [ArrayValue(cells, element, "", kind)])
+    return run_given_constructor(ev, instance, closure, [ArrayValue(cells, element, "", kind)])
 
 
 def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:
@@ -367,10 +379,10 @@ def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:
     if not isinstance(place, ObjectPart) or not isinstance(array, ArrayValue):
         ev.store_value(place, array, span)
         return
-    one = place.field.width // place.field.count
+    width = place.field.width // place.field.count
     for n, cell in enumerate(array.cells):
-        low = place.field.low + n * one
-        ev.store_value(ObjectPart(place.of, type(place.field)(low, one, place.field.whole)), cell.value, span)
+        low = place.field.low + n * width
+        ev.store_value(ObjectPart(place.of, type(place.field)(low, width, place.field.whole)), cell.value, span)
 
 
 def _takes_initializer_list(function: tree.Function) -> bool:

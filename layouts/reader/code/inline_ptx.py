@@ -52,28 +52,28 @@ Statement = PtxInstruction | RegisterDeclaration | ScopeBrace
 
 
 def join_string_literals(code: str) -> str | None:
-    """Return the text that adjacent C string literals spell; None where anything else stands among them.
+    """Return the text that adjacent C string literals spell; None if anything else stands among them.
 
     >>> join_string_literals('"mov.u32 %0, 1;\\\\n" R"(exit;)"')
     'mov.u32 %0, 1;\\nexit;'
     """
-    out: list[str] = []
+    literals: list[str] = []
     at = 0
     while at < len(code):
-        found = _STRING.match(code, at)
-        if not found:
+        match = _STRING.match(code, at)
+        if not match:
             return None
-        if found["raw"] is not None:
-            out.append(found["raw"])
+        if match["raw"] is not None:
+            literals.append(match["raw"])
         else:
-            out.append(_ESCAPE.sub(_unescape_character, found["plain"][1:-1]))
-        at = found.end()
-    return "".join(out)
+            literals.append(_ESCAPE.sub(_unescape_character, match["plain"][1:-1]))
+        at = match.end()
+    return "".join(literals)
 
 
-def _unescape_character(found: re.Match[str]) -> str:
-    """The character of an escape sequence."""
-    body = found[1]
+def _unescape_character(match: re.Match[str]) -> str:
+    """Return the character of an escape sequence."""
+    body = match[1]
     if body[0] == "x" and len(body) > 1:
         return chr(int(body[1:], 16))
     return chr(int(body, 8)) if body.isdigit() and body[0] < "8" else _LETTERS.get(body, body)
@@ -81,26 +81,26 @@ def _unescape_character(found: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def parse_ptx(code: str) -> tuple[Statement, ...] | None:
-    """Parse PTX; None where it has labels or what is no statement of PTX."""
+    """Parse PTX; None if it has labels or what is no statement of PTX."""
     text = _COMMENT.sub(" ", code)
-    out: list[Statement] = []
+    result: list[Statement] = []
     at = 0
     while at < len(text):
         letter = text[at]
         if letter.isspace() or letter == ";":
             at += 1
         elif letter in "{}":
-            out.append(ScopeBrace(letter == "{"))
+            result.append(ScopeBrace(letter == "{"))
             at += 1
         else:
             end = text.find(";", at)
             end = len(text) if end < 0 else end
-            one = _parse_statement(" ".join(text[at:end].split()))
-            if one is None or len(out) > MOST_INSTRUCTIONS:
+            statement = _parse_statement(" ".join(text[at:end].split()))
+            if statement is None or len(result) > MOST_INSTRUCTIONS:
                 return None
-            out.append(one)
+            result.append(statement)
             at = end + 1
-    return tuple(out)
+    return tuple(result)
 
 
 def _parse_statement(text: str) -> Statement | None:
@@ -116,33 +116,33 @@ def _parse_statement(text: str) -> Statement | None:
     return PtxInstruction(opcode, operands, (normalize_register(guard[2]), bool(guard[1])) if guard else None)
 
 
-def _parse_register_declaration(found: re.Match[str]) -> RegisterDeclaration | None:
-    kind = found["types"].split(".")[-1].strip()
+def _parse_register_declaration(match: re.Match[str]) -> RegisterDeclaration | None:
+    kind = match["types"].split(".")[-1].strip()
     names: list[tuple[str, str]] = []
-    for name in found["names"].split(","):
-        one = re.fullmatch(r"\s*(%?%?[\w$]+)\s*(?:<\s*(\d{1,4})\s*>)?\s*", name)
-        if not one:
+    for name in match["names"].split(","):
+        name_match = re.fullmatch(r"\s*(%?%?[\w$]+)\s*(?:<\s*(\d{1,4})\s*>)?\s*", name)
+        if not name_match:
             return None
-        base = normalize_register(one[1])
-        names += [(f"{base}{n}", kind) for n in range(int(one[2]))] if one[2] else [(base, kind)]
+        base = normalize_register(name_match[1])
+        names += [(f"{base}{n}", kind) for n in range(int(name_match[2]))] if name_match[2] else [(base, kind)]
     return RegisterDeclaration(tuple(names))
 
 
 def _split_operands(text: str) -> list[str]:
-    """Operands at the commas outside braces and brackets."""
-    out: list[str] = []
+    """Split operands at the commas outside braces and brackets."""
+    operands: list[str] = []
     deep, first = 0, 0
     for at, letter in enumerate(text):
         deep += (letter in "{[(") - (letter in "}])")
         if letter == "," and not deep:
-            out.append(text[first:at].strip())
+            operands.append(text[first:at].strip())
             first = at + 1
     last = text[first:].strip()
-    return [*out, last] if last or out else []
+    return [*operands, last] if last or operands else []
 
 
 def normalize_register(name: str) -> str:
-    """A register's name as PTX has it: `%%p` of an asm statement is `%p`."""
+    """Normalize a register's name to PTX's: `%%p` of an asm statement is `%p`."""
     return name.replace("%%", "%", 1) if name.startswith("%%") else name
 
 
@@ -152,20 +152,20 @@ def parse_immediate(text: str) -> int | None:
     >>> parse_immediate("0x10U"), parse_immediate("-3"), parse_immediate("017"), parse_immediate("0f3F800000")
     (16, -3, 15, None)
     """
-    found = _NUMBER.fullmatch(text)
-    if not found:
+    match = _NUMBER.fullmatch(text)
+    if not match:
         return None
-    digits = found[2]
+    digits = match[2]
     octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
     try:
         value = int(digits, 8) if octal else int(digits, 0)
     except ValueError:
         return None
-    return -value if found[1] else value
+    return -value if match[1] else value
 
 
 def list_registers(text: str) -> list[str]:
-    """Registers that an operand names, those of an address apart: it reads them."""
+    """Return the registers that an operand reads, those of an address apart."""
     if text.startswith("["):
         return []
     return [normalize_register(name) for name in re.findall(r"%?%?\[?[A-Za-z_$\d][\w$.]*\]?", text.replace("|", " "))]

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 MOST_INSTANCES = 60  # templates inside one another
 
 
-def apply_template(ev: Evaluator, template: TemplateEntity, given: list[Any]) -> Any:
+def apply_template(ev: Evaluator, template: TemplateEntity, template_arguments: list[Any]) -> Any:
     """Return a struct, alias or variable with its template arguments."""
     ev.spend_step()
     decl = template.decl
     inner = NameScope(template.scope)
-    arguments = _bind_template_parameters(ev, template.parameters, given, inner)
+    arguments = _bind_template_parameters(ev, template.parameters, template_arguments, inner)
     special: Any = None
     if template.specials:
         chosen = choose_special(template.specials, flatten_packs(arguments), ev.make_pattern_evaluator(template.scope))
@@ -48,22 +48,22 @@ def apply_template(ev: Evaluator, template: TemplateEntity, given: list[Any]) ->
         return ResolvedType(decl.name, arguments=tuple(arguments))
     if isinstance(decl, tree.Alias):
         return _resolve_alias(ev, decl, inner)
-    key = (id(template), tuple(make_argument_key(one) for one in flatten_packs(arguments)))
+    key = (id(template), tuple(make_argument_key(argument) for argument in flatten_packs(arguments)))
     if isinstance(decl, tree.Declaration):
         return _make_variable_instance(ev, decl, inner, key)
-    made = ev.records.get(key)
-    if made is None:
+    record_type = ev.records.get(key)
+    if record_type is None:
         if len(ev.instances) > MOST_INSTANCES:
             return ResolvedType(decl.name, arguments=tuple(arguments))
-        made = ev.records[key] = RecordType(decl.name, decl, inner)
-        made.python, made.template, made.arguments = ev.python, template, tuple(arguments)
+        record_type = ev.records[key] = RecordType(decl.name, decl, inner)
+        record_type.python, record_type.template, record_type.arguments = ev.python, template, tuple(arguments)
         ev.instances.append(key)
         try:
-            lay_out_record(ev, made)
+            lay_out_record(ev, record_type)
         finally:
             ev.instances.pop()
-        _add_outside_members(ev, template, made, arguments)
-    return ResolvedType(decl.name, record=made, bits=made.bits or None, arguments=tuple(arguments))
+        _add_outside_members(ev, template, record_type, arguments)
+    return ResolvedType(decl.name, record=record_type, bits=record_type.bits or None, arguments=tuple(arguments))
 
 
 def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
@@ -72,12 +72,12 @@ def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
         return ResolvedType(decl.name)
     ev.opening.add(id(decl))
     try:
-        found = ev.resolve_name(decl.type.path, inner, decl.type.span[0])
+        binding = ev.resolve_name(decl.type.path, inner, decl.type.span[0])
         shaped = decl.type.pointers or decl.type.dims or decl.type.const or decl.type.reference
-        if isinstance(found, TemplateEntity) and not shaped:
-            return ev.apply_template(found, [])
-        if isinstance(found, EnumerationType) and not decl.type.pointers and not decl.type.dims:
-            return found
+        if isinstance(binding, TemplateEntity) and not shaped:
+            return ev.apply_template(binding, [])
+        if isinstance(binding, EnumerationType) and not decl.type.pointers and not decl.type.dims:
+            return binding
         return ev.resolve_type(decl.type, inner)
     finally:
         ev.opening.discard(id(decl))
@@ -85,44 +85,46 @@ def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
 
 def _make_variable_instance(ev: Evaluator, decl: tree.Declaration, inner: NameScope, key: Any) -> Cell:
     """Return an instance of a variable template."""
-    made: Cell | None = ev.records.get(key)
-    if made is None:
-        made = ev.records[key] = Cell(OpaqueValue(decl.name), None, decl.name, decl.span, const=decl.const)
+    cell: Cell | None = ev.records.get(key)
+    if cell is None:
+        cell = ev.records[key] = Cell(OpaqueValue(decl.name), None, decl.name, decl.span, const=decl.const)
         if not decl.const:
             ev.statics.append((ev.records, key, None))
         if len(ev.instances) > MOST_INSTANCES:
-            return made
+            return cell
         ev.instances.append(key)
         try:
             inner.names[decl.name] = LaterMember(replace(decl, templates=()), inner)
             ev.records[key] = ev.evaluate_later_member(inner, decl.name)
-            made.value, made.kind = ev.records[key].value, ev.records[key].kind
-            if not made.const and ev.globals_lost:
-                ev.forget_place(made, integers=True)
+            cell.value, cell.kind = ev.records[key].value, ev.records[key].kind
+            if not cell.const and ev.globals_lost:
+                ev.forget_place(cell, integers=True)
         finally:
             ev.instances.pop()
-    return made
+    return cell
 
 
 def _bind_template_parameters(
-    ev: Evaluator, parameters: tuple[tree.Parameter, ...], given: list[Any], inner: NameScope
+    ev: Evaluator, parameters: tuple[tree.Parameter, ...], template_arguments: list[Any], inner: NameScope
 ) -> list[Any]:
     """Bind a template's parameters in a scope; return all arguments, defaults among them."""
-    out: list[Any] = []
-    flat = flatten_packs(given)
+    arguments: list[Any] = []
+    flat = flatten_packs(template_arguments)
     for n, parameter in enumerate(parameters):
         if parameter.pack:
-            bound: Any = ParameterPack(ev.make_template_argument_value(parameter, one, inner) for one in flat[n:])
+            bound: Any = ParameterPack(
+                ev.make_template_argument_value(parameter, argument, inner) for argument in flat[n:]
+            )
         else:
             bound = ev.make_template_argument_value(parameter, flat[n] if n < len(flat) else None, inner)
         if parameter.name:
             inner.names[parameter.name] = bound
-        out.append(
+        arguments.append(
             ParameterPack(map(_get_bound_content, bound))
             if isinstance(bound, ParameterPack)
             else _get_bound_content(bound)
         )
-    return out
+    return arguments
 
 
 def _enter_bound_parameters(
@@ -133,7 +135,7 @@ def _enter_bound_parameters(
         value = bound.get(parameter.name)
         if isinstance(value, ParameterPack):
             scope.names[parameter.name] = ParameterPack(
-                ev.make_template_argument_value(parameter, one, scope) for one in value
+                ev.make_template_argument_value(parameter, argument, scope) for argument in value
             )
         elif parameter.pack and value is None:
             scope.names[parameter.name] = ParameterPack()
@@ -182,41 +184,45 @@ def _add_function(record: RecordType, member: tree.Function, inner: NameScope, e
     kept = tuple(
         f for f in functions if (f.body is not None and not explicit) or len(f.parameters) != len(member.parameters)
     )
-    own = member
+    method = member
     if any(f.static for f in functions) and not member.static:
-        own = replace(member, static=True)
+        method = replace(member, static=True)
     declared = next((f for f in functions if f.body is None), None)
     if declared is not None and any(p.default is not None for p in declared.parameters):
-        own = _add_default_arguments(own, declared)
-    made = FunctionSet((own,), inner)
+        method = _add_default_arguments(method, declared)
+    function_set = FunctionSet((method,), inner)
     if known is not None and kept:
-        made = made.join_functions(FunctionSet(kept, known.scope, homes=tuple(known.get_home(f) for f in kept)))
-    record.methods[member.name] = record.scope.names[member.name] = made
+        function_set = function_set.join_functions(
+            FunctionSet(kept, known.scope, homes=tuple(known.get_home(f) for f in kept))
+        )
+    record.methods[member.name] = record.scope.names[member.name] = function_set
 
 
-def make_template_argument_value(ev: Evaluator, parameter: tree.Parameter, given: Any, scope: NameScope) -> Any:
+def make_template_argument_value(
+    ev: Evaluator, parameter: tree.Parameter, template_argument: Any, scope: NameScope
+) -> Any:
     """Return what a template's parameter is bound to: a type, a template, or a cell with a value."""
-    if given is None and parameter.default is not None and not parameter.pack:
-        given = ev.evaluate_template_argument(parameter.default, scope)
-    if isinstance(given, Cell):
-        given = given.value
-    if isinstance(given, TemplateEntity | ParameterPack):
-        return given
-    if parameter.is_type or isinstance(given, ResolvedType):
-        if isinstance(given, OpaqueValue):
-            return given.kind or ResolvedType(given.text)
-        return given if given is not None else ResolvedType(parameter.name, unbound=True)
-    return _bind_value(ev, parameter, given, scope)
+    if template_argument is None and parameter.default is not None and not parameter.pack:
+        template_argument = ev.evaluate_template_argument(parameter.default, scope)
+    if isinstance(template_argument, Cell):
+        template_argument = template_argument.value
+    if isinstance(template_argument, TemplateEntity | ParameterPack):
+        return template_argument
+    if parameter.is_type or isinstance(template_argument, ResolvedType):
+        if isinstance(template_argument, OpaqueValue):
+            return template_argument.kind or ResolvedType(template_argument.text)
+        return template_argument if template_argument is not None else ResolvedType(parameter.name, unbound=True)
+    return _bind_value(ev, parameter, template_argument, scope)
 
 
-def _bind_value(ev: Evaluator, parameter: tree.Parameter, given: Any, scope: NameScope) -> Cell:
+def _bind_value(ev: Evaluator, parameter: tree.Parameter, argument: Any, scope: NameScope) -> Cell:
     """Return a template's parameter that is a value: what it is given, None for a symbol."""
     kind = ev.resolve_type(parameter.type, scope) if parameter.type else None
-    if given is None:
-        given = make_free(parameter.name, kind.whole if kind and kind.whole else UNKNOWN)
+    if argument is None:
+        argument = make_free(parameter.name, kind.whole if kind and kind.whole else UNKNOWN)
     elif kind is not None and kind.whole is not None and not kind.pointers:
-        given = ev.convert_to_kind(given, kind, parameter.span)
-    return Cell(given, kind, parameter.name, parameter.span, const=True)
+        argument = ev.convert_to_kind(argument, kind, parameter.span)
+    return Cell(argument, kind, parameter.name, parameter.span, const=True)
 
 
 def _get_bound_content(bound: Any) -> Any:
@@ -224,18 +230,18 @@ def _get_bound_content(bound: Any) -> Any:
     return bound.value if isinstance(bound, Cell) else bound
 
 
-def make_argument_key(one: Any) -> Any:
+def make_argument_key(argument: Any) -> Any:
     """Return what tells template arguments apart."""
-    if isinstance(one, ResolvedType):
+    if isinstance(argument, ResolvedType):
         base = (
-            id(one.record)
-            if one.record is not None
-            else one.whole or (one.name, tuple(map(make_argument_key, one.arguments)))
+            id(argument.record)
+            if argument.record is not None
+            else argument.whole or (argument.name, tuple(map(make_argument_key, argument.arguments)))
         )
-        return (base, one.pointers, one.reference, one.const, tuple(str(dim) for dim in one.dims))
-    if isinstance(one, TemplateEntity):
-        return id(one)
-    return str(one)
+        return (base, argument.pointers, argument.reference, argument.const, tuple(str(dim) for dim in argument.dims))
+    if isinstance(argument, TemplateEntity):
+        return id(argument)
+    return str(argument)
 
 
 def _add_default_arguments(function: tree.Function, declared: tree.Function) -> tree.Function:

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def evaluate_lambda(ev: Evaluator, one: tree.Lambda, scope: NameScope) -> FunctionSet:
-    """A lambda with copies of what it captures by value, as it is made."""
+def evaluate_lambda(ev: Evaluator, node: tree.Lambda, scope: NameScope) -> FunctionSet:
+    """Evaluate a lambda, with copies of what it captures by value at this moment."""
     if ev.python:
-        return FunctionSet((one.function,), scope)
+        return FunctionSet((node.function,), scope)
     inner = NameScope(scope, "lambda")
     inner.consts.add("(new)")
-    if one.default == "=":
-        _capture_all(ev, one, scope, inner)
-    for capture in one.captures:
+    if node.default == "=":
+        _capture_all(ev, node, scope, inner)
+    for capture in node.captures:
         if capture.name == "*this":
             this = get_this(scope)
             if isinstance(this, ObjectValue):
@@ -31,33 +31,33 @@ def evaluate_lambda(ev: Evaluator, one: tree.Lambda, scope: NameScope) -> Functi
         elif capture.name != "this" and not capture.by_reference:
             found = find_name(scope, capture.name)[0]
             if isinstance(found, PLACES):
-                value = _copy_captured(ev, ev.load_place(found, one))
+                value = _copy_captured(ev, ev.load_place(found, node))
                 kind = found.kind if isinstance(found, Cell) else None
                 inner.names[capture.name] = Cell(value, kind, capture.name, capture.span, -1)
-    return FunctionSet((one.function,), scope, captured=inner)
+    return FunctionSet((node.function,), scope, captured=inner)
 
 
-def _capture_all(ev: Evaluator, one: tree.Lambda, scope: NameScope, inner: NameScope) -> None:
+def _capture_all(ev: Evaluator, node: tree.Lambda, scope: NameScope, inner: NameScope) -> None:
     """Copy the variables that a lambda with [=] uses and does not list."""
-    listed = {capture.name for capture in one.captures} | {"this"}
-    for name in list_used_names(one.function):
+    listed = {capture.name for capture in node.captures} | {"this"}
+    for name in list_used_names(node.function):
         found, home = find_name(scope, name)
         member = "this" in home.names  # [=] captures `this`, not what it points to
         if isinstance(found, PLACES) and home.owner != "namespace" and name not in listed and not member:
-            value = _copy_captured(ev, ev.load_place(found, one))
-            inner.names[name] = Cell(value, None, name, one.span, -1)
+            value = _copy_captured(ev, ev.load_place(found, node))
+            inner.names[name] = Cell(value, None, name, node.span, -1)
 
 
-def _capture_value(ev: Evaluator, one: tree.LambdaCapture, value: tree.Expression, scope: NameScope) -> Any:
+def _capture_value(ev: Evaluator, capture: tree.LambdaCapture, value: tree.Expression, scope: NameScope) -> Any:
     """Return what `[name = value]` names: a variable of the lambda, the place itself by reference."""
-    place = ev.find_place(value, scope) if one.by_reference else None
+    place = ev.find_place(value, scope) if capture.by_reference else None
     if isinstance(place, PLACES):
         return place
-    return Cell(_copy_captured(ev, ev.evaluate_expression(value, scope)), None, one.name, one.span, -1)
+    return Cell(_copy_captured(ev, ev.evaluate_expression(value, scope)), None, capture.name, capture.span, -1)
 
 
 def _copy_captured(ev: Evaluator, value: Any) -> Any:
-    """A copy that a lambda keeps. Where it is destroyed is not followed."""
+    """Copy a value that a lambda captures. Its destruction is not followed."""
     if isinstance(value, ObjectValue) and value.record.ends and ev.haunting is not None:
         ev.haunting.append(value)
     if isinstance(value, ObjectValue) and value.held and value.record.copies:

@@ -55,7 +55,7 @@ class _RawStrings:
         self.left = MOST_RAW
 
     def find_end(self, opened: str, past: int) -> int:
-        """Where a raw string ends whose opening `R"delimiter(` ends at a place; -1 where it has no end."""
+        """Find the end of a raw string whose opening `R"delimiter(` ends at a place; -1 if it has no end."""
         if not self.left:
             return -1
         close = f'){opened[opened.index(chr(34)) + 1 : -1]}"'
@@ -65,28 +65,28 @@ class _RawStrings:
 
 
 def split_tokens(text: str) -> list[PreprocessingToken]:
-    """The preprocessing tokens of a piece of text without directives.
+    """Split a piece of text without directives into preprocessing tokens.
 
     >>> [token.text for token in split_tokens("0x4p+1 a->b /* c */ ...")]
     ['0x4p+1', 'a', '->', 'b', '...']
     """
-    out: list[PreprocessingToken] = []
+    tokens: list[PreprocessingToken] = []
     raw = _RawStrings(text)
     at, spaced = 0, False
-    while (found := _TOKEN.match(text, at)) is not None:
-        kind, at = found.lastgroup or "op", found.end()
+    while (match := _TOKEN.match(text, at)) is not None:
+        kind, at = match.lastgroup or "op", match.end()
         if kind == "space":
             spaced = True
             continue
-        word = found[0]
+        word = match[0]
         if kind == "raw":
             past = raw.find_end(word, at)
-            at = past if past >= 0 else found.start() + word.index('"')
-            word = text[found.start() : at]
+            at = past if past >= 0 else match.start() + word.index('"')
+            word = text[match.start() : at]
             kind = "text" if past >= 0 else "name"
-        out.append(PreprocessingToken(word, kind, spaced))
+        tokens.append(PreprocessingToken(word, kind, spaced))
         spaced = False
-    return out
+    return tokens
 
 
 class UnbrokenPiece(NamedTuple):
@@ -98,18 +98,18 @@ class UnbrokenPiece(NamedTuple):
 
 
 def find_unbroken_pieces(text: str) -> Iterator[UnbrokenPiece]:
-    """Comments, strings and directives in the order of a text whose continued lines are joined."""
+    """Find comments, strings and directives in the order of a text whose continued lines are joined."""
     raw, at = _RawStrings(text), 0
-    while (found := _WHOLE.search(text, at)) is not None:
-        kind, end = found.lastgroup or "", found.end()
+    while (match := _WHOLE.search(text, at)) is not None:
+        kind, end = match.lastgroup or "", match.end()
         if kind == "raw":
-            past = raw.find_end(found[0], end)
+            past = raw.find_end(match[0], end)
             if past < 0:
                 at = end
                 continue
             kind, end = "text", past
-        yield UnbrokenPiece(kind, found.start(), end)
-        at = max(end, found.start() + 1)
+        yield UnbrokenPiece(kind, match.start(), end)
+        at = max(end, match.start() + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,12 @@ class JoinedText:
     lengths: tuple[int, ...] = ()
 
     def get_original(self, at: int) -> int:
-        """The place in the text before lines were joined of the character at a place."""
+        """Return the place, before lines were joined, of the character at a place."""
         n = bisect_right(self.cuts, at)
         return at + (self.lengths[n - 1] if n else 0)
 
     def split_stretch(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The parts of a stretch that were left whole."""
+        """Yield the unbroken parts of a stretch."""
         n = bisect_right(self.cuts, start)
         while n < len(self.cuts) and self.cuts[n] < end:
             yield start, self.cuts[n]
@@ -147,12 +147,12 @@ def join_lines(text: str) -> JoinedText:
     kept: list[tuple[int, int]] = []  # raw strings
     if 'R"' in text:
         raw, at = _RawStrings(text), 0
-        while (found := _CONTINUED.search(text, at)) is not None:
-            at = found.end()
-            if found.lastgroup == "raw" and (past := raw.find_end(found[0], at)) >= 0:
-                kept.append((found.start(), past))
+        while (match := _CONTINUED.search(text, at)) is not None:
+            at = match.end()
+            if match.lastgroup == "raw" and (past := raw.find_end(match[0], at)) >= 0:
+                kept.append((match.start(), past))
                 at = past
-    out: list[str] = []
+    lines: list[str] = []
     cuts: list[int] = []
     lengths: list[int] = []
     start = length = removed = n = 0
@@ -161,7 +161,7 @@ def join_lines(text: str) -> JoinedText:
             n += 1
         if n < len(kept) and kept[n][0] <= splice.start():
             continue
-        out.append(text[start : splice.start()])
+        lines.append(text[start : splice.start()])
         length += splice.start() - start
         start = splice.end()
         removed += splice.end() - splice.start()
@@ -170,4 +170,4 @@ def join_lines(text: str) -> JoinedText:
         else:
             cuts.append(length)
             lengths.append(removed)
-    return JoinedText("".join(out) + text[start:], tuple(cuts), tuple(lengths))
+    return JoinedText("".join(lines) + text[start:], tuple(cuts), tuple(lengths))

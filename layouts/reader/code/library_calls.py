@@ -46,7 +46,7 @@ _RULES: list[Rule] = []  # tried in their order
 
 
 def _rule(function: Rule) -> Rule:
-    """Register a rule, behind those that are registered."""
+    """Register a rule, after those that are registered."""
     _RULES.append(function)
     return function
 
@@ -58,16 +58,16 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
         if isinstance(argument.value, SymbolicInt | ObjectValue) and not isinstance(expression, tree.Name):
             ev.note_value(argument.value, ev.format_expression(expression), expression.span)
     for rule in _RULES:
-        made = rule(ev, call)
-        if made is not MISSING:
-            return made
+        result = rule(ev, call)
+        if result is not MISSING:
+            return result
     return _call_unknown(ev, call)
 
 
 def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
     """Return a term for a call of which nothing is known, and forget what it may write."""
     function, owner = call.one.function, call.owner
-    made = name_unknown_call(ev, call)
+    result = name_unknown_call(ev, call)
     if not isinstance(function, tree.Name | tree.Type | tree.Member):  # (object.*function)(…)
         ev.forget_names(ev.text[slice(*function.span)], call.scope)
         ev.forget_globals()
@@ -77,7 +77,7 @@ def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
     if call.templates and not ev.python:
         ev.note_library_objects(call.templates, call.scope)
     note_possible_throw(ev, call.name)
-    return made
+    return result
 
 
 @_rule
@@ -93,9 +93,9 @@ def _call_owner_member(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate array.size() of std::array; an unknown member function may write the array."""
     if not isinstance(call.owner, ArrayValue) or call.owner.typed is None:
         return MISSING
-    found = ev.call_array_member(call.owner, call.name, call.given)
-    if found is not None:
-        return found
+    result = ev.call_array_member(call.owner, call.name, call.given)
+    if result is not None:
+        return result
     forget_escaped(ev, Cell(call.owner))
     return MISSING
 
@@ -106,8 +106,8 @@ def _construct_type(ev: Evaluator, call: Invocation) -> Any:
     kind = find_constructed_kind(ev, call)
     if kind is None:
         return MISSING
-    whole = kind.record is not None and not kind.pointers
-    return ev.construct_value(kind, call.arguments if whole else call.given, call.one, call.scope)
+    of_record = kind.record is not None and not kind.pointers
+    return ev.construct_value(kind, call.arguments if of_record else call.given, call.one, call.scope)
 
 
 @_rule
@@ -122,8 +122,8 @@ def _call_range_access(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate std::begin, std::size and their kind of an array."""
     if call.target is not None or len(call.given) != 1 or call.name not in _RANGES:
         return MISSING
-    found = ev.call_array_member(call.given[0], call.name, []) if isinstance(call.given[0], ArrayValue) else None
-    return found if found is not None else MISSING
+    result = ev.call_array_member(call.given[0], call.name, []) if isinstance(call.given[0], ArrayValue) else None
+    return result if result is not None else MISSING
 
 
 @_rule
@@ -131,8 +131,8 @@ def _choose_extreme(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate std::min and std::max of two."""
     if call.name not in ("min", "max") or len(call.arguments) != 2 or call.target is not None:
         return MISSING
-    found = _extreme(call.name, call.arguments, call.templates)
-    return found if found is not None else MISSING
+    result = _extreme(call.name, call.arguments, call.templates)
+    return result if result is not None else MISSING
 
 
 @_rule
@@ -175,18 +175,18 @@ def _cast_to_integer(ev: Evaluator, call: Invocation) -> Any:
     return ev.convert_to_kind(call.given[0], kind, call.one.span)
 
 
-def call_array_member(ev: Evaluator, array: ArrayValue, name: str, given: list[Any]) -> Any:
+def call_array_member(ev: Evaluator, array: ArrayValue, name: str, arguments: list[Any]) -> Any:
     """Return what a member function of std::array gives, or std::begin and its kind of an array; None for another."""
     if array.typed is not None and not (isinstance(array.typed, ResolvedType) and array.typed.name.endswith("array")):
         return None
-    if name == "at" and given:
-        return _find_item(array, get_integer(given[0]))
+    if name == "at" and arguments:
+        return _find_item(array, get_integer(arguments[0]))
     access = _ARRAY_MEMBERS.get(name)
     return access(ev, array) if access is not None else None
 
 
 def _find_item(array: ArrayValue, at: SymbolicInt | None) -> ReferredPlace | None:
-    """Return the item of a number, as a place; None where there is none, or the number is not known."""
+    """Return the item of a number, as a place; None if there is none, or the number is not known."""
     if at is None or at.known is None or not 0 <= at.known < len(array.cells):
         return None
     return ReferredPlace(array.cells[at.known])
@@ -220,17 +220,17 @@ _ARRAY_MEMBERS: dict[str, Callable[[Evaluator, ArrayValue], Any]] = {
 
 
 def _extreme(name: str, arguments: list[CallArgument], templates: tuple[Any, ...]) -> Any:
-    """Return the smaller or larger of two numbers; None where it is not known which.
+    """Return the smaller or larger of two numbers; None if it is not known which.
 
     It is that very variable, where both are variables of one type.
     """
     left, right = (get_integer(argument.value) for argument in arguments)
-    given = templates[0].whole if templates and isinstance(templates[0], ResolvedType) else None
-    if left is None or right is None or (templates and given is None):
+    stated_type = templates[0].whole if templates and isinstance(templates[0], ResolvedType) else None
+    if left is None or right is None or (templates and stated_type is None):
         return None
-    same = left.type == right.type and given in (None, left.type)
+    same = left.type == right.type and stated_type in (None, left.type)
     if not same:
-        kind = given or find_common_type(left.type, right.type)
+        kind = stated_type or find_common_type(left.type, right.type)
         left, right = symbolic_integers.convert_int(left, kind), symbolic_integers.convert_int(right, kind)
     second = symbolic_integers.compare_ints("<" if name == "min" else ">", right, left)
     if second is None:
@@ -243,20 +243,20 @@ def _evaluate_limit(ev: Evaluator, function: tree.Expression, scope: NameScope) 
     """Evaluate std::numeric_limits<T>::max() and its kind."""
     if not isinstance(function, tree.Name) or len(function.path) < 2:
         return None
-    head, given = function.path[-2]
-    if head != "numeric_limits" or not given:
+    head, template_arguments = function.path[-2]
+    if head != "numeric_limits" or not template_arguments:
         return None
-    kind = ev.evaluate_template_argument(given[0], scope)
+    kind = ev.evaluate_template_argument(template_arguments[0], scope)
     return traits.get_numeric_limit(kind, function.path[-1][0]) if isinstance(kind, ResolvedType) else None
 
 
-def tuple_item(ev: Evaluator, one: tree.Call, templates: tuple[Any, ...], scope: NameScope) -> Any:
+def tuple_item(ev: Evaluator, call: tree.Call, templates: tuple[Any, ...], scope: NameScope) -> Any:
     """Evaluate std::get<n>(tuple), as a place."""
-    whole = ev.find_place(one.arguments[0], scope)
-    value = ev.load_place(whole, one.arguments[0]) if isinstance(whole, PLACES) else whole
+    place = ev.find_place(call.arguments[0], scope)
+    value = ev.load_place(place, call.arguments[0]) if isinstance(place, PLACES) else place
     at = get_integer(templates[0]) if not isinstance(templates[0], ResolvedType) else None
-    found = _find_item(value, at) if isinstance(value, ArrayValue) else None
-    return found or OpaqueValue(ev.format_expression(one), span=one.span, head="get", arguments=(value,))
+    item = _find_item(value, at) if isinstance(value, ArrayValue) else None
+    return item or OpaqueValue(ev.format_expression(call), span=call.span, head="get", arguments=(value,))
 
 
 def swap(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) -> None:
@@ -277,28 +277,28 @@ def swap(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) -> None:
         ev.forget_globals()
 
 
-def _copy_bytes(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) -> Any:
+def _copy_bytes(ev: Evaluator, arguments: list[CallArgument], call: tree.Call) -> Any:
     """Evaluate memcpy(to, from, bytes)."""
     count = get_integer(arguments[2].value)
     bytes_ = count.known if count is not None else None
     bits = IntegerType("bits", 8 * (bytes_ or 0), False)
     if not bytes_ or bytes_ > 512:
-        ev.forget_place(ev.evaluate_dereference(arguments[0].value, one))
+        ev.forget_place(ev.evaluate_dereference(arguments[0].value, call))
         return arguments[0].value
     kind = ResolvedType("bits", bits, bits.bits)
-    to = ev.evaluate_dereference(arguments[0].value, one)
-    target, origin = (_load_bytes(ev, a.value, kind, one) for a in arguments[:2])
+    to = ev.evaluate_dereference(arguments[0].value, call)
+    target, origin = (_load_bytes(ev, a.value, kind, call) for a in arguments[:2])
     if isinstance(target, PLACES) and not isinstance(target, PointedPlace):
         copied = (
-            ev.load_place(origin, one) if isinstance(origin, PLACES) else make_free(ev.make_fresh_name("memcpy"), bits)
+            ev.load_place(origin, call) if isinstance(origin, PLACES) else make_free(ev.make_fresh_name("memcpy"), bits)
         )
-        ev.store_value(target, copied, one.span)
+        ev.store_value(target, copied, call.span)
     else:
         ev.forget_place(to)
     return arguments[0].value
 
 
-def _load_bytes(ev: Evaluator, value: Any, kind: ResolvedType, one: tree.Expression) -> Any:
+def _load_bytes(ev: Evaluator, value: Any, kind: ResolvedType, expression: tree.Expression) -> Any:
     """Return what a pointer points to, as an integer of so many bits."""
     if isinstance(value, ArrayValue) and value.typed is None:
         value = ev.decay_array(value)
@@ -308,7 +308,7 @@ def _load_bytes(ev: Evaluator, value: Any, kind: ResolvedType, one: tree.Express
     if isinstance(value, Pointer) and value.array is not None and at is not None:
         size = get_type_size(ev, value.element or value.array.element)
         return _view_item(ev, Cell(value.array), kind, at, size or None)
-    return ev.evaluate_dereference(value, one)
+    return ev.evaluate_dereference(value, expression)
 
 
 def _view_item(ev: Evaluator, place: Any, kind: ResolvedType, at: int, size: int | None) -> Any:
@@ -321,10 +321,10 @@ def get_type_size(ev: Evaluator, kind: ResolvedType | None) -> int | None:
     return make_size(kind).known if kind is not None else None
 
 
-def _set_bytes(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) -> Any:
+def _set_bytes(ev: Evaluator, arguments: list[CallArgument], call: tree.Call) -> Any:
     """Evaluate memset(to, byte, bytes)."""
     count, byte = get_integer(arguments[2].value), get_integer(arguments[1].value)
-    to = ev.evaluate_dereference(arguments[0].value, one)
+    to = ev.evaluate_dereference(arguments[0].value, call)
     size = count.known if count is not None else None
     if (
         not isinstance(to, PLACES)
@@ -337,8 +337,8 @@ def _set_bytes(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) -> 
         ev.forget_place(to)
         return arguments[0].value
     bits = IntegerType("bits", 8 * size, False)
-    target = _load_bytes(ev, arguments[0].value, ResolvedType("bits", bits, bits.bits), one)
-    ev.store_value(target, SymbolicInt(int.from_bytes(bytes([byte.known & 255]) * size, "little"), bits), one.span)
+    target = _load_bytes(ev, arguments[0].value, ResolvedType("bits", bits, bits.bits), call)
+    ev.store_value(target, SymbolicInt(int.from_bytes(bytes([byte.known & 255]) * size, "little"), bits), call.span)
     return arguments[0].value
 
 
@@ -361,14 +361,14 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
 
 
 def find_constructed_kind(ev: Evaluator, call: Invocation) -> ResolvedType | None:
-    """Return the type that a call constructs; None where it calls a function."""
-    target, one = call.target, call.one
+    """Return the type that a call constructs; None if it calls a function."""
+    target, node = call.target, call.one
     if isinstance(target, TemplateEntity):
-        path = one.function.path if isinstance(one.function, tree.Name | tree.Type) else ()
-        made: ResolvedType | None = (
-            ev.resolve_type(tree.Type(path, span=one.span), call.scope) if path else ev.apply_template(target, [])
+        path = node.function.path if isinstance(node.function, tree.Name | tree.Type) else ()
+        resolved_type: ResolvedType | None = (
+            ev.resolve_type(tree.Type(path, span=node.span), call.scope) if path else ev.apply_template(target, [])
         )
-        return made
+        return resolved_type
     if isinstance(target, EnumerationType):
         return target.kind if not ev.python else None
     return target if isinstance(target, ResolvedType) else None
@@ -380,8 +380,8 @@ def _has_own_copy(value: Any) -> bool:
         return True  # its items are swapped, and pointers to them stay
     if not isinstance(value, ObjectValue):
         return isinstance(value, OpaqueValue)
-    own = value.record.methods.get(value.record.name)
-    one_each = own is not None and any(len(f.parameters) == 1 for f in own.functions)
+    constructors = value.record.methods.get(value.record.name)
+    one_each = constructors is not None and any(len(f.parameters) == 1 for f in constructors.functions)
     inner = any(_has_own_copy(cell.value) for cell in value.members.values() if not isinstance(cell.value, OpaqueValue))
     assigns = "operator=" in value.record.methods or value.record.assigns or value.record.copies
     return assigns or one_each or inner

@@ -38,37 +38,37 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def copy_construct(ev: Evaluator, value: ObjectValue, argument: CallArgument) -> ObjectValue:
-    """A copy of an object by the constructor that its class, or that of a member or base, has for that."""
+    """Copy an object by the constructor that its class, or that of a member or base, has for that."""
     if not value.record.copies:
         return value
-    made: ObjectValue = ev.make_instance(value.record, value.store.name)
-    ev.copy_into(made, value.record, argument)
-    return made
+    instance: ObjectValue = ev.make_instance(value.record, value.store.name)
+    ev.copy_into(instance, value.record, argument)
+    return instance
 
 
-def copy_into(ev: Evaluator, made: ObjectValue, record: RecordType, argument: CallArgument) -> None:
+def copy_into(ev: Evaluator, instance: ObjectValue, record: RecordType, argument: CallArgument) -> None:
     """Initialize the part of an object that a class is, from another object of it."""
     ctors = record.methods.get(record.name)
     if ctors is not None and any(may_copy(f, record.name, argument) for f in ctors.functions):
-        ev.run_constructor(made, record, ctors, [argument])
+        ev.run_constructor(instance, record, ctors, [argument])
     else:
-        ev.copy_members(made, record, argument)
+        ev.copy_members(instance, record, argument)
 
 
-def copy_members(ev: Evaluator, made: ObjectValue, record: RecordType, argument: CallArgument) -> None:
-    """What a class's own copy constructor does where it has none: bases, then members."""
+def copy_members(ev: Evaluator, instance: ObjectValue, record: RecordType, argument: CallArgument) -> None:
+    """Copy bases, then members, as a class's own copy constructor does by default."""
     other = argument.value
     if not isinstance(other, ObjectValue):
-        ev.forget_place(Cell(made))
+        ev.forget_place(Cell(instance))
         return
     for base in record.bases if record.copies else ():
-        ev.copy_into(made, base, replace(argument, kind=ResolvedType(base.name, record=base)))
+        ev.copy_into(instance, base, replace(argument, kind=ResolvedType(base.name, record=base)))
     if record.fields is not None or not record.copies:
-        _copy_plainly(ev, made, other, record)
+        _copy_plainly(ev, instance, other, record)
         return
     for name in list_own_members(record):
-        if name in made.members and name in other.members:
-            cell = made.members[name]
+        if name in instance.members and name in other.members:
+            cell = instance.members[name]
             ev.write_cell(cell, _copy_member(ev, other.members[name], argument))
 
 
@@ -77,51 +77,53 @@ def _copy_member(ev: Evaluator, cell: Cell, argument: CallArgument) -> Any:
     value = cell.value
     if isinstance(value, ObjectValue) and value.record.copies:
         kind = ResolvedType(value.record.name, record=value.record, arguments=value.record.arguments)
-        made = ev.copy_construct(value, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
-        made.held = True
-        return made
+        copied = ev.copy_construct(value, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
+        copied.held = True
+        return copied
     if isinstance(value, ArrayValue) and value.cells and _is_item_copy(value):
         cells = [Cell(_copy_member(ev, c, argument), c.kind, c.name) for c in value.cells]
         return ArrayValue(cells, value.element, value.name, value.typed)
     return ev.copy_assigned(value, 1)
 
 
-def _copy_plainly(ev: Evaluator, made: ObjectValue, other: ObjectValue, record: RecordType) -> None:
+def _copy_plainly(ev: Evaluator, instance: ObjectValue, other: ObjectValue, record: RecordType) -> None:
     """Copy the members of a class as they are."""
-    if made.record.fields is not None and other.record.fields is not None and not other.members:
-        ev.write_cell(made.store, other.store.value)
+    if instance.record.fields is not None and other.record.fields is not None and not other.members:
+        ev.write_cell(instance.store, other.store.value)
         return
     for name in record.members:
-        if name in made.members and name in other.members:
-            ev.write_cell(made.members[name], ev.copy_assigned(other.members[name].value, 1))
+        if name in instance.members and name in other.members:
+            ev.write_cell(instance.members[name], ev.copy_assigned(other.members[name].value, 1))
         elif record.fields is not None and name in record.fields:
             value = ev.load_place(ev.member(other, name, (0, 0)), tree.OpaqueExpression(""))
-            ev.store_value(ev.member(made, name, (0, 0)), value, (0, 0))
+            ev.store_value(ev.member(instance, name, (0, 0)), value, (0, 0))
 
 
 # assignments -----------------------------------------------------------------------------------------------------
 
 
-def assign_into(ev: Evaluator, made: ObjectValue, record: RecordType, argument: CallArgument) -> None:
+def assign_into(ev: Evaluator, instance: ObjectValue, record: RecordType, argument: CallArgument) -> None:
     """Assign the part of an object that a class is, from another object of it: by its operator=, else bases and
     members by theirs.
     """
-    own = record.methods.get("operator=")
-    if own is not None and any(can_take_own_class(f, record.name) and not f.defaulted for f in own.functions):
-        ev.call_function(replace(own, this=made, direct=True), [argument], {}, (0, 0))
+    overloads = record.methods.get("operator=")
+    if overloads is not None and any(
+        can_take_own_class(f, record.name) and not f.defaulted for f in overloads.functions
+    ):
+        ev.call_function(replace(overloads, this=instance, direct=True), [argument], {}, (0, 0))
         return
     other = argument.value
     if not isinstance(other, ObjectValue):
-        ev.forget_place(Cell(made))
+        ev.forget_place(Cell(instance))
     else:
         for base in record.bases:
-            ev.assign_into(made, base, replace(argument, kind=ResolvedType(base.name, record=base)))
+            ev.assign_into(instance, base, replace(argument, kind=ResolvedType(base.name, record=base)))
         if record.fields is not None:
-            _copy_plainly(ev, made, other, record)
+            _copy_plainly(ev, instance, other, record)
             return
         for name in list_own_members(record):
-            if name in made.members and name in other.members:
-                _assign_member(ev, made.members[name], other.members[name], argument)
+            if name in instance.members and name in other.members:
+                _assign_member(ev, instance.members[name], other.members[name], argument)
 
 
 def _assign_member(ev: Evaluator, mine: Cell, other: Cell, argument: CallArgument) -> None:
@@ -146,13 +148,13 @@ def destroy_object(ev: Evaluator, value: Any, span: tuple[int, int]) -> None:
         for cell in reversed(value.cells):
             ev.destroy_object(cell.value, span)
     elif isinstance(value, ObjectValue):
-        whole = value.whole or value
+        complete = value.whole or value
         first = len(ev.log)
-        before = whole.dynamic
+        before = complete.dynamic
         try:
-            _end_object(ev, whole, value.record, span)
+            _end_object(ev, complete, value.record, span)
         finally:
-            whole.dynamic = before
+            complete.dynamic = before
         _forget_on_escaped_paths(ev, first)
 
 
@@ -161,9 +163,9 @@ def _end_object(ev: Evaluator, value: ObjectValue, record: RecordType, span: tup
     if not record.ends:
         return
     value.dynamic = record
-    own = record.methods.get(f"~{record.name}")
-    if own is not None and not own.functions[0].defaulted:
-        ev.call_function(replace(own, this=value, direct=True), [], {}, span)
+    destructor = record.methods.get(f"~{record.name}")
+    if destructor is not None and not destructor.functions[0].defaulted:
+        ev.call_function(replace(destructor, this=value, direct=True), [], {}, span)
     for name in reversed(list_own_members(record)):
         if name in value.members and name not in record.overlaid:
             ev.destroy_object(value.members[name].value, span)
@@ -172,18 +174,18 @@ def _end_object(ev: Evaluator, value: ObjectValue, record: RecordType, span: tup
 
 
 def _forget_on_escaped_paths(ev: Evaluator, first: int) -> None:
-    """What a destructor has written is not known on paths that left before it ran there."""
+    """Forget what a destructor has written on paths that left before it ran there."""
     if ev.gone:
         for cell, _ in ev.list_writes_since(first).values():
-            for one in ev.gone:
-                held = cell.value
+            for path in ev.gone:
+                current = cell.value
                 ev.forget_place(cell, quiet=True)
-                one.changes = {**one.changes, id(cell): (cell, cell.value)}
-                cell.value = held
+                path.changes = {**path.changes, id(cell): (cell, cell.value)}
+                cell.value = current
 
 
 def run_perhaps(ev: Evaluator, run: Callable[[], Any]) -> None:
-    """What runs or does not: what it writes is not known."""
+    """Run something that may or may not happen; what it writes becomes unknown."""
     _, changed = ev.follow_branch(run)
     for cell, _ in changed.values():
         ev.forget_place(cell)
@@ -197,17 +199,17 @@ def destroy_variables(ev: Evaluator, scope: NameScope) -> None:
 
 def release_object(ev: Evaluator, scope: NameScope, value: Any) -> None:
     """Leave a variable's object to whoever gets it: a function returns it."""
-    for one in scope.iterate_outward():
-        cells = one.names.get("(destroyed)", ())
+    for enclosing in scope.iterate_outward():
+        cells = enclosing.names.get("(destroyed)", ())
         if any(cell.value is value for cell in cells):
-            one.names["(destroyed)"] = tuple(cell for cell in cells if cell.value is not value)
+            enclosing.names["(destroyed)"] = tuple(cell for cell in cells if cell.value is not value)
             return
 
 
-def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], given: Any = None) -> None:
+def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], returned: Any = None) -> None:
     """Run the destructors of the objects that an expression has made and nothing has kept, the last first."""
     for value, how in reversed(ev.temporaries[first:]):
-        if value is given or (how == MADE and value.held):
+        if value is returned or (how == MADE and value.held):
             continue
         if how == PERHAPS:
             ev.run_perhaps(partial(ev.destroy_object, value, span))
@@ -216,7 +218,7 @@ def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], given:
 
 
 def evaluate_full_expression(ev: Evaluator, run: Callable[[], T], span: tuple[int, int]) -> T:
-    """What a full-expression gives: its temporaries end with it."""
+    """Evaluate a full-expression; its temporaries end with it."""
     first = len(ev.temporaries)
     try:
         result = run()
@@ -236,7 +238,7 @@ def abandon_temporaries(ev: Evaluator, first: int, span: tuple[int, int]) -> Non
 
 
 def forget_pending_ends(ev: Evaluator, scope: NameScope) -> None:
-    """After a statement: what objects write that may end at any time is not known."""
+    """Forget, after a statement, what objects write that may end at any time."""
     if ev.haunted:
         return
     ev.haunted = True
@@ -251,9 +253,7 @@ def forget_pending_ends(ev: Evaluator, scope: NameScope) -> None:
 
 
 def note_library_objects(ev: Evaluator, kinds: Sequence[Any], scope: NameScope) -> None:
-    """A type or function of a library gets classes of the text: it begins, copies and ends objects of them when it
-    likes.
-    """
+    """Note a library's type or function that gets classes of the text, whose objects it may create and end."""
     records = [kind.record for kind in _list_types(kinds) if kind.record is not None and not kind.pointers]
     if any(record.ends or _may_write_outside(ev, record) for record in records):
         ev.haunting = None
@@ -261,7 +261,7 @@ def note_library_objects(ev: Evaluator, kinds: Sequence[Any], scope: NameScope) 
 
 
 def _may_write_outside(ev: Evaluator, record: RecordType) -> bool:
-    """Whether a constructor may write what is no part of its object."""
+    """Return whether a constructor may write outside its object."""
     named = [record.methods[name] for name in (record.name, "operator=") if name in record.methods]
     special = [function for closure in named for function in closure.functions]
     if not special:
@@ -278,27 +278,27 @@ def _variables_in(scope: NameScope) -> list[str]:
     return [name for name, value in scope.names.items() if isinstance(value, Cell) and not value.const]
 
 
-def run_delete(ev: Evaluator, one: tree.Delete, scope: NameScope) -> None:
-    """delete p: of what is known of the object, its destructor."""
-    value = ev.evaluate_expression(one.value, scope)
-    place = ev.evaluate_dereference(value, one)
+def run_delete(ev: Evaluator, node: tree.Delete, scope: NameScope) -> None:
+    """Run delete p: the destructor, as far as the object is known."""
+    value = ev.evaluate_expression(node.value, scope)
+    place = ev.evaluate_dereference(value, node)
     inner = place.value if isinstance(place, Cell) else None
     if ev.has_own_allocation("delete", inner.record if isinstance(inner, ObjectValue) else None):
         ev.forget_all(scope)
-    if isinstance(value, Address) and isinstance(inner, ObjectValue) and not one.array:
-        _delete_object(ev, inner, one.span)
-    elif one.array and isinstance(value, Pointer) and _begins_array(value):
-        ev.destroy_object(value.array, one.span)
+    if isinstance(value, Address) and isinstance(inner, ObjectValue) and not node.array:
+        _delete_object(ev, inner, node.span)
+    elif node.array and isinstance(value, Pointer) and _begins_array(value):
+        ev.destroy_object(value.array, node.span)
     elif ev.evaluate_truth(value) is not False and not isinstance(inner, SymbolicInt | ArrayValue) and _may_end(value):
         ev.forget_all(scope)
 
 
 def _delete_object(ev: Evaluator, value: ObjectValue, span: tuple[int, int]) -> None:
     """Destroy the whole object that a pointer to a base points into."""
-    whole = value.whole or value
-    if whole.record is not value.record and not value.record.has_virtual(f"~{value.record.name}"):
+    complete = value.whole or value
+    if complete.record is not value.record and not value.record.has_virtual(f"~{value.record.name}"):
         ev.forget_globals()
-    ev.destroy_object(whole, span)
+    ev.destroy_object(complete, span)
 
 
 def _begins_array(pointer: Pointer) -> bool:
@@ -323,21 +323,27 @@ def _list_types(values: Sequence[Any], deep: int = 0) -> Iterator[ResolvedType]:
                 yield from _list_types(value.arguments, deep + 1)
 
 
-def is_named_object(one: tree.Expression) -> bool:
-    """Whether an expression names an object, so that what it begins gets a copy of it: a name, *p, std::move(x)."""
-    if isinstance(one, tree.Call):
-        return isinstance(one.function, tree.Name) and one.function.last == "move" and len(one.arguments) == 1
-    return isinstance(one, tree.Name | tree.Member | tree.Index) or (isinstance(one, tree.Unary) and one.op == "*")
+def is_named_object(expression: tree.Expression) -> bool:
+    """Return whether an expression names an object, so that its initializer copies it: a name, *p, std::move(x)."""
+    if isinstance(expression, tree.Call):
+        return (
+            isinstance(expression.function, tree.Name)
+            and expression.function.last == "move"
+            and len(expression.arguments) == 1
+        )
+    return isinstance(expression, tree.Name | tree.Member | tree.Index) or (
+        isinstance(expression, tree.Unary) and expression.op == "*"
+    )
 
 
 def list_own_members(record: RecordType) -> list[str]:
-    """The data members that a class itself declares."""
-    out = []
+    """Return the data members that a class itself declares."""
+    members = []
     for name in record.members:
         home = record.homes.get(name)
         if home is None or home.owner is record:
-            out.append(name)
-    return out
+            members.append(name)
+    return members
 
 
 def _is_item_copy(value: ArrayValue) -> bool:
@@ -351,7 +357,7 @@ def _is_item_copy(value: ArrayValue) -> bool:
 
 
 def can_take_own_class(function: tree.Function, name: str) -> bool:
-    """Whether a function can be called with an object of its own class alone."""
+    """Return whether a function can be called with only an object of its own class."""
     if not function.parameters or any(p.default is None and not p.pack for p in function.parameters[1:]):
         return False
     first = function.parameters[0].type
@@ -359,7 +365,7 @@ def can_take_own_class(function: tree.Function, name: str) -> bool:
 
 
 def may_copy(function: tree.Function, name: str, argument: CallArgument) -> bool:
-    """Whether a constructor may be the one that copies or moves an object of its class."""
+    """Return whether a constructor may be the one that copies or moves an object of its class."""
     if not can_take_own_class(function, name) or function.defaulted:
         return False
     first = function.parameters[0].type

@@ -26,11 +26,11 @@ AMBIGUOUS = OpaqueValue("an ambiguous name")
 
 
 def is_qualifier(value: Any, home: NameScope) -> bool:
-    """Whether a name can stand in front of `::`: a namespace or a type."""
+    """Return whether a name can stand in front of `::`: a namespace or a type."""
     return isinstance(value, NamespaceValue | TemplateEntity | ResolvedType | EnumerationType)
 
 
-def find_name(scope: NameScope, name: str, wanted: Wanted = lambda value, home: True) -> tuple[Any, NameScope]:
+def find_name(scope: NameScope, name: str, accepts: Wanted = lambda value, home: True) -> tuple[Any, NameScope]:
     """Return what an unqualified name means in a scope, and the scope that has it; (None, scope) for an unknown one.
 
     A using directive shows the names of its namespace in the innermost namespace that holds both: [namespace.udir].
@@ -39,13 +39,13 @@ def find_name(scope: NameScope, name: str, wanted: Wanted = lambda value, home: 
     inner: NameScope | None = scope
     below: Any = None  # a class around the name that has a base that is not in the text
     while inner is not None:
-        found = [(inner.names[name], inner)] if name in inner.names else []
+        meanings = [(inner.names[name], inner)] if name in inner.names else []
         if inner.using:
             shown += [(_find_common_namespace(inner, used), used) for used in inner.using]
         for where, used in shown:
             if where is inner:
-                found += _find_in_namespace(used, name, {id(inner)})
-        chosen = _choose_meaning([one for one in found if wanted(*one)]) if found else None
+                meanings += _find_in_namespace(used, name, {id(inner)})
+        chosen = _choose_meaning([meaning for meaning in meanings if accepts(*meaning)]) if meanings else None
         if chosen is not None and _may_be_hidden(chosen[0], below):
             return OpaqueValue(f"{below.name}::{name}"), inner
         if chosen is not None:
@@ -57,7 +57,7 @@ def find_name(scope: NameScope, name: str, wanted: Wanted = lambda value, home: 
 
 
 def _may_be_hidden(value: Any, below: RecordType | None) -> bool:
-    """Whether a base that is not in the text may have a member of the name."""
+    """Return whether a base that is not in the text may have a member of the name."""
     if below is None:
         return False
     return isinstance(value, Cell) or (below.of_std and isinstance(value, FunctionSet))
@@ -69,7 +69,7 @@ def find_in(scope: NameScope, name: str) -> tuple[Any, NameScope]:
 
 
 def _find_in_namespace(scope: NameScope, name: str, seen: set[int]) -> Iterator[tuple[Any, NameScope]]:
-    """What a namespace has of a name: its own, else what its using directives show."""
+    """Yield a namespace's own meanings of a name, else those of its using directives."""
     if id(scope) in seen:
         return
     seen.add(id(scope))
@@ -80,12 +80,12 @@ def _find_in_namespace(scope: NameScope, name: str, seen: set[int]) -> Iterator[
         yield from _find_in_namespace(used, name, seen)
 
 
-def _choose_meaning(found: list[tuple[Any, NameScope]]) -> tuple[Any, NameScope] | None:
-    """One meaning of several of the same name: functions overload one another, all else is ambiguous."""
-    if not found:
+def _choose_meaning(meanings: list[tuple[Any, NameScope]]) -> tuple[Any, NameScope] | None:
+    """Choose one meaning of several of the same name: functions overload one another, all else is ambiguous."""
+    if not meanings:
         return None
-    value, home = found[0]
-    for other, _ in found[1:]:
+    value, home = meanings[0]
+    for other, _ in meanings[1:]:
         if other is value:
             continue
         if not (isinstance(value, FunctionSet) and isinstance(other, FunctionSet)):
@@ -95,35 +95,35 @@ def _choose_meaning(found: list[tuple[Any, NameScope]]) -> tuple[Any, NameScope]
 
 
 def _find_common_namespace(scope: NameScope, used: NameScope) -> NameScope:
-    """The innermost namespace around a scope that also holds another namespace."""
-    around = {id(one) for one in used.iterate_outward()}
+    """Find the innermost namespace around a scope that also holds another namespace."""
+    around = {id(enclosing) for enclosing in used.iterate_outward()}
     last = scope
-    for one in scope.iterate_outward():
-        last = one
-        if one.owner == "namespace" and id(one) in around:
-            return one
+    for enclosing in scope.iterate_outward():
+        last = enclosing
+        if enclosing.owner == "namespace" and id(enclosing) in around:
+            return enclosing
     return last
 
 
 def get_namespace(scope: NameScope) -> NameScope:
     """Return the innermost namespace around a scope, the scope itself among them."""
-    for one in scope.iterate_outward():
-        if one.owner == "namespace" or one.parent is None:
-            return one
+    for enclosing in scope.iterate_outward():
+        if enclosing.owner == "namespace" or enclosing.parent is None:
+            return enclosing
     return scope
 
 
 def open_namespace(scope: NameScope, names: Iterable[str], inline: bool) -> NameScope:
     """Return the scope of `namespace a::b` inside a scope, made or opened again; without names an unnamed one."""
-    given = tuple(names)
-    for name in given:
+    name_list = tuple(names)
+    for name in name_list:
         known = scope.names.get(name)
         if not isinstance(known, NamespaceValue):
             known = scope.names[name] = NamespaceValue(name, NameScope(scope, "namespace"))
         if inline and known.scope not in scope.using:
             scope.using.append(known.scope)
         scope = known.scope
-    if not given:
+    if not name_list:
         known = scope.names.get("(unnamed)")
         if not isinstance(known, NamespaceValue):
             known = scope.names["(unnamed)"] = NamespaceValue("", NameScope(scope, "namespace"))
@@ -133,7 +133,7 @@ def open_namespace(scope: NameScope, names: Iterable[str], inline: bool) -> Name
 
 
 def get_this(scope: NameScope) -> Any:
-    """The object that `this` points to in a scope; None outside member functions."""
+    """Return the object that `this` points to in a scope; None outside member functions."""
     this = find_name(scope, "this")[0]
     value = this.value if isinstance(this, Cell) else None
     if isinstance(value, Address):

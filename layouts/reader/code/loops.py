@@ -42,12 +42,12 @@ def _count_turns(ev: Evaluator) -> int:
 
 
 def _count_free_turns(ev: Evaluator) -> int:
-    """Of the loop that is being run, when its end is not known."""
+    """Count the turns to follow of the loop that is being run, if its end is not known."""
     return FREE_TURNS[min(len(ev.loops), len(FREE_TURNS)) - 1]
 
 
 def _count_findings(ev: Evaluator) -> int:
-    """What a loop may find: the more of it, the fewer turns are followed."""
+    """Count what a loop may find: the more, the fewer turns are followed."""
     return len(ev.found) + len(ev.assembled) + len(ev.made)
 
 
@@ -82,12 +82,12 @@ class LoopRun:
         return self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent))
 
 
-def execute_loop(ev: Evaluator, one: tree.Loop, scope: NameScope) -> EarlyExit | None:
+def execute_loop(ev: Evaluator, loop: tree.Loop, scope: NameScope) -> EarlyExit | None:
     """Run a for or while loop turn by turn, as far as its bounds allow."""
-    if one.start is not None:
-        ev.execute_statement(one.start, scope)
+    if loop.start is not None:
+        ev.execute_statement(loop.start, scope)
     few = _count_turns(ev)
-    variable = _find_loop_variable(ev, one, scope)
+    variable = _find_loop_variable(ev, loop, scope)
     run = LoopRun(variable, few, few if ev.python else MOST_QUIET, _count_findings(ev), min(ev.left // 3, MOST_SPENT))
     first = len(ev.log)
     target = JumpTarget(True, len(ev.branches))
@@ -95,7 +95,7 @@ def execute_loop(ev: Evaluator, one: tree.Loop, scope: NameScope) -> EarlyExit |
     ev.loops.append(("", SymbolicInt(0)))
     run.start = ev.left
     try:
-        left = _run_turns(ev, one, scope, run, target)
+        left = _run_turns(ev, loop, scope, run, target)
     finally:
         ev.loops.pop()
         ev.targets.pop()
@@ -105,42 +105,42 @@ def execute_loop(ev: Evaluator, one: tree.Loop, scope: NameScope) -> EarlyExit |
         left = None
     left = ev.join_breaks(target.breaks, left, run.whole)
     if not run.whole:
-        _forget_open_loop(ev, one, journal, scope, run.told)
-        _note_possible_return(ev, one)
+        _forget_open_loop(ev, loop, journal, scope, run.told)
+        _note_possible_return(ev, loop)
     ev.leave_block(scope, left)
     return left
 
 
-def _run_turns(ev: Evaluator, one: tree.Loop, scope: NameScope, run: LoopRun, target: JumpTarget) -> EarlyExit | None:
+def _run_turns(ev: Evaluator, loop: tree.Loop, scope: NameScope, run: LoopRun, target: JumpTarget) -> EarlyExit | None:
     """Run the turns of a loop; return what ended them early, or None."""
     while True:
-        inner = _begin_turn(ev, one, scope, run)
+        inner = _begin_turn(ev, loop, scope, run)
         if inner is None:
             return None
         if run.variable is not None:
             ev.loops[-1] = (run.variable.name, integer_or_symbol(run.variable.value, BOOL))
-        left = _run_body(ev, one.body, inner, target)
+        left = _run_body(ev, loop.body, inner, target)
         if left is not None:
             run.whole = run.told
             return left
-        if one.step is not None:
-            ev.evaluate_full_expression(partial(ev.evaluate_for_effect, one.step, scope), one.step.span)
+        if loop.step is not None:
+            ev.evaluate_full_expression(partial(ev.evaluate_for_effect, loop.step, scope), loop.step.span)
         run.turn += 1
         if not run.told and run.turn >= 2 and _count_findings(ev) == run.kept:
             return None
-        if one.condition is None and run.finds(ev):
+        if loop.condition is None and run.finds(ev):
             run.limit(ev)
 
 
-def _begin_turn(ev: Evaluator, one: tree.Loop, scope: NameScope, run: LoopRun) -> NameScope | None:
-    """Return the scope of a loop's next turn; None where its condition or a bound ends it."""
+def _begin_turn(ev: Evaluator, loop: tree.Loop, scope: NameScope, run: LoopRun) -> NameScope | None:
+    """Return the scope of a loop's next turn; None if its condition or a bound ends it."""
     inner = scope
-    if one.condition is None:
+    if loop.condition is None:
         if run.variable is None and ev.python:
             run.limit(ev)
-    elif run.turn or not one.late:
+    elif run.turn or not loop.late:
         inner = NameScope(scope)
-        goes_on = ev.decide_condition(one.condition, inner)[1]
+        goes_on = ev.decide_condition(loop.condition, inner)[1]
         if goes_on is None:
             run.limit(ev)
             run.told = False
@@ -153,7 +153,7 @@ def _begin_turn(ev: Evaluator, one: tree.Loop, scope: NameScope, run: LoopRun) -
 
 
 def _run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: JumpTarget) -> EarlyExit | None:
-    """Run one turn of a loop; return what ended it early, None where the next may follow."""
+    """Run one turn of a loop; return what ended it early, None if the next may follow."""
     left = ev.execute_statement(body, scope)
     ev.rejoin_paths(target.continues)
     if left is not None and left.word == "continue":
@@ -163,7 +163,7 @@ def _run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: Jum
 
 
 def _note_possible_return(ev: Evaluator, one: tree.Statement) -> None:
-    """A turn that was not followed may return, or go elsewhere."""
+    """Note that a turn that was not followed may return, or go elsewhere."""
     if ev.python:
         return
     summary, frame = ev.summaries.get_summary(one), ev.frames[-1]
@@ -175,13 +175,16 @@ def _note_possible_return(ev: Evaluator, one: tree.Statement) -> None:
         ev.forget_after_goto({})
 
 
-def _forget_open_loop(ev: Evaluator, one: tree.Statement, written: Journal, scope: NameScope, told: bool) -> None:
-    """After a loop that has more turns than were gone through, or may have: what it writes is not known. Items of
-    an array that each turn fills another of are what the turns put there; others may be filled, too.
+def _forget_open_loop(
+    ev: Evaluator, statement: tree.Statement, written: Journal, scope: NameScope, follows_all: bool
+) -> None:
+    """Forget what a loop writes that has, or may have, more turns than were run.
+
+    Items of an array that each turn fills in turn keep what the turns put there; others may be filled, too.
     """
-    if not told and not ev.python:
-        _drop_gathered(ev, one, written)
-    spared = _spare_items(ev, one, written, scope, told)
+    if not follows_all and not ev.python:
+        _drop_gathered(ev, statement, written)
+    spared = _spare_items(ev, statement, written, scope, follows_all)
     for key, (cell, old) in written.items():
         if key in spared:
             continue
@@ -191,19 +194,21 @@ def _forget_open_loop(ev: Evaluator, one: tree.Statement, written: Journal, scop
         elif isinstance(cell.value, SymbolicInt) and cell.name and cell.value != old:
             ev.write_cell(cell, make_free(cell.name, cell.value.type))
     if not ev.python:
-        _forget_assigned(ev, one, scope)
+        _forget_assigned(ev, statement, scope)
 
 
-def _drop_gathered(ev: Evaluator, one: tree.Statement, written: Journal) -> None:
+def _drop_gathered(ev: Evaluator, statement: tree.Statement, written: Journal) -> None:
     """Drop what was found in words that are put together turn by turn: later turns may put other bits into them."""
-    gathered = ev.summaries.get_summary(one).gathered
+    gathered = ev.summaries.get_summary(statement).gathered
     cells = {id(cell) for cell, _ in written.values() if cell.name in gathered}
     ev.found = [f for f in ev.found if not (f.loops and id(f.cell) in cells)]
 
 
-def _spare_items(ev: Evaluator, one: tree.Statement, written: Journal, scope: NameScope, told: bool) -> set[int]:
+def _spare_items(
+    ev: Evaluator, statement: tree.Statement, written: Journal, scope: NameScope, follows_all: bool
+) -> set[int]:
     """Return the items of arrays that stay as the turns have filled them; forget the others of these arrays."""
-    filled = _list_filled_arrays(one)
+    filled = _list_filled_arrays(statement)
     spared: set[int] = set()
     for name, array in _list_arrays(scope):
         if not any(id(cell) in written for cell in array.cells):
@@ -212,16 +217,16 @@ def _spare_items(ev: Evaluator, one: tree.Statement, written: Journal, scope: Na
         for n, cell in enumerate(array.cells):
             old = written[id(cell)][1] if id(cell) in written else None
             unset = isinstance(old, OpaqueValue) and old.head == "uninitialised"
-            if id(cell) in written and fresh and (told or unset or ev.python):
+            if id(cell) in written and fresh and (follows_all or unset or ev.python):
                 spared.add(id(cell))
             elif isinstance(cell.value, SymbolicInt):
                 ev.write_cell(cell, make_free(ev.make_fresh_name(f"{name}[{n}]"), cell.value.type))
     return spared
 
 
-def _forget_assigned(ev: Evaluator, one: tree.Statement, scope: NameScope) -> None:
+def _forget_assigned(ev: Evaluator, statement: tree.Statement, scope: NameScope) -> None:
     """Forget what a statement assigns anywhere in it, run or not."""
-    summary = ev.summaries.get_summary(one)
+    summary = ev.summaries.get_summary(statement)
     for name in summary.names:
         found = find_name(scope, name)[0]
         if isinstance(found, PLACES):
@@ -231,9 +236,9 @@ def _forget_assigned(ev: Evaluator, one: tree.Statement, scope: NameScope) -> No
         ev.forget_globals()
 
 
-def _find_loop_variable(ev: Evaluator, one: tree.Loop, scope: NameScope) -> Cell | None:
-    """The variable that a loop counts."""
-    step = one.step
+def _find_loop_variable(ev: Evaluator, loop: tree.Loop, scope: NameScope) -> Cell | None:
+    """Find the variable that a loop counts."""
+    step = loop.step
     while isinstance(step, tree.Unary | tree.Binary):
         step = step.value if isinstance(step, tree.Unary) else step.left
     target = step.target if isinstance(step, tree.Assignment) else None
@@ -243,7 +248,7 @@ def _find_loop_variable(ev: Evaluator, one: tree.Loop, scope: NameScope) -> Cell
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """What a loop goes over. items: the places of its values, () where not known; whole: whether these are all."""
+    """What a loop goes over. items: the places of its values, () if not known; whole: whether these are all."""
 
     source: Any
     values: Sequence[Any]
@@ -251,14 +256,14 @@ class _Range:
     whole: bool
 
 
-def execute_each(ev: Evaluator, one: tree.RangeLoop, scope: NameScope) -> EarlyExit | None:
+def execute_each(ev: Evaluator, loop: tree.RangeLoop, scope: NameScope) -> EarlyExit | None:
     """Run a loop over the items of an array, a range or an object, as far as they are known."""
-    if one.start is not None:
+    if loop.start is not None:
         scope = NameScope(scope)
-        ev.execute_statement(one.start, scope)
-    over = _items(ev, one, scope)
-    whole = over.whole
-    refers = one.type is not None and bool(one.type.reference) and bool(over.items)
+        ev.execute_statement(loop.start, scope)
+    over = _items(ev, loop, scope)
+    complete = over.whole
+    refers = loop.type is not None and bool(loop.type.reference) and bool(over.items)
     first = len(ev.log)
     target = JumpTarget(True, len(ev.branches))
     left: EarlyExit | None = None
@@ -267,43 +272,43 @@ def execute_each(ev: Evaluator, one: tree.RangeLoop, scope: NameScope) -> EarlyE
     try:
         for n, item in enumerate(over.values):
             inner = scope if ev.python else NameScope(scope)
-            _bind_item(ev, one, item, over.items[n] if refers else None, inner)
-            left = _run_body(ev, one.body, inner, target)
+            _bind_item(ev, loop, item, over.items[n] if refers else None, inner)
+            left = _run_body(ev, loop.body, inner, target)
             if left is not None:
-                whole = True
+                complete = True
                 break
     finally:
         ev.loops.pop()
         ev.targets.pop()
         journal = ev.list_writes_since(first)
-    left = ev.join_breaks(target.breaks, left, whole)
-    if not whole:
-        _forget_open_loop(ev, one, journal, scope, False)
-        _note_possible_return(ev, one)
+    left = ev.join_breaks(target.breaks, left, complete)
+    if not complete:
+        _forget_open_loop(ev, loop, journal, scope, False)
+        _note_possible_return(ev, loop)
         if isinstance(over.source, ObjectValue) and not ev.python:
-            _forget_range(ev, one, over.source, scope)
+            _forget_range(ev, loop, over.source, scope)
     return left
 
 
-def _items(ev: Evaluator, one: tree.RangeLoop, scope: NameScope) -> _Range:
+def _items(ev: Evaluator, loop: tree.RangeLoop, scope: NameScope) -> _Range:
     """Evaluate what a loop goes over; what items that are not followed refer to is forgotten."""
-    source = ev.evaluate_expression(one.values, scope)
+    source = ev.evaluate_expression(loop.values, scope)
     turns = _count_turns(ev) if ev.python else MOST_QUIET
-    values, whole = ev.list_items(source, turns, one.names[0] if one.names else "")
+    values, complete = ev.list_items(source, turns, loop.names[0] if loop.names else "")
     items: Sequence[Any] = source.cells if isinstance(source, ArrayValue) else ()
     if isinstance(source, ObjectPart) and source.field.count and not ev.python:
         items = ev.list_part_items(source)
-        values, whole = [ev.load_place(item, one.values) for item in items], True
+        values, complete = [ev.load_place(item, loop.values) for item in items], True
     if not ev.python and not items:
-        whole = whole and isinstance(source, ArrayValue)
-        if isinstance(source, ObjectValue) or (one.type is not None and one.type.reference):
-            _forget_range(ev, one, source, scope)
-    return _Range(source, values, tuple(items), whole)
+        complete = complete and isinstance(source, ArrayValue)
+        if isinstance(source, ObjectValue) or (loop.type is not None and loop.type.reference):
+            _forget_range(ev, loop, source, scope)
+    return _Range(source, values, tuple(items), complete)
 
 
-def _forget_range(ev: Evaluator, one: tree.RangeLoop, source: Any, scope: NameScope) -> None:
+def _forget_range(ev: Evaluator, loop: tree.RangeLoop, source: Any, scope: NameScope) -> None:
     """Forget what the items of an object, which are not followed, may refer to."""
-    ev.forget_names(ev.text[slice(*one.values.span)], scope)
+    ev.forget_names(ev.text[slice(*loop.values.span)], scope)
     if isinstance(source, ObjectValue):  # its begin() and end() may write, too
         ev.forget_place(Cell(source))
         for place in list_reachable_places(source):
@@ -311,88 +316,94 @@ def _forget_range(ev: Evaluator, one: tree.RangeLoop, source: Any, scope: NameSc
         ev.forget_globals()
 
 
-def _bind_item(ev: Evaluator, one: tree.RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
+def _bind_item(ev: Evaluator, loop: tree.RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
     """Give a loop's variables the next item, the very item where they are references."""
-    if len(one.names) == 1:
-        _bind_variable(ev, one, value, cell, scope)
+    if len(loop.names) == 1:
+        _bind_variable(ev, loop, value, cell, scope)
         return
-    for place, name in enumerate(one.names):
+    for place, name in enumerate(loop.names):
         where = ev.get_item_place(value, place) if cell is not None else None
-        item = ev.get_item(value, place, one.span)
+        item = ev.get_item(value, place, loop.span)
         if place == 0 and isinstance(item, SymbolicInt):
             ev.loops[-1] = (name, item)
         if isinstance(where, PLACES):
             scope.names[name] = where
         elif ev.python:
-            ev.assign_name(name, item, scope, one.span)
+            ev.assign_name(name, item, scope, loop.span)
         else:
-            scope.names[name] = Cell(item, None, name, one.span, len(ev.frames))
+            scope.names[name] = Cell(item, None, name, loop.span, len(ev.frames))
 
 
-def _bind_variable(ev: Evaluator, one: tree.RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
+def _bind_variable(ev: Evaluator, loop: tree.RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
     """Give a loop's only variable the next item. cell: where that stands, if the variable refers to it."""
-    name = one.names[0]
+    name = loop.names[0]
     if isinstance(value, SymbolicInt):
         ev.loops[-1] = (name, value)
     if cell is not None:
         scope.names[name] = cell
-        const = (one.type is not None and one.type.const) or find_constness(ev, one.values, scope)
+        const = (loop.type is not None and loop.type.const) or find_constness(ev, loop.values, scope)
         if const is not False:
             scope.consts.add(name if const else f"?{name}")
     elif ev.python:
-        ev.assign_name(name, value, scope, one.span)
+        ev.assign_name(name, value, scope, loop.span)
     else:
-        _copy_item(ev, one, value, scope)
+        _copy_item(ev, loop, value, scope)
 
 
-def _copy_item(ev: Evaluator, one: tree.RangeLoop, value: Any, scope: NameScope) -> None:
+def _copy_item(ev: Evaluator, loop: tree.RangeLoop, value: Any, scope: NameScope) -> None:
     """Enter a loop's variable with a copy of an item."""
-    name = one.names[0]
+    name = loop.names[0]
     kind: ResolvedType | None = None
-    if one.type is not None and one.type.name != "auto":
-        kind = replace(ev.resolve_type(one.type, scope), reference="")
+    if loop.type is not None and loop.type.name != "auto":
+        kind = replace(ev.resolve_type(loop.type, scope), reference="")
     if isinstance(value, ObjectValue) and value.record.copies:
-        value = ev.copy_construct(value, ev.make_copy_argument(one.values, scope, value))
-    made = ev.copy_assigned(ev.convert_to_kind(value, kind, one.span, name) if kind is not None else value)
-    cell = scope.names[name] = Cell(made, kind, name, one.span, len(ev.frames))
-    if isinstance(made, ObjectValue) and made.record.ends:
+        value = ev.copy_construct(value, ev.make_copy_argument(loop.values, scope, value))
+    assigned = ev.copy_assigned(ev.convert_to_kind(value, kind, loop.span, name) if kind is not None else value)
+    cell = scope.names[name] = Cell(assigned, kind, name, loop.span, len(ev.frames))
+    if isinstance(assigned, ObjectValue) and assigned.record.ends:
         scope.names["(destroyed)"] = (cell,)
-    ev.note_variable(cell, one.span)
+    ev.note_variable(cell, loop.span)
 
 
 def _list_arrays(scope: NameScope) -> list[tuple[str, ArrayValue]]:
-    """The arrays that can be named here."""
-    held = [cell for one in scope.iterate_outward() for cell in one.names.values() if isinstance(cell, Cell)]
-    return [(c.name, c.value) for c in held if isinstance(c.value, ArrayValue)]
+    """Return the arrays that can be named here."""
+    cells = [
+        cell for enclosing in scope.iterate_outward() for cell in enclosing.names.values() if isinstance(cell, Cell)
+    ]
+    return [(c.name, c.value) for c in cells if isinstance(c.value, ArrayValue)]
 
 
-def _list_filled_arrays(one: tree.Statement) -> set[str]:
-    """The arrays of which each turn of a counting loop writes the item that its variable counts, and no other."""
-    counter = _counter(one)
-    if counter is None or not isinstance(one, tree.Loop):
+def _list_filled_arrays(statement: tree.Statement) -> set[str]:
+    """Return the arrays of which each turn of a counting loop writes only the item that its variable counts."""
+    counter = _counter(statement)
+    if counter is None or not isinstance(statement, tree.Loop):
         return set()
     written: dict[str, bool] = {}
-    for node in walk_nodes(one.body):
+    for node in walk_nodes(statement.body):
         if isinstance(node, tree.Assignment):
             name = get_root_name(node.target)
             written[name] = written.get(name, True) and _writes_item(node, counter)
     return {name for name, fits in written.items() if fits}
 
 
-def _counter(one: tree.Statement) -> str | None:
-    """Return the name of the variable that a loop counts up; None where there is none."""
-    if not isinstance(one, tree.Loop):
+def _counter(statement: tree.Statement) -> str | None:
+    """Return the name of the variable that a loop counts up; None if there is none."""
+    if not isinstance(statement, tree.Loop):
         return None
-    step = one.step.value if isinstance(one.step, tree.Unary) and one.step.op == "post" else one.step
+    step = (
+        statement.step.value
+        if isinstance(statement.step, tree.Unary) and statement.step.op == "post"
+        else statement.step
+    )
     if not isinstance(step, tree.Assignment) or step.op != "+" or not isinstance(step.target, tree.Name):
         return None
     return step.target.last
 
 
-def _writes_item(one: tree.Assignment, counter: str) -> bool:
+def _writes_item(assignment: tree.Assignment, counter: str) -> bool:
     """Return whether an assignment is `array[counter] = …`."""
-    target = one.target
-    if one.op or not isinstance(target, tree.Index) or not isinstance(target.value, tree.Name):
+    target = assignment.target
+    if assignment.op or not isinstance(target, tree.Index) or not isinstance(target.value, tree.Name):
         return False
     index = target.indices[0]
     return len(target.indices) == 1 and isinstance(index, tree.Name) and index.last == counter

@@ -28,38 +28,38 @@ class MacroUses:
         return macro is not None and macro.parameters is not None
 
     def find_close(self, at: int, end: int) -> tuple[int, bool]:
-        """(where the bracket ends that was opened before a place, whether it does not or its end is too far)."""
+        """Find (the end of the bracket opened before a place, whether it does not close or its end is too far)."""
         covered = self.text.covered
         n = self.text.find_literal_behind(at + 1)
         depth, most = 1, min(end, at + MOST_SPAN)
-        while (found := _BRACKET.search(self.code, at, most)) is not None:
-            at = found.end()
-            while n < len(covered) and covered[n][1] <= found.start():
+        while (match := _BRACKET.search(self.code, at, most)) is not None:
+            at = match.end()
+            while n < len(covered) and covered[n][1] <= match.start():
                 n += 1
-            if n < len(covered) and covered[n][0] <= found.start():
+            if n < len(covered) and covered[n][0] <= match.start():
                 at = covered[n][1]
                 continue
-            depth += 1 if found[0] == "(" else -1
+            depth += 1 if match[0] == "(" else -1
             if not depth:
                 return at, False
         return most, True
 
     def is_operand(self, name: str, start: int, past: int) -> bool:
-        """Whether a macro's replacement stands in brackets of its own and cannot store anything."""
+        """Return whether a macro's replacement is in brackets of its own and cannot store anything."""
         macro = self.macros.get(name)
         if macro is None or not self._in_brackets(macro):
             return False
         seen: set[str] = set()
         todo = [split_tokens(self.code[start:past])]
         while todo:
-            given = todo.pop()
-            if any(map(_stores, [None, *given], given)):
+            tokens = todo.pop()
+            if any(map(_stores, [None, *tokens], tokens)):
                 return False
-            for n, token in enumerate(given):
+            for n, token in enumerate(tokens):
                 if token.kind != "name":
                     continue
                 if token.text not in self.macros:
-                    if n + 1 < len(given) and given[n + 1].text in ("(", "["):
+                    if n + 1 < len(tokens) and tokens[n + 1].text in ("(", "["):
                         return False
                 elif token.text not in seen:
                     seen.add(token.text)
@@ -67,24 +67,25 @@ class MacroUses:
         return True
 
     def reachable(self, names: set[str], every: bool) -> frozenset[str]:
-        """Names, and those that stand in what macros of these names are replaced by; every: of any name, which is not
-        looked for anew.
+        """Return names, and those in the replacements of macros of these names.
+
+        every: the same for any name, cached.
         """
         if every and self.named is None:
-            own = (token.text for macro in self.macros.values() for token in macro.body if token.kind == "name")
-            self.named = frozenset(own)
+            words = (token.text for macro in self.macros.values() for token in macro.body if token.kind == "name")
+            self.named = frozenset(words)
         if every and self.named is not None:
             return self.named | names
-        todo, out = set(names), set(names)
+        todo, result = set(names), set(names)
         while todo:
             macro = self.macros.get(todo.pop())
-            more = {token.text for token in macro.body if token.kind == "name"} - out if macro else set()
-            out |= more
+            more = {token.text for token in macro.body if token.kind == "name"} - result if macro else set()
+            result |= more
             todo |= more
-        return frozenset(out)
+        return frozenset(result)
 
     def _in_brackets(self, macro: MacroDefinition) -> bool:
-        """Whether a replacement is one pair of brackets and what is in it, or a use of a macro whose is."""
+        """Return whether a replacement is one pair of brackets and its contents, or a use of a macro that is."""
         for _ in range(len(self.macros) + 1):
             body = macro.body
             called = len(body) > 1 and body[0].kind == "name"
@@ -105,7 +106,7 @@ class MacroUses:
 
 
 def _stores(before: PreprocessingToken | None, token: PreprocessingToken) -> bool:
-    """Whether a token may be part of what stores into a variable or takes its address, or makes another token."""
+    """Return whether a token may be part of a store into a variable, take its address, or make another token."""
     if token.text == "&":
         return before is None or (before.kind == "op" and before.text not in ")]")
     return token.text in _STORES

@@ -49,7 +49,7 @@ class StepCounter:
 @dataclass(frozen=True, slots=True)
 class MacroDefinition:
     """A macro: its parameters (None: it takes no arguments), its replacement; rest: what the last parameter is called
-    that takes all further arguments, "" where there is none.
+    that takes all further arguments, "" if there is none.
     """
 
     parameters: tuple[str, ...] | None
@@ -62,38 +62,38 @@ class MacroDefinition:
         return self.parameters, self.rest, tuple(token.text for token in self.body)
 
 
-def parse_define(found: list[PreprocessingToken]) -> tuple[str, MacroDefinition] | None:
-    """The macro that the tokens after `#define` define; None where they define none.
+def parse_define(tokens: list[PreprocessingToken]) -> tuple[str, MacroDefinition] | None:
+    """Parse the tokens after `#define` into a macro; None if they define none.
 
     >>> parse_define(split_tokens("F(a, b...) a ## b"))[1].parameters, parse_define(split_tokens("F (a)"))[1].parameters
     (('a', 'b'), None)
     """
-    if not found or found[0].kind != "name":
+    if not tokens or tokens[0].kind != "name":
         return None
-    if len(found) < 2 or found[1].text != "(" or found[1].spaced:
-        return found[0].text, MacroDefinition(None, tuple(found[1:]))
-    macro = _define_with_parameters(found[2:])
-    return None if macro is None else (found[0].text, macro)
+    if len(tokens) < 2 or tokens[1].text != "(" or tokens[1].spaced:
+        return tokens[0].text, MacroDefinition(None, tuple(tokens[1:]))
+    macro = _define_with_parameters(tokens[2:])
+    return None if macro is None else (tokens[0].text, macro)
 
 
-def _define_with_parameters(found: list[PreprocessingToken]) -> MacroDefinition | None:
-    """The macro whose tokens behind the opening bracket are given; None where they are no parameters."""
+def _define_with_parameters(tokens: list[PreprocessingToken]) -> MacroDefinition | None:
+    """Define the macro whose tokens behind the opening bracket are given; None if they are no parameters."""
     parameters: list[str] = []
     rest = ""
     at = 0
-    while at < len(found) and found[at].text != ")":
-        word = found[at]
+    while at < len(tokens) and tokens[at].text != ")":
+        word = tokens[at]
         if word.text == "...":
             rest = _REST
             parameters.append(rest)
         elif word.kind == "name":
             parameters.append(word.text)
-            if at + 1 < len(found) and found[at + 1].text == "...":
+            if at + 1 < len(tokens) and tokens[at + 1].text == "...":
                 rest = word.text
         elif word.text != ",":
             return None
         at += 2 if word.kind == "name" and rest == word.text else 1
-    return MacroDefinition(tuple(parameters), tuple(found[at + 1 :]), rest) if at < len(found) else None
+    return MacroDefinition(tuple(parameters), tuple(tokens[at + 1 :]), rest) if at < len(tokens) else None
 
 
 @dataclass(slots=True)
@@ -108,8 +108,8 @@ class _TokenContext:
 class _MacroArgument:
     """What a macro is given for a parameter: as it stands, and expanded when that is asked."""
 
-    def __init__(self, own: MacroExpander, plain: list[PreprocessingToken], omitted: bool = False) -> None:
-        self.own = own
+    def __init__(self, expander: MacroExpander, plain: list[PreprocessingToken], omitted: bool = False) -> None:
+        self.own = expander
         self.plain = plain
         self.omitted = omitted
         self.full: list[PreprocessingToken] | None = None
@@ -133,29 +133,29 @@ class MacroExpander:
         self.off: set[str] = set()
         self.nested = 0
 
-    def expand_all(self, given: Iterable[PreprocessingToken]) -> list[PreprocessingToken]:
-        """Tokens with every macro in them expanded; TooLongError where that takes too much."""
+    def expand_all(self, tokens: Iterable[PreprocessingToken]) -> list[PreprocessingToken]:
+        """Expand every macro in tokens; TooLongError if that takes too much."""
         if self.nested >= MOST_NESTED:
             raise TooLongError
         self.nested += 1
         known = len(self.disabled)
-        stack = [_TokenContext(list(given))]
-        out: list[PreprocessingToken] = []
+        stack = [_TokenContext(list(tokens))]
+        result: list[PreprocessingToken] = []
         try:
             while (token := self._take_next(stack)) is not None:
                 if token.kind == "name" and not token.painted and self._enter_use(token, stack):
                     continue
-                out.append(token)
-                if len(out) > MOST_TOKENS:
+                result.append(token)
+                if len(result) > MOST_TOKENS:
                     raise TooLongError
         finally:
             self.nested -= 1
             del self.disabled[known:]
             self.off = set(self.disabled)
-        return out
+        return result
 
     def _take_next(self, stack: list[_TokenContext]) -> PreprocessingToken | None:
-        """The next token of what is being read; contexts that are read to their end are left."""
+        """Take the next token of what is being read; contexts that are read to their end are left."""
         self.steps.spend_steps()
         while stack:
             top = stack[-1]
@@ -177,7 +177,7 @@ class MacroExpander:
             self.off.discard(macro)
 
     def _enter_use(self, token: PreprocessingToken, stack: list[_TokenContext]) -> bool:
-        """Whether a name is a use of a macro, whose replacement is read next."""
+        """Enter a use of a macro, whose replacement is read next; return whether a name is one."""
         macro = self.macros.get(token.text)
         if macro is None:
             if token.text in self.builtin:
@@ -185,20 +185,20 @@ class MacroExpander:
                 return True
             return False
         if macro.parameters is None:
-            made = self._paste_arguments(list(macro.body), {})
+            replacement = self._paste_arguments(list(macro.body), {})
         else:
             if not self._take_opening(stack):
                 return False
-            made = self._replace_use(macro, self._take_arguments(macro, stack))
-        if made:
-            made[0] = made[0]._replace(spaced=token.spaced)
+            replacement = self._replace_use(macro, self._take_arguments(macro, stack))
+        if replacement:
+            replacement[0] = replacement[0]._replace(spaced=token.spaced)
         self.disabled.append(token.text)
         self.off.add(token.text)
-        stack.append(_TokenContext(made, 0, token.text))
+        stack.append(_TokenContext(replacement, 0, token.text))
         return True
 
     def _take_opening(self, stack: list[_TokenContext]) -> bool:
-        """Whether an opening bracket comes next; it is read, and contexts that end before it are left."""
+        """Take an opening bracket if it comes next, leaving contexts that end before it; return whether it does."""
         while stack[-1].at >= len(stack[-1].tokens) and len(stack) > 1:
             self.steps.spend_steps()
             self._leave_contexts(stack)
@@ -209,8 +209,8 @@ class MacroExpander:
         return False
 
     def _take_arguments(self, macro: MacroDefinition, stack: list[_TokenContext]) -> list[list[PreprocessingToken]]:
-        """The arguments up to the closing bracket."""
-        out: list[list[PreprocessingToken]] = [[]]
+        """Take the arguments up to the closing bracket."""
+        arguments: list[list[PreprocessingToken]] = [[]]
         depth = 0
         names = macro.parameters or ()
         while (token := self._take_next(stack)) is not None:
@@ -218,55 +218,57 @@ class MacroExpander:
                 depth += 1
             elif token.text == ")":
                 if not depth:
-                    if len(out) == 1 and not out[0] and not names:
+                    if len(arguments) == 1 and not arguments[0] and not names:
                         return []
-                    return out
+                    return arguments
                 depth -= 1
-            elif token.text == "," and not depth and not (macro.rest and len(out) == len(names)):
-                out.append([])
+            elif token.text == "," and not depth and not (macro.rest and len(arguments) == len(names)):
+                arguments.append([])
                 continue
-            out[-1].append(token)
+            arguments[-1].append(token)
         raise TooLongError  # the bracket is not closed here
 
     # replacement -----------------------------------------------------------------------------------------------------
 
-    def _replace_use(self, macro: MacroDefinition, given: list[list[PreprocessingToken]]) -> list[PreprocessingToken]:
+    def _replace_use(
+        self, macro: MacroDefinition, token_lists: list[list[PreprocessingToken]]
+    ) -> list[PreprocessingToken]:
         names = macro.parameters or ()
-        if len(given) != len(names) and not (macro.rest and len(given) == len(names) - 1):
+        if len(token_lists) != len(names) and not (macro.rest and len(token_lists) == len(names) - 1):
             raise TooLongError  # C++ refuses such a use
-        arguments = {name: _MacroArgument(self, plain) for name, plain in zip(names, given, strict=False)}
-        if macro.rest and (len(given) < len(names) or (len(names) == 1 and not given[0])):
+        arguments = {name: _MacroArgument(self, plain) for name, plain in zip(names, token_lists, strict=False)}
+        if macro.rest and (len(token_lists) < len(names) or (len(names) == 1 and not token_lists[0])):
             arguments[macro.rest] = _MacroArgument(self, [], True)
         return self._paste_arguments(self._decide_va_opt(list(macro.body), macro, arguments), arguments, macro.rest)
 
     def _decide_va_opt(
         self, body: list[PreprocessingToken], macro: MacroDefinition, arguments: dict[str, _MacroArgument]
     ) -> list[PreprocessingToken]:
-        """A replacement whose __VA_OPT__(…) are decided."""
+        """Decide every __VA_OPT__(…) of a replacement."""
         if not macro.rest or not any(token.text == "__VA_OPT__" for token in body):
             return body
-        out: list[PreprocessingToken] = []
+        result: list[PreprocessingToken] = []
         at = 0
         while at < len(body):
             token = body[at]
             if token.text != "__VA_OPT__" or at + 1 >= len(body) or body[at + 1].text != "(":
-                out.append(token)
+                result.append(token)
                 at += 1
                 continue
             past = _find_close(body, at + 1)
-            if (out and out[-1].text in ("#", "##")) or (past < len(body) and body[past].text == "##"):
+            if (result and result[-1].text in ("#", "##")) or (past < len(body) and body[past].text == "##"):
                 raise TooLongError
             if arguments[macro.rest].expand():
                 inner = body[at + 2 : past - 1]
-                out += [inner[0]._replace(spaced=token.spaced), *inner[1:]] if inner else []
+                result += [inner[0]._replace(spaced=token.spaced), *inner[1:]] if inner else []
             at = past
-        return out
+        return result
 
     def _paste_arguments(
         self, body: list[PreprocessingToken], arguments: Mapping[str, _MacroArgument], rest: str = ""
     ) -> list[PreprocessingToken]:
-        """A replacement with its arguments put in, # and ## carried out."""
-        out: list[PreprocessingToken] = []
+        """Paste arguments into a replacement, with # and ## carried out."""
+        pasted: list[PreprocessingToken] = []
         at, paste = 0, False  # paste: whether ## stands in front
         while at < len(body):
             token = body[at]
@@ -275,25 +277,25 @@ class MacroExpander:
                 paste = True
                 at += 1
                 continue
-            swallows = paste and rest == token.text and bool(out) and out[-1].text == ","
+            swallows = paste and rest == token.text and bool(pasted) and pasted[-1].text == ","
             if swallows and arguments[rest].omitted:  # gcc's `, ## __VA_ARGS__`
-                out[-1:] = [_EMPTY]
+                pasted[-1:] = [_EMPTY]
                 part: list[PreprocessingToken] = []
                 at += 1
             else:
                 part, at = self._part(body, at, arguments, paste)
-            if paste and not swallows and out and part:
-                out[-1:] = _join_tokens(out[-1], part.pop(0))
-            out += part
-            if len(out) > MOST_TOKENS:
+            if paste and not swallows and pasted and part:
+                pasted[-1:] = _join_tokens(pasted[-1], part.pop(0))
+            pasted += part
+            if len(pasted) > MOST_TOKENS:
                 raise TooLongError
             paste = False
-        return [token for token in out if token.kind != "empty"]
+        return [token for token in pasted if token.kind != "empty"]
 
     def _part(
         self, body: list[PreprocessingToken], at: int, arguments: Mapping[str, _MacroArgument], pasted: bool
     ) -> tuple[list[PreprocessingToken], int]:
-        """(what a token of a replacement becomes, where the next one stands); pasted: whether ## is in front of it."""
+        """Return (what a token of a replacement becomes, where the next one is); pasted: whether ## precedes it."""
         token = body[at]
         following = body[at + 1].text if at + 1 < len(body) else ""
         if token.text == "#" and following in arguments:
@@ -312,7 +314,7 @@ class MacroExpander:
 
 
 def _find_close(body: list[PreprocessingToken], opened: int) -> int:
-    """Where the bracket closes that opens at a place: the place behind it, or the end."""
+    """Find the place behind the bracket that closes the one opened at a place, or the end."""
     depth = 0
     for past in range(opened, len(body)):
         depth += (body[past].text == "(") - (body[past].text == ")")
@@ -326,50 +328,50 @@ def _pastes(token: PreprocessingToken) -> bool:
 
 
 def _join_tokens(left: PreprocessingToken, right: PreprocessingToken) -> list[PreprocessingToken]:
-    """left ## right; both where they make no token, which C++ refuses."""
+    """Join left ## right; return both if they make no token, which C++ refuses."""
     if left.kind == "empty" or right.kind == "empty":
-        one = right if left.kind == "empty" else left
-        return [one._replace(spaced=left.spaced)]
-    made = split_tokens(left.text + right.text)
-    if len(made) != 1 or len(made[0].text) > MOST_TEXT:
+        remaining = right if left.kind == "empty" else left
+        return [remaining._replace(spaced=left.spaced)]
+    tokens = split_tokens(left.text + right.text)
+    if len(tokens) != 1 or len(tokens[0].text) > MOST_TEXT:
         raise TooLongError
-    return [made[0]._replace(spaced=left.spaced)]
+    return [tokens[0]._replace(spaced=left.spaced)]
 
 
 def _quote_tokens(plain: list[PreprocessingToken]) -> str:
-    """#argument: a string of its spelling."""
-    out: list[str] = []
+    """Quote the spelling of #argument as a string."""
+    tokens: list[str] = []
     for n, token in enumerate(plain):
         word = token.text
         if token.kind == "text":
             word = word.replace("\\", "\\\\").replace('"', '\\"')
-        out.append((" " if token.spaced and n else "") + word)
-    if sum(map(len, out)) > MOST_TEXT:
+        tokens.append((" " if token.spaced and n else "") + word)
+    if sum(map(len, tokens)) > MOST_TEXT:
         raise TooLongError
-    return '"' + "".join(out) + '"'
+    return '"' + "".join(tokens) + '"'
 
 
-def format_tokens(made: list[PreprocessingToken]) -> str:
-    """Tokens as text, those apart that would read as another side by side. TooLongError beyond MOST_TEXT.
+def format_tokens(tokens: list[PreprocessingToken]) -> str:
+    """Format tokens as text, with space between those that would read as another. TooLongError beyond MOST_TEXT.
 
     >>> format_tokens([PreprocessingToken("-", "op"), PreprocessingToken("-", "op"), PreprocessingToken("x",
     ... "name"), PreprocessingToken("1", "number", True)])
     '- -x 1'
     """
-    if sum(len(token.text) + 1 for token in made) > MOST_TEXT:
+    if sum(len(token.text) + 1 for token in tokens) > MOST_TEXT:
         raise TooLongError
-    out: list[str] = []
+    texts: list[str] = []
     before = PreprocessingToken("", "empty")
-    for token in made:
+    for token in tokens:
         if token.spaced or (before.kind != "empty" and _would_join(before, token)):
-            out.append(" ")
-        out.append(token.text)
+            texts.append(" ")
+        texts.append(token.text)
         before = token
-    return "".join(out)
+    return "".join(texts)
 
 
 def _would_join(left: PreprocessingToken, right: PreprocessingToken) -> bool:
-    """Whether two tokens side by side read as one."""
+    """Return whether two adjacent tokens read as one."""
     words = ("name", "number", "text")
     if left.kind in words and right.kind in words:
         return True

@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 
 
 def list_part_items(ev: Evaluator, part: ObjectPart) -> list[ObjectPart]:
-    """The items of an array in a struct that is kept as bits."""
-    one = part.field.width // part.field.count
+    """Return the items of an array in a struct that is kept as bits."""
+    width = part.field.width // part.field.count
     fields = [
-        RecordField(part.field.low + n * one, one, part.field.whole, part.field.inner) for n in range(part.field.count)
+        RecordField(part.field.low + n * width, width, part.field.whole, part.field.inner)
+        for n in range(part.field.count)
     ]
     return [ObjectPart(part.of, field) for field in fields]
 
@@ -52,7 +53,7 @@ def list_part_items(ev: Evaluator, part: ObjectPart) -> list[ObjectPart]:
 
 
 def evaluate_item(ev: Evaluator, whole: Any, index: Any, at: tree.Index, const: bool | None = None) -> Any:
-    """whole[index]. const: whether the whole is, None where not known."""
+    """Evaluate whole[index]; const: whether the whole is, None if not known."""
     if isinstance(whole, OverlayPlace):
         inner = evaluate_item(ev, whole.place, index, at, const)
         return OverlayPlace(whole.of, whole.name, inner) if isinstance(inner, PLACES) else inner
@@ -62,14 +63,14 @@ def evaluate_item(ev: Evaluator, whole: Any, index: Any, at: tree.Index, const: 
     if isinstance(value, SymbolicInt) and isinstance(index, ArrayValue | Pointer) and not ev.python:
         value, index = index, value  # 1[array]
     if isinstance(value, ObjectValue) and not ev.python:
-        made = ev.evaluate_operator("[]", value, index, at, constant=const)
-        if made is not None:
-            return made.place if isinstance(made, ReferredPlace) else made
+        result = ev.evaluate_operator("[]", value, index, at, constant=const)
+        if result is not None:
+            return result.place if isinstance(result, ReferredPlace) else result
     if isinstance(value, dict):
         return value.get(ev.make_key(index), OpaqueValue(ev.format_expression(at), span=at.span))
     rule = _ITEMS.get(type(value))
-    made = rule(ev, value, index, at) if rule is not None else None
-    return made if made is not None else OpaqueValue(ev.format_expression(at), span=at.span)
+    result = rule(ev, value, index, at) if rule is not None else None
+    return result if result is not None else OpaqueValue(ev.format_expression(at), span=at.span)
 
 
 def _item_of_array(ev: Evaluator, value: ArrayValue, index: Any, at: tree.Index) -> Any:
@@ -122,10 +123,10 @@ def _item_of_memory(ev: Evaluator, value: PointedPlace, index: Any, at: tree.Ind
     element = value.pointer.element
     if element is not None and element.open:  # buf[stage][k] of an undeclared buf: each buf[stage] is a pointer
         return _item_of_name(ev, OpaqueValue(ev.format_expression(at.value)), index, at)
-    held = ev.load_place(value, at.value)
-    if isinstance(held, Pointer):
-        return evaluate_item(ev, held, index, at)
-    return _item_of_name(ev, held, index, at) if isinstance(held, OpaqueValue) else None
+    place = ev.load_place(value, at.value)
+    if isinstance(place, Pointer):
+        return evaluate_item(ev, place, index, at)
+    return _item_of_name(ev, place, index, at) if isinstance(place, OpaqueValue) else None
 
 
 def _item_of_name(ev: Evaluator, value: OpaqueValue, index: Any, at: tree.Index) -> Any:
@@ -152,20 +153,20 @@ _ITEMS: dict[type[Any], Callable[[Evaluator, Any, Any, tree.Index], Any]] = {
 
 
 def get_pointed_object(ev: Evaluator, whole: Any, at: tree.Member) -> Any:
-    """What the left side of -> points to."""
+    """Return what the left side of -> points to."""
     value = ev.load_place(whole, at.value) if isinstance(whole, PLACES) else whole
     if isinstance(value, Address):
         return ev.find_target_place(value)
     if isinstance(value, Pointer) and value.array is not None:
         return find_item(ev, value)
     if isinstance(value, ObjectValue) and "operator->" in value.record.methods:
-        made = ev.call_function(replace(value.record.methods["operator->"], this=value), [], {}, at.span)
-        return get_pointed_object(ev, ev.load_place(made, at), at)
+        pointer = ev.call_function(replace(value.record.methods["operator->"], this=value), [], {}, at.span)
+        return get_pointed_object(ev, ev.load_place(pointer, at), at)
     return whole
 
 
 def qualified_member(ev: Evaluator, whole: Any, at: tree.Member, scope: NameScope) -> Any:
-    """object.Base::name: a function of the base; a member that no derived class hides."""
+    """Evaluate object.Base::name: a function of the base; a member that no derived class hides."""
     value = ev.load_place(whole, at.value) if isinstance(whole, PLACES) else whole
     base = ev.resolve_name(at.owner, scope, at.span[0])
     record = base.record if isinstance(base, ResolvedType) else None
@@ -179,7 +180,7 @@ def qualified_member(ev: Evaluator, whole: Any, at: tree.Member, scope: NameScop
 
 
 def member(ev: Evaluator, whole: Any, name: str, span: Span, templates: Any = None) -> Any:
-    """whole.name or whole->name."""
+    """Evaluate whole.name or whole->name."""
     if isinstance(whole, OverlayPlace):
         inner = ev.member(whole.place, name, span, templates)
         return OverlayPlace(whole.of, whole.name, inner) if isinstance(inner, PLACES) else inner
@@ -187,8 +188,8 @@ def member(ev: Evaluator, whole: Any, name: str, span: Span, templates: Any = No
     if isinstance(value, ObjectValue):
         return _find_object_member(ev, value, name, span, templates)
     if isinstance(value, ResolvedType) and value.record is not None:
-        own = value.record.methods.get(name)
-        return own if own is not None else ev.evaluate_later_member(value.record.scope, name)
+        method = value.record.methods.get(name)
+        return method if method is not None else ev.evaluate_later_member(value.record.scope, name)
     if isinstance(value, EnumerationType):
         return value.scope.names.get(name) or OpaqueValue(f"{value.name}.{name}", span=span)
     if isinstance(value, TemplateEntity):
@@ -220,10 +221,10 @@ def _member_of_value(ev: Evaluator, value: Any, name: str, templates: Any) -> An
     """Return a member of a struct in a struct of bits, of a pair, or of a number of Python; None of other values."""
     if isinstance(value, ObjectPart) and value.field.inner is not None:
         inner = value.field.inner
-        found = (inner.fields or {}).get(name)
-        if found is not None:
-            low = value.field.low + found.low
-            return ObjectPart(value.of, RecordField(low, found.width, found.whole, found.inner, found.count))
+        field = (inner.fields or {}).get(name)
+        if field is not None:
+            low = value.field.low + field.low
+            return ObjectPart(value.of, RecordField(low, field.width, field.whole, field.inner, field.count))
         if name in inner.methods:
             return replace(inner.methods[name], this=value, templates=templates)
     if (
@@ -256,14 +257,14 @@ def _find_object_member(ev: Evaluator, value: ObjectValue, name: str, span: Span
     if ev.python:
         made = value.members[name] = Cell(OpaqueValue(f"{value.store.name or record.name}.{name}"), name=name)
         return made
-    whole = (value,) if record.opaque else ()
+    owner = (value,) if record.opaque else ()
     return OpaqueValue(
-        f"{value.store.name or record.name}.{name}", head=name if whole else "", span=span, arguments=whole
+        f"{value.store.name or record.name}.{name}", head=name if owner else "", span=span, arguments=owner
     )
 
 
 def _make_unknown_member(ev: Evaluator, value: Any, name: str, span: Span, templates: Any) -> Any:
-    """A member of what is known by its name alone."""
+    """Make a member of what is known by its name alone."""
     kind: ResolvedType | None = None
     text = ""
     if isinstance(value, PointedPlace):

@@ -39,9 +39,9 @@ Path = tree.Path
 
 
 @lru_cache(maxsize=4096)
-def _find_plain_type(name: str, whole: bool) -> ResolvedType | None:
-    """Return the type of a name without arguments; whole: whether it may be an integer type."""
-    integer = find_integer_type(name) if whole else None
+def _find_plain_type(name: str, integral: bool) -> ResolvedType | None:
+    """Return the type of a name without arguments; integral: whether it may be an integer type."""
+    integer = find_integer_type(name) if integral else None
     if integer is not None:
         return ResolvedType(name, integer, integer.bits)
     return find_element_type(name) or (ResolvedType(name) if _INTEGRAL.fullmatch(name) else None)
@@ -53,19 +53,19 @@ def resolve_name(ev: Evaluator, path: Path, scope: NameScope, at: int = 0) -> An
     """
     if not path:
         return None
-    (name, given), *rest = path
+    (name, template_arguments), *rest = path
     if not name and rest:  # ::name
-        (name, given), *rest = rest
+        (name, template_arguments), *rest = rest
         found, home = find_in(ev.globals, name)
     else:
         found, home = _find_qualified(ev, scope, name, bool(rest), at)
     if found is None and rest:
         return ev.prelude.names.get(path[-1][0]) if path[-1][1] is None else None
-    found = _make_instance_of(ev, _get_own_meaning(ev, found, home, name), given, scope)
-    for name, given in rest:
+    found = _make_instance_of(ev, _get_own_meaning(ev, found, home, name), template_arguments, scope)
+    for name, template_arguments in rest:
         if found is None:
             return None
-        found = _make_instance_of(ev, _find_below(ev, found, name, scope), given, scope)
+        found = _make_instance_of(ev, _find_below(ev, found, name, scope), template_arguments, scope)
     return found
 
 
@@ -90,55 +90,59 @@ def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool,
     return found, home
 
 
-def _get_own_meaning(ev: Evaluator, found: Any, home: NameScope, name: str) -> Any:
+def _get_own_meaning(ev: Evaluator, entity: Any, home: NameScope, name: str) -> Any:
     """Return what a name means, a static member evaluated."""
-    return ev.evaluate_later_member(home, name) if isinstance(found, LaterMember) else found
+    return ev.evaluate_later_member(home, name) if isinstance(entity, LaterMember) else entity
 
 
-def _make_instance_of(ev: Evaluator, found: Any, given: tuple[tree.Expression, ...] | None, scope: NameScope) -> Any:
+def _make_instance_of(
+    ev: Evaluator, entity: Any, expressions: tuple[tree.Expression, ...] | None, scope: NameScope
+) -> Any:
     """Return a template with its arguments; a name that is no template and has some is misread."""
-    if isinstance(found, TemplateEntity) and isinstance(found.decl, tree.Declaration):
-        return ev.apply_template(found, ev.evaluate_template_arguments(given or (), scope))
-    if given is None or found is None:
-        return found
-    arguments = ev.evaluate_template_arguments(given, scope)
-    if isinstance(found, TemplateEntity):
-        return ev.apply_template(found, arguments)
-    if isinstance(found, FunctionSet):
-        return replace(found, templates=tuple(arguments))
+    if isinstance(entity, TemplateEntity) and isinstance(entity.decl, tree.Declaration):
+        return ev.apply_template(entity, ev.evaluate_template_arguments(expressions or (), scope))
+    if expressions is None or entity is None:
+        return entity
+    arguments = ev.evaluate_template_arguments(expressions, scope)
+    if isinstance(entity, TemplateEntity):
+        return ev.apply_template(entity, arguments)
+    if isinstance(entity, FunctionSet):
+        return replace(entity, templates=tuple(arguments))
     if (
-        isinstance(found, ResolvedType)
-        and found.record is not None
-        and isinstance(found.record.template, TemplateEntity)
+        isinstance(entity, ResolvedType)
+        and entity.record is not None
+        and isinstance(entity.record.template, TemplateEntity)
     ):
-        return ev.apply_template(found.record.template, arguments)
-    if isinstance(found, ResolvedType):
-        return ResolvedType(found.name, arguments=tuple(arguments))
+        return ev.apply_template(entity.record.template, arguments)
+    if isinstance(entity, ResolvedType):
+        return ResolvedType(entity.name, arguments=tuple(arguments))
     ev.misread = True
     return OpaqueValue("a template that is none")
 
 
-def evaluate_template_arguments(ev: Evaluator, given: tuple[tree.Expression, ...], scope: NameScope) -> list[Any]:
+def evaluate_template_arguments(ev: Evaluator, expressions: tuple[tree.Expression, ...], scope: NameScope) -> list[Any]:
     """Return template arguments, packs expanded."""
-    out: list[Any] = []
-    for one in given:
+    arguments: list[Any] = []
+    for one in expressions:
         if isinstance(one, tree.Unary) and one.op == "...":
-            out.extend(ev.expand_pack(one.value, scope))
+            arguments.extend(ev.expand_pack(one.value, scope))
         else:
-            out.append(ev.evaluate_template_argument(one, scope))
-    return out
+            arguments.append(ev.evaluate_template_argument(one, scope))
+    return arguments
 
 
-def evaluate_template_argument(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
+def evaluate_template_argument(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Return a template argument: a type, a value or a template."""
-    if isinstance(one, tree.Type | tree.Name) and one.path and one.path[-1][1] is None:
-        plain = not isinstance(one, tree.Type) or not (one.pointers or one.dims or one.reference)
-        found = ev.resolve_name(one.path, scope, one.span[0]) if plain else None
+    if isinstance(expression, tree.Type | tree.Name) and expression.path and expression.path[-1][1] is None:
+        plain = not isinstance(expression, tree.Type) or not (
+            expression.pointers or expression.dims or expression.reference
+        )
+        found = ev.resolve_name(expression.path, scope, expression.span[0]) if plain else None
         if isinstance(found, TemplateEntity) and found.parameters:
             return found
         if isinstance(found, ParameterPack):
             return found
-    return ev.evaluate_expression(one, scope)
+    return ev.evaluate_expression(expression, scope)
 
 
 def expand_pack(ev: Evaluator, pattern: tree.Expression, scope: NameScope) -> list[Any]:
@@ -153,32 +157,32 @@ def make_pack_scopes(ev: Evaluator, pattern: Any, scope: NameScope) -> list[Name
     }
     if not packs:
         return []
-    out = []
+    scopes = []
     for n in range(max(map(len, packs.values()))):
         inner = NameScope(scope)
         inner.names.update({name: pack[n] for name, pack in packs.items() if n < len(pack)})
-        out.append(inner)
-    return out
+        scopes.append(inner)
+    return scopes
 
 
-def _find_below(ev: Evaluator, found: Any, name: str, scope: NameScope) -> Any:
+def _find_below(ev: Evaluator, entity: Any, name: str, scope: NameScope) -> Any:
     """Return what a name means in a namespace, class, enumeration or object."""
-    if isinstance(found, NamespaceValue):
-        inner, home = find_in(found.scope, name)
+    if isinstance(entity, NamespaceValue):
+        inner, home = find_in(entity.scope, name)
         return _get_own_meaning(ev, inner, home, name)
-    if isinstance(found, Cell):
-        found = found.value
-    if isinstance(found, TemplateEntity):
-        found = ev.apply_template(found, [])
-    if isinstance(found, EnumerationType):
-        return found.scope.names.get(name)
-    if isinstance(found, ResolvedType) and found.record is not None:
-        return _find_class_member(ev, found.record, name, scope)
-    if isinstance(found, ResolvedType):
-        known = traits.find_trait_member(found, name)
-        return known if known is not None else OpaqueValue(f"{found}::{name}")
-    if isinstance(found, ObjectValue | OpaqueValue):
-        return ev.member(found, name, (0, 0))
+    if isinstance(entity, Cell):
+        entity = entity.value
+    if isinstance(entity, TemplateEntity):
+        entity = ev.apply_template(entity, [])
+    if isinstance(entity, EnumerationType):
+        return entity.scope.names.get(name)
+    if isinstance(entity, ResolvedType) and entity.record is not None:
+        return _find_class_member(ev, entity.record, name, scope)
+    if isinstance(entity, ResolvedType):
+        known = traits.find_trait_member(entity, name)
+        return known if known is not None else OpaqueValue(f"{entity}::{name}")
+    if isinstance(entity, ObjectValue | OpaqueValue):
+        return ev.member(entity, name, (0, 0))
     return None
 
 
@@ -194,9 +198,9 @@ def _find_class_member(ev: Evaluator, record: RecordType, name: str, scope: Name
             return ev.member(this, name, (0, 0))
         return OpaqueValue(f"{record.name}::{name}")
     for base in record.bases:
-        found = _find_class_member(ev, base, name, scope)
-        if found is not None:
-            return found
+        class_member = _find_class_member(ev, base, name, scope)
+        if class_member is not None:
+            return class_member
     return next((known for one in record.library if (known := traits.find_trait_member(one, name)) is not None), None)
 
 
@@ -212,14 +216,14 @@ def define_later_member(ev: Evaluator, member: tree.Statement, scope: NameScope)
 
 def evaluate_later_member(ev: Evaluator, scope: NameScope, name: str) -> Any:
     """Return a static member, evaluated when it is asked for."""
-    found = scope.names.get(name)
-    if isinstance(found, LaterMember):
+    cell = scope.names.get(name)
+    if isinstance(cell, LaterMember):
         scope.names[name] = Cell(OpaqueValue(name), name=name)
-        member = found.decl
+        member = cell.decl
         if not member.const:
-            ev.statics.append((scope.names, name, found))
-        kind = ev.resolve_type(member.type, found.scope) if member.type else None
-        inner, first = NameScope(found.scope), len(ev.log)
+            ev.statics.append((scope.names, name, cell))
+        kind = ev.resolve_type(member.type, cell.scope) if member.type else None
+        inner, first = NameScope(cell.scope), len(ev.log)
         if member.value is not None:
             value = ev.evaluate_initializer(member.value, kind, inner, name)
         elif member.arguments is not None:
@@ -232,13 +236,13 @@ def evaluate_later_member(ev: Evaluator, scope: NameScope, name: str) -> Any:
             value = ev.convert_to_kind(value, kind, member.span, name)
         if isinstance(value, ObjectValue):
             value.held = True
-        found = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
-        _forget_initialization_order(ev, found, member, inner, first)
+        cell = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
+        _forget_initialization_order(ev, cell, member, inner, first)
         if ev.is_changed_before_entry(member):
-            ev.give_earlier_value(found)
+            ev.give_earlier_value(cell)
         if not member.const and ev.globals_lost:
-            ev.forget_place(found, integers=True)
-    return found
+            ev.forget_place(cell, integers=True)
+    return cell
 
 
 def _forget_initialization_order(
@@ -270,61 +274,61 @@ def _is_global_variable(value: Any) -> bool:
     return isinstance(value, Cell) and not value.const and value.frame <= 1
 
 
-def resolve_type(ev: Evaluator, given: tree.Type, scope: NameScope) -> ResolvedType:
+def resolve_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
     """Return a type as it is here."""
     dims = tuple(
         SymbolicInt(0, ULONG) if size is None else integer_or_symbol(ev.evaluate_expression(size, scope))
-        for size in given.dims
+        for size in type_node.dims
     )
-    base = _resolve_base_type(ev, given, scope)
-    if not given.pointers and not dims and not given.reference and given.const <= base.const:
+    base = _resolve_base_type(ev, type_node, scope)
+    if not type_node.pointers and not dims and not type_node.reference and type_node.const <= base.const:
         return base
     return ResolvedType(
         base.name,
         base.whole,
         base.bits,
         base.record,
-        pointers=base.pointers + given.pointers,
+        pointers=base.pointers + type_node.pointers,
         dims=(*dims, *base.dims),
         arguments=base.arguments,
-        reference=_collapse_reference(base.reference, given.reference),
-        const=base.const or (given.const and not base.pointers),
+        reference=_collapse_reference(base.reference, type_node.reference),
+        const=base.const or (type_node.const and not base.pointers),
     )
 
 
-def _resolve_base_type(ev: Evaluator, given: tree.Type, scope: NameScope) -> ResolvedType:
+def _resolve_base_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
     """Return the type that a name means, without pointers, sizes and references beside it."""
-    if isinstance(given.body, tree.StructDefinition):
-        record = lay_out_record(ev, RecordType(given.body.name, given.body, scope))
-        return ResolvedType(given.body.name, record=record, bits=record.bits or None)
-    if given.name == "decltype" and given.path[-1][1]:
-        return _evaluate_decltype(ev, given.path[-1][1][0], scope)
-    found = ev.resolve_name(given.path, scope, given.span[0])
-    if isinstance(found, Cell):
-        found = found.value
-    if isinstance(found, TemplateEntity):
-        found = ev.apply_template(found, [])
-    if isinstance(found, EnumerationType):
-        found = found.kind
-    return found if isinstance(found, ResolvedType) else _find_foreign_type(ev, given, scope)
+    if isinstance(type_node.body, tree.StructDefinition):
+        record = lay_out_record(ev, RecordType(type_node.body.name, type_node.body, scope))
+        return ResolvedType(type_node.body.name, record=record, bits=record.bits or None)
+    if type_node.name == "decltype" and type_node.path[-1][1]:
+        return _evaluate_decltype(ev, type_node.path[-1][1][0], scope)
+    binding = ev.resolve_name(type_node.path, scope, type_node.span[0])
+    if isinstance(binding, Cell):
+        binding = binding.value
+    if isinstance(binding, TemplateEntity):
+        binding = ev.apply_template(binding, [])
+    if isinstance(binding, EnumerationType):
+        binding = binding.kind
+    return binding if isinstance(binding, ResolvedType) else _find_foreign_type(ev, type_node, scope)
 
 
-def _find_foreign_type(ev: Evaluator, given: tree.Type, scope: NameScope) -> ResolvedType:
+def _find_foreign_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
     """Return a type that the text does not define: a built-in one, T::type of a library's template, or a name alone."""
-    name = "::".join(part for part, _ in given.path)
-    if len(given.path) > 1 and given.name == "type" and not ev.python:
-        outer = ev.find_builtin_type(given.path[:-1], scope)
+    name = "::".join(part for part, _ in type_node.path)
+    if len(type_node.path) > 1 and type_node.name == "type" and not ev.python:
+        outer = ev.find_builtin_type(type_node.path[:-1], scope)
         inner = traits.find_trait_member(outer, "type") if outer is not None else None
         return inner if isinstance(inner, ResolvedType) else ResolvedType(name, unbound=True)
-    return ev.find_builtin_type(given.path, scope) or ResolvedType(name)
+    return ev.find_builtin_type(type_node.path, scope) or ResolvedType(name)
 
 
 def _evaluate_decltype(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> ResolvedType:
     """Evaluate decltype(inner): of a name what it was declared as, else the type of the value."""
     if isinstance(inner, tree.Name | tree.Type):
-        found = ev.resolve_name(inner.path, scope, inner.span[0])
-        if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
-            return replace(found.kind, const=found.const or found.kind.const)
+        binding = ev.resolve_name(inner.path, scope, inner.span[0])
+        if isinstance(binding, Cell) and binding.kind is not None and binding.kind.name not in ("auto", ""):
+            return replace(binding.kind, const=binding.const or binding.kind.const)
     start = len(ev.log)
     try:
         value = ev.evaluate_expression(inner, scope)
@@ -340,9 +344,9 @@ def find_builtin_type(ev: Evaluator, path: Path, scope: NameScope) -> ResolvedTy
     """Return an integer or element type, cute's C<4>, _4, half_t …, and what the standard library's traits give."""
     if not path:
         return None
-    name, given = path[-1]
-    if given is not None:
-        arguments = flatten_packs(ev.evaluate_template_arguments(given, scope))
+    name, template_arguments = path[-1]
+    if template_arguments is not None:
+        arguments = flatten_packs(ev.evaluate_template_arguments(template_arguments, scope))
         if name in ("make_index_sequence", "make_integer_sequence"):
             return traits.make_index_sequence(arguments) or ResolvedType(name, arguments=tuple(arguments))
         known = traits.find_trait_type(name, arguments)
@@ -357,10 +361,10 @@ def find_builtin_type(ev: Evaluator, path: Path, scope: NameScope) -> ResolvedTy
 
 
 def find_named_type(ev: Evaluator, name: str, scope: NameScope) -> ResolvedType | None:
-    """Return the type that a name means; None where it means none."""
-    found = ev.resolve_name(((name, None),), scope)
-    made = ev.apply_template(found, []) if isinstance(found, TemplateEntity) else found
-    return made if isinstance(made, ResolvedType) else None
+    """Return the type that a name means; None if it means none."""
+    binding = ev.resolve_name(((name, None),), scope)
+    named = ev.apply_template(binding, []) if isinstance(binding, TemplateEntity) else binding
+    return named if isinstance(named, ResolvedType) else None
 
 
 def get_value_type(ev: Evaluator, value: Any) -> ResolvedType | None:
@@ -407,10 +411,10 @@ def _get_begin(value: Any) -> int:
 def _list_names(pattern: Any) -> set[str]:
     """Return every name in an expression."""
     if isinstance(pattern, tree.Name | tree.Type):
-        out = {name for name, _ in pattern.path}
-        for _, given in pattern.path:
-            out |= _list_names(given or ())
-        return out | (_list_names(pattern.dims) if isinstance(pattern, tree.Type) else set())
+        names = {name for name, _ in pattern.path}
+        for _, template_arguments in pattern.path:
+            names |= _list_names(template_arguments or ())
+        return names | (_list_names(pattern.dims) if isinstance(pattern, tree.Type) else set())
     if isinstance(pattern, tree.SyntaxNode):
         return set().union(*(_list_names(getattr(pattern, slot)) for slot in _list_slots(type(pattern))))  # type: ignore[arg-type]
     if isinstance(pattern, tuple):

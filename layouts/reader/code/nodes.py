@@ -40,24 +40,24 @@ class NodeReader(ABC):
 
     @abstractmethod
     def list_readers(self) -> Readers:
-        """What reads each kind of node of the language."""
+        """Return the readers of each kind of node of the language."""
 
     @abstractmethod
     def get_span(self, node: tree_sitter.Node) -> Span:
-        """Where a node stands in the text that was given."""
+        """Return a node's place in the text that was given."""
 
     def get_text(self, node: tree_sitter.Node | None) -> str:
         return self.whole[node.start_byte : node.end_byte] if node else ""
 
     def lower_expression(self, node: tree_sitter.Node) -> tree.Expression:
-        """What nothing reads, and what is nested too deeply, is kept as its words."""
+        """Lower an expression; what nothing reads, and what is nested too deeply, is kept as its words."""
         self.depth += 1
         try:
-            own = self.list_readers().get(node.type)
+            reader = self.list_readers().get(node.type)
             broken = node.has_error and any(child.type == "ERROR" for child in node.children)
-            if own is None or broken or self.depth > MOST_DEPTH:
+            if reader is None or broken or self.depth > MOST_DEPTH:
                 return tree.OpaqueExpression(" ".join(self.get_text(node).split())[:80], span=self.get_span(node))
-            return own(self, node)
+            return reader(self, node)
         finally:
             self.depth -= 1
 

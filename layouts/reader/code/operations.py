@@ -43,12 +43,12 @@ def apply_operator(
     left_at: tree.Expression | None = None,
     right_at: tree.Expression | None = None,
 ) -> Any:
-    """left op right, for every operator but && and ||; warns of C's pitfalls at the operator's place."""
+    """Apply any operator but && and ||; warn of C's pitfalls at the operator's place."""
     left, right = _decay_operands(ev, op, left, right)
     for rule in _RULES:
-        made = rule(ev, op, left, right, at)
-        if made is not None:
-            return made
+        result = rule(ev, op, left, right, at)
+        if result is not None:
+            return result
     if not ev.python:
         left, right = ev.convert_object_to_number(left), ev.convert_object_to_number(right)
     one, two = get_integer(left), get_integer(right)
@@ -59,12 +59,16 @@ def apply_operator(
     if op in ("|", "|=", "+", "^"):
         one, two = mark_value(ev, one, left_at), mark_value(ev, two, right_at)
     ev.check_operation(op, one, two, at)
-    made = ev.apply_integer_operator(op, one, two)
-    if made.pieces and op in c_integers.COMPARED and (isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue)):
+    result = ev.apply_integer_operator(op, one, two)
+    if (
+        result.pieces
+        and op in c_integers.COMPARED
+        and (isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue))
+    ):
         return symbolic_integers.make_opaque(
             ev.format_expression(at), BOOL, one, two
         )  # as it is written: f<2>::value looks like two of them
-    return _shared_out(op, made)
+    return _shared_out(op, result)
 
 
 def _decay_operands(ev: Evaluator, op: str, left: Any, right: Any) -> tuple[Any, Any]:
@@ -88,11 +92,11 @@ def _operate_reals(ev: Evaluator, op: str, at: tree.Expression) -> SymbolicInt |
     return OpaqueValue(ev.make_fresh_name(ev.format_expression(at)), ResolvedType("double", None, 64))
 
 
-def _shared_out(op: str, made: SymbolicInt) -> SymbolicInt:
+def _shared_out(op: str, integer: SymbolicInt) -> SymbolicInt:
     """Return a number in terms of the thread's parts that shifts, quotients and masks take of it."""
     if op in (">>", "/"):
-        return symbolic_integers.divide_as_symbol(made, THREADS)
-    return symbolic_integers.round_as_symbol(made) if op in ("&", "*", "<<") else made
+        return symbolic_integers.divide_as_symbol(integer, THREADS)
+    return symbolic_integers.round_as_symbol(integer) if op in ("&", "*", "<<") else integer
 
 
 # rules that are tried in order, before operands are numbers: each returns None where it says nothing -----------------
@@ -101,7 +105,7 @@ _SIGNS = {"+": 1, "-": -1}
 
 
 def _move_address(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """&variable + n."""
+    """Move an address: &variable + n."""
     if op not in _SIGNS or not isinstance(left, Address) or isinstance(right, Pointer | Address):
         return None
     step = get_integer(right)
@@ -119,7 +123,7 @@ def _subtract_pointers(ev: Evaluator, op: str, left: Any, right: Any, at: tree.E
 
 
 def _move_pointer(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """pointer + n, pointer - n, n + pointer."""
+    """Move a pointer: pointer + n, pointer - n, n + pointer."""
     if op in _SIGNS and isinstance(left, Pointer) and not isinstance(right, Pointer):
         step = get_integer(right)
         if step is not None:
@@ -130,7 +134,7 @@ def _move_pointer(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expres
 
 
 def _move_array(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """array + n, a pointer to its item n."""
+    """Return array + n, a pointer to its item n."""
     if (
         op not in _SIGNS
         or not isinstance(left, ArrayValue)
@@ -201,7 +205,7 @@ _RULES: tuple[Callable[[Evaluator, str, Any, Any, tree.Expression], Any], ...] =
 
 
 def convert_object_to_number(ev: Evaluator, value: Any) -> Any:
-    """An object as the integer that its only conversion gives."""
+    """Convert an object to the integer that its only conversion gives."""
     if isinstance(value, ObjectPart) and value.field.inner is not None:
         value = ev.make_part_object(value)
     if isinstance(value, ObjectValue) and any(name.startswith("operator ") for name in value.record.methods):
@@ -210,7 +214,7 @@ def convert_object_to_number(ev: Evaluator, value: Any) -> Any:
 
 
 def _apart(ev: Evaluator, left: Pointer, right: Pointer, at: tree.Expression) -> Any:
-    """How many elements lie between two pointers."""
+    """Return the number of elements between two pointers."""
     if left.array is not None and left.array is right.array and left.at is not None and right.at is not None:
         return symbolic_integers.convert_int(symbolic_integers.add_ints(left.at, right.at, -1), LONG)
     size = make_size(left.element).known
@@ -224,12 +228,12 @@ def mark_value(ev: Evaluator, value: SymbolicInt, at: tree.Expression | None) ->
 
 
 def apply_integer_operator(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> SymbolicInt:
-    """An operator over integers; one of Python's that grows without end is given up."""
-    made = _apply_binary(ev, op, one, two)
+    """Apply an operator to integers; one of Python's that grows without end is given up."""
+    result = _apply_binary(ev, op, one, two)
     return (
-        made
-        if made.const.bit_length() <= symbolic_integers.MOST_BITS
-        else symbolic_integers.make_opaque(f"{op} of a long number", made.type)
+        result
+        if result.const.bit_length() <= symbolic_integers.MOST_BITS
+        else symbolic_integers.make_opaque(f"{op} of a long number", result.type)
     )
 
 
@@ -254,9 +258,9 @@ def _apply_binary(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) ->
         case "%":
             return symbolic_integers.get_remainder(one, two)
         case "**" if one.known is not None and two.known is not None:
-            made = c_integers.compute_binary("**", one.known, c_integers.PYTHON, two.known, c_integers.PYTHON)
-            if made.value is not None:
-                return SymbolicInt(made.value, kind)
+            result = c_integers.compute_binary("**", one.known, c_integers.PYTHON, two.known, c_integers.PYTHON)
+            if result.value is not None:
+                return SymbolicInt(result.value, kind)
         case "<" | ">" | "<=" | ">=" | "==" | "!=":
             truth = symbolic_integers.compare_ints(op, one, two)
             if truth is not None:
@@ -285,10 +289,12 @@ def _apply_shift(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> 
         )  # it may have 32 bits
     if kind.bits and not 0 <= by < kind.bits:
         return _shift_too_far(op, one, two, kind, by)
-    out = symbolic_integers.shift_int(one, by if op == "<<" else -by)
-    low = by if op == "<<" and one.known is not None and not one.known else out.low
+    result = symbolic_integers.shift_int(one, by if op == "<<" else -by)
+    low = by if op == "<<" and one.known is not None and not one.known else result.low
     origin = _origin_of_both(one, two)
-    return SymbolicInt(out.const, kind, out.pieces, low=low, marks=out.marks, origin=origin, assumed=out.assumed)
+    return SymbolicInt(
+        result.const, kind, result.pieces, low=low, marks=result.marks, origin=origin, assumed=result.assumed
+    )
 
 
 def _shift_too_far(op: str, one: SymbolicInt, two: SymbolicInt, kind: c_integers.IntegerType, by: int) -> SymbolicInt:
@@ -296,8 +302,8 @@ def _shift_too_far(op: str, one: SymbolicInt, two: SymbolicInt, kind: c_integers
     signed = op == ">>" and not symbolic_integers.is_nonnegative(one)
     if one.known is None and (signed or kind == UNKNOWN):
         return symbolic_integers.make_opaque(f"{symbolic_integers.format_factor(one)} {op} {by}", kind, one, two)
-    made = c_integers.compute_shift(op, one.known or 0, kind, by).value or 0
-    return SymbolicInt(made, kind, low=by if op == "<<" and by > 0 else 0, origin=_origin_of_both(one, two))
+    shifted = c_integers.compute_shift(op, one.known or 0, kind, by).value or 0
+    return SymbolicInt(shifted, kind, low=by if op == "<<" and by > 0 else 0, origin=_origin_of_both(one, two))
 
 
 def _origin_of_both(one: SymbolicInt, two: SymbolicInt) -> tuple[Any, ...]:
@@ -306,26 +312,26 @@ def _origin_of_both(one: SymbolicInt, two: SymbolicInt) -> tuple[Any, ...]:
 
 
 def _is_same_place(one: Address, two: Address) -> bool | None:
-    """Whether two addresses are of one object; None where that is not known."""
+    """Return whether two addresses are of one object; None if that is not known."""
     if one.at.known != 0 or two.at.known != 0:
         return None
     places = (one.place, two.place)
     if any(not isinstance(place, Cell) for place in places):
         return True if one.place == two.place else None
-    held = [place.value for place in places]
-    if all(isinstance(value, ObjectValue) for value in held):
-        first, second = ((value.whole or value) for value in held)
+    values = [place.value for place in places]
+    if all(isinstance(value, ObjectValue) for value in values):
+        first, second = ((value.whole or value) for value in values)
         return first is second or (None if first.members and first.members is second.members else False)
     return one.place is two.place
 
 
 def _is_misread_operand(value: Any) -> bool:
-    """Whether an operand is a type or a function: the grammar took template arguments for comparisons."""
+    """Return whether an operand is a type or a function: the grammar took template arguments for comparisons."""
     return isinstance(value, ResolvedType | TemplateEntity | FunctionSet) or (
         isinstance(value, OpaqueValue) and value.head == "misread"
     )
 
 
 def _is_surely_something(value: Any) -> bool:
-    """Whether a value is surely something: a number of known value, a list, an object, a text."""
+    """Return whether a value is certainly known: a number of known value, a list, an object, a text."""
     return isinstance(value, ArrayValue | str) or (isinstance(value, SymbolicInt) and value.known is not None)

@@ -58,17 +58,19 @@ def evaluate_operator(
     arguments: list[CallArgument] | None = None,
     constant: bool | None = None,
 ) -> Any:
-    """Return what an operator that the text defines gives; None where it defines none for such operands."""
+    """Return what an operator that the text defines gives; None if it defines none for such operands."""
     name = f"operator{op}"
     if ev.python:
         return _call_python_operator(ev, op, left, right, at)
-    given = arguments if arguments is not None else [] if right is None else [_make_operand_argument(ev, right)]
-    whole, own = left, left if isinstance(left, CallArgument) else None
+    right_arguments = (
+        arguments if arguments is not None else [] if right is None else [_make_operand_argument(ev, right)]
+    )
+    left_operand, left_argument = left, left if isinstance(left, CallArgument) else None
     left = left.value if isinstance(left, CallArgument) else left
-    method = _find_method(ev, name, left, None if arguments is not None else given)
-    operands, free = given, None
+    method = _find_method(ev, name, left, None if arguments is not None else right_arguments)
+    operands, free = right_arguments, None
     if op not in _MEMBERS_ONLY and name in ev.operators:
-        operands = [_make_operand_argument(ev, whole), *given]
+        operands = [_make_operand_argument(ev, left_operand), *right_arguments]
         free = (
             _find_free_operator(ev, ev.operators[name], operands, at)
             if any(map(_is_class_argument, operands))
@@ -77,15 +79,15 @@ def evaluate_operator(
     if method is not None:
         if free is not None:
             return _forget_operators(ev, replace(method, this=left), free, operands, at)
-        constant = own.const if own is not None and own.place else constant
-        return ev.call_function(replace(method, this=left, constant=constant), given, {}, at.span)
+        constant = left_argument.const if left_argument is not None and left_argument.place else constant
+        return ev.call_function(replace(method, this=left, constant=constant), right_arguments, {}, at.span)
     return ev.call_function(free, operands, {}, at.span) if free is not None else None
 
 
 def _call_python_operator(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """Return what __add__ or __or__ gives; None where the class has none."""
-    found = left.record.methods.get(_PYTHON_METHODS.get(op, "")) if isinstance(left, ObjectValue) else None
-    return ev.call_function(replace(found, this=left), [right], {}, at.span) if found is not None else None
+    """Return what __add__ or __or__ gives; None if the class has none."""
+    method = left.record.methods.get(_PYTHON_METHODS.get(op, "")) if isinstance(left, ObjectValue) else None
+    return ev.call_function(replace(method, this=left), [right], {}, at.span) if method is not None else None
 
 
 def _find_method(ev: Evaluator, name: str, left: Any, operands: list[CallArgument] | None) -> FunctionSet | None:
@@ -113,7 +115,7 @@ def _forget_operators(
 def _find_free_operator(
     ev: Evaluator, closure: FunctionSet, operands: list[CallArgument], at: tree.Expression
 ) -> FunctionSet | None:
-    """Return the operators outside classes that may be meant for some operands; None where there is none.
+    """Return the operators outside classes that may be meant for some operands; None if there is none.
 
     Where one that the lookup by the operands' types does not find may be meant, they have no body.
     """
@@ -133,15 +135,15 @@ def _find_associated_namespaces(ev: Evaluator, argument: CallArgument) -> list[N
     """Return the namespaces in which a function is looked up because of an argument: [basic.lookup.argdep]."""
     home = ev.enumerations.get(_get_enum_name(argument))
     waiting = [argument.kind.record] if argument.kind is not None else []
-    out = [] if home is None else [get_namespace(home)]
+    namespaces = [] if home is None else [get_namespace(home)]
     seen: set[int] = set()
     while waiting:
         record = waiting.pop()
         if record is not None and id(record) not in seen:  # struct V : Ops<V>
             seen.add(id(record))
-            out.append(get_namespace(record.scope))
+            namespaces.append(get_namespace(record.scope))
             waiting += [*record.bases, *(a.record for a in record.arguments if isinstance(a, ResolvedType))]
-    return out
+    return namespaces
 
 
 def _make_operand_argument(ev: Evaluator, value: Any) -> CallArgument:
@@ -151,10 +153,10 @@ def _make_operand_argument(ev: Evaluator, value: Any) -> CallArgument:
     if isinstance(value, PLACES):
         inner = ev.load_place(value, tree.OpaqueExpression(""))
         return CallArgument(inner, ev.find_declared_type(value, inner), True, False, where=value)
-    made: CallArgument = ev.make_argument(value)
+    argument: CallArgument = ev.make_argument(value)
     if isinstance(value, ObjectValue):
-        return replace(made, place=True, const=None, loose=True, where=Cell(value, made.kind))
-    return made
+        return replace(argument, place=True, const=None, loose=True, where=Cell(value, argument.kind))
+    return argument
 
 
 def _is_class_argument(argument: CallArgument) -> bool:
@@ -167,5 +169,5 @@ def _is_class_argument(argument: CallArgument) -> bool:
 
 def _get_enum_name(argument: CallArgument) -> str:
     """Return the name of an argument's enumeration, "" without one."""
-    whole = argument.kind.whole if argument.kind is not None and not argument.kind.pointers else None
-    return getattr(whole, "enumeration", "") or ""
+    integer_type = argument.kind.whole if argument.kind is not None and not argument.kind.pointers else None
+    return getattr(integer_type, "enumeration", "") or ""

@@ -26,55 +26,55 @@ if TYPE_CHECKING:
 _LOGICAL = ("&&", "||")
 
 
-def evaluate_binary(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
+def evaluate_binary(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
     """Return the value of `left op right`."""
-    if one.op == ",":
-        return _evaluate_comma(ev, one, scope)
-    if one.op == ">" and not ev.python and (name := _find_misread_name(ev, one, scope)) is not None:
+    if node.op == ",":
+        return _evaluate_comma(ev, node, scope)
+    if node.op == ">" and not ev.python and (name := _find_misread_name(ev, node, scope)) is not None:
         return ev.evaluate_expression(name, scope)
-    if one.op in _LOGICAL:
-        return _evaluate_logical(ev, one, scope)
-    if not ev.python and one.op in ev.overloaded:
-        left_operand, right_operand = (ev.evaluate_argument(side, scope) for side in (one.left, one.right))
-        own = ev.evaluate_operator(one.op, left_operand, right_operand, one)
-        if own is not None:
-            return own
+    if node.op in _LOGICAL:
+        return _evaluate_logical(ev, node, scope)
+    if not ev.python and node.op in ev.overloaded:
+        left_operand, right_operand = (ev.evaluate_argument(side, scope) for side in (node.left, node.right))
+        result = ev.evaluate_operator(node.op, left_operand, right_operand, node)
+        if result is not None:
+            return result
         left, right = ev.get_argument_value(left_operand), ev.get_argument_value(right_operand)
     else:
-        left, right = ev.evaluate_expression(one.left, scope), ev.evaluate_expression(one.right, scope)
-    return ev.apply_operator(one.op, left, right, one, left_at=one.left, right_at=one.right)
+        left, right = ev.evaluate_expression(node.left, scope), ev.evaluate_expression(node.right, scope)
+    return ev.apply_operator(node.op, left, right, node, left_at=node.left, right_at=node.right)
 
 
-def _evaluate_comma(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
+def _evaluate_comma(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
     """Evaluate both sides; return the value of the right one."""
-    first = ev.evaluate_expression(one.left, scope)
+    first = ev.evaluate_expression(node.left, scope)
     if isinstance(first, ObjectValue) and "operator," in first.record.methods:
-        return ev.evaluate_operator(",", first, ev.evaluate_expression(one.right, scope), one)
-    return ev.evaluate_expression(one.right, scope)
+        return ev.evaluate_operator(",", first, ev.evaluate_expression(node.right, scope), node)
+    return ev.evaluate_expression(node.right, scope)
 
 
-def _evaluate_logical(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
+def _evaluate_logical(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
     """Return the value of && or ||, whose right side is evaluated where the left one does not decide."""
-    left = ev.evaluate_expression(one.left, scope)
-    if isinstance(left, ObjectValue) and f"operator{one.op}" in left.record.methods:
-        return ev.evaluate_operator(one.op, left, ev.evaluate_expression(one.right, scope), one)
-    decides = one.op == "||"  # the truth of a side that makes the other irrelevant
+    left = ev.evaluate_expression(node.left, scope)
+    if isinstance(left, ObjectValue) and f"operator{node.op}" in left.record.methods:
+        return ev.evaluate_operator(node.op, left, ev.evaluate_expression(node.right, scope), node)
+    decides = node.op == "||"  # the truth of a side that makes the other irrelevant
     truth = ev.evaluate_truth(left)
     if truth is decides:
         return left if ev.python else SymbolicInt(int(truth), BOOL)
     if ev.python:
-        right = ev.evaluate_expression(one.right, scope)
-        return right if truth is not None else ev.make_unknown(one)
-    right = ev.evaluate_expression(one.right, scope) if truth is not None else _evaluate_perhaps(ev, one, scope)
+        right = ev.evaluate_expression(node.right, scope)
+        return right if truth is not None else ev.make_unknown(node)
+    right = ev.evaluate_expression(node.right, scope) if truth is not None else _evaluate_perhaps(ev, node, scope)
     other = ev.evaluate_truth(right)
     if other is not None and (truth is not None or other is decides):
         return SymbolicInt(int(other), BOOL)
-    return _make_open_logical(ev, one, left, right, truth)
+    return _make_open_logical(ev, node, left, right, truth)
 
 
-def _find_misread_name(ev: Evaluator, one: tree.Binary, scope: NameScope) -> tree.Name | None:
-    """Outer<4>::Inner<4>::value, which the grammar reads as Outer<4>::Inner < 4 > ::value."""
-    left, right = one.left, one.right
+def _find_misread_name(ev: Evaluator, node: tree.Binary, scope: NameScope) -> tree.Name | None:
+    """Find Outer<4>::Inner<4>::value, which the grammar reads as Outer<4>::Inner < 4 > ::value."""
+    left, right = node.left, node.right
     if not (isinstance(left, tree.Binary) and left.op == "<" and isinstance(left.left, tree.Name)):
         return None
     if not isinstance(right, tree.Name) or right.path[0][0]:
@@ -82,116 +82,116 @@ def _find_misread_name(ev: Evaluator, one: tree.Binary, scope: NameScope) -> tre
     if not isinstance(ev.resolve_name(left.left.path, scope, left.span[0]), TemplateEntity):
         return None
     *outer, (last, _) = left.left.path
-    return tree.Name((*outer, (last, (left.right,)), *right.path[1:]), span=one.span)
+    return tree.Name((*outer, (last, (left.right,)), *right.path[1:]), span=node.span)
 
 
-def _evaluate_perhaps(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
-    """The right side of && or || that may not be evaluated."""
+def _evaluate_perhaps(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
+    """Evaluate the right side of && or || that may not be evaluated."""
     values: list[Any] = []
     ev.follow_alternatives(
         [
-            (ev.format_expression(one.left), lambda: values.append(ev.evaluate_expression(one.right, scope))),
+            (ev.format_expression(node.left), lambda: values.append(ev.evaluate_expression(node.right, scope))),
             ("", lambda: None),
         ]
     )
-    return values[0] if values else OpaqueValue(ev.format_expression(one.right))
+    return values[0] if values else OpaqueValue(ev.format_expression(node.right))
 
 
-def _make_open_logical(ev: Evaluator, one: tree.Binary, left: Any, right: Any, truth: bool | None) -> SymbolicInt:
-    """a && b and a || b that the text leaves open."""
+def _make_open_logical(ev: Evaluator, node: tree.Binary, left: Any, right: Any, truth: bool | None) -> SymbolicInt:
+    """Make an a && b or a || b that the text leaves open."""
     a, b = get_integer(left), get_integer(right)
     if a is None or b is None or isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue):
-        return ev.make_unknown(one)
+        return ev.make_unknown(node)
     if truth is not None:
         return symbolic_integers.convert_to_bool(b)
     return symbolic_integers.make_opaque(
-        f"{symbolic_integers.format_factor(a)} {one.op} {symbolic_integers.format_factor(b)}", BOOL, a, b
+        f"{symbolic_integers.format_factor(a)} {node.op} {symbolic_integers.format_factor(b)}", BOOL, a, b
     )
 
 
-def make_unknown(ev: Evaluator, one: tree.Expression) -> SymbolicInt:
+def make_unknown(ev: Evaluator, expression: tree.Expression) -> SymbolicInt:
     """Return the unknown truth of an expression."""
-    return make_free(ev.format_expression(one), BOOL)
+    return make_free(ev.format_expression(expression), BOOL)
 
 
-def evaluate_unary(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
+def evaluate_unary(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
     """Return the value of an operator with one operand, x++ and x-- among them."""
-    rule = _UNARY.get(one.op, _evaluate_sign)
-    return rule(ev, one, scope)
+    rule = _UNARY.get(node.op, _evaluate_sign)
+    return rule(ev, node, scope)
 
 
-def _evaluate_address(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
-    """&x."""
-    if "&" in ev.overloaded and isinstance(value := ev.evaluate_argument(one.value, scope).value, ObjectValue):
-        own = ev.evaluate_operator("&", value, None, one)
-        if own is not None:
-            return ev.load_place(own, one)
-    return ev.take_address(one.value, scope)
+def _evaluate_address(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
+    """Evaluate &x."""
+    if "&" in ev.overloaded and isinstance(value := ev.evaluate_argument(node.value, scope).value, ObjectValue):
+        result = ev.evaluate_operator("&", value, None, node)
+        if result is not None:
+            return ev.load_place(result, node)
+    return ev.take_address(node.value, scope)
 
 
-def _evaluate_expansion(ev: Evaluator, one: tree.Unary, scope: NameScope) -> OpaqueValue:
-    """A parameter pack where it is not expanded."""
-    return OpaqueValue(ev.format_expression(one))
+def _evaluate_expansion(ev: Evaluator, node: tree.Unary, scope: NameScope) -> OpaqueValue:
+    """Evaluate a parameter pack that is not expanded."""
+    return OpaqueValue(ev.format_expression(node))
 
 
-def _evaluate_pointee(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
-    """*p."""
-    return ev.load_place(ev.evaluate_dereference(ev.evaluate_expression(one.value, scope), one), one)
+def _evaluate_pointee(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
+    """Evaluate *p."""
+    return ev.load_place(ev.evaluate_dereference(ev.evaluate_expression(node.value, scope), node), node)
 
 
-def _evaluate_not(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
-    """!x."""
-    value = ev.evaluate_expression(one.value, scope)
-    own = ev.evaluate_operator(one.op, value, None, one) if not ev.python else None
-    if own is not None:
-        return ev.load_place(own, one)
+def _evaluate_not(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
+    """Evaluate !x."""
+    value = ev.evaluate_expression(node.value, scope)
+    result = ev.evaluate_operator(node.op, value, None, node) if not ev.python else None
+    if result is not None:
+        return ev.load_place(result, node)
     truth = ev.evaluate_truth(value)
     if truth is not None:
         return SymbolicInt(int(not truth), BOOL)
-    given = get_integer(value)
+    integer = get_integer(value)
     return (
-        symbolic_integers.make_opaque(f"{symbolic_integers.format_factor(given)} == 0", BOOL, given)
-        if given is not None
-        else ev.make_unknown(one)
+        symbolic_integers.make_opaque(f"{symbolic_integers.format_factor(integer)} == 0", BOOL, integer)
+        if integer is not None
+        else ev.make_unknown(node)
     )
 
 
-def _evaluate_sign(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
-    """+x, -x, ~x."""
-    value = ev.evaluate_expression(one.value, scope)
+def _evaluate_sign(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
+    """Evaluate +x, -x, ~x."""
+    value = ev.evaluate_expression(node.value, scope)
     if not ev.python:
-        own = ev.evaluate_operator(one.op, value, None, one)
-        if own is not None:
-            return ev.load_place(own, one)
+        result = ev.evaluate_operator(node.op, value, None, node)
+        if result is not None:
+            return ev.load_place(result, node)
         value = ev.convert_object_to_number(value)
     if is_real(value):
-        return OpaqueValue(ev.format_expression(one), value.kind)
-    given = get_integer(value)
-    if given is None:
-        return OpaqueValue(ev.format_expression(one))
-    kind = promote(given.type)
-    if one.op == "+":
-        return symbolic_integers.convert_int(given, kind)
-    if one.op == "-":
-        return symbolic_integers.add_ints(SymbolicInt(0, kind), symbolic_integers.convert_int(given, kind), -1)
-    return symbolic_integers.invert_int(given)
+        return OpaqueValue(ev.format_expression(node), value.kind)
+    integer = get_integer(value)
+    if integer is None:
+        return OpaqueValue(ev.format_expression(node))
+    kind = promote(integer.type)
+    if node.op == "+":
+        return symbolic_integers.convert_int(integer, kind)
+    if node.op == "-":
+        return symbolic_integers.add_ints(SymbolicInt(0, kind), symbolic_integers.convert_int(integer, kind), -1)
+    return symbolic_integers.invert_int(integer)
 
 
-def _evaluate_post_step(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
-    """x++ and x--: the value before."""
-    assert isinstance(one.value, tree.Assignment)
+def _evaluate_post_step(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
+    """Evaluate x++ and x--: the value before."""
+    assert isinstance(node.value, tree.Assignment)
     if not ev.python:
-        place = ev.find_place(one.value.target, scope)
-        value = ev.load_place(place, one)
+        place = ev.find_place(node.value.target, scope)
+        value = ev.load_place(place, node)
         if isinstance(value, ObjectValue):
-            made = ev.evaluate_operator(one.value.op * 2, value, SymbolicInt(0), one)
-            if made is None:
+            result = ev.evaluate_operator(node.value.op * 2, value, SymbolicInt(0), node)
+            if result is None:
                 ev.forget_place(place)
-            return ev.load_place(made, one) if made is not None else OpaqueValue(ev.format_expression(one))
+            return ev.load_place(result, node) if result is not None else OpaqueValue(ev.format_expression(node))
         old = ev.copy_assigned(value)
     else:
-        old = ev.evaluate_expression(one.value.target, scope)
-    ev.evaluate_expression(one.value, scope)
+        old = ev.evaluate_expression(node.value.target, scope)
+    ev.evaluate_expression(node.value, scope)
     return old
 
 
@@ -208,18 +208,18 @@ _UNARY: dict[str, Callable[[Evaluator, tree.Unary, NameScope], Any]] = {
 # folds over parameter packs --------------------------------------------------------------------------------------
 
 
-def evaluate_fold(ev: Evaluator, one: tree.Fold, scope: NameScope) -> Any:
-    """(pack op …), (… op pack), and both with a first value: [expr.prim.fold]."""
-    right = one.right is not None and bool(ev.make_pack_scopes(one.right, scope))
-    pattern, first = (one.right, one.left) if right or one.left is None else (one.left, one.right)
+def evaluate_fold(ev: Evaluator, node: tree.Fold, scope: NameScope) -> Any:
+    """Evaluate (pack op …), (… op pack), and both with a first value: [expr.prim.fold]."""
+    right = node.right is not None and bool(ev.make_pack_scopes(node.right, scope))
+    pattern, first = (node.right, node.left) if right or node.left is None else (node.left, node.right)
     assert pattern is not None
     scopes = ev.make_pack_scopes(pattern, scope)
     if not scopes and not _is_empty_pack(ev, pattern, scope):
-        return OpaqueValue(ev.format_expression(one), span=one.span)
-    if one.op in _LOGICAL:
-        return _evaluate_logical_fold(ev, one, pattern, scopes)
-    if one.op.endswith("=") and one.op not in ("==", "!=", "<=", ">="):
-        return OpaqueValue(ev.format_expression(one), span=one.span)
+        return OpaqueValue(ev.format_expression(node), span=node.span)
+    if node.op in _LOGICAL:
+        return _evaluate_logical_fold(ev, node, pattern, scopes)
+    if node.op.endswith("=") and node.op not in ("==", "!=", "<=", ">="):
+        return OpaqueValue(ev.format_expression(node), span=node.span)
     values = [ev.evaluate_expression(pattern, inner) for inner in scopes]
     if first is not None:
         values = (
@@ -227,20 +227,20 @@ def evaluate_fold(ev: Evaluator, one: tree.Fold, scope: NameScope) -> Any:
             if right
             else [*values, ev.evaluate_expression(first, scope)]
         )
-    return _folded(ev, one, values, right or one.left is None)
+    return _folded(ev, node, values, right or node.left is None)
 
 
-def _folded(ev: Evaluator, one: tree.Fold, values: list[Any], from_left: bool) -> Any:
+def _folded(ev: Evaluator, node: tree.Fold, values: list[Any], from_left: bool) -> Any:
     """Apply a fold's operator to values one by one, from the left or from the right."""
     if not values:
-        return None if one.op == "," else OpaqueValue(ev.format_expression(one), span=one.span)
-    if one.op == ",":
+        return None if node.op == "," else OpaqueValue(ev.format_expression(node), span=node.span)
+    if node.op == ",":
         return values[-1]
     ordered = values if from_left else values[::-1]
     total = ordered[0]
     for value in ordered[1:]:
         left, right = (total, value) if from_left else (value, total)
-        total = ev.apply_operator(one.op, left, right, one, left_at=one, right_at=one)
+        total = ev.apply_operator(node.op, left, right, node, left_at=node, right_at=node)
     return total
 
 
@@ -250,12 +250,12 @@ def _is_empty_pack(ev: Evaluator, pattern: tree.Expression, scope: NameScope) ->
     return any(isinstance(find_name(scope, name)[0], ParameterPack) for name, _ in names)
 
 
-def _evaluate_logical_fold(ev: Evaluator, one: tree.Fold, pattern: tree.Expression, scopes: list[NameScope]) -> Any:
+def _evaluate_logical_fold(ev: Evaluator, node: tree.Fold, pattern: tree.Expression, scopes: list[NameScope]) -> Any:
     """Fold with && or ||."""
     for inner in scopes:
         truth = ev.evaluate_truth(ev.evaluate_expression(pattern, inner))
         if truth is None:
-            return ev.make_unknown(one)
-        if truth == (one.op == "||"):
+            return ev.make_unknown(node)
+        if truth == (node.op == "||"):
             return SymbolicInt(int(truth), BOOL)
-    return SymbolicInt(int(one.op == "&&"), BOOL)
+    return SymbolicInt(int(node.op == "&&"), BOOL)

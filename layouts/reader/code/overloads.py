@@ -26,7 +26,7 @@ _DIFFERENT = {False: None, None: UNKNOWN}
 
 @dataclass(frozen=True, slots=True)
 class CallArgument:
-    """What a call gives a parameter. kind: its type, None where unknown; place: whether it names an object; const: of
+    """What a call gives a parameter. kind: its type, None if unknown; place: whether it names an object; const: of
     that object; zero: the literal 0; null: nullptr.
     """
 
@@ -51,7 +51,7 @@ class OverloadCandidate:
 
 
 def accepts_count(function: tree.Function, count: int) -> bool:
-    """Whether a function takes so many arguments."""
+    """Return whether a function takes so many arguments."""
     least = sum(1 for p in function.parameters if p.default is None and not p.pack)
     packs = any(p.pack for p in function.parameters)
     return least <= count and (packs or count <= len(function.parameters))
@@ -60,21 +60,25 @@ def accepts_count(function: tree.Function, count: int) -> bool:
 def choose_candidate(
     candidates: Sequence[OverloadCandidate], arguments: Sequence[CallArgument]
 ) -> OverloadCandidate | None:
-    """Return the best candidate for some arguments; None where none fits, or more than one may."""
+    """Return the best candidate for some arguments; None if none fits, or more than one may."""
     ranked: list[tuple[OverloadCandidate, tuple[int, ...]]] = []
-    for one in candidates:
+    for candidate in candidates:
         ranks = tuple(
-            rank_conversion(argument, one.kinds[n] if n < len(one.kinds) else None)
+            rank_conversion(argument, candidate.kinds[n] if n < len(candidate.kinds) else None)
             for n, argument in enumerate(arguments)
         )
         if None not in ranks:
-            ranked.append((one, tuple(rank for rank in ranks if rank is not None)))
-    best = [one for one in ranked if all(other is one or _is_better(one, other, arguments) for other in ranked)]
+            ranked.append((candidate, tuple(rank for rank in ranks if rank is not None)))
+    best = [
+        candidate
+        for candidate in ranked
+        if all(other is candidate or _is_better(candidate, other, arguments) for other in ranked)
+    ]
     return best[0][0] if len(best) == 1 else None
 
 
 def rank_conversion(argument: CallArgument, kind: ResolvedType | None) -> int | None:
-    """How an argument converts to a parameter's type: EXACT, PROMOTED, CONVERTED, USER; UNKNOWN, or None."""
+    """Rank the conversion of an argument to a parameter's type: EXACT, PROMOTED, CONVERTED, USER; UNKNOWN, or None."""
     if kind is None:
         return UNKNOWN
     if kind.name in _ANYTHING:
@@ -89,21 +93,19 @@ def rank_conversion(argument: CallArgument, kind: ResolvedType | None) -> int | 
     return UNKNOWN if argument.kind is None else _rank_of_types(argument.kind, kind)
 
 
-def _rank_of_types(given: ResolvedType, kind: ResolvedType) -> int | None:
-    """How a value of one type converts to another."""
-    if kind.pointers or kind.dims or given.pointers or given.dims:
-        return _rank_pointer(given, kind)
-    if given.record is not None or kind.record is not None:
-        return _rank_record(given, kind)
+def _rank_of_types(source_type: ResolvedType, kind: ResolvedType) -> int | None:
+    """Rank the conversion of a value of one type to another."""
+    if kind.pointers or kind.dims or source_type.pointers or source_type.dims:
+        return _rank_pointer(source_type, kind)
+    if source_type.record is not None or kind.record is not None:
+        return _rank_record(source_type, kind)
     if kind.reference == "&" and not kind.const:
-        return _IDENTICAL[is_same_type(_strip_reference(given), _strip_reference(kind))]
-    return _rank_number(given, kind)
+        return _IDENTICAL[is_same_type(_strip_reference(source_type), _strip_reference(kind))]
+    return _rank_number(source_type, kind)
 
 
 def _binds_reference(argument: CallArgument, kind: ResolvedType) -> bool | None:
-    """Whether a parameter, where it is a reference, may bind an argument by its value category and const; None where
-    that is not known.
-    """
+    """Return whether a reference parameter may bind an argument by its value category and const; None if not known."""
     if not kind.reference or (kind.reference == "&" and kind.const):
         return True
     if argument.loose or (argument.const is None and argument.place and kind.reference == "&"):
@@ -114,21 +116,21 @@ def _binds_reference(argument: CallArgument, kind: ResolvedType) -> bool | None:
 
 
 def _null_rank(argument: CallArgument, kind: ResolvedType) -> int | None:
-    """How nullptr, or the literal 0 where a pointer is needed, converts."""
+    """Rank the conversion of nullptr, or of the literal 0 to a pointer."""
     if not kind.pointers:
         return None
     return EXACT if argument.null else CONVERTED
 
 
-def binds_without_conversion(given: ResolvedType, kind: ResolvedType) -> bool:
+def binds_without_conversion(source_type: ResolvedType, kind: ResolvedType) -> bool:
     """Return whether a reference to a type may bind an object of another without a conversion, but for const."""
-    if given.record is not None and kind.record is not None:
-        return given.record.is_derived_from(kind.record)
-    return is_same_type(_strip_reference(given), _strip_reference(kind)) is not False
+    if source_type.record is not None and kind.record is not None:
+        return source_type.record.is_derived_from(kind.record)
+    return is_same_type(_strip_reference(source_type), _strip_reference(kind)) is not False
 
 
 def _rank_braced(count: int, kind: ResolvedType) -> int | None:
-    """How a list in braces converts: [over.ics.list]."""
+    """Rank the conversion of a list in braces: [over.ics.list]."""
     if kind.pointers:
         return CONVERTED if count == 0 else UNKNOWN
     if kind.whole is not None:
@@ -147,63 +149,63 @@ def _strip_reference(kind: ResolvedType) -> ResolvedType:
     )
 
 
-def _rank_number(given: ResolvedType, kind: ResolvedType) -> int | None:
-    if given.whole is not None and kind.whole is not None:
-        return _integer_rank(given.whole, kind.whole)
-    floating = [k.name in _FLOATING for k in (given, kind)]
+def _rank_number(source_type: ResolvedType, kind: ResolvedType) -> int | None:
+    if source_type.whole is not None and kind.whole is not None:
+        return _integer_rank(source_type.whole, kind.whole)
+    floating = [k.name in _FLOATING for k in (source_type, kind)]
     if all(floating):
-        return EXACT if given.name == kind.name else PROMOTED if kind.name == "double" else CONVERTED
-    if any(floating) and (given.whole is not None or kind.whole is not None):
+        return EXACT if source_type.name == kind.name else PROMOTED if kind.name == "double" else CONVERTED
+    if any(floating) and (source_type.whole is not None or kind.whole is not None):
         return CONVERTED
-    same = is_same_type(_strip_reference(given), _strip_reference(kind))
+    same = is_same_type(_strip_reference(source_type), _strip_reference(kind))
     return EXACT if same else UNKNOWN
 
 
-def _integer_rank(given: IntegerType, kind: IntegerType) -> int | None:
-    if given == kind:
+def _integer_rank(integer_type: IntegerType, kind: IntegerType) -> int | None:
+    if integer_type == kind:
         return EXACT
-    if kind.enumeration or given.scoped:
+    if kind.enumeration or integer_type.scoped:
         return None
-    narrow = given.underlying if given.bits < INT.bits else None  # only a fixed one is
+    narrow = integer_type.underlying if integer_type.bits < INT.bits else None  # only a fixed one is
     if narrow == kind:
         return UNDERLYING
-    return PROMOTED if promote(given) == kind else CONVERTED
+    return PROMOTED if promote(integer_type) == kind else CONVERTED
 
 
-def _rank_pointer(given: ResolvedType, kind: ResolvedType) -> int | None:
+def _rank_pointer(source_type: ResolvedType, kind: ResolvedType) -> int | None:
     if not kind.pointers and not kind.dims:
         return _rank_of_pointer_as_value(kind)
-    steps = given.pointers + len(given.dims)
+    steps = source_type.pointers + len(source_type.dims)
     if not steps:
-        return UNKNOWN if _may_convert(given.record) else None
+        return UNKNOWN if _may_convert(source_type.record) else None
     if steps != kind.pointers + len(kind.dims):
         return CONVERTED if kind.name == "void" and kind.pointers == 1 else None
-    if given.const and not kind.const and kind.pointers == 1 == steps:
+    if source_type.const and not kind.const and kind.pointers == 1 == steps:
         return None
-    if kind.reference and kind.dims and _sizes(given) != _sizes(kind):  # T (&)[4]
-        return UNKNOWN if _may_have_sizes(given, kind) else None
-    return _rank_of_pointed(given, kind)
+    if kind.reference and kind.dims and _sizes(source_type) != _sizes(kind):  # T (&)[4]
+        return UNKNOWN if _may_have_sizes(source_type, kind) else None
+    return _rank_of_pointed(source_type, kind)
 
 
-def _may_have_sizes(given: ResolvedType, kind: ResolvedType) -> bool:
-    """Whether sizes of arrays that differ may be the same, since one is not known."""
-    return None in (*_sizes(given), *_sizes(kind)) or (not given.dims and given.const)
+def _may_have_sizes(source_type: ResolvedType, kind: ResolvedType) -> bool:
+    """Return whether different array sizes may be equal, since one is not known."""
+    return None in (*_sizes(source_type), *_sizes(kind)) or (not source_type.dims and source_type.const)
 
 
-def _rank_of_pointed(given: ResolvedType, kind: ResolvedType) -> int | None:
-    """How a pointer converts to another of as many levels."""
-    same = is_same_type(_pointed(given), _pointed(kind))
+def _rank_of_pointed(source_type: ResolvedType, kind: ResolvedType) -> int | None:
+    """Rank the conversion of a pointer to another of as many levels."""
+    same = is_same_type(_pointed(source_type), _pointed(kind))
     if same:
         return EXACT
     if kind.name == "void":
         return CONVERTED
-    if given.record is not None and kind.record is not None:
-        return CONVERTED if given.record.is_derived_from(kind.record) else None
+    if source_type.record is not None and kind.record is not None:
+        return CONVERTED if source_type.record.is_derived_from(kind.record) else None
     return _DIFFERENT[same]
 
 
 def _rank_of_pointer_as_value(kind: ResolvedType) -> int | None:
-    """How a pointer converts to a type that is none."""
+    """Rank the conversion of a pointer to a type that is none."""
     if kind.record is not None and not kind.record.opaque:
         return USER if kind.record.methods.get(kind.record.name) else None
     if kind.whole is not None:
@@ -216,27 +218,27 @@ def _sizes(kind: ResolvedType) -> tuple[int | None, ...]:
 
 
 def _pointed(kind: ResolvedType) -> ResolvedType:
-    """What a pointer points to."""
+    """Return what a pointer points to."""
     return ResolvedType(kind.name, kind.whole, kind.bits, kind.record, arguments=kind.arguments)
 
 
 def _may_convert(record: RecordType | None) -> bool:
-    """Whether an object may be converted to a pointer."""
+    """Return whether an object may be converted to a pointer."""
     return record is not None and (record.opaque or _converts(record))
 
 
 def _converts(record: RecordType) -> bool:
-    """Whether a class has conversion functions, or may have."""
+    """Return whether a class has conversion functions, or may have."""
     return any(name.startswith("operator ") for name in record.methods)
 
 
-def _rank_record(given: ResolvedType, kind: ResolvedType) -> int | None:
-    mine, other = given.record, kind.record
+def _rank_record(source_type: ResolvedType, kind: ResolvedType) -> int | None:
+    mine, other = source_type.record, kind.record
     if mine is None:
         assert other is not None
         if other.methods.get(other.name):
             return USER
-        return None if given.whole is not None else UNKNOWN
+        return None if source_type.whole is not None else UNKNOWN
     if other is None:  # an object where a number is needed
         if kind.whole is None:
             return UNKNOWN
@@ -253,7 +255,7 @@ def _is_better(
     two: tuple[OverloadCandidate, tuple[int, ...]],
     arguments: Sequence[CallArgument],
 ) -> bool:
-    """Whether one viable function is the better of two, for certain."""
+    """Return whether one viable function is certainly the better of two."""
     (left, mine), (right, other) = one, two
     if UNKNOWN in (*mine, *other) and not _is_same_where_unknown(left, right, mine, other):
         return False
@@ -268,8 +270,9 @@ def _is_better(
 
 
 def _more_special_template(one: tree.Function, two: tree.Function) -> bool:
-    """Whether a function is preferred to another of the same conversions: no template, or a more specialized one, or
-    one with a constraint.
+    """Return whether a function with the same conversions is preferred to another.
+
+    It is no template, or more specialized, or constrained.
     """
     if bool(one.templates) != bool(two.templates):
         return not one.templates
@@ -281,7 +284,7 @@ def _more_special_template(one: tree.Function, two: tree.Function) -> bool:
 def _is_same_where_unknown(
     left: OverloadCandidate, right: OverloadCandidate, mine: tuple[int, ...], other: tuple[int, ...]
 ) -> bool:
-    """Whether both have the same parameter wherever it is not known how an argument converts to one of them."""
+    """Return whether both have the same parameter wherever the conversion of an argument to one of them is unknown."""
     for n, (a, b) in enumerate(zip(mine, other, strict=True)):
         if UNKNOWN not in (a, b):
             continue
@@ -293,7 +296,7 @@ def _is_same_where_unknown(
 
 
 def _compare_binding(argument: CallArgument, one: ResolvedType | None, two: ResolvedType | None) -> int:
-    """1 where the first parameter binds an argument better than the second, -1 the other way round, else 0."""
+    """Return 1 if the first parameter binds an argument better than the second, -1 the other way round, else 0."""
     if one is None or two is None:
         return 0
     nearer = _compare_base_distance(argument.kind, one, two)
@@ -310,15 +313,16 @@ def _compare_binding(argument: CallArgument, one: ResolvedType | None, two: Reso
     return 0
 
 
-def _compare_base_distance(given: ResolvedType | None, one: ResolvedType, two: ResolvedType) -> int:
-    """1 where an object's or pointer's class is converted to a nearer base by the first of two types, -1 by the second:
+def _compare_base_distance(source_type: ResolvedType | None, one: ResolvedType, two: ResolvedType) -> int:
+    """Return 1 if the first of two types is the nearer base of an object's or pointer's class, -1 if the second is.
+
     [over.ics.rank] 4.4.
     """
     mine, other = one.record, two.record
-    if given is None or given.record is None or mine is other or one.pointers != given.pointers:
+    if source_type is None or source_type.record is None or mine is other or one.pointers != source_type.pointers:
         return 0
-    if not _has_base(given.record, mine):
-        return -1 if two.pointers and one.name == "void" and _has_base(given.record, other) else 0
+    if not _has_base(source_type.record, mine):
+        return -1 if two.pointers and one.name == "void" and _has_base(source_type.record, other) else 0
     if other is None:
         return 1 if one.pointers and two.name == "void" else 0
     if _has_base(mine, other):
@@ -327,12 +331,12 @@ def _compare_base_distance(given: ResolvedType | None, one: ResolvedType, two: R
 
 
 def _has_base(record: RecordType | None, base: RecordType | None) -> bool:
-    """Whether a class is another or derived from it."""
+    """Return whether a class is another or derived from it."""
     return record is not None and base is not None and record.is_derived_from(base)
 
 
 def _is_more_special(one: tree.Function, two: tree.Function) -> bool:
-    """Whether a function template is more specialized than another, by their parameters: [temp.func.order]."""
+    """Return whether a function template is more specialized than another, by their parameters: [temp.func.order]."""
     mine = [_strip_parameter_type(p.type) for p in one.parameters if p.type is not None]
     other = [_strip_parameter_type(p.type) for p in two.parameters if p.type is not None]
     if any(p.pack for p in two.parameters) and not any(p.pack for p in one.parameters):
@@ -345,6 +349,6 @@ def _is_more_special(one: tree.Function, two: tree.Function) -> bool:
 
 
 def _strip_parameter_type(kind: tree.Type) -> tree.Type:
-    """A parameter's type without its reference, and without const where that is all of it."""
+    """Strip the reference from a parameter's type, and const if it applies to all of it."""
     const = kind.const and bool(kind.pointers)
     return tree.Type(kind.path, kind.pointers, "", kind.dims, kind.body, const, span=kind.span)

@@ -51,16 +51,16 @@ def make_this_scope(ev: Evaluator, home: NameScope, this: Any, record: RecordTyp
 
 def _show_object(ev: Evaluator, outer: NameScope, this: ObjectValue, seen: RecordType, home: NameScope) -> None:
     """Enter an object's members in a scope, and `this`, as a class of it sees them."""
-    own, hidden = seen is this.record, this.record.hidden
+    of_this_class, hidden = seen is this.record, this.record.hidden
     for name in (*(this.record.fields or {}), *this.members):
-        if not own and name not in seen.members and name not in (seen.fields or {}):
+        if not of_this_class and name not in seen.members and name not in (seen.fields or {}):
             continue
-        if name in hidden and not own:
+        if name in hidden and not of_this_class:
             outer.names[name] = Cell(OpaqueValue(f"{seen.name}::{name}"), name=name)
         elif name not in seen.dependent or find_name(home, name)[0] is None:
             outer.names[name] = ev.member(this, name, (0, 0))
     kind = ResolvedType(seen.name, record=seen, bits=seen.bits or None, arguments=seen.arguments)
-    part = this if own or hidden else ev.upcast_object(this, seen)
+    part = this if of_this_class or hidden else ev.upcast_object(this, seen)
     outer.names["this"] = Cell(Address(Cell(part, kind, this.store.name)), name="this")
 
 
@@ -68,7 +68,7 @@ def bind_parameters(
     ev: Evaluator,
     closure: FunctionSet,
     chosen: OverloadCandidate,
-    given: list[Any],
+    arguments: list[Any],
     named: dict[str, Any],
     symbolic: bool = False,
 ) -> NameScope:
@@ -80,23 +80,23 @@ def bind_parameters(
     if function.const:
         outer.consts.add("this")
     scope = NameScope(outer, "function")
-    own = _find_self_name(closure, function) if ev.python else ""
-    if own:
-        scope.names[own] = Cell(closure.this, name="self")
+    self_name = _find_self_name(closure, function) if ev.python else ""
+    if self_name:
+        scope.names[self_name] = Cell(closure.this, name="self")
     if symbolic:
         _enter_symbols(ev, function, outer)
     else:
         enter_template(ev, function, chosen.deduced, outer)
-    for n, parameter in enumerate(function.parameters[bool(own) :]):
+    for n, parameter in enumerate(function.parameters[bool(self_name) :]):
         if parameter.pack:
-            scope.names[parameter.name] = _bind_pack(ev, parameter, given[n:], outer)
+            scope.names[parameter.name] = _bind_pack(ev, parameter, arguments[n:], outer)
             break
         kind = ev.resolve_type(parameter.type, outer) if parameter.type is not None else None
         if kind is not None and not kind.reference:
             scope.consts.add(f"({parameter.name})")
-        if n < len(given):
-            scope.names[parameter.name] = _bind_argument(ev, given[n], kind, parameter)
-            _mark_const(ev, scope, parameter, kind, given[n])
+        if n < len(arguments):
+            scope.names[parameter.name] = _bind_argument(ev, arguments[n], kind, parameter)
+            _mark_const(ev, scope, parameter, kind, arguments[n])
         else:
             scope.names[parameter.name] = _bind_omitted(ev, kind, parameter, named, None if symbolic else outer)
     return scope
@@ -129,33 +129,37 @@ def _bind_omitted(
     return _bind_argument(ev, value, kind, parameter)
 
 
-def _bind_pack(ev: Evaluator, parameter: tree.Parameter, given: list[Any], outer: NameScope) -> Any:
+def _bind_pack(ev: Evaluator, parameter: tree.Parameter, arguments: list[Any], outer: NameScope) -> Any:
     """Return a parameter that takes all arguments that are left: a pack, an array in Python."""
-    packed = ParameterPack(_iterate_pack_items(ev, parameter, given, outer))
+    packed = ParameterPack(_iterate_pack_items(ev, parameter, arguments, outer))
     if not ev.python:
         return packed
-    return Cell(ArrayValue([Cell(one.value if isinstance(one, CallArgument) else one) for one in given]))
+    return Cell(
+        ArrayValue([Cell(argument.value if isinstance(argument, CallArgument) else argument) for argument in arguments])
+    )
 
 
 def _mark_const(
-    ev: Evaluator, scope: NameScope, parameter: tree.Parameter, kind: ResolvedType | None, given: Any
+    ev: Evaluator, scope: NameScope, parameter: tree.Parameter, kind: ResolvedType | None, argument: Any
 ) -> None:
     """Say of a reference whether what it names is const."""
     if kind is None or not kind.reference or kind.pointers or ev.python:
         return
-    const = getattr(given, "const", None) if kind.name == "auto" else None
+    const = getattr(argument, "const", None) if kind.name == "auto" else None
     if kind.const or const is True:
         scope.consts.add(parameter.name)
-    elif getattr(given, "const", False) is None and (kind.name == "auto" or kind.record is not None):
+    elif getattr(argument, "const", False) is None and (kind.name == "auto" or kind.record is not None):
         scope.consts.add(f"?{parameter.name}")
 
 
-def _iterate_pack_items(ev: Evaluator, parameter: tree.Parameter, given: list[Any], outer: NameScope) -> Iterator[Any]:
+def _iterate_pack_items(
+    ev: Evaluator, parameter: tree.Parameter, arguments: list[Any], outer: NameScope
+) -> Iterator[Any]:
     """Bind the arguments of a pack, one by one."""
-    for n, inner in enumerate(ev.make_pack_scopes(parameter.type, outer) or [outer] * len(given)):
+    for n, inner in enumerate(ev.make_pack_scopes(parameter.type, outer) or [outer] * len(arguments)):
         kind = ev.resolve_type(parameter.type, inner) if parameter.type is not None else None
-        if n < len(given):
-            yield _bind_argument(ev, given[n], kind, parameter)
+        if n < len(arguments):
+            yield _bind_argument(ev, arguments[n], kind, parameter)
 
 
 def _bind_argument(ev: Evaluator, given: Any, kind: ResolvedType | None, parameter: tree.Parameter) -> Any:
@@ -179,7 +183,7 @@ def _bind_argument(ev: Evaluator, given: Any, kind: ResolvedType | None, paramet
 def _refer_place(
     ev: Evaluator, argument: CallArgument, value: Any, kind: ResolvedType | None, parameter: tree.Parameter
 ) -> Any:
-    """Return the place that a reference names; None where it is no reference, or names none of that type."""
+    """Return the place that a reference names; None if it is no reference, or names none of that type."""
     if kind is None or not kind.reference or not isinstance(argument.where, PLACES):
         return None
     if not (argument.kind is None or kind.name == "auto" or binds_without_conversion(argument.kind, kind)):
@@ -213,11 +217,11 @@ def _bind_value(ev: Evaluator, value: Any, kind: ResolvedType | None, parameter:
         value = ev.convert_to_kind(value, kind, parameter.span, parameter.name)
     elif isinstance(value, ArrayValue) and value.typed is None and not ev.python and not refers:
         value = ev.decay_array(value)
-    made = ev.copy_assigned(value)
-    if isinstance(made, ObjectValue) and made.record.ends and not refers:
-        ev.temporaries.append((made, PASSED))
+    assigned = ev.copy_assigned(value)
+    if isinstance(assigned, ObjectValue) and assigned.record.ends and not refers:
+        ev.temporaries.append((assigned, PASSED))
     const = bool(kind is not None and kind.const and not kind.pointers)
-    return Cell(made, kind, parameter.name, parameter.span, len(ev.frames), const)
+    return Cell(assigned, kind, parameter.name, parameter.span, len(ev.frames), const)
 
 
 def upcast_object(ev: Evaluator, value: ObjectValue, record: RecordType) -> Any:
@@ -233,9 +237,9 @@ def upcast_object(ev: Evaluator, value: ObjectValue, record: RecordType) -> Any:
 def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: tree.Parameter) -> Any:
     """Return a parameter nothing is given for."""
     if kind is not None and kind.record is not None and kind.record.fields is not None and kind.record.bits == 64:
-        made = ev.make_instance(kind.record, parameter.name)
-        made.store.value = make_free(parameter.name, made.store.value.type)
-        cell = Cell(made, None, parameter.name, parameter.span)
+        instance = ev.make_instance(kind.record, parameter.name)
+        instance.store.value = make_free(parameter.name, instance.store.value.type)
+        cell = Cell(instance, None, parameter.name, parameter.span)
         return Cell(Address(cell), None, parameter.name) if kind.pointers else cell
     if ev.python:
         return Cell(make_free(parameter.name, PYTHON), None, parameter.name, parameter.span)

@@ -76,15 +76,15 @@ def list_writes_since(ev: Evaluator, start: int) -> Journal:
 def rewrite_log(ev: Evaluator, start: int, journal: Journal) -> None:
     """Put other entries in the place of those after a start."""
     ev.log[start:] = journal.values()
-    for one in reversed(ev.gone):
-        if one.start <= start:
+    for path in reversed(ev.gone):
+        if path.start <= start:
             break
-        one.start = start  # what was written from there to the path's end is among its changes
+        path.start = start  # what was written from there to the path's end is among its changes
 
 
 def follow_branch(ev: Evaluator, run: Run) -> tuple[EarlyExit | None, Journal]:
     """Run a branch and take back what it wrote; return why it ended early, and what it wrote."""
-    start, first, made = len(ev.log), Cell(None).born, len(ev.temporaries)
+    start, first, temporaries_before = len(ev.log), Cell(None).born, len(ev.temporaries)
     ev.branches.append(start)
     try:
         left = run()
@@ -92,7 +92,7 @@ def follow_branch(ev: Evaluator, run: Run) -> tuple[EarlyExit | None, Journal]:
         left = EarlyExit("throw", thrown.value)
     finally:
         ev.branches.pop()
-        ev.temporaries[made:] = [(value, "perhaps") for value, _ in ev.temporaries[made:]]
+        ev.temporaries[temporaries_before:] = [(value, "perhaps") for value, _ in ev.temporaries[temporaries_before:]]
         journal = ev.list_writes_since(start)
         if not ev.python:  # a branch's own variables end with it
             journal = {key: entry for key, entry in journal.items() if entry[0].born <= first}
@@ -140,7 +140,7 @@ def _join_values(ev: Evaluator, going: Sequence[tuple[str, Journal]]) -> None:
 
 def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> None:
     """Keep a path that left until the place that it goes to is reached."""
-    one = EscapedPath(text, left.value, changed, len(ev.log), Cell(None).born)
+    path = EscapedPath(text, left.value, changed, len(ev.log), Cell(None).born)
     match left.word:
         case "return":
             depth, escapes = ev.frames[-1].depth, ev.frames[-1].escapes
@@ -158,38 +158,38 @@ def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> 
         case _:
             ev.forget_after_goto(changed)
             return
-    escapes.append(one)
+    escapes.append(path)
     if left.word == "return" and ev.frames[-1].entry:
         return  # what it wrote is seen by nobody
-    ev.gone.append(one)
+    ev.gone.append(path)
     if len(ev.branches) > depth:  # branches that end on the way
         here = {key: (cell, cell.value) for key, (cell, _) in ev.list_writes_since(ev.branches[depth]).items()}
-        one.changes = {**here, **changed}
+        path.changes = {**here, **changed}
 
 
-def _list_taken_values(ev: Evaluator, one: EscapedPath) -> list[tuple[Cell, Any]]:
-    """What variables hold on a path that left, where others may hold something else."""
+def _list_taken_values(ev: Evaluator, path: EscapedPath) -> list[tuple[Cell, Any]]:
+    """Return what variables hold on a path that left, if others may hold something else."""
     since: Journal = {}
-    if one in ev.gone:
-        ev.gone.remove(one)
-        since = ev.list_writes_since(one.start)
-    held = {key: entry for key, entry in since.items() if entry[0].born <= one.born}
-    return list({**held, **one.changes}.values())
+    if path in ev.gone:
+        ev.gone.remove(path)
+        since = ev.list_writes_since(path.start)
+    current = {key: entry for key, entry in since.items() if entry[0].born <= path.born}
+    return list({**current, **path.changes}.values())
 
 
 def rejoin_paths(ev: Evaluator, escapes: list[EscapedPath]) -> None:
     """Join paths that left with the one that came here; the list is empty then."""
     while escapes:
-        one = escapes.pop()
-        for cell, value in _list_taken_values(ev, one):
+        path = escapes.pop()
+        for cell, value in _list_taken_values(ev, path):
             if value is not cell.value:
-                ev.write_cell(cell, ev.merge(one.text, value, cell.value))
+                ev.write_cell(cell, ev.merge(path.text, value, cell.value))
                 ev.update_noted(cell)
 
 
 def restore_last_path(ev: Evaluator, escapes: list[EscapedPath]) -> Any:
     """Take the state of the last path that left for that of one that never comes here; return its value."""
-    one = escapes.pop()
-    for cell, value in _list_taken_values(ev, one):
+    path = escapes.pop()
+    for cell, value in _list_taken_values(ev, path):
         ev.write_cell(cell, value)
-    return one.value
+    return path.value

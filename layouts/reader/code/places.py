@@ -39,89 +39,89 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def find_place(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
-    """What an expression names: a cell, a part of an object, what a pointer points to; else its value."""
-    rule: _Rule = (_RULES if ev.python else _CXX_RULES).get(type(one), _value_of)
-    return rule(ev, one, scope)
+def find_place(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
+    """Find what an expression names: a cell, a part of an object, what a pointer points to; else its value."""
+    rule: _Rule = (_RULES if ev.python else _CXX_RULES).get(type(expression), _value_of)
+    return rule(ev, expression, scope)
 
 
-def _value_of(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
+def _value_of(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Return the value of what names no place."""
-    return ev.evaluate_expression(one, scope)
+    return ev.evaluate_expression(expression, scope)
 
 
-def _place_name(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> Any:
+def _place_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
     """Return the variable of a name."""
-    found = ev.resolve_name(one.path, scope, one.span[0])
-    return found if isinstance(found, (*PLACES, EnumerationType)) else ev.evaluate_name(one, scope)
+    binding = ev.resolve_name(node.path, scope, node.span[0])
+    return binding if isinstance(binding, (*PLACES, EnumerationType)) else ev.evaluate_name(node, scope)
 
 
-def _place_member(ev: Evaluator, one: tree.Member, scope: NameScope) -> Any:
+def _place_member(ev: Evaluator, node: tree.Member, scope: NameScope) -> Any:
     """Return the member of an object, also of the one that a pointer points to."""
-    whole = ev.find_place(one.value, scope)
-    if one.arrow:
-        whole = get_pointed_object(ev, whole, one)
-    if (one.name in OF_DESCRIPTOR or one.name in ev.unions) and not ev.python:
-        whole = ev.make_descriptor_object(one.value, one.name, whole, scope)
-    if one.owner:
-        return qualified_member(ev, whole, one, scope)
-    return ev.member(whole, one.name, one.span, one.templates)
+    whole = ev.find_place(node.value, scope)
+    if node.arrow:
+        whole = get_pointed_object(ev, whole, node)
+    if (node.name in OF_DESCRIPTOR or node.name in ev.unions) and not ev.python:
+        whole = ev.make_descriptor_object(node.value, node.name, whole, scope)
+    if node.owner:
+        return qualified_member(ev, whole, node, scope)
+    return ev.member(whole, node.name, node.span, node.templates)
 
 
-def _place_item(ev: Evaluator, one: tree.Index, scope: NameScope) -> Any:
+def _place_item(ev: Evaluator, node: tree.Index, scope: NameScope) -> Any:
     """Return the item of an array, or what an operator[] gives."""
-    whole = ev.find_place(one.value, scope)
-    const = find_constness(ev, one.value, scope) if "[" in ev.overloaded and not ev.python else None
-    for index in one.indices:
-        whole = evaluate_item(ev, whole, ev.evaluate_expression(index, scope), one, const)
+    whole = ev.find_place(node.value, scope)
+    const = find_constness(ev, node.value, scope) if "[" in ev.overloaded and not ev.python else None
+    for index in node.indices:
+        whole = evaluate_item(ev, whole, ev.evaluate_expression(index, scope), node, const)
     return whole
 
 
-def _place_unary(ev: Evaluator, one: tree.Unary, scope: NameScope) -> Any:
+def _place_unary(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
     """Return what *p names."""
-    if one.op != "*":
-        return ev.evaluate_expression(one, scope)
-    return ev.evaluate_dereference(ev.evaluate_expression(one.value, scope), one)
+    if node.op != "*":
+        return ev.evaluate_expression(node, scope)
+    return ev.evaluate_dereference(ev.evaluate_expression(node.value, scope), node)
 
 
-def _place_cast(ev: Evaluator, one: tree.Cast, scope: NameScope) -> Any:
+def _place_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> Any:
     """Return what a cast to a reference names."""
-    if not one.type.reference:
-        return ev.evaluate_expression(one, scope)
-    return cast_reference(ev, ev.resolve_type(one.type, scope), ev.find_place(one.value, scope))
+    if not node.type.reference:
+        return ev.evaluate_expression(node, scope)
+    return cast_reference(ev, ev.resolve_type(node.type, scope), ev.find_place(node.value, scope))
 
 
-def _place_assigned(ev: Evaluator, one: tree.Assignment, scope: NameScope) -> Any:
+def _place_assigned(ev: Evaluator, assignment: tree.Assignment, scope: NameScope) -> Any:
     """Return the left side of an assignment."""
-    return ev.assign_place(one, scope)
+    return ev.assign_place(assignment, scope)
 
 
-def _place_binary(ev: Evaluator, one: tree.Binary, scope: NameScope) -> Any:
+def _place_binary(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
     """Return what the right side of a comma names."""
-    if one.op != ",":
-        return ev.evaluate_expression(one, scope)
-    ev.evaluate_expression(one.left, scope)
-    return ev.find_place(one.right, scope)
+    if node.op != ",":
+        return ev.evaluate_expression(node, scope)
+    ev.evaluate_expression(node.left, scope)
+    return ev.find_place(node.right, scope)
 
 
-def _place_choice(ev: Evaluator, one: tree.ConditionalExpression, scope: NameScope) -> Any:
+def _place_choice(ev: Evaluator, node: tree.ConditionalExpression, scope: NameScope) -> Any:
     """Return what the chosen arm of ?: names, or one of both."""
-    condition = ev.evaluate_truth(asked := ev.evaluate_expression(one.condition, scope))
+    condition = ev.evaluate_truth(tested := ev.evaluate_expression(node.condition, scope))
     if condition is not None:
-        chosen = ev.find_place(one.yes if condition else one.no, scope)
-        return chosen if isinstance(chosen, PLACES) else ev.evaluate_chosen_arm(one, condition, chosen, scope)
-    if any(ev.summaries.get_summary(arm).calls or ev.summaries.get_summary(arm).names for arm in (one.yes, one.no)):
-        return ev.evaluate_both_arms(one, ev.format_condition(asked, one.condition), scope)
-    yes, no = ev.find_place(one.yes, scope), ev.find_place(one.no, scope)
+        chosen = ev.find_place(node.yes if condition else node.no, scope)
+        return chosen if isinstance(chosen, PLACES) else ev.evaluate_chosen_arm(node, condition, chosen, scope)
+    if any(ev.summaries.get_summary(arm).calls or ev.summaries.get_summary(arm).names for arm in (node.yes, node.no)):
+        return ev.evaluate_both_arms(node, ev.format_condition(tested, node.condition), scope)
+    yes, no = ev.find_place(node.yes, scope), ev.find_place(node.no, scope)
     if isinstance(yes, PLACES) and isinstance(no, PLACES):
-        return SplitPlace(ev.format_expression(one.condition), yes, no)
-    return ev.merge(ev.format_expression(one.condition), ev.load_place(yes, one.yes), ev.load_place(no, one.no))
+        return SplitPlace(ev.format_expression(node.condition), yes, no)
+    return ev.merge(ev.format_expression(node.condition), ev.load_place(yes, node.yes), ev.load_place(no, node.no))
 
 
-def _place_call(ev: Evaluator, one: tree.Call, scope: NameScope) -> Any:
+def _place_call(ev: Evaluator, call: tree.Call, scope: NameScope) -> Any:
     """Return what the reference that a function gives names."""
-    made = ev.evaluate_call(one, scope)
-    return made.place if isinstance(made, ReferredPlace) else made
+    result = ev.evaluate_call(call, scope)
+    return result.place if isinstance(result, ReferredPlace) else result
 
 
 _Rule = Callable[["Evaluator", Any, NameScope], Any]
@@ -142,15 +142,15 @@ _CXX_RULES: dict[type[tree.Expression], _Rule] = {
 }
 
 
-def take_address(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
+def take_address(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Return the value of &x."""
-    place = ev.find_place(one, scope)
+    place = ev.find_place(expression, scope)
     if isinstance(place, PointedPlace):
         return place.pointer
     if isinstance(place, Cell) and isinstance(place.value, ArrayValue) and place.value.name:
         return ev.decay_array(place.value)
-    if isinstance(one, tree.Index) and isinstance(place, Cell):
-        there = _address_of_item(ev, one, scope)
+    if isinstance(expression, tree.Index) and isinstance(place, Cell):
+        there = _address_of_item(ev, expression, scope)
         if there is not None:
             return there
     if isinstance(place, Pointer):  # &array[i] of an array of arrays
@@ -160,11 +160,11 @@ def take_address(ev: Evaluator, one: tree.Expression, scope: NameScope) -> Any:
     return Pointer(make_symbol(f"&{place}")) if isinstance(place, OpaqueValue) else place
 
 
-def _address_of_item(ev: Evaluator, one: tree.Index, scope: NameScope) -> Pointer | None:
-    """Return &array[i] as array + i; None where the array has no name, or more than one index."""
-    whole = ev.find_place(one.value, scope)
-    value = ev.load_place(whole, one.value)
-    offset = get_integer(ev.evaluate_expression(one.indices[0], scope)) if len(one.indices) == 1 else None
+def _address_of_item(ev: Evaluator, node: tree.Index, scope: NameScope) -> Pointer | None:
+    """Return &array[i] as array + i; None if the array has no name, or more than one index."""
+    place = ev.find_place(node.value, scope)
+    value = ev.load_place(place, node.value)
+    offset = get_integer(ev.evaluate_expression(node.indices[0], scope)) if len(node.indices) == 1 else None
     if offset is None:
         return None
     if isinstance(value, ArrayValue) and (value.name or value.element is not None):
@@ -176,7 +176,7 @@ def _address_of_item(ev: Evaluator, one: tree.Index, scope: NameScope) -> Pointe
 
 
 def load_place(ev: Evaluator, place: Any, at: tree.Expression) -> Any:
-    """What stands in a place."""
+    """Load what is in a place."""
     if isinstance(place, Cell):
         return place.value if not isinstance(place.value, PLACES) else ev.load_place(place.value, at)
     if isinstance(place, ObjectPart):
@@ -213,8 +213,8 @@ def _load_joint(ev: Evaluator, place: JointPlace, at: tree.Expression) -> Symbol
     """Return the integer that several places are together."""
     total = SymbolicInt(0, IntegerType("bits", sum(place.widths), False))
     low = 0
-    for one, width in zip(place.places, place.widths, strict=True):
-        value = get_integer(ev.load_place(one, at))
+    for inner, width in zip(place.places, place.widths, strict=True):
+        value = get_integer(ev.load_place(inner, at))
         if value is None:
             return make_free(ev.make_fresh_name("?"), place.whole)
         cut = symbolic_integers.convert_int(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_dereference(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
-    """What *value names."""
+    """Evaluate what *value names."""
     if isinstance(value, Address):
         return ev.find_target_place(value)
     if isinstance(value, ArrayValue) and not ev.python:
@@ -42,12 +42,12 @@ def evaluate_dereference(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
             return Pointer(value.base, value.element, value.dims[1:], value.shared)
         return find_item(ev, value)
     if isinstance(value, ObjectValue):
-        made = ev.evaluate_operator("*", value, None, at)
+        result = ev.evaluate_operator("*", value, None, at)
         return (
-            made.place
-            if isinstance(made, ReferredPlace)
-            else made
-            if made is not None
+            result.place
+            if isinstance(result, ReferredPlace)
+            else result
+            if result is not None
             else OpaqueValue(ev.format_expression(at))
         )
     if isinstance(value, SymbolicInt) and value.known is None:
@@ -58,12 +58,12 @@ def evaluate_dereference(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
 
 
 def find_item(ev: Evaluator, pointer: Pointer) -> Any:
-    """The place that a pointer points to."""
+    """Find the place that a pointer points to."""
     array = pointer.array
     if array is None:
         return PointedPlace(pointer)
-    own, held = pointer.element, array.element
-    if own is None or held is None or is_same_type(bare_kind(own), bare_kind(held)):
+    pointee, element = pointer.element, array.element
+    if pointee is None or element is None or is_same_type(bare_kind(pointee), bare_kind(element)):
         at = pointer.at.known if pointer.at is not None else None
         if at is not None and 0 <= at < len(array.cells):
             return array.cells[at]
@@ -72,7 +72,7 @@ def find_item(ev: Evaluator, pointer: Pointer) -> Any:
 
 
 def _find_item_beyond(array: ArrayValue, at: int | None, element: ResolvedType | None) -> Any:
-    """The item of an array of arrays that lies behind its row's end; somewhere in all of it where not known."""
+    """Find the item of an array of arrays behind its row's end; somewhere in all of it if not known."""
     root = array
     while root.inside is not None:
         root = root.inside
@@ -93,7 +93,7 @@ def _flatten_array(array: ArrayValue) -> Iterator[Cell]:
 
 
 def find_target_place(ev: Evaluator, address: Address) -> Any:
-    """The place that an address means, as the type that a cast gave it."""
+    """Find the place that an address means, as the type that a cast gave it."""
     if address.element is None and address.at.known == 0:
         return address.place
     return view_as_integer(
@@ -105,12 +105,12 @@ def find_target_place(ev: Evaluator, address: Address) -> Any:
 
 
 def decay_array(ev: Evaluator, array: ArrayValue) -> Pointer:
-    """The pointer to an array's first item."""
+    """Return the pointer to an array's first item."""
     return Pointer(make_symbol(array.name or "{…}"), array.element, array=array, at=SymbolicInt(0, LONG))
 
 
 def get_pointee_type(kind: ResolvedType) -> ResolvedType | None:
-    """The type that a pointer's points to."""
+    """Return the type that a pointer's type points to."""
     if kind.pointers == 1 and kind.name in ("void", "auto", ""):
         return VOID
     return ResolvedType(
@@ -137,13 +137,13 @@ def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
     if ev.written_memory:
         text = ev.make_fresh_name(text)
     if element is not None and element.whole is not None and not element.pointers:
-        made: Any = make_free(text, element.whole)
+        value: Any = make_free(text, element.whole)
     elif element is not None and element.pointers:
-        made = Pointer(make_symbol(text), get_pointee_type(element))
+        value = Pointer(make_symbol(text), get_pointee_type(element))
     else:
         return OpaqueValue(text, element, span=at.span)
-    ev.memory[_make_memory_key(ev, place.pointer)] = place.pointer, Cell(made, element, text)
-    return made
+    ev.memory[_make_memory_key(ev, place.pointer)] = place.pointer, Cell(value, element, text)
+    return value
 
 
 def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> None:
@@ -180,7 +180,7 @@ def _forget_aliases(ev: Evaluator, pointer: Pointer) -> None:
 
 
 def _may_alias(one: Pointer, two: Pointer) -> bool:
-    """Whether two pointers may overlap: those made of the same names, unless they are a known distance apart."""
+    """Return whether two pointers may overlap: made of the same names, unless a known distance apart."""
     gap: LinearExpression = one.base + two.base.scale(-1)
     if not gap.terms:
         sizes = [(p.element.bits or 64) // 8 if p.element is not None else 8 for p in (one, two)]

@@ -45,31 +45,31 @@ class PresumedMacro:
 
 
 def format_macro(name: str, value: ConditionValue) -> str:
-    """The value of a macro that nvcc defines, as its documentation has it."""
+    """Format the value of a macro that nvcc defines, as its documentation does."""
     return f"{value.number}L" if name == "__cplusplus" else str(value.number)
 
 
 def is_feature_macro(name: str) -> bool:
-    """Whether a macro asks for a device, a feature of it, or a version of CUDA."""
+    """Return whether a macro asks for a device, a feature of it, or a version of CUDA."""
     return _FEATURE.search(name) is not None
 
 
 def is_reserved_macro(name: str) -> bool:
-    """Whether a macro belongs to the compiler or to the C library."""
+    """Return whether a macro belongs to the compiler or to the C library."""
     return _RESERVED.match(name) is not None
 
 
 def find_architecture(text: str) -> int | None:
-    """__CUDA_ARCH__ of the device that a text is for; None where it is for several."""
+    """Find __CUDA_ARCH__ of the device that a text is for; None if it is for several."""
     if not _BLACKWELL.search(text):
         return HOPPER
     return None if _HOPPER.search(text) else BLACKWELL
 
 
 def decide_by_feature(node: ConditionNode, known: frozenset[str] = frozenset()) -> bool | None:
-    """Whether what a condition asks of a feature is taken to hold: that it is there, and not older than a number."""
-    found = list_names(node) - known
-    if not found or not all(map(is_feature_macro, found)):
+    """Return whether a condition on a feature is assumed to hold: it exists, and is not older than a number."""
+    unknown = list_names(node) - known
+    if not unknown or not all(map(is_feature_macro, unknown)):
         return None
     if node.op == "name":
         return True
@@ -79,7 +79,7 @@ def decide_by_feature(node: ConditionNode, known: frozenset[str] = frozenset()) 
 
 
 def find_macro_value(name: str, arch: int | None) -> tuple[ConditionValue, str] | None:
-    """The value of a macro that nvcc defines, and why; None where it is unknown."""
+    """Find the value of a macro that nvcc defines, and why; None if it is unknown."""
     if name in DEFINED:
         value, why = DEFINED[name]
         return ConditionValue(value), why

@@ -46,7 +46,7 @@ _RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
 
 
 def prepare_source(text: str) -> ParsedSource:
-    """The text as a C++ parser should see it, where no undecided condition holds."""
+    """Prepare the text that a C++ parser should see, in which no undecided condition holds."""
     return Preprocessor(text).read_text().source
 
 
@@ -82,25 +82,25 @@ class Preprocessor:
 
 
 def _blank_open_comment(text: str) -> str:
-    """A text with blanks for a comment that is not closed, at which a parser would begin again and again."""
+    """Blank a comment that is not closed, at which a parser would begin again and again."""
     if text.rfind("/*") < text.rfind("*/") or "/*" not in text:
         return text
-    for whole in find_unbroken_pieces(text):
-        if whole.end == len(text) and text.startswith("/*", whole.start) and not text.endswith("*/"):
-            return text[: whole.start] + re.sub(r"[^\n]", " ", text[whole.start :])
+    for unbroken_piece in find_unbroken_pieces(text):
+        if unbroken_piece.end == len(text) and text.startswith("/*", unbroken_piece.start) and not text.endswith("*/"):
+            return text[: unbroken_piece.start] + re.sub(r"[^\n]", " ", text[unbroken_piece.start :])
     return text
 
 
 def _convert_rust(text: str) -> str:
-    """Rust's integers as C spells them, as long as they were: `let d: u64 = 64u64 << 32 | x as u64`."""
-    text = re.sub(r"\blet(?: mut)? (\w+): u64(?= =)", lambda found: f"u64 {found[1]}".ljust(len(found[0])), text)
+    """Convert Rust's integers to C's spelling of the same length: `let d: u64 = 64u64 << 32 | x as u64`."""
+    text = re.sub(r"\blet(?: mut)? (\w+): u64(?= =)", lambda match: f"u64 {match[1]}".ljust(len(match[0])), text)
     text = re.sub(
         r"(?<![\w.])(0x[0-9a-fA-F_]+|\d[\d_]*)_?u64\b",
-        lambda found: f"{found[1].replace('_', '')}ull".ljust(len(found[0])),
+        lambda match: f"{match[1].replace('_', '')}ull".ljust(len(match[0])),
         text,
     )
     text = re.sub(r"(?<![\w.])(\d+)( as u64)\b", r"\1ull    ", text)
-    return re.sub(r"(?<=[\w)]) as u(?:64|32|size)\b", lambda found: " " * len(found[0]), text)
+    return re.sub(r"(?<=[\w)]) as u(?:64|32|size)\b", lambda match: " " * len(match[0]), text)
 
 
 @dataclass(slots=True)
@@ -119,13 +119,15 @@ class _OpenCondition:
 class _PreprocessorRun:
     """One reading of a text."""
 
-    def __init__(self, own: Preprocessor, decisions: Mapping[str, bool], chosen: frozenset[str] | None) -> None:
-        self.own = own
-        self.text = own.text
-        self.code = own.text.joined.text
-        self.known = Conditions(own.text, own.arch, own.steps, decisions, chosen)
-        self.known.macros.update(own.given)
-        self.known.undefined |= own.undefined
+    def __init__(
+        self, preprocessor: Preprocessor, decisions: Mapping[str, bool], chosen: frozenset[str] | None
+    ) -> None:
+        self.own = preprocessor
+        self.text = preprocessor.text
+        self.code = preprocessor.text.joined.text
+        self.known = Conditions(preprocessor.text, preprocessor.arch, preprocessor.steps, decisions, chosen)
+        self.known.macros.update(preprocessor.given)
+        self.known.undefined |= preprocessor.undefined
         self.uses = MacroUses(self.text, self.known.macros)
         self.pushed: dict[str, list[tuple[MacroDefinition | None, bool]]] = {}
         self.out: list[str] = []
@@ -145,14 +147,14 @@ class _PreprocessorRun:
     def _process_text(self) -> PreparedSource:
         start = 0
         directives = self.text.directives
-        for n, one in enumerate(directives):
+        for n, directive in enumerate(directives):
             if self.reads:
-                self._write_code(start, one.start)
-            start = one.past
-            self.known.at = one.start
-            handle = _HANDLERS.get(one.name)
+                self._write_code(start, directive.start)
+            start = directive.past
+            self.known.at = directive.start
+            handle = _HANDLERS.get(directive.name)
             if handle is not None:
-                handle(self, n, one)
+                handle(self, n, directive)
         if self.reads:
             self._write_code(start, len(self.code))
         for top in self.opened:  # a condition that is not closed
@@ -177,7 +179,7 @@ class _PreprocessorRun:
         return joined.get_original(start), joined.get_original(max(end - 1, start)) + 1
 
     def _get_line(self, at: int) -> int:
-        """The line of the pasted text, counted from 1."""
+        """Return the line of the pasted text, counted from 1."""
         return self.code.count("\n", 0, at) + self._count_joined_lines(at) + 1
 
     def _count_joined_lines(self, at: int) -> int:
@@ -200,52 +202,52 @@ class _PreprocessorRun:
 
     @property
     def _leaves_out(self) -> bool:
-        return any(one.frozen >= 0 for one in self.opened)
+        return any(condition.frozen >= 0 for condition in self.opened)
 
-    def _open_condition(self, n: int, one: Directive) -> None:
+    def _open_condition(self, n: int, directive: Directive) -> None:
         if not self.reads:
             self.opened.append(_OpenCondition(False, True, False))
             return
-        self.known.matters = self.text.has_visible_difference(n) and not one.guard
-        truth = self._is_host_code(one) or self.known.truth(one.name, one.rest)
-        made = _OpenCondition(truth, truth, self.known.matters, at=n)
-        self.opened.append(made)
-        self._freeze_condition(made, n)
+        self.known.matters = self.text.has_visible_difference(n) and not directive.guard
+        truth = self._is_host_code(directive) or self.known.truth(directive.name, directive.rest)
+        condition = _OpenCondition(truth, truth, self.known.matters, at=n)
+        self.opened.append(condition)
+        self._freeze_condition(condition, n)
 
-    def _define(self, n: int, one: Directive) -> None:
-        found = parse_define(one.rest) if self.reads else None
-        if found is not None:
-            name, macro = found
+    def _define(self, n: int, directive: Directive) -> None:
+        definition = parse_define(directive.rest) if self.reads else None
+        if definition is not None:
+            name, macro = definition
             self.known.macros[name] = macro
             self.known.undefined.discard(name)
             self._judge_definition(name)
 
-    def _undefine(self, n: int, one: Directive) -> None:
-        if self.reads and one.rest:
-            name = one.rest[0].text
+    def _undefine(self, n: int, directive: Directive) -> None:
+        if self.reads and directive.rest:
+            name = directive.rest[0].text
             self.known.macros.pop(name, None)
             self.known.undefined.add(name)
             self._judge_definition(name)
 
     def _judge_definition(self, name: str) -> None:
-        """Whether what a name means now rests on a condition that is left out."""
+        """Note whether the meaning of a name now rests on a condition that is left out."""
         self.known.doubtful.discard(name)
         if self._leaves_out:
             self.known.doubtful.add(name)
 
-    def _pragma(self, n: int, one: Directive) -> None:
-        if self.reads and len(one.rest) > 2 and one.rest[0].text in ("push_macro", "pop_macro"):
-            self._keep_macro(one.rest[2].text.strip('"'), one.rest[0].text == "push_macro")
+    def _pragma(self, n: int, directive: Directive) -> None:
+        if self.reads and len(directive.rest) > 2 and directive.rest[0].text in ("push_macro", "pop_macro"):
+            self._keep_macro(directive.rest[2].text.strip('"'), directive.rest[0].text == "push_macro")
 
-    def _error(self, n: int, one: Directive) -> None:
+    def _error(self, n: int, directive: Directive) -> None:
         if self.reads and (not self.opened or self.opened[-1].matters):
             self.failed = True
 
-    def _is_host_code(self, one: Directive) -> bool:
-        """Whether a condition holds functions of the host alone: nvcc compiles a file for it, too."""
-        if get_include_guard(one) != predefined.ARCHITECTURE or one.following >= 0 or one.end < 0:
+    def _is_host_code(self, directive: Directive) -> bool:
+        """Return whether a condition holds functions of the host alone: nvcc compiles a file for it, too."""
+        if get_include_guard(directive) != predefined.ARCHITECTURE or directive.following >= 0 or directive.end < 0:
             return False
-        code = self.code[one.past : self.text.directives[one.end].start]
+        code = self.code[directive.past : self.text.directives[directive.end].start]
         return any(is_function_definition(code, piece) for piece in find_declarations(code))
 
     def _freeze_condition(self, opened: _OpenCondition, n: int) -> None:
@@ -256,11 +258,11 @@ class _PreprocessorRun:
         if opened.frozen < 0:
             opened.frozen = self.length
             first = self.text.directives[n]
-            for one in self.text.directives[n : first.end if first.end >= 0 else len(self.text.directives)]:
-                if one.name in ("define", "undef") and one.rest:
-                    self.known.doubtful.add(one.rest[0].text)
+            for directive in self.text.directives[n : first.end if first.end >= 0 else len(self.text.directives)]:
+                if directive.name in ("define", "undef") and directive.rest:
+                    self.known.doubtful.add(directive.rest[0].text)
 
-    def _turn_branch(self, n: int, one: Directive) -> None:
+    def _turn_branch(self, n: int, directive: Directive) -> None:
         if not self.opened:
             return
         top = self.opened[-1]
@@ -269,36 +271,38 @@ class _PreprocessorRun:
             return
         top.reads = True  # so far: what is outside it is read
         self.known.matters = top.matters
-        if one.name == "else":
+        if directive.name == "else":
             truth = True
         else:
-            truth = self.known.truth("if" if one.name == "elif" else one.name.removeprefix("el"), one.rest)
+            truth = self.known.truth(
+                "if" if directive.name == "elif" else directive.name.removeprefix("el"), directive.rest
+            )
         top.reads = top.taken = truth
         if self.known.asked_frozen:
             self._freeze_condition(top, top.at)
 
-    def _close_condition(self, n: int, one: Directive) -> None:
+    def _close_condition(self, n: int, directive: Directive) -> None:
         if not self.opened:
             return
         top = self.opened.pop()
         if top.frozen >= 0:
             first = self.text.directives[top.at].start
             self.lost.append(LostStretch(top.frozen, self.length, self._list_declared(top.at)))
-            line, span = self._get_line(first), self._get_original_span(first, one.past)
+            line, span = self._get_line(first), self._get_original_span(first, directive.past)
             if len(self.lost) <= MOST_TOLD:
                 what = f"Line {line}: more conditions than are told apart are undecided; {_LEFT}"
                 self.unread.append(UnreadPart(what, span))
             self._write_text("\n", span[1] - 1, 1, False)
 
     def _list_declared(self, opened: int) -> frozenset[str]:
-        """What every branch of a condition may declare or store into."""
+        """Return what any branch of a condition may declare or store into."""
         inside = self.text.directives[opened : self.text.directives[opened].end + 1]
-        out: set[str] = set()
+        result: set[str] = set()
         for before, after in pairwise(inside):
             code = self.code[before.past : after.start]
             for piece in find_declarations(code):
-                out |= list_declared_names(code, piece)
-        return frozenset(out)
+                result |= list_declared_names(code, piece)
+        return frozenset(result)
 
     # output ----------------------------------------------------------------------------------------------------------
 
@@ -310,12 +314,12 @@ class _PreprocessorRun:
             self.length += len(text)
 
     def _copy_stretch(self, start: int, end: int) -> None:
-        """A stretch of the text whose lines are joined."""
+        """Copy a stretch of the text whose lines are joined."""
         for first, past in self.text.joined.split_stretch(start, end):
             self._write_text(self.code[first:past], self.text.joined.get_original(first), past - first, True)
 
     def _write_code(self, start: int, end: int) -> None:
-        """A stretch of code, its macros expanded."""
+        """Write a stretch of code, its macros expanded."""
         words = set(_WORD.findall(self.code, start, end))
         if words.isdisjoint(self.known.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.known.doubtful):
             self._copy_stretch(start, end)
@@ -323,17 +327,17 @@ class _PreprocessorRun:
         covered = self.text.covered
         n = self.text.find_literal_behind(start + 1)
         copied = at = start
-        while (found := _WORD.search(self.code, at, end)) is not None:
-            at = found.end()
-            while n < len(covered) and covered[n][1] <= found.start():
+        while (match := _WORD.search(self.code, at, end)) is not None:
+            at = match.end()
+            while n < len(covered) and covered[n][1] <= match.start():
                 n += 1
-            if n < len(covered) and covered[n][0] <= found.start():
+            if n < len(covered) and covered[n][0] <= match.start():
                 at = covered[n][1]
                 continue
-            name = found[0]
+            name = match[0]
             if name not in self.known.macros and name not in _BUILTIN and name not in self.known.doubtful:
                 continue
-            past = self._write_macro_use(name, found.start(), at=at, end=end, copied=copied)
+            past = self._write_macro_use(name, match.start(), at=at, end=end, copied=copied)
             if past is not None:
                 copied = at = past
         self._copy_stretch(copied, end)
@@ -345,22 +349,22 @@ class _PreprocessorRun:
             "__COUNTER__": self._make_counter_token,
         }
         self.own.steps.begin_use()
-        found = self._expanded(name, start, at, end)
-        if found is None:
+        expansion = self._expanded(name, start, at, end)
+        if expansion is None:
             return None
-        made, past = found
-        if made is not None and self.length + len(made) > len(self.code) + MOST_TEXT:
-            made = None
+        replacement, past = expansion
+        if replacement is not None and self.length + len(replacement) > len(self.code) + MOST_TEXT:
+            replacement = None
         place = self._get_original_span(start, past)
         self._copy_stretch(copied, start)
-        if made is None:
+        if replacement is None:
             self._leave_use(name, start, past, place)
         else:
-            self._write_text(self._apart(made, start, past), place[0], place[1] - place[0], False)
+            self._write_text(self._apart(replacement, start, past), place[0], place[1] - place[0], False)
         return past
 
     def _expanded(self, name: str, start: int, at: int, end: int) -> tuple[str | None, int] | None:
-        """(what a use of a macro becomes, where it ends); None for no use, None as text where that is not known."""
+        """Return (what a use of a macro becomes, where it ends); None for no use, None as text if not known."""
         past, broken = at, name in self.known.doubtful
         if not broken and self.uses.takes_arguments(name):
             opened = _OPEN.match(self.code, at, end)
@@ -369,31 +373,31 @@ class _PreprocessorRun:
             past, broken = self.uses.find_close(opened.end(), end)
         while not broken:
             try:
-                found = self.known.expander.expand_all(split_tokens(self.code[start:past]))
-                last = found[-1] if found else None
+                tokens = self.known.expander.expand_all(split_tokens(self.code[start:past]))
+                last = tokens[-1] if tokens else None
                 again = last is not None and last.kind == "name" and not last.painted
                 goes_on = again and last is not None and self.uses.takes_arguments(last.text)
                 opened = _OPEN.match(self.code, past, end) if goes_on else None
                 if opened is None:
-                    return format_tokens(found), past
+                    return format_tokens(tokens), past
                 past, broken = self.uses.find_close(opened.end(), end)
             except TooLongError:
                 broken = True
         return None, past
 
-    def _apart(self, made: str, start: int, past: int) -> str:
-        """What a use becomes, with blanks where it would make one token with what stands beside it."""
+    def _apart(self, replacement: str, start: int, past: int) -> str:
+        """Return what a use becomes, with blanks where it would join the token beside it."""
         before = self.code[start - 1] if start else " "
         after = self.code[past] if past < len(self.code) else " "
-        left = " " if _may_join(before, made[:1]) else ""
-        right = " " if _may_join(made[-1:], after) else ""
-        return left + made + right
+        left = " " if _may_join(before, replacement[:1]) else ""
+        right = " " if _may_join(replacement[-1:], after) else ""
+        return left + replacement + right
 
     def _make_line_token(self, at: int) -> PreprocessingToken:
         return PreprocessingToken(str(self._get_line(at)), "number")
 
     def _make_counter_token(self) -> PreprocessingToken:
-        """__COUNTER__: a name of its own at every use, since headers that are not read count too."""
+        """Make a name for __COUNTER__, another at every use, since headers that are not read count too."""
         self.counted += 1
         return PreprocessingToken(f"counter_{self.counted}", "name")
 
@@ -427,7 +431,7 @@ _HANDLERS: dict[str, Callable[[_PreprocessorRun, int, Directive], None]] = {  # 
 
 
 def _may_join(left: str, right: str) -> bool:
-    """Whether two characters side by side may be one token's."""
+    """Return whether two adjacent characters may be in one token."""
     if not left or not right or left.isspace() or right.isspace():
         return False
     words = (left.isalnum() or left in "_$\"'", right.isalnum() or right in "_$\"'")

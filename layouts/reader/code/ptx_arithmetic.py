@@ -14,7 +14,7 @@ from lanescope.reader.code.symbolic_integers import SymbolicInt
 
 
 def get_integer_type(bits: int, signed: bool = False) -> IntegerType:
-    """The integer type that a register of so many bits is read as."""
+    """Return the integer type that a register of so many bits is read as."""
     known = find_integer_type(f"{'' if signed else 'u'}int{bits}_t")
     return known or IntegerType(f"{'s' if signed else 'u'}{bits}", bits, signed)
 
@@ -23,34 +23,37 @@ def get_integer_type(bits: int, signed: bool = False) -> IntegerType:
 
 
 def shift_left(bits: int, _: bool, value: int, by: int) -> int:
-    """shl: an amount beyond the type's width shifts everything out."""
+    """Evaluate shl: an amount beyond the type's width shifts everything out."""
     return value << min(by, bits)
 
 
 def shift_right(bits: int, _: bool, value: int, by: int) -> int:
-    """shr: of a signed type the sign comes in, however far it is shifted."""
+    """Evaluate shr: of a signed type the sign comes in, however far it is shifted."""
     return value >> min(by, bits)
 
 
 def permute_bytes(_: int, __: bool, low: int, high: int, selector: int) -> int:
-    """prmt without a mode: each nibble of the selector takes one of eight bytes; its bit 3 asks for the byte's sign."""
+    """Evaluate prmt without a mode: each nibble of the selector takes one of eight bytes; its bit 3 takes the sign."""
     eight = (high << 32 | low).to_bytes(8, "little")
-    out = bytearray()
+    permuted = bytearray()
     for n in range(4):
         nibble = selector >> 4 * n & 15
         byte = eight[nibble & 7]
-        out.append((255 if byte & 128 else 0) if nibble & 8 else byte)
-    return int.from_bytes(out, "little")
+        permuted.append((255 if byte & 128 else 0) if nibble & 8 else byte)
+    return int.from_bytes(permuted, "little")
 
 
 def insert_bits(bits: int, _: bool, value: int, into: int, at: int, count: int) -> int:
-    """bfi: the value's lowest bits into another from bit `at` on; of position and length the lowest 8 bits count."""
+    """Evaluate bfi: the value's lowest bits into another from bit `at` on; position and length count modulo 256."""
     mask = ((1 << (count & 255)) - 1) << (at & 255)
     return (into & ~mask | value << (at & 255) & mask) & ((1 << bits) - 1)
 
 
 def extract_bits(bits: int, signed: bool, value: int, at: int, count: int) -> int:
-    """bfe: `count` bits from bit `at` on; of a signed type the highest of them, or of the source, is the sign."""
+    """Evaluate bfe: `count` bits from bit `at` on.
+
+    Of a signed type the highest of them, or of the source, is the sign.
+    """
     at, count = at & 255, count & 255
     value &= (1 << bits) - 1
     cut = value >> at & ((1 << count) - 1)
@@ -62,13 +65,13 @@ def extract_bits(bits: int, signed: bool, value: int, at: int, count: int) -> in
 
 
 def compute_lop3(bits: int, _: bool, one: int, two: int, three: int, table: int) -> int:
-    """lop3: bit n of the table is the result for the inputs' bits n = one·4 + two·2 + three."""
+    """Evaluate lop3: bit n of the table is the result for the inputs' bits n = one·4 + two·2 + three."""
     full = (1 << bits) - 1
-    out = 0
+    result = 0
     for n in range(8):
         if table >> n & 1:
-            out |= (one if n & 4 else ~one) & (two if n & 2 else ~two) & (three if n & 1 else ~three)
-    return out & full
+            result |= (one if n & 4 else ~one) & (two if n & 2 else ~two) & (three if n & 1 else ~three)
+    return result & full
 
 
 def _divide(_: int, __: bool, left: int, right: int) -> int | None:
@@ -78,8 +81,8 @@ def _divide(_: int, __: bool, left: int, right: int) -> int | None:
 
 
 def _compute_remainder(bits: int, signed: bool, left: int, right: int) -> int | None:
-    whole = _divide(bits, signed, left, right)
-    return None if whole is None else left - whole * right
+    quotient = _divide(bits, signed, left, right)
+    return None if quotient is None else left - quotient * right
 
 
 # of symbols -----------------------------------------------------------------------------------------------------------
@@ -127,12 +130,12 @@ def _permute_symbolic(
 ) -> SymbolicInt | None:
     if selector.known is None or selector.known & 0x8888:
         return None
-    out = SymbolicInt(0, get_integer_type(32))
+    result = SymbolicInt(0, get_integer_type(32))
     for n in range(4):
         nibble = selector.known >> 4 * n & 7
         byte = symbolic_integers.extract_bits(high if nibble & 4 else low, nibble % 4 * 8, 8, get_integer_type(32))
-        out = symbolic_integers.or_ints(out, symbolic_integers.shift_int(byte, 8 * n))
-    return out
+        result = symbolic_integers.or_ints(result, symbolic_integers.shift_int(byte, 8 * n))
+    return result
 
 
 _LOGIC: dict[
@@ -151,8 +154,8 @@ _LOGIC: dict[
 def _chosen(
     _: int, __: bool, one: SymbolicInt, two: SymbolicInt, three: SymbolicInt, table: SymbolicInt
 ) -> SymbolicInt | None:
-    made = _LOGIC.get(table.known) if table.known is not None else None
-    return made(one, two, three) if made is not None else None
+    logic = _LOGIC.get(table.known) if table.known is not None else None
+    return logic(one, two, three) if logic is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +171,7 @@ class ArithmeticRow:
     only: tuple[int, ...] = ()
 
     def fits(self, operands: int, bits: int) -> bool:
-        """Whether it has so many operands, the target among them, and a type of such a width."""
+        """Return whether it has so many operands, the target among them, and a type of such a width."""
         return operands == 1 + len(self.reads) and (not self.only or bits in self.only)
 
 

@@ -54,7 +54,7 @@ _NO_STORE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AsmOperand:
-    """An operand of an asm statement. value: what it holds before, a pointer among others, None where unknown."""
+    """An operand of an asm statement. value: what it holds before, a pointer among others, None if unknown."""
 
     constraint: str
     name: str = ""  # %[name]
@@ -73,7 +73,7 @@ class AsmOperand:
 def evaluate_outputs(
     code: str, operands: Sequence[AsmOperand], shared: Callable[[Any], Any] = lambda value: value
 ) -> list[Any]:
-    """Return what each operand holds afterwards, None where that is unknown; inputs keep their values.
+    """Return what each operand holds afterwards, None if that is unknown; inputs keep their values.
 
     shared: a pointer → its address in the shared window.
 
@@ -83,21 +83,24 @@ def evaluate_outputs(
     """
     parsed = ptx.parse_ptx(code)
     if parsed is None:
-        return [None if one.output else one.value for one in operands]
-    made = _RegisterFile(operands, shared)
-    for one in parsed:
-        if not made.run_statement(one):
-            return [None if one.output else one.value for one in operands]
-    return [made.held.get(made.own[n]) for n in range(len(operands))]
+        return [None if operand.output else operand.value for operand in operands]
+    registers = _RegisterFile(operands, shared)
+    for operand in parsed:
+        if not registers.run_statement(operand):
+            return [None if operand.output else operand.value for operand in operands]
+    return [registers.held.get(registers.own[n]) for n in range(len(operands))]
 
 
 def may_store(code: str | None) -> bool:
-    """Whether a statement with a "memory" clobber may write to a variable whose address it is given."""
+    """Return whether a statement with a "memory" clobber may write to a variable whose address it is given."""
     parsed = ptx.parse_ptx(code) if code is not None else None
     if parsed is None:
         return True
-    told = [one for one in parsed if isinstance(one, ptx.PtxInstruction)]
-    return any(_NO_STORE.match(one.opcode) is None and _find_reader(one.opcode) is None for one in told)
+    instructions = [instruction for instruction in parsed if isinstance(instruction, ptx.PtxInstruction)]
+    return any(
+        _NO_STORE.match(instruction.opcode) is None and _find_reader(instruction.opcode) is None
+        for instruction in instructions
+    )
 
 
 @dataclass(slots=True)
@@ -112,20 +115,20 @@ class _RegisterFile:
     own: list[str] = field(default_factory=list)  # operand's number → register
 
     def __post_init__(self) -> None:
-        for n, one in enumerate(self.operands):
-            tied = re.fullmatch(r"\d+", one.constraint)
+        for n, operand in enumerate(self.operands):
+            tied = re.fullmatch(r"\d+", operand.constraint)
             if tied and int(tied[0]) < n:  # "0"(x): the register of output 0, which begins with x
                 self.own.append(self.own[int(tied[0])])
-                self.held[self.own[n]] = one.value
+                self.held[self.own[n]] = operand.value
                 continue
             register = f"%{n}"
             self.own.append(register)
-            self.bits[register] = one.bits
-            self.held[register] = None if one.constraint.startswith("=") else one.value
+            self.bits[register] = operand.bits
+            self.held[register] = None if operand.constraint.startswith("=") else operand.value
 
-    def run_statement(self, one: ptx.Statement) -> bool:
-        """Run a statement; False where nothing is known any more."""
-        match one:
+    def run_statement(self, statement: ptx.Statement) -> bool:
+        """Run a statement; False if nothing is known any more."""
+        match statement:
             case ptx.ScopeBrace(opens=True):
                 self.scopes.append({})
             case ptx.ScopeBrace():
@@ -137,52 +140,52 @@ class _RegisterFile:
                     register = f"{name} {len(self.held)}"
                     self.scopes[-1][name] = register
                     self.held[register] = None
-                    found = re.search(r"\d+", kind)
-                    self.bits[register] = int(found[0]) if found else 1
+                    match = re.search(r"\d+", kind)
+                    self.bits[register] = int(match[0]) if match else 1
             case ptx.PtxInstruction():
-                return self._run_instruction(one)
+                return self._run_instruction(statement)
         return True
 
-    def _run_instruction(self, one: ptx.PtxInstruction) -> bool:
-        if _LEAVES.match(one.opcode) or "." not in one.opcode:
+    def _run_instruction(self, instruction: ptx.PtxInstruction) -> bool:
+        if _LEAVES.match(instruction.opcode) or "." not in instruction.opcode:
             return False
-        runs = self._is_run(one)
+        runs = self._is_run(instruction)
         if runs is False:
             return True
-        reader = _find_reader(one.opcode)
+        reader = _find_reader(instruction.opcode)
         targets = (
-            _list_targets(one)
+            _list_targets(instruction)
             if reader is not None
-            else [name for text in one.operands for name in ptx.list_registers(text)]
+            else [name for text in instruction.operands for name in ptx.list_registers(text)]
         )
-        made = reader(self, one) if reader is not None and runs else None
-        if made is None or len(made) != len(targets):
-            made = [None] * len(targets)
-        for name, value in zip(targets, made, strict=True):
+        results = reader(self, instruction) if reader is not None and runs else None
+        if results is None or len(results) != len(targets):
+            results = [None] * len(targets)
+        for name, value in zip(targets, results, strict=True):
             self.write_register(name, value)
         return True
 
-    def _is_run(self, one: ptx.PtxInstruction) -> bool | None:
-        """Whether an instruction's guard lets it run; None where that is not known."""
-        if one.guard is None:
+    def _is_run(self, instruction: ptx.PtxInstruction) -> bool | None:
+        """Return whether an instruction's guard lets it run; None if that is not known."""
+        if instruction.guard is None:
             return True
-        held = self._make_integer(self.read_operand(one.guard[0]))
-        return None if held is None or held.known is None else bool(held.known & 1) != one.guard[1]
+        integer = self._make_integer(self.read_operand(instruction.guard[0]))
+        return None if integer is None or integer.known is None else bool(integer.known & 1) != instruction.guard[1]
 
     # registers -------------------------------------------------------------------------------------------------------
 
     def find_register(self, name: str) -> str | None:
-        """The register of a name; None for what is none, a special register among them."""
+        """Find the register of a name; None for other names, such as special registers."""
         name = ptx.normalize_register(name)
         if re.fullmatch(r"%\d+", name):
             n = int(name[1:])
             return self.own[n] if n < len(self.own) else None
         if named := re.fullmatch(r"%\[(\w+)\]", name):
-            return next((self.own[n] for n, one in enumerate(self.operands) if one.name == named[1]), None)
+            return next((self.own[n] for n, operand in enumerate(self.operands) if operand.name == named[1]), None)
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
     def read_operand(self, name: str) -> Any:
-        """What a register, a special register or an immediate holds; None where unknown."""
+        """Read a register, a special register or an immediate; None if unknown."""
         name = ptx.normalize_register(name)
         value = ptx.parse_immediate(name) if name != "WARP_SZ" else 32
         if value is not None:
@@ -194,7 +197,7 @@ class _RegisterFile:
         return self.held.get(register) if register is not None else None
 
     def read_integer(self, name: str, bits: int, signed: bool = False) -> SymbolicInt | None:
-        """A source operand as an integer of an instruction's type."""
+        """Read a source operand as an integer of an instruction's type."""
         value = self._make_integer(self.read_operand(name))
         return None if value is None else _reinterpret_bits(value, bits, signed)
 
@@ -213,7 +216,7 @@ class _RegisterFile:
 
 
 def _reinterpret_bits(value: SymbolicInt, bits: int, signed: bool) -> SymbolicInt | None:
-    """The lowest bits of a value, read with or without a sign; None for a symbol that may be negative."""
+    """Return the lowest bits of a value, read with or without a sign; None for a symbol that may be negative."""
     cut = symbolic_integers.convert_int(value, get_integer_type(bits))
     if not signed:
         return cut
@@ -223,15 +226,15 @@ def _reinterpret_bits(value: SymbolicInt, bits: int, signed: bool) -> SymbolicIn
 
 
 def _extend_value(value: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
-    """A value in a wider register: its sign goes along, where it has one."""
+    """Extend a value to a wider register, with its sign if it has one."""
     if value.type.signed and value.known is None and value.width >= value.type.bits < kind.bits:
         return None
     return symbolic_integers.convert_int(value, kind)
 
 
-def _list_targets(one: ptx.PtxInstruction) -> list[str]:
-    """The registers that an instruction of the table below writes: its first operand's."""
-    first = one.operands[0] if one.operands else ""
+def _list_targets(instruction: ptx.PtxInstruction) -> list[str]:
+    """Return the registers that an instruction of the table below writes: its first operand's."""
+    first = instruction.operands[0] if instruction.operands else ""
     return [name.strip() for name in re.split(r"[|,]", first.strip("{} "))]
 
 
@@ -242,62 +245,62 @@ _Reader = Callable[[_RegisterFile, ptx.PtxInstruction], _Made]
 
 
 def _find_reader(opcode: str) -> _Reader | None:
-    """What evaluates an opcode, None for one that is not in the table or has modifiers that the table does not know."""
+    """Find what evaluates an opcode; None if it is not in the table, or has modifiers that the table does not know."""
     name, *modifiers = opcode.split(".")
     row = _OPCODES.get(name)
     return row.reader if row is not None and row.fits(modifiers) else None
 
 
 def _is_type(modifier: str, *others: str) -> bool:
-    """Whether a modifier is an integer type, or one of some others."""
+    """Return whether a modifier is an integer type, or one of some others."""
     return modifier in others or _INTEGER.fullmatch(modifier) is not None
 
 
 def _parse_type(opcode: str) -> tuple[int, bool]:
-    """(bits, whether signed) of an opcode's last type."""
-    found = _INTEGER.fullmatch(opcode.rpartition(".")[2])
-    return (int(found[2]), found[1] == "s") if found else (1, False)
+    """Parse (bits, whether signed) of an opcode's last type."""
+    match = _INTEGER.fullmatch(opcode.rpartition(".")[2])
+    return (int(match[2]), match[1] == "s") if match else (1, False)
 
 
-def _evaluate_cvta(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    value = at.read_operand(one.operands[1]) if len(one.operands) == 2 else None
+def _evaluate_cvta(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+    value = at.read_operand(instruction.operands[1]) if len(instruction.operands) == 2 else None
     return None if value is None else [at.shared(value)]
 
 
-def _evaluate_cvt(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
-    into, of = (_INTEGER.fullmatch(part) for part in one.opcode.split(".")[1:])
-    if into is None or of is None or len(one.operands) != 2:
+def _evaluate_cvt(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+    """Evaluate cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
+    into, of = (_INTEGER.fullmatch(part) for part in instruction.opcode.split(".")[1:])
+    if into is None or of is None or len(instruction.operands) != 2:
         return None
-    value = at.read_integer(one.operands[1], int(of[2]), of[1] == "s")
+    value = at.read_integer(instruction.operands[1], int(of[2]), of[1] == "s")
     if value is None:
         return None
     cut = _extend_value(value, get_integer_type(int(into[2])))
     return [None if cut is None else _reinterpret_bits(cut, int(into[2]), into[1] == "s")]
 
 
-def _evaluate_mov(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """mov of a register, and mov.b that packs `{low, …, high}` into one or takes one apart."""
-    if len(one.operands) != 2:
+def _evaluate_mov(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+    """Evaluate mov of a register, and mov.b that packs `{low, …, high}` into one or takes one apart."""
+    if len(instruction.operands) != 2:
         return None
-    target, source = one.operands
+    target, source = instruction.operands
     if not target.startswith("{") and not source.startswith("{"):
         return [at.read_operand(source)]
-    bits, _ = _parse_type(one.opcode)
+    bits, _ = _parse_type(instruction.opcode)
     if source.startswith("{"):
         parts = [part.strip() for part in source.strip("{} ").split(",")]
         each = bits // len(parts)
-        whole = SymbolicInt(0, get_integer_type(bits))
+        integer = SymbolicInt(0, get_integer_type(bits))
         for n, part in enumerate(parts):
             value = at.read_integer(part, each)
             if value is None:
                 return None
-            whole = symbolic_integers.or_ints(
-                whole,
+            integer = symbolic_integers.or_ints(
+                integer,
                 symbolic_integers.shift_int(symbolic_integers.convert_int(value, get_integer_type(bits)), n * each),
             )
-        return [whole]
-    parts = _list_targets(one)
+        return [integer]
+    parts = _list_targets(instruction)
     each = bits // len(parts)
     value = at.read_integer(source, bits)
     return (
@@ -307,59 +310,59 @@ def _evaluate_mov(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
     )
 
 
-def _evaluate_setp(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """setp.cmp.type p, a, b and p|q, where q is not p."""
-    bits, signed = _parse_type(one.opcode)
-    test = one.opcode.split(".")[1]
+def _evaluate_setp(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+    """Evaluate setp.cmp.type p, a, b and p|q, where q is not p."""
+    bits, signed = _parse_type(instruction.opcode)
+    test = instruction.opcode.split(".")[1]
     signed = signed and test not in ("lo", "ls", "hi", "hs")
-    if len(one.operands) != 3:
+    if len(instruction.operands) != 3:
         return None
-    left, right = (at.read_integer(text, bits, signed) for text in one.operands[1:])
+    left, right = (at.read_integer(text, bits, signed) for text in instruction.operands[1:])
     if left is None or right is None or left.known is None or right.known is None:
         return None
     truth = int(_COMPARED[test](left.known, right.known))
-    return [SymbolicInt(truth, BOOL), SymbolicInt(1 - truth, BOOL)][: len(_list_targets(one))]
+    return [SymbolicInt(truth, BOOL), SymbolicInt(1 - truth, BOOL)][: len(_list_targets(instruction))]
 
 
-def _evaluate_selp(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """selp d, a, b, p: a where p is true, else b."""
-    if len(one.operands) != 4:
+def _evaluate_selp(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+    """Evaluate selp d, a, b, p: a if p is true, else b."""
+    if len(instruction.operands) != 4:
         return None
-    choice = at.read_integer(one.operands[3], 1)
+    choice = at.read_integer(instruction.operands[3], 1)
     if choice is None or choice.known is None:
         return None
-    bits, signed = _parse_type(one.opcode)
-    chosen = one.operands[1 if choice.known else 2]
+    bits, signed = _parse_type(instruction.opcode)
+    chosen = instruction.operands[1 if choice.known else 2]
     return [at.read_integer(chosen, bits, signed) if bits > 1 else at.read_operand(chosen)]
 
 
-def _evaluate_mul(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
-    name, part, _ = one.opcode.split(".")
-    bits, signed = _parse_type(one.opcode)
-    if len(one.operands) != (3 if name == "mul" else 4) or (part == "wide" and bits > 32):
+def _evaluate_mul(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+    """Evaluate mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
+    name, part, _ = instruction.opcode.split(".")
+    bits, signed = _parse_type(instruction.opcode)
+    if len(instruction.operands) != (3 if name == "mul" else 4) or (part == "wide" and bits > 32):
         return None
     signed = signed and part != "lo"  # which does not depend on it
-    left, right = (at.read_integer(text, bits, signed) for text in one.operands[1:3])
+    left, right = (at.read_integer(text, bits, signed) for text in instruction.operands[1:3])
     if left is None or right is None:
         return None
     wide = 2 * bits if part == "wide" else bits
-    made = _product(left, right, part, bits, get_integer_type(wide, signed))
-    if made is not None and name == "mad":
-        more = at.read_integer(one.operands[3], wide, signed)
-        made = (
+    product = _product(left, right, part, bits, get_integer_type(wide, signed))
+    if product is not None and name == "mad":
+        more = at.read_integer(instruction.operands[3], wide, signed)
+        product = (
             None
             if more is None
             else symbolic_integers.add_ints(
-                symbolic_integers.convert_int(made, get_integer_type(wide)),
+                symbolic_integers.convert_int(product, get_integer_type(wide)),
                 symbolic_integers.convert_int(more, get_integer_type(wide)),
             )
         )
-    return None if made is None else [symbolic_integers.convert_int(made, get_integer_type(wide))]
+    return None if product is None else [symbolic_integers.convert_int(product, get_integer_type(wide))]
 
 
 def _product(left: SymbolicInt, right: SymbolicInt, part: str, bits: int, kind: IntegerType) -> SymbolicInt | None:
-    """A part of the product of two numbers of so many bits, in a type; None where that is not known."""
+    """Return a part of the product of two numbers of so many bits, in a type; None if not known."""
     if left.known is not None and right.known is not None:
         product = left.known * right.known
         total = SymbolicInt(product >> bits if part == "hi" else product, get_integer_type(2 * bits, kind.signed))
@@ -367,30 +370,30 @@ def _product(left: SymbolicInt, right: SymbolicInt, part: str, bits: int, kind: 
     if part == "hi":
         return None
     return symbolic_integers.multiply_ints(
-        *(symbolic_integers.convert_int(one, get_integer_type(kind.bits)) for one in (left, right))
+        *(symbolic_integers.convert_int(factor, get_integer_type(kind.bits)) for factor in (left, right))
     )
 
 
-def _evaluate_table_opcode(at: _RegisterFile, one: ptx.PtxInstruction) -> _Made:
-    """What a row of arithmetic has: operands of the opcode's type, amounts and selectors of 32 bits."""
-    bits, signed = _parse_type(one.opcode)
-    row = ARITHMETIC[one.opcode.partition(".")[0]]
-    if not row.fits(len(one.operands), bits):
+def _evaluate_table_opcode(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+    """Evaluate a row of arithmetic: operands of the opcode's type, amounts and selectors of 32 bits."""
+    bits, signed = _parse_type(instruction.opcode)
+    row = ARITHMETIC[instruction.opcode.partition(".")[0]]
+    if not row.fits(len(instruction.operands), bits):
         return None
     signed_type = signed and row.signs
     sources = [
         at.read_integer(text, bits if read == "t" else 32, read == "t" and signed_type)
-        for text, read in zip(one.operands[1:], row.reads, strict=True)
+        for text, read in zip(instruction.operands[1:], row.reads, strict=True)
     ]
-    given = [value for value in sources if value is not None]
-    if len(given) < len(sources):
+    operands = [value for value in sources if value is not None]
+    if len(operands) < len(sources):
         return None
     kind = get_integer_type(bits, signed_type)
-    known = [value.known for value in given]
+    known = [value.known for value in operands]
     if None not in known and row.known is not None:
         result = row.known(bits, signed, *known)
         return None if result is None else [SymbolicInt(kind.wrap(result), kind)]
-    made = row.symbolic(bits, signed, *given) if row.symbolic is not None else None
+    made = row.symbolic(bits, signed, *operands) if row.symbolic is not None else None
     return None if made is None else [symbolic_integers.convert_int(made, kind)]
 
 
@@ -403,7 +406,7 @@ class _Opcode:
 
 
 def _fits_product(modifiers: list[str]) -> bool:
-    """.lo.u32 and its like: not of .b types."""
+    """Return whether modifiers are .lo.u32 and its like, not of .b types."""
     known = len(modifiers) == 2 and modifiers[0] in ("lo", "wide", "hi")
     return known and _is_type(modifiers[1]) and not modifiers[1].startswith("b")
 

@@ -29,7 +29,7 @@ def _load_language() -> tree_sitter.Language:
 
 
 def parse_python(text: str) -> tuple[tree.Statement, ...]:
-    """The statements of a text; one that is indented as a whole is read as if it were not."""
+    """Parse a text into statements; one that is indented as a whole is read as if it were not."""
     ascii_text = re.sub(r"[^\x00-\x7f]", "?", text.replace("\t", " "))
     shift = 0
     first = next((line for line in ascii_text.split("\n") if line.strip()), "")
@@ -39,10 +39,15 @@ def parse_python(text: str) -> tuple[tree.Statement, ...]:
     root = parse_bounded(_load_language(), make_plain_source(ascii_text))
     if root is None:
         return ()
-    made = tuple(PythonLowering(ascii_text, shift).lower_statements(root))
-    if shift and len(made) == 1 and isinstance(made[0], tree.If) and isinstance(made[0].yes, tree.Block):
-        return made[0].yes.body
-    return made
+    statements = tuple(PythonLowering(ascii_text, shift).lower_statements(root))
+    if (
+        shift
+        and len(statements) == 1
+        and isinstance(statements[0], tree.If)
+        and isinstance(statements[0].yes, tree.Block)
+    ):
+        return statements[0].yes.body
+    return statements
 
 
 class PythonLowering(NodeReader):
@@ -156,7 +161,7 @@ class PythonLowering(NodeReader):
         yield self._branch(node, chain)
 
     def _branch(self, node: tree_sitter.Node, other: tree.Statement | None) -> tree.If:
-        """An `if` or `elif`, with what follows where it does not hold."""
+        """Return an `if` or `elif`, with what follows if it does not hold."""
         yes = self.lower_block(node.child_by_field_name("consequence"))
         return tree.If(self._lower_field(node, "condition"), yes, other, span=self.get_span(node))
 
@@ -172,7 +177,7 @@ class PythonLowering(NodeReader):
         )
 
     def _lower_parameters(self, node: tree_sitter.Node | None) -> tuple[tree.Parameter, ...]:
-        out = []
+        parameters = []
         for child in node.named_children if node else ():
             default = child.child_by_field_name("value")
             named = child.child_by_field_name("name") or (
@@ -180,7 +185,7 @@ class PythonLowering(NodeReader):
             )
             pack = child.type in ("list_splat_pattern", "dictionary_splat_pattern")
             if named is not None and child.type not in ("keyword_separator", "positional_separator", "comment"):
-                out.append(
+                parameters.append(
                     tree.Parameter(
                         self.get_text(named),
                         None,
@@ -189,7 +194,7 @@ class PythonLowering(NodeReader):
                         span=self.get_span(child),
                     )
                 )
-        return tuple(out)
+        return tuple(parameters)
 
     def _lower_class(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         name = self.get_text(node.child_by_field_name("name"))
@@ -197,17 +202,17 @@ class PythonLowering(NodeReader):
         bases = self.get_text(node.child_by_field_name("superclasses"))
         members = list(self.lower_statements(body)) if body else []
         fields: list[tree.Statement] = []
-        for one in members:
+        for member in members:
             if (
-                isinstance(one, tree.ExpressionStatement)
-                and isinstance(one.value, tree.Assignment)
-                and isinstance(one.value.target, tree.Name)
+                isinstance(member, tree.ExpressionStatement)
+                and isinstance(member.value, tree.Assignment)
+                and isinstance(member.value.target, tree.Name)
             ):
                 fields.append(
-                    tree.Declaration(None, one.value.target.last, one.value.value, static=True, span=one.span)
+                    tree.Declaration(None, member.value.target.last, member.value.value, static=True, span=member.span)
                 )
             else:
-                fields.append(one)
+                fields.append(member)
         if "Enum" in bases or "Flag" in bases:
             listed = [(f.name, f.value, f.span) for f in fields if isinstance(f, tree.Declaration)]
             yield tree.Enum(name, tuple(listed), span=self.get_span(node))
@@ -261,16 +266,18 @@ class PythonLowering(NodeReader):
 
     def _lower_call(self, node: tree_sitter.Node) -> tree.Expression:
         listed = node.child_by_field_name("arguments")
-        given: list[tree.Expression] = []
+        expressions: list[tree.Expression] = []
         named: list[tuple[str, tree.Expression]] = []
         for child in listed.named_children if listed else ():
             if child.type == "keyword_argument":
                 named.append((self.get_text(child.child_by_field_name("name")), self._lower_field(child, "value")))
             elif child.type == "list_splat":
-                given.append(tree.Unary("*", self._lower_parenthesized(child), span=self.get_span(child)))
+                expressions.append(tree.Unary("*", self._lower_parenthesized(child), span=self.get_span(child)))
             elif child.type != "comment":
-                given.append(self.lower_expression(child))
-        return tree.Call(self._lower_field(node, "function"), tuple(given), tuple(named), span=self.get_span(node))
+                expressions.append(self.lower_expression(child))
+        return tree.Call(
+            self._lower_field(node, "function"), tuple(expressions), tuple(named), span=self.get_span(node)
+        )
 
     def _lower_member(self, node: tree_sitter.Node) -> tree.Expression:
         name = self.get_text(node.child_by_field_name("attribute"))
@@ -309,7 +316,7 @@ class PythonLowering(NodeReader):
         )
 
     def _lower_inner_assignment(self, node: tree_sitter.Node) -> tree.Expression:
-        """The inner one of `a = b = 1`, and `(a := 1)`."""
+        """Lower the inner one of `a = b = 1`, and `(a := 1)`."""
         name = "name" if node.type == "named_expression" else "left"
         value = "value" if node.type == "named_expression" else "right"
         return tree.Assignment(

@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 
 def call_python(ev: Evaluator, call: Invocation) -> Any:
     """Return what a call of Python gives."""
-    one, target = call.one, call.target
+    node, target = call.one, call.target
     if isinstance(target, FunctionSet):
-        given: list[Any] = []
-        for argument in one.arguments[:64]:
+        arguments: list[Any] = []
+        for argument in node.arguments[:64]:
             unpacked = _unpack_argument(ev, argument, call.scope)
-            given += unpacked if unpacked is not None else [ev.evaluate_expression(argument, call.scope)]
-        return ev.call_function(target, given, call.named, one.span, one)
-    call = replace(call, given=ev.evaluate_arguments(one, call.scope))
+            arguments += unpacked if unpacked is not None else [ev.evaluate_expression(argument, call.scope)]
+        return ev.call_function(target, arguments, call.named, node.span, node)
+    call = replace(call, given=ev.evaluate_arguments(node, call.scope))
     kind = find_constructed_kind(ev, call)
     if kind is not None:
         return _construct_python(ev, call, kind)
     if target is None or isinstance(target, OpaqueValue):
-        made = evaluate_known_function(ev, call.name, call.templates, call.given, one.span)
-        if made is not MISSING:
-            return made
+        result = evaluate_known_function(ev, call.name, call.templates, call.given, node.span)
+        if result is not MISSING:
+            return result
     if isinstance(call.owner, SymbolicInt | Pointer):
-        made = evaluate_known_function(ev, call.name, call.templates, [call.owner, *call.given], one.span)
-        if made is not MISSING and call.name in ("bit_length", "to", "cast"):
-            return made
+        result = evaluate_known_function(ev, call.name, call.templates, [call.owner, *call.given], node.span)
+        if result is not MISSING and call.name in ("bit_length", "to", "cast"):
+            return result
     return name_unknown_call(ev, call)
 
 
@@ -58,33 +58,33 @@ def python_overload(ev: Evaluator, closure: FunctionSet, count: int) -> tree.Fun
 
 def _construct_python(ev: Evaluator, call: Invocation, kind: ResolvedType) -> Any:
     """Return a value of a type, or an instance of a class: by __init__, or with a dataclass's fields."""
-    record, given = kind.record, call.given
+    record, arguments = kind.record, call.given
     if record is None:
-        return ev.construct_value(kind, given, call.one, call.scope)
-    made = ev.make_instance(record, call.name)
+        return ev.construct_value(kind, arguments, call.one, call.scope)
+    instance = ev.make_instance(record, call.name)
     if "__init__" in record.methods:
-        ev.call_function(replace(record.methods["__init__"], this=made), given, call.named, call.one.span)
-        return made
+        ev.call_function(replace(record.methods["__init__"], this=instance), arguments, call.named, call.one.span)
+        return instance
     for place, member in enumerate(record.members):
-        if place < len(given):
-            made.members[member] = Cell(given[place], None, member)
+        if place < len(arguments):
+            instance.members[member] = Cell(arguments[place], None, member)
         elif member in call.named:
-            made.members[member] = Cell(call.named[member], None, member)
-    return made
+            instance.members[member] = Cell(call.named[member], None, member)
+    return instance
 
 
-def evaluate_arguments(ev: Evaluator, one: tree.Call, scope: Any) -> list[Any]:
+def evaluate_arguments(ev: Evaluator, call: tree.Call, scope: Any) -> list[Any]:
     """Evaluate the arguments of a call of Python, and look for descriptors in them."""
-    out: list[Any] = []
-    for argument in one.arguments[:64]:
+    arguments: list[Any] = []
+    for argument in call.arguments[:64]:
         if (unpacked := _unpack_argument(ev, argument, scope)) is not None:
-            out.extend(unpacked)
+            arguments.extend(unpacked)
             continue
         value = ev.evaluate_expression(argument, scope)
         if isinstance(value, SymbolicInt | ObjectValue) and not isinstance(argument, tree.Name):
             ev.note_value(value, ev.format_expression(argument), argument.span)
-        out.append(value)
-    return out
+        arguments.append(value)
+    return arguments
 
 
 def _unpack_argument(ev: Evaluator, argument: tree.Expression, scope: Any) -> list[Any] | None:
@@ -118,8 +118,8 @@ def list_items(ev: Evaluator, value: Any, most: int, name: str) -> tuple[list[An
     if isinstance(value, OpaqueValue) and value.head == "range":
         return _list_range(ev, value, most, name)
     if isinstance(value, OpaqueValue) and value.head == "enumerate" and value.arguments:
-        inner, whole = ev.list_items(value.arguments[0], most, name)
-        return [ev.make_array((SymbolicInt(n, PYTHON), v)) for n, v in enumerate(inner)], whole
+        inner, complete = ev.list_items(value.arguments[0], most, name)
+        return [ev.make_array((SymbolicInt(n, PYTHON), v)) for n, v in enumerate(inner)], complete
     return [OpaqueValue(name or str(value))], False
 
 

@@ -24,14 +24,16 @@ _MODES = {"NONE": "none", "32B": "32B", "64B": "64B", "128B": "128B"}
 
 
 def recognise_code(text: str) -> tuple[TextMeaning, ...]:
-    """The descriptors and tensor maps that a text's code makes, those with known fields first."""
+    """Recognise the descriptors and tensor maps that a text's code makes, those with known fields first."""
     built, maps, notices = _evaluate_code(text)
-    found = (*map(_make_builder_meaning, built), *map(make_map_meaning, maps))
-    return tuple(replace(one, notices=(*one.notices, *notices)) for one in found) or _recognise_swizzle(text)
+    meanings = (*map(_make_builder_meaning, built), *map(make_map_meaning, maps))
+    return tuple(replace(meaning, notices=(*meaning.notices, *notices)) for meaning in meanings) or _recognise_swizzle(
+        text
+    )
 
 
 def _recognise_swizzle(text: str) -> tuple[TextMeaning, ...]:
-    """A swizzle of the tensor map's enum, alone: all else is open."""
+    """Recognise a swizzle of the tensor map's enum, alone: all else is open."""
     named = {_MODES[match[1]] for match in _ENUM.finditer(text)}
     if len(named) != 1 or len(text) > _MOST_MENTION:
         return ()
@@ -46,54 +48,65 @@ def _recognise_swizzle(text: str) -> tuple[TextMeaning, ...]:
 
 
 def is_code(text: str) -> bool:
-    """Whether a text is code that this row reads."""
+    """Return whether a text is code for this recogniser."""
     return any(_evaluate_code(text)[:2])
 
 
 @lru_cache(maxsize=8)
 def _evaluate_code(text: str) -> tuple[tuple[DescriptorBuilder, ...], tuple[TensorMap, ...], tuple[str, ...]]:
-    """The descriptors and maps of a text, and what they rest on or leave out."""
-    made = evaluate_text(text)
-    if made is None:
+    """Evaluate the descriptors and maps of a text, and what they rest on or leave out."""
+    evaluation = evaluate_text(text)
+    if evaluation is None:
         return (), (), ()
-    notices = (*(one.said for one in made.presumed), *(one.message for one in made.unread))
-    return builders.find_evaluation_builders(made), tensor_maps.find_evaluation_maps(made), notices
+    notices = (*(remark.said for remark in evaluation.presumed), *(remark.message for remark in evaluation.unread))
+    return builders.find_evaluation_builders(evaluation), tensor_maps.find_evaluation_maps(evaluation), notices
 
 
-def _make_builder_meaning(one: DescriptorBuilder) -> TextMeaning:
-    left_open = one.undetermined + (("start",) if isinstance(one.start, str) else ())
+def _make_builder_meaning(builder: DescriptorBuilder) -> TextMeaning:
+    left_open = builder.undetermined + (("start",) if isinstance(builder.start, str) else ())
     facts = {
-        "fields": one.fields,
-        "start": one.start,
-        "format": one.format,
-        "word": None if one.word is None else format_word(one.word),
-        "warnings": [w.message for w in one.warnings],
-        **({"free": dict(one.free)} if one.free else {}),
+        "fields": builder.fields,
+        "start": builder.start,
+        "format": builder.format,
+        "word": None if builder.word is None else format_word(builder.word),
+        "warnings": [w.message for w in builder.warnings],
+        **({"free": dict(builder.free)} if builder.free else {}),
     }
-    told = f"start address from '{one.start}'" if isinstance(one.start, str) else format_word(one.word or one.known)
-    if one.word is None and not isinstance(one.start, str) and not one.known:
-        told = join_words([f"{_CALLED.get(name, name)} from '{given}'" for name, given in list(one.free.items())[:3]])
-    notices = tuple(w.message for w in (*one.warnings, *one.doubts))
+    summary = (
+        f"start address from '{builder.start}'"
+        if isinstance(builder.start, str)
+        else format_word(builder.word or builder.known)
+    )
+    if builder.word is None and not isinstance(builder.start, str) and not builder.known:
+        summary = join_words(
+            [f"{_CALLED.get(name, name)} from '{source}'" for name, source in list(builder.free.items())[:3]]
+        )
+    notices = tuple(w.message for w in (*builder.warnings, *builder.doubts))
     return TextMeaning(
         "builder",
-        f"Code that builds a descriptor: {told}",
+        f"Code that builds a descriptor: {summary}",
         facts,
         notices,
-        not one.warnings and not one.free,
+        not builder.warnings and not builder.free,
         left_open,
     )
 
 
-def make_map_meaning(one: TensorMap) -> TextMeaning:
-    """What a tensor map means, as the contract has it."""
+def make_map_meaning(tensor_map: TensorMap) -> TextMeaning:
+    """Make the meaning of a tensor map, in the form of the contract."""
     facts = {
-        "storage": None if one.storage is None else dict(one.storage),
-        "element_bits": one.element_bits,
-        "box": list(one.box),
-        "swizzle": one.swizzle,
+        "storage": None if tensor_map.storage is None else dict(tensor_map.storage),
+        "element_bits": tensor_map.element_bits,
+        "box": list(tensor_map.box),
+        "swizzle": tensor_map.swizzle,
     }
-    sizes = "×".join("?" if size is None else str(size) for size in one.box) or "unknown"
-    title = f"TMA tensor map: box {sizes}, swizzle {one.swizzle or 'unknown'}"
+    sizes = "×".join("?" if size is None else str(size) for size in tensor_map.box) or "unknown"
+    title = f"TMA tensor map: box {sizes}, swizzle {tensor_map.swizzle or 'unknown'}"
     return TextMeaning(
-        "tensor_map", title, facts, tuple(p.message for p in one.problems), not one.problems, one.undetermined
+        "tensor_map",
+        title,
+        facts,
+        tuple(p.message for p in tensor_map.problems),
+        not tensor_map.problems,
+        tensor_map.undetermined,
     )

@@ -101,11 +101,11 @@ def _add_data(record: RecordType, member: tree.Declaration) -> None:
 def _add_methods(record: RecordType, functions: dict[str, list[tree.Function]]) -> None:
     """Add a class's own functions, with those that its using declarations bring in."""
     inner = record.scope
-    for name, given in functions.items():
-        made = FunctionSet(merge_declarations(given), inner)
+    for name, function in functions.items():
+        function_set = FunctionSet(merge_declarations(function), inner)
         used = record.methods.get(name)
         known = used is not None and id(used) in {id(c) for c in _list_used_functions(record)}
-        record.methods[name] = made.join_functions(used) if known and used is not None else made
+        record.methods[name] = function_set.join_functions(used) if known and used is not None else function_set
         if record.python or name != record.name:
             inner.names[name] = record.methods[name]
 
@@ -120,16 +120,16 @@ def _judge_lifetimes(ev: Evaluator, record: RecordType) -> None:
     record.copies = _takes_own_by_code(ctors, name)
     record.assigns = assigns is not None and _takes_own_by_code(assigns.functions, name)
     record.ends = ends is not None and any(_has_effect(ev, f) for f in ends.functions)
-    for one in [*record.bases, *_classes_of_members(ev, record)]:
-        record.begins |= one.begins
-        record.copies |= one.copies
-        record.assigns |= one.assigns
-        record.ends |= one.ends
+    for inner in [*record.bases, *_classes_of_members(ev, record)]:
+        record.begins |= inner.begins
+        record.copies |= inner.copies
+        record.assigns |= inner.assigns
+        record.ends |= inner.ends
     record.opaque = record.opaque or any(base.opaque for base in record.bases)
 
 
 def _takes_own_by_code(functions: Iterable[tree.Function], name: str) -> bool:
-    """Whether one of some functions takes an object of a class and is not defaulted."""
+    """Return whether one of some functions takes an object of a class and is not defaulted."""
     return any(can_take_own_class(f, name) and not f.defaulted for f in functions)
 
 
@@ -145,26 +145,26 @@ def _classes_of_members(ev: Evaluator, record: RecordType) -> Iterator[RecordTyp
 
 
 def _has_effect(ev: Evaluator, function: tree.Function) -> bool:
-    """Whether a destructor is more than `~T() = default` and `~T() {}`."""
+    """Return whether a destructor is more than `~T() = default` and `~T() {}`."""
     if function.defaulted:
         return False
     return function.body is None or re.search(r"\{\s*\}\s*;?\s*$", ev.text[slice(*function.span)]) is None
 
 
 def _list_union_members(decl: tree.StructDefinition) -> Iterator[str]:
-    """The members of a union, and of unnamed unions in a struct."""
+    """Yield the members of a union, and of unnamed unions in a struct."""
     for member in decl.members:
         if not isinstance(member, tree.Declaration) or member.static:
             continue
         body = member.type.body if member.type and not member.name else None
         if decl.union:
-            yield from (one.name for one in _list_named_members(member))
+            yield from (declaration.name for declaration in _list_named_members(member))
         elif isinstance(body, tree.StructDefinition):
             yield from _list_union_members(body)
 
 
 def _list_named_members(member: tree.Declaration) -> list[tree.Declaration]:
-    """A data member, or those of an anonymous struct, which are the outer's."""
+    """Return a data member, or those of an anonymous struct, which belong to the outer one."""
     if member.name:
         return [member]
     if member.type and isinstance(member.type.body, tree.StructDefinition):
@@ -181,11 +181,15 @@ def _inherit_base(ev: Evaluator, record: RecordType, base: tree.Type) -> None:
     """Take over what a base class has. Of one that depends on a template's parameters, names are not found unqualified
     ([temp.dep.type]): they are members, and no names of the scope.
     """
-    found = ev.resolve_type(base, record.scope)
-    other = found.record
+    base_type = ev.resolve_type(base, record.scope)
+    other = base_type.record
     parameters = frozenset(p.name for p in (record.decl.templates if record.decl else ()))
-    if other is None and found.arguments and found.name.rpartition("::")[2] in ("integral_constant", "constant"):
-        record.library = (*record.library, found)
+    if (
+        other is None
+        and base_type.arguments
+        and base_type.name.rpartition("::")[2] in ("integral_constant", "constant")
+    ):
+        record.library = (*record.library, base_type)
     elif other is None or other is record:
         record.polymorphic = True  # what it inherits is not in the text
         record.opaque = not has_names(base, parameters)
@@ -217,7 +221,7 @@ def _list_used_functions(record: RecordType) -> list[FunctionSet]:
 
 
 def _enter_using(ev: Evaluator, record: RecordType, member: tree.UsingDeclaration) -> None:
-    """using Base::name: its functions overload the class's own; using Base::Base: its constructors are the class's."""
+    """Enter using Base::name, whose functions overload the class's own, or using Base::Base, its constructors."""
     last = member.path[-1][0]
     qualifier = ev.resolve_type(tree.Type(member.path[:-1]), record.scope) if len(member.path) > 1 else None
     base = qualifier.record if qualifier is not None else None
@@ -239,56 +243,57 @@ def _enter_using(ev: Evaluator, record: RecordType, member: tree.UsingDeclaratio
 
 
 def merge_declarations(functions: list[tree.Function]) -> tuple[tree.Function, ...]:
-    """Functions without the declarations of those that are defined: a definition has the defaults of its declaration,
-    and stands where the first of both does.
+    """Drop the declarations of functions that are defined.
+
+    A definition keeps the defaults of its declaration, and the place of the first of both.
     """
-    out: dict[str, tree.Function] = {}
-    for one in functions:
-        key = make_signature(one)
-        known = out.get(key)
+    declarations: dict[str, tree.Function] = {}
+    for function in functions:
+        key = make_signature(function)
+        known = declarations.get(key)
         if known is None:
-            out[key] = one
+            declarations[key] = function
             continue
-        body, other = (one, known) if one.body is not None else (known, one)
+        body, other = (function, known) if function.body is not None else (known, function)
         pairs = zip(body.parameters, other.parameters, strict=True)
-        given = tuple(replace(a, default=a.default or b.default) for a, b in pairs)
-        out[key] = replace(body, parameters=given, since=min(one.first, known.first))
-    return tuple(out.values())
+        parameters = tuple(replace(a, default=a.default or b.default) for a, b in pairs)
+        declarations[key] = replace(body, parameters=parameters, since=min(function.first, known.first))
+    return tuple(declarations.values())
 
 
 def _find_alignment(ev: Evaluator, record: RecordType) -> int | None:
-    """Bits that alignas asks for; 0 where nothing does, None where that is not known."""
+    """Find the bits that alignas asks for; 0 without alignas, None if not known."""
     assert record.decl is not None
     text = ev.text[slice(*record.decl.span)]
     head = text.partition("{")[0]
     before = ev.text[max(record.decl.span[0] - 40, 0) : record.decl.span[0]].rpartition(";")[2]
-    found = _ALIGNED.search(head) or _ALIGNED.search(before) or _ALIGNED.search(text.rpartition("}")[2])
+    match = _ALIGNED.search(head) or _ALIGNED.search(before) or _ALIGNED.search(text.rpartition("}")[2])
     inside = _ALIGNED.search(text) or re.search(r"#\s*pragma\s+pack", ev.text)
-    if found is None:
+    if match is None:
         return None if inside else 0
-    return int(found[1]) * 8 if found[1] and found[1].strip().isdigit() else None
+    return int(match[1]) * 8 if match[1] and match[1].strip().isdigit() else None
 
 
 def _place_fields(ev: Evaluator, record: RecordType) -> tuple[dict[str, RecordField], int, int] | None:
-    """Return (fields by name, bits, alignment in bits); None where a member is not an integer."""
+    """Return (fields by name, bits, alignment in bits); None if a member is not an integer."""
     assert record.decl is not None
     if len(record.decl.members) > MOST_MEMBERS:
         return None
     own_text = not record.python and bool(record.decl.name) and record.scope.parent is not ev.prelude
-    asked = _find_alignment(ev, record) if own_text else 0
-    if asked is None:
+    alignment = _find_alignment(ev, record) if own_text else 0
+    if alignment is None:
         return None
-    members = (_bit_member(ev, record, one) for one in _data_members(record.decl))
-    return place_members(members, record.decl.union, max(8, asked))
+    members = (_bit_member(ev, record, data_member) for data_member in _data_members(record.decl))
+    return place_members(members, record.decl.union, max(8, alignment))
 
 
 def _data_members(decl: tree.StructDefinition) -> Iterator[tree.Declaration]:
     """Yield the declarations of data that each object has."""
-    return (one for one in decl.members if isinstance(one, tree.Declaration) and not one.static)
+    return (member for member in decl.members if isinstance(member, tree.Declaration) and not member.static)
 
 
 def _kind_of_member(ev: Evaluator, record: RecordType, member: tree.Declaration) -> ResolvedType | None:
-    """Return the type of a member, an unnamed one of a struct's body among them; None where it has none."""
+    """Return the type of a member, an unnamed one of a struct's body among them; None if it has none."""
     if member.type is None:
         return None
     if isinstance(member.type.body, tree.StructDefinition):
@@ -308,13 +313,13 @@ def _bit_member(ev: Evaluator, record: RecordType, member: tree.Declaration) -> 
     count = _count_items(kind)
     if count is None:
         return None
-    made = BitMember(member.name, kind.whole, kind.record, *unit, count)
+    bit_member = BitMember(member.name, kind.whole, kind.record, *unit, count)
     if member.bits is None:
-        return made
+        return bit_member
     width = get_integer(ev.evaluate_expression(member.bits, record.scope))
     if width is None or width.known is None or width.known < 0 or kind.whole is None:
         return None
-    return replace(made, field_width=width.known)
+    return replace(bit_member, field_width=width.known)
 
 
 def _bits_of(kind: ResolvedType) -> tuple[int, int] | None:
@@ -328,12 +333,12 @@ def _bits_of(kind: ResolvedType) -> tuple[int, int] | None:
 
 
 def _is_begun_by_code(record: RecordType) -> bool:
-    """Whether functions of the text begin, copy, assign or destroy objects of a class."""
+    """Return whether functions of the text create, copy, assign or destroy objects of a class."""
     return record.begins or record.copies or record.assigns or record.ends
 
 
 def _count_items(kind: ResolvedType) -> int | None:
-    """Return how many items an array of one dimension has, 0 of no array; None where that is not known."""
+    """Return how many items an array of one dimension has, 0 of no array; None if that is not known."""
     if len(kind.dims) > 1:
         return None
     if not kind.dims:
@@ -345,16 +350,16 @@ def _count_items(kind: ResolvedType) -> int | None:
 def measure_record(ev: Evaluator, record: RecordType, deep: int = 0) -> RecordMeasures:
     """Return how gcc lays a struct of members of known sizes out; none of bit fields, virtual functions or bases."""
     decl = record.decl
-    asked = _find_alignment(ev, record) if decl is not None and record.scope.parent is not ev.prelude else 0
+    alignment = _find_alignment(ev, record) if decl is not None and record.scope.parent is not ev.prelude else 0
     derived = record.polymorphic or record.bases or record.library
-    if decl is None or derived or asked is None or deep > 8 or _has_inner_alignment(ev, record):
+    if decl is None or derived or alignment is None or deep > 8 or _has_inner_alignment(ev, record):
         return RecordMeasures()
-    members = (_measure_member(ev, record, one, deep) for one in _data_members(decl))
-    return measure_members(members, decl.union, max(1, asked // 8))
+    members = (_measure_member(ev, record, data_member, deep) for data_member in _data_members(decl))
+    return measure_members(members, decl.union, max(1, alignment // 8))
 
 
 def _has_inner_alignment(ev: Evaluator, record: RecordType) -> bool:
-    """Whether a member asks for an alignment of its own."""
+    """Return whether a member asks for an alignment of its own."""
     assert record.decl is not None
     if record.scope.parent is ev.prelude:
         return False
@@ -362,15 +367,15 @@ def _has_inner_alignment(ev: Evaluator, record: RecordType) -> bool:
 
 
 def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration, deep: int) -> MeasuredMember | None:
-    """Return a member with its size; None where that is not known, and for a bit field."""
+    """Return a member with its size; None if that is not known, and for a bit field."""
     kind = _kind_of_member(ev, record, member)
     if kind is None:
         return None
     inside: Mapping[str, int] = {}
     if kind.record is not None and not kind.reference and not kind.pointers:
-        made = measure_record(ev, kind.record, deep + 1)
-        size, align = made.size, made.align
-        inside = made.offsets if not member.name else {}
+        layout = measure_record(ev, kind.record, deep + 1)
+        size, align = layout.size, layout.align
+        inside = layout.offsets if not member.name else {}
     else:
         size, align = _measure_simple(kind)
     for dim in kind.dims:
@@ -381,7 +386,7 @@ def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration,
 
 
 def _measure_simple(kind: ResolvedType) -> tuple[int | None, int | None]:
-    """Return (bytes, alignment) of a type that is no class, without its dimensions; None where not known."""
+    """Return (bytes, alignment) of a type that is no class, without its dimensions; None if not known."""
     if kind.reference or kind.pointers:
         return 8, 8
     if kind.whole is not None:

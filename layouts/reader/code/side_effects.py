@@ -42,12 +42,12 @@ def note_possible_throw(ev: Evaluator, name: str) -> None:
         ev.keep_escape("?", EarlyExit("throw", None), {})
 
 
-def forget_unknown(ev: Evaluator, name: str, arguments: list[CallArgument], one: tree.Call) -> None:
+def forget_unknown(ev: Evaluator, name: str, arguments: list[CallArgument], call: tree.Call) -> None:
     """Forget what a function that the text does not have may write: what its pointers point to, and, unless its
     name says that it only uses them, the variables that it is given.
     """
-    std = isinstance(one.function, tree.Name) and one.function.path[0][0] == "std" and name not in _PURE
-    uses = len(arguments) >= 12 or (is_read_only_call(one.function, name) and not std)  # 12: cuTensorMapEncodeTiled
+    std = isinstance(call.function, tree.Name) and call.function.path[0][0] == "std" and name not in _PURE
+    uses = len(arguments) >= 12 or (is_read_only_call(call.function, name) and not std)  # 12: cuTensorMapEncodeTiled
     for argument in arguments:
         value, place = argument.value, argument.where
         if isinstance(value, FunctionSet):
@@ -59,7 +59,7 @@ def forget_unknown(ev: Evaluator, name: str, arguments: list[CallArgument], one:
         elif isinstance(value, Pointer) and value.array is not None:
             ev.forget_place(Cell(value.array), integers=True, quiet=True)
         elif argument.place and argument.const is not True and isinstance(place, Cell | ObjectPart):
-            _forget_variable(ev, place, refers=std, statement=id(one) in ev.statements)
+            _forget_variable(ev, place, refers=std, statement=id(call) in ev.statements)
 
 
 def _forget_pointee(ev: Evaluator, value: Address) -> None:
@@ -115,9 +115,9 @@ def forget_call(ev: Evaluator, arguments: list[CallArgument], closure: FunctionS
         for place in list(list_reachable_places(value))[direct:]:
             forget_escaped(ev, place)
     if isinstance(closure.this, ObjectValue):
-        whole = closure.this.whole or closure.this
-        forget_escaped(ev, Cell(whole))
-        for place in list_reachable_places(whole):
+        complete = closure.this.whole or closure.this
+        forget_escaped(ev, Cell(complete))
+        for place in list_reachable_places(complete):
             forget_escaped(ev, place)
     if closure.captured is not None:
         for cell in closure.captured.names.values():

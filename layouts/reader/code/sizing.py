@@ -28,62 +28,66 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def evaluate_sizeof(ev: Evaluator, one: tree.SizeOf, inner: tree.Expression, scope: NameScope) -> SymbolicInt:
+def evaluate_sizeof(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, scope: NameScope) -> SymbolicInt:
     """Return sizeof(inner) or alignof(inner), a symbol where the text does not say."""
-    if one.pack:
-        found = find_name(scope, inner.path[0][0])[0] if isinstance(inner, tree.Name | tree.Type) else None
+    if node.pack:
+        pack = find_name(scope, inner.path[0][0])[0] if isinstance(inner, tree.Name | tree.Type) else None
         return (
-            SymbolicInt(len(found), ULONG)
-            if isinstance(found, ParameterPack)
-            else make_free(ev.format_expression(one), ULONG, 16)
+            SymbolicInt(len(pack), ULONG)
+            if isinstance(pack, ParameterPack)
+            else make_free(ev.format_expression(node), ULONG, 16)
         )
     if isinstance(inner, tree.StringLiteral) and "\\" not in inner.value:
         return SymbolicInt(len(inner.value) + 1, ULONG)
     if isinstance(inner, tree.Type):
         item = _misread_item(ev, inner, scope)
         if item is not None:
-            return ev.evaluate_sizeof(one, item, scope)
+            return ev.evaluate_sizeof(node, item, scope)
     if not isinstance(inner, tree.Type | tree.Name):
-        return _size_of_operand(ev, one, inner, scope)
+        return _size_of_operand(ev, node, inner, scope)
     declared = find_declared_type(ev, inner, scope)
-    held = ev.evaluate_name(inner, scope) if declared is None else declared
-    if isinstance(held, ArrayValue) and held.typed is None:  # a parameter, which is a pointer
-        return make_free(ev.format_expression(one), ULONG, 16)
-    return _get_value_size(ev, one, inner, held)
+    operand = ev.evaluate_name(inner, scope) if declared is None else declared
+    if isinstance(operand, ArrayValue) and operand.typed is None:  # a parameter, which is a pointer
+        return make_free(ev.format_expression(node), ULONG, 16)
+    return _get_value_size(ev, node, inner, operand)
 
 
-def _misread_item(ev: Evaluator, one: tree.Type, scope: NameScope) -> tree.Expression | None:
-    """Return the item of sizeof(array[0]), which the grammar reads as a type; None where it is one."""
-    if not one.dims or one.pointers or not isinstance(ev.resolve_name(one.path, scope, one.span[0]), Cell):
+def _misread_item(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> tree.Expression | None:
+    """Return the item of sizeof(array[0]), which the grammar reads as a type; None if it is one."""
+    if (
+        not type_node.dims
+        or type_node.pointers
+        or not isinstance(ev.resolve_name(type_node.path, scope, type_node.span[0]), Cell)
+    ):
         return None
-    value: tree.Expression = tree.Name(one.path, span=one.span)
-    for dim in one.dims:
-        value = tree.Index(value, (dim if dim is not None else tree.OpaqueExpression(""),), span=one.span)
+    value: tree.Expression = tree.Name(type_node.path, span=type_node.span)
+    for dim in type_node.dims:
+        value = tree.Index(value, (dim if dim is not None else tree.OpaqueExpression(""),), span=type_node.span)
     return value
 
 
-def _size_of_operand(ev: Evaluator, one: tree.SizeOf, inner: tree.Expression, scope: NameScope) -> SymbolicInt:
+def _size_of_operand(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, scope: NameScope) -> SymbolicInt:
     """Return the size of an expression's type."""
     member = isinstance(inner, tree.Member | tree.Index) or (isinstance(inner, tree.Unary) and inner.op in "*&")
     declared = find_declared_type(ev, inner, scope) if member else None
-    if declared is not None and (known := get_size(ev, declared, one)).known is not None:
+    if declared is not None and (known := get_size(ev, declared, node)).known is not None:
         return known
-    held = _evaluate_and_discard(ev, inner, scope)
+    operand = _evaluate_and_discard(ev, inner, scope)
     unsure = Pointer if isinstance(inner, tree.Member) else Pointer | SymbolicInt
-    if member and isinstance(held, unsure) and declared is None:
-        return make_free(ev.format_expression(one), ULONG, 16)  # an array may be read as a pointer to its first item
-    return _get_value_size(ev, one, inner, held)
+    if member and isinstance(operand, unsure) and declared is None:
+        return make_free(ev.format_expression(node), ULONG, 16)  # an array may be read as a pointer to its first item
+    return _get_value_size(ev, node, inner, operand)
 
 
-def _get_value_size(ev: Evaluator, one: tree.SizeOf, inner: tree.Expression, value: Any) -> SymbolicInt:
+def _get_value_size(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, value: Any) -> SymbolicInt:
     """Return the size of a type, or of the type of a value."""
     kind = _kind_of_size(value)
     if kind is not None:
-        return get_size(ev, kind, one)
+        return get_size(ev, kind, node)
     if isinstance(value, SymbolicInt) and value.type.bits and value.type != UNKNOWN:
         return SymbolicInt(value.type.size, ULONG)
     if isinstance(value, ArrayValue) and value.typed is None and value.element is not None:
-        return symbolic_integers.multiply_ints(get_size(ev, value.element, one), SymbolicInt(len(value.cells), ULONG))
+        return symbolic_integers.multiply_ints(get_size(ev, value.element, node), SymbolicInt(len(value.cells), ULONG))
     known = c_sizes.find_size(value.text) if isinstance(value, OpaqueValue) else None
     if known is not None or isinstance(value, Pointer):
         return SymbolicInt(known.bytes if known is not None else 8, ULONG)
@@ -100,7 +104,7 @@ def _kind_of_size(value: Any) -> ResolvedType | None:
 
 
 def _evaluate_and_discard(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> Any:
-    """The value of an operand that is not evaluated: for its type."""
+    """Evaluate an operand for its type alone, discarding its effects."""
     values: list[Any] = []
     first = len(ev.temporaries)
     ev.follow_branch(lambda: values.append(ev.evaluate_expression(inner, scope)))
@@ -108,18 +112,18 @@ def _evaluate_and_discard(ev: Evaluator, inner: tree.Expression, scope: NameScop
     return values[0] if values else OpaqueValue(ev.format_expression(inner))
 
 
-def get_size(ev: Evaluator, kind: ResolvedType, one: tree.SizeOf) -> SymbolicInt:
-    """sizeof or alignof of a type."""
+def get_size(ev: Evaluator, kind: ResolvedType, node: tree.SizeOf) -> SymbolicInt:
+    """Return sizeof or alignof of a type."""
     if kind.record is None or kind.pointers or kind.record.fields is not None:
-        return _align_of(ev, kind) if one.align else make_size(kind)
+        return _align_of(ev, kind) if node.align else make_size(kind)
     if kind.dims:
-        whole = get_size(ev, replace(kind, dims=()), one)
-        for dim in kind.dims if not one.align else ():
-            whole = symbolic_integers.multiply_ints(whole, dim)
-        return whole
-    made = measure_record(ev, kind.record)
-    known = made.align if one.align else made.size
-    return SymbolicInt(known, ULONG) if known is not None else make_free(ev.format_expression(one), ULONG, 16)
+        size = get_size(ev, replace(kind, dims=()), node)
+        for dim in kind.dims if not node.align else ():
+            size = symbolic_integers.multiply_ints(size, dim)
+        return size
+    layout = measure_record(ev, kind.record)
+    known = layout.align if node.align else layout.size
+    return SymbolicInt(known, ULONG) if known is not None else make_free(ev.format_expression(node), ULONG, 16)
 
 
 def _align_of(ev: Evaluator, kind: ResolvedType) -> SymbolicInt:

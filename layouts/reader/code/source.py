@@ -19,7 +19,7 @@ class ParsedSource:
     places: tuple[tuple[int, int, bool], ...]
 
     def get_original(self, start: int, end: int) -> Span:
-        """The stretch of the pasted text that (start, end) of this text came from."""
+        """Return the stretch of the pasted text that (start, end) of this text came from."""
         if len(self.places) == 1 and self.places[0] == (0, len(self.text), True) and end > start:
             return start, end
         n = bisect_right(self.starts, start) - 1
@@ -39,8 +39,8 @@ class ParsedSource:
         return start + length if last else start
 
     def has_place(self, place: int) -> bool:
-        """Whether the character at a place of the pasted text is in this one."""
-        n = bisect_right(self.places, place, key=lambda one: one[0]) - 1
+        """Return whether the character at a place of the pasted text is in this one."""
+        n = bisect_right(self.places, place, key=lambda stretch: stretch[0]) - 1
         return n >= 0 and place < self.places[n][0] + max(self.places[n][1], 1)
 
 
@@ -70,5 +70,5 @@ class PreparedSource:
 
 
 def make_plain_source(text: str) -> ParsedSource:
-    """A text that needs no preprocessor."""
+    """Make a source of a text that needs no preprocessor."""
     return ParsedSource(text, (0,), ((0, len(text), True),))

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 MOST_DEEP = 32
 
 
-def find_integer_type(ev: Evaluator, one: tree.Expression, scope: NameScope, deep: int = 0) -> IntegerType | None:
+def find_integer_type(
+    ev: Evaluator, expression: tree.Expression, scope: NameScope, deep: int = 0
+) -> IntegerType | None:
     """Return the integer type of an expression; UNKNOWN where the text does not say it, None for what is no number."""
     if deep > MOST_DEEP:
         return UNKNOWN
@@ -44,7 +46,7 @@ def find_integer_type(ev: Evaluator, one: tree.Expression, scope: NameScope, dee
     def of(inner: tree.Expression) -> IntegerType | None:
         return find_integer_type(ev, inner, scope, deep + 1)
 
-    match one:
+    match expression:
         case tree.NumberLiteral(type=kind):
             return kind
         case tree.StringLiteral() | tree.Lambda() | tree.DictLiteral():
@@ -61,9 +63,9 @@ def find_integer_type(ev: Evaluator, one: tree.Expression, scope: NameScope, dee
             return _find_common_type(of(yes), of(no), c_integers.find_arms_type)
         case tree.SizeOf():
             return ULONG
-        case tree.Cast(type=given) | tree.ItemList(type=tree.Type() as given):
-            return _get_integer_type(ev.resolve_type(given, scope))
-    return _of_named(ev, one, scope)
+        case tree.Cast(type=type_node) | tree.ItemList(type=tree.Type() as type_node):
+            return _get_integer_type(ev.resolve_type(type_node, scope))
+    return _of_named(ev, expression, scope)
 
 
 def _of_unary(op: str, inner: IntegerType | None) -> IntegerType | None:
@@ -72,15 +74,15 @@ def _of_unary(op: str, inner: IntegerType | None) -> IntegerType | None:
     return UNKNOWN if op == "*" else promote(inner)
 
 
-def _of_named(ev: Evaluator, one: tree.Expression, scope: NameScope) -> IntegerType | None:
-    """The type of what a name says: a call, a variable, a member."""
-    match one:
+def _of_named(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> IntegerType | None:
+    """Return the type of a named thing: a call, a variable, a member."""
+    match expression:
         case tree.Call(function=tree.Name() | tree.Type() as function):
             return _find_call_type(ev, function, scope)
         case tree.Name() | tree.Type():
-            return _get_value_type(ev, ev.resolve_name(one.path, scope))
+            return _get_value_type(ev, ev.resolve_name(expression.path, scope))
         case tree.Member(value=tree.Name()):
-            return _get_value_type(ev, ev.find_place(one, scope))
+            return _get_value_type(ev, ev.find_place(expression, scope))
     return UNKNOWN
 
 
@@ -94,11 +96,11 @@ def _find_binary_type(op: str, left: IntegerType | None, right: IntegerType | No
     return _find_common_type(left, right, find_common_type)
 
 
-def _find_common_type(left: IntegerType | None, right: IntegerType | None, made: Any) -> IntegerType | None:
+def _find_common_type(left: IntegerType | None, right: IntegerType | None, combine: Any) -> IntegerType | None:
     if left is None or right is None:
         return None
-    found: IntegerType = made(left, right)
-    return found
+    integer_type: IntegerType = combine(left, right)
+    return integer_type
 
 
 def _get_integer_type(kind: ResolvedType) -> IntegerType | None:
@@ -107,50 +109,52 @@ def _get_integer_type(kind: ResolvedType) -> IntegerType | None:
     return kind.whole or UNKNOWN
 
 
-def _get_value_type(ev: Evaluator, found: Any) -> IntegerType | None:
-    if isinstance(found, Cell):
-        if found.kind is not None and found.kind.whole is not None and not found.kind.pointers:
-            return found.kind.whole
-        found = found.value
-    if isinstance(found, ObjectPart):
-        found = ev.load_place(found, tree.OpaqueExpression(""))
-    if isinstance(found, SymbolicInt):
-        return found.type
-    if isinstance(found, OpaqueValue):
-        return found.kind.whole if found.kind is not None and found.kind.whole is not None else UNKNOWN
-    if isinstance(found, Pointer | Address | ArrayValue | FunctionSet | ObjectValue | TemplateEntity | str):
+def _get_value_type(ev: Evaluator, place: Any) -> IntegerType | None:
+    if isinstance(place, Cell):
+        if place.kind is not None and place.kind.whole is not None and not place.kind.pointers:
+            return place.kind.whole
+        place = place.value
+    if isinstance(place, ObjectPart):
+        place = ev.load_place(place, tree.OpaqueExpression(""))
+    if isinstance(place, SymbolicInt):
+        return place.type
+    if isinstance(place, OpaqueValue):
+        return place.kind.whole if place.kind is not None and place.kind.whole is not None else UNKNOWN
+    if isinstance(place, Pointer | Address | ArrayValue | FunctionSet | ObjectValue | TemplateEntity | str):
         return None
-    return found.whole if isinstance(found, EnumerationType) else UNKNOWN
+    return place.whole if isinstance(place, EnumerationType) else UNKNOWN
 
 
 def _find_call_type(ev: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> IntegerType | None:
-    found = ev.resolve_name(function.path, scope)
-    if isinstance(found, FunctionSet):
-        returns = found.functions[0].returns
-        if returns is None or returns.name in ("auto", "decltype") or len(found.functions) > 1:
+    binding = ev.resolve_name(function.path, scope)
+    if isinstance(binding, FunctionSet):
+        returns = binding.functions[0].returns
+        if returns is None or returns.name in ("auto", "decltype") or len(binding.functions) > 1:
             return UNKNOWN
-        return _get_integer_type(ev.resolve_type(returns, found.scope))
-    if isinstance(found, ResolvedType):
-        return _get_integer_type(found)
-    made = ev.find_builtin_type(function.path, scope) if found is None else None
-    return _get_integer_type(made) if made is not None and made.whole is not None else UNKNOWN
+        return _get_integer_type(ev.resolve_type(returns, binding.scope))
+    if isinstance(binding, ResolvedType):
+        return _get_integer_type(binding)
+    called_type = ev.find_builtin_type(function.path, scope) if binding is None else None
+    return _get_integer_type(called_type) if called_type is not None and called_type.whole is not None else UNKNOWN
 
 
 # what an expression names, as it is declared ------------------------------------------------------------------------
 
 
-def find_declared_type(ev: Evaluator, one: tree.Expression, scope: NameScope, deep: int = 0) -> ResolvedType | None:
+def find_declared_type(
+    ev: Evaluator, expression: tree.Expression, scope: NameScope, deep: int = 0
+) -> ResolvedType | None:
     """Return the type that the text declares for a variable, a member, an item of an array or what a pointer points to,
-    without the reference; None where the text does not say it. An array keeps its sizes.
+    without the reference; None if the text does not say it. An array keeps its sizes.
     """
     if deep > MOST_DEEP:
         return None
-    match one:
+    match expression:
         case tree.Name() | tree.Type():
-            return _find_path_type(ev, one, scope)
+            return _find_path_type(ev, expression, scope)
         case tree.Member(value=inner, name=name, owner=()):
             kind = find_declared_type(ev, inner, scope, deep + 1)
-            if kind is None or kind.pointers + len(kind.dims) != int(one.arrow):
+            if kind is None or kind.pointers + len(kind.dims) != int(expression.arrow):
                 return None
             return find_member_type(ev, kind.record, name)
         case tree.Index(value=inner, indices=(_,)) | tree.Unary(op="*", value=inner):
@@ -159,8 +163,8 @@ def find_declared_type(ev: Evaluator, one: tree.Expression, scope: NameScope, de
         case tree.Unary(op="&", value=inner):
             kind = find_declared_type(ev, inner, scope, deep + 1)
             return replace(kind, pointers=kind.pointers + 1) if kind is not None and not kind.dims else None
-        case tree.Cast(type=given):
-            cast: ResolvedType = ev.resolve_type(given, scope)
+        case tree.Cast(type=type_node):
+            cast: ResolvedType = ev.resolve_type(type_node, scope)
             return replace(cast, reference="")
         case tree.Call(function=tree.Name() | tree.Type() as function):
             return _find_returned_type(ev, ev.resolve_name(function.path, scope, function.span[0]))
@@ -178,25 +182,25 @@ def find_member_type(ev: Evaluator, record: RecordType | None, name: str) -> Res
     return replace(kind, reference="") if kind.name != "auto" else None  # a pointer to an array
 
 
-def _find_path_type(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
-    if not one.path or (isinstance(one, tree.Type) and _is_derived(one)):
+def _find_path_type(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+    if not node.path or (isinstance(node, tree.Type) and _is_derived(node)):
         return None
-    if len(one.path) == 1:
-        return _of_single_name(ev, one, scope)
-    owner = ev.resolve_name(one.path[:-1], scope, one.span[0])
+    if len(node.path) == 1:
+        return _of_single_name(ev, node, scope)
+    owner = ev.resolve_name(node.path[:-1], scope, node.span[0])
     owner = ev.apply_template(owner, []) if isinstance(owner, TemplateEntity) else owner
-    if isinstance(owner, ResolvedType) and owner.record is not None and one.path[-1][0] in owner.record.members:
-        return find_member_type(ev, owner.record, one.path[-1][0])
-    return _of_resolved(ev, one, scope)
+    if isinstance(owner, ResolvedType) and owner.record is not None and node.path[-1][0] in owner.record.members:
+        return find_member_type(ev, owner.record, node.path[-1][0])
+    return _of_resolved(ev, node, scope)
 
 
-def _is_derived(one: tree.Type) -> bool:
-    """Whether a type is more than a name: a pointer, an array, a reference, const, or a body."""
-    return bool(one.pointers or one.dims or one.reference or one.body or one.const)
+def _is_derived(type_node: tree.Type) -> bool:
+    """Return whether a type is more than a name: a pointer, an array, a reference, const, or a body."""
+    return bool(type_node.pointers or type_node.dims or type_node.reference or type_node.body or type_node.const)
 
 
-def _of_single_name(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
-    name = one.path[0][0]
+def _of_single_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+    name = node.path[0][0]
     if name == "this":
         record = _find_this_class(scope)
         return ResolvedType(record.name, record=record, bits=record.bits or None, pointers=1) if record else None
@@ -204,30 +208,30 @@ def _of_single_name(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope)
     record = _find_this_class(home) if "this" in home.names else None
     if record is not None and name in record.members:
         return find_member_type(ev, record, name)
-    kind = _of_resolved(ev, one, scope)
+    kind = _of_resolved(ev, node, scope)
     if kind is not None and kind.dims and f"({name})" in home.consts:  # a parameter is a pointer
         return replace(kind, dims=(), pointers=kind.pointers + 1) if len(kind.dims) == 1 else None
     return kind
 
 
-def _of_resolved(ev: Evaluator, one: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
-    found = ev.resolve_name(one.path, scope, one.span[0])
-    return _find_place_type(ev, found) if isinstance(found, PLACES) else None
+def _of_resolved(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+    binding = ev.resolve_name(node.path, scope, node.span[0])
+    return _find_place_type(ev, binding) if isinstance(binding, PLACES) else None
 
 
-def _find_place_type(ev: Evaluator, found: Any) -> ResolvedType | None:
-    if isinstance(found, Cell):
-        return _type_of_cell(ev, found)
-    if isinstance(found, PointedPlace):
-        return None if found.pointer.dims else found.pointer.element
-    if isinstance(found, ObjectPart):
-        kind: ResolvedType | None = ev.find_declared_type(found, None)
-        return replace(kind, dims=(SymbolicInt(found.field.count, ULONG),)) if kind and found.field.count else kind
+def _find_place_type(ev: Evaluator, place: Any) -> ResolvedType | None:
+    if isinstance(place, Cell):
+        return _type_of_cell(ev, place)
+    if isinstance(place, PointedPlace):
+        return None if place.pointer.dims else place.pointer.element
+    if isinstance(place, ObjectPart):
+        kind: ResolvedType | None = ev.find_declared_type(place, None)
+        return replace(kind, dims=(SymbolicInt(place.field.count, ULONG),)) if kind and place.field.count else kind
     return None
 
 
 def _type_of_cell(ev: Evaluator, cell: Cell) -> ResolvedType | None:
-    """The type of a variable: as it is declared, else that of its value."""
+    """Return the declared type of a variable, else that of its value."""
     value = cell.value
     if isinstance(value, PLACES):
         return _find_place_type(ev, value)
@@ -242,7 +246,7 @@ def _type_of_cell(ev: Evaluator, cell: Cell) -> ResolvedType | None:
 
 
 def _may_lead_to_array(pointer: Pointer) -> bool:
-    """Whether a pointer's items are arrays, or may be, which its type does not say."""
+    """Return whether a pointer's items are arrays, or may be, which its type does not tell."""
     array = pointer.array
     if array is None:
         return bool(pointer.dims)
@@ -252,7 +256,7 @@ def _may_lead_to_array(pointer: Pointer) -> bool:
 
 
 def _find_this_class(scope: NameScope) -> RecordType | None:
-    """The class of the object that `this` points to."""
+    """Find the class of the object that `this` points to."""
     this = find_name(scope, "this")[0]
     value = this.value if isinstance(this, Cell) else None
     if isinstance(value, OpaqueValue):
@@ -260,8 +264,8 @@ def _find_this_class(scope: NameScope) -> RecordType | None:
     place = value.place if isinstance(value, Address) else None
     if isinstance(place, ObjectPart):
         return place.field.inner
-    held = place.value if isinstance(place, Cell) else place
-    return held.record if isinstance(held, ObjectValue) else None
+    pointed = place.value if isinstance(place, Cell) else place
+    return pointed.record if isinstance(pointed, ObjectValue) else None
 
 
 def _get_item_type(kind: ResolvedType) -> ResolvedType | None:
@@ -270,12 +274,12 @@ def _get_item_type(kind: ResolvedType) -> ResolvedType | None:
     return replace(kind, pointers=kind.pointers - 1) if kind.pointers else None
 
 
-def _find_returned_type(ev: Evaluator, found: Any) -> ResolvedType | None:
-    """What the one function of a name returns, where that depends on nothing."""
-    if not isinstance(found, FunctionSet) or len(found.functions) > 1 or found.functions[0].templates:
+def _find_returned_type(ev: Evaluator, functions: Any) -> ResolvedType | None:
+    """Find what the only function of a name returns, if that depends on nothing."""
+    if not isinstance(functions, FunctionSet) or len(functions.functions) > 1 or functions.functions[0].templates:
         return None
-    returns = found.functions[0].returns
+    returns = functions.functions[0].returns
     if returns is None or returns.name in ("auto", "decltype"):
         return None
-    kind: ResolvedType = ev.resolve_type(returns, found.get_home(found.functions[0]))
+    kind: ResolvedType = ev.resolve_type(returns, functions.get_home(functions.functions[0]))
     return replace(kind, reference="")

@@ -33,20 +33,20 @@ def find_written_names(text: str) -> frozenset[str]:
     >>> sorted(find_written_names("int BM = 64, BN = 128; int last = 0; void f(int n) { if (last != n) last = n; }"))
     ['last']
     """
-    code = _BLANKED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
-    out = {name for one in _COUNTED.finditer(code) for name in one.groups() if name}
+    code = _BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    names = {name for written in _COUNTED.finditer(code) for name in written.groups() if name}
     for pattern in (_ADDRESS, _OUTPUT, _COPIED):
-        out |= {name for one in pattern.finditer(code) for name in one.groups() if name}
+        names |= {name for written in pattern.finditer(code) for name in written.groups() if name}
     at = 0
-    while found := _ASSIGNED.search(code, at):
-        if found["before"].strip() != "," or not _is_declarator_comma(code, found.start()):
-            out.add(found["name"])
-        at = max(found.end("name"), at + 1)
-    return frozenset(out)
+    while match := _ASSIGNED.search(code, at):
+        if match["before"].strip() != "," or not _is_declarator_comma(code, match.start()):
+            names.add(match["name"])
+        at = max(match.end("name"), at + 1)
+    return frozenset(names)
 
 
 def _is_declarator_comma(code: str, comma: int) -> bool:
-    """Whether a comma stands among the declarators of a declaration: int a = 1, b = 2."""
+    """Return whether a comma is between the declarators of a declaration: int a = 1, b = 2."""
     begin = max(code.rfind(letter, 0, comma) for letter in ";{}#") + 1
     statement = code[begin:comma]
     opened = statement.count("(") - statement.count(")")

@@ -85,10 +85,10 @@ def _store_word(ev: Evaluator, place: Cell, old: ObjectValue, value: Any, span: 
     """Write a number into a struct of bit fields that has no constructor; return whether this is one."""
     if old.record.fields is None or old.record.methods.get(old.record.name) is not None:
         return False
-    given = get_integer(value)
-    if given is None:
+    integer = get_integer(value)
+    if integer is None:
         return False
-    ev.write_cell(old.store, symbolic_integers.convert_int(given, old.store.value.type))
+    ev.write_cell(old.store, symbolic_integers.convert_int(integer, old.store.value.type))
     ev.note_variable(old.store, span, place)
     return True
 
@@ -116,10 +116,10 @@ def _assign_object(ev: Evaluator, place: Cell, old: ObjectValue, value: ObjectVa
 
 
 def _assign_other_class(ev: Evaluator, place: Cell, old: ObjectValue, value: ObjectValue) -> None:
-    """An object of one class assigned to one of another: by a constructor, else not known."""
-    made = ev.convert_to_kind(value, ResolvedType(old.record.name, record=old.record), (0, 0))
-    if isinstance(made, ObjectValue) and made.record is old.record:
-        ev.copy_object_members(old, made)
+    """Assign an object of one class to one of another: by a constructor, else the result is unknown."""
+    converted = ev.convert_to_kind(value, ResolvedType(old.record.name, record=old.record), (0, 0))
+    if isinstance(converted, ObjectValue) and converted.record is old.record:
+        ev.copy_object_members(old, converted)
     else:
         ev.forget_place(place)
 
@@ -132,18 +132,18 @@ def _store_part(ev: Evaluator, place: ObjectPart, value: Any, span: Span, whole:
             _store_part(ev, part, cell.value, span, whole)
         return
     value = _value_of_part(ev, field, value, span)
-    given = get_integer(value)
-    if field.width > 64 and (given is None or given.type.bits < field.width):
+    integer = get_integer(value)
+    if field.width > 64 and (integer is None or integer.type.bits < field.width):
         ev.forget_place(place)
         return
-    if given is None:
-        given = make_free(str(value), UNKNOWN)
+    if integer is None:
+        integer = make_free(str(value), UNKNOWN)
     if not isinstance(store.value, SymbolicInt):
         ev.forget_place(store)
         return
-    made = _word_with_part(ev, place, store.value, given, span)
-    ev.write_cell(store, made)
-    if made.type.bits in (32, 64) or ev.python:
+    word = _word_with_part(ev, place, store.value, integer, span)
+    ev.write_cell(store, word)
+    if word.type.bits in (32, 64) or ev.python:
         ev.note_variable(store, whole or span, record=place.of.record.name)
     else:
         _note_member(ev, place, whole or span)
@@ -161,17 +161,19 @@ def _value_of_part(ev: Evaluator, field: RecordField, value: Any, span: Span) ->
     return value
 
 
-def _word_with_part(ev: Evaluator, place: ObjectPart, old: SymbolicInt, given: SymbolicInt, span: Span) -> SymbolicInt:
+def _word_with_part(
+    ev: Evaluator, place: ObjectPart, old: SymbolicInt, integer: SymbolicInt, span: Span
+) -> SymbolicInt:
     """Return a word with a number put in the place of some of its bits."""
     field = place.field
     if field.whole is not None and field.whole.name == "bool":
-        given = ev.narrow_value(given, field.whole, span)
+        integer = ev.narrow_value(integer, field.whole, span)
     if not ev.wraps and (place.of.record.bits == 64 or ev.python):
-        ev.check_field_overflow(field, given, span)
+        ev.check_field_overflow(field, integer, span)
     if field.whole is not None and field.width == old.type.bits:
-        return symbolic_integers.convert_int(ev.mark_operand(given, span), old.type)
-    given = ev.mark_operand(given, span) if field.width > 16 else given  # several fields at once
-    return symbolic_integers.insert_bits(old, given, field.low, field.width, span)
+        return symbolic_integers.convert_int(ev.mark_operand(integer, span), old.type)
+    integer = ev.mark_operand(integer, span) if field.width > 16 else integer  # several fields at once
+    return symbolic_integers.insert_bits(old, integer, field.low, field.width, span)
 
 
 def _note_member(ev: Evaluator, place: ObjectPart, span: Span) -> None:
@@ -201,22 +203,24 @@ def _store_deref(ev: Evaluator, place: PointedPlace, value: Any, span: Span, who
 
 def _store_joint(ev: Evaluator, place: JointPlace, value: Any, span: Span, whole: Span | None) -> None:
     """Write the bits of a number into several places, the lowest first."""
-    given = get_integer(value)
-    if given is None:
-        given = make_free(ev.make_fresh_name(str(value)), UNKNOWN)
-    given = symbolic_integers.convert_int(given, IntegerType("bits", sum(place.widths), False))
+    integer = get_integer(value)
+    if integer is None:
+        integer = make_free(ev.make_fresh_name(str(value)), UNKNOWN)
+    integer = symbolic_integers.convert_int(integer, IntegerType("bits", sum(place.widths), False))
     low = 0
-    for one, width in zip(place.places, place.widths, strict=True):
-        ev.store_value(one, symbolic_integers.extract_bits(given, low, width, IntegerType("bits", width, False)), span)
+    for part, width in zip(place.places, place.widths, strict=True):
+        ev.store_value(
+            part, symbolic_integers.extract_bits(integer, low, width, IntegerType("bits", width, False)), span
+        )
         low += width
 
 
 def _store_split(ev: Evaluator, place: SplitPlace, value: Any, span: Span, whole: Span | None) -> None:
     """Write one of two places, as a condition says that is not known."""
-    for one, first in ((place.yes, True), (place.no, False)):
-        old = ev.load_place(one, tree.OpaqueExpression(""))
-        made = (value, old) if first else (old, value)
-        ev.store_value(one, ev.merge(place.condition, *made), span, whole)
+    for target, first in ((place.yes, True), (place.no, False)):
+        old = ev.load_place(target, tree.OpaqueExpression(""))
+        pair = (value, old) if first else (old, value)
+        ev.store_value(target, ev.merge(place.condition, *pair), span, whole)
 
 
 def _store_overlay(ev: Evaluator, place: OverlayPlace, value: Any, span: Span, whole: Span | None) -> None:
@@ -253,9 +257,7 @@ _STORES: dict[type[Any], Callable[[Evaluator, Any, Any, Span, Span | None], None
 
 
 def copy_assigned(ev: Evaluator, value: Any, deep: int = 0) -> Any:
-    """What an assignment keeps of a value: objects and arrays in them are copied in C++, lambdas with what they
-    captured.
-    """
+    """Copy what an assignment keeps: in C++ objects and arrays inside, lambdas with what they captured."""
     if ev.python:
         return value
     if isinstance(value, ReferredPlace):
@@ -279,9 +281,9 @@ def _copy_object(ev: Evaluator, value: ObjectValue, deep: int) -> Any:
     if deep > MOST_DEEP:
         return OpaqueValue(shorten_name(value))
     if value.record.copies and (value.held or deep):
-        made = ev.copy_construct(value, ev.make_constructor_argument(value))
-        made.held = True
-        return made
+        copied = ev.copy_construct(value, ev.make_constructor_argument(value))
+        copied.held = True
+        return copied
     if not value.held and not deep:
         value.held = True
         return value
@@ -313,8 +315,8 @@ def _copy_lambda(ev: Evaluator, value: FunctionSet, deep: int) -> FunctionSet:
         return value
     inner = NameScope(value.captured.parent, "lambda")
     for name, cell in value.captured.names.items():
-        own = isinstance(cell, Cell) and cell.frame < 0
-        inner.names[name] = replace(cell, value=ev.copy_assigned(cell.value)) if own else cell
+        captured = isinstance(cell, Cell) and cell.frame < 0
+        inner.names[name] = replace(cell, value=ev.copy_assigned(cell.value)) if captured else cell
     return replace(value, captured=inner)
 
 
@@ -328,7 +330,7 @@ _COPIES: dict[type[Any], Callable[[Evaluator, Any, int], Any]] = {
 
 
 def make_symbolic_value(ev: Evaluator, kind: ResolvedType | None, name: str) -> Any:
-    """A value of a type of which only its name is known."""
+    """Make a value of a type of which only its name is known."""
     if kind is None:
         return OpaqueValue(name)
     if kind.dims:

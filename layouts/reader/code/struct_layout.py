@@ -41,7 +41,7 @@ class BitMember:
 
 @dataclass(frozen=True, slots=True)
 class RecordMeasures:
-    """The size and alignment of a struct in bytes, None where not known, and where its members begin."""
+    """The size and alignment of a struct in bytes, None if not known, and where its members begin."""
 
     size: int | None = None
     align: int | None = None
@@ -61,7 +61,7 @@ class MeasuredMember:
 def place_members(
     members: Iterable[BitMember | None], union: bool, align: int
 ) -> tuple[dict[str, RecordField], int, int] | None:
-    """Return (fields by name, bits, alignment in bits); None where a member is None or gcc would refuse it.
+    """Return (fields by name, bits, alignment in bits); None if a member is None or gcc would refuse it.
 
     align: the least that the class asks for.
     """
@@ -83,7 +83,7 @@ def place_members(
 
 
 def _place_member(member: BitMember, at: int) -> tuple[int, int] | None:
-    """Return (first bit, width) of a member that comes behind bit `at`; None where it does not fit its type."""
+    """Return (first bit, width) of a member that comes behind bit `at`; None if it does not fit its type."""
     width = member.field_width
     if width is None:
         return _round_up(at, member.align), member.bits * max(member.count, 1)
@@ -94,7 +94,7 @@ def _place_member(member: BitMember, at: int) -> tuple[int, int] | None:
 
 
 def measure_members(members: Iterable[MeasuredMember | None], union: bool, align: int) -> RecordMeasures:
-    """Return the size, alignment and offsets in bytes; nothing where a member is None.
+    """Return the size, alignment and offsets in bytes; nothing if a member is None.
 
     align: the least that the class asks for.
     """

@@ -27,7 +27,7 @@ _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types
 
 
 def is_same_type(one: ResolvedType, two: ResolvedType) -> bool | None:
-    """Return whether two types are the same, const and reference included; None where that is not known."""
+    """Return whether two types are the same, const and reference included; None if that is not known."""
     if _declarators(one) != _declarators(two):
         return False if _is_known_type(one) and _is_known_type(two) else None
     for mine, other in zip(one.dims, two.dims, strict=True):
@@ -61,7 +61,7 @@ def _is_known_type(kind: ResolvedType) -> bool:
 
 
 def is_same_argument(one: Any, two: Any) -> bool | None:
-    """Whether two template arguments are the same: types, values or templates."""
+    """Return whether two template arguments are the same: types, values or templates."""
     if isinstance(one, ResolvedType) and isinstance(two, ResolvedType):
         return is_same_type(one, two)
     if isinstance(one, TemplateEntity) or isinstance(two, TemplateEntity):
@@ -75,7 +75,7 @@ def is_same_argument(one: Any, two: Any) -> bool | None:
 
 
 def get_argument_value(argument: Any) -> SymbolicInt | None:
-    """The integer of a template argument."""
+    """Return the integer of a template argument."""
     inner = argument.value if isinstance(argument, Cell) else argument
     return get_integer(inner) if not isinstance(inner, ResolvedType | TemplateEntity | ParameterPack) else None
 
@@ -111,10 +111,10 @@ def make_match(parameters: Sequence[tree.Parameter]) -> TemplateMatch:
 
 
 def match_arguments(
-    match: TemplateMatch, patterns: Sequence[tree.Expression], given: Sequence[Any], evaluate: Evaluate
+    match: TemplateMatch, patterns: Sequence[tree.Expression], arguments: Sequence[Any], evaluate: Evaluate
 ) -> bool:
-    """Match template arguments with patterns; False where they cannot be the same."""
-    flat = flatten_packs(given)
+    """Match template arguments with patterns; False if they cannot be the same."""
+    flat = flatten_packs(arguments)
     for n, pattern in enumerate(patterns):
         if isinstance(pattern, tree.Unary) and pattern.op == "...":
             inner = pattern.value
@@ -128,16 +128,16 @@ def match_arguments(
     return len(flat) == len(patterns)
 
 
-def flatten_packs(given: Sequence[Any]) -> list[Any]:
-    """Arguments with the items of their packs."""
-    out: list[Any] = []
-    for one in given:
-        out.extend(one) if isinstance(one, ParameterPack) else out.append(one)
-    return out
+def flatten_packs(arguments: Sequence[Any]) -> list[Any]:
+    """Flatten arguments with the items of their packs."""
+    packs: list[Any] = []
+    for argument in arguments:
+        packs.extend(argument) if isinstance(argument, ParameterPack) else packs.append(argument)
+    return packs
 
 
 def _get_single_name(pattern: tree.Expression) -> str:
-    """The name that a pattern is alone, "" where it is more."""
+    """Return the name if a pattern is nothing else, "" if it is more."""
     if isinstance(pattern, tree.Type) and (pattern.pointers or pattern.reference or pattern.dims or pattern.const):
         return ""
     if isinstance(pattern, tree.Type | tree.Name) and len(pattern.path) == 1 and pattern.path[0][1] is None:
@@ -146,16 +146,17 @@ def _get_single_name(pattern: tree.Expression) -> str:
 
 
 def has_names(pattern: Any, names: frozenset[str]) -> bool:
-    """Whether an expression or type has one of these names in it."""
+    """Return whether an expression or type has one of these names in it."""
     if isinstance(pattern, tree.Type | tree.Name):
         inner = pattern.dims if isinstance(pattern, tree.Type) else ()
         return any(
-            part in names or any(has_names(one, names) for one in given or ()) for part, given in pattern.path
-        ) or any(has_names(one, names) for one in inner)
+            part in names or any(has_names(inner_pattern, names) for inner_pattern in template_arguments or ())
+            for part, template_arguments in pattern.path
+        ) or any(has_names(inner_pattern, names) for inner_pattern in inner)
     if isinstance(pattern, tree.SyntaxNode):
         return any(has_names(getattr(pattern, slot), names) for slot in type(pattern).__slots__ if slot != "span")
     if isinstance(pattern, tuple):
-        return any(has_names(one, names) for one in pattern)
+        return any(has_names(inner_pattern, names) for inner_pattern in pattern)
     return False
 
 
@@ -191,7 +192,7 @@ def match_argument(match: TemplateMatch, pattern: tree.Expression, value: Any, e
 
 
 def _reject_known_type(match: TemplateMatch, value: ResolvedType) -> bool:
-    """False for a type that is known, so that it cannot be the pattern's."""
+    """Return False for a known type, which cannot be the pattern's."""
     if _is_known_type(value) or value.pointers:
         return False
     match.sure = False
@@ -199,7 +200,7 @@ def _reject_known_type(match: TemplateMatch, value: ResolvedType) -> bool:
 
 
 def _strip_pattern(pattern: tree.Type, value: ResolvedType) -> ResolvedType | None:
-    """A type without the pointers, reference, const and sizes of a pattern; None where it has other ones."""
+    """Strip a type of the pointers, reference, const and sizes of a pattern; None if it has other ones."""
     if pattern.pointers > value.pointers or len(pattern.dims) > len(value.dims):
         return None
     if pattern.reference != value.reference:
@@ -219,9 +220,9 @@ def _match_template_name(match: TemplateMatch, pattern: tree.Type | tree.Name, v
 
 
 def _match_path(match: TemplateMatch, path: tree.Path, value: ResolvedType, evaluate: Evaluate) -> bool:
-    """S<T, N> against an instance of a template."""
-    head, given = path[-1]
-    if given is None or any(inner is not None for _, inner in path[:-1]):
+    """Match S<T, N> against an instance of a template."""
+    head, template_arguments = path[-1]
+    if template_arguments is None or any(inner is not None for _, inner in path[:-1]):
         match.sure = False  # typename T::type: not deduced
         return True
     record = value.record
@@ -230,14 +231,14 @@ def _match_path(match: TemplateMatch, path: tree.Path, value: ResolvedType, eval
         if isinstance(template, TemplateEntity) and head in match.names:
             if not match.bind_parameter(head, template):
                 return False
-            return match_arguments(match, given, record.arguments, evaluate)
+            return match_arguments(match, template_arguments, record.arguments, evaluate)
         if isinstance(template, TemplateEntity) and template.decl.name == head:
-            return match_arguments(match, given, record.arguments, evaluate)
+            return match_arguments(match, template_arguments, record.arguments, evaluate)
         record = record.bases[0] if len(record.bases) == 1 else None
     if value.record is not None or value.whole is not None:
         return False
     if value.name.rpartition("::")[2] == head and value.arguments:
-        return match_arguments(match, given, value.arguments, evaluate)
+        return match_arguments(match, template_arguments, value.arguments, evaluate)
     match.sure = False
     return True
 
@@ -246,16 +247,16 @@ def _match_path(match: TemplateMatch, path: tree.Path, value: ResolvedType, eval
 
 
 def choose_special(
-    specials: Sequence[tree.StructDefinition | tree.Declaration], given: Sequence[Any], evaluate: Evaluate
+    specials: Sequence[tree.StructDefinition | tree.Declaration], arguments: Sequence[Any], evaluate: Evaluate
 ) -> tuple[Any, dict[str, Any]] | None:
     """Return the specialization that arguments choose and what its parameters are bound to; (None, {}) for the primary
-    template, None where that is not known.
+    template, None if that is not known.
     """
     fitting: list[tuple[Any, dict[str, Any]]] = []
     unsure = False
     for special in specials:
         match = make_match(special.templates)
-        if not match_arguments(match, special.specialized or (), given, evaluate):
+        if not match_arguments(match, special.specialized or (), arguments, evaluate):
             continue
         if not match.sure:
             unsure = True
@@ -272,20 +273,20 @@ def choose_special(
 def is_more_special(
     one: tree.StructDefinition | tree.Declaration, two: tree.StructDefinition | tree.Declaration
 ) -> bool:
-    """Whether one specialization's pattern fits another's, and not the other way round."""
+    """Return whether one specialization's pattern fits another's, and not the other way round."""
     return fits_pattern(
         one.specialized or (), one.templates, two.specialized or (), two.templates
     ) and not fits_pattern(two.specialized or (), two.templates, one.specialized or (), one.templates)
 
 
 def fits_pattern(
-    given: Sequence[tree.Expression],
-    own: Sequence[tree.Parameter],
+    expressions: Sequence[tree.Expression],
+    own_parameters: Sequence[tree.Parameter],
     patterns: Sequence[tree.Expression],
     parameters: Sequence[tree.Parameter],
 ) -> bool:
-    """Whether patterns with their own parameters, taken as types of their own, match other patterns."""
-    return _PatternFit(frozenset(p.name for p in parameters)).fit_all(given, patterns)
+    """Return whether patterns whose own parameters are taken as distinct types match other patterns."""
+    return _PatternFit(frozenset(p.name for p in parameters)).fit_all(expressions, patterns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,39 +296,39 @@ class _PatternFit:
     names: frozenset[str]
     bound: dict[str, str] = field(default_factory=dict)
 
-    def fit_all(self, given: Sequence[Any], patterns: Sequence[Any]) -> bool:
+    def fit_all(self, arguments: Sequence[Any], patterns: Sequence[Any]) -> bool:
         if patterns and _is_pack(patterns[-1]):
-            return len(given) >= len(patterns) - 1 and all(map(self.fit, given, patterns[:-1]))
-        return len(given) == len(patterns) and all(map(self.fit, given, patterns))
+            return len(arguments) >= len(patterns) - 1 and all(map(self.fit, arguments, patterns[:-1]))
+        return len(arguments) == len(patterns) and all(map(self.fit, arguments, patterns))
 
-    def fit(self, one: Any, pattern: Any) -> bool:
-        if _is_pack(pattern) or _is_pack(one):
+    def fit(self, argument: Any, pattern: Any) -> bool:
+        if _is_pack(pattern) or _is_pack(argument):
             return _is_pack(pattern)
         name = _get_single_name(pattern) if isinstance(pattern, tree.Expression) else ""
         if name in self.names:
-            return self._bind(name, _format_expression(one))
-        if isinstance(pattern, tree.Type | tree.Name) and isinstance(one, tree.Type | tree.Name):
-            return self._fit_type(one, pattern)
-        return _format_expression(one) == _format_expression(pattern)
+            return self._bind(name, _format_expression(argument))
+        if isinstance(pattern, tree.Type | tree.Name) and isinstance(argument, tree.Type | tree.Name):
+            return self._fit_type(argument, pattern)
+        return _format_expression(argument) == _format_expression(pattern)
 
     def _bind(self, name: str, text: str) -> bool:
         return self.bound.setdefault(name, text) == text
 
-    def _fit_type(self, one: tree.Type | tree.Name, pattern: tree.Type | tree.Name) -> bool:
+    def _fit_type(self, node: tree.Type | tree.Name, pattern: tree.Type | tree.Name) -> bool:
         """Match pointers, reference and const, then the parameter or the path that they stand at."""
-        pointers, reference, const = _get_shape(one)
+        pointers, reference, const = _get_shape(node)
         least, needed, constant = _get_shape(pattern)
         if least > pointers or (needed and reference != needed) or (constant and not const):
             return False
         rest = (pointers - least, reference if not needed else "", const and not constant)
         if len(pattern.path) == 1 and pattern.path[0][1] is None and pattern.path[0][0] in self.names:
-            return self._bind(pattern.path[0][0], f"{rest} {_format_path(one.path)}")
-        if rest != (0, "", False) or len(one.path) != len(pattern.path):
+            return self._bind(pattern.path[0][0], f"{rest} {_format_path(node.path)}")
+        if rest != (0, "", False) or len(node.path) != len(pattern.path):
             return False
-        return all(map(self._fit_segment, one.path, pattern.path))
+        return all(map(self._fit_segment, node.path, pattern.path))
 
-    def _fit_segment(self, one: _Segment, pattern: _Segment) -> bool:
-        (left, left_given), (right, right_given) = one, pattern
+    def _fit_segment(self, segment: _Segment, pattern: _Segment) -> bool:
+        (left, left_given), (right, right_given) = segment, pattern
         if left != right and right not in self.names:
             return False
         if (left_given is None) != (right_given is None):
@@ -335,51 +336,56 @@ class _PatternFit:
         return self.fit_all(left_given or (), right_given or ())
 
 
-def _is_pack(one: Any) -> bool:
-    return isinstance(one, tree.Unary) and one.op == "..."
+def _is_pack(node: Any) -> bool:
+    return isinstance(node, tree.Unary) and node.op == "..."
 
 
-def _get_shape(one: tree.Type | tree.Name) -> tuple[int, str, bool]:
-    if isinstance(one, tree.Type):
-        return one.pointers + len(one.dims), one.reference, one.const
+def _get_shape(node: tree.Type | tree.Name) -> tuple[int, str, bool]:
+    if isinstance(node, tree.Type):
+        return node.pointers + len(node.dims), node.reference, node.const
     return 0, "", False
 
 
 def _format_path(path: tree.Path) -> str:
     return "::".join(
-        name + ("" if given is None else f"<{', '.join(_format_expression(one) for one in given)}>")
-        for name, given in path
+        name
+        + (
+            ""
+            if template_arguments is None
+            else f"<{', '.join(_format_expression(argument) for argument in template_arguments)}>"
+        )
+        for name, template_arguments in path
     )
 
 
-def format_placeless(one: Any) -> str:
+def format_placeless(node: Any) -> str:
     """Return an expression or type as text that does not depend on where it stands."""
-    return _format_expression(one)
+    return _format_expression(node)
 
 
-def _format_expression(one: Any) -> str:
-    """An expression as text without its places."""
-    if isinstance(one, tree.Name | tree.Type):
-        pointers, reference, const = _get_shape(one)
-        dims = one.dims if reference and isinstance(one, tree.Type) else ()  # T (&)[4]; others decay to pointers
+def _format_expression(node: Any) -> str:
+    """Format an expression as text without its places."""
+    if isinstance(node, tree.Name | tree.Type):
+        pointers, reference, const = _get_shape(node)
+        dims = node.dims if reference and isinstance(node, tree.Type) else ()  # T (&)[4]; others decay to pointers
         sizes = "".join(f"[{_format_expression(dim)}]" for dim in dims)
-        return f"{'const ' * const}{_format_path(one.path)}{'*' * pointers}{reference}{sizes}"
-    if isinstance(one, tree.NumberLiteral):
-        return str(one.value)
-    if isinstance(one, tree.SyntaxNode):
-        parts = (getattr(one, slot) for slot in type(one).__slots__ if slot != "span")
-        return f"{type(one).__name__}({', '.join(map(_format_expression, parts))})"
-    if isinstance(one, tuple):
-        return f"({', '.join(map(_format_expression, one))})"
-    return str(one)
+        return f"{'const ' * const}{_format_path(node.path)}{'*' * pointers}{reference}{sizes}"
+    if isinstance(node, tree.NumberLiteral):
+        return str(node.value)
+    if isinstance(node, tree.SyntaxNode):
+        parts = (getattr(node, slot) for slot in type(node).__slots__ if slot != "span")
+        return f"{type(node).__name__}({', '.join(map(_format_expression, parts))})"
+    if isinstance(node, tuple):
+        return f"({', '.join(map(_format_expression, node))})"
+    return str(node)
 
 
 def make_signature(function: tree.Function) -> str:
-    """A text that two declarations of the same function share: its templates and the types of its parameters."""
+    """Make a text that declarations of the same function share: its templates and the types of its parameters."""
     names = {p.name: f"#{n}" for n, p in enumerate(function.templates) if p.name}
 
-    def renamed(one: Any) -> str:
-        text = _format_expression(one)
+    def renamed(node: Any) -> str:
+        text = _format_expression(node)
         for name, new in names.items():
             text = _replace_name(text, name, new)
         return text
@@ -404,7 +410,7 @@ def _replace_name(text: str, name: str, new: str) -> str:
 
 
 def get_value_type(value: Any) -> ResolvedType | None:
-    """Return the type of a value, None where it is not known."""
+    """Return the type of a value, None if it is not known."""
     if isinstance(value, SymbolicInt):
         return ResolvedType(value.type.name, value.type, value.type.bits or None)
     if isinstance(value, Pointer):

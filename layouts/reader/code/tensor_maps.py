@@ -44,9 +44,9 @@ _TORCH = {
 
 
 def find_tensor_maps(text: str) -> tuple[TensorMap, ...]:
-    """Every tensor map that a text makes, in the order of the text; () for a text without one."""
-    made = evaluate_text(text)
-    return find_evaluation_maps(made) if made is not None else ()
+    """Find every tensor map that a text makes, in the order of the text."""
+    evaluation = evaluate_text(text)
+    return find_evaluation_maps(evaluation) if evaluation is not None else ()
 
 
 _C10_NAMES = {  # of torch::kHalf and the like
@@ -65,70 +65,78 @@ _C10_NAMES = {  # of torch::kHalf and the like
 _C10 = re.compile(rf"(?:torch|at|c10)(?:::ScalarType)?::k?({'|'.join(_C10_NAMES)})\b")
 
 
-def find_evaluation_maps(made: Evaluation) -> tuple[TensorMap, ...]:
-    """The tensor maps of an evaluated text."""
-    out: dict[tuple[Any, ...], TensorMap] = {}
-    for found in _list_maps(made):
-        out.setdefault(_make_map_key(found), found)
-    return tuple(out.values())[:MOST_MAPS]
+def find_evaluation_maps(evaluation: Evaluation) -> tuple[TensorMap, ...]:
+    """Find the tensor maps of an evaluated text."""
+    maps: dict[tuple[Any, ...], TensorMap] = {}
+    for tensor_map in _list_maps(evaluation):
+        maps.setdefault(_make_map_key(tensor_map), tensor_map)
+    return tuple(maps.values())[:MOST_MAPS]
 
 
-def find_named_maps(made: Evaluation) -> tuple[TensorMap, ...]:
-    """The same, but two that differ in their names alone are two."""
-    out: dict[tuple[Any, ...], TensorMap] = {}
+def find_named_maps(evaluation: Evaluation) -> tuple[TensorMap, ...]:
+    """Find the tensor maps of an evaluated text; two that differ only in their names are two."""
+    maps: dict[tuple[Any, ...], TensorMap] = {}
     calls: dict[tuple[Any, ...], set[Any]] = {}
-    for found in _list_maps(made):
-        key = (*_make_map_key(found), found.names)
-        out.setdefault(key, found)
-        calls.setdefault(key, set()).add(found.calls)
-    return tuple(replace(one, alike=len(calls[key]) - 1) for key, one in out.items())[:MOST_MAPS]
+    for tensor_map in _list_maps(evaluation):
+        key = (*_make_map_key(tensor_map), tensor_map.names)
+        maps.setdefault(key, tensor_map)
+        calls.setdefault(key, set()).add(tensor_map.calls)
+    return tuple(replace(known_map, alike=len(calls[key]) - 1) for key, known_map in maps.items())[:MOST_MAPS]
 
 
-def _list_maps(made: Evaluation) -> Iterator[TensorMap]:
-    for one in made.made:
-        found = _parse_map_call(one, made.text)
-        if found is not None:
-            yield replace(found, names=_list_names(one), calls=one.calls)
+def _list_maps(evaluation: Evaluation) -> Iterator[TensorMap]:
+    for call in evaluation.made:
+        map_call = _parse_map_call(call, evaluation.text)
+        if map_call is not None:
+            yield replace(map_call, names=_list_names(call), calls=call.calls)
 
 
-def _make_map_key(one: TensorMap) -> tuple[Any, ...]:
-    return one.source, one.box, one.swizzle, one.element_bits, one.dims, str(one.symbols), one.span
+def _make_map_key(tensor_map: TensorMap) -> tuple[Any, ...]:
+    return (
+        tensor_map.source,
+        tensor_map.box,
+        tensor_map.swizzle,
+        tensor_map.element_bits,
+        tensor_map.dims,
+        str(tensor_map.symbols),
+        tensor_map.span,
+    )
 
 
-def _list_names(one: BodilessCall) -> tuple[str, ...]:
-    """What a call that makes a map has to do with: the map, and the tensor in global memory."""
-    given = [*one.term.arguments[:4], *(v for k, v in one.term.named if k in ("base", "tensor", "self"))]
-    out = []
-    for value in given:
+def _list_names(call: BodilessCall) -> tuple[str, ...]:
+    """Return the names related to a call that makes a map: the map, and the tensor in global memory."""
+    values = [*call.term.arguments[:4], *(v for k, v in call.term.named if k in ("base", "tensor", "self"))]
+    names = []
+    for value in values:
         if isinstance(value, Address) and isinstance(value.place, Cell):
-            out.append(value.place.name)
+            names.append(value.place.name)
         elif isinstance(value, Pointer):
-            out += [name for name, _ in value.base.terms]
+            names += [name for name, _ in value.base.terms]
         elif isinstance(value, OpaqueValue) and (not value.head or value.head in ("data", "data_ptr", "get")):
-            out.append(value.text)
-    return tuple(dict.fromkeys(name for name in out if name))
+            names.append(value.text)
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _parse_map_call(one: BodilessCall, text: str) -> TensorMap | None:
-    term = one.term
-    given = list(term.arguments)
+def _parse_map_call(call: BodilessCall, text: str) -> TensorMap | None:
+    term = call.term
+    arguments = list(term.arguments)
     named = dict(term.named)
     head = term.head
     if re.search(r"tensor_?map_?encode_?tiled$|encode_?tiled\w*$", head, re.I) or (
-        len(given) == 12 and "CU_TENSOR_MAP" in text[slice(*term.span)] and "im2col" not in head.lower()
+        len(arguments) == 12 and "CU_TENSOR_MAP" in text[slice(*term.span)] and "im2col" not in head.lower()
     ):
-        shift = 1 if len(given) >= 12 or "tensorMap" in named else 0
-        return _read_cuda_encode(term, given[shift:]) if len(given) - shift >= 9 else None
+        shift = 1 if len(arguments) >= 12 or "tensorMap" in named else 0
+        return _read_cuda_encode(term, arguments[shift:]) if len(arguments) - shift >= 9 else None
     if head in TRITON:
-        return _read_triton(term, given, named)
+        return _read_triton(term, arguments, named)
     if re.fullmatch(r"(?:create|fill)_[12]d_tma_descriptor(?:_type)?", head):
-        return _read_experimental(term, given)
-    if head == "create_tma_descriptor" and len(given) > 2:
-        return _read_tilelang(term, given)
+        return _read_experimental(term, arguments)
+    if head == "create_tma_descriptor" and len(arguments) > 2:
+        return _read_tilelang(term, arguments)
     if re.fullmatch(r"make_tma_(?:[23]d|a|b|cd)_desc", head):
-        return _read_deep_gemm(term, given)
+        return _read_deep_gemm(term, arguments)
     if re.fullmatch(r"make_(?:tiled_)?tma_(?:copy|atom)\w*|make_tma_tile_atom\w*|make_tiled_tma_atom\w*", head):
-        return _read_cutlass(term, given, named)
+        return _read_cutlass(term, arguments, named)
     return None
 
 
@@ -136,7 +144,7 @@ def _parse_map_call(one: BodilessCall, text: str) -> TensorMap | None:
 
 
 def _parse_element_type(value: Any) -> tuple[int | None, str | None]:
-    """(bits, name) of an element type given as CUtensorMapDataType, a torch or Triton dtype, or a pointer's type."""
+    """Parse (bits, name) of an element type: a CUtensorMapDataType, a torch or Triton dtype, or a pointer's type."""
     if isinstance(value, OpaqueValue) and value.head in ("pointer_type", "dtype", "block_type") and value.arguments:
         inner = value.arguments[0]  # tl.pointer_type(tl.float16); the dtype of a tensor that the text makes
         return _parse_element_type(inner) if value.head != "dtype" else _find_tensor_element(inner)
@@ -151,64 +159,64 @@ def _parse_element_type(value: Any) -> tuple[int | None, str | None]:
 
 
 def _find_tensor_element(value: Any) -> tuple[int | None, str | None]:
-    """The element type of a tensor made in the same text: torch.empty(…, dtype=torch.float16)."""
-    for one in call_layouts.walk_values(value):
-        found: tuple[int | None, str | None] = (None, None)
-        if isinstance(one, OpaqueValue):
-            named = dict(one.named)
+    """Find the element type of a tensor made in the same text: torch.empty(…, dtype=torch.float16)."""
+    for inner in call_layouts.walk_values(value):
+        element_type: tuple[int | None, str | None] = (None, None)
+        if isinstance(inner, OpaqueValue):
+            named = dict(inner.named)
             if "dtype" in named:
-                found = _parse_element_type(named["dtype"])
-            elif kinds := [k[1] for v in one.arguments if (k := _C10.search(str(v))) is not None]:
-                found = _parse_element_type(OpaqueValue(_C10_NAMES[kinds[0]]))
-            elif one.head in ("half", "bfloat16", "float"):
-                found = _parse_element_type(
-                    OpaqueValue({"half": "float16", "float": "float32"}.get(one.head, one.head))
+                element_type = _parse_element_type(named["dtype"])
+            elif kinds := [k[1] for v in inner.arguments if (k := _C10.search(str(v))) is not None]:
+                element_type = _parse_element_type(OpaqueValue(_C10_NAMES[kinds[0]]))
+            elif inner.head in ("half", "bfloat16", "float"):
+                element_type = _parse_element_type(
+                    OpaqueValue({"half": "float16", "float": "float32"}.get(inner.head, inner.head))
                 )
-            elif one.head == "to" and one.arguments:
-                found = _parse_element_type(one.arguments[0])
-            elif one.kind is not None and can_be_element(one.kind):
-                found = one.kind.bits, one.kind.name
-        elif isinstance(one, Pointer) and one.element is not None and can_be_element(one.element):
-            found = one.element.bits, one.element.name
-        if found[0]:
-            return found
+            elif inner.head == "to" and inner.arguments:
+                element_type = _parse_element_type(inner.arguments[0])
+            elif inner.kind is not None and can_be_element(inner.kind):
+                element_type = inner.kind.bits, inner.kind.name
+        elif isinstance(inner, Pointer) and inner.element is not None and can_be_element(inner.element):
+            element_type = inner.element.bits, inner.element.name
+        if element_type[0]:
+            return element_type
     return None, None
 
 
 # kinds of code --------------------------------------------------------------------------------------------------------
 
 
-def _read_cuda_encode(term: OpaqueValue, given: list[Any]) -> TensorMap:
-    """cuTensorMapEncodeTiled: type, rank, address, dims, strides, box, element strides, interleave, swizzle."""
+def _read_cuda_encode(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
+    """Read cuTensorMapEncodeTiled: type, rank, address, dims, strides, box, element strides, interleave, swizzle."""
     sheet = MapSheet()
-    bits, name = _parse_element_type(given[0])
+    bits, name = _parse_element_type(arguments[0])
     if bits is None:
-        sheet.symbols["data_type"] = str(given[0])
-    rank = sheet.read_number(given[1], "rank")
-    dims = sheet.read_numbers(given[3], "dims", rank)
-    strides = sheet.read_numbers(given[4], "strides", rank - 1 if rank else None)
-    box = sheet.read_numbers(given[5], "box", rank)
-    steps = sheet.read_numbers(given[6], "element_strides", rank)
-    interleave, code = sheet.read_number(given[7], "interleave"), sheet.read_number(given[8], "swizzle")
+        sheet.symbols["data_type"] = str(arguments[0])
+    rank = sheet.read_number(arguments[1], "rank")
+    dims = sheet.read_numbers(arguments[3], "dims", rank)
+    strides = sheet.read_numbers(arguments[4], "strides", rank - 1 if rank else None)
+    box = sheet.read_numbers(arguments[5], "box", rank)
+    steps = sheet.read_numbers(arguments[6], "element_strides", rank)
+    interleave, code = sheet.read_number(arguments[7], "interleave"), sheet.read_number(arguments[8], "swizzle")
     sheet.symbols = {k: v for k, v in sheet.symbols.items() if not k.startswith("element_strides")}
     swizzle = SWIZZLES[code] if code is not None and 0 <= code < len(SWIZZLES) else None
     if swizzle is not None:
         swizzle = next((mode.name for mode in MODES if mode.tma == code), swizzle)
-    made = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
-    problems = find_broken_rules(made, interleave, steps)
+    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
+    problems = find_broken_rules(parts, interleave, steps)
     if code is not None and not 0 <= code < len(SWIZZLES):
         problems.append(Pitfall("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.", term.span))
-    return made.make_tensor_map(problems)
+    return parts.make_tensor_map(problems)
 
 
 _FROM_TENSOR = ("base", "block_shape", "layout")
 _FROM_POINTER = ("base", "shape", "strides", "block_shape", "layout")
 
 
-def _read_triton(term: OpaqueValue, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
-    """Triton's descriptors: base, shape, strides, block_shape; from_tensor(tensor, block_shape)."""
+def _read_triton(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]) -> TensorMap | None:
+    """Read Triton's descriptors: base, shape, strides, block_shape; from_tensor(tensor, block_shape)."""
     sheet = MapSheet()
-    values = _triton_arguments(term.head, given, named)
+    values = _triton_arguments(term.head, arguments, named)
     if "block_shape" not in values:
         return None
     block = sheet.read_numbers(values["block_shape"], "box", None, True)
@@ -227,45 +235,45 @@ def _read_triton(term: OpaqueValue, given: list[Any], named: dict[str, Any]) -> 
     width = inner * bits // 8 if bits and inner is not None else None
     if swizzle is None and width is not None:
         swizzle = get_default_swizzle(width, _rows(block))
-    made = MapParts(term, bits, name, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
-    return _finish_triton(made, width, problems)
+    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
+    return _finish_triton(parts, width, problems)
 
 
-def _finish_triton(made: MapParts, width: int | None, problems: list[Pitfall]) -> TensorMap:
-    """A map whose tile is cut into boxes of the swizzle's width. width: bytes of a row of the tile."""
-    swizzle = made.swizzle
+def _finish_triton(parts: MapParts, width: int | None, problems: list[Pitfall]) -> TensorMap:
+    """Finish a map whose tile is cut into boxes of the swizzle's width; width: bytes of a row of the tile."""
+    swizzle = parts.swizzle
     if width is not None and swizzle not in (None, "none") and width > WIDTHS[swizzle]:
-        return made.make_tensor_map([*find_stride_rules(made), *problems], panels=WIDTHS[swizzle])
-    if made.box and made.box[0] == 1:  # a block that the launch replaces: dummy_block = [1, 1]
-        return made.make_tensor_map([*find_stride_rules(made), *problems])
-    told = [
-        one for one in find_broken_rules(made, 0) if one.code != "tma_box"
+        return parts.make_tensor_map([*find_stride_rules(parts), *problems], panels=WIDTHS[swizzle])
+    if parts.box and parts.box[0] == 1:  # a block that the launch replaces: dummy_block = [1, 1]
+        return parts.make_tensor_map([*find_stride_rules(parts), *problems])
+    refusals = [
+        broken_rule for broken_rule in find_broken_rules(parts, 0) if broken_rule.code != "tma_box"
     ]  # Triton copies a larger block in several boxes
-    return made.make_tensor_map([*told, *problems])
+    return parts.make_tensor_map([*refusals, *problems])
 
 
-def _triton_arguments(head: str, given: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-    """What a descriptor is made of, by name."""
+def _triton_arguments(head: str, arguments: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a descriptor, by name."""
     order = _FROM_TENSOR if head == "from_tensor" else _FROM_POINTER
-    values = dict(zip(order, given, strict=False))
+    values = dict(zip(order, arguments, strict=False))
     values.update({k: v for k, v in named.items() if k in order or k in ("tensor", "block_shape")})
     return values
 
 
 def _triton_element(named: dict[str, Any], tensor: Any) -> tuple[int | None, str | None]:
-    """(bits, name) of the elements: of the type that is named, else of the tensor."""
+    """Return (bits, name) of the elements: of the type that is named, else of the tensor."""
     kind = next((named[word] for word in ("dtype", "element_ty", "elem_type") if word in named), None)
     bits, name = _parse_element_type(kind) if kind is not None else (None, None)
     return (bits, name) if bits is not None else _find_tensor_element(tensor)
 
 
 def _in_bytes(elements: Sequence[int | None], bits: int | None) -> tuple[int | None, ...]:
-    """Strides that count elements of so many bits, in bytes; None where one is not known."""
+    """Convert strides from elements to bytes; None if one is not known."""
     return tuple(s * bits // 8 if s is not None and bits else None for s in elements)
 
 
 def _rows(block: Sequence[int | None]) -> int:
-    """The rows of a block, 8 where they are not known."""
+    """Return the rows of a block, 8 if they are not known."""
     rows = 1
     for size in block[1:]:
         if size is None:
@@ -275,19 +283,19 @@ def _rows(block: Sequence[int | None]) -> int:
 
 
 def get_default_swizzle(inner_bytes: int, rows: int) -> str:
-    """The mode that Triton's NVMMASharedEncodingAttr gives a block of so many bytes a row."""
+    """Return the mode that Triton's NVMMASharedEncodingAttr gives a block of so many bytes a row."""
     return next((f"{w}B" for w in (128, 64, 32) if inner_bytes % w == 0), "none") if rows >= 8 else "none"
 
 
 def _find_shared_layout(layout: Any, bits: int | None) -> tuple[str | None, int | None]:
-    """(swizzle, element bits) of a Gluon NVMMASharedLayout, where one is given."""
+    """Find (swizzle, element bits) of a Gluon NVMMASharedLayout, if one is given."""
     if not isinstance(layout, OpaqueValue):
         return None, bits
     named = dict(layout.named)
     width = get_integer(named["swizzle_byte_width"]) if "swizzle_byte_width" in named else None
-    own = get_integer(named["element_bitwidth"]) if "element_bitwidth" in named else None
-    if own is not None and own.known:
-        bits = own.known
+    bitwidth = get_integer(named["element_bitwidth"]) if "element_bitwidth" in named else None
+    if bitwidth is not None and bitwidth.known:
+        bits = bitwidth.known
     if layout.head == "get_default_for" and len(layout.arguments) > 1:
         bits = _parse_element_type(layout.arguments[1])[0] or bits
     if width is not None and width.known is not None:
@@ -295,30 +303,30 @@ def _find_shared_layout(layout: Any, bits: int | None) -> tuple[str | None, int 
     return None, bits
 
 
-def _read_experimental(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
-    """triton.tools.experimental_descriptor: (ptr, dims outermost first, blocks outermost first, element bytes)."""
+def _read_experimental(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None:
+    """Read triton.tools.experimental_descriptor: (ptr, dims outermost first, blocks outermost first, element bytes)."""
     sheet = MapSheet()
     rank = 2 if "2d" in term.head else 1
-    if len(given) < 2 * rank + 2:
+    if len(arguments) < 2 * rank + 2:
         return None
-    dims = tuple(reversed([sheet.read_number(v, "dims") for v in given[1 : 1 + rank]]))
-    block = tuple(reversed([sheet.read_number(v, "box") for v in given[1 + rank : 1 + 2 * rank]]))
-    size = sheet.read_number(given[1 + 2 * rank], "element_bits")
-    bits = size * 8 if size else _get_element_size(given[0], given[1 + 2 * rank], sheet)
+    dims = tuple(reversed([sheet.read_number(v, "dims") for v in arguments[1 : 1 + rank]]))
+    block = tuple(reversed([sheet.read_number(v, "box") for v in arguments[1 + rank : 1 + 2 * rank]]))
+    size = sheet.read_number(arguments[1 + 2 * rank], "element_bits")
+    bits = size * 8 if size else _get_element_size(arguments[0], arguments[1 + 2 * rank], sheet)
     if rank == 1:
-        made = MapParts(term, bits, None, dims=dims, strides=(), box=block, swizzle="none", sheet=sheet)
-        return made.make_tensor_map(find_broken_rules(made, 0))
+        parts = MapParts(term, bits, None, dims=dims, strides=(), box=block, swizzle="none", sheet=sheet)
+        return parts.make_tensor_map(find_broken_rules(parts, 0))
     width = block[0] * bits // 8 if bits and block[0] is not None else None
     swizzle = next((f"{w}B" for w in (128, 64, 32) if width >= w), "none") if width is not None else None
     strides = _in_bytes(dims[:1], bits)
-    made = MapParts(term, bits, None, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
+    parts = MapParts(term, bits, None, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
     if width is not None and width > 128:
-        return made.make_tensor_map([*find_stride_rules(made)], panels=128)
-    return made.make_tensor_map(find_broken_rules(made, 0))
+        return parts.make_tensor_map([*find_stride_rules(parts)], panels=128)
+    return parts.make_tensor_map(find_broken_rules(parts, 0))
 
 
 def _get_element_size(base: Any, size: Any, sheet: MapSheet) -> int | None:
-    """The bits of `a.element_size()` where the text makes the tensor `a` whose address is given."""
+    """Return the bits of `a.element_size()` if the text makes the tensor `a` whose address is given."""
     if not isinstance(size, OpaqueValue) or size.head not in ("element_size", "itemsize"):
         return None
     bits = _find_tensor_element(base)[0]
@@ -327,19 +335,20 @@ def _get_element_size(base: Any, size: Any, sheet: MapSheet) -> int | None:
     return bits
 
 
-def _read_tilelang(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
-    """TileLang's T.create_tma_descriptor(type, rank, base, dims…, strides…, box…, element strides…, interleave,
-    swizzle, …): strides in bytes, the innermost first, which the driver is not given.
+def _read_tilelang(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None:
+    """Read TileLang's T.create_tma_descriptor(type, rank, base, dims…, strides…, box…, element strides…, …).
+
+    Interleave and swizzle follow. Strides are in bytes, the innermost first, which the driver does not get.
     """
-    rank = get_integer(given[1])
-    if rank is None or rank.known is None or not 0 < rank.known <= 5 or len(given) < 4 * rank.known + 5:
+    rank = get_integer(arguments[1])
+    if rank is None or rank.known is None or not 0 < rank.known <= 5 or len(arguments) < 4 * rank.known + 5:
         return None
     dims, strides, box, steps = (
-        ArrayValue([Cell(one) for one in given[3 + n * rank.known : 3 + (n + 1) * rank.known]]) for n in range(4)
+        ArrayValue([Cell(item) for item in arguments[3 + n * rank.known : 3 + (n + 1) * rank.known]]) for n in range(4)
     )
     strides.cells.pop(0)
-    rest = given[3 + 4 * rank.known :]
-    return _read_cuda_encode(term, [given[0], rank, given[2], dims, strides, box, steps, *rest])
+    rest = arguments[3 + 4 * rank.known :]
+    return _read_cuda_encode(term, [arguments[0], rank, arguments[2], dims, strides, box, steps, *rest])
 
 
 # DeepGEMM's helpers (csrc/jit_kernels/impls/runtime_utils.hpp): where dims, box, strides and the mode stand
@@ -351,21 +360,21 @@ _DEEP_GEMM: dict[str, _Row] = {
 }
 
 
-def _read_deep_gemm(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
+def _read_deep_gemm(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None:
     sheet = MapSheet()
-    row = _deep_gemm_row(term.head, given)
-    if row is None or len(given) <= row[-1]:
+    row = _deep_gemm_row(term.head, arguments)
+    if row is None or len(arguments) <= row[-1]:
         return None
     tensor, dims_at, box_at, strides_at, mode_at = row
-    bits, name = _find_tensor_element(given[tensor])
+    bits, name = _find_tensor_element(arguments[tensor])
     if bits is None:
-        sheet.symbols["element_bits"] = f"the type of {given[tensor]}"
+        sheet.symbols["element_bits"] = f"the type of {arguments[tensor]}"
     dims, box = (
-        tuple(sheet.read_number(given[n], f"{what}[{i}]") for i, n in enumerate(places))
+        tuple(sheet.read_number(arguments[n], f"{what}[{i}]") for i, n in enumerate(places))
         for what, places in (("dims", dims_at), ("box", box_at))
     )
-    mode = sheet.read_number(given[mode_at], "swizzle")
-    steps = [sheet.read_number(given[n], f"strides[{i}]") for i, n in enumerate(strides_at)]
+    mode = sheet.read_number(arguments[mode_at], "swizzle")
+    steps = [sheet.read_number(arguments[n], f"strides[{i}]") for i, n in enumerate(strides_at)]
     swizzle = None if mode is None else "none" if mode in (0, 16) else f"{mode}B"
     if mode:
         box = (mode * 8 // bits if bits else None, *box[1:])
@@ -373,24 +382,24 @@ def _read_deep_gemm(term: OpaqueValue, given: list[Any]) -> TensorMap | None:
         if not bits:
             sheet.symbols["box[0]"] = f"{mode} bytes"
     strides = _in_bytes(steps, bits)
-    made = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
-    return made.make_tensor_map(find_broken_rules(made, 0))
+    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
+    return parts.make_tensor_map(find_broken_rules(parts, 0))
 
 
-def _deep_gemm_row(head: str, given: list[Any]) -> _Row | None:
-    """Where a helper is given what; None where the text does not say which operand is major."""
+def _deep_gemm_row(head: str, arguments: list[Any]) -> _Row | None:
+    """Return the positions of a helper's arguments; None if the text does not say which operand is major."""
     if head not in ("make_tma_a_desc", "make_tma_b_desc"):
         return _DEEP_GEMM[head]
-    major = get_integer(given[0]) if given else None
-    if len(given) < 9 or major is None or major.known is None:
+    major = get_integer(arguments[0]) if arguments else None
+    if len(arguments) < 9 or major is None or major.known is None:
         return None
     return (1, (3, 2), (5, 4), (6,), 8) if not major.known else (1, (2, 3), (4, 5), (6,), 8)
 
 
-def _read_cutlass(term: OpaqueValue, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
-    """make_tma_copy(op, tensor, shared layout, …): the layout says where everything lies."""
-    found = call_layouts.find_layout([*given[1:], *named.values()])
-    if found is None:
+def _read_cutlass(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]) -> TensorMap | None:
+    """Read make_tma_copy(op, tensor, shared layout, …): the layout determines all places."""
+    layout = call_layouts.find_layout([*arguments[1:], *named.values()])
+    if layout is None:
         return TensorMap(
             term.head,
             term.span,
@@ -402,27 +411,29 @@ def _read_cutlass(term: OpaqueValue, given: list[Any], named: dict[str, Any]) ->
             swizzle=None,
             storage=None,
             undetermined=("storage", "box", "swizzle", "element_bits"),
-            symbols={"storage": str(given[2]) if len(given) > 2 else "the shared layout"},
+            symbols={"storage": str(arguments[2]) if len(arguments) > 2 else "the shared layout"},
         )
-    if found.tile is not None:
-        box = make_box_series(found.tile)
+    if layout.tile is not None:
+        box = make_box_series(layout.tile)
         sizes: tuple[int | None, ...] = (box.wide, box.tall)
     else:
         sizes = ()
-    undetermined = [name for name, value in (("element_bits", found.element_bits), ("box", sizes or None)) if not value]
-    undetermined += [f"storage.{k}" for k, v in (found.storage or {}).items() if v is None]
+    undetermined = [
+        name for name, value in (("element_bits", layout.element_bits), ("box", sizes or None)) if not value
+    ]
+    undetermined += [f"storage.{k}" for k, v in (layout.storage or {}).items() if v is None]
     return TensorMap(
         term.head,
         term.span,
-        element_bits=found.element_bits,
-        data_type=found.element,
+        element_bits=layout.element_bits,
+        data_type=layout.element,
         dims=(),
         strides=(),
         box=sizes,
-        swizzle=found.swizzle,
-        storage=found.storage,
+        swizzle=layout.swizzle,
+        storage=layout.storage,
         undetermined=tuple(undetermined),
-        symbols=found.symbols,
+        symbols=layout.symbols,
     )
 
 

@@ -16,7 +16,7 @@ from lanescope.shared import tma
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """A tensor map that code makes. dims, strides (bytes, without the innermost) and box innermost first; None where
+    """A tensor map that code makes. dims, strides (bytes, without the innermost) and box innermost first; None if
     the text leaves a value open; `symbols` says by which expression.
 
     storage: of the contract, without what a tensor map does not say; problems: TMA's rules it breaks.
@@ -53,7 +53,7 @@ class MapSheet:
         return None
 
     def read_numbers(self, value: Any, name: str, most: int | None, outermost: bool = False) -> tuple[int | None, ...]:
-        """The items of an array, innermost dimension first; outermost: the text has them the other way round."""
+        """Read the items of an array, innermost dimension first; outermost: the text has them the other way round."""
         values = _list_items(value)
         values = values[::-1] if outermost and values is not None else values
         if values is None:
@@ -64,7 +64,7 @@ class MapSheet:
 
 
 def _list_items(value: Any) -> list[Any] | None:
-    """The items of an array, or of what `.data()` of one gives."""
+    """Return the items of an array, or of what its `.data()` gives."""
     if isinstance(value, ArrayValue):
         return [cell.value for cell in value.cells]
     if isinstance(value, Pointer):
@@ -77,13 +77,19 @@ def _list_items(value: Any) -> list[Any] | None:
     return None
 
 
-def _list_items_from_pointer(one: Pointer) -> list[Any] | None:
-    """The items that a pointer into an array points to and behind: strides + 1, &strides[1]."""
-    element = one.array.element if one.array is not None else None
+def _list_items_from_pointer(pointer: Pointer) -> list[Any] | None:
+    """Return the items from a pointer into an array on: strides + 1, &strides[1]."""
+    element = pointer.array.element if pointer.array is not None else None
     size = element.bits // 8 if element is not None and element.bits else 0
-    if one.array is None or not size or len(one.base.terms) != 1 or one.base.const % size or one.base.const < 0:
+    if (
+        pointer.array is None
+        or not size
+        or len(pointer.base.terms) != 1
+        or pointer.base.const % size
+        or pointer.base.const < 0
+    ):
         return None
-    return [cell.value for cell in one.array.cells[one.base.const // size :]]
+    return [cell.value for cell in pointer.array.cells[pointer.base.const // size :]]
 
 
 @dataclass(slots=True)
@@ -100,7 +106,7 @@ class MapParts:
     sheet: MapSheet
 
     def make_tensor_map(self, problems: list[Pitfall], panels: int = 0) -> TensorMap:
-        """panels: the width in bytes that a wider tile is cut into, a box each."""
+        """Make a tensor map; panels: the width in bytes of the boxes that a wider tile is cut into."""
         box = self.box
         storage = None
         if panels and self.bits:
@@ -136,40 +142,40 @@ class MapParts:
         )
 
     def _make_storage(self) -> dict[str, Any] | None:
-        """What the box leaves, where the text decides all of it."""
-        whole = [size for size in self.box if size is not None]
-        if not self.bits or not whole or len(whole) != len(self.box) or self.swizzle not in tma.WIDTHS:
+        """Make the storage that the box leaves, if the text decides all of it."""
+        sizes = [size for size in self.box if size is not None]
+        if not self.bits or not sizes or len(sizes) != len(self.box) or self.swizzle not in tma.WIDTHS:
             return None
-        return tma.make_box_storage(whole, self.bits, self.swizzle, self.strides)
+        return tma.make_box_storage(sizes, self.bits, self.swizzle, self.strides)
 
 
-def find_broken_rules(made: MapParts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:
-    """The rules that a map breaks, at the call that makes it."""
-    told = tma.find_refusals(
-        made.bits, made.dims, made.strides, box=made.box, steps=steps, swizzle=made.swizzle, interleave=interleave
+def find_broken_rules(parts: MapParts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:
+    """Find the rules that a map breaks, at the call that makes it."""
+    refusals = tma.find_refusals(
+        parts.bits, parts.dims, parts.strides, box=parts.box, steps=steps, swizzle=parts.swizzle, interleave=interleave
     )
-    return [*(Pitfall(code, said, made.term.span) for code, said in told), *_find_element_rules(made)]
+    return [*(Pitfall(code, said, parts.term.span) for code, said in refusals), *_find_element_rules(parts)]
 
 
-def find_stride_rules(made: MapParts) -> list[Pitfall]:
-    """The rules of the tensor alone, where boxes are made to fit."""
-    told = tma.find_refusals(made.bits, made.dims, made.strides, box=())
-    return [*(Pitfall(code, said, made.term.span) for code, said in told), *_find_element_rules(made)]
+def find_stride_rules(parts: MapParts) -> list[Pitfall]:
+    """Find the rules of the tensor alone, if boxes are made to fit."""
+    refusals = tma.find_refusals(parts.bits, parts.dims, parts.strides, box=())
+    return [*(Pitfall(code, said, parts.term.span) for code, said in refusals), *_find_element_rules(parts)]
 
 
-def _find_element_rules(made: MapParts) -> Iterator[Pitfall]:
-    row = made.dims[0] if made.dims else None
-    said = made.sheet.symbols
-    if made.bits and made.bits > 8 and said.get("dims[0]") and said["dims[0]"] == said.get("strides[0]"):
+def _find_element_rules(parts: MapParts) -> Iterator[Pitfall]:
+    row = parts.dims[0] if parts.dims else None
+    said = parts.sheet.symbols
+    if parts.bits and parts.bits > 8 and said.get("dims[0]") and said["dims[0]"] == said.get("strides[0]"):
         yield Pitfall(
             "tma_stride_in_elements",
-            f"globalStrides[0] is {said['dims[0]']}, the elements of a row. It counts bytes: {made.bits // 8} times as"
+            f"globalStrides[0] is {said['dims[0]']}, the elements of a row. It counts bytes: {parts.bits // 8} times as"
             " many.",
-            made.term.span,
+            parts.term.span,
         )
-    elif made.bits and made.bits > 8 and row and made.strides and made.strides[0] == row:
+    elif parts.bits and parts.bits > 8 and row and parts.strides and parts.strides[0] == row:
         yield Pitfall(
             "tma_stride_in_elements",
-            f"globalStrides[0] is {row}, the elements of a row. It counts bytes: {row * made.bits // 8}.",
-            made.term.span,
+            f"globalStrides[0] is {row}, the elements of a row. It counts bytes: {row * parts.bits // 8}.",
+            parts.term.span,
         )

@@ -55,7 +55,7 @@ class TopDeclaration:
     around: tuple[NamespaceSpan, ...] = ()
 
     def list_spans(self) -> Iterator[Span]:
-        """The parts of the text that make it a text of its own, in order."""
+        """Yield the parts of the text that make it a text of its own, in order."""
         yield from (space.header for space in self.around)
         yield self.start, self.end
         for space in reversed(self.around):
@@ -64,8 +64,9 @@ class TopDeclaration:
 
 
 def find_declarations(text: str) -> Iterator[TopDeclaration]:
-    """The declarations of a text that stand in no other but namespaces; together they cover all but the namespaces'
-    headers and ends, white space and what follows the last.
+    """Yield the declarations of a text that are inside nothing but namespaces.
+
+    Together they cover all but the namespaces' headers and ends, white space and what follows the last.
     """
     cutter = _Cutter(text)
     for mark in _MARK.finditer(text):
@@ -127,23 +128,27 @@ class _Cutter:
 
 
 def group_declarations(text: str, most: int) -> Iterator[TopDeclaration]:
-    """The declarations of a text, those that follow one another in one namespace together up to so many characters."""
-    held: TopDeclaration | None = None
+    """Yield the declarations of a text, consecutive ones of one namespace joined up to so many characters."""
+    top_declaration: TopDeclaration | None = None
     for piece in list(find_declarations(text)):  # so that every namespace's end is known
-        if held is not None and piece.around == held.around and piece.end - held.start <= most:
-            held = TopDeclaration(held.start, piece.end, held.around)
+        if (
+            top_declaration is not None
+            and piece.around == top_declaration.around
+            and piece.end - top_declaration.start <= most
+        ):
+            top_declaration = TopDeclaration(top_declaration.start, piece.end, top_declaration.around)
             continue
-        if held is not None:
-            yield held
-        held = piece
-    if held is not None:
-        yield held
+        if top_declaration is not None:
+            yield top_declaration
+        top_declaration = piece
+    if top_declaration is not None:
+        yield top_declaration
 
 
 def _is_continued(text: str, start: int, head: int, past: int) -> bool:
-    """Whether a declaration goes on behind its closing brace: up to a semicolon, or to its else."""
-    found = _SPACE.match(text, past)
-    following = found.end() if found else past
+    """Return whether a declaration goes on behind its closing brace: up to a semicolon, or to its else."""
+    match = _SPACE.match(text, past)
+    following = match.end() if match else past
     if text[following : following + 1] in (";", ",", ")", "(", "."):
         return True
     if _GOES_ON.match(text, following):
@@ -155,36 +160,36 @@ def _is_continued(text: str, start: int, head: int, past: int) -> bool:
 
 
 def list_declared_names(text: str, piece: TopDeclaration) -> set[str]:
-    """The names that a declaration may declare or store into, as far as its head says: more rather than fewer."""
-    whole = text[piece.start : piece.end]
-    if _LOOSE.match(whole):
-        return set(_DECLARED.findall(whole)) - _WORDS
-    head = whole[: whole.find("{") + 1 or len(whole)]
+    """Return the names that a declaration may declare or store into, by its head: too many rather than too few."""
+    piece_text = text[piece.start : piece.end]
+    if _LOOSE.match(piece_text):
+        return set(_DECLARED.findall(piece_text)) - _WORDS
+    head = piece_text[: piece_text.find("{") + 1 or len(piece_text)]
     if _is_function_head(head):
         return {next((name for name in _CALLED.findall(head) if name not in _WORDS), "operator")}
-    found = set(_DECLARED.findall(head)) | set(_TYPE_NAME.findall(head))
+    names = set(_DECLARED.findall(head)) | set(_TYPE_NAME.findall(head))
     if re.search(r"\b(?:enum|typedef)\b", head):
-        found |= set(_NAME.findall(whole))
-    return found - _WORDS
+        names |= set(_NAME.findall(piece_text))
+    return names - _WORDS
 
 
 def _is_function_head(head: str) -> bool:
-    """Whether what stands before a body is a function's head."""
+    """Return whether the text before a body is a function's head."""
     return head.endswith("{") and _FUNCTION.match(_TEMPLATE.sub("", head)) is not None
 
 
 def is_function_definition(text: str, piece: TopDeclaration) -> bool:
-    """Whether a declaration is a function with its body."""
-    whole = text[piece.start : piece.end]
-    return not _LOOSE.match(whole) and _is_function_head(whole[: whole.find("{") + 1])
+    """Return whether a declaration is a function with its body."""
+    piece_text = text[piece.start : piece.end]
+    return not _LOOSE.match(piece_text) and _is_function_head(piece_text[: piece_text.find("{") + 1])
 
 
 def may_be_variable(text: str, piece: TopDeclaration) -> bool:
-    """Whether a declaration may be one of a variable, or a statement that stores into one."""
-    whole = text[piece.start : piece.end]
-    if _LOOSE.match(whole):
+    """Return whether a declaration may be one of a variable, or a statement that stores into one."""
+    piece_text = text[piece.start : piece.end]
+    if _LOOSE.match(piece_text):
         return True
-    return not _TYPES.match(whole) and not is_function_definition(text, piece)
+    return not _TYPES.match(piece_text) and not is_function_definition(text, piece)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,24 +202,27 @@ class LostStretch:
 
 
 def blank_declarations(text: str, lost: Iterable[LostStretch]) -> tuple[str, list[Span]]:
-    """A text with blanks for the declarations that stretches of it stand in, for those of the same names, and for the
-    variables that they name: nothing that is left depends on them. Also what is blanked.
+    """Blank the declarations in lost stretches, and all that depend on them; return the text and what is blanked.
+
+    Those are the declarations of the same names, and of the variables that they name.
     """
     every = [TopDeclaration(_get_begin(text, piece), piece.end, piece.around) for piece in find_declarations(text)]
-    lost = sorted(lost, key=lambda one: one.start)
+    lost = sorted(lost, key=lambda stretch: stretch.start)
     gone = _depending(text, every, lost)
-    spans = sorted([*((every[n].start, every[n].end) for n in gone), *((one.start, one.end) for one in lost)])
-    out, at = [], 0
+    spans = sorted(
+        [*((every[n].start, every[n].end) for n in gone), *((stretch.start, stretch.end) for stretch in lost)]
+    )
+    declarations, at = [], 0
     for start, end in spans:
         start = max(start, at)
         if start < end:
-            out += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
+            declarations += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
             at = end
-    return "".join((*out, text[at:])), spans
+    return "".join((*declarations, text[at:])), spans
 
 
 def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> set[int]:
-    """The numbers of the declarations that depend on lost stretches, which are in the order of the text."""
+    """Return the numbers of the declarations that depend on lost stretches, which are in the order of the text."""
     owners: dict[str, list[int]] = {}  # name → the declarations of it
     variables: dict[str, list[int]] = {}  # … those of variables
     for n, piece in enumerate(every):
@@ -223,7 +231,7 @@ def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostSt
             if may_be_variable(text, piece):
                 variables.setdefault(name, []).append(n)
     todo = _touched(every, lost)
-    tainted = [name for one in lost for name in one.names if name not in _WORDS]
+    tainted = [name for stretch in lost for name in stretch.names if name not in _WORDS]
     todo += [n for name in dict.fromkeys(tainted) for n in owners.get(name, ())]
     gone: set[int] = set()
     while todo:
@@ -231,9 +239,9 @@ def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostSt
         if n in gone:
             continue
         gone.add(n)
-        own = list_declared_names(text, every[n])
+        declared_names = list_declared_names(text, every[n])
         for name in set(_NAME.findall(text, every[n].start, every[n].end)):
-            if name in own:
+            if name in declared_names:
                 todo += owners.pop(name, ())
                 variables.pop(name, None)
             else:
@@ -242,18 +250,18 @@ def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostSt
 
 
 def _touched(every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> list[int]:
-    """The numbers of the declarations that lost stretches stand in."""
-    starts = [one.start for one in lost]
-    ends = list(accumulate((one.end for one in lost), max))
-    out: list[int] = []
+    """Return the numbers of the declarations inside lost stretches."""
+    starts = [stretch.start for stretch in lost]
+    ends = list(accumulate((stretch.end for stretch in lost), max))
+    result: list[int] = []
     for n, piece in enumerate(every):
         before = bisect_left(starts, piece.end)
         if before and ends[before - 1] > piece.start:
-            out.append(n)
-    return out
+            result.append(n)
+    return result
 
 
 def _get_begin(text: str, piece: TopDeclaration) -> int:
-    """Where a declaration begins, behind white space and comments."""
-    found = _SPACE.match(text, piece.start, piece.end)
-    return found.end() if found else piece.start
+    """Return where a declaration begins, behind white space and comments."""
+    match = _SPACE.match(text, piece.start, piece.end)
+    return match.end() if match else piece.start

@@ -71,7 +71,7 @@ def _is_union(kind: ResolvedType) -> bool:
 
 def find_truth(name: str, arguments: Arguments) -> bool | None:
     """Return the value of a trait of the standard library; None for one that is not known."""
-    kinds = [one for one in arguments if isinstance(one, ResolvedType)]
+    kinds = [argument for argument in arguments if isinstance(argument, ResolvedType)]
     if len(kinds) != len(arguments):
         return None
     if name == "is_same" and len(kinds) == 2:
@@ -135,8 +135,8 @@ def _conditional(arguments: Arguments) -> ResolvedType | None:
 
 def _enabled(arguments: Arguments) -> ResolvedType | None:
     condition = get_argument_value(arguments[0])
-    given = arguments[1] if len(arguments) > 1 else ResolvedType("void", None, 8)
-    return given if condition is not None and condition.known and isinstance(given, ResolvedType) else None
+    result = arguments[1] if len(arguments) > 1 else ResolvedType("void", None, 8)
+    return result if condition is not None and condition.known and isinstance(result, ResolvedType) else None
 
 
 def _bool_constant(arguments: Arguments) -> ResolvedType:
@@ -160,7 +160,7 @@ def make_index_sequence(arguments: Arguments) -> ResolvedType | None:
 
 
 def is_type_transformation(name: str) -> bool:
-    """Whether a name is that of a trait that makes a type of others."""
+    """Return whether a name is that of a trait that makes a type of others."""
     return name in _CHANGES or name in ("conditional_t", "enable_if_t", "common_type_t", "invoke_result_t")
 
 
@@ -171,15 +171,15 @@ def _change_sign(kind: ResolvedType, signed: bool) -> ResolvedType | None:
     if whole.signed == signed and whole.name != "char":
         return kind
     words = {8: "char", 16: "short", 32: "int"}.get(whole.bits, "long long" if "long long" in whole.name else "long")
-    made: IntegerType | None = find_integer_type(
+    integer_type: IntegerType | None = find_integer_type(
         ("" if not signed else "signed " if words == "char" else "") + words if signed else f"unsigned {words}"
     )
-    return replace(kind, name=made.name, whole=made) if made is not None else None
+    return replace(kind, name=integer_type.name, whole=integer_type) if integer_type is not None else None
 
 
 def _get_underlying(kind: ResolvedType) -> ResolvedType | None:
-    whole = kind.whole
-    inner = getattr(whole, "underlying", None)
+    integer_type = kind.whole
+    inner = getattr(integer_type, "underlying", None)
     return ResolvedType(inner.name, inner, inner.bits, const=kind.const) if inner is not None else None
 
 
@@ -218,14 +218,14 @@ _CHANGES: dict[str, Callable[[ResolvedType], ResolvedType | None]] = {
 
 def get_numeric_limit(kind: ResolvedType, name: str) -> SymbolicInt | None:
     """Return std::numeric_limits<kind>::max() and min(), its digits and is_signed; None for what is not known."""
-    whole = kind.whole
-    if whole is None or kind.pointers or kind.reference or getattr(whole, "enumeration", False):
+    integer_type = kind.whole
+    if integer_type is None or kind.pointers or kind.reference or getattr(integer_type, "enumeration", False):
         return None
-    most = whole.mask >> whole.signed
+    most = integer_type.mask >> integer_type.signed
     if name == "max":
-        return SymbolicInt(most, whole)
+        return SymbolicInt(most, integer_type)
     if name in ("min", "lowest"):
-        return SymbolicInt(-most - 1 if whole.signed else 0, whole)
+        return SymbolicInt(-most - 1 if integer_type.signed else 0, integer_type)
     if name == "digits":
         return SymbolicInt(most.bit_length(), INT)
-    return SymbolicInt(int(whole.signed), BOOL) if name == "is_signed" else None
+    return SymbolicInt(int(integer_type.signed), BOOL) if name == "is_signed" else None

@@ -198,7 +198,7 @@ class LambdaCapture(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class Lambda(Expression):
-    """default: = or &, "" where a lambda captures only what it names."""
+    """default: = or &, "" if a lambda captures only what it names."""
 
     function: Function
     default: str = "&"
@@ -392,7 +392,7 @@ class Enum(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Assembly(Statement):
-    """asm(…): its text and what it is given, each with its constraint. code: the PTX that the text spells, None where
+    """asm(…): its text and what it is given, each with its constraint. code: the PTX that the text spells, None if
     its strings are not all there or it is a goto.
     """
 
@@ -416,7 +416,7 @@ class DeferredBody(Statement):
 @dataclass(frozen=True, slots=True, eq=False)
 class Function(Statement):
     """A function; one without a body is only declared. owner: the class or namespace of `S<N>::f`, owner_templates the
-    parameters of its template. specialized: the template arguments of an explicit specialization, () where they follow
+    parameters of its template. specialized: the template arguments of an explicit specialization, () if they follow
     from its parameters. constraint: of a requires clause.
     """
 

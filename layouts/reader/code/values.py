@@ -31,7 +31,7 @@ MOST_NAME = 120  # characters of what an unknown value is called
 
 
 def shorten_name(value: Any) -> str:
-    """A value's name, cut: values hold one another, and their names must not grow with them."""
+    """Shorten a value's name: values hold one another, and their names must not grow with them."""
     if isinstance(value, ResolvedType) and value.arguments:
         return value.name[:36] + "<…>" + "*" * value.pointers
     text = f'"{value}"' if isinstance(value, str) else "{…}" if isinstance(value, ArrayValue) else str(value)
@@ -93,7 +93,7 @@ class NameScope:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedType:
-    """A resolved type. whole: of an integer; bits: of a value, None where unknown; record: of a struct. arguments: of
+    """A resolved type. whole: of an integer; bits: of a value, None if unknown; record: of a struct. arguments: of
     its template. const: of what the name means, not of a pointer to it.
     """
 
@@ -114,8 +114,8 @@ class ResolvedType:
         return not self.bits and self.whole is None and self.record is None and not self.pointers
 
     def __str__(self) -> str:
-        given = f"<{', '.join(map(shorten_name, self.arguments[:8]))}>" if self.arguments else ""
-        return (self.name + given)[:MOST_NAME] + "*" * self.pointers
+        arguments = f"<{', '.join(map(shorten_name, self.arguments[:8]))}>" if self.arguments else ""
+        return (self.name + arguments)[:MOST_NAME] + "*" * self.pointers
 
 
 VOID = ResolvedType("void", None, 8)
@@ -123,14 +123,14 @@ AUTO = ResolvedType("auto")
 
 
 def find_element_type(name: str) -> ResolvedType | None:
-    """A type of known size that is no integer: of a tensor's elements, or one that programs only hand on."""
+    """Find a type of known size that is no integer: of a tensor's elements, or one that programs only pass on."""
     last = name.split("::")[-1]
     bits = ELEMENT_BITS.get(last) or 8 * OPAQUE_BYTES.get(last, 0)
     return ResolvedType(name, None, bits) if bits else None
 
 
 def can_be_element(kind: ResolvedType) -> bool:
-    """Whether a tensor may have elements of a type: no pointers, structs and handles."""
+    """Return whether a tensor may have elements of a type: no pointers, structs and handles."""
     known = kind.whole is not None or kind.name.split("::")[-1] in ELEMENT_BITS
     return bool(kind.bits) and known and not kind.pointers and kind.record is None
 
@@ -183,13 +183,13 @@ class RecordType:
     of_std: bool = False  # whether that is one of the standard library
 
     def has_virtual(self, name: str) -> bool:
-        """Whether a function of a name is virtual, here or in a base."""
-        own = self.methods.get(name)
-        mine = own is not None and any(function.virtual for function in own.functions)
+        """Return whether a function of a name is virtual, here or in a base."""
+        overloads = self.methods.get(name)
+        mine = overloads is not None and any(function.virtual for function in overloads.functions)
         return mine or any(base.has_virtual(name) for base in self.bases)
 
     def is_derived_from(self, other: RecordType) -> bool:
-        """Whether this is a record or derived from it."""
+        """Return whether this is a record or derived from it."""
         return self is other or any(base.is_derived_from(other) for base in self.bases)
 
 
@@ -221,7 +221,7 @@ class ObjectPart:
 class Pointer:
     """base in bytes; `element` it points to; dims: sizes below it, of an array of arrays.
 
-    array: what it points into, where its items are known; at: which item, counted in `element`, None where not known.
+    array: what it points into, where its items are known; at: which item, counted in `element`, None if not known.
     """
 
     base: LinearExpression
@@ -324,7 +324,7 @@ class OpaqueValue:
             object.__setattr__(self, "text", self.text[: MOST_NAME - 1] + "…")
 
     def __eq__(self, other: object) -> bool:
-        """By text: its arguments may hold one another many times over."""
+        """Compare by text: its arguments may hold one another many times over."""
         return isinstance(other, OpaqueValue) and self.text == other.text
 
     def __hash__(self) -> int:
@@ -354,14 +354,14 @@ class FunctionSet:
         return self.functions[0].name
 
     def get_home(self, function: tree.Function) -> NameScope:
-        """The scope that a function of these was written in."""
-        for one, scope in zip(self.functions, self.homes, strict=False):
-            if one is function:
+        """Return the scope that a function of these was written in."""
+        for candidate, scope in zip(self.functions, self.homes, strict=False):
+            if candidate is function:
                 return scope
         return self.scope
 
     def join_functions(self, other: FunctionSet) -> FunctionSet:
-        """The functions of both."""
+        """Join the functions of both."""
         mine = self.homes or (self.scope,) * len(self.functions)
         theirs = other.homes or (other.scope,) * len(other.functions)
         more = [(f, s) for f, s in zip(other.functions, theirs, strict=True) if f not in self.functions]
@@ -433,25 +433,25 @@ class ParameterPack(tuple[Any, ...]):
 
 
 def make_size(kind: ResolvedType | None, name: str = "") -> SymbolicInt:
-    """sizeof, a symbol where it is not known."""
+    """Return sizeof; a symbol if it is not known."""
     if kind is None:
         return make_free(f"sizeof({name or '?'})", ULONG, 16)
     known = find_size(kind.name) if kind.record is None and not kind.arguments else None
     if kind.pointers:
-        one = SymbolicInt(8, ULONG)
+        size = SymbolicInt(8, ULONG)
     elif kind.whole is not None:
-        one = SymbolicInt(kind.whole.size, ULONG)
+        size = SymbolicInt(kind.whole.size, ULONG)
     elif kind.bits or known is not None:
-        one = SymbolicInt(max(kind.bits // 8, 1) if kind.bits else known.bytes if known else 1, ULONG)
+        size = SymbolicInt(max(kind.bits // 8, 1) if kind.bits else known.bytes if known else 1, ULONG)
     else:
-        one = make_free(f"sizeof({kind})", ULONG, 16)
+        size = make_free(f"sizeof({kind})", ULONG, 16)
     for dim in kind.dims:
-        one = multiply_ints(one, dim)
-    return one
+        size = multiply_ints(size, dim)
+    return size
 
 
 def make_unsized_type(name: str) -> ResolvedType:
-    """What a name points to that the text uses as a pointer and does not declare: an element of unknown size.
+    """Make the element type, of unknown size, of an undeclared name that the text uses as a pointer.
 
     >>> str(make_size(make_unsized_type("smem_a")))
     'sizeof(*smem_a)'
@@ -460,7 +460,7 @@ def make_unsized_type(name: str) -> ResolvedType:
 
 
 def move_pointer(pointer: Pointer, by: SymbolicInt, sign: int = 1) -> Pointer:
-    """pointer + by elements."""
+    """Move a pointer by elements."""
     size = make_size(pointer.element, f"*{pointer.base}" if pointer.element is None else "")
     for dim in pointer.dims:
         size = multiply_ints(size, dim)
@@ -475,7 +475,7 @@ def move_pointer(pointer: Pointer, by: SymbolicInt, sign: int = 1) -> Pointer:
 
 
 def get_integer(value: Any) -> SymbolicInt | None:
-    """A value as an integer; None for what has none (an object of many bits, a string)."""
+    """Return a value as an integer; None for what has none (an object of many bits, a string)."""
     if isinstance(value, SymbolicInt):
         return value
     read = _NUMBERS.get(type(value))
@@ -487,8 +487,8 @@ def _number_of_pointer(value: Pointer) -> SymbolicInt:
 
 
 def _number_of_part(value: ObjectPart) -> SymbolicInt | None:
-    held = value.of.store.value
-    return held if isinstance(held, SymbolicInt) else None
+    stored = value.of.store.value
+    return stored if isinstance(stored, SymbolicInt) else None
 
 
 def _number_of_object(value: ObjectValue) -> SymbolicInt | None:
@@ -529,12 +529,12 @@ _NUMBERS: dict[type, Callable[[Any], SymbolicInt | None]] = {
 
 def integer_or_symbol(value: Any, kind: IntegerType = UNKNOWN) -> SymbolicInt:
     """Return a value as an integer; a symbol of an integer type for another value."""
-    found = get_integer(value)
-    return found if found is not None else make_free(str(value), kind)
+    integer = get_integer(value)
+    return integer if integer is not None else make_free(str(value), kind)
 
 
 def _make_identity(place: Any) -> str:
-    """What tells the variables apart whose addresses are taken."""
+    """Make a text that distinguishes the variables whose addresses are taken."""
     if isinstance(place, Cell):
         return f"{place.born}" if place.born else place.name
     if isinstance(place, ObjectPart):

@@ -25,55 +25,57 @@ Variant = VariantChoice | PreparedSource
 
 
 def make_variants(text: Preprocessor, most: int = MOST_VARIANTS) -> Variant:
-    """Every text that a text can be. Where they are more than `most`, the first few conditions are told apart, and what
-    depends on the others is left out of each text.
+    """Make every text that a text can be.
+
+    If they are more than `most`, the first few conditions are told apart, and each text omits what depends on the
+    others.
     """
-    found = _explore_texts(text, {}, None, most)
-    if found is None:
+    variant = _explore_texts(text, {}, None, most)
+    if variant is None:
         first = text.read_text().met
         chosen = min(MOST_CHOSEN, max(most.bit_length() - 1, 0))
-        found = _explore_texts(text, {}, frozenset(first[:chosen]), 1 << chosen)
-    assert found is not None  # n conditions make at most 2ⁿ texts
-    return _drop_failed(found) or found
+        variant = _explore_texts(text, {}, frozenset(first[:chosen]), 1 << chosen)
+    assert variant is not None  # n conditions make at most 2ⁿ texts
+    return _drop_failed(variant) or variant
 
 
 def _explore_texts(
     text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int
 ) -> Variant | None:
-    """The texts under some decisions; None where they are more than there is room for."""
+    """Return the texts under some decisions; None if there are more than there is room for."""
     return _branch_text(text, decisions, chosen, room, text.read_text(decisions, chosen))
 
 
 def _branch_text(
-    text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int, made: PreparedSource
+    text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int, source: PreparedSource
 ) -> Variant | None:
-    """Like _explore_texts, given the prepared text in which no other condition holds."""
-    open_ = [key for key in made.met if key not in decisions]
+    """Branch a prepared text in which no other condition holds; else like _explore_texts."""
+    open_ = [key for key in source.met if key not in decisions]
     if not open_:
-        return made
+        return source
     if room < 2:
         return None
-    no = _branch_text(text, {**decisions, open_[0]: False}, chosen, room - 1, made)
+    no = _branch_text(text, {**decisions, open_[0]: False}, chosen, room - 1, source)
     if no is None:
         return None
     yes = _explore_texts(text, {**decisions, open_[0]: True}, chosen, room - sum(1 for _ in list_leaves(no)))
     return None if yes is None else VariantChoice(open_[0], yes, no)
 
 
-def list_leaves(one: Variant) -> Iterator[PreparedSource]:
-    """The texts of a tree of conditions."""
-    if isinstance(one, PreparedSource):
-        yield one
+def list_leaves(variant: Variant) -> Iterator[PreparedSource]:
+    """Yield the texts of a tree of conditions."""
+    if isinstance(variant, PreparedSource):
+        yield variant
     else:
-        yield from list_leaves(one.yes)
-        yield from list_leaves(one.no)
+        yield from list_leaves(variant.yes)
+        yield from list_leaves(variant.no)
 
 
-def _drop_failed(one: Variant) -> Variant | None:
-    """The texts that compile, as far as #error says; None where none does."""
-    if isinstance(one, PreparedSource):
-        return None if one.failed else one
-    yes, no = _drop_failed(one.yes), _drop_failed(one.no)
+def _drop_failed(variant: Variant) -> Variant | None:
+    """Drop the texts that #error says do not compile; None if none does."""
+    if isinstance(variant, PreparedSource):
+        return None if variant.failed else variant
+    yes, no = _drop_failed(variant.yes), _drop_failed(variant.no)
     if yes is None or no is None:
         return yes or no
-    return VariantChoice(one.condition, yes, no)
+    return VariantChoice(variant.condition, yes, no)

@@ -32,7 +32,7 @@ MOST_LEAVES = 128  # integers of an object that is read as another type
 
 
 def view_as_integer(ev: Evaluator, place: Any, element: ResolvedType | None, at: SymbolicInt | None) -> Any:
-    """Bytes of an object as an integer of another type: `((uint32_t*)&desc)[1]`."""
+    """View bytes of an object as an integer of another type: `((uint32_t*)&desc)[1]`."""
     if element is None or element.pointers or at is None or at.known is None:
         return BlurredPlace(place, element)
     if element.record is not None:
@@ -43,7 +43,7 @@ def view_as_integer(ev: Evaluator, place: Any, element: ResolvedType | None, at:
 
 
 def view_bits(ev: Evaluator, place: Any, element: ResolvedType, low: int) -> Any:
-    """An integer of a type that begins at a bit of an object."""
+    """View an integer of a type that begins at a bit of an object."""
     assert element.whole is not None
     if isinstance(place, ObjectPart) and place.of.record.bits and place.of.record.fields:
         low, place = low + place.field.low, Cell(place.of)
@@ -75,7 +75,7 @@ def _overlapping(leaves: Sequence[tuple[ObjectPart, int]], low: int, width: int)
 
 
 def _view_as_record(ev: Evaluator, place: Any, record: RecordType, at: int) -> Any:
-    """An integer as a struct of bit fields: `reinterpret_cast<Bits*>(&desc)->stride`."""
+    """View an integer as a struct of bit fields: `reinterpret_cast<Bits*>(&desc)->stride`."""
     value = place.value if isinstance(place, Cell) else place
     leaves = list(_list_leaf_parts(ev, place))
     if record.fields is None or at or len(leaves) != 1 or leaves[0][1] < record.bits:
@@ -87,7 +87,7 @@ def _view_as_record(ev: Evaluator, place: Any, record: RecordType, at: int) -> A
 
 
 def _list_leaf_parts(ev: Evaluator, place: Any, deep: int = 0) -> Iterator[tuple[ObjectPart, int]]:
-    """The integers that an object is made of, each as a part with its width in bits; a width of 0 where unknown."""
+    """Yield the integers of an object, each as a part with its width in bits; a width of 0 if unknown."""
     value = place.value if isinstance(place, Cell) else place
     if isinstance(value, PLACES) and not isinstance(place, ObjectPart) and not isinstance(value, ObjectPart):
         yield from _list_leaf_parts(ev, value, deep + 1)
@@ -125,11 +125,11 @@ def _variable_leaf(cell: Cell) -> tuple[ObjectPart, int]:
 
 
 def cast_reference(ev: Evaluator, kind: ResolvedType, place: Any) -> Any:
-    """What reinterpret_cast<T&>(place) and static_cast<T&&>(place) name."""
+    """Return what reinterpret_cast<T&>(place) and static_cast<T&&>(place) name."""
     value = ev.load_place(place, tree.OpaqueExpression(""))
-    own = place.kind if isinstance(place, Cell) and place.kind is not None else ev.get_value_type(value)
+    place_type = place.kind if isinstance(place, Cell) and place.kind is not None else ev.get_value_type(value)
     bare = replace(kind, reference="", const=False)
-    if own is None or kind.name == "auto" or is_same_type(bare_kind(own), bare_kind(bare)) is not False:
+    if place_type is None or kind.name == "auto" or is_same_type(bare_kind(place_type), bare_kind(bare)) is not False:
         return place
     if isinstance(value, ObjectValue) and bare.record is not None and value.record.is_derived_from(bare.record):
         return place if value.record is bare.record else Cell(ev.upcast_object(value, bare.record), bare)

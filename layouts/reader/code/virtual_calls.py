@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def resolve_virtual_call(
     ev: Evaluator, closure: FunctionSet, chosen: OverloadCandidate, count: int
 ) -> tuple[FunctionSet, OverloadCandidate | None]:
-    """Return the function that a call of a virtual one runs, by the object's class; None where that is not known."""
+    """Return the function that a call of a virtual one runs, by the object's class; None if that is not known."""
     function, this = chosen.function, closure.this
     owner = _find_dispatching_class(closure, function)
     if owner is None:
         return closure, chosen
-    whole = (this.whole or this) if isinstance(this, ObjectValue) else None
-    dynamic = _find_exact_class(whole)
+    complete = (this.whole or this) if isinstance(this, ObjectValue) else None
+    dynamic = _find_exact_class(complete)
     if dynamic is owner:
         return closure, chosen
     virtual = _is_declared_virtual(ev, owner, function)
@@ -35,29 +35,29 @@ def resolve_virtual_call(
         return closure, chosen
     if virtual is None or dynamic is None:
         return closure, None
-    found = _find_final_override(ev, dynamic, function, owner)
-    if found is None or (found[0] is not function and count < len(function.parameters)):
+    final_override = _find_final_override(ev, dynamic, function, owner)
+    if final_override is None or (final_override[0] is not function and count < len(function.parameters)):
         return closure, None
-    other, home = found
+    other, home = final_override
     if other is function:
         return closure, chosen
-    made = FunctionSet((other,), home.scope, whole, closure.templates, constant=closure.constant)
-    return made, replace(chosen, function=other)
+    function_set = FunctionSet((other,), home.scope, complete, closure.templates, constant=closure.constant)
+    return function_set, replace(chosen, function=other)
 
 
 def _find_dispatching_class(closure: FunctionSet, function: tree.Function) -> RecordType | None:
-    """Return the class of a member function in whose place a call may run another's; None where it cannot."""
+    """Return the class of a member function in whose place a call may run another's; None if it cannot."""
     owner = closure.get_home(function).owner
     if closure.direct or closure.this is None or function.static:
         return None
     return owner if isinstance(owner, RecordType) and owner.polymorphic else None
 
 
-def _find_exact_class(whole: ObjectValue | None) -> RecordType | None:
-    """Return the class of an object while the call is made; None where it may be a derived one."""
-    if whole is None or (whole.loose and not whole.dynamic):
+def _find_exact_class(instance: ObjectValue | None) -> RecordType | None:
+    """Return the class of an object while the call is made; None if it may be a derived one."""
+    if instance is None or (instance.loose and not instance.dynamic):
         return None
-    return whole.dynamic or whole.record
+    return instance.dynamic or instance.record
 
 
 def _is_declared_virtual(ev: Evaluator, owner: RecordType, function: tree.Function) -> bool | None:
@@ -77,9 +77,9 @@ def _is_declared_virtual_like(
 ) -> bool | None:
     """Return whether a class or a base of it declares a function virtual that another overrides; None: not known."""
     answers = [_is_declared_virtual_like(ev, base, function, owner) for base in record.bases]
-    for one in _list_own_functions(record, function.name):
-        same = _is_override(ev, function, owner, one, record)
-        answers.append(None if same is None else same and one.virtual)
+    for own_function in _list_own_functions(record, function.name):
+        same = _is_override(ev, function, owner, own_function, record)
+        answers.append(None if same is None else same and own_function.virtual)
     return True if True in answers else None if None in answers else False
 
 
@@ -102,23 +102,23 @@ def _is_override(
 def _find_final_override(
     ev: Evaluator, record: RecordType, function: tree.Function, owner: RecordType
 ) -> tuple[tree.Function, RecordType] | None:
-    """Return the override of a function that an object of a class has, and its class; None where that is not known."""
+    """Return the override of a function that an object of a class has, and its class; None if that is not known."""
     if record is owner:
         return function, owner
-    for one in _list_own_functions(record, function.name):
-        same = _is_override(ev, one, record, function, owner)
+    for own_function in _list_own_functions(record, function.name):
+        same = _is_override(ev, own_function, record, function, owner)
         if same is None:
             return None
         if same:
-            return one, record
+            return own_function, record
     bases = [base for base in record.bases if base.is_derived_from(owner)]
     if len(bases) != 1 or record.opaque:
         return None
-    found: tuple[tree.Function, RecordType] | None = _find_final_override(ev, bases[0], function, owner)
-    return found
+    final_override: tuple[tree.Function, RecordType] | None = _find_final_override(ev, bases[0], function, owner)
+    return final_override
 
 
 def _list_own_functions(record: RecordType, name: str) -> list[tree.Function]:
     """Return the functions of a name that a class itself declares."""
-    found = record.methods.get(name)
-    return [f for f in found.functions if found.get_home(f).owner is record] if found is not None else []
+    overloads = record.methods.get(name)
+    return [f for f in overloads.functions if overloads.get_home(f).owner is record] if overloads is not None else []

@@ -25,14 +25,14 @@ MEMBER_USES = re.compile(_DEVICE, re.I)
 
 
 def is_read_only_call(function: tree.Expression, name: str) -> bool:
-    """Whether a function that the text does not have is taken to leave its arguments as they are, by its name."""
+    """Return whether a bodiless function is assumed, by its name, to leave its arguments as they are."""
     member = isinstance(function, tree.Member) or (isinstance(function, tree.Name) and len(function.path) > 1)
     return (MEMBER_USES if member else USES).search(name) is not None
 
 
-def walk_nodes(one: object) -> Iterator[tree.SyntaxNode]:
-    """A statement and all that is in it; bodies of functions are made where they are reached."""
-    waiting = [one]
+def walk_nodes(value: object) -> Iterator[tree.SyntaxNode]:
+    """Yield a statement and all that is in it; bodies of functions are lowered when reached."""
+    waiting = [value]
     while waiting:
         node = waiting.pop()
         if isinstance(node, tuple):
@@ -69,20 +69,20 @@ class WriteSummaries:
     def __init__(self) -> None:
         self.known: dict[int, tuple[tree.Statement | tree.Expression, WriteSummary]] = {}
 
-    def get_summary(self, one: tree.Statement | tree.Expression) -> WriteSummary:
-        found = self.known.get(id(one))
-        if found is None:
-            found = self.known[id(one)] = one, summarize_writes(one)
-        return found[1]
+    def get_summary(self, node: tree.Statement | tree.Expression) -> WriteSummary:
+        summary = self.known.get(id(node))
+        if summary is None:
+            summary = self.known[id(node)] = node, summarize_writes(node)
+        return summary[1]
 
 
-def summarize_writes(one: tree.Statement | tree.Expression) -> WriteSummary:
+def summarize_writes(statement: tree.Statement | tree.Expression) -> WriteSummary:
     """Return what a statement may do, from one walk over all that is in it."""
     names: set[str] = set()
     declared: set[str] = set()
     gathered: set[str] = set()
     calls = returns = jumps = False
-    for node in walk_nodes(one):
+    for node in walk_nodes(statement):
         match node:
             case tree.Declaration():
                 declared.add(node.name)
@@ -107,7 +107,7 @@ def summarize_writes(one: tree.Statement | tree.Expression) -> WriteSummary:
 
 
 def _written_by_call(call: tree.Call) -> Iterator[str]:
-    """The variables that a call may write: its arguments, and the object whose method it calls."""
+    """Yield the variables that a call may write: its arguments, and the object whose method it calls."""
     last = getattr(call.function, "last", "") or getattr(call.function, "name", "")
     if not is_read_only_call(call.function, last):
         yield from (get_root_name(argument) for argument in call.arguments)
@@ -115,19 +115,19 @@ def _written_by_call(call: tree.Call) -> Iterator[str]:
         yield get_root_name(call.function.value)
 
 
-def get_root_name(one: tree.Expression) -> str:
-    """The variable that a place is a part of."""
+def get_root_name(expression: tree.Expression) -> str:
+    """Return the variable that a place is a part of."""
     while True:
-        match one:
+        match expression:
             case tree.Member() | tree.Index() | tree.Unary() | tree.Cast():
-                one = one.value
+                expression = expression.value
             case tree.Name():
-                return one.path[0][0]
+                return expression.path[0][0]
             case _:
                 return ""
 
 
 def list_used_names(function: tree.Function) -> set[str]:
-    """Every name that a function's body uses."""
+    """Return every name that a function's body uses."""
     names = (node for node in walk_nodes(function.body) if isinstance(node, tree.Name | tree.Type) and node.path)
     return {node.path[0][0] for node in names}

@@ -29,36 +29,36 @@ MOST_BITS = 4096  # of one of Python's integers
 
 
 def or_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
-    """left | right."""
+    """Return left | right."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     const = a.const | b.const
     pieces = tuple(dict.fromkeys((*a.pieces, *b.pieces)))
     low = min(left.low, right.low)
     if len(pieces) > MOST_TERMS:
-        made = make_reduced(f"{format_factor(a, True)} | {format_factor(b, True)}", kind)
+        reduced = make_reduced(f"{format_factor(a, True)} | {format_factor(b, True)}", kind)
         return carry_marks(
-            SymbolicInt(const, kind, made.pieces if not const else make_inexact(made.pieces), low), left, right
+            SymbolicInt(const, kind, reduced.pieces if not const else make_inexact(reduced.pieces), low), left, right
         )
     return carry_marks(SymbolicInt(const, kind, _separate_pieces(pieces, const & kind.mask), low), left, right)
 
 
 def _separate_pieces(pieces: tuple[SymbolBits, ...], const: int) -> tuple[SymbolBits, ...]:
-    """Pieces that are OR-ed together: those that others overlap are no numbers of their own."""
+    """Separate pieces that are OR-ed together: those that others overlap are no numbers of their own."""
     if len(pieces) + bool(const) < 2:
         return pieces
-    out = []
+    separate = []
     for p in pieces:
         others = const
         for other in pieces:
             if other is not p:
                 others |= other.mask
-        out.append(replace(p, exact=False) if p.exact and others & p.mask else p)
-    return tuple(out)
+        separate.append(replace(p, exact=False) if p.exact and others & p.mask else p)
+    return tuple(separate)
 
 
 def and_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
-    """left & right."""
+    """Return left & right."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     if a.known is not None and b.known is None:
@@ -76,7 +76,7 @@ def and_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 
 
 def xor_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
-    """left ^ right; a symbol where both may have a bit."""
+    """Return left ^ right; a symbol if both may have a bit."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     if a.known is not None and b.known is not None:
@@ -90,50 +90,50 @@ def xor_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     for p in (*a.pieces, *b.pieces):
         open_ |= p.mask
     may = at_l & at_r & open_
-    made = _weave_bits(
+    woven = _weave_bits(
         f"{format_factor(a, True)} ^ {format_factor(b, True)}", kind, kind.wrap((a.const ^ b.const) & ~open_), may, a, b
     )
     ones_l, ones_r = a.const & kind.mask & open_ & ~may, b.const & kind.mask & open_ & ~may
     alone = (*mask_pieces(a.pieces, ~at_r & kind.mask, kind.bits), *mask_pieces(b.pieces, ~at_l & kind.mask, kind.bits))
-    return replace(made, const=kind.wrap(made.const | ones_l | ones_r), pieces=(*made.pieces, *make_inexact(alone)))
+    return replace(woven, const=kind.wrap(woven.const | ones_l | ones_r), pieces=(*woven.pieces, *make_inexact(alone)))
 
 
 def _weave_bits(
     text: str, kind: IntegerType, const: int, may: int, left: SymbolicInt, right: SymbolicInt
 ) -> SymbolicInt:
-    """Known bits, and those of `may` as bits of a symbol of the whole result."""
-    whole = make_reduced(text, kind, left, right)
-    source = whole.pieces[0].source
+    """Return known bits, and those of `may` as bits of a symbol for the whole result."""
+    reduced = make_reduced(text, kind, left, right)
+    source = reduced.pieces[0].source
     most = kind.bits or max(left.width, right.width, 64)
     pieces = tuple(SymbolBits(low, width, source, low) for low, width in find_runs(may, most))
     if len(pieces) > MOST_TERMS:
         pieces = (SymbolBits(0, most, source),)
-    return SymbolicInt(const, kind, pieces, low=0, marks=whole.marks, origin=whole.origin, assumed=whole.assumed)
+    return SymbolicInt(const, kind, pieces, low=0, marks=reduced.marks, origin=reduced.origin, assumed=reduced.assumed)
 
 
 def invert_int(value: SymbolicInt) -> SymbolicInt:
-    """~value."""
+    """Return ~value."""
     kind = promote(value.type)
-    own = convert_int(value, kind)
-    if own.known is not None:
-        return SymbolicInt(kind.wrap(~own.known), kind, origin=own.origin, assumed=own.assumed)
+    converted = convert_int(value, kind)
+    if converted.known is not None:
+        return SymbolicInt(kind.wrap(~converted.known), kind, origin=converted.origin, assumed=converted.assumed)
     if not kind.bits:
-        return make_reduced(f"~{format_factor(own, True)}", kind, own)
+        return make_reduced(f"~{format_factor(converted, True)}", kind, converted)
     taken = 0
-    for p in own.pieces:
+    for p in converted.pieces:
         taken |= p.mask
     return _weave_bits(
-        f"~{format_factor(own, True)}",
+        f"~{format_factor(converted, True)}",
         kind,
-        kind.wrap(~own.const & ~taken),
-        taken & ~own.const,
-        own,
+        kind.wrap(~converted.const & ~taken),
+        taken & ~converted.const,
+        converted,
         SymbolicInt(0, kind),
     )
 
 
 def shift_int(value: SymbolicInt, by: int) -> SymbolicInt:
-    """value << by, or value >> -by; the type stays."""
+    """Return value << by, or value >> -by; the type stays."""
     kind = value.type
     return _shift_left(value, by, kind) if by >= 0 else shifted_right(value, -by, kind)
 
@@ -162,12 +162,12 @@ def _shift_left(value: SymbolicInt, by: int, kind: IntegerType) -> SymbolicInt:
 
 
 def _is_signed_product(piece: SymbolBits, by: int, kind: IntegerType) -> bool:
-    """Whether a piece that is shifted left is a number times a power of two that reaches a signed type's top bit."""
+    """Return whether a piece shifted left is a number times a power of two that reaches a signed type's top bit."""
     return piece.exact and not piece.shift and kind.signed and 0 < kind.bits <= piece.end + by
 
 
 def _stays_exact(piece: SymbolBits, by: int, kind: IntegerType) -> bool:
-    """Whether no bit of a piece that is shifted left is cut, and none becomes the sign."""
+    """Return whether no bit of a piece shifted left is cut, and none becomes the sign."""
     if not kind.bits:
         return True
     end = piece.end + by
@@ -198,7 +198,7 @@ def shifted_right(value: SymbolicInt, down: int, kind: IntegerType) -> SymbolicI
 
 
 def insert_bits(into: SymbolicInt, value: SymbolicInt, low: int, width: int, span: Span) -> SymbolicInt:
-    """`into` with bits low … low + width − 1 replaced by value's lowest, as a bit field's assignment does."""
+    """Return `into` with bits low … low + width − 1 replaced by value's lowest, as a bit field's assignment does."""
     mask = (1 << width) - 1
     rest = and_ints(into, SymbolicInt(into.type.mask & ~(mask << low), into.type))
     unsigned = IntegerType("bits", max(value.type.bits, low + width, into.type.bits), False, 9)
@@ -211,10 +211,10 @@ def insert_bits(into: SymbolicInt, value: SymbolicInt, low: int, width: int, spa
 
 
 def extract_bits(value: SymbolicInt, low: int, width: int, kind: IntegerType) -> SymbolicInt:
-    """Bits low … low + width − 1 as a value of a type; of a bit field narrower than that, as such."""
+    """Return bits low … low + width − 1 as a value of a type; a narrower bit field stays one."""
     wide = IntegerType("bits", max(value.type.bits, low + width), False, 9)
     cut = shift_int(and_ints(convert_int(value, wide), SymbolicInt(((1 << width) - 1) << low, wide)), -low)
     if kind.signed and width < kind.bits:
         cut = convert_int(cut, IntegerType("bits", width, True, 9))
-    made = convert_int(cut, kind)
-    return replace(made, type=replace(kind, field_bits=width)) if width < kind.bits else made
+    extracted = convert_int(cut, kind)
+    return replace(extracted, type=replace(kind, field_bits=width)) if width < kind.bits else extracted

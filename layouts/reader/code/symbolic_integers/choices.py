@@ -34,7 +34,7 @@ _AT_LEAST = {">=": True, "<": False}
 
 
 def compare_ints(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | None:
-    """Return whether `left op right` holds in the common type, whatever the symbols are; None where it depends on
+    """Return whether `left op right` holds in the common type, whatever the symbols are; None if it depends on
     them.
     """
     kind = find_common_type(left.type, right.type)
@@ -65,12 +65,12 @@ def _compare_ranges(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | No
 
 
 def _get_range(value: SymbolicInt) -> tuple[int, int]:
-    """The least and the most that a value may be that is not negative."""
+    """Return the least and the greatest value of a value that is not negative."""
     return value.const, get_possible_bits(value)
 
 
 def _has_different_bit(left: SymbolicInt, right: SymbolicInt) -> bool:
-    """Whether a bit is known of both, and another in each."""
+    """Return whether some bit is known in both, and differs."""
     mask = left.type.mask
     return bool((left.const & ~get_possible_bits(right) | right.const & ~get_possible_bits(left)) & mask)
 
@@ -83,10 +83,10 @@ def merge_ints(condition: str, yes: SymbolicInt, no: SymbolicInt) -> SymbolicInt
     if (a.const, a.pieces) == (b.const, b.pieces):
         return replace(a, marks=join_marks(a, b), origin=join_origins(a, b), assumed=rests)
     if a.plain is not None and b.plain is not None and (a.width <= 32 or b.width <= 32) and not (a.marks or b.marks):
-        made = _choose_whole(condition, a, b, kind)
+        merged = _choose_whole(condition, a, b, kind)
     else:
-        made = _choose_bits(condition, a, b, kind)
-    return replace(made, low=min(a.low, b.low), origin=join_origins(a, b), assumed=rests)
+        merged = _choose_bits(condition, a, b, kind)
+    return replace(merged, low=min(a.low, b.low), origin=join_origins(a, b), assumed=rests)
 
 
 def _choose_whole(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: IntegerType) -> SymbolicInt:
@@ -120,7 +120,7 @@ def _choose_bits(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: Intege
 
 
 def _format_side(value: SymbolicInt, low: int, width: int) -> str:
-    """What a value has at some bits: a number, or an open value's name; a long one's is a mark of its own."""
+    """Format what a value has at some bits: a number, or an open value's name; a long name becomes a mark."""
     mask = ((1 << width) - 1) << low
     if not any(p.mask & mask for p in value.pieces):
         return str(value.const >> low & ((1 << width) - 1))
@@ -132,6 +132,6 @@ def _format_side(value: SymbolicInt, low: int, width: int) -> str:
 
 
 def _split_difference(mask: int, most: int = 64) -> list[tuple[int, int]]:
-    """(low, width) of what differs: of the lowest three 16 bits as a whole, of bits from 48 on run by run."""
-    out = [(low, 16) for low in (0, 16, 32) if mask >> low & 0xFFFF and low + 16 <= max(most, 16)]
-    return out + [(low, width) for low, width in find_runs(mask >> 48 << 48, most)]
+    """Split a difference into (low, width): the lowest three 16 bits as wholes, bits from 48 on run by run."""
+    result = [(low, 16) for low in (0, 16, 32) if mask >> low & 0xFFFF and low + 16 <= max(most, 16)]
+    return result + [(low, width) for low, width in find_runs(mask >> 48 << 48, most)]

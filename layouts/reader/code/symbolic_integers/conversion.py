@@ -52,28 +52,28 @@ def convert_int(value: SymbolicInt, kind: IntegerType) -> SymbolicInt:
 def _convert_pieces(value: SymbolicInt, kind: IntegerType) -> tuple[SymbolBits, ...]:
     """Return the pieces of a value in another type of a known width."""
     old = value.type
-    given = _extend_sign(value, kind.bits) if old.signed and 0 < old.bits < kind.bits else value.pieces
-    out = []
-    for p in given:
+    pieces_before = _extend_sign(value, kind.bits) if old.signed and 0 < old.bits < kind.bits else value.pieces
+    pieces = []
+    for p in pieces_before:
         if p.low >= kind.bits:
             continue
         width = min(p.width, kind.bits - p.low)
         top = p.low + width == kind.bits and kind.signed
         negative = old.signed and p.end >= max(old.bits, 1)
         kept = (top and kind.bits >= old.bits) if negative else not top
-        out.append(replace(p, width=width, exact=p.exact and width == p.width and kept))
-    return tuple(out)
+        pieces.append(replace(p, width=width, exact=p.exact and width == p.width and kept))
+    return tuple(pieces)
 
 
 def _convert_undeclared(value: SymbolicInt, line: LinearExpression, kind: IntegerType) -> SymbolicInt:
-    """What the text does not declare, put into a variable: it is taken to be of that type."""
+    """Convert an undeclared value to a variable's type, assuming that it has that type."""
     rests = join_assumptions(value, more=(FitAssumption(line, kind.bits, kind.signed),))
     pieces = tuple(replace(p, width=min(p.width, kind.bits - p.low)) for p in value.pieces if p.low < kind.bits)
     return replace(value, const=kind.wrap(value.const), type=kind, pieces=pieces, assumed=rests)
 
 
 def _extend_sign(value: SymbolicInt, bits: int) -> tuple[SymbolBits, ...]:
-    """The pieces of a signed value in more bits: its sign goes on above them."""
+    """Extend the pieces of a signed value to more bits: its sign continues above them."""
     old = value.type.bits
     top = [p for p in value.pieces if p.end == old]
     if value.const < 0 or not top:
@@ -84,7 +84,7 @@ def _extend_sign(value: SymbolicInt, bits: int) -> tuple[SymbolBits, ...]:
 
 
 def convert_to_bool(value: SymbolicInt) -> SymbolicInt:
-    """The value as a bool: whether it is not 0."""
+    """Convert a value to bool: whether it is not 0."""
     if value.known is not None or value.const:
         return replace(value, const=int(value.const != 0), type=BOOL, pieces=())
     if get_possible_bits(value) == 1 and len(value.pieces) == 1:
@@ -93,32 +93,40 @@ def convert_to_bool(value: SymbolicInt) -> SymbolicInt:
 
 
 def round_as_symbol(value: SymbolicInt) -> SymbolicInt:
-    """An address that was rounded to a multiple of a power of two, as a symbol of its own: sums with it are linear.
+    """Return a rounded address (to a multiple of a power of two) as a symbol of its own, so that sums stay linear.
 
     smem + 127 & ~127 is smem⌈128⌉, smem & ~127 is smem⌊128⌋.
     """
     if value.const or len(value.pieces) != 1:
         return value
-    (one,) = value.pieces
-    terms, least = one.source.terms, 1 << one.low
-    whole = one.end in (SHARED_BITS, value.type.bits) or one.exact
-    if one.shift != one.low or one.low not in ROUNDED or len(terms) != 1 or terms[0][1] != 1 or not whole:
+    (piece,) = value.pieces
+    terms, least = piece.source.terms, 1 << piece.low
+    complete = piece.end in (SHARED_BITS, value.type.bits) or piece.exact
+    if piece.shift != piece.low or piece.low not in ROUNDED or len(terms) != 1 or terms[0][1] != 1 or not complete:
         return value
-    if one.source.const not in (0, least - 1):
+    if piece.source.const not in (0, least - 1):
         return value
-    name = f"{terms[0][0]}⌈{least}⌉" if one.source.const else f"{terms[0][0]}⌊{least}⌋"
-    return carry_marks(make_free(name, value.type, one.end), value, value)
+    name = f"{terms[0][0]}⌈{least}⌉" if piece.source.const else f"{terms[0][0]}⌊{least}⌋"
+    return carry_marks(make_free(name, value.type, piece.end), value, value)
 
 
 def divide_as_symbol(value: SymbolicInt, names: Container[str]) -> SymbolicInt:
-    """threadIdx.x / 128, and its like of other names, as a symbol of its own: what it is multiplied by and added to is
-    linear then.
-    """
+    """Return threadIdx.x / 128 and its like as a symbol of its own, so that products and sums of it are linear."""
     if value.const or len(value.pieces) != 1 or value.low:
         return value
-    (one,) = value.pieces
-    (name, by), *more = one.source.terms or (("", 0),)
-    whole, _, before = name.partition("/")
-    if one.low or not one.shift or not one.exact or more or by != 1 or one.source.const or whole not in names:
+    (piece,) = value.pieces
+    (name, by), *more = piece.source.terms or (("", 0),)
+    base_name, _, before = name.partition("/")
+    if (
+        piece.low
+        or not piece.shift
+        or not piece.exact
+        or more
+        or by != 1
+        or piece.source.const
+        or base_name not in names
+    ):
         return value
-    return carry_marks(make_free(f"{whole}/{int(before or 1) << one.shift}", value.type, one.width), value, value)
+    return carry_marks(
+        make_free(f"{base_name}/{int(before or 1) << piece.shift}", value.type, piece.width), value, value
+    )

@@ -80,12 +80,12 @@ class SymbolicInt:
 
     @property
     def plain(self) -> LinearExpression | None:
-        """The linear expression it is, as a whole; None where its bits were put together."""
+        """The linear expression it is, as a whole; None if its bits were put together."""
         if not self.pieces:
             return LinearExpression(self.const)
-        one = self.pieces[0]
-        whole = len(self.pieces) == 1 and not self.const and not one.low and not one.shift
-        return one.source if whole else None
+        piece = self.pieces[0]
+        alone = len(self.pieces) == 1 and not self.const and not piece.low and not piece.shift
+        return piece.source if alone else None
 
     @property
     def width(self) -> int:
@@ -93,7 +93,7 @@ class SymbolicInt:
         return max([self.const.bit_length() if self.const >= 0 else self.type.bits, *(p.end for p in self.pieces)])
 
     def make_linear(self) -> LinearExpression:
-        """The same as a linear expression; bits that were cut out become symbols of their own."""
+        """Return a linear expression of the value; bits that were cut out become symbols of their own."""
         plain = self.plain
         if plain is not None:
             return plain
@@ -110,14 +110,14 @@ class SymbolicInt:
 
 
 def make_free(name: str, kind: IntegerType, width: int = 0, origin: tuple[Span, ...] = ()) -> SymbolicInt:
-    """A symbol of a type; width: bits above which it is known to have none."""
+    """Make a symbol of a type; width: bits above which it is known to have none."""
     return int_from_linear(make_symbol(name), kind, width, origin)
 
 
 def int_from_linear(
     source: LinearExpression, kind: IntegerType, width: int = 0, origin: tuple[Span, ...] = (), exact: bool = True
 ) -> SymbolicInt:
-    """A linear expression in a type; exact: its value needs no more than `width` bits there."""
+    """Convert a linear expression to a type; exact: its value needs no more than `width` bits there."""
     if not source.terms:
         return SymbolicInt(kind.wrap(source.const), kind, origin=origin)
     if not exact and kind.bits:  # modulo 2^bits -1 is shorter than 2^64 - 1
@@ -134,27 +134,30 @@ def int_from_linear(
 
 
 def get_possible_bits(value: SymbolicInt) -> int:
-    """The bits that may be 1."""
-    out = value.const if value.const >= 0 else value.const & value.type.mask
+    """Return the bits that may be 1."""
+    bits = value.const if value.const >= 0 else value.const & value.type.mask
     for p in value.pieces:
-        out |= p.mask
-    return out
+        bits |= p.mask
+    return bits
 
 
 def is_nonnegative(value: SymbolicInt) -> bool:
-    """Whether no value of its symbols makes it negative."""
+    """Return whether no value of its symbols makes it negative."""
     if value.const < 0:
         return False
     return not value.type.signed or not value.type.bits or all(p.end < value.type.bits for p in value.pieces)
 
 
 def _sum_linear(value: SymbolicInt, modulo: bool) -> LinearExpression | None:
-    """The linear expression that a value is; modulo: that it is modulo 2^bits of its type. None where it is none."""
+    """Return the linear expression that a value is, None if it is none.
+
+    modulo: equality modulo 2^bits of its type is enough.
+    """
     total, taken = LinearExpression(value.const), value.const & value.type.mask if value.pieces else 0
     for p in value.pieces:
         source = p.source.divide_exactly(1 << p.shift) if p.shift else p.source
-        whole = p.exact or (modulo and not p.shift and p.end >= value.type.bits > 0)
-        if source is None or not whole or taken & p.mask:
+        exact = p.exact or (modulo and not p.shift and p.end >= value.type.bits > 0)
+        if source is None or not exact or taken & p.mask:
             return None
         taken |= p.mask
         total += source.scale(1 << p.low)
@@ -162,12 +165,12 @@ def _sum_linear(value: SymbolicInt, modulo: bool) -> LinearExpression | None:
 
 
 def get_exact_linear(value: SymbolicInt) -> LinearExpression | None:
-    """The linear expression whose value a value is, whatever its symbols are; None where it may wrap or is cut."""
+    """Return the linear expression equal to a value for all symbols; None if the value may wrap or is cut."""
     return _sum_linear(value, False)
 
 
 def get_modular_linear(value: SymbolicInt) -> LinearExpression | None:
-    """The linear expression that a value is modulo 2^bits of its type."""
+    """Return the linear expression that a value equals modulo 2^bits of its type."""
     return _sum_linear(value, True)
 
 
@@ -209,7 +212,7 @@ def _bracket(text: str) -> str:
 
 
 def is_bracketed(text: str) -> bool:
-    """Whether one pair of brackets is around a whole text."""
+    """Return whether one pair of brackets encloses a whole text."""
     if text[:1] != "(" or text[-1:] != ")":
         return False
     deep = 0
@@ -226,15 +229,16 @@ def format_factor(value: SymbolicInt, modulo: bool = False) -> str:
 
 
 def make_reduced(text: str, kind: IntegerType, *values: SymbolicInt, width: int = 0) -> SymbolicInt:
-    """A sum, a product or an operation bit by bit of which only the name is known: the bits of a symbol that stands for
-    the number that no type cuts.
+    """Make a sum, product or bitwise result of which only the name is known.
+
+    Its bits are those of a symbol for the number that no type cuts.
     """
-    made = make_free(f"({text})", kind, min(width, kind.bits) if kind.bits else width)
+    free = make_free(f"({text})", kind, min(width, kind.bits) if kind.bits else width)
     fits = kind.signed or 0 < width <= kind.bits
-    whole = not kind.bits or (fits and all(get_exact_linear(v) is not None for v in values))
+    exact = not kind.bits or (fits and all(get_exact_linear(v) is not None for v in values))
     return replace(
-        made,
-        pieces=made.pieces if whole else make_inexact(made.pieces),
+        free,
+        pieces=free.pieces if exact else make_inexact(free.pieces),
         marks=join_marks(*values),
         origin=join_origins(*values),
         assumed=join_assumptions(*values),
@@ -242,11 +246,11 @@ def make_reduced(text: str, kind: IntegerType, *values: SymbolicInt, width: int 
 
 
 def make_opaque(text: str, kind: IntegerType, *values: SymbolicInt, width: int = 0) -> SymbolicInt:
-    """A result nothing is known of but its name, which its operands' names are part of."""
+    """Make a result of which only its name is known, which contains its operands' names."""
     small = kind.bits == 64 and any(v.pieces for v in values) and all(v.width <= 32 for v in values)
-    told = f"({kind.written or kind.name})({text})" if small else f"({text})"
+    text_in_type = f"({kind.written or kind.name})({text})" if small else f"({text})"
     return replace(
-        make_free(told, kind, min(width, kind.bits) if kind.bits else width),
+        make_free(text_in_type, kind, min(width, kind.bits) if kind.bits else width),
         marks=join_marks(*values),
         origin=join_origins(*values),
         assumed=join_assumptions(*values),
@@ -258,7 +262,7 @@ def make_opaque(text: str, kind: IntegerType, *values: SymbolicInt, width: int =
 
 def join_assumptions(*values: SymbolicInt, more: tuple[FitAssumption, ...] = ()) -> tuple[FitAssumption, ...]:
     """Return what several values rest on."""
-    every = [one for v in values for one in v.assumed]
+    every = [assumption for v in values for assumption in v.assumed]
     return tuple(dict.fromkeys((*every, *more)))[:MOST_ASSUMED] if every or more else ()
 
 
@@ -278,19 +282,19 @@ def join_marks(*values: SymbolicInt) -> tuple[TextMark, ...]:
     return tuple(dict.fromkeys(mark for marks in having for mark in marks))[:MOST_TERMS]
 
 
-def carry_marks(made: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+def carry_marks(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Return a result with what its operands came from and rest on."""
     return replace(
-        made,
+        integer,
         origin=join_origins(left, right),
         marks=join_marks(left, right),
-        assumed=join_assumptions(made, left, right),
+        assumed=join_assumptions(integer, left, right),
     )
 
 
-def carry_origins(made: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+def carry_origins(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Return the same, where the operands' marks do not stand at their bits any more."""
-    return replace(made, origin=join_origins(left, right), assumed=join_assumptions(made, left, right))
+    return replace(integer, origin=join_origins(left, right), assumed=join_assumptions(integer, left, right))
 
 
 # pieces ---------------------------------------------------------------------------------------------------------------
@@ -302,26 +306,26 @@ def make_inexact(pieces: tuple[SymbolBits, ...]) -> tuple[SymbolBits, ...]:
 
 
 def find_runs(mask: int, most: int = 64) -> list[tuple[int, int]]:
-    """(low, width) of the runs of ones among a mask's lowest bits."""
-    out: list[tuple[int, int]] = []
+    """Find (low, width) of the runs of ones among a mask's lowest bits."""
+    runs: list[tuple[int, int]] = []
     bit = 0
     while bit < most:
         if mask >> bit & 1:
             low = bit
             while bit < most and mask >> bit & 1:
                 bit += 1
-            out.append((low, bit - low))
+            runs.append((low, bit - low))
         bit += 1
-    return out
+    return runs
 
 
 def mask_pieces(pieces: tuple[SymbolBits, ...], mask: int, bits: int) -> tuple[SymbolBits, ...]:
-    """What a mask leaves of pieces; one whose upper bits it cuts is no number of its own."""
-    out = []
+    """Mask pieces; one whose upper bits are cut is no number of its own."""
+    masked = []
     for p in pieces:
         for low, width in find_runs(mask, max(bits or 64, p.end)):
             first, past = max(low, p.low), min(low + width, p.end)
             if first < past:
-                whole = p.exact and past == p.end
-                out.append(SymbolBits(first, past - first, p.source, p.shift + first - p.low, whole))
-    return tuple(out)
+                exact = p.exact and past == p.end
+                masked.append(SymbolBits(first, past - first, p.source, p.shift + first - p.low, exact))
+    return tuple(masked)

@@ -32,13 +32,13 @@ class LinearExpression:
         return LinearExpression(self.const * by, tuple((n, f * by) for n, f in self.terms) if by else ())
 
     def divide_exactly(self, by: int) -> LinearExpression | None:
-        """The exact quotient, None where there is none."""
+        """Return the exact quotient, None if there is none."""
         if self.const % by or any(f % by for _, f in self.terms):
             return None
         return LinearExpression(self.const // by, tuple((n, f // by) for n, f in self.terms))
 
     def __str__(self) -> str:
-        """Names first, as an engineer writes it: smem_A + 32·k + 64."""
+        """Format names first, as an engineer writes it: smem_A + 32·k + 64."""
         if not self.const and len(self.terms) == 1 and self.terms[0][1] == 1:
             return self.terms[0][0]
         ordered = sorted(self.terms, key=lambda term: (term[1] != 1, term[0]))
@@ -50,7 +50,7 @@ class LinearExpression:
 
 
 def make_symbol(name: str) -> LinearExpression:
-    """A value of which only the name is known; two long names stay two."""
+    """Make a value of which only the name is known; two long names stay distinct."""
     if len(name) > MOST_TEXT:
         name = f"{name[: MOST_TEXT - 10]}…{zlib.crc32(name.encode()):08x}"
     return LinearExpression(0, ((name, 1),))

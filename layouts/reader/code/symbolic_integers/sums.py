@@ -36,7 +36,7 @@ FIELD_LOWS = (0, 16, 32)  # where start, LBO and SBO begin
 
 
 def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicInt:
-    """left + sign·right. A step added to bits that were put together goes into the start field at bit 0."""
+    """Return left + sign·right. A step added to assembled bits goes into the start field at bit 0."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     if a.known is not None and b.known is not None:
@@ -49,9 +49,9 @@ def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicIn
     one, two = get_modular_linear(a), get_modular_linear(b)
     if one is not None and two is not None:
         total = one + two.scale(sign)
-        width, whole, more = _measure_sum(a, b, sign, total)
-        made = int_from_linear(total, kind, width, join_origins(left, right), whole)
-        return replace(made, assumed=join_assumptions(a, b, more=more))
+        width, exact, more = _measure_sum(a, b, sign, total)
+        summed = int_from_linear(total, kind, width, join_origins(left, right), exact)
+        return replace(summed, assumed=join_assumptions(a, b, more=more))
     if sign == 1 and not get_possible_bits(a) & get_possible_bits(b):
         return or_ints(a, b)
     for whole_, step in ((a, b), (b, a)) if sign == 1 else ((a, b),):
@@ -66,7 +66,7 @@ def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicIn
 def _measure_sum(
     left: SymbolicInt, right: SymbolicInt, sign: int, total: LinearExpression
 ) -> tuple[int, bool, tuple[FitAssumption, ...]]:
-    """(bits of a sum of linear expressions, whether it is exact in them, what that rests on)."""
+    """Measure a sum of linear expressions: (its bits, whether it is exact in them, what that rests on)."""
     kind = left.type
     homes = [_is_shared_address(left), _is_shared_address(right)]
     if homes == [True, False] or (homes == [False, True] and sign == 1):
@@ -81,25 +81,26 @@ def _measure_sum(
 
 
 def _assume_halves(low: SymbolicInt, high: SymbolicInt) -> tuple[FitAssumption, ...]:
-    """What `low + (high << 32)` rests on, two words side by side: the low one has 32 bits. () for another sum."""
-    whole = low.plain is not None and bool(low.pieces) and low.type.bits == 64
-    if not whole or not high.pieces or get_possible_bits(high) & 0xFFFFFFFF or not low.plain:
+    """Return what `low + (high << 32)` rests on: the low word has 32 bits. () for another sum."""
+    full_low = low.plain is not None and bool(low.pieces) and low.type.bits == 64
+    if not full_low or not high.pieces or get_possible_bits(high) & 0xFFFFFFFF or not low.plain:
         return ()
     return (FitAssumption(low.plain, 32),)
 
 
 def _is_shared_address(value: SymbolicInt) -> bool:
-    """Whether it is an address of the shared window, and nothing but it."""
-    one = value.pieces[0] if len(value.pieces) == 1 and not value.const else None
-    return one is not None and one.exact and not one.low and not one.shift and one.width == SHARED_BITS
+    """Return whether a value is an address of the shared window, and nothing else."""
+    piece = value.pieces[0] if len(value.pieces) == 1 and not value.const else None
+    return piece is not None and piece.exact and not piece.low and not piece.shift and piece.width == SHARED_BITS
 
 
-def _step_address(whole: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicInt | None:
-    """Bits put together with an address's at the bottom, and a small step added: the address grows. None where there is
-    no address. Taken to stay in its field, as every shared address does.
+def _step_address(integer: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicInt | None:
+    """Add a small step to bits assembled with an address at the bottom: the address grows.
+
+    None without an address. The address is assumed to stay in its field, as every shared address does.
     """
     amount = get_modular_linear(step)
-    base = next((p for p in whole.pieces if not p.low), None)
+    base = next((p for p in integer.pieces if not p.low), None)
     if amount is None or base is None or amount.divide_exactly(1 << FIELD_BITS) is not None:
         return None
     ends = base.shift + base.width
@@ -109,12 +110,13 @@ def _step_address(whole: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicInt
         return None
     grown = replace(base, source=base.source + amount.scale(by << base.shift), exact=False)
     rests = (FitAssumption(base.source, SHARED_BITS), FitAssumption(grown.source, SHARED_BITS))
-    return replace(whole, pieces=tuple(grown if p is base else p for p in whole.pieces), assumed=rests)
+    return replace(integer, pieces=tuple(grown if p is base else p for p in integer.pieces), assumed=rests)
 
 
 def _assume_fitting_fields(left: SymbolicInt, right: SymbolicInt) -> tuple[FitAssumption, ...]:
-    """What a sum rests on that puts fields side by side of which some are not masked: each amount fits its field. ()
-    where that does not make it one.
+    """Return the assumption that each amount fits its field, if a sum joins fields without masking them all.
+
+    () if that does not make it one.
     """
     rests: list[FitAssumption] = []
     masks = []
@@ -130,7 +132,7 @@ def _assume_fitting_fields(left: SymbolicInt, right: SymbolicInt) -> tuple[FitAs
 
 
 def _add_low_bits(left: SymbolicInt, right: SymbolicInt, sign: int) -> SymbolicInt:
-    """A sum of which only the bits below the other operand's lowest are known."""
+    """Add operands so that only the bits below the other operand's lowest are known."""
     kind = left.type
     lows = [
         (get_possible_bits(v) & -get_possible_bits(v)).bit_length() - 1 if get_possible_bits(v) else kind.bits
@@ -182,7 +184,7 @@ def _product_width(left: SymbolicInt, right: SymbolicInt) -> int:
 
 
 def _times_number(value: SymbolicInt, number: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
-    """Return a value times a known number that is not 0, both of one type; None where only its name is known."""
+    """Return a value times a known number that is not 0, both of one type; None if only its name is known."""
     by = number.const
     line = get_modular_linear(value)
     if _is_power_of_two(by) and (line is None or by >= 1 << FIELD_BITS):
@@ -190,11 +192,11 @@ def _times_number(value: SymbolicInt, number: SymbolicInt, kind: IntegerType) ->
     if line is None:
         return None
     bound = _product_width(value, number)
-    whole = get_exact_linear(value) is not None
-    fits = whole and is_nonnegative(value) and is_nonnegative(number) and bound <= kind.bits
+    exact = get_exact_linear(value) is not None
+    fits = exact and is_nonnegative(value) and is_nonnegative(number) and bound <= kind.bits
     if not kind.bits or fits:
         return int_from_linear(line.scale(by), kind, bound)
-    return int_from_linear(line.scale(by), kind, kind.bits, exact=whole and kind.signed)
+    return int_from_linear(line.scale(by), kind, kind.bits, exact=exact and kind.signed)
 
 
 def _is_power_of_two(number: int) -> bool:
@@ -220,8 +222,8 @@ class _Division:
     def decide(self) -> SymbolicInt | None:
         """Return the result where nothing is to be worked out: both are known, or the divisor is open or 0."""
         if self.divisor.known is not None and self.dividend.known is not None:
-            made = c_integers.compute_binary(self.op, self.dividend.known, self.kind, self.divisor.known, self.kind)
-            return self.carry(SymbolicInt(made.value, self.kind)) if made.value is not None else self.leave_open()
+            result = c_integers.compute_binary(self.op, self.dividend.known, self.kind, self.divisor.known, self.kind)
+            return self.carry(SymbolicInt(result.value, self.kind)) if result.value is not None else self.leave_open()
         return None if self.divisor.known else self.leave_open()
 
     def carry(self, result: SymbolicInt) -> SymbolicInt:
@@ -283,7 +285,7 @@ def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 
 
 def _constant_remainder(line: LinearExpression | None, by: int) -> int | None:
-    """Return the remainder of the constant alone; None where a symbol's factor is no multiple of the divisor."""
+    """Return the remainder of the constant alone; None if a symbol's factor is no multiple of the divisor."""
     if line is None or any(f % by for _, f in line.terms):
         return None
     return line.const % by
