@@ -91,6 +91,9 @@ class WorkThreads:
             job.end()
             asyncio.get_running_loop().call_later(GRACE, job.interrupt)
             raise
+        finally:
+            if job.future.done():  # its thread may still be on its way to the callback
+                self._forget_job(job.future)
 
     def check_free(self) -> None:
         """Raise LayoutError `busy` if every thread has been at one computation for longer than MOMENT."""
@@ -140,7 +143,7 @@ class WorkThreads:
 
     def _forget_job(self, future: Future[Any]) -> None:
         with self._lock:
-            del self._jobs[future]
+            self._jobs.pop(future, None)
 
     def close(self) -> None:
         """Drop what waits and end what runs: its requests are answered."""

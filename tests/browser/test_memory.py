@@ -59,23 +59,6 @@ def test_tile_explorer_links_both_pictures(open_page: Any, plain: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        "/smem",
-        "/smem?major=MN&swizzle=32B&mn=128&k=64",
-        f"/descriptor/wgmma/{START}",
-        "/guide/mn-major-64b",
-        "/reuse",
-        "/compare",
-    ],
-)
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1440, "dark")])
-def test_nothing_runs_off_the_page(open_page: Any, path: str, width: int, scheme: str) -> None:
-    page = open_page(path, width=width, scheme=scheme, wait=False)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.parametrize(
     "query",
     [
         "unit=element&mn=16&k=64",
