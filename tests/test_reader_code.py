@@ -452,6 +452,17 @@ def test_what_code_may_do_before_it_encodes() -> None:
         assert is_read(text) == right, text
 
 
+def test_an_answer_does_not_depend_on_earlier_texts() -> None:
+    """A variable without a known address is called by a number of its own text."""
+    text = "void f() { int x; uint64_t desc = (((uint64_t)&x & 0x3FFFF) >> 4) | 1ull << 62; }"
+    starts = []
+    for earlier in ("", "int a, b; int* p = &b; uint64_t desc = (uint64_t)p >> 4;"):
+        find_builders(earlier)
+        evaluation.evaluate_text.cache_clear()
+        starts.append([(built.start, built.free) for built in find_builders(text)])
+    assert starts[0] == starts[1] != []
+
+
 def test_code_of_a_word_that_is_too_long_is_refused() -> None:
     with pytest.raises(LayoutError, match="The code has 70000 characters") as refused:
         build_word("x" * 70_000, "word")

@@ -40,7 +40,9 @@ def evaluate_new(ev: Evaluator, one: tree.New, scope: NameScope) -> Any:
         for place in places:
             if _put_object(ev, place, value):
                 return Address(place)
-    return Address(Cell(value, kind, "new", one.span, born=0))
+    made = Cell(value, kind, "new", one.span)
+    made.outlive_block()
+    return Address(made)
 
 
 def _new_value(ev: Evaluator, one: tree.New, kind: ResolvedType, scope: NameScope) -> Any:

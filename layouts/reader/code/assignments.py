@@ -186,7 +186,8 @@ def _find_target(ev: Evaluator, target: tree.Expression, scope: NameScope) -> An
             return found
         home = ev.find_local_scope(scope)
         start = OpaqueValue("", head="uninitialised") if not ev.python else None
-        cell = home.names[target.last] = Cell(start, None, target.last, target.span, len(ev.frames), born=0)
+        cell = home.names[target.last] = Cell(start, None, target.last, target.span, len(ev.frames))
+        cell.outlive_block()
         if outer and isinstance(found, Cell):
             cell.value = found.value
         return cell

@@ -182,7 +182,7 @@ def _enter_kept_variable(ev: Evaluator, one: tree.Declaration, scope: NameScope)
         scope.names["(destroyed)"] = tuple(c for c in scope.names.get("(destroyed)", ()) if c is not found)
         if isinstance(found, Cell):
             ev.lasting[key] = found
-            found.born = 0  # it outlives the branch that it is made in
+            found.outlive_block()
             if (frame.template or (len(ev.frames) > 1 and ev.frames[1].entry)) and ev.is_changed_before_entry(one):
                 ev.give_earlier_value(found)
         return True

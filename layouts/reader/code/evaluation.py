@@ -20,7 +20,15 @@ from lanescope.reader.code.predefined import PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import PreparedSource, UnreadPart, make_plain_source
 from lanescope.reader.code.symbolic_integers import Span
-from lanescope.reader.code.values import Cell, NameScope, NamespaceValue, OpaqueValue, ResolvedType, TemplateEntity
+from lanescope.reader.code.values import (
+    Cell,
+    NameScope,
+    NamespaceValue,
+    OpaqueValue,
+    ResolvedType,
+    TemplateEntity,
+    number_places,
+)
 from lanescope.reader.code.variants import Variant, VariantChoice, list_leaves, make_variants
 
 BUDGET = 8_000  # steps of one text's evaluation
@@ -136,6 +144,7 @@ def is_python(text: str) -> bool:
 
 
 @lru_cache(maxsize=4)
+@number_places()
 def evaluate_text(
     text: str,
     patience: int = 1,

@@ -42,7 +42,7 @@ def make_descriptor_object(ev: Evaluator, inner: tree.Expression, name: str, who
     if isinstance(whole, Cell):
         ev.write_cell(whole, made)
         return whole
-    made.store.born = 0
+    made.store.outlive_block()
     cell = ev.find_local_scope(scope).names[inner.last] = Cell(made, None, inner.last, inner.span, len(ev.frames))
     return cell
 

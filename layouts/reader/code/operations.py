@@ -24,6 +24,7 @@ from lanescope.reader.code.values import (
     ResolvedType,
     TemplateEntity,
     get_integer,
+    identify_place,
     integer_or_symbol,
     make_size,
     move_pointer,
@@ -311,7 +312,7 @@ def _is_same_place(one: Address, two: Address) -> bool | None:
         return None
     places = (one.place, two.place)
     if any(not isinstance(place, Cell) for place in places):
-        return True if one.place == two.place else None
+        return True if identify_place(one.place) == identify_place(two.place) else None
     held = [place.value for place in places]
     if all(isinstance(value, ObjectValue) for value in held):
         first, second = ((value.whole or value) for value in held)
