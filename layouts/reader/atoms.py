@@ -17,6 +17,7 @@ from lanescope.ptx.instruction import WARPGROUP, Instruction, OperandPlace
 from lanescope.ptx.role import InstructionVerb
 from lanescope.ptx.table import atoms as names
 from lanescope.reader import cutlass, terms, umma
+from lanescope.reader.operation_types import list_takeable
 from lanescope.reader.terms import SyntaxTerm, TermText
 from lanescope.reader.umma import SpelledAtom
 
@@ -311,7 +312,7 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
         found = _scaled_products(scaled, types["a"], types["b"])
     else:
         sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
-        found = find_products(types, sizes, warpgroup)
+        found = list_takeable(value.name, find_products(types, sizes, warpgroup))
     registers = any(isinstance(one, SyntaxTerm) and one.name == "RMEM" for one in args)
     return AtomMeaning(tuple(found), value.path, parse_majors(args), from_registers=registers) if found else None
 
