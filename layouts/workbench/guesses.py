@@ -35,7 +35,7 @@ class Guesses:
     def find_guess(self, one: VerifiedOperand, wrong: OperandStep) -> str:
         """ "" where a mismatch stands whatever the text leaves open."""
         made, name = self.made, one.name
-        if one.storage is not None and "(it is named" not in one.stored_why and len(made.operands) > 1:
+        if one.guessed and len(made.operands) > 1:
             laid = sum(piece.kind == "layout" for piece in made.pieces)
             if laid + self.maps < len({(o.name, o.instruction) for o in made.operands}):
                 return f"nothing says that {name.upper()} is stored as {one.stored_why}."
@@ -112,7 +112,7 @@ def _list_assumed_values(made: Bench, one: VerifiedOperand) -> Iterator[tuple[st
 
 def _list_assumed_stores(made: Bench, one: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
     """The same of the map or layout that stores an operand, where nothing in the text names it."""
-    if one.storage is not None and "(it is named" not in one.stored_why:
+    if one.guessed:
         for n, piece in enumerate(made.pieces):
             if piece.kind in ("tensor_map", "layout") and n != one.storage:
                 yield f"storage.{one.name}", str(n), f"{one.stored_why}: the text has another"
