@@ -27,6 +27,8 @@ def catalogue_page(request: Request) -> Response:
     try:
         found = facts.list_instructions(**given)
     except LayoutError as error:
+        if error.field not in given:
+            raise
         notices.append(f"{error.message} {error.hint} Shown without this filter.")
         found = facts.list_instructions(**{**given, error.field: ""})
     guess = None
