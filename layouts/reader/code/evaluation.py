@@ -39,9 +39,10 @@ MOST_TEXT = 1 << 16
 CLUE = re.compile(
     r"desc|<<|\|=|bitfield|layout_type|start_address|byte_offset|(?<!nvgpu\.)tensor_?map|make_tma|tma_atom"
     r"|make_tensor_desc|swizzle|gmma"
-    r"|umma|matrix_d|:\s?14\s?[,;]",
+    r"|umma|matrix_d|:\s{0,9}14\s{0,9}[,;]",
     re.I,
 )
+_BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # of the width of a descriptor's start, LBO and SBO
 # Lines that are no code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
 # layouts, what a debugger and printf say.
 _PRINTED = re.compile(
@@ -453,7 +454,7 @@ def _list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) ->
     its class and the scope of its namespace.
     """
     functions = list(_list_functions(ev, body, None, ev.globals))
-    wanted, called = _with_clues(functions, text)
+    wanted, called = _with_clues(functions, text, set(_list_bit_field_structs(body, text)))
     special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
     called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
     chosen = [one for one in functions if one[0].name in wanted]
@@ -461,10 +462,21 @@ def _list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) ->
     yield from [one for one in chosen if one[0].name in called]
 
 
-def _with_clues(functions: Sequence[_Entry], text: str) -> tuple[set[str], set[str]]:
-    """Return the names of functions that have a clue or call one that has, and of those among them that are called."""
+def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iterator[str]:
+    """Yield the names of structs that may be a descriptor's bit fields: functions with an object of one build one."""
+    for one in body:
+        if isinstance(one, tree.StructDefinition | tree.Alias) and _BIT_FIELD.search(text, *one.span):
+            yield one.name
+        elif isinstance(one, tree.Namespace):
+            yield from _list_bit_field_structs(one.body, text)
+
+
+def _with_clues(functions: Sequence[_Entry], text: str, structs: set[str]) -> tuple[set[str], set[str]]:
+    """Return the names of functions that have a clue, name one of some structs or call one that does, and of those
+    among them that are called.
+    """
     words = {id(f): set(_WORDS.findall(text[f.span[0] : f.span[1]])) for f, _, _ in functions}
-    wanted = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]])}
+    wanted = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]]) or words[id(f)] & structs}
     while True:
         more = {f.name for f, _, _ in functions if f.name not in wanted and words[id(f)] & wanted}
         if not more:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG, IntegerType, find_common_type, promote
+from lanescope.reader.code.bit_field_formats import NO_FORMAT
 from lanescope.reader.code.symbolic_integers import (
     FIELD_SHIFT,
     MOST_ORIGINS,
@@ -201,9 +202,12 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
         return True
     lows = {low for low, past in REGIONS for m in given.marks if low <= m.bit < past}
     wide = given.type.bits != 32
-    if _is_descriptor_name(text) or _is_descriptor_object(value):
+    form = ev.bit_fields.get(kind)
+    if form or _is_descriptor_name(text) or _is_descriptor_object(value):
         return len(lows) > 1 or (wide and isinstance(value, ObjectValue))
-    return wide and _looks_like_descriptor(given, lows)
+    if form == NO_FORMAT:
+        ev.foreign_fields.add(given.marks)
+    return wide and given.marks not in ev.foreign_fields and _looks_like_descriptor(given, lows)
 
 
 def _is_of_another(ev: Evaluator, text: str) -> bool:
