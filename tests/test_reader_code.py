@@ -478,6 +478,27 @@ def test_bit_fields_are_a_descriptors_by_their_places(fields: str, statements: s
         assert build_word(text).word == word
 
 
+PUT_TOGETHER = "uint64_t(at >> 4) | uint64_t(1) << 16 | uint64_t(256) << 32 | uint64_t(1) << 62"
+WITH_FIELDS = f"uint64_t with_fields(uint32_t at) {{ return {PUT_TOGETHER}; }}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"void f(uint64_t* out, int i) {{ uint32_t at = 0x1000; out[i] = {PUT_TOGETHER}; }}",
+        f"void f(uint64_t* out) {{ uint32_t at = 0x1000; *out = {PUT_TOGETHER}; }}",
+        f"void f(uint64_t& out) {{ uint32_t at = 0x1000; out = {PUT_TOGETHER}; }}",
+        f"void f() {{ __shared__ uint64_t table[4]; uint32_t at = 0x1000; table[threadIdx.x] = {PUT_TOGETHER}; }}",
+        f"{WITH_FIELDS} void f(uint64_t* out) {{ out[threadIdx.x] = with_fields(0x1000); }}",
+        f"{WITH_FIELDS} void f() {{ use(with_fields(0x1000)); }}",
+        f"{WITH_FIELDS} uint64_t f() {{ return with_fields(0x1000); }}",
+    ],
+)
+def test_a_word_without_a_descriptors_name_is_found_wherever_it_goes(text: str) -> None:
+    """Also where a field's number is 256, whose lowest bit begins a byte and no field."""
+    assert [built.word for built in find_builders(text)] == [0x4000010000010100]
+
+
 def test_an_answer_does_not_depend_on_earlier_texts() -> None:
     """A variable without a known address is called by a number of its own text."""
     text = "void f() { int x; uint64_t desc = (((uint64_t)&x & 0x3FFFF) >> 4) | 1ull << 62; }"

@@ -112,8 +112,12 @@ def mark_operand(ev: Evaluator, value: SymbolicInt, span: Span) -> SymbolicInt:
         return value
     bits: list[int] = []
     if value.const > 0:
-        parts = ((low, value.const >> low & ((1 << (past - low)) - 1)) for low, past in REGIONS)
-        bits = [low + (part & -part).bit_length() - 1 for low, part in parts if part]
+        parts = ((low, past, value.const >> low & ((1 << (past - low)) - 1)) for low, past in REGIONS)
+        bits = [
+            value.low if low <= value.low < past else low + (part & -part).bit_length() - 1
+            for low, past, part in parts
+            if part
+        ]
     if value.pieces or not bits:
         bits = [value.low, *(b for b in bits if b > value.low and value.pieces)]
     marks = tuple(TextMark(bit, span, value.origin) for bit in dict.fromkeys(bits))
