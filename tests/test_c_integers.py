@@ -9,6 +9,7 @@ import pytest
 from lanescope.cxx import integers as c_integers
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.integers import INT, LLONG, LONG, UINT, ULLONG, ULONG, IntegerType, find_integer_type
+from lanescope.cxx.literals import parse_character, parse_literal
 from lanescope.cxx.sizes import ELEMENT_BITS, VECTORS, find_size
 from lanescope.reader.code.code_words import build_word
 from lanescope.reader.code.symbolic_integers import (
@@ -114,7 +115,7 @@ def test_types_sizes_and_characters_are_those_of_gcc() -> None:
     for name, answer in zip(names, answers, strict=False):
         kind = find_integer_type(name)
         assert kind is not None and answer == (kind, kind.wrap(-1) & mask), name
-    read = [*map(c_integers.parse_character, characters), *map(c_integers.parse_literal, literals)]
+    read = [*map(parse_character, characters), *map(parse_literal, literals)]
     for text, made, answer in zip((*characters, *literals), read, answers[len(names) :], strict=True):
         assert made is not None and answer == (made[1], made[0] & mask), text
     sizes = cpp.build_and_run(
@@ -141,12 +142,12 @@ def test_types_keep_their_identity() -> None:
 
 @pytest.mark.parametrize("text", ["08", "0x", "1lL", "1uu", "1''0", "'1", "18446744073709551616", "0b2", "1.5", "1e3"])
 def test_what_is_no_integer_is_refused(text: str) -> None:
-    assert c_integers.parse_literal(text) is None
+    assert parse_literal(text) is None
 
 
 @pytest.mark.parametrize("text", ["''", "'", r"'\q'", "'abcde'", "'é'", "a"])
 def test_what_is_no_character_is_refused(text: str) -> None:
-    assert c_integers.parse_character(text) is None
+    assert parse_character(text) is None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -10,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanescope.app.catalogue import facts as catalogue
+from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import OpcodeWords, cite_ptx
 from lanescope.ptx.syntax import OpcodeSyntax
 from lanescope.ptx.table.chapters import get_chapter
+from tests.client import Client
 
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 F8 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32"
 
@@ -287,3 +291,20 @@ def test_what_is_left_out_is_said_as_missing() -> None:
     with pytest.raises(LayoutError) as caught:
         catalog.find("ldmatrix.m8n8.x3")
     assert "shape" not in caught.value.message and "'x3' is not legal" in caught.value.message
+
+
+def test_a_table_of_targets_that_misses_a_variant_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By every page that says where an instruction runs, with the variant's text: never by an error of the server."""
+    meta, known = catalog._load_targets()
+    monkeypatch.setattr(
+        catalog, "_load_targets", lambda: (meta, {ptx: one for ptx, one in known.items() if ptx != M16})
+    )
+    catalog._index_target_support.cache_clear()
+    try:
+        with pytest.raises(LayoutError, match=f"targets.json .* '{re.escape(M16)}'. Run `make targets`"):
+            catalog.get_target_support(catalog.find(F8))
+        client = Client(create_app())
+        answers = {path: client.get(path) for path in ("/instructions", "/guide/shapes", f"/kernel/{WGMMA}.cu")}
+        assert {(path, one.status_code) for path, one in answers.items()} == {(path, 422) for path in answers}
+    finally:
+        catalog._index_target_support.cache_clear()

@@ -153,6 +153,14 @@ def test_a_mistake_in_a_pipeline_is_found_where_it_was_made(old: str, new: str, 
     assert any(own == code and line in text.split("\n")[at] for own, at in places), places
 
 
+def test_a_wrong_transpose_does_not_unname_the_operands_map() -> None:
+    """The map of A is named map_a whichever way the multiplication reads A, also where the text has no map of B."""
+    nameless = PIPED.replace("dims_a[2] = {K, M}", "dims_a[2] = {d0, d1}")
+    first, rest = nameless.index("  cuTensorMapEncodeTiled(&map_b"), nameless.index("}\n__device__")
+    made = check(plant_mistake("1, 1, 1, 0, %3", "1, 1, 1, 1, %3", nameless[:first] + nameless[rest:]))
+    assert [one.code for one in made.findings] == ["wrong_transpose"], made.open
+
+
 def test_the_other_operands_descriptor_is_told_by_the_code_that_builds_it() -> None:
     """The variables da and db say nothing; what they are built from does."""
     made = check(

@@ -452,6 +452,64 @@ def test_what_code_may_do_before_it_encodes() -> None:
         assert is_read(text) == right, text
 
 
+OF_WGMMA = "uint64_t p : 14, : 2, q : 14, : 2, r : 14, : 3, s : 3, : 10, t : 2;"
+OF_TCGEN05 = "uint64_t p : 14, : 2, q : 14, : 2, r : 14, v : 2, : 1, s : 3, m : 1, : 8, t : 3;"
+OF_HALVES = "uint32_t p : 14, : 2, q : 14, : 2; uint32_t r : 14, : 3, s : 3, : 10, t : 2;"
+FILLED = "x.f.p = 0x1000 >> 4; x.f.q = 1; x.f.r = 64; x.f.t = 1;"
+
+
+@pytest.mark.parametrize(
+    ("fields", "statements", "word"),
+    [
+        (OF_WGMMA, FILLED, 0x4000004000010100),
+        (OF_HALVES, FILLED, 0x4000004000010100),
+        (OF_WGMMA.replace("q : 14", ": 14"), FILLED.replace("x.f.q = 1;", ""), 0x4000004000000100),
+        (OF_TCGEN05, FILLED.replace("t = 1", "t = 6; x.f.v = 1"), 0xC000404000010100),
+        (OF_WGMMA.replace(": 2, q", "q"), FILLED, None),  # q begins at bit 14
+        ("uint64_t p : 14, q : 14, r : 14, t : 22;", FILLED, None),
+    ],
+)
+def test_bit_fields_are_a_descriptors_by_their_places(fields: str, statements: str, word: int | None) -> None:
+    """Whatever union, members and variable are called."""
+    union = f"union Bits {{ uint64_t w; struct {{ {fields} }} f; }};"
+    text = f"{union}\nuint64_t make() {{ Bits x{{}}; {statements} return x.w; }}"
+    assert [built.word for built in find_builders(text)] == ([word] if word is not None else [])
+    if word is not None:
+        assert build_word(text).word == word
+
+
+PUT_TOGETHER = "uint64_t(at >> 4) | uint64_t(1) << 16 | uint64_t(256) << 32 | uint64_t(1) << 62"
+WITH_FIELDS = f"uint64_t with_fields(uint32_t at) {{ return {PUT_TOGETHER}; }}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"void f(uint64_t* out, int i) {{ uint32_t at = 0x1000; out[i] = {PUT_TOGETHER}; }}",
+        f"void f(uint64_t* out) {{ uint32_t at = 0x1000; *out = {PUT_TOGETHER}; }}",
+        f"void f(uint64_t& out) {{ uint32_t at = 0x1000; out = {PUT_TOGETHER}; }}",
+        f"void f() {{ __shared__ uint64_t table[4]; uint32_t at = 0x1000; table[threadIdx.x] = {PUT_TOGETHER}; }}",
+        f"{WITH_FIELDS} void f(uint64_t* out) {{ out[threadIdx.x] = with_fields(0x1000); }}",
+        f"{WITH_FIELDS} void f() {{ use(with_fields(0x1000)); }}",
+        f"{WITH_FIELDS} uint64_t f() {{ return with_fields(0x1000); }}",
+    ],
+)
+def test_a_word_without_a_descriptors_name_is_found_wherever_it_goes(text: str) -> None:
+    """Also where a field's number is 256, whose lowest bit begins a byte and no field."""
+    assert [built.word for built in find_builders(text)] == [0x4000010000010100]
+
+
+def test_an_answer_does_not_depend_on_earlier_texts() -> None:
+    """A variable without a known address is called by a number of its own text."""
+    text = "void f() { int x; uint64_t desc = (((uint64_t)&x & 0x3FFFF) >> 4) | 1ull << 62; }"
+    starts = []
+    for earlier in ("", "int a, b; int* p = &b; uint64_t desc = (uint64_t)p >> 4;"):
+        find_builders(earlier)
+        evaluation.evaluate_text.cache_clear()
+        starts.append([(built.start, built.free) for built in find_builders(text)])
+    assert starts[0] == starts[1] != []
+
+
 def test_code_of_a_word_that_is_too_long_is_refused() -> None:
     with pytest.raises(LayoutError, match="The code has 70000 characters") as refused:
         build_word("x" * 70_000, "word")

@@ -707,6 +707,21 @@ def test_layouts_of_one_mode_and_open_types_are_read_without_an_error() -> None:
 
 
 @pytest.mark.parametrize(
+    ("operation", "types"),
+    [
+        ("warp.MmaF16BF16Op(ab_dtype=T, acc_dtype=U, shape_mnk=(16, 8, 16))", {"f16", "bf16"}),
+        ("warpgroup.MmaF16BF16Op(T, U, shape, src, a, b)", {"f16", "bf16"}),
+        ("warpgroup.MmaF8Op(T, S, U, (64, 128, 32), src, a, b)", {"e4m3", "e5m2"}),
+        ("warpgroup.MmaI8Op(T, S, U, (64, 128, 32), src, a, b)", {"s8", "u8"}),
+    ],
+)
+def test_an_operation_with_open_types_has_those_of_its_name(operation: str, types: set[str]) -> None:
+    (product,) = reader.recognise_text(operation).found
+    found = [catalog.find(text).types for text in product.facts["candidates"]]
+    assert {one[letter] for one in found for letter in "ab"} == types
+
+
+@pytest.mark.parametrize(
     ("middle", "layout"), [("_0", "Sw<3,4,3> o (8,64):(64,1)"), ("_8", "Sw<3,4,3> o 8 o (8,64):(64,1)")]
 )
 def test_the_offset_of_a_composed_layout_is_kept(middle: str, layout: str) -> None:

@@ -196,3 +196,17 @@ def test_a_printed_word_that_is_there_twice_is_a_step_only_where_its_place_says_
     assert "K step 1 stands here again" in wrong.detail
     assert read(0x40, 0x40, 0x42, 0x42, 0x44, 0x44, 0x46, 0x46) == "...."  # two threads print
     assert read(0x40, 0x42, 0x44, 0x46, 0x40, 0x42, 0x44, 0x46) == "...."  # the loop's next turn
+
+
+def test_what_moves_a_tile_is_computed_with_the_value_that_is_told() -> None:
+    """However far the start lies below 0 without it."""
+    multiply = "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0}, %1, %2, 1, 1, 1, 0, 0;"
+    made = build_bench(
+        "void kernel(int group) {\n"
+        "  uint64_t desc_a = (((sA + group * 16 - 0x400000) & 0x3FFFF) >> 4) | 1ull << 62;\n"
+        f'  asm volatile("{multiply}" : "+f"(d) : "l"(desc_a), "l"(desc_b));\n}}\n'
+    )
+    values = {one.key: int(one.value, 0) for one in made.assumed if one.key.startswith("at.")}
+    (a,) = (one for one in made.operands if one.name == "a")
+    assert values["at.group"] == 0x40000
+    assert a.steps[0].read == values["at.sA"] + 16 * values["at.group"] - 0x400000

@@ -27,6 +27,8 @@ def catalogue_page(request: Request) -> Response:
     try:
         listing = facts.list_instructions(**filters)
     except LayoutError as error:
+        if error.field not in filters:
+            raise
         notices.append(f"{error.message} {error.hint} Shown without this filter.")
         listing = facts.list_instructions(**{**filters, error.field: ""})
     guess = None

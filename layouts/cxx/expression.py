@@ -25,6 +25,7 @@ from typing import NamedTuple
 from lanescope.bits import format_word
 from lanescope.cxx import integers as c_integers
 from lanescope.cxx.integers import BOOL, PYTHON, ULONG, IntegerType, find_integer_type
+from lanescope.cxx.literals import parse_literal
 from lanescope.cxx.precedence import PrecedenceClimber
 from lanescope.cxx.sizes import find_size
 from lanescope.errors import LayoutError
@@ -267,7 +268,7 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
     # values
 
     def _parse_literal(self, token: str) -> _TypedNumber:
-        read = c_integers.parse_literal(token.replace("_", "'"))
+        read = parse_literal(token.replace("_", "'"))
         if read is not None:
             return _TypedNumber(read[0], read[1], read[0])
         match = re.fullmatch(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)((?:[uU]|[lLzZ])*)", re.sub("['_]", "", token))
@@ -275,7 +276,7 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
             raise self.make_error(
                 f"'{shorten_value(token)}' begins with 0, which means octal in C++, and has a digit above 7"
             )
-        if match and c_integers.parse_literal(f"1{match[2]}") and not re.search("['_]{2}|['_]$", token):
+        if match and parse_literal(f"1{match[2]}") and not re.search("['_]{2}|['_]$", token):
             raise self.make_error(f"'{shorten_value(token)}' does not fit 64 bits")
         raise self.make_error(f"'{shorten_value(token)}' is not an integer")
 

@@ -107,6 +107,21 @@ def load_sass() -> dict[str, tuple[SassListing, ...]]:
     return {i.ptx: listings[i.ptx] for i in instructions() if i.ptx in listings}
 
 
+@lru_cache(maxsize=1)
+def _index_target_support() -> dict[str, TargetSupport]:
+    """Return what ptxas said of every variant by its text; LayoutError if the table misses one of the catalogue."""
+    known = _load_targets()[1]
+    missing = [i.ptx for i in instructions() if i.ptx not in known or not known[i.ptx].targets]
+    if missing:
+        rest = f" and of {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise LayoutError(
+            "missing_targets",
+            f"targets.json does not say which targets have '{missing[0]}'{rest}.",
+            "Run `make targets`: it asks ptxas.",
+        )
+    return known
+
+
 def get_assembler() -> dict[str, str]:
     """Return which ptxas the targets come from, and when it ran."""
     return _load_targets()[0]
@@ -124,7 +139,7 @@ def get_assembler_release() -> str:
 
 def get_target_support(instruction: Instruction) -> TargetSupport:
     """Return targets and PTX version of one instruction, as established by assembling it (`make targets`)."""
-    return _load_targets()[1].get(instruction.listed_ptx, TargetSupport((), ""))
+    return _index_target_support().get(instruction.listed_ptx, TargetSupport((), ""))
 
 
 SHARED_A = " A from shared memory"  # how an evidence file names wgmma's form with two descriptors

@@ -15,6 +15,7 @@ from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.role import InstructionVerb
 from lanescope.reader import terms
 from lanescope.reader.atom_meaning import AtomMeaning, find_products, parse_dtype, parse_majors, parse_umma
+from lanescope.reader.operation_types import list_takeable
 from lanescope.reader.terms import SyntaxTerm, TermText
 
 _SCALED = {
@@ -47,7 +48,7 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
         found = _scaled_products(scaled, types["a"], types["b"])
     else:
         sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
-        found = find_products(types, sizes, warpgroup)
+        found = list_takeable(value.name, find_products(types, sizes, warpgroup))
     registers = any(isinstance(one, SyntaxTerm) and one.name == "RMEM" for one in args)
     return AtomMeaning(tuple(found), value.path, parse_majors(args), from_registers=registers) if found else None
 

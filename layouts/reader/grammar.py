@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from lanescope.cxx import integers as c_integers
 from lanescope.cxx.integers import BOOL, INT, LONG, PYTHON, IntegerType
+from lanescope.cxx.literals import parse_literal
 from lanescope.deadline import check_deadline
 
 MOST_STEPS = 24_000  # tokens looked at in one text
@@ -276,7 +277,7 @@ class TermReader:
         self.advance()
         if "." in digits or len(digits) > MOST_DIGITS:
             return SyntaxTerm(digits, span=(first, self.last), symbol=True)
-        literal = c_integers.parse_literal(word) if not self.home.python else None
+        literal = parse_literal(word) if not self.home.python else None
         if literal is not None:
             return make_typed_integer(*literal)
         return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)

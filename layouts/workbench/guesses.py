@@ -35,7 +35,7 @@ class Guesses:
     def find_guess(self, operand: VerifiedOperand, wrong: OperandStep) -> str:
         """Return the assumption that a mismatch may rest on, "" if it stands whatever the text leaves open."""
         bench, name = self.made, operand.name
-        if operand.storage is not None and "(it is named" not in operand.stored_why and len(bench.operands) > 1:
+        if operand.guessed and len(bench.operands) > 1:
             laid = sum(piece.kind == "layout" for piece in bench.pieces)
             if laid + self.maps < len({(o.name, o.instruction) for o in bench.operands}):
                 return f"nothing says that {name.upper()} is stored as {operand.stored_why}."
@@ -113,7 +113,7 @@ def _list_assumed_values(bench: Bench, operand: VerifiedOperand) -> Iterator[tup
 
 def _list_assumed_stores(bench: Bench, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
     """Yield (key, another value, what is assumed) of the store of an operand, if nothing in the text names it."""
-    if operand.storage is not None and "(it is named" not in operand.stored_why:
+    if operand.guessed:
         for n, piece in enumerate(bench.pieces):
             if piece.kind in ("tensor_map", "layout") and n != operand.storage:
                 yield f"storage.{operand.name}", str(n), f"{operand.stored_why}: the text has another"

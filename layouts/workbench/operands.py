@@ -21,7 +21,7 @@ from lanescope.workbench.addresses import evaluate_linear, get_start_address, st
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile
 from lanescope.workbench.results import Assumption, OperandStep, VerifiedOperand
-from lanescope.workbench.stores import BY_ORDER, TileStore
+from lanescope.workbench.stores import BY_ORDER, GUESSED, TileStore
 from lanescope.workbench.symbols import list_symbols, take_symbols
 from lanescope.workbench.tiles import StoredTile, TileRequest, lay_tile
 from lanescope.workbench.verification import OperandTurn
@@ -43,6 +43,7 @@ class OperandCase:
     causes: bool
     tile: StoredTile | None = None
     missing: list[str] = field(default_factory=list)
+    turned: str = ""  # why the tile is taken in the other major
     uneven: str = ""  # why it is open what other threads read
 
     def verify(self) -> VerifiedOperand:
@@ -258,10 +259,10 @@ class OperandCase:
         }
         self.tile = turned
         if turned.assumed:
-            self.why = f"then every step is right but for imm-trans-{self.name}"
+            self.turned = f"then every step is right but for imm-trans-{self.name}"
         for assumption in turned.assumed:
             self.contents.assume(
-                replace(assumption, why=self.why) if assumption.key.startswith("inner.") else assumption
+                replace(assumption, why=self.turned) if assumption.key.startswith("inner.") else assumption
             )
 
     def _warnings(self, turn: OperandTurn) -> list[Pitfall]:
@@ -302,6 +303,7 @@ class OperandCase:
             storage=self.store.piece if self.store else None,
             stored=stored,
             stored_why=stored_why,
+            guessed=self.store is not None and self.why in GUESSED,
             steps=tuple(steps),
             fits=verification.list_fitting_tiles(first, seen, contents.symbols) if self.tile is None else (),
             missing=tuple(dict.fromkeys(self.missing)),
@@ -335,7 +337,8 @@ class OperandCase:
         if self.tile is None:
             return None, ""
         base = self._first_address() if start.base is None else start.base
-        return {**self.tile.spec, "base": base}, f"{self.tile.why} ({self.why})" if self.why else self.tile.why
+        why = self.turned or self.why
+        return {**self.tile.spec, "base": base}, f"{self.tile.why} ({why})" if why else self.tile.why
 
     def _storage_rests_on(self) -> tuple[Assumption, ...]:
         """Return what the operand's storage rests on and the text does not say."""

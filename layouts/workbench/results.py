@@ -143,8 +143,9 @@ class VerifiedOperand:
     """One operand of one instruction, every step that reads it.
 
     why: what says that these descriptors are this operand's; stored: the storage of the contract that was verified
-    against, None if the text has none; stored_why: where it comes from; fits: standard tiles that the first step
-    reads, where there is no storage; missing: what is needed for a verdict.
+    against, None where the text has none; stored_why: where it comes from; guessed: whether nothing says that the
+    operand is stored there; fits: standard tiles that the first step reads, where there is no storage; missing: what is
+    needed for a verdict.
     """
 
     name: str
@@ -155,6 +156,7 @@ class VerifiedOperand:
     storage: int | None  # its piece
     stored: Mapping[str, Any] | None
     stored_why: str
+    guessed: bool
     steps: tuple[OperandStep, ...]
     fits: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()

@@ -20,9 +20,10 @@ _COMMON = frozenset(
     " params param load copy layout sh shm start data uint h d global tensors dev device host x y p the".split()
 )
 _OUTPUTS = frozenset("c d o out output outputs acc accum epi epilogue result".split())
-# why a store is an operand's where nothing names it
+# why a store is an operand's where nothing in the text says so
 ONLY, FIRST, SECOND, NO_OTHER = "it is the only one", "A’s comes first", "B’s second", "the text has no other"
 BY_ORDER = (FIRST, SECOND, NO_OTHER)
+GUESSED = (ONLY, *BY_ORDER)
 
 
 @dataclass(frozen=True, slots=True)

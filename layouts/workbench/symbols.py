@@ -99,7 +99,7 @@ class _Symbols:
         if self.least < 0 < factor:  # (threadIdx.x / 128 - 1) * 8192 of the second group
             at = -(self.least // factor)
             self.least += at * factor
-        self.known[name] = at if at < PAST_ADDRESSES else FIRST_ADDRESS
+        self.known[name] = at
         return Assumption(key, name, str(at), "moves the whole tile only")
 
 

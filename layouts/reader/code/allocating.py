@@ -40,7 +40,9 @@ def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
         for place in places:
             if _put_object(ev, place, value):
                 return Address(place)
-    return Address(Cell(value, kind, "new", node.span, born=0))
+    cell = Cell(value, kind, "new", node.span)
+    cell.outlive_block()
+    return Address(cell)
 
 
 def _new_value(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameScope) -> Any:

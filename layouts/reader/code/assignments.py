@@ -203,7 +203,8 @@ def _find_target(ev: Evaluator, target: tree.Expression, scope: NameScope) -> An
             return binding
         home = ev.find_local_scope(scope)
         start = OpaqueValue("", head="uninitialised") if not ev.python else None
-        cell = home.names[target.last] = Cell(start, None, target.last, target.span, len(ev.frames), born=0)
+        cell = home.names[target.last] = Cell(start, None, target.last, target.span, len(ev.frames))
+        cell.outlive_block()
         if outer and isinstance(binding, Cell):
             cell.value = binding.value
         return cell

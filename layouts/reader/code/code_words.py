@@ -26,7 +26,7 @@ from lanescope.reader.code.expressions import BudgetError
 from lanescope.reader.code.paths import EarlyExit
 from lanescope.reader.code.preprocessor import prepare_source
 from lanescope.reader.code.symbolic_integers import FIELD_BITS, FIELD_SHIFT, SymbolicInt, convert_int
-from lanescope.reader.code.values import PLACES, Cell, NameScope, ObjectValue, OpaqueValue, get_integer
+from lanescope.reader.code.values import PLACES, Cell, NameScope, ObjectValue, OpaqueValue, get_integer, number_places
 
 _ASSIGNS = re.compile(r"\s*[A-Za-z_][\w.>\[\]-]*(?:\.|->)\w+\s*=[^=]")  # a member
 HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations and a `return` of one expression."
@@ -58,6 +58,7 @@ def build_word(text: str, field: str = "descriptor") -> BuiltWord:
     return built[0][1]
 
 
+@number_places()
 def build_words(text: str, field: str = "descriptor") -> tuple[tuple[str, BuiltWord], ...]:
     """Return each word that code builds, with its variable's name where it builds several: one at the least.
 

@@ -15,9 +15,8 @@ from lanescope.cxx.integers import (
     OperatorResult,
     compute_binary,
     compute_unary,
-    parse_character,
-    parse_literal,
 )
+from lanescope.cxx.literals import parse_character, parse_literal
 from lanescope.reader.code.lexing import PreprocessingToken
 
 MOST_DEPTH = 60  # brackets and signs inside one another

@@ -17,7 +17,7 @@ from lanescope.reader.code.cxx_parsing import cuda_language, parse_bounded
 from lanescope.reader.code.cxx_types import RECORDS
 from lanescope.reader.code.inline_ptx import join_string_literals
 from lanescope.reader.code.nodes import MOST_DEPTH
-from lanescope.reader.code.source import ParsedSource
+from lanescope.reader.code.source import ParsedSource, make_plain_source
 from lanescope.reader.code.symbolic_integers import Span
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ _SILENT = frozenset(
     "comment access_specifier static_assert_declaration template_instantiation concept_definition attribute_declaration"
     " type_descriptor".split()
 )
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_UNNAMED = re.compile(r",\s{0,99}:\s{0,99}\w{1,40}(?=\s{0,99}[,;])")
+_WIDTH = re.compile(r"([;{},]\s{0,99}(?:[\w:]{1,80}\s{1,99}){0,4})(?<!:):\s{0,99}\w{1,40}(?=\s{0,99}[,;])")
 _CONTROL = re.compile(
     r"\b(?:if|else|for|while|do|switch|case|default|return|goto|break|continue|try|catch|throw)\b|[?:]"
 )
@@ -40,7 +43,14 @@ _CONTROL = re.compile(
 def is_well_formed(source: ParsedSource) -> bool:
     """Return whether a whole text follows the grammar."""
     root = parse_bounded(cuda_language(), source)
+    if root is not None and root.has_error:
+        root = parse_bounded(cuda_language(), make_plain_source(_drop_unnamed_bit_fields(source.text)))
     return root is not None and not root.has_error
+
+
+def _drop_unnamed_bit_fields(text: str) -> str:
+    """Return a text without `, : 2` and without the widths of `uint64_t : 2;`, which the grammar does not have."""
+    return _WIDTH.sub(r"\1", _UNNAMED.sub("", _COMMENT.sub(" ", text)))
 
 
 def parse_cxx(source: ParsedSource) -> tuple[tree.Statement, ...]:

@@ -7,7 +7,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lanescope.cxx.integers import BOOL, INT, ULONG, find_integer_type, parse_character, parse_literal
+from lanescope.cxx.integers import BOOL, INT, ULONG, find_integer_type
+from lanescope.cxx.literals import parse_character, parse_literal
 from lanescope.reader.code import tree
 from lanescope.reader.code.cxx_types import Types
 from lanescope.reader.code.nodes import Readers

@@ -199,10 +199,9 @@ def _enter_kept_variable(ev: Evaluator, declaration: tree.Declaration, scope: Na
         scope.names["(destroyed)"] = tuple(c for c in scope.names.get("(destroyed)", ()) if c is not found)
         if isinstance(found, Cell):
             ev.lasting[key] = found
-            found.born = 0  # it outlives the branch that it is made in
-            if (frame.template or (len(ev.frames) > 1 and ev.frames[1].entry)) and ev.is_changed_before_entry(
-                declaration
-            ):
+            found.outlive_block()
+            entered = len(ev.frames) > 1 and ev.frames[1].entry
+            if (frame.template or entered) and ev.is_changed_before_entry(declaration):
                 ev.give_earlier_value(found)
         return True
     scope.names[declaration.name] = cell

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code import cxx, evaluation_merge, python, tree
 from lanescope.reader.code.definitions import DEFINITIONS
+from lanescope.reader.code.entries import CLUE, WORDS, Entry, list_entries, run_function_alone
 from lanescope.reader.code.evaluation_merge import EvaluationRecords
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, CallFrame
@@ -20,20 +21,18 @@ from lanescope.reader.code.predefined import PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import PreparedSource, UnreadPart, make_plain_source
 from lanescope.reader.code.symbolic_integers import Span
-from lanescope.reader.code.values import Cell, NameScope, NamespaceValue, OpaqueValue, ResolvedType, TemplateEntity
+from lanescope.reader.code.values import (
+    Cell,
+    NameScope,
+    NamespaceValue,
+    number_places,
+)
 from lanescope.reader.code.variants import Variant, VariantChoice, list_leaves, make_variants
 
 BUDGET = 8_000  # steps of one text's evaluation
 MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
 MOST_TIMES = 2  # so many times as many steps where a text is several, all of them together
 MOST_TEXT = 1 << 16
-# Words without which a text builds neither a descriptor nor a tensor map.
-CLUE = re.compile(
-    r"desc|<<|\|=|bitfield|layout_type|start_address|byte_offset|(?<!nvgpu\.)tensor_?map|make_tma|tma_atom"
-    r"|make_tensor_desc|swizzle|gmma"
-    r"|umma|matrix_d|:\s?14\s?[,;]",
-    re.I,
-)
 # Lines that are no code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
 # layouts, what a debugger and printf say.
 _PRINTED = re.compile(
@@ -47,16 +46,6 @@ _PRINTED = re.compile(
 _PRINT = re.compile(
     r"mma\.|matrix\.|^[ \t]*SM\d\d|gdb\)|^[ \t]*\$\d|MMA\.|S(?:w|wizzle)?<\d|\):\(|0x[0-9a-fA-F]{9}", re.M
 )
-_WORDS = re.compile(r"[A-Za-z_]\w*")
-# behind a name that is called; kernel[grid](…) of Triton
-_CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
-# behind one that is taken as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
-_TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
-
-
-_Entry = tuple[
-    tree.Function, tree.StructDefinition | None, NameScope
-]  # a function, its class, the scope of its namespace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +125,7 @@ def is_python(text: str) -> bool:
 
 
 @lru_cache(maxsize=4)
+@number_places()
 def evaluate_text(
     text: str,
     patience: int = 1,
@@ -289,7 +279,7 @@ def _run_statements(
     except (BudgetError, RecursionError):
         unfinished.append(("", (0, 0)))
     earlier = [] if is_py else _list_earlier_writes(ev, body)
-    entries = list(_list_entries(ev, body, text))
+    entries = list(list_entries(ev, body, text))
     for n, entry in enumerate(entries):
         function = entry[0]
         if id(function) in ev.called:
@@ -330,8 +320,8 @@ def _run_loose_lines(ev: Evaluator, scope: NameScope, body: tuple[tree.Statement
             ev.execute_statement(statement, scope)
 
 
-def _run_entry(ev: Evaluator, entry: _Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:
-    """Run a function by itself within `share` steps; False if they do not suffice."""
+def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:
+    """Run a function by itself within `share` steps; False where they do not suffice."""
     function, owner, home = entry
     rest = max(ev.left - share, 0)
     ev.left -= rest
@@ -340,7 +330,7 @@ def _run_entry(ev: Evaluator, entry: _Entry, share: int, earlier: list[tuple[Cel
         cell.value = ev.copy_unshared(first if ev.begins else value)
     ev.forget_entry_writes()
     try:
-        _enter_function(ev, function, owner, home)
+        run_function_alone(ev, function, owner, home)
     except (BudgetError, RecursionError):
         return False
     finally:
@@ -358,12 +348,8 @@ def _list_earlier_writes(ev: Evaluator, body: tuple[tree.Statement, ...]) -> lis
 
     Each comes with its first value, which main finds, and an unknown one; loose lines use a variable of theirs.
     """
-    loose = " ".join(
-        ev.text[slice(*statement.span)]
-        for statement in body
-        if not isinstance(statement, (*DEFINITIONS, tree.Declaration))
-    )
-    loose_words = set(_WORDS.findall(loose))
+    loose = " ".join(ev.text[slice(*one.span)] for one in body if not isinstance(one, (*DEFINITIONS, tree.Declaration)))
+    loose_words = set(WORDS.findall(loose))
     writes: list[tuple[Cell, Any, Any]] = []
     waiting, seen = [ev.globals], set()
     while waiting:
@@ -425,85 +411,3 @@ def _get_name_parts(function: tree.Expression) -> tuple[str, ...]:
     if isinstance(function, tree.Member):
         return (*_get_name_parts(function.value), function.name)
     return tuple(name for name, _ in function.path) if isinstance(function, tree.Name) else ()
-
-
-def _enter_function(
-    ev: Evaluator, function: tree.Function, owner: tree.StructDefinition | None, scope: NameScope
-) -> None:
-    if owner is None:
-        ev.run_entry(function, scope)
-        return
-    template = scope.names.get(owner.name)
-    if not isinstance(template, TemplateEntity) or template.decl is not owner:
-        template = TemplateEntity(owner, scope, owner.templates)
-    kind = ev.apply_template(template, [])
-    record = kind.record if isinstance(kind, ResolvedType) else None
-    if record is None:
-        return
-    closure = record.methods.get(function.name)
-    definition = next((f for f in closure.functions if f.span == function.span), function) if closure else function
-    home = closure.get_home(definition) if closure is not None else record.scope
-    this: Any = ev.make_instance(record, "" if function.name == owner.name else "this")
-    if function.name == owner.name:
-        ev.run_constructor_entry(definition, home, this, record)
-        return
-    this.loose = True
-    if record.fields is not None:
-        this = OpaqueValue("this", kind)
-    else:
-        ev.forget_place(Cell(this))
-    ev.run_entry(definition, home, this)
-
-
-def _list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> Iterator[_Entry]:
-    """Yield functions worth running by themselves, callers first, with their class and the scope of their namespace.
-
-    They have a clue, or call a function with one.
-    """
-    functions = list(_list_functions(ev, body, None, ev.globals))
-    entry_names, called = _with_clues(functions, text)
-    special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
-    called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
-    chosen = [function for function in functions if function[0].name in entry_names]
-    yield from [function for function in chosen if function[0].name not in called]
-    yield from [function for function in chosen if function[0].name in called]
-
-
-def _with_clues(functions: Sequence[_Entry], text: str) -> tuple[set[str], set[str]]:
-    """Return the names of functions that have a clue or call one that has, and of those among them that are called."""
-    words = {id(f): set(_WORDS.findall(text[f.span[0] : f.span[1]])) for f, _, _ in functions}
-    clued = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]])}
-    while True:
-        more = {f.name for f, _, _ in functions if f.name not in clued and words[id(f)] & clued}
-        if not more:
-            break
-        clued |= more
-    called: set[str] = set()
-    for f, _, _ in functions:
-        for name in (words[id(f)] & clued) - {f.name} - called:
-            if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})", text[f.span[0] : f.span[1]]):
-                called.add(name)
-    return clued, called
-
-
-def _list_functions(
-    ev: Evaluator, body: tuple[tree.Statement, ...], owner: tree.StructDefinition | None, scope: NameScope
-) -> Iterator[_Entry]:
-    for statement in body:
-        if isinstance(statement, tree.Function) and statement.body is not None and not statement.deleted:
-            if not statement.owner:
-                yield statement, owner, scope
-            elif (struct := _find_struct(ev, statement, scope)) is not None:
-                yield statement, struct, scope
-        elif isinstance(statement, tree.StructDefinition):
-            yield from _list_functions(ev, statement.members, statement, scope)
-        elif isinstance(statement, tree.Namespace) and id(statement) in ev.spaces:
-            yield from _list_functions(ev, statement.body, None, ev.spaces[id(statement)])
-        elif isinstance(statement, tree.UnreadText):
-            yield from _list_functions(ev, statement.body, owner, scope)
-
-
-def _find_struct(ev: Evaluator, function: tree.Function, scope: NameScope) -> tree.StructDefinition | None:
-    """Find the class of a member function that is defined outside it."""
-    owner = ev.find_owner(function.owner, scope)
-    return owner.decl if isinstance(owner, TemplateEntity) and isinstance(owner.decl, tree.StructDefinition) else None

@@ -121,8 +121,10 @@ class Evaluator:
         ] = {}  # functions without code that build the descriptor of a K-major tile: swizzle
         self.taken: dict[str, None] = {}  # functions without code that were taken as PTX's encode
         self.records: dict[Any, Any] = {}
+        self.bit_fields: dict[str, str] = {}  # structs of 64 bits → the descriptor format that their bit fields have
         self.casting = False  # whether a conversion is asked for by a cast
         self.wraps = False  # whether a value is written that is meant to be cut
+        self.foreign_fields: set[tuple[TextMark, ...]] = set()  # the marks of what has bit fields of no descriptor
         self.told: set[tuple[TextMark, ...]] = set()  # the marks of what was found to be a descriptor
 
     # findings

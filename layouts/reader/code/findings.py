@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG, IntegerType, find_common_type, promote
+from lanescope.reader.code.bit_field_formats import NO_FORMAT
 from lanescope.reader.code.symbolic_integers import (
     FIELD_SHIFT,
     MOST_ORIGINS,
@@ -111,8 +112,12 @@ def mark_operand(ev: Evaluator, value: SymbolicInt, span: Span) -> SymbolicInt:
         return value
     bits: list[int] = []
     if value.const > 0:
-        parts = ((low, value.const >> low & ((1 << (past - low)) - 1)) for low, past in REGIONS)
-        bits = [low + (part & -part).bit_length() - 1 for low, part in parts if part]
+        parts = ((low, past, value.const >> low & ((1 << (past - low)) - 1)) for low, past in REGIONS)
+        bits = [
+            value.low if low <= value.low < past else low + (part & -part).bit_length() - 1
+            for low, past, part in parts
+            if part
+        ]
     if value.pieces or not bits:
         bits = [value.low, *(b for b in bits if b > value.low and value.pieces)]
     marks = tuple(TextMark(bit, span, value.origin) for bit in dict.fromkeys(bits))
@@ -201,9 +206,12 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
         return True
     lows = {low for low, past in REGIONS for m in integer.marks if low <= m.bit < past}
     wide = integer.type.bits != 32
-    if _is_descriptor_name(text) or _is_descriptor_object(value):
+    form = ev.bit_fields.get(kind)
+    if form or _is_descriptor_name(text) or _is_descriptor_object(value):
         return len(lows) > 1 or (wide and isinstance(value, ObjectValue))
-    return wide and _looks_like_descriptor(integer, lows)
+    if form == NO_FORMAT:
+        ev.foreign_fields.add(integer.marks)
+    return wide and integer.marks not in ev.foreign_fields and _looks_like_descriptor(integer, lows)
 
 
 def _is_of_another(ev: Evaluator, text: str) -> bool:

@@ -42,7 +42,7 @@ def make_descriptor_object(ev: Evaluator, inner: tree.Expression, name: str, who
     if isinstance(whole, Cell):
         ev.write_cell(whole, instance)
         return whole
-    instance.store.born = 0
+    instance.store.outlive_block()
     cell = ev.find_local_scope(scope).names[inner.last] = Cell(instance, None, inner.last, inner.span, len(ev.frames))
     return cell
 

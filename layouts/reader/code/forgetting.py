@@ -156,7 +156,8 @@ def _forget_cell(ev: Evaluator, cell: Cell, integers: bool, quiet: bool = False)
 def _unknown_like(ev: Evaluator, cell: Cell, value: Any) -> Pointer | OpaqueValue:
     """Return an unknown pointer for a pointer, else something of which only the variable's name is known."""
     if isinstance(value, Pointer | Address):
-        return Pointer(make_symbol(ev.make_fresh_name(cell.name or "?")), value.element)
+        dims = value.dims if isinstance(value, Pointer) else ()
+        return Pointer(make_symbol(ev.make_fresh_name(cell.name or "?")), value.element, dims)
     return OpaqueValue(ev.make_fresh_name(cell.name or str(value)), cell.kind)
 
 

@@ -249,7 +249,9 @@ def _forget_initialization_order(
     ev: Evaluator, cell: Cell, member: tree.Declaration, scope: NameScope, first: int
 ) -> None:
     """Forget what a static member writes or reads when it begins, with the program: it may have changed since."""
-    written = [c for c, _ in ev.list_writes_since(first).values() if c.born < cell.born and c.frame <= 1 and c.name]
+    written = [
+        c for c, _ in ev.list_writes_since(first).values() if abs(c.born) < abs(cell.born) and c.frame <= 1 and c.name
+    ]
     if written or (not member.const and (_begins_globally(ev, cell.value) or _reads_variables(member, scope))):
         for one in written:
             ev.forget_place(one)
@@ -376,6 +378,8 @@ def get_value_type(ev: Evaluator, value: Any) -> ResolvedType | None:
         return ResolvedType(record.name, record=record, bits=record.bits or None, arguments=record.arguments)
     if isinstance(value, Pointer) and value.element is not None:
         e = value.element
+        if e.dims or value.dims:  # a pointer to an array: ResolvedType has no such type
+            return None
         return ResolvedType(
             e.name,
             e.whole,

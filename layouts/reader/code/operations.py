@@ -24,6 +24,7 @@ from lanescope.reader.code.values import (
     ResolvedType,
     TemplateEntity,
     get_integer,
+    identify_place,
     integer_or_symbol,
     make_size,
     move_pointer,
@@ -317,10 +318,10 @@ def _is_same_place(one: Address, two: Address) -> bool | None:
         return None
     places = (one.place, two.place)
     if any(not isinstance(place, Cell) for place in places):
-        return True if one.place == two.place else None
-    values = [place.value for place in places]
-    if all(isinstance(value, ObjectValue) for value in values):
-        first, second = ((value.whole or value) for value in values)
+        return True if identify_place(one.place) == identify_place(two.place) else None
+    held = [place.value for place in places]
+    if all(isinstance(value, ObjectValue) for value in held):
+        first, second = ((value.whole or value) for value in held)
         return first is second or (None if first.members and first.members is second.members else False)
     return one.place is two.place
 

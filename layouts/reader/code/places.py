@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import ULONG, IntegerType
+from lanescope.cxx.integers import LONG, ULONG, IntegerType
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.header_names import OF_DESCRIPTOR
@@ -144,32 +144,54 @@ _CXX_RULES: dict[type[tree.Expression], _Rule] = {
 
 def take_address(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Return the value of &x."""
-    place = ev.find_place(expression, scope)
+    if isinstance(expression, tree.Index) and len(expression.indices) == 1 and not ev.python:
+        return _take_item_address(ev, expression, scope)
+    if isinstance(expression, tree.Unary) and expression.op == "*":
+        value = ev.evaluate_expression(expression.value, scope)
+        return value if isinstance(value, Pointer) else _make_address(ev, ev.evaluate_dereference(value, expression))
+    return _make_address(ev, ev.find_place(expression, scope))
+
+
+def _make_address(ev: Evaluator, place: Any) -> Any:
+    """Return the address of a place."""
     if isinstance(place, PointedPlace):
         return place.pointer
     if isinstance(place, Cell) and isinstance(place.value, ArrayValue) and place.value.name:
-        return ev.decay_array(place.value)
-    if isinstance(expression, tree.Index) and isinstance(place, Cell):
-        there = _address_of_item(ev, expression, scope)
-        if there is not None:
-            return there
-    if isinstance(place, Pointer):  # &array[i] of an array of arrays
+        return _make_array_address(ev, place, place.value)
+    if isinstance(place, Pointer):  # an item of an array of arrays
         return place
     if isinstance(place, PLACES):
         return Address(place)
     return Pointer(make_symbol(f"&{place}")) if isinstance(place, OpaqueValue) else place
 
 
-def _address_of_item(ev: Evaluator, node: tree.Index, scope: NameScope) -> Pointer | None:
-    """Return &array[i] as array + i; None if the array has no name, or more than one index."""
-    place = ev.find_place(node.value, scope)
-    value = ev.load_place(place, node.value)
-    offset = get_integer(ev.evaluate_expression(node.indices[0], scope)) if len(node.indices) == 1 else None
-    if offset is None:
-        return None
-    if isinstance(value, ArrayValue) and (value.name or value.element is not None):
-        return move_pointer(ev.decay_array(value), offset)
-    return move_pointer(value, offset) if isinstance(value, Pointer) and value.array is not None else None
+def _make_array_address(ev: Evaluator, cell: Cell, array: ArrayValue) -> Pointer:
+    """Return the address of an array, a pointer whose items are whole arrays."""
+    element = array.element
+    if element is None:
+        return ev.decay_array(array)
+    kind = replace(element, dims=(SymbolicInt(len(array.cells)), *element.dims))
+    outer = array.inside or ArrayValue([cell], kind)
+    at = next(n for n, item in enumerate(outer.cells) if item is cell)
+    return Pointer(make_symbol(array.name), kind, array=outer, at=SymbolicInt(at, LONG))
+
+
+def _take_item_address(ev: Evaluator, one: tree.Index, scope: NameScope) -> Any:
+    """Return &array[i] as array + i, where the array has a name or its items a type."""
+    whole = ev.find_place(one.value, scope)
+    const = find_constness(ev, one.value, scope) if "[" in ev.overloaded else None
+    index = ev.evaluate_expression(one.indices[0], scope)
+    value = ev.load_place(whole, one.value) if isinstance(whole, Cell | ArrayValue | Pointer) else None
+    offset = get_integer(index)
+    if isinstance(value, ArrayValue) and offset is not None:
+        item = value.cells[offset.known] if offset.known is not None and 0 <= offset.known < len(value.cells) else None
+        if item is not None and isinstance(item.value, ArrayValue) and item.value.name:
+            return _make_array_address(ev, item, item.value)
+        if value.name or value.element is not None:
+            return move_pointer(ev.decay_array(value), offset)
+    if isinstance(value, Pointer) and offset is not None and (value.array is not None or value.dims):
+        return move_pointer(value, offset)
+    return _make_address(ev, evaluate_item(ev, whole, index, one, const))
 
 
 # what stands in a place ------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lanescope.cxx.sizes import find_size
 from lanescope.reader.code import tree
+from lanescope.reader.code.bit_field_formats import find_format_of_fields
 from lanescope.reader.code.lifetimes import can_take_own_class
 from lanescope.reader.code.lookup import get_namespace
 from lanescope.reader.code.struct_layout import (
@@ -58,6 +59,9 @@ def lay_out_record(ev: Evaluator, record: RecordType) -> RecordType:
     placed = None if decl.bases and any(base.members for base in record.bases) else _place_fields(ev, record)
     if placed is not None and not record.polymorphic:
         record.fields, record.bits, record.align = placed
+        form = find_format_of_fields(record)
+        if form is not None and record.name:
+            ev.bit_fields[record.name] = form
     elif not record.python:
         record.overlaid = set(_list_union_members(decl)) | {name for base in record.bases for name in base.overlaid}
     return record

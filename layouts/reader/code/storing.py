@@ -46,6 +46,8 @@ def store_value(ev: Evaluator, place: Any, value: Any, span: Span, whole: Span |
     rule = _STORES.get(type(place))
     if rule is not None:
         rule(ev, place, value, span, whole)
+    else:  # into something of which only the name is known
+        ev.note_value(value, str(place), whole or span)
 
 
 def _store_variable(ev: Evaluator, place: Cell, value: Any, span: Span, whole: Span | None) -> None:
@@ -234,6 +236,8 @@ def _store_overlay(ev: Evaluator, place: OverlayPlace, value: Any, span: Span, w
 def _store_blurred(ev: Evaluator, place: BlurredPlace, value: Any, span: Span, whole: Span | None) -> None:
     """Write somewhere in an object, all of which becomes unknown."""
     ev.forget_place(place.place)
+    held = place.place.value if isinstance(place.place, Cell) else None
+    ev.note_value(value, held.name if isinstance(held, ArrayValue) else "", whole or span)
 
 
 def _store_referred(ev: Evaluator, place: ReferredPlace, value: Any, span: Span, whole: Span | None) -> None:

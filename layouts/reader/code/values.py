@@ -5,6 +5,8 @@ and the scopes and cells that hold them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -38,14 +40,29 @@ def shorten_name(value: Any) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-_births = count(1)
+_births: ContextVar[Iterator[int]] = ContextVar("births")
+_births_outside = count(1)  # of places that are made outside `number_places`
+
+
+@contextmanager
+def number_places() -> Iterator[None]:
+    """Number the places that are made inside from 1, so that a text's answer does not depend on earlier texts."""
+    token = _births.set(count(1))
+    try:
+        yield
+    finally:
+        _births.reset(token)
+
+
+def _next_birth() -> int:
+    return next(_births.get(_births_outside))
 
 
 @dataclass(slots=True)
 class Cell:
     """A variable. Writes go through Evaluator.write_cell, which can undo them.
 
-    born: later variables have greater numbers; 0 is one that outlives the block it was made in.
+    born: later variables of the text have greater numbers; negative where it outlives the block it was made in.
     """
 
     value: Any
@@ -54,7 +71,11 @@ class Cell:
     span: Span = (0, 0)
     frame: int = 0
     const: bool = False
-    born: int = field(default_factory=_births.__next__, compare=False, repr=False)
+    born: int = field(default_factory=_next_birth, compare=False, repr=False)
+
+    def outlive_block(self) -> None:
+        """Note that the variable does not end with the block that it is made in."""
+        self.born = -abs(self.born)
 
 
 class NameScope:
@@ -272,6 +293,7 @@ class SplitPlace:
     condition: str
     yes: Any
     no: Any
+    born: int = field(default_factory=_next_birth, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +311,7 @@ class BlurredPlace:
 
     place: Any
     kind: ResolvedType | None = None
+    born: int = field(default_factory=_next_birth, compare=False, repr=False)
 
 
 PLACES = (Cell, ObjectPart, PointedPlace, JointPlace, SplitPlace, BlurredPlace, OverlayPlace)
@@ -514,7 +537,12 @@ def _number_of_array(value: ArrayValue) -> SymbolicInt | None:
 
 
 def _number_of_address(value: Address) -> SymbolicInt:
-    return make_free(f"&object{_make_identity(value.place)}", ULONG)
+    first = make_free(f"&object{identify_place(value.place)}", ULONG)
+    if value.at.known == 0:
+        return first
+    if value.at.known is None or value.element is None:
+        return make_free(f"&object{_next_birth()}", ULONG)  # somewhere beside it
+    return add_ints(first, multiply_ints(SymbolicInt(value.at.const, LONG), make_size(value.element)))
 
 
 _NUMBERS: dict[type, Callable[[Any], SymbolicInt | None]] = {
@@ -533,10 +561,19 @@ def integer_or_symbol(value: Any, kind: IntegerType = UNKNOWN) -> SymbolicInt:
     return integer if integer is not None else make_free(str(value), kind)
 
 
-def _make_identity(place: Any) -> str:
-    """Make a text that distinguishes the variables whose addresses are taken."""
-    if isinstance(place, Cell):
-        return f"{place.born}" if place.born else place.name
-    if isinstance(place, ObjectPart):
-        return f"{_make_identity(place.of.store)}+{place.field.low}"
-    return f"{id(place)}"
+def identify_place(place: Any) -> str:
+    """Return what tells a place from every other whose address is taken; two of one identity are one place."""
+    match place:
+        case Cell() | SplitPlace() | BlurredPlace():
+            return f"{abs(place.born)}"
+        case ObjectPart():
+            return f"{identify_place(place.of.store)}+{place.field.low}"
+        case JointPlace():
+            return ",".join(map(identify_place, place.places))
+        case OverlayPlace():
+            return identify_place(place.place)
+        case ObjectValue():
+            return identify_place(place.store)
+        case PointedPlace():
+            return f"({place.pointer})"
+    return f"{_next_birth()}"

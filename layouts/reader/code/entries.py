@@ -1,0 +1,122 @@
+"""Functions that are worth running by themselves: those with a clue that they build a descriptor or a tensor map."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.evaluator import Evaluator
+from lanescope.reader.code.values import Cell, NameScope, OpaqueValue, ResolvedType, TemplateEntity
+
+# Words without which a text builds neither a descriptor nor a tensor map.
+CLUE = re.compile(
+    r"desc|<<|\|=|bitfield|layout_type|start_address|byte_offset|(?<!nvgpu\.)tensor_?map|make_tma|tma_atom"
+    r"|make_tensor_desc|swizzle|gmma"
+    r"|umma|matrix_d|:\s{0,9}14\s{0,9}[,;]",
+    re.I,
+)
+_BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # of the width of a descriptor's start, LBO and SBO
+WORDS = re.compile(r"[A-Za-z_]\w*")
+# behind a name that is called; kernel[grid](…) of Triton
+_CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
+# behind one that is taken as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
+_TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
+
+
+Entry = tuple[
+    tree.Function, tree.StructDefinition | None, NameScope
+]  # a function, its class, the scope of its namespace
+
+
+def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> Iterator[Entry]:
+    """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue; each with
+    its class and the scope of its namespace.
+    """
+    functions = list(_list_functions(ev, body, None, ev.globals))
+    wanted, called = _with_clues(functions, text, set(_list_bit_field_structs(body, text)))
+    special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
+    called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
+    chosen = [one for one in functions if one[0].name in wanted]
+    yield from [one for one in chosen if one[0].name not in called]
+    yield from [one for one in chosen if one[0].name in called]
+
+
+def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iterator[str]:
+    """Yield the names of structs that may be a descriptor's bit fields: functions with an object of one build one."""
+    for one in body:
+        if isinstance(one, tree.StructDefinition | tree.Alias) and _BIT_FIELD.search(text, *one.span):
+            yield one.name
+        elif isinstance(one, tree.Namespace):
+            yield from _list_bit_field_structs(one.body, text)
+
+
+def _with_clues(functions: Sequence[Entry], text: str, structs: set[str]) -> tuple[set[str], set[str]]:
+    """Return the names of functions that have a clue, name one of some structs or call one that does, and of those
+    among them that are called.
+    """
+    words = {id(f): set(WORDS.findall(text[f.span[0] : f.span[1]])) for f, _, _ in functions}
+    wanted = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]]) or words[id(f)] & structs}
+    while True:
+        more = {f.name for f, _, _ in functions if f.name not in wanted and words[id(f)] & wanted}
+        if not more:
+            break
+        wanted |= more
+    called: set[str] = set()
+    for f, _, _ in functions:
+        for name in (words[id(f)] & wanted) - {f.name} - called:
+            if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})", text[f.span[0] : f.span[1]]):
+                called.add(name)
+    return wanted, called
+
+
+def _list_functions(
+    ev: Evaluator, body: tuple[tree.Statement, ...], owner: tree.StructDefinition | None, scope: NameScope
+) -> Iterator[Entry]:
+    for one in body:
+        if isinstance(one, tree.Function) and one.body is not None and not one.deleted:
+            if not one.owner:
+                yield one, owner, scope
+            elif (struct := _find_struct(ev, one, scope)) is not None:
+                yield one, struct, scope
+        elif isinstance(one, tree.StructDefinition):
+            yield from _list_functions(ev, one.members, one, scope)
+        elif isinstance(one, tree.Namespace) and id(one) in ev.spaces:
+            yield from _list_functions(ev, one.body, None, ev.spaces[id(one)])
+        elif isinstance(one, tree.UnreadText):
+            yield from _list_functions(ev, one.body, owner, scope)
+
+
+def _find_struct(ev: Evaluator, function: tree.Function, scope: NameScope) -> tree.StructDefinition | None:
+    """The class of a member function that is defined outside it."""
+    owner = ev.find_owner(function.owner, scope)
+    return owner.decl if isinstance(owner, TemplateEntity) and isinstance(owner.decl, tree.StructDefinition) else None
+
+
+def run_function_alone(
+    ev: Evaluator, function: tree.Function, owner: tree.StructDefinition | None, scope: NameScope
+) -> None:
+    if owner is None:
+        ev.run_entry(function, scope)
+        return
+    template = scope.names.get(owner.name)
+    if not isinstance(template, TemplateEntity) or template.decl is not owner:
+        template = TemplateEntity(owner, scope, owner.templates)
+    kind = ev.apply_template(template, [])
+    record = kind.record if isinstance(kind, ResolvedType) else None
+    if record is None:
+        return
+    closure = record.methods.get(function.name)
+    own = next((f for f in closure.functions if f.span == function.span), function) if closure else function
+    home = closure.get_home(own) if closure is not None else record.scope
+    this: Any = ev.make_instance(record, "" if function.name == owner.name else "this")
+    if function.name == owner.name:
+        ev.run_constructor_entry(own, home, this, record)
+        return
+    this.loose = True
+    if record.fields is not None:
+        this = OpaqueValue("this", kind)
+    else:
+        ev.forget_place(Cell(this))
+    ev.run_entry(own, home, this)
