@@ -264,17 +264,13 @@ class TextContents:
         line, _ = get_start_address(given.value)
         start = "" if line is None else str(line) if line.terms else str(line.const)
 
-        def unlike(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool, bool]:
+        def unlike(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool]:
             one = judged[1]
             begins = {str(step.start) for step in one.steps} or {str(one.start)}
-            return (
-                one.known >> 16 != upper,
-                start not in begins,
-                names.isdisjoint(pieces.get_start_terms(one)),
-                one.name != given.name,
-            )
+            return start not in begins, names.isdisjoint(pieces.get_start_terms(one)), one.name != given.name
 
-        return min(self.built, key=unlike)[0]
+        alike = [judged for judged in self.built if judged[1].known >> 16 == upper]
+        return min(alike or self.built, key=unlike)[0]
 
     def assume(self, one: Assumption, operand: str = "") -> None:
         """Keep what was taken; operand: the only one, so far, that it can change."""
