@@ -52,6 +52,7 @@ test: $(VENV)/.test browser compiler  ## install what the tests need and run all
 
 fuzz: $(VENV)/.test  ## ask every route of the API questions made from its own document (N=… each)
 	LANESCOPE_FUZZ=$(or $(N),500) $(BIN)/python -m pytest -q tests/test_fuzz.py
+	LANESCOPE_FULL=1 $(BIN)/python -m pytest -q tests/test_algebra.py tests/test_c_integers.py tests/test_cxx_oracle.py
 
 lint: $(VENV)/.test  ## ruff
 	$(BIN)/ruff check . && $(BIN)/ruff format --check -q .
