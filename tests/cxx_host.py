@@ -20,12 +20,14 @@ the words are g++'s. A program that does something undefined stops, by -fsanitiz
 
 from __future__ import annotations
 
+import atexit
 import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 GOLDEN = Path(__file__).parent / "golden" / "cxx"
@@ -209,21 +211,33 @@ def loosen_statements(one: HostProgram, name: str = "") -> HostProgram | None:
 # what g++ computes ----------------------------------------------------------------------------------------------------
 
 
-def compile_and_run(some: Sequence[HostProgram], jobs: int = 2) -> list[tuple[int, ...] | str]:
+def compile_and_run(some: Sequence[HostProgram], jobs: int = 1) -> list[tuple[int, ...] | str]:
     """For each program the words it hands to `use`; what the compiler or the sanitizer says where there are none."""
     out: dict[int, tuple[int, ...] | str] = {}
     joined = [n for n, one in enumerate(some) if not one.alone]
     size = max(1, min(BATCH, -(-len(joined) // jobs)))
     batches = [joined[at : at + size] for at in range(0, len(joined), size)]
     batches += [[n] for n, one in enumerate(some) if one.alone]
+    _precompile_headers()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         for told in pool.map(lambda batch: _run_batch(some, batch, Path(folder)), batches):
             out.update(told)
     return [out[n] for n in range(len(some))]
 
 
+@cache
+def _precompile_headers() -> Path:
+    """Return the folder of headers.h and what g++ made of it: headers are three quarters of a compilation."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    header = Path(folder.name) / "headers.h"
+    header.write_text(HEADERS + SINK)
+    subprocess.run(["g++", *_OPTIONS, str(header), "-o", f"{header}.gch"], check=True)
+    return header.parent
+
+
 def _run_batch(some: Sequence[HostProgram], batch: list[int], folder: Path) -> dict[int, tuple[int, ...] | str]:
-    source = HEADERS + SINK
+    source = '#include "headers.h"\n'
     for n in batch:
         one = some[n]
         if one.alone and len(batch) == 1:
@@ -236,7 +250,8 @@ def _run_batch(some: Sequence[HostProgram], batch: list[int], folder: Path) -> d
     source += MAIN % ", ".join(f"run{n}" for n in batch)
     text, binary = folder / f"b{batch[0]}.cpp", folder / f"b{batch[0]}"
     text.write_text(source)
-    made = subprocess.run(["g++", *_OPTIONS, str(text), "-o", str(binary)], capture_output=True, text=True)
+    command = ["g++", *_OPTIONS, f"-I{_precompile_headers()}", str(text), "-o", str(binary)]
+    made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode != 0:
         if len(batch) == 1:
             return {batch[0]: "g++: " + " ".join(re.findall(r"error: .*", made.stderr)[:3])}

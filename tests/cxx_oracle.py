@@ -250,7 +250,7 @@ def _compare_findings(out: ProgramVerdict, built: Sequence[DescriptorBuilder]) -
             out.notes.append(f"check says {one.code}: {one.message}")
 
 
-def judge_programs(some: Sequence[HostProgram], jobs: int = 2) -> list[ProgramVerdict]:
+def judge_programs(some: Sequence[HostProgram], jobs: int = 1) -> list[ProgramVerdict]:
     """Every program compiled, run, read and compared."""
     out = []
     for program, words in zip(some, compile_and_run(some, jobs), strict=True):

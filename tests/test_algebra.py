@@ -30,6 +30,7 @@ from lanescope.cute.tuples import (
     size,
 )
 from lanescope.errors import LayoutError
+from tests.sample import choose_count
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16)
 
@@ -98,7 +99,8 @@ def test_a_composition_is_a_of_b_or_is_refused() -> None:
     CuTe's condition fails."""
     rng = np.random.default_rng(16)
     made = agreed = 0
-    for _ in range(6000):
+    count = choose_count(6000, 2000)
+    for _ in range(count):
         a, b = make_random_layout(rng), make_random_layout(rng, 100)
         try:
             ours = cute.composition(a, b)
@@ -121,7 +123,7 @@ def test_a_composition_is_a_of_b_or_is_refused() -> None:
         if b.cosize <= a.size:  # beyond its size pycute's coalesce changes the function, CuTe's coalesce_x does not
             is_same(ours, their)
             agreed += 1
-    assert made > 2500 and agreed > 2000
+    assert made > count * 0.4 and agreed > count * 0.3
 
 
 def _is_strict_refusal(a: CuteLayout, b: CuteLayout) -> bool:
@@ -135,7 +137,8 @@ def _is_strict_refusal(a: CuteLayout, b: CuteLayout) -> bool:
 def test_complements_and_inverses() -> None:
     rng = np.random.default_rng(17)
     seen = dict.fromkeys(("complement", "left"), 0)
-    for _ in range(2500):
+    count = choose_count(2500, 900)
+    for _ in range(count):
         one = make_random_layout(rng, 200)
         target = int(rng.integers(1, 400))
         right = cute.right_inverse(one)
@@ -161,13 +164,14 @@ def test_complements_and_inverses() -> None:
         else:
             assert all(one(left(one(i))) == one(i) for i in range(one.size))
             seen["left"] += 1
-    assert min(seen.values()) > 1000
+    assert min(seen.values()) > count * 0.4
 
 
 def test_divides_and_products_are_pycutes() -> None:
     rng = np.random.default_rng(18)
     divided = multiplied = 0
-    for _ in range(4000):
+    count = choose_count(4000, 1300)
+    for _ in range(count):
         a, b = make_random_layout(rng), make_random_layout(rng, 32)
         try:
             ours, their = cute.logical_divide(a, b), pycute.logical_divide(to_pycute(a), to_pycute(b))
@@ -185,7 +189,7 @@ def test_divides_and_products_are_pycutes() -> None:
             is_same(ours, their)
             assert str(ours.modes[0]) == str(a) and len(set(ours.list_indices().tolist())) <= ours.size
             multiplied += 1
-    assert divided > 300 and multiplied > 700
+    assert divided > count * 0.07 and multiplied > count * 0.17
 
 
 def test_divides_by_mode() -> None:

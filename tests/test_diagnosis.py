@@ -22,6 +22,7 @@ from lanescope.shared.storage import storage
 from tests import blunders
 from tests.blunders import BLUNDERS
 from tests.right_programs import MASK, DescriptorProgram, build_word, make_programs, pack_word
+from tests.sample import choose_count
 from tests.verifier_study import PACKED, count_totals, format_table, run_study, study_pairs
 
 # The codes of the contract that this suite must see named first at least once.
@@ -38,12 +39,12 @@ MASK_18 = 0x3FFFF
 
 
 def test_the_true_cause_is_named_and_no_kind_of_mistake_is_left_behind() -> None:
-    """One test, as both worker processes would else make the study; each of the 50 programs makes a third of its
+    """One test, as both worker processes would else make the study; each of the 50 programs makes a sixth of its
     mistakes, the next one others, and the rare ones all (`make diagnoses` asks about every one).
     """
-    rows = run_study(seed=4, count=50, every=3)
+    rows = run_study(seed=4, count=50, every=6)
     asked, named, other = count_totals(rows)
-    assert asked > 500
+    assert asked > 250
     assert named >= 0.95 * asked
     assert other <= 0.01 * asked, format_table(rows)
     behind = [
@@ -321,7 +322,8 @@ def test_no_message_contradicts_its_fix() -> None:
     """
     rng = Random(30)
     told_right = 0
-    for _ in range(120):
+    count = choose_count(120, 40)
+    for _ in range(count):
         operand, n = rng.choice("ab"), rng.choice([16, 32, 64, 128])
         rows, k = 64 if operand == "a" else n, rng.choice([16, 32, 64])
         layout, lbo, sbo = build_core_matrices(rng, rows, k)
@@ -356,7 +358,7 @@ def test_no_message_contradicts_its_fix() -> None:
             for name, amount in find_recommended_amounts(diagnosis.message):
                 told_right += 1
                 assert amount == holds.get(name, fix.start_address), (given, diagnosis)
-    assert told_right > 60
+    assert told_right > count / 2
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_a_nested_text_is_read_or_refused_in_time(name: str) -> None:
 def test_nested_texts_are_answered_by_the_server() -> None:
     app = create_app(settings=Settings(seconds=60, cache_bytes=0))
     for name, text in generate_texts(reader.LONGEST):
-        if name.endswith(("× 300", "× 3000")):
+        if name.endswith("× 300"):  # deeper ones cost the reader more, not the server
             answer = fetch(app, "/api/v1/read", "POST", {"text": text})
             assert answer.status in (200, 422), (name, answer.body[:200])
 

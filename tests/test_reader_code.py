@@ -526,7 +526,7 @@ from lanescope.reader.code import {language}
 from lanescope.reader.code.source import make_plain_source
 
 sys.setswitchinterval(1e-5)
-text = "x = (a + b) * c\\n" * 500
+text = "x = (a + b) * c\\n" * 200
 texts = [text + str(n) for n in range(24)]
 parse = {language}.parse_{language}
 with ThreadPoolExecutor(8) as pool:

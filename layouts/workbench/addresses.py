@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from lanescope.ptx.table.descriptors import START
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
@@ -38,7 +39,12 @@ def get_start_address(value: SymbolicInt) -> tuple[LinearExpression | None, bool
 def start_names(value: SymbolicInt) -> tuple[str, ...]:
     """Return the names in a descriptor's start address, those that look like a buffer first."""
     line, _ = get_start_address(value)
-    terms = line.terms if line is not None else ()
+    return _order_names(line.terms) if line is not None else ("",)
+
+
+@lru_cache(maxsize=1024)
+def _order_names(terms: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
+    """The names of a sum, what is called like a buffer first."""
     ordered = sorted(terms, key=lambda term: (term[1] != 1, not _BUFFER.search(term[0])))
     return tuple(name for name, _ in ordered) or ("",)
 

@@ -281,17 +281,14 @@ class TextContents:
         line, _ = get_start_address(argument.value)
         start = "" if line is None else str(line) if line.terms else str(line.const)
 
-        def unlike(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool, bool]:
+        def unlike(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool]:
             builder = judged[1]
             begins = {str(step.start) for step in builder.steps} or {str(builder.start)}
-            return (
-                builder.known >> 16 != upper,
-                start not in begins,
-                names.isdisjoint(pieces.get_start_terms(builder)),
-                builder.name != argument.name,
-            )
+            is_other_place = names.isdisjoint(pieces.get_start_terms(builder))
+            return start not in begins, is_other_place, builder.name != argument.name
 
-        return min(self.built, key=unlike)[0]
+        alike = [judged for judged in self.built if judged[1].known >> 16 == upper]
+        return min(alike or self.built, key=unlike)[0]
 
     def assume(self, assumption: Assumption, operand: str = "") -> None:
         """Keep what was taken; operand: the only one, so far, that it can change."""

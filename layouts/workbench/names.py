@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 CUT = re.compile(r"…[0-9a-f]{8}")  # what stands for the rest of a long name
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -21,6 +22,7 @@ def split_name(name: str) -> list[str]:
     return _WORD.findall(name)
 
 
+@lru_cache(maxsize=4096)
 def find_operand_letter(*names: str) -> str | None:
     """Return a or b where names say which operand something belongs to: sA, desc_b, tma_map_A, smem.B; None if they
     do not, or say both.

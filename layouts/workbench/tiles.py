@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -36,7 +37,13 @@ class StoredTile:
     start: int | None = None  # its first byte, where the text says it
 
     def make_storage(self, base: int, seen: View) -> Storage:
-        return storage({**self.spec, "base": base}, seen.bits, seen.major)
+        return _make_storage(tuple({**self.spec, "base": base}.items()), seen.bits, seen.major)
+
+
+@lru_cache(maxsize=256)
+def _make_storage(spec: tuple[tuple[str, Any], ...], bits: int, major: str) -> Storage:
+    """The storage of a description; every step of an operand and every other choice of what is assumed asks for it."""
+    return storage(dict(spec), bits, major)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ first page of a template is measured at widths of phones and of desktops, the ot
 axe's rules run on the phone; those that depend on the screen run on the first page made a desktop in light colours,
 too. Of many parts that are alike axe looks at the first ones.
 
-LANESCOPE_WHOLE=1 asks every page, loads the first of a template on the desktop, too, and measures at more widths.
+LANESCOPE_FULL=1 asks every page, loads the first of a template on the desktop, too, and measures at more widths.
 Otherwise only some pages beside the first ones are asked: EDGES.
 """
 
@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import record_complaints
 from tests.browser.slow_site import serve_slowly
-from tests.sample import WHOLE
+from tests.sample import FULL
 from tests.workbench_cases import CASES
 
 pytestmark = pytest.mark.browser
@@ -136,10 +136,10 @@ EDGES = (
     "/dump",
     "/guide/atom-to-tile",
 )
-ASKED = tuple(path for path in PAGES if WHOLE or path in EDGES or path == FIRST[get_page_kind(path)])
+ASKED = tuple(path for path in PAGES if FULL or path in EDGES or path == FIRST[get_page_kind(path)])
 SCREENS = {
-    "phone": (390, "dark", (320, 390, 768) if WHOLE else (320, 768)),
-    "desktop": (1440, "light", (1024, 1366, 1440, 1920, 2560) if WHOLE else (1024, 2560)),
+    "phone": (390, "dark", (320, 390, 768) if FULL else (320, 768)),
+    "desktop": (1440, "light", (1024, 1366, 1440, 1920, 2560) if FULL else (1024, 2560)),
 }
 ENDS = (320, 2560)
 # axe takes half a minute on all of them. The page where many are.
@@ -328,7 +328,7 @@ def loaded(site: str, screens: tuple[dict[str, Page], list[str]]) -> Iterator[An
 def test_a_page_holds_still_fits_every_width_and_pleases_axe(loaded: Any, path: str) -> None:
     found: dict[str, Any] = {}
     first = path == FIRST[get_page_kind(path)]
-    pages = loaded(path) if first and WHOLE else loaded(path, "phone")
+    pages = loaded(path) if first and FULL else loaded(path, "phone")
     for screen, page in pages.items():
         found[f"moves on a {screen}"] = find_shifts(page)
     for screen, (width, scheme, widths) in SCREENS.items():
@@ -339,7 +339,7 @@ def test_a_page_holds_still_fits_every_width_and_pleases_axe(loaded: Any, path: 
     for alike in (alike for alike, page in ALIKE.items() if page == path):  # a selector that fits nothing thins nothing
         of_them, all_of_them = (pages["phone"].locator(f"main {s}").count() for s in (alike, alike.partition(":")[0]))
         assert 0 < of_them < all_of_them
-    if first or WHOLE:
+    if first or FULL:
         found["axe on a phone"] = find_violations(pages["phone"], "phone")
     if first:
         found["axe on a desktop"] = find_violations(pages["phone"], "desktop", OF_A_SCREEN)
