@@ -129,6 +129,6 @@ def _left_out(option: Option) -> Any:
 def _annotation(name: str, option: Option) -> Any:
     """Return what Typer documents of an option."""
     if option.argument:
-        return Annotated[str, typer.Argument(help=option.command_help)]
+        return Annotated[str, typer.Argument(help=option.command_help, metavar=option.metavar)]
     kind: Any = list[str] | None if option.parts else bool if option.flag else str
     return Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=option.command_help)]

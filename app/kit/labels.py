@@ -2,9 +2,7 @@
 is called what it is.
 """
 
-from lanescope.blackwell.zeromask import FIELDS
 from lanescope.ptx.table.descriptors import WGMMA
-from lanescope.ptx.table.kinds import KINDS
 
 STORED = {
     "storage.swizzle": "Stored with swizzle",
@@ -24,8 +22,6 @@ STORED = {
 }
 DRAWN = {"down": "Rows run along", "unit": "One cell is", "number": "Numbers", "show": "Show", "plain": "Memory"}
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
-IDESC = {part.name: part.field.title[0].upper() + part.field.title[1:] for kind in KINDS for part in kind.parts}
-ZERO_MASK = {f.name: f.name.replace("_", " ").capitalize() for f in FIELDS}
 STEPS = {"row": "Row of D", "col": "Column of D", "product": "Product", "seed": "Random seed", "c": "C"}
 _LOOP = {
     "copy": "Store",
@@ -190,8 +186,6 @@ LABELS = {
     "steps": {**STEPS, "a": "A", "b": "B"},
     "steps_wgmma": {**STEPS, **SIDES, "data_a": "A", "data_b": "B"},
     "metadata": {"selector": "Selector", "words": "e of every lane, or one word for all (hex)"},
-    "idesc": {"word": "Word", "kind": "Kind", "form": "Form", "cta_group": "CTA group", "ws": ".ws", **IDESC},
-    "zero_mask": {"word": "Word", "m": "M", "n": "N", **ZERO_MASK},
     "triton": {
         "text": "Layout, or a module",
         "shape": "Tensor",

@@ -25,7 +25,6 @@ from lanescope.app.kit.fact import Description, Json, TaggedUnion
 from lanescope.errors import LayoutError
 from lanescope.inputs import (
     check_keys,
-    get_given,
     get_last_name,
     join_words,
     parse_choice,
@@ -53,7 +52,9 @@ class Option:
     numeric: bool = False
     flag: bool = False  # a word of 0 and 1; a switch of the command
     required: bool = False  # by the API, whose requests say it; a page takes the default
+    derived: bool = False  # left out it is None, and the answer says what stands for it
     argument: bool = False  # of the command: stands without its name
+    metavar: str | None = None  # what the command's usage calls an argument, where that is not its name
     examples: tuple[str, ...] = ()  # in the document
     size: int = 5  # characters of the control
     wide: bool = False  # the control takes the whole row
@@ -92,9 +93,19 @@ def _build_schema(cls: type, source: Any, handler: Any) -> Json:
     return dict(handler.generate_schema(import_module("lanescope.app.kit.schemas").model_of(cls)))
 
 
+def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = object, **more: Any) -> Any:
+    """Make a question of fields that a table names, after those of the base."""
+    own = {"__doc__": says, "__annotations__": dict.fromkeys(fields, Any), **fields, **more}
+    return question(type(name, (base,), own))
+
+
 def _declared(option: Option, name: str = "") -> Any:
     """A dataclass's field: its value is the option's default, read when a question is made."""
-    return dataclasses.field(default_factory=lambda: option.parse(option.default, name), metadata={"option": option})
+
+    def make() -> Any:
+        return None if option.derived else option.parse(option.default, name)
+
+    return dataclasses.field(default_factory=make, metadata={"option": option})
 
 
 def parsed_field(parse: Parse, label: str, help: str, default: str = "", **more: Any) -> Any:
@@ -246,15 +257,15 @@ def read_question(wanted: type[Asked], given: Mapping[str, Any], field: str = ""
     blank: whether blank text is left out, too, as forms send it.
     """
     options = options_of(wanted)
-    check_keys(given, options, field)
-    get: Callable[..., Any] = get_given if blank else dict.get
-    values = {
-        name: option.parse(
-            given.get(name) if option.required else get(given, name, option.default), f"{field}.{name}".lstrip(".")
-        )
-        for name, option in options.items()
-    }
-    return wanted(**{to_python_name(name): value for name, value in values.items()})
+    check_keys(given, options, field, getattr(wanted, "UNKNOWN", "unknown_key"))
+    values: Json = {}
+    for name, option in options.items():
+        value = given.get(name)
+        left_out = name not in given or (blank and isinstance(value, str) and not value.strip())
+        if option.required or not left_out or not option.derived:
+            value = option.default if left_out and not option.required else value
+            values[to_python_name(name)] = option.parse(value, f"{field}.{name}".lstrip("."))
+    return wanted(**values)
 
 
 # questions inside a question ------------------------------------------------------------------------------------------
