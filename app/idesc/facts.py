@@ -22,7 +22,7 @@ EVIDENCE = "documented; agrees with CUTLASS (304 words); not executed on hardwar
 MASK_EVIDENCE = "documented; equals the 7 masks of PTX's examples; not executed on hardware"
 FORM = ("cta_group", "ws")  # how it is issued: beside the fields of the word
 BITS = {"minimum": 0, "maximum": 63}
-BY_OPCODE = "The kind of the tcgen05.mma that takes it: the word does not say it."
+BY_OPCODE = "The kind of the tcgen05.mma that takes it; the word does not say it."
 
 
 def _require_kind(given: Any, field: str) -> MmaKind:

@@ -33,11 +33,12 @@ class Entry:
 class Tool(Generic[Asked, Answer]):
     """One question and everything that asks it."""
 
-    question: type[Asked]
+    question: type[Asked] | type[Any]
     answer: Callable[[Asked], Answer]  # its docstring describes the route, the type it returns documents the answer
     api: str = ""  # the route's path below /api/v1; a name in braces is an option
     body: str = ""  # the schema's name of the JSON body in which the route takes the question, by POST
     instead: Mapping[str, Tool[Any, Any]] = field(default_factory=dict)  # key of a body → who answers a body with it
+    raw: bool = False  # the answer takes the object as it was given, and reads it: one field depends on another
     page: str = ""  # the page's path
     template: str = ""
     context: Callable[[Asked, Answer], dict[str, Any]] = lambda asked, answer: {}  # what else the template shows
@@ -66,13 +67,17 @@ class Tool(Generic[Asked, Answer]):
 
     def ask(self, given: Mapping[str, Any]) -> tuple[Asked, Answer]:
         """Read a request and answer it. LayoutError names the wrong field."""
-        asked = read_question(self.question, given)
+        asked = self.read(given)
         return asked, self.answer(asked)
 
+    def read(self, given: Mapping[str, Any], blank: bool = True) -> Any:
+        """Return what the answer takes. blank: whether blank text is left out, as forms send it."""
+        return given if self.raw else read_question(self.question, given, blank=blank)
+
     def answer_body(self, given: Mapping[str, Any]) -> Any:
-        """Answer a JSON body, in which blank text is not left out. LayoutError names the wrong field."""
+        """Answer a JSON body. LayoutError names the wrong field."""
         other = next((tool for key, tool in self.instead.items() if key in given), None)
-        return other.answer_body(given) if other else self.answer(read_question(self.question, given, blank=False))
+        return other.answer_body(given) if other else self.answer(self.read(given, blank=False))
 
     def ask_query(self, given: Query) -> tuple[Asked, Answer]:
         """Read the fields of an address and answer them. LayoutError names the wrong field."""

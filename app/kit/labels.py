@@ -4,22 +4,6 @@ is called what it is.
 
 from lanescope.ptx.table.descriptors import WGMMA
 
-STORED = {
-    "storage.swizzle": "Stored with swizzle",
-    "storage.mn": "Tile M or N",
-    "storage.k": "Tile K",
-    "storage.order": "Atoms first along",
-    "storage.inner": "Contiguous dimension",
-    "storage.pitch_bytes": "Row pitch, bytes",
-    "storage.width_bytes": "Panel width, bytes",
-    "storage.line_stride": "Row stride, bytes",
-    "storage.outer8_stride": "Stride of 8 rows, bytes",
-    "storage.inner_stride": "Panel stride, bytes",
-    "storage.swizzle_by": "XOR applied to",
-    "storage.layout": "CuTe layout (mn, k)",
-    "storage.unit": "Unit",
-    "storage.base": "First byte",
-}
 DRAWN = {"down": "Rows run along", "unit": "One cell is", "number": "Numbers", "show": "Show", "plain": "Memory"}
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
 STEPS = {"row": "Row of D", "col": "Column of D", "product": "Product", "seed": "Random seed", "c": "C"}
@@ -59,19 +43,6 @@ LABELS = {
         **DRAWN,
     },
     "atoms": {"element_bits": "Element bits", **DRAWN},
-    "descriptor": {
-        "descriptor": "word",
-        **{f.amount: f.label for f in reversed(WGMMA.fields)},
-        "instruction": "Instruction",
-        "idesc": "Instruction descriptor",
-        "operand": "Operand",
-        "major": "Read as",
-        "slice.mn": "First row (M or N)",
-        "slice.k": "First k",
-        "storage.kind": "Stored as",
-        "compare": "Compare with",
-        **STORED,
-    },
     "dump": {
         "dump": "Dump of shared memory",
         "expected": "Expected tile",
@@ -92,14 +63,6 @@ LABELS = {
         "nk": "B is (n, k)",
     },
     "short": {f.name: f.short for f in WGMMA.fields},
-    "chain": {
-        "mma": "Instruction",
-        "operand": "Operand",
-        "load": "Load or store",
-        "major": "Contiguous dimension",
-        "storage.kind": "Stored as",
-        **STORED,
-    },
     "tiles_loop": {
         "atom": "TiledMMA's atom",
         "atom_layout": "Atom layout (M, N, K)",

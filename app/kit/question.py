@@ -197,11 +197,16 @@ def question_field(
             kinds[parse_choice(held.get("kind"), f"{field}.kind", kinds, code)], held, field, blank=False
         )
 
-    kind = Annotated[join_types(one_of), TaggedUnion("kind")] if len(one_of) > 1 else one_of[0]
+    kind = tag_kinds(one_of) if len(one_of) > 1 else one_of[0]
     if more.setdefault("default", {}) == "":
         kind = join_types((kind, None))
     more.setdefault("type", kind)
     return parsed_field(parse or parse_object, label, help, parts=one_of, **more)
+
+
+def tag_kinds(parts: tuple[type, ...]) -> Any:
+    """Return the type of one of several questions, which `kind` chooses."""
+    return Annotated[join_types(parts), TaggedUnion("kind", tuple(_kind_of(part) for part in parts))]
 
 
 def join_types(kinds: Iterable[Any]) -> Any:
@@ -367,7 +372,7 @@ def form_of(
         name: Control(
             name,
             option.label,
-            str(given.get(name) or option.default),
+            str(given.get(name, option.default)),
             tuple((one, option.called.get(one, one)) for one in (choices or {}).get(name, option.words)),
             _format_note(error, option.label) if error and error.field == path else "",
             option,

@@ -27,9 +27,11 @@ def model_of(asked: type) -> type[BaseModel]:
 
 
 def _field_of(option: Option) -> Any:
+    says = {"description": option.help or None, "examples": list(option.examples) or None}
+    if option.derived and option.parts and not option.required:  # nothing stands for it
+        return Annotated[_type_of(option, None), Field(default_factory=lambda: None, **says)]
     default = ... if option.required else _default_of(option)
-    known = Field(default=default, description=option.help or None, examples=list(option.examples) or None)
-    return Annotated[_type_of(option, default), known], default
+    return Annotated[_type_of(option, default), Field(default=default, **says)], default
 
 
 def _type_of(option: Option, default: Any) -> Any:
@@ -46,7 +48,7 @@ def _type_of(option: Option, default: Any) -> Any:
 def _default_of(option: Option) -> Any:
     """Return the default of a field as JSON has it."""
     if option.parts:
-        return model_of(option.parts[0])() if option.default == "{}" else None
+        return model_of(option.parts[0])() if option.default == {} else None
     if option.numeric or option.flag:
         return int(option.default, 0) if option.default else None
     return option.default
