@@ -27,7 +27,7 @@ def model_of(asked: type) -> type[BaseModel]:
 
 
 def _field_of(option: Option) -> Any:
-    says = {"description": option.help or None, "examples": list(option.examples) or None}
+    says: dict[str, Any] = {"description": option.help or None, "examples": list(option.examples) or None}
     if option.derived and option.parts and not option.required:  # nothing stands for it
         return Annotated[_type_of(option, None), Field(default_factory=lambda: None, **says)]
     default = ... if option.required else _default_of(option)
