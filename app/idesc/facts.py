@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 from lanescope.app.kit.enumerations import KindName, Number, Word32, Word64
 from lanescope.app.kit.fact import Description, Json, fact
-from lanescope.app.kit.question import make_question, number_field, parsed_field, question, word_field
+from lanescope.app.kit.question import (
+    flag_field,
+    make_question,
+    number_field,
+    parsed_field,
+    question,
+    text_field,
+    word_field,
+)
 from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import IdescWord
@@ -15,6 +23,7 @@ from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.descriptor.matrix import FieldNotice
 from lanescope.errors import LayoutError
+from lanescope.inputs import get_given
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.render.idesc import describe_field, render_code
 
@@ -59,23 +68,15 @@ class DecodeQuestion(IdescQuestion):
     kind: MmaKind = word_field(idesc.NAMES, "Kind", BY_OPCODE, "f16", parse=_parse_kind)
 
 
-def _keep(given: Any, field: str) -> Any:
-    """What was given, for `idesc.encode`, which knows what the kind has."""
-    return given
-
-
 def _declare_part(part: KindField) -> Any:
     """A field of a product: words where it is given by name, a number or a switch where it is not."""
     label, says = part.field.title[0].upper() + part.field.title[1:], f"{part.field.title}: {part.field.meaning}."
     if part.chosen:
-        words = sorted(
-            {word for kind in KINDS if kind.has_field(part.name) for word in kind.get_field(part.name).codes}
-        )
-        return parsed_field(_keep, label, f"{says} {', '.join(words)}.", type=str | int, derived=True)
+        known = (kind.get_field(part.name).codes for kind in KINDS if kind.has_field(part.name))
+        words = sorted({word for codes in known for word in codes})
+        return text_field("", label, f"{says} {', '.join(words)}.", type=str | int)
     needed = part.name in ("m", "n")
-    return parsed_field(
-        _keep, label, says, "" if needed else "0", numeric=True, type=Number | bool, required=needed, derived=not needed
-    )
+    return number_field(None if needed else 0, label, says, type=Number | bool, required=needed)
 
 
 def _declare_product(names: Iterable[str]) -> Json:
@@ -83,11 +84,9 @@ def _declare_product(names: Iterable[str]) -> Json:
     parts = {part.name: part for kind in reversed(KINDS) for part in kind.parts}
     issued = "1 or 2: how the MMA is issued; without it, any legal form."
     return {
-        "kind": word_field(idesc.NAMES, "Kind", BY_OPCODE, "f16", parse=_parse_kind, type=KindName),
-        "cta_group": parsed_field(_keep, "CTA group", issued, "1", numeric=True, derived=True),
-        "ws": parsed_field(
-            _keep, ".ws", "1: with .ws.", "0", numeric=True, flag=True, type=Number | bool, derived=True
-        ),
+        "kind": word_field(idesc.NAMES, "Kind", BY_OPCODE, "f16", type=KindName),
+        "cta_group": number_field(1, "CTA group", issued, derived=True),
+        "ws": flag_field(".ws", "1: with .ws."),
         **{name: _declare_part(parts[name]) for name in names},
     }
 
@@ -96,7 +95,6 @@ IdescBody = make_question(
     "IdescBody",
     "A product: its types, sizes and majors. What a kind does not have is refused.",
     _declare_product(dict.fromkeys(part.name for kind in KINDS for part in kind.parts)),
-    UNKNOWN="unknown_field",
 )
 EncodeQuestion = make_question(
     "EncodeQuestion",
@@ -173,17 +171,19 @@ def decode_idesc(asked: IdescQuestion) -> InstructionDescriptor:
     return build_idesc(IdescWord(asked.value, asked.kind))
 
 
-def encode_idesc(asked: Any) -> InstructionDescriptor:
+def encode_idesc(given: Json) -> InstructionDescriptor:
     """The instruction descriptor of a product; what is illegal is refused by its field."""
-    return build_idesc(encode_product(asked))
+    return build_idesc(parse_wish(given))
 
 
-def encode_product(asked: Any) -> IdescWord:
-    """The word of a product; LayoutError names the field that is illegal."""
-    wish = {name: value for name, value in vars(asked).items() if value is not None}
-    row, issued = wish.pop("kind"), {name: wish.pop(name, "") for name in FORM}
-    form = {name: value for name, value in issued.items() if str(value).strip()}
-    return idesc.encode(row, wish, idesc.get_form(**form) if form else "")
+def parse_wish(given: Json) -> IdescWord:
+    """The word of a wish; LayoutError names the field that is illegal."""
+    row = idesc.get_kind(given.get("kind", "f16"))
+    form = ""
+    if any(str(given.get(name, "")).strip() for name in FORM):
+        form = idesc.get_form(get_given(given, "cta_group", 1), get_given(given, "ws", 0))
+    wish = {name: value for name, value in given.items() if name not in ("kind", *FORM)}
+    return idesc.encode(row, wish, form)
 
 
 def build_idesc(given: IdescWord) -> InstructionDescriptor:
@@ -292,12 +292,8 @@ def decode_mask(asked: MaskQuestion) -> ZeroColumns:
 
 def encode_mask(asked: Any) -> ZeroColumns:
     """A zero-column mask descriptor from its fields."""
-    return build_mask(encode_fields(asked), asked.m, asked.n)
-
-
-def encode_fields(asked: Any) -> ZeroMask:
-    """The word of a mask's fields."""
-    return zeromask.encode_mask({name: getattr(asked, name) for name in zeromask.NAMES})
+    fields = {name: getattr(asked, name) for name in zeromask.NAMES}
+    return build_mask(zeromask.encode_mask(fields), asked.m, asked.n)
 
 
 def build_mask(mask: ZeroMask, m: int, n: int) -> ZeroColumns:

@@ -68,7 +68,9 @@ def format_mask(asked: MaskQuestion, told: ZeroColumns) -> Iterator[str]:
         yield f"  ✗ {problem}"
 
 
-ENCODE = Tool(question=IdescBody, answer=facts.encode_idesc, api="instruction-descriptors/encode", body="IdescBody")
+ENCODE = Tool(
+    question=IdescBody, answer=facts.encode_idesc, api="instruction-descriptors/encode", body="IdescBody", raw=True
+)
 FEATURE = Feature(
     tools=(
         Tool(question=IdescQuestion, answer=facts.decode_idesc, api="instruction-descriptors/{value:path}"),
@@ -86,6 +88,7 @@ FEATURE = Feature(
             question=EncodeQuestion,
             answer=facts.encode_idesc,
             command="idesc encode",
+            raw=True,
             help="The word of a product.",
             run=run_encode,
         ),

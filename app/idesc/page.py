@@ -6,10 +6,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.idesc import facts, forms
-from lanescope.app.idesc.facts import IdescBody
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import read_question
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.zeromask import ZeroMask
@@ -30,7 +28,7 @@ def idesc_page(request: Request) -> Response:
             row = idesc.get_kind(query.get("kind") or given.kind.name)
             return RedirectResponse(forms.link_idesc(IdescWord(idesc.parse_idesc_word(query["word"]), row)), 303)
         if set(query) - {"kind"}:
-            return RedirectResponse(forms.link_idesc(facts.encode_product(read_question(IdescBody, query))), 303)
+            return RedirectResponse(forms.link_idesc(facts.parse_wish(query)), 303)
         if "kind" in query:
             given = forms.convert_kind(given, idesc.get_kind(query["kind"]))
     except LayoutError as error:

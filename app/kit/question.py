@@ -75,7 +75,7 @@ class Option:
         if self.words:
             what, semicolon, more = says.partition(";")
             says = f"{what}: {join_words(self.words, 'or')}{semicolon}{more}"
-        return f"{says}; {self.default} when left out." if self.default else f"{says}."
+        return f"{says}; {self.default} when left out." if self.default and not self.derived else f"{says}."
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -93,9 +93,9 @@ def _build_schema(cls: type, source: Any, handler: Any) -> Json:
     return dict(handler.generate_schema(import_module("lanescope.app.kit.schemas").model_of(cls)))
 
 
-def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = object, **more: Any) -> Any:
+def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = object) -> Any:
     """Make a question of fields that a table names, after those of the base."""
-    own = {"__doc__": says, "__annotations__": dict.fromkeys(fields, Any), **fields, **more}
+    own = {"__doc__": says, "__annotations__": dict.fromkeys(fields, Any), **fields}
     return question(type(name, (base,), own))
 
 
@@ -108,7 +108,7 @@ def _declared(option: Option, name: str = "") -> Any:
     return dataclasses.field(default_factory=make, metadata={"option": option})
 
 
-def parsed_field(parse: Parse, label: str, help: str, default: str = "", **more: Any) -> Any:
+def parsed_field(parse: Parse, label: str, help: str, default: Any = "", **more: Any) -> Any:
     """Declare an option that is read by a function of its own: (what was given, field) → value."""
     return _declared(Option(label=label, help=help, parse=parse, default=default, **more))
 
@@ -262,7 +262,7 @@ def read_question(wanted: type[Asked], given: Mapping[str, Any], field: str = ""
     blank: whether blank text is left out, too, as forms send it.
     """
     options = options_of(wanted)
-    check_keys(given, options, field, getattr(wanted, "UNKNOWN", "unknown_key"))
+    check_keys(given, options, field)
     values: Json = {}
     for name, option in options.items():
         value = given.get(name)

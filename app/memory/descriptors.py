@@ -30,7 +30,6 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import WGMMA, get_format
-from lanescope.reader.code.code_words import build_word
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import storage
@@ -221,6 +220,8 @@ def read_descriptor(
     except LayoutError:
         if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
             raise
+    from lanescope.reader.code.code_words import build_word  # half a second that no other request needs
+
     built = build_word(given)
     if not built.start:
         return Descriptor(built.word, form), list(built.notices)

@@ -12,7 +12,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.enumerations import WGMMA
 from lanescope.app.memory import descriptors as memory
-from lanescope.app.memory.options import VERDICT, VERDICT_FORMS
+from lanescope.app.memory.options import VERDICT_FORMS
 from lanescope.app.memory.presets import (
     PRESETS,
     PresetRequest,
@@ -21,7 +21,7 @@ from lanescope.app.memory.presets import (
     find_first_k_step,
     find_preset,
 )
-from lanescope.app.memory.questions import LABELS
+from lanescope.app.memory.questions import LABELS, VERDICT
 from lanescope.app.memory.storage import KINDS, STORAGE, build_form, parse_storage, replace_storage
 from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
 from lanescope.app.memory.tile_page import link_slice_product

@@ -18,7 +18,7 @@ from lanescope.app.kit.question import (
     word_field,
 )
 from lanescope.app.memory.facts import MAJORS
-from lanescope.app.memory.storage import storage_field
+from lanescope.app.memory.storage import describe_storage, storage_field
 from lanescope.cxx.expression import LONGEST
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.ptx.table import descriptors as table
@@ -128,3 +128,14 @@ GIVEN["Slice"] = Slice
 LABELS = (
     {field.amount: field.label for field in table.WGMMA.fields} | labels_of(VerifyBody) | {"compare": "Compare with"}
 )
+# How a picture of the verdict is asked for, as the page's address has it: query parameter → what it is.
+VERDICT = {
+    "instruction": "the instruction that reads through the word; the page's usual one where it is left out",
+    "idesc": "tcgen05: the instruction descriptor, for M, N and the majors",
+    "operand": "a or b",
+    "major": "K or MN, as the instruction reads",
+    "slice_mn": "the slice's first row of M or N",
+    "slice_k": "the slice's first K",
+    **describe_storage(),
+    "assumed": "what of it was taken from the word: storage, or of swizzle, base and slice_k those that were",
+}

@@ -21,7 +21,7 @@ from lanescope.app.kit.question import (
     text_field,
     word_field,
 )
-from lanescope.inputs import require_object
+from lanescope.inputs import join_words, require_object
 from lanescope.shared.storage import HINT, KEYS, UNITS
 from lanescope.shared.swizzle import BY_WIDTH
 from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
@@ -108,7 +108,7 @@ class CuteStorage:
     layout: str = text_field(
         EXAMPLE,
         "CuTe layout (mn, k)",
-        "",
+        "A CuTe layout of (mn, k).",
         type=CuteText,
         required=True,
         examples=("Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))",),
@@ -150,6 +150,16 @@ def storage_field(help: str, **more: Any) -> Any:
         derived=True,
         **more,
     )
+
+
+def describe_storage() -> dict[str, str]:
+    """Return what each field of an address says of the storage: the kinds that have it, and its help."""
+    out = {"s_kind": f"how the tile is stored: {join_words(tuple(KEYS), 'or')}"}
+    for name in STORAGE:
+        kinds = ", ".join(kind for kind, used in USED.items() if name in used)
+        if kinds:
+            out[f"s_{name}"] = f"{kinds}: {OPTIONS[name].help}"
+    return out
 
 
 def build_form(
