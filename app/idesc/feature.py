@@ -73,8 +73,8 @@ ENCODE = Tool(
 )
 FEATURE = Feature(
     tools=(
+        ENCODE,  # before the route that takes any word
         Tool(question=IdescQuestion, answer=facts.decode_idesc, api="instruction-descriptors/{value:path}"),
-        ENCODE,
         Tool(question=MaskBody, answer=facts.encode_mask, api="zero-column-masks/encode", body="MaskBody"),
         Tool(
             question=DecodeQuestion,
