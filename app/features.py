@@ -36,7 +36,7 @@ FEATURES: dict[str, dict[str, str]] = {
     },
     "tiles": {"tiles": ""},
     "layouts": {"tiles": "", "cute": "", "convert": "", "feeds": ""},
-    "idesc": {"idesc": ""},
+    "idesc": {"idesc": "Instruction descriptors of tcgen05.mma, and zero-column masks."},
     "tmem": {"tmem": "Tensor memory of tcgen05."},
     "scales": {
         "scale-factors": "The scale factors of a block-scaled tile: one factor followed, the copies, and the ids of"

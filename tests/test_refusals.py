@@ -268,7 +268,7 @@ def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
     def broken(_: Any) -> Any:
         raise RuntimeError("a secret path")
 
-    monkeypatch.setattr(memory, "encode_descriptor", broken)
+    monkeypatch.setattr(memory, "build_fields", broken)
     with caplog.at_level(logging.ERROR, "lanescope"):
         answer = client.post("/api/v1/descriptors/encode", json={})
     assert parse_refusal(answer, 500).code == "internal_error" and "secret" not in answer.text

@@ -3,32 +3,103 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
-from lanescope.app.kit.enumerations import AccessName, AccessPattern, SwizzleMode
+from lanescope.app.kit.enumerations import AccessName, AccessPattern, Number, SwizzleMode
 from lanescope.app.kit.fact import Description, Json, fact
-from lanescope.app.kit.question import number_field, question, text_field, word_field
+from lanescope.app.kit.question import (
+    list_field,
+    number_field,
+    options_of,
+    parsed_field,
+    question,
+    text_field,
+    word_field,
+)
 from lanescope.cute.text import parse_swizzle
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, parse_choice, parse_integer
+from lanescope.inputs import LONGEST_KEY, check_keys, parse_choice, parse_integer
 from lanescope.shared import banks, freeing
 from lanescope.shared.swizzle import MODES, Swizzle
 
-ROW_FIELDS = ("pattern", "row_bytes", "pad")
 ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"
 MOST_ACCESSES = 16
 MOST_PITCH = 1 << 16  # bytes from row to row
+Address = Annotated[
+    list[Number | None],
+    Description("A byte address a lane; null for an inactive one.", limits={"maxItems": banks.LANES}),
+]
+SwizzleText = Annotated[str, Description("", ("none", "128B", "3,4,3"), {"maxLength": LONGEST_KEY})]
 
 
 @question
-class AccessQuestion:
+class _Access:
+    access: str = text_field("ldmatrix.x4", "Access", "ldmatrix.x4, st.shared.b128, …", argument=True, type=AccessName)
+    pattern: str = word_field(
+        banks.REACHES, "Lane addresses", "How the lanes reach rows of the tile", "ldmatrix", type=AccessPattern
+    )
+
+
+@question
+class _Rows:
+    row_bytes: int = number_field(
+        128, "Bytes per row", "With a pattern: bytes from row to row.", least=1, most=MOST_PITCH
+    )
+    pad: int = number_field(0, "Padding per row, bytes", "With a pattern: bytes between two rows.", most=MOST_PITCH)
+
+
+@question
+class _Use(_Rows, _Access):
+    swizzle: str = text_field(
+        "none", "Swizzle", "Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.", type=SwizzleText
+    )
+
+
+def _lanes() -> Any:
+    return parsed_field(
+        lambda given, field: given,
+        "Lane addresses",
+        "A byte address a lane, instead of a pattern; null for an inactive one.",
+        None,
+        type=Address | None,
+    )
+
+
+@question
+class OneAccess(_Access):
+    """An access at addresses, or at rows by a pattern."""
+
+    address: list[int | None] | None = _lanes()
+
+
+@question
+class AccessBody(_Use):
     """One access at the addresses of its lanes, or at rows by a pattern."""
 
-    access: str = text_field("ldmatrix.x4", "Access", "ldmatrix.x4, st.shared.b128, …", argument=True)
-    pattern: str = word_field(banks.REACHES, "Lane addresses", "How the lanes reach rows of the tile", "ldmatrix")
-    row_bytes: int = number_field(128, "Bytes per row", "Bytes a row of the tile.", least=1, most=MOST_PITCH)
-    pad: int = number_field(0, "Padding per row, bytes", "Bytes of padding a row.", most=MOST_PITCH)
-    swizzle: str = text_field("none", "Swizzle", "Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.")
+    address: list[int | None] | None = _lanes()
+
+
+@question
+class SolveMany(_Rows):
+    """Accesses that one swizzle shall free of conflicts."""
+
+    accesses: tuple[OneAccess, ...] = list_field(OneAccess, "Accesses", "", least=1, most=MOST_ACCESSES, required=True)
+
+
+@question
+class SolveOne(_Rows, OneAccess):
+    """One access that a swizzle shall free of conflicts."""
+
+    access: str = text_field("ldmatrix.x4", "Access", "", required=True, type=AccessName)
+
+
+ROW_FIELDS = ("pattern", *options_of(_Rows))
+
+
+@question
+class AccessQuestion(_Use):
+    """One access at the addresses of its lanes, or at rows by a pattern."""
+
     address: str = text_field(
         "",
         "Or one byte address per lane",
@@ -119,7 +190,7 @@ class Solved:
 
 def build_bank_cost(given: Json) -> BankCost:
     """POST /banks: an access at the addresses given, or at rows; a swizzle is applied to byte addresses."""
-    check_keys(given, ("access", "address", "swizzle", *ROW_FIELDS))
+    check_keys(given, options_of(AccessBody))
     if given.get("address") is None and not set(given) & set(ROW_FIELDS):
         raise LayoutError(
             "bad_address",
@@ -224,11 +295,8 @@ def parse_accesses(text: str) -> list[Json]:
 
 
 def solve_swizzle(given: Json) -> Solved:
-    """POST /banks/solve: the smallest swizzle that frees every access {"access", "address"} or {"access", "pattern"}.
-
-    A pattern's rows are row_bytes (plus pad) apart. One access may stand in the request itself instead of in
-    "accesses".
-    """
+    """The smallest Swizzle<B,M,S> that removes the conflicts of all accesses, or why there is none: accesses [{access,
+    address}] or [{access, pattern}] with row_bytes and pad. One access may stand in the request itself."""
     check_keys(given, ("accesses", "access", "address", *ROW_FIELDS))
     wanted, alone = given.get("accesses"), [name for name in ("access", "address", "pattern") if name in given]
     if "accesses" in given and alone:
@@ -250,7 +318,7 @@ def solve_swizzle(given: Json) -> Solved:
     if len(wanted) > MOST_ACCESSES:
         raise LayoutError("bad_accesses", f"{len(wanted)} accesses.", f"At most {MOST_ACCESSES}.", "accesses")
     for at, item in enumerate(wanted):
-        check_keys(item, ("access", "pattern", "address"), f"accesses.{at}")
+        check_keys(item, options_of(OneAccess), f"accesses.{at}")
     _require_one_source(given, wanted)
     uses = []
     for number_, item in enumerate(wanted):

@@ -9,7 +9,7 @@ import typer
 
 from lanescope.app.banks import facts
 from lanescope.app.banks.draw import build_chart, draw_banks
-from lanescope.app.banks.facts import AccessQuestion, BankCost, BanksQuestion, Solved
+from lanescope.app.banks.facts import AccessQuestion, BankCost, BanksQuestion, Solved, SolveMany, SolveOne
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.feature import Entry, Feature, Tool
@@ -125,8 +125,17 @@ PAGE = Tool(
     picture=_draw,
 )
 COMMAND = Tool(question=AccessQuestion, answer=facts.count_wavefronts, command="banks", run=run_banks)
+SOLVE = Tool(
+    question=SolveMany,
+    answer=facts.solve_swizzle,
+    api="banks/solve",
+    body="SolveBody",
+    instead={"access": Tool(question=SolveOne, answer=facts.solve_swizzle, raw=True)},
+    raw=True,
+    name="solve_api",
+)
 FEATURE = Feature(
-    tools=(PAGE, COMMAND),
+    tools=(PAGE, COMMAND, SOLVE),
     written=("api",),
     menu=(Entry("Shared memory", 6, "Bank conflicts", "/banks", "wavefronts of one warp's access"),),
     bodies={

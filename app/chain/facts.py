@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope.app.kit.enumerations import Verdict
+from lanescope.app.kit.enumerations import PTX, Major, PtxText, Verdict
 from lanescope.app.kit.fact import Description, Json, fact
+from lanescope.app.kit.question import options_of, question, text_field, word_field
+from lanescope.app.memory.storage import storage_field
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, require_object
 from lanescope.ptx import catalog
@@ -17,7 +19,18 @@ from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import Storage
 from lanescope.shared.tiling import DEFAULT_ORDER
 
-CHAIN_FIELDS = ("storage", "load", "mma", "operand", "major")
+
+@question
+class LoadChainBody:
+    """A load or store, the mma whose operand it moves, and where the operand is stored."""
+
+    storage: Json = storage_field("Where the program put element (mn, k).", required=True)
+    load: str = text_field(
+        "", "Load or store", "", type=PtxText, required=True, examples=("ldmatrix.m8n8.x4.shared.b16",)
+    )
+    mma: str = text_field(PTX, "Instruction", "", type=PtxText, required=True)
+    operand: str = word_field(("a", "b", "c", "d"), "Operand", "a or b of a load, c or d of a store.")
+    major: str = word_field(DEFAULT_ORDER, "Contiguous dimension", "The storage's, where it is left out.", type=Major)
 
 
 @fact
@@ -69,7 +82,7 @@ class ChainVerdict:
 
 def parse_chain(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
-    check_keys(given, CHAIN_FIELDS)
+    check_keys(given, options_of(LoadChainBody))
     load, mma = catalog.parse_instruction(given.get("load"), "load"), catalog.parse_instruction(given.get("mma"), "mma")
     letter = parse_choice(
         given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"

@@ -9,20 +9,23 @@ from typing import Any
 
 from lanescope.app.chain import facts as chains
 from lanescope.app.chain.draw import draw_operand, draw_rows
-from lanescope.app.memory.storage import STORAGE, USED, parse_storage
+from lanescope.app.chain.facts import LoadChainBody
+from lanescope.app.kit.question import labels_of, options_of
+from lanescope.app.memory.storage import STORAGE, parse_storage
 
-DEFAULTS = {"mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a", "load": "", "major": "K"}
+DEFAULTS = {name: option.default for name, option in options_of(LoadChainBody).items() if name != "storage"}
+LABELS = labels_of(LoadChainBody)
 CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "144", "base": "0", "swizzle_by": "tile"}
 
 
-def parse_query(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
-    """(what is asked, the storage's form, those of its fields that its kind uses) of the page's address."""
+def parse_query(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """(what is asked, the storage's form) of the page's address."""
     given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
     spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
     if spec["kind"] == "canonical":
         spec["swizzle_by"] = query.get("s_swizzle_by") or STORAGE["swizzle_by"]
     spec["inner"] = given["major"]
-    return given, spec, [name for name in USED.get(spec["kind"], ()) if name != "inner"]
+    return given, spec
 
 
 def build_request(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
@@ -36,6 +39,6 @@ def draw_figure(query: Mapping[str, str]) -> str:
     """The guide's picture of a chain's address: what each row holds and who receives it; where it does not feed, what
     arrives.
     """
-    given, spec, _ = parse_query(query)
+    given, spec = parse_query(query)
     found = chains.parse_chain(build_request(given, spec) | {"load": given["load"]})
     return draw_rows(found) if found.match else draw_operand(found)

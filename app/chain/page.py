@@ -16,7 +16,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.page import render_page
-from lanescope.app.memory.storage import ORDERS, USED, WORDS
+from lanescope.app.memory.storage import STORAGES, USED, build_form
 from lanescope.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
@@ -25,31 +25,30 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 @router.get("/chain")
 def chain_page(request: Request) -> Response:
     """Shared memory → ldmatrix → mma operand, or accumulator → stmatrix → shared memory."""
-    given, spec, used = forms.parse_query(request.query_params)
+    given, spec = forms.parse_query(request.query_params)
     context: dict[str, Any] = {
         "given": given,
         "storage": spec,
-        "used": used,
+        "storage_form": build_form(spec, but=("inner",)),
         "error": None,
-        "kinds": list(USED),
-        "orders": ORDERS,
-        "storage_words": WORDS,
+        "kinds": list(STORAGES),
+        "labels": forms.LABELS,
         "code": 200,
     }
     try:
-        context |= _build_context(given, spec, used)
+        context |= _build_context(given, spec)
     except LayoutError as error:
         context |= {"error": error, "code": 422}
     return render_page(request, "chain/page.html", context, context["code"])
 
 
-def _build_context(given: dict[str, str], spec: dict[str, str], used: list[str]) -> dict[str, Any]:
+def _build_context(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
     request = forms.build_request(given, spec)
     fits, best = chains.find_loads(request)
     request["load"] = given["load"] = given["load"] or (best or fits)[0]
     found = chains.parse_chain(request)
     given["load"] = found.load.instruction.ptx  # the form's menu spells it so
-    same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *used)}}
+    same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *USED[spec["kind"]]) if name != "inner"}}
     operand, facts = found.want.operand, chains.build_chain(found)
     mma = find(given["mma"])
     access = found.load.instruction.ptx.split(".shared")[0].replace(".sync.aligned.m8n8", "").replace(".trans", "")

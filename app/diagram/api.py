@@ -30,7 +30,8 @@ from lanescope.app.kit.picture import DrawingJob, check_drawing
 from lanescope.app.kit.wire import CachedBody, encode_json_body, make_picture_body
 from lanescope.app.memory.descriptors import Decoded, Verified, parse_descriptor
 from lanescope.app.memory.facts import Tile, TileQuestion
-from lanescope.app.memory.options import LOOK, VERDICT
+from lanescope.app.memory.options import LOOK
+from lanescope.app.memory.questions import VERDICT
 from lanescope.descriptor.format import DescriptorFormat as DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx import catalog

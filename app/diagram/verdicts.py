@@ -17,7 +17,7 @@ from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.memory import descriptors
 from lanescope.app.memory.editor import JudgedRequest, build_request, judge_request, list_assumed_fields
-from lanescope.app.memory.options import VERDICT
+from lanescope.app.memory.questions import VERDICT
 from lanescope.descriptor import causes
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError

@@ -1,25 +1,106 @@
-"""What the API, the command line and the pages say about an instruction descriptor. No framework."""
+"""What the API, the command line and the pages ask and say about an instruction descriptor. No framework."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
-from lanescope.app.kit.enumerations import KindName, Word32, Word64
+from lanescope.app.kit.enumerations import KindName, Number, Word32, Word64
 from lanescope.app.kit.fact import Description, Json, fact
+from lanescope.app.kit.question import (
+    flag_field,
+    make_question,
+    number_field,
+    parsed_field,
+    question,
+    text_field,
+    word_field,
+)
 from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.descriptor.matrix import FieldNotice
 from lanescope.errors import LayoutError
-from lanescope.inputs import get_given, parse_integer
+from lanescope.inputs import get_given
+from lanescope.ptx.table.kinds import KINDS
 from lanescope.render.idesc import describe_field, render_code
 
 EVIDENCE = "documented; agrees with CUTLASS (304 words); not executed on hardware"
 MASK_EVIDENCE = "documented; equals the 7 masks of PTX's examples; not executed on hardware"
 FORM = ("cta_group", "ws")  # how it is issued: beside the fields of the word
 BITS = {"minimum": 0, "maximum": 63}
+BY_OPCODE = "The kind of the tcgen05.mma that takes it; the word does not say it."
+
+
+def _require_kind(given: Any, field: str) -> MmaKind:
+    if not given:
+        hint = f"Allowed: {', '.join(idesc.NAMES)}. The kind stands in the opcode, not in the word."
+        raise LayoutError("unknown_kind", "kind is missing.", hint, field)
+    return _parse_kind(given, field)
+
+
+def _parse_kind(given: Any, field: str) -> MmaKind:
+    return idesc.get_kind(given)
+
+
+@question
+class IdescQuestion:
+    """A word and the kind under which it is read."""
+
+    kind: MmaKind = word_field(idesc.NAMES, "Kind", BY_OPCODE, "", parse=_require_kind)
+    value: int = parsed_field(
+        lambda given, field: idesc.parse_idesc_word(given),
+        "Word",
+        "32 bits: hex, 0b…, or a constant C++ expression.",
+        required=True,
+        argument=True,
+        metavar="word",
+        examples=("0x08400490",),
+    )
+
+
+@question
+class DecodeQuestion(IdescQuestion):
+    """The same; kind f16 where none is given."""
+
+    kind: MmaKind = word_field(idesc.NAMES, "Kind", BY_OPCODE, "f16", parse=_parse_kind)
+
+
+def _declare_part(part: KindField) -> Any:
+    """A field of a product: words where it is given by name, a number or a switch where it is not."""
+    label, says = part.field.title[0].upper() + part.field.title[1:], f"{part.field.title}: {part.field.meaning}."
+    if part.chosen:
+        known = (kind.get_field(part.name).codes for kind in KINDS if kind.has_field(part.name))
+        words = sorted({word for codes in known for word in codes})
+        return text_field("", label, f"{says} {', '.join(words)}.", type=str | int)
+    needed = part.name in ("m", "n")
+    return number_field(None if needed else 0, label, says, type=Number | bool, required=needed)
+
+
+def _declare_product(names: Iterable[str]) -> Json:
+    """The fields of a product by name, and how its MMA is issued."""
+    parts = {part.name: part for kind in reversed(KINDS) for part in kind.parts}
+    issued = "1 or 2: how the MMA is issued; without it, any legal form."
+    return {
+        "kind": word_field(idesc.NAMES, "Kind", BY_OPCODE, "f16", type=KindName),
+        "cta_group": number_field(1, "CTA group", issued, derived=True),
+        "ws": flag_field(".ws", "1: with .ws."),
+        **{name: _declare_part(parts[name]) for name in names},
+    }
+
+
+IdescBody = make_question(
+    "IdescBody",
+    "A product: its types, sizes and majors. What a kind does not have is refused.",
+    _declare_product(dict.fromkeys(part.name for kind in KINDS for part in kind.parts)),
+)
+EncodeQuestion = make_question(
+    "EncodeQuestion",
+    "A product as the command has it: further fields are name=value.",
+    _declare_product(("m", "n", "a", "b", "d")),
+)
 
 
 @fact
@@ -85,16 +166,13 @@ class InstructionDescriptor:
     evidence: str
 
 
-def decode_idesc(word: object, kind: object) -> InstructionDescriptor:
-    """GET /instruction-descriptors/{word}."""
-    if not kind:
-        hint = f"Allowed: {', '.join(idesc.NAMES)}. The kind stands in the opcode, not in the word."
-        raise LayoutError("unknown_kind", "kind is missing.", hint, "kind")
-    return build_idesc(IdescWord(idesc.parse_idesc_word(word), idesc.get_kind(kind)))
+def decode_idesc(asked: IdescQuestion) -> InstructionDescriptor:
+    """An instruction descriptor taken apart, and the forms in which it is legal."""
+    return build_idesc(IdescWord(asked.value, asked.kind))
 
 
 def encode_idesc(given: Json) -> InstructionDescriptor:
-    """POST /instruction-descriptors/encode."""
+    """The instruction descriptor of a product; what is illegal is refused by its field."""
     return build_idesc(parse_wish(given))
 
 
@@ -147,6 +225,40 @@ def build_problems(notices: Iterable[FieldNotice]) -> list[Problem]:
 # the zero-column mask -------------------------------------------------------------------------------------------------
 
 
+@question
+class MaskProduct:
+    """The product whose B the mask is about."""
+
+    m: int = number_field(128, "M", "M of the product: 32, 64 or 128.")
+    n: int = number_field(128, "N", "N of the product: 64, 128 or 256.")
+
+
+@question
+class MaskQuestion(MaskProduct):
+    """A word and the product."""
+
+    value: int = parsed_field(
+        lambda given, field: zeromask.parse_mask_word(given),
+        "Word",
+        "64 bits: hex, 0b…, or a constant C++ expression.",
+        required=True,
+        argument=True,
+        metavar="word",
+        examples=("0x0003028000000000",),
+    )
+
+
+MaskBody = make_question(
+    "MaskBody",
+    "The fields of a zero-column mask descriptor, and M and N of the product.",
+    {
+        one.name: number_field(0, one.name.replace("_", " ").capitalize(), one.meaning, most=one.most)
+        for one in zeromask.FIELDS
+    },
+    MaskProduct,
+)
+
+
 @fact
 class MaskField:
     """One bit field of a zero-column mask descriptor."""
@@ -173,16 +285,15 @@ class ZeroColumns:
     evidence: str
 
 
-def parse_mask(word: object, m: object, n: object) -> ZeroColumns:
-    """GET /zero-column-masks/{word}."""
-    return build_mask(ZeroMask(zeromask.parse_mask_word(word)), parse_integer(m, "m"), parse_integer(n, "n"))
+def decode_mask(asked: MaskQuestion) -> ZeroColumns:
+    """A zero-column mask descriptor taken apart, and the columns of B that it makes zero."""
+    return build_mask(ZeroMask(asked.value), asked.m, asked.n)
 
 
-def encode_mask(given: Json) -> ZeroColumns:
-    """POST /zero-column-masks/encode: the fields, and m and n of the product."""
-    fields = {name: value for name, value in given.items() if name not in ("m", "n")}
-    m, n = (parse_integer(given.get(name, default), name) for name, default in (("m", 128), ("n", 128)))
-    return build_mask(zeromask.encode_mask(fields), m, n)
+def encode_mask(asked: Any) -> ZeroColumns:
+    """A zero-column mask descriptor from its fields."""
+    fields = {name: getattr(asked, name) for name in zeromask.NAMES}
+    return build_mask(zeromask.encode_mask(fields), asked.m, asked.n)
 
 
 def build_mask(mask: ZeroMask, m: int, n: int) -> ZeroColumns:

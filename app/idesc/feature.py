@@ -2,10 +2,107 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.feature import Entry, Feature
+from collections.abc import Iterator
+from typing import Annotated, Any
 
+import typer
+
+from lanescope.app.idesc import facts
+from lanescope.app.idesc.facts import (
+    DecodeQuestion,
+    EncodeQuestion,
+    IdescBody,
+    IdescQuestion,
+    InstructionDescriptor,
+    MaskBody,
+    MaskQuestion,
+    ZeroColumns,
+)
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.kit.terminal import print_json
+from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
+
+
+def format_idesc(asked: IdescQuestion, told: InstructionDescriptor) -> Iterator[str]:
+    """Yield a word's fields, and the forms in which it is legal."""
+    yield f"{told.word}  kind::{told.kind}"
+    for field in told.fields:
+        yield f"  {field.high:2}–{field.low:<2}  {field.title:18} {field.encoded:#x}  {field.says}"
+    for problem in told.problems:
+        yield f"  ✗ {problem.message}"
+    for form, why in {} if told.problems else told.forms.items():
+        yield f"  {'✗' if why else '✓'} {form}" + "".join(f": {one.message}" for one in why[:1])
+    for warning in told.warnings:
+        yield f"  ! {warning.field}: {warning.message}"
+    yield f"  {told.evidence}"
+
+
+def run_encode(
+    words: dict[str, Any],
+    *,
+    field: Annotated[
+        list[str] | None, typer.Option(help="Any other field: name=value, e.g. transpose_b=1, sparse=1, sfa_id=2.")
+    ] = None,
+    as_json: bool,
+) -> None:
+    """Print the word of a product."""
+    for item in field or []:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise LayoutError(
+                "bad_usage", f"'{shorten_value(item)}' is not a field.", "Write name=value, e.g. sparse=1.", "field"
+            )
+        words[name.strip()] = value.strip()
+    made = ENCODE.ask(words)[1]
+    print_json(made) if as_json else print(made.word)
+
+
+def format_mask(asked: MaskQuestion, told: ZeroColumns) -> Iterator[str]:
+    """Yield a mask's fields, and the columns of B that it makes zero."""
+    yield told.word
+    for field in told.fields:
+        yield f"  {field.high:2}–{field.low:<2}  {field.name:14} {field.value}"
+    yield f"  zero: {' '.join(map(str, told.columns)) or 'none'}"
+    for problem in told.problems:
+        yield f"  ✗ {problem}"
+
+
+ENCODE = Tool(
+    question=IdescBody, answer=facts.encode_idesc, api="instruction-descriptors/encode", body="IdescBody", raw=True
+)
 FEATURE = Feature(
-    written=("api", "page"),
+    tools=(
+        ENCODE,  # before the route that takes any word
+        Tool(question=IdescQuestion, answer=facts.decode_idesc, api="instruction-descriptors/{value:path}"),
+        Tool(question=MaskBody, answer=facts.encode_mask, api="zero-column-masks/encode", body="MaskBody"),
+        Tool(
+            question=DecodeQuestion,
+            answer=facts.decode_idesc,
+            command="idesc decode",
+            help="A word's fields, and the forms in which it is legal. Exit status 1 where it is legal in none.",
+            lines=format_idesc,
+            succeeds=lambda told: told.legal,
+        ),
+        Tool(
+            question=EncodeQuestion,
+            answer=facts.encode_idesc,
+            command="idesc encode",
+            raw=True,
+            help="The word of a product.",
+            run=run_encode,
+        ),
+        Tool(
+            question=MaskQuestion,
+            answer=facts.decode_mask,
+            api="zero-column-masks/{value:path}",
+            command="idesc mask",
+            help="A zero-column mask: its fields, and the columns of B that it makes zero.",
+            lines=format_mask,
+            succeeds=lambda told: not told.problems,
+        ),
+    ),
+    written=("page",),
     menu=(
         Entry(
             "Blackwell",

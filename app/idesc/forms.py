@@ -6,7 +6,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.idesc import facts
+from lanescope.app.idesc.facts import IdescBody, MaskBody
 from lanescope.app.kit.fact import Json
+from lanescope.app.kit.question import labels_of
 from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import CALLED, IdescWord
@@ -18,6 +20,7 @@ from lanescope.ptx.table.kinds import KINDS
 
 DEFAULT = IdescWord(0x08400490, idesc.get_kind("f16"))
 DEFAULT_MASK = zeromask.encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3})
+LABELS = labels_of(IdescBody) | {"word": "Word", "form": "Form"}
 FILLS = 8
 SIDE = 32  # columns of the mask's grid
 
@@ -42,6 +45,7 @@ def build_context(given: IdescWord, wish: Json | None = None) -> dict[str, Any]:
         ],
         "kind_names": idesc.NAMES,
         "asked": build_form_fields(given, wish),
+        "labels": LABELS,
         "others": list_other_kinds(given),
         "error": None,
     }
@@ -105,7 +109,7 @@ def build_form_fields(given: IdescWord, wish: Json | None) -> list[dict[str, Any
         if part.codes and len(part.codes) == 1:
             continue
         value = str((wish or {}).get(part.name, part.format_code(given.word)))
-        out.append({"name": part.name, "title": part.field.title, "value": value, "choices": _list_choices(part)})
+        out.append({"name": part.name, "value": value, "choices": _list_choices(part)})
     return out
 
 
@@ -182,6 +186,7 @@ def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
             {"first": part * wide, "mask": part, "cells": bits_of[part * wide : (part + 1) * wide]}
             for part in range(told.sub_masks)
         ],
+        "labels": labels_of(MaskBody) | {"word": "Word"},
         "side": SIDE,
         "sizes": {"m": sorted(zeromask.SUBMASKS), "n": zeromask.LEGAL_N},
         "asked": [
@@ -202,7 +207,7 @@ def is_used(one: BitField, sub_masks: int) -> bool:
 def format_mask_title(one: BitField) -> str:
     """What the form calls a field: its name and its bits."""
     place = f"{one.high}:{one.low}" if one.high > one.low else str(one.low)
-    return f"{one.name.replace('_', ' ').capitalize()} [{place}]"
+    return f"{labels_of(MaskBody)[one.name]} [{place}]"
 
 
 def _format_columns(bits_of: list[int]) -> str:

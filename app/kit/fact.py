@@ -133,7 +133,7 @@ def extend_fact(begun: Any, made: type[Made], **more: Any) -> Made:
     return made(**{field.name: getattr(begun, field.name) for field in dataclasses.fields(begun)}, **more)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # so that a union of types may hold one: dicts have no hash
 class Description:
     """What a field means, in the document; with examples, or with limits in JSON Schema's words."""
 
@@ -204,12 +204,15 @@ def _build_nested_schema(schema: Json, axes: int) -> Json:
 
 @dataclass(frozen=True)
 class TaggedUnion:
-    """Several facts that one field tells apart, by the word it always has in each."""
+    """Several facts that one field tells apart, by the word it always has in each; words: these, in their order, where
+    their schemas may not be made yet.
+    """
 
     field: str
+    words: tuple[str, ...] = ()
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Json:
         facts = handler(core)["anyOf"]
-        words = [handler.resolve_ref_schema(made)["properties"][self.field]["const"] for made in facts]
+        words = self.words or [handler.resolve_ref_schema(made)["properties"][self.field]["const"] for made in facts]
         mapping = {word: made["$ref"] for word, made in zip(words, facts, strict=True)}
         return {"oneOf": facts, "discriminator": {"propertyName": self.field, "mapping": mapping}}

@@ -2,30 +2,10 @@
 use their own name.
 """
 
-from lanescope.blackwell.zeromask import FIELDS
 from lanescope.ptx.table.descriptors import WGMMA
-from lanescope.ptx.table.kinds import KINDS
 
-STORED = {
-    "storage.swizzle": "Stored with swizzle",
-    "storage.mn": "Tile M or N",
-    "storage.k": "Tile K",
-    "storage.order": "Atoms first along",
-    "storage.inner": "Contiguous dimension",
-    "storage.pitch_bytes": "Row pitch, bytes",
-    "storage.width_bytes": "Panel width, bytes",
-    "storage.line_stride": "Row stride, bytes",
-    "storage.outer8_stride": "Stride of 8 rows, bytes",
-    "storage.inner_stride": "Panel stride, bytes",
-    "storage.swizzle_by": "XOR applied to",
-    "storage.layout": "CuTe layout (mn, k)",
-    "storage.unit": "Unit",
-    "storage.base": "First byte",
-}
 DRAWN = {"down": "Rows run along", "unit": "One cell is", "number": "Numbers", "show": "Show", "plain": "Memory"}
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
-IDESC = {part.name: part.field.title[0].upper() + part.field.title[1:] for kind in KINDS for part in kind.parts}
-ZERO_MASK = {f.name: f.name.replace("_", " ").capitalize() for f in FIELDS}
 STEPS = {"row": "Row of D", "col": "Column of D", "product": "Product", "seed": "Random seed", "c": "C"}
 _LOOP = {
     "copy": "Store",
@@ -63,19 +43,6 @@ LABELS = {
         **DRAWN,
     },
     "atoms": {"element_bits": "Element bits", **DRAWN},
-    "descriptor": {
-        "descriptor": "word",
-        **{f.amount: f.label for f in reversed(WGMMA.fields)},
-        "instruction": "Instruction",
-        "idesc": "Instruction descriptor",
-        "operand": "Operand",
-        "major": "Read as",
-        "slice.mn": "First row (M or N)",
-        "slice.k": "First k",
-        "storage.kind": "Stored as",
-        "compare": "Compare with",
-        **STORED,
-    },
     "dump": {
         "dump": "Dump of shared memory",
         "expected": "Expected tile",
@@ -96,14 +63,6 @@ LABELS = {
         "nk": "B is (n, k)",
     },
     "short": {f.name: f.short for f in WGMMA.fields},
-    "chain": {
-        "mma": "Instruction",
-        "operand": "Operand",
-        "load": "Load or store",
-        "major": "Contiguous dimension",
-        "storage.kind": "Stored as",
-        **STORED,
-    },
     "tiles_loop": {
         "atom": "TiledMMA's atom",
         "atom_layout": "Atom layout (M, N, K)",
@@ -190,8 +149,6 @@ LABELS = {
     "steps": {**STEPS, "a": "A", "b": "B"},
     "steps_wgmma": {**STEPS, **SIDES, "data_a": "A", "data_b": "B"},
     "metadata": {"selector": "Selector", "words": "e of every lane, or one word for all (hex)"},
-    "idesc": {"word": "Word", "kind": "Kind", "form": "Form", "cta_group": "CTA group", "ws": ".ws", **IDESC},
-    "zero_mask": {"word": "Word", "m": "M", "n": "N", **ZERO_MASK},
     "triton": {
         "text": "Layout, or a module",
         "shape": "Tensor",

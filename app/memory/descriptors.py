@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from lanescope.app.kit.enumerations import FormatName, SwizzleMode, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, RequestModel, fact, make_optional_field
 from lanescope.app.memory.facts import MAJORS
+from lanescope.app.memory.questions import DecodeQuestion
 from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
 from lanescope.bits import format_word
 from lanescope.blackwell import idesc, umma
@@ -29,14 +30,12 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import WGMMA, get_format
-from lanescope.reader.code.code_words import build_word
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import storage
 
 SEEN_BY = ("instruction", "operand", "major")
 _CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
-FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 
 
 @fact
@@ -221,6 +220,8 @@ def read_descriptor(
     except LayoutError:
         if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
             raise
+    from lanescope.reader.code.code_words import build_word  # half a second that no other request needs
+
     built = build_word(given)
     if not built.start:
         return Descriptor(built.word, form), list(built.notices)
@@ -235,10 +236,13 @@ def read_descriptor(
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
+def decode_word(asked: DecodeQuestion) -> Decoded:
+    """A descriptor taken apart."""
+    return decode_text(asked.word, asked.format)
+
+
 def decode_text(given: object, form: DescriptorFormat = WGMMA) -> Decoded:
-    """GET /descriptors/{hex}: the facts of a descriptor in any spelling; what C++ loses in an expression stands first
-    among the warnings.
-    """
+    """The facts of a descriptor in any spelling; what C++ loses in an expression stands first among the warnings."""
     descriptor, notes = _parse_with_notes(given, form)
     return build_decoded(descriptor, notes)
 
@@ -286,7 +290,7 @@ def _build_warnings(notices: Iterable[FieldNotice]) -> list[DescriptorWarning]:
 
 
 def encode_descriptor(given: Json) -> Encoded:
-    """POST /descriptors/encode: the amounts of a format's fields; its constants need not be said."""
+    """A descriptor from its amounts in bytes."""
     form = find_format(given)
     known = [f for f in form.fields if f.name != form.coded]
     check_keys(given, (*(f.amount for f in known), "swizzle", *(("format",) if "format" in given else ())))
@@ -328,7 +332,7 @@ def _list_view_keys(given: Json) -> tuple[str, ...]:
 
 
 def build_reads(given: Json) -> Reads:
-    """POST /descriptors/reads."""
+    """The absolute byte address the hardware reads for every element."""
     check_keys(given, ("descriptor", *_list_view_keys(given)))
     descriptor = parse_descriptor(given.get("descriptor"), find_format(given))
     _, seen = parse_view(given)
@@ -374,8 +378,8 @@ def verify_request(given: Json) -> tuple[Verdict | None, View, Descriptor]:
 
 
 def build_verified(given: Json) -> Verified:
-    """POST /descriptors/verify. Without a storage there is no verdict: `fits` names the standard tiles that this word
-    reads.
+    """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it
+    does not.
     """
     result, seen, descriptor = verify_request(given)
     if get_mode_name(descriptor) is None:

@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.enumerations import WGMMA
 from lanescope.app.memory import descriptors as memory
-from lanescope.app.memory.options import VERDICT, VERDICT_FORMS
+from lanescope.app.memory.options import VERDICT_FORMS
 from lanescope.app.memory.presets import (
     PRESETS,
     PresetRequest,
@@ -20,7 +21,8 @@ from lanescope.app.memory.presets import (
     find_first_k_step,
     find_preset,
 )
-from lanescope.app.memory.storage import KINDS, ORDERS, STORAGE, USED, WORDS, parse_storage, replace_storage
+from lanescope.app.memory.questions import LABELS, VERDICT
+from lanescope.app.memory.storage import KINDS, STORAGE, build_form, parse_storage, replace_storage
 from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
 from lanescope.app.memory.tile_page import link_slice_product
 from lanescope.blackwell import umma
@@ -45,7 +47,7 @@ from lanescope.render.read_pictures import (
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.tiling import Tile
 
-VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "0", "slice_k": "0"}
+VIEW = {"instruction": WGMMA, "operand": "a", "major": "K", "slice_mn": "0", "slice_k": "0"}
 
 
 def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
@@ -64,10 +66,8 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         "on_gpu": descriptor.format.runs,
         "usual": USUAL.name,
         "grown": grown if chosen else {},
-        "used": USED,
-        "orders": ORDERS,
-        "kinds": KINDS,
-        "storage_words": WORDS | {"swizzle": tuple(m.name for m in sorted(form.codes, key=lambda m: m.width_bytes))},
+        "storage_form": build_form(spec, tuple(m.name for m in sorted(form.codes, key=lambda m: m.width_bytes))),
+        "labels": LABELS,
         "word_error": None,
         "title_of": causes.get_cause_title,
         "way_out": format_address_code,

@@ -8,9 +8,10 @@ import typer
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.kit.terminal import drop_empty, parse_picture_form, print_json, write_output
-from lanescope.app.memory import facts
+from lanescope.app.memory import descriptors, facts
 from lanescope.app.memory.facts import TileQuestion
 from lanescope.app.memory.options import LOOK
+from lanescope.app.memory.questions import DecodeQuestion, EncodeBody, ReadsBody, VerifyBody
 from lanescope.ptx.table.descriptors import FORMATS
 
 
@@ -56,8 +57,35 @@ def run_smem(
 
 TILE = Tool(question=TileQuestion, answer=facts.tile, api="smem/tile", command="smem", run=run_smem)
 FEATURE = Feature(
-    tools=(TILE,),
-    written=("api", "page"),
+    tools=(
+        TILE,
+        Tool(
+            question=EncodeBody,
+            answer=descriptors.encode_descriptor,
+            api="descriptors/encode",
+            body="EncodeBody",
+            raw=True,
+            name="encode",
+        ),
+        Tool(
+            question=ReadsBody,
+            answer=descriptors.build_reads,
+            api="descriptors/reads",
+            body="ReadsBody",
+            raw=True,
+            name="reads",
+        ),
+        Tool(
+            question=VerifyBody,
+            answer=descriptors.build_verified,
+            api="descriptors/verify",
+            body="VerifyBody",
+            raw=True,
+            name="verify",
+        ),
+        Tool(question=DecodeQuestion, answer=descriptors.decode_word, api="descriptors/{word:path}", name="decode"),
+    ),
+    written=("page",),
     menu=(
         Entry(
             "Shared memory",

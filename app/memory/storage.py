@@ -1,58 +1,174 @@
-"""The storage of a form: its fields, their defaults, and which of them a kind reads. Its pages and those of chains say
-a storage by them.
+"""A storage as requests say it: a question a kind, from which follow the schema, the forms and their labels. What it
+means, and what is wrong with it, `lanescope.shared.storage` says: that depends on the instruction that reads it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlencode
 
-from lanescope.shared.storage import KEYS, UNITS
+from lanescope.app.kit.enumerations import CuteText, Major, Order, SwizzledBy, SwizzleMode, make_word_enum
+from lanescope.app.kit.fact import GIVEN, Description, TaggedUnion
+from lanescope.app.kit.question import (
+    Control,
+    Option,
+    form_of,
+    kind_field,
+    number_field,
+    options_of,
+    question,
+    question_field,
+    text_field,
+    word_field,
+)
+from lanescope.inputs import join_words, require_object
+from lanescope.shared.storage import HINT, KEYS, UNITS
 from lanescope.shared.swizzle import BY_WIDTH
 from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
-# The storage of the verifier's form: query name → default. `kind` chooses which of them are read.
-STORAGE = {
-    "kind": "canonical",
-    "swizzle": "128B",
-    "mn": "64",
-    "k": "64",
-    "order": "",
-    "base": "0x1000",
-    "inner": "K",
-    "pitch_bytes": "128",
-    "width_bytes": "128",
-    "outer8_stride": "1024",
-    "inner_stride": "8192",
-    "line_stride": "128",
-    "swizzle_by": "address",
-    "layout": "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))",
-    "unit": "elements",
-}
-
-
-# What the verifier's form calls the kinds.
 KINDS = {
     "canonical": "canonical tile (CuTe, CUTLASS)",
     "rows": "rows with a pitch, or one TMA box",
     "atoms": "panels, or several TMA boxes",
     "cute": "a CuTe layout",
 }
-
-# The keys that take one of a few words.
-WORDS = {
-    "swizzle": tuple(mode.name for mode in BY_WIDTH),
-    "inner": tuple(DEFAULT_ORDER),
-    "swizzle_by": SWIZZLED_BY,
-    "unit": UNITS,
-}
-
-# The keys of each kind that the form asks for; the instruction and "read as" say the others.
-USED = {kind: tuple(name for name in names if name not in ("element_bits", "major")) for kind, names in KEYS.items()}
-
-
-# What the forms say of the order of the atoms; "" is the engine's default, lanescope.shared.tiling.DEFAULT_ORDER.
 ORDERS = {"": "CUTLASS's order", "mn": "M or N", "k": "K"}
+WGMMA_MODES = tuple(mode.name for mode in BY_WIDTH)
+Unit: Any = make_word_enum("Unit", UNITS, "What a CuTe layout counts in.")
+EXAMPLE = "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))"
+
+
+def _kind(kind: str) -> Any:
+    return kind_field(kind, KEYS, "Stored as", called=KINDS)
+
+
+@question
+class _Swizzled:
+    swizzle: str = word_field(WGMMA_MODES, "Stored with swizzle", "The swizzle mode.", "none", type=SwizzleMode)
+    swizzle_by: str = word_field(SWIZZLED_BY, "XOR applied to", "What the XOR takes its bits from.", type=SwizzledBy)
+    base: int = number_field(0, "First byte", "The byte address of the tile.", size=8)
+
+
+@question
+class CanonicalStorage(_Swizzled):
+    """The tile of GET /smem/tile."""
+
+    kind: str = _kind("canonical")
+    element_bits: int = number_field(16, "Element bits", "The instruction's, where it is left out.")
+    major: str = word_field(DEFAULT_ORDER, "Major", "The request's, where it is left out.", type=Major)
+    mn: int = number_field(64, "Tile M or N", "Rows of M or N.", required=True, size=8)
+    k: int = number_field(64, "Tile K", "Extent of K.", required=True, size=8)
+    order: str = word_field(
+        ORDERS,
+        "Atoms first along",
+        "The dimension along which the atoms are laid first; CUTLASS's order, where it is left out.",
+        "",
+        called=ORDERS,
+        type=Order | Literal[""],
+    )
+
+
+@question
+class _Lines(_Swizzled):
+    inner: str = word_field(
+        DEFAULT_ORDER,
+        "Contiguous dimension",
+        "The dimension that is contiguous; lines run along the other. The request's major, where it is left out.",
+        type=Major,
+    )
+
+
+@question
+class AtomsStorage(_Lines):
+    """Panels: line n and inner byte b lie at base + (n div 8)·outer8_stride + (n mod 8)·line_stride + (b div
+    width_bytes)·inner_stride + b mod width_bytes, then the XOR."""
+
+    kind: str = _kind("atoms")
+    width_bytes: int = number_field(128, "Panel width, bytes", "Bytes of a panel's line.", required=True, size=8)
+    outer8_stride: int = number_field(
+        1024, "Stride of 8 rows, bytes", "Bytes from 8 lines to the next 8.", required=True, size=8
+    )
+    inner_stride: int = number_field(0, "Panel stride, bytes", "Bytes from one panel to the next.", size=8)
+    line_stride: int = number_field(128, "Row stride, bytes", "width_bytes, where it is left out.", size=8)
+
+
+@question
+class RowsStorage(_Lines):
+    """Line n and inner byte b lie at base + n·pitch_bytes + b, then the XOR."""
+
+    kind: str = _kind("rows")
+    pitch_bytes: int = number_field(128, "Row pitch, bytes", "Bytes from one line to the next.", required=True, size=8)
+
+
+@question
+class CuteStorage:
+    """A CuTe layout of (mn, k)."""
+
+    kind: str = _kind("cute")
+    layout: str = text_field(
+        EXAMPLE,
+        "CuTe layout (mn, k)",
+        "A CuTe layout of (mn, k).",
+        type=CuteText,
+        required=True,
+        examples=("Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))",),
+        size=30,
+        wide=True,
+    )
+    unit: str = word_field(UNITS, "Unit", "What the layout counts.", type=Unit)
+    base: int = number_field(0, "First byte", "The byte address of the layout's first element.", size=8)
+
+
+STORAGES = dict(zip(KEYS, (CanonicalStorage, AtomsStorage, RowsStorage, CuteStorage), strict=True))
+OPTIONS: dict[str, Option] = {name: option for one in STORAGES.values() for name, option in options_of(one).items()}
+# What the verifier's form begins with: query name → default. `kind` chooses which of them are read.
+STORAGE = {name: str(option.default) for name, option in OPTIONS.items() if name not in ("element_bits", "major")} | {
+    "kind": "canonical",
+    "swizzle": "128B",
+    "base": "0x1000",
+    "inner_stride": "8192",
+}
+# The keys of each kind that the forms ask for; the instruction and "read as" say the others.
+USED = {kind: tuple(name for name in names if name in STORAGE) for kind, names in KEYS.items()}
+Storage: TypeAlias = Annotated[
+    CanonicalStorage | AtomsStorage | RowsStorage | CuteStorage,
+    TaggedUnion("kind", tuple(KEYS)),
+    Description("Where the program put element (mn, k)."),
+]
+GIVEN["Storage"] = Storage
+
+
+def storage_field(help: str, **more: Any) -> Any:
+    """Declare a storage in a body: kept as it is given, for the engine to read."""
+    return question_field(
+        tuple(STORAGES.values()),
+        "Storage",
+        help,
+        parse=lambda given, field: require_object(given, field, HINT, "bad_storage"),
+        type=Storage,
+        prefix="s_",
+        derived=True,
+        **more,
+    )
+
+
+def describe_storage() -> dict[str, str]:
+    """Return what each field of an address says of the storage: the kinds that have it, and its help."""
+    out = {"s_kind": f"how the tile is stored: {join_words(tuple(KEYS), 'or')}"}
+    for name in STORAGE:
+        kinds = ", ".join(kind for kind, used in USED.items() if name in used)
+        if kinds:
+            out[f"s_{name}"] = f"{kinds}: {OPTIONS[name].help}"
+    return out
+
+
+def build_form(
+    spec: dict[str, str], swizzles: tuple[str, ...] = WGMMA_MODES, but: tuple[str, ...] = ()
+) -> list[Control]:
+    """Return the controls for the fields that a storage's kind uses, but some; none for a kind that is none."""
+    names = [name for name in USED.get(spec["kind"], ()) if name not in but]
+    form = form_of(STORAGES.get(spec["kind"], CuteStorage), spec, {"swizzle": swizzles})
+    return [form[name] for name in names]
 
 
 def replace_storage(query: dict[str, str], spec: dict[str, Any]) -> str:

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from lanescope.app.banks.schemas import Address
+from lanescope.app.banks.facts import Address
 from lanescope.app.hardware.product_inputs import SEED
 from lanescope.app.kit.enumerations import AccessName, Major
 from lanescope.app.kit.run_results import Backend
 from lanescope.app.kit.schemas import ClosedModel, Number, PtxText
-from lanescope.app.memory.schemas import DescriptorText
+from lanescope.app.memory.questions import DescriptorText
 from lanescope.product.options import LONGEST
 
 SideOptions = Annotated[
