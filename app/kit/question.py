@@ -42,6 +42,8 @@ class Option:
     examples: tuple[str, ...] = ()  # in the document
     size: int = 5  # characters of the control
     wide: bool = False  # the control takes the whole row
+    rows: int = 0  # lines of the control; 0: it is one line
+    placeholder: str = ""  # in the empty control
     suggest: str = ""  # the list of words that the control offers
 
     @property
