@@ -31,7 +31,7 @@ from lanescope.app.read import text_meanings
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.app.tiles import chains, main_loop_figure, tiled_copy_figure
 from lanescope.app.tiles import figure as whole_tiles
-from lanescope.app.tmem.forms import draw_figure as tensor_memory
+from lanescope.app.tmem.feature import PLACEMENT
 from lanescope.errors import LayoutError
 from lanescope.render.diagram import render_diagram
 from lanescope.render.svg import render_svg
@@ -288,7 +288,7 @@ DRAWINGS: dict[str, Callable[[Wanted], str | tuple[str, str]]] = {
     "i": _instruction,
     "smem": _tile,
     "descriptor": _descriptor,
-    "tmem": lambda wanted: tensor_memory(wanted.query),
+    "tmem": lambda wanted: PLACEMENT.figure(wanted.query),
     "scale-factors": lambda wanted: SCALE_FACTORS.figure(wanted.query),
     "banks": _banks,
     "chain": lambda wanted: draw_figure(wanted.query),

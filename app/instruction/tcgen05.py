@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from lanescope.app.idesc.forms import ORDER
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.links import link_instruction
-from lanescope.app.tmem import forms as tensor_memory
+from lanescope.app.tmem.feature import PLACEMENT
 from lanescope.blackwell import bound
 from lanescope.blackwell.bound import BoundMma
 from lanescope.errors import LayoutError
@@ -114,7 +113,7 @@ def build_idesc_view(found: Instruction, query: str) -> IdescView | None:
         ),
         open=dict(found.open),
         tmem=link_tmem(found),
-        map=tensor_memory.draw_figure(_build_placement_query(found)),
+        map=PLACEMENT.figure(_build_placement_query(found)),
         code=render_code(given)["constant"],
     )
 
@@ -126,7 +125,7 @@ def is_on_stage(operand: Operand) -> bool:
 
 def link_tmem(found: BoundMma) -> str:
     """The page of tensor memory with this product's operands side by side."""
-    return f"/tmem?{urlencode(_build_placement_query(found))}"
+    return PLACEMENT.link(_build_placement_query(found))
 
 
 def _build_placement_query(found: BoundMma) -> dict[str, str]:
