@@ -35,7 +35,13 @@ FEATURES: dict[str, dict[str, str]] = {
         " conflicts."
     },
     "tiles": {"tiles": ""},
-    "layouts": {"tiles": "", "cute": "", "convert": "", "feeds": ""},
+    "layouts": {
+        "tiles": "",
+        "cute": "CuTe's layout algebra, step by step: composition, complement, divides, products, inverses, coalesce,"
+        " slices.",
+        "convert": "",
+        "feeds": "",
+    },
     "idesc": {"idesc": ""},
     "tmem": {"tmem": "Tensor memory of tcgen05."},
     "scales": {

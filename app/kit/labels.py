@@ -204,7 +204,6 @@ LABELS = {
         "row": "First row",
         "pick": "Layout",
     },
-    "cute": {"expression": "Expression"},
     "tv": {
         "cute": "Layout (thread, value) → element",
         "tile": "Tile",

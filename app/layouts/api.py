@@ -1,4 +1,4 @@
-"""POST /layouts/tv, /layouts/triton, /layouts/triton/convert and /layouts/triton/feeds, GET /cute; pictures at
+"""POST /layouts/tv, /layouts/triton, /layouts/triton/convert and /layouts/triton/feeds; pictures at
 /cute.{form}, /layouts/tv.{form} and /layouts/triton.{form}.
 """
 
@@ -16,7 +16,6 @@ from lanescope.app.kit.api import (
     describe_pictures,
     make_path_parameter,
     make_query_dependency,
-    make_text_parameter,
 )
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import check_drawing
@@ -47,20 +46,6 @@ def triton_api(given: Given) -> Response:
     """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
     layout, and the coordinates of every thread and register or the offset of every element."""
     return encode_json_body(facts.build_triton(facts.parse_triton(given)))
-
-
-@router.get(API + "/cute", tags=["v1"], responses={200: {"model": CuteFacts}})
-def cute_api(
-    expression: Annotated[
-        str,
-        make_text_parameter(
-            "CuTe's operations, nested or as statements behind `;`.", "logical_divide((4,2,3):(2,1,8), 4:2)"
-        ),
-    ],
-) -> Response:
-    """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices, each step with its
-    result. What is not admissible is refused with CuTe's condition and what would do."""
-    return encode_json_body(facts.build_cute(expression))
 
 
 @router.post(

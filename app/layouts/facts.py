@@ -4,7 +4,7 @@ and the command line say them. No framework.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from lanescope.app.kit.fact import (
     fact,
     make_optional_field,
 )
+from lanescope.app.kit.question import parsed_field, question
 from lanescope.cute import calls as cutecalls
 from lanescope.cute import tuples
 from lanescope.cute.calls import AlgebraStep
@@ -32,6 +33,21 @@ from lanescope.triton.gluon import TritonLayout, triton_layout
 from lanescope.triton.linear import linear_from_cute
 
 MOST_INDICES = 1 << 12
+
+
+@question
+class CuteQuestion:
+    """An expression of CuTe's algebra."""
+
+    expression: str = parsed_field(
+        lambda given, field: str(given or ""),
+        "Expression",
+        "CuTe's operations, nested or as statements: logical_divide((4,2,3):(2,1,8), 4:2), or A = …; B = …; A o B.",
+        "A = (4,2,3):(2,1,8)\nlogical_divide(A, 4:2)",
+        required=True,
+        argument=True,
+        examples=("logical_divide((4,2,3):(2,1,8), 4:2)",),
+    )
 
 
 @fact
@@ -81,14 +97,31 @@ class CuteFacts:
     steps: list[CuteStep]
 
 
-def build_cute(expression: str) -> CuteFacts:
-    """GET /cute. LayoutError where a step is refused: CuTe's condition, and what would do."""
-    made = cutecalls.evaluate_statements(expression)
+def evaluate_expression(asked: CuteQuestion) -> tuple[AlgebraStep, ...]:
+    """Return the steps; of the last, error says why CuTe refuses it."""
+    return tuple(cutecalls.evaluate_statements(asked.expression))
+
+
+def build_cute(asked: CuteQuestion) -> CuteFacts:
+    """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices, each step with its
+    result. What is not admissible is refused with CuTe's condition and what would do.
+    """
+    made = evaluate_expression(asked)
     for step in made:
         if step.error:
             raise step.error.at("expression")
     told = [_build_step(step) for step in made]
-    return CuteFacts(expression=expression, result=told[-1].result, layout=told[-1].layout, steps=told)
+    return CuteFacts(expression=asked.expression, result=told[-1].result, layout=told[-1].layout, steps=told)
+
+
+def format_cute(asked: CuteQuestion, told: CuteFacts) -> Iterator[str]:
+    """Yield the lines of the command."""
+    for step in told.steps:
+        yield f"{step.name + ' = ' if step.name else ''}{step.expression}"
+        yield from (f"  {part.expression} = {part.result}" for part in step.parts)
+        if step.operation != "layout":
+            yield f"  = {step.result}"
+        yield f"  {step.says}"
 
 
 def _build_step(step: AlgebraStep) -> CuteStep:

@@ -14,7 +14,7 @@ from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.layouts import cute, triton, tv
-from lanescope.app.layouts.facts import build_cute, build_triton, build_tv, parse_triton, parse_tv
+from lanescope.app.layouts.facts import CuteQuestion, build_cute, build_triton, build_tv, parse_triton, parse_tv
 from lanescope.errors import LayoutError
 from lanescope.render.sheet import TileSheet, draw_sheets
 
@@ -91,7 +91,7 @@ KINDS = {
         {"expression": "operations, nested or as statements behind ;"},
         cute.build_sheets,
         "V",
-        lambda query: build_cute(query.get("expression", "")),
+        lambda query: build_cute(CuteQuestion(expression=query.get("expression", ""))),
     ),
 }
 

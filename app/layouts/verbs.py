@@ -16,27 +16,6 @@ tiles_app = typer.Typer(rich_markup_mode=None)  # joins the group of app/tiles
 app.add_typer(tiles_app, name="tiles")
 
 
-@app.command("cute")
-def cute(
-    expression: Annotated[str, typer.Argument(help="logical_divide((4,2,3):(2,1,8), 4:2), or A = …; B = …; A o B.")],
-    as_json: AsJson = False,
-) -> None:
-    """CuTe's layout algebra, step by step: composition, complement, divides, products, inverses, coalesce, slices."""
-    from lanescope.app.layouts import facts
-
-    found = facts.build_cute(expression)
-    if as_json:
-        return print_json(found)
-    for step in found.steps:
-        print(f"{step.name + ' = ' if step.name else ''}{step.expression}")
-        for part in step.parts:
-            print(f"  {part.expression} = {part.result}")
-        if step.operation != "layout":
-            print(f"  = {step.result}")
-        print(f"  {step.says}")
-    return None
-
-
 def _request_body(**texts: str) -> dict[str, Any]:
     return drop_empty(texts | {"shape": parse_sizes(texts["shape"])})
 
