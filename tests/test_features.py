@@ -19,7 +19,18 @@ from lanescope.app.kit.examples import BODIES, EXAMPLES
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.kit.page import templates
-from lanescope.app.kit.question import flag_field, number_field, options_of, question, read_question, word_field
+from lanescope.app.kit.question import (
+    flag_field,
+    kind_field,
+    list_field,
+    number_field,
+    options_of,
+    question,
+    question_field,
+    read_question,
+    text_field,
+    word_field,
+)
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from tests.client import Client
@@ -67,9 +78,56 @@ TOOL = Tool(
     succeeds=lambda told: told.bytes < 2048,
     examples=(("Four rows of f32", {"rows": "4", "element": "f32"}),),
 )
+KINDS = {"rows": "rows with a pitch", "cute": "a CuTe layout"}
+
+
+@question
+class ToyRows:
+    """Rows with a pitch."""
+
+    kind: str = kind_field("rows", KINDS, "Placed as", called=KINDS)
+    pitch: int = number_field(128, "Pitch", "Bytes from row to row.", least=16)
+
+
+@question
+class ToyCute:
+    """A CuTe layout."""
+
+    kind: str = kind_field("cute", KINDS, "Placed as", called=KINDS)
+    layout: str = text_field("", "Layout", "Its text.", required=True)
+
+
+@question
+class ToyPlace:
+    """A tile, where it lies, and tiles beside it."""
+
+    tile: TileQuestion = question_field(TileQuestion, "Tile", "The tile.", prefix="tile_")
+    placed: ToyRows | ToyCute = question_field(
+        (ToyRows, ToyCute), "Placed", "Where it lies.", prefix="p_", default={"kind": "rows"}
+    )
+    also: tuple[TileQuestion, ...] = list_field(TileQuestion, "Also", "Tiles beside it.", most=2)
+    after: TileQuestion | None = question_field(TileQuestion, "After", "The tile after it.", default="", prefix="a_")
+
+
+def answer_place(asked: ToyPlace) -> TileBytes:
+    """The bytes of the tiles."""
+    return TileBytes(bytes=sum(answer_bytes(one).bytes for one in (asked.tile, *asked.also, asked.after) if one))
+
+
+PLACE = Tool(
+    question=ToyPlace,
+    answer=answer_place,
+    api="tile-places",
+    body="ToyPlaceBody",
+    instead={"rows": Tool(question=TileQuestion, answer=answer_bytes)},
+    page="/tile-places",
+    template="toy/page.html",
+    command="tile-places",
+    lines=lambda asked, told: [f"{asked.placed}: {told.bytes} bytes"],
+)
 TOY = ModuleType("lanescope.app.toy.feature")
 TOY.FEATURE = Feature(  # type: ignore[attr-defined]
-    tools=(TOOL,),
+    tools=(TOOL, PLACE),
     menu=(Entry("Tiles", 99, "Bytes of a tile", "/tile-bytes", "how many bytes it takes"),),
     examples={"/api/v1/tile-bytes": "/api/v1/tile-bytes?rows=4"},
 )
@@ -86,9 +144,10 @@ def toy() -> Iterator[None]:
     """The feature, as a folder and its line add it."""
     loader = templates.env.loader
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(features.FEATURES, "toy", {"tile-bytes": HELP})
+        patch.setitem(features.FEATURES, "toy", {"tile-bytes": HELP, "tile-places": "Bytes of tiles."})
         patch.setitem(sys.modules, "lanescope.app.toy.feature", TOY)
         patch.setitem(EXAMPLES, "/api/v1/tile-bytes", "/api/v1/tile-bytes?rows=4")
+        patch.setitem(BODIES, "/api/v1/tile-places", {"tile": {"rows": 4}})
         patch.setattr(templates.env, "loader", ChoiceLoader([loader, DictLoader({"toy/page.html": PAGE})]))
         forget()
         yield
@@ -155,6 +214,76 @@ def test_its_command_prints_and_fails() -> None:
     help = " ".join(run_lanescope("tile-bytes", "--help").stdout.split())
     assert HELP in help and "The type of an element: f16 or f32; f16 when left out." in help
     assert "Each row takes 16 bytes more." in help
+
+
+def test_a_body_has_questions_inside(client: Client) -> None:
+    def post(**body: Any) -> Any:
+        return client.post("/api/v1/tile-places", json=body).json()
+
+    assert post() == {"bytes": 256} and post(tile={"rows": 2}, also=[{"rows": 1}, {}]) == {"bytes": 352}
+    assert post(placed={"kind": "CUTE", "layout": "8"}, after={}) == {"bytes": 512}
+    assert post(rows=1) == {"bytes": 32}  # answered instead
+    for body, field, message in (
+        ({"tile": {"rows": ""}}, "tile.rows", "rows is ''."),
+        ({"tile": {"row": 1}}, "tile.row", "tile has no key 'row'."),
+        ({"tile": 1}, "tile", "tile is 1."),
+        ({"placed": {"kind": "sums"}}, "placed.kind", "kind is 'sums'."),
+        ({"placed": {"kind": "cute", "pitch": 1}}, "placed.pitch", "placed has no key 'pitch'."),
+        ({"placed": {"kind": "cute"}}, "placed.layout", "layout is missing."),
+        ({"also": [{}, {"rows": 0}]}, "also.1.rows", "rows is '0'."),
+        ({"also": [{}, {}, {}]}, "also", "3 also."),
+        ({"also": {}}, "also", "also is 'an object'."),
+        ({"also": [1]}, "also.0", "0 is 1."),
+    ):
+        told = post(**body)["error"]
+        assert (told["field"], told["message"]) == (field, message)
+
+
+def test_a_body_is_documented(client: Client) -> None:
+    document = client.get("/openapi.json").json()
+    operation = document["paths"]["/api/v1/tile-places"]["post"]
+    assert operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/ToyPlaceBody")
+    check = jsonschema_rs.validator_for(
+        {"$ref": "#/components/schemas/ToyPlaceBody"} | {"components": document["components"]}
+    )
+    for body in (
+        {},
+        {"tile": {"rows": "0x2"}},
+        {"placed": {"kind": "cute", "layout": "8"}},
+        {"also": [{}]},
+        {"rows": 4},
+    ):
+        check.validate(body)
+    for body in (
+        {"tile": 1},
+        {"placed": {"kind": "cute"}},
+        {"placed": {}},
+        {"also": [{}, {}, {}]},
+        {"placed": {"kind": "x"}},
+    ):
+        assert not check.is_valid(body)
+    schemas = document["components"]["schemas"]
+    assert schemas["ToyRows"]["properties"]["kind"]["const"] == "rows" and "ToyPlace" in schemas
+
+
+def test_a_page_has_the_fields_of_questions_inside(client: Client) -> None:
+    page = client.get("/tile-places?tile_rows=2").text
+    assert '<p id="told">64 bytes</p>' in page and 'name="tile_rows" value="2"' in page and "a_rows" not in page
+    assert '<p id="told">288 bytes</p>' in client.get("/tile-places?a_rows=1").text
+    assert 'name="p_pitch" value="128"' in page and "p_layout" not in page
+    assert '<option value="cute" >a CuTe layout</option>' in page
+    other = client.get("/tile-places?p_kind=cute").text
+    assert 'name="p_layout"' in other and "p_pitch" not in other
+    assert client.get("/tile-places?p_kind=x").status_code == 422
+    wrong = client.get("/tile-places?tile_rows=x").text
+    assert "Rows is &#39;x&#39;." in wrong.partition("data-error")[2].partition("</small>")[0]
+
+
+def test_a_command_takes_questions_inside() -> None:
+    done = run_lanescope("tile-places", "--tile-rows", "2", "--placed", "kind=rows,pitch=64")
+    assert done.stdout == "ToyRows(kind='rows', pitch=64): 64 bytes\n"
+    refused = run_lanescope("tile-places", "--placed", "kind=rows", "--placed", "pitch=8")
+    assert refused.returncode == 2 and "pitch is '8'." in refused.stderr
 
 
 def test_a_question_is_read_as_its_fields_say() -> None:

@@ -1,7 +1,7 @@
 """Routes: where they compute, and what one of the API takes: its query parameters and no others, and a body of strict
 JSON. The readers judge the values.
 
-A route documents its body with `describe_body(Model)`; the model never runs on a request (kit/schemas).
+A route documents its body with `describe_body`; the model never runs on a request (kit/schemas).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from lanescope.app.kit.enumerations import PTX, NumberText
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.feature import Tool
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.question import Option, options_of, to_python_name
-from lanescope.app.kit.schemas import PTX, NumberText
 from lanescope.app.kit.wire import PictureSketch, encode_json_body
 from lanescope.app.kit.work import get_request_context, keep_body, run_off_loop
 from lanescope.errors import LayoutError
@@ -342,6 +342,25 @@ def build_api_router(tools: Iterable[Tool[Any, Any]]) -> APIRouter:
 
 
 def _add_route(router: APIRouter, tool: Tool[Any, Any]) -> None:
+    router.add_api_route(
+        f"/{tool.api}",
+        _answer_body(tool) if tool.body else _answer_query(tool),
+        methods=["POST" if tool.body else "GET"],
+        name=tool.operation,
+        description=inspect.getdoc(tool.answer),
+        responses={200: {"model": tool.model}},
+        openapi_extra=describe_body(tool.body, tool.asked) if tool.body else None,
+    )
+
+
+def _answer_body(tool: Tool[Any, Any]) -> Callable[..., Response]:
+    def answer(given: Given) -> Response:
+        return encode_json_body(tool.answer_body(given))
+
+    return answer
+
+
+def _answer_query(tool: Tool[Any, Any]) -> Callable[..., Response]:
     in_path = re.findall(r"{(\w+)", tool.api)
     parameters, defaults = parameters_of(tool.question, in_path), defaults_of(tool.question, in_path)
 
@@ -349,10 +368,4 @@ def _add_route(router: APIRouter, tool: Tool[Any, Any]) -> None:
         return encode_json_body(tool.ask(given)[1])
 
     answer.__annotations__["given"] = Annotated[dict[str, str], make_query_dependency(parameters, defaults)]
-    router.add_api_route(
-        f"/{tool.api}",
-        answer,
-        name=tool.operation,
-        description=inspect.getdoc(tool.answer),
-        responses={200: {"model": tool.model}},
-    )
+    return answer

@@ -12,8 +12,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from lanescope.app.kit.feature import Feature, Tool
-from lanescope.app.kit.question import Option, options_of, to_python_name
-from lanescope.app.kit.terminal import AsJson, drop_empty, print_json
+from lanescope.app.kit.question import Option, fields_of, nest_fields, to_python_name
+from lanescope.app.kit.terminal import AsJson, drop_empty, parse_pairs, print_json
 
 Commands = partial(typer.Typer, rich_markup_mode=None)  # plain help answers in half the time
 
@@ -77,12 +77,11 @@ def stub_of(name: str, help: str) -> Verb:
 
 def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
     """Return what Typer makes a command of: a function with an option for each of the question."""
-    options = options_of(tool.question)
+    fields = fields_of(tool.question)
 
     def run(*, as_json: bool, **typed: Any) -> None:
-        words = {name: typed.pop(to_python_name(name)) for name in options}
-        words = drop_empty({name: "1" * word if isinstance(word, bool) else word for name, word in words.items()})
-        (tool.run or partial(_answer, tool))(words, as_json=as_json, **typed)
+        words = {name: _word_of(typed.pop(to_python_name(name)), name) for name in fields}
+        (tool.run or partial(_answer, tool))(nest_fields(fields, drop_empty(words)), as_json=as_json, **typed)
 
     parameters = [
         Parameter(
@@ -91,7 +90,7 @@ def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
             default=_left_out(option),
             annotation=_annotation(name, option),
         )
-        for name, option in options.items()
+        for name, (_, option) in fields.items()
     ]
     own = inspect.signature(tool.run, eval_str=True).parameters if tool.run else {}
     parameters += [one for one in own.values() if one.kind is Parameter.KEYWORD_ONLY and one.name != "as_json"]
@@ -101,7 +100,14 @@ def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
     return run
 
 
-def _answer(tool: Tool[Any, Any], words: dict[str, str], *, as_json: bool) -> None:
+def _word_of(typed: Any, name: str) -> Any:
+    """Return what an option says as a request says it: 1 for a switch, an object for name=value."""
+    if isinstance(typed, bool):
+        return "1" * typed
+    return parse_pairs(typed, name) if isinstance(typed, list) else typed
+
+
+def _answer(tool: Tool[Any, Any], words: dict[str, Any], *, as_json: bool) -> None:
     """Answer a question and print it."""
     asked, found = tool.ask(words)
     if as_json:
@@ -115,12 +121,14 @@ def _answer(tool: Tool[Any, Any], words: dict[str, str], *, as_json: bool) -> No
 def _left_out(option: Option) -> Any:
     if option.argument and not option.required:
         return option.default
-    return False if option.flag else inspect.Parameter.empty if option.required else ""
+    if option.required:
+        return inspect.Parameter.empty
+    return None if option.parts else False if option.flag else ""
 
 
 def _annotation(name: str, option: Option) -> Any:
     """Return what Typer documents of an option."""
     if option.argument:
         return Annotated[str, typer.Argument(help=option.command_help)]
-    kind = bool if option.flag else str
+    kind: Any = list[str] | None if option.parts else bool if option.flag else str
     return Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=option.command_help)]

@@ -1,4 +1,6 @@
-"""Words of the tables as enumerations, and hex words, each under its own name in the OpenAPI document. No framework."""
+"""Words of the tables as enumerations, numbers, texts and hex words, each under its own name in the OpenAPI document.
+No framework.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from lanescope.app.kit.fact import Description
+from lanescope.cute.layout import LONGEST
+from lanescope.inputs import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import BASE32B, FORMATS
 from lanescope.ptx.table.kinds import KINDS
@@ -25,14 +29,18 @@ def make_word_enum(name: str, known: Iterable[str], says: str) -> Any:
     return made
 
 
-def make_hex_type(name: str, pattern: str, says: str, *examples: str) -> Any:
-    """Text of hex digits under its own name in the document."""
-    text = Annotated[str, Description(says, examples, {"pattern": pattern})]
+def name_type(name: str, kind: Any) -> Any:
+    """A type under its own name in the document."""
     try:
         from typing_extensions import TypeAliasType
     except ImportError:  # the command line without the extra `web` makes no document
-        return text
-    return TypeAliasType(name, text)
+        return kind
+    return TypeAliasType(name, kind)
+
+
+def make_hex_type(name: str, pattern: str, says: str, *examples: str) -> Any:
+    """Text of hex digits under its own name in the document."""
+    return name_type(name, Annotated[str, Description(says, examples, {"pattern": pattern})])
 
 
 def list_element_types() -> tuple[str, ...]:
@@ -81,3 +89,46 @@ else:
         "0x4000004004000101",
     )
     Word32 = make_hex_type("Word32", "^0x[0-9a-fA-F]{8}$", "32 bits as a hex string of 8 digits.", "0x44444444")
+
+
+PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+CuteText = Annotated[str, Description(limits={"maxLength": LONGEST})]
+PtxText = name_type(
+    "PtxText",
+    Annotated[
+        str,
+        Description(
+            "An instruction as PTX spells it, with or without `.sync.aligned`; an operand list behind it is left out.",
+            (PTX, WGMMA),
+            {"maxLength": LONGEST_TEXT},
+        ),
+    ],
+)
+_SPELLED = (
+    {"type": "integer", "minimum": 0, "maximum": (1 << 64) - 1},
+    {"type": "string", "pattern": PATTERN, "maxLength": LONGEST_NUMBER},
+)
+_NUMBERS = "in decimal, 0x… or 0b…, with _ or ' between digits and C's suffixes"
+Number = name_type(
+    "Number",
+    Annotated[
+        int | str,
+        Description(
+            f"An integer from 0: a JSON integer, or text {_NUMBERS}.",
+            (4096, "0x1000", "0b1000", "4'096ull"),
+            {"anyOf": [*_SPELLED]},
+        ),
+    ],
+)
+NumberText = name_type(
+    "NumberText",
+    Annotated[
+        int | str,
+        Description(
+            f"An integer from 0 {_NUMBERS}; empty for the default.",
+            ("64", "0x40"),
+            {"anyOf": [*_SPELLED, {"const": ""}]},
+        ),
+    ],
+)

@@ -133,7 +133,7 @@ def extend_fact(begun: Any, made: type[Made], **more: Any) -> Made:
     return made(**{field.name: getattr(begun, field.name) for field in dataclasses.fields(begun)}, **more)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # so that a union of types may hold one: dicts have no hash
 class Description:
     """What a field means, in the document; with examples, or with limits in JSON Schema's words."""
 

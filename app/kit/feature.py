@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from lanescope.app.kit.question import form_of, labels_of, link_to, options_of, read_question
+from lanescope.app.kit.question import fields_of, form_of, join_types, labels_of, link_to, nest_fields, read_question
 from lanescope.errors import LayoutError
 
 Asked = TypeVar("Asked")
@@ -36,6 +36,8 @@ class Tool(Generic[Asked, Answer]):
     question: type[Asked]
     answer: Callable[[Asked], Answer]  # its docstring describes the route, the type it returns documents the answer
     api: str = ""  # the route's path below /api/v1; a name in braces is an option
+    body: str = ""  # the schema's name of the JSON body in which the route takes the question, by POST
+    instead: Mapping[str, Tool[Any, Any]] = field(default_factory=dict)  # key of a body → who answers a body with it
     page: str = ""  # the page's path
     template: str = ""
     context: Callable[[Asked, Answer], dict[str, Any]] = lambda asked, answer: {}  # what else the template shows
@@ -56,12 +58,26 @@ class Tool(Generic[Asked, Answer]):
     @property
     def model(self) -> Any:
         """The type of the answer."""
-        return get_type_hints(self.answer)["return"]
+        return join_types([get_type_hints(self.answer)["return"], *(tool.model for tool in self.instead.values())])
+
+    @property
+    def asked(self) -> Any:
+        """The type of the body."""
+        return join_types([self.question, *(tool.asked for tool in self.instead.values())])
 
     def ask(self, given: Mapping[str, Any]) -> tuple[Asked, Answer]:
         """Read a request and answer it. LayoutError names the wrong field."""
         asked = read_question(self.question, given)
         return asked, self.answer(asked)
+
+    def answer_body(self, given: Mapping[str, Any]) -> Any:
+        """Answer a JSON body, in which blank text is not left out. LayoutError names the wrong field."""
+        other = next((tool for key, tool in self.instead.items() if key in given), None)
+        return other.answer_body(given) if other else self.answer(read_question(self.question, given, blank=False))
+
+    def ask_query(self, given: Query) -> tuple[Asked, Answer]:
+        """Read the fields of an address and answer them. LayoutError names the wrong field."""
+        return self.ask(nest_fields(fields_of(self.question, given), given))
 
     def link(self, query: Mapping[str, object]) -> str:
         """Return the address of the page for a query."""
@@ -70,24 +86,25 @@ class Tool(Generic[Asked, Answer]):
     def figure(self, query: Query) -> str:
         """Return the picture of a query, as the guide shows it."""
         assert self.picture
-        return self.picture(*self.ask(self.typed(query)))
+        return self.picture(*self.ask_query(self.typed(query)))
 
     def typed(self, query: Query) -> dict[str, str]:
         """Return the query of a page: its fields, each as it was sent or its default; other parameters are ignored."""
-        options = options_of(self.question)
-        asked = query if any(query.get(name) for name in options) else self.opening
-        return {name: asked.get(name) or option.default for name, option in options.items()}
+        asked = query if any(query.get(name) for name in fields_of(self.question, query)) else self.opening
+        return {
+            name: asked.get(name) or field.option.default for name, field in fields_of(self.question, asked).items()
+        }
 
     def page_context(self, query: Query) -> dict[str, Any]:
         """Return what the template shows for a query. LayoutError names the wrong field."""
         given = self.typed(query)
         sent = {name: query[name] for name in given if name in query}
-        asked, answer = self.ask(given)
+        asked, answer = self.ask_query(given)
         return self._context(asked, answer, given) | {"link": lambda **other: self.link(sent | other)}
 
     def refused_context(self, query: Query, error: LayoutError) -> dict[str, Any]:
         """Return what the template shows where a field is wrong: the form as it was sent over the default answer."""
-        asked, answer = self.ask(self.typed({}))
+        asked, answer = self.ask_query(self.typed({}))
         return self._context(asked, answer, self.typed(query), error) | {"link": lambda **other: self.link(other)}
 
     def _context(

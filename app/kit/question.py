@@ -4,8 +4,9 @@
     class ScaleQuestion:
         m: int = number_field(128, "M", "Rows of D; of both CTAs with cta_group 2.")
 
-From the fields follow the reader with its errors, the parameters in the OpenAPI document, the form of the page, the
-options of the command with their help, and the link. No framework: a command starts without pydantic (docs/adr/0017).
+From the fields follow the reader with its errors, the parameters or the body in the OpenAPI document, the form of the
+page, the options of the command with their help, and the link. A field may be a question itself, one of several, or a
+list of them. No framework: a command starts without pydantic (docs/adr/0017).
 """
 
 from __future__ import annotations
@@ -13,12 +14,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
 from keyword import iskeyword
-from typing import Any, TypeVar, dataclass_transform
+from operator import or_
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, dataclass_transform
 from urllib.parse import urlencode
 
+from lanescope.app.kit.fact import Description, Json, TaggedUnion
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, get_given, join_words, parse_choice, parse_integer, require_text
+from lanescope.inputs import (
+    check_keys,
+    get_given,
+    get_last_name,
+    join_words,
+    parse_choice,
+    parse_integer,
+    quote_value,
+    require_object,
+    require_text,
+)
 
 Asked = TypeVar("Asked")
 Parse = Callable[[Any, str], Any]
@@ -32,7 +47,7 @@ class Option:
     label: str  # beside the control, and in errors of the page
     help: str  # in the document and, with the default, in --help
     parse: Parse  # (what was given, field) → value; LayoutError names the field
-    default: str = ""  # as a request spells it; "" where nothing stands for it
+    default: Any = ""  # as a request spells it; "" where nothing stands for it
     words: tuple[str, ...] = ()  # what it may be
     called: Mapping[str, str] = dataclasses.field(default_factory=dict)  # word → what the form calls it
     numeric: bool = False
@@ -45,6 +60,9 @@ class Option:
     rows: int = 0  # lines of the control; 0: it is one line
     placeholder: str = ""  # in the empty control
     suggest: str = ""  # the list of words that the control offers
+    type: Any = None  # in the document of a body, where it is not that of a number, a switch, a word or text
+    parts: tuple[type, ...] = ()  # the questions it may be; of several, `kind` chooses
+    prefix: str = ""  # of their fields in an address
 
     @property
     def command_help(self) -> str:
@@ -66,7 +84,14 @@ def question(made: type[Asked]) -> type[Asked]:
     """Make a frozen dataclass whose fields are Options. A field's trailing `_` is not part of its name: `from_` is
     "from".
     """
+    documented: Any = made
+    documented.__get_pydantic_core_schema__ = classmethod(_build_schema)
     return dataclass(frozen=True, kw_only=True)(made)
+
+
+def _build_schema(cls: type, source: Any, handler: Any) -> Json:
+    """The schema of a body, for pydantic, which is imported where the document is made and no earlier."""
+    return dict(handler.generate_schema(import_module("lanescope.app.kit.schemas").model_of(cls)))
 
 
 def _declared(option: Option, name: str = "") -> Any:
@@ -85,7 +110,7 @@ def number_field(
     """Declare a whole number; where the default is None, it may be left out and is None."""
 
     def parse(given: Any, field: str) -> int | None:
-        return None if given == "" and default is None else parse_integer(given, field, least, most)
+        return None if given in ("", None) and default is None else parse_integer(given, field, least, most)
 
     return parsed_field(parse, label, help, "" if default is None else str(default), numeric=True, **more)
 
@@ -128,6 +153,74 @@ def text_field(default: str, label: str, help: str, **more: Any) -> Any:
     return parsed_field(require_text, label, help, default, **more)
 
 
+def kind_field(kind: str, kinds: Iterable[str], label: str, help: str = "", **more: Any) -> Any:
+    """Declare the word by which a request chooses this one of several questions."""
+    only: Any = Literal
+    return word_field(kinds, label, help, kind, required=True, type=only[kind], **more)
+
+
+def question_field(
+    parts: type | tuple[type, ...],
+    label: str,
+    help: str,
+    *,
+    code: str = "bad_object",
+    hint: str = "Give an object.",
+    parse: Parse | None = None,
+    **more: Any,
+) -> Any:
+    """Declare a question inside this one: an object of a body; its fields in an address have the `prefix`.
+
+    parts: the question, or several that each have a `kind_field`. default: {} where the question's own defaults stand
+    for it, "" where it may be left out and is None. code, hint: of the error where it is no object; parse: a reader of
+    its own.
+    """
+    one_of = parts if isinstance(parts, tuple) else (parts,)
+
+    def parse_object(given: Any, field: str) -> Any:
+        if given in ("", None) and more.get("default") == "":
+            return None
+        held = require_object(given, field, hint, code)
+        if len(one_of) == 1:
+            return read_question(one_of[0], held, field, blank=False)
+        kinds = {_kind_of(part): part for part in one_of}
+        return read_question(
+            kinds[parse_choice(held.get("kind"), f"{field}.kind", kinds, code)], held, field, blank=False
+        )
+
+    kind = Annotated[join_types(one_of), TaggedUnion("kind")] if len(one_of) > 1 else one_of[0]
+    if more.setdefault("default", {}) == "":
+        kind = join_types((kind, None))
+    more.setdefault("type", kind)
+    return parsed_field(parse or parse_object, label, help, parts=one_of, **more)
+
+
+def join_types(kinds: Iterable[Any]) -> Any:
+    """Return the union of types."""
+    return reduce(or_, kinds)
+
+
+def list_field(
+    item: type, label: str, help: str, *, least: int = 0, most: int, code: str = "bad_list", **more: Any
+) -> Any:
+    """Declare a list of questions: a tuple of them, `least` to `most`."""
+
+    def parse(given: Any, field: str) -> tuple[Any, ...]:
+        if not isinstance(given, list):
+            raise LayoutError(
+                code, f"{get_last_name(field)} is {quote_value(given)}.", "Give a list of objects.", field
+            )
+        if not least <= len(given) <= most:
+            raise LayoutError(code, f"{len(given)} {get_last_name(field)}.", f"From {least} to {most}.", field)
+        held = (require_object(one, f"{field}.{at}", "Give an object.", code) for at, one in enumerate(given))
+        return tuple(read_question(item, one, f"{field}.{at}", blank=False) for at, one in enumerate(held))
+
+    of: Any = list
+    kind = Annotated[of[item], Description(limits={"minItems": least, "maxItems": most})]
+    more = {"type": kind, "default": []} | more
+    return parsed_field(parse, label, help, **more)
+
+
 def to_python_name(name: str) -> str:
     """Return the name of an option as Python has it: `from` is `from_`."""
     return f"{name}_" if iskeyword(name) else name
@@ -139,22 +232,89 @@ def options_of(asked: type) -> dict[str, Option]:
 
 
 def labels_of(asked: type) -> dict[str, str]:
-    """Return what the form calls each field."""
-    return {name: option.label for name, option in options_of(asked).items()}
+    """Return what the form calls each field, by its path in a body: `slice.mn` of a question inside."""
+    out = {}
+    for name, option in options_of(asked).items():
+        out[name] = option.label
+        for part in option.parts:
+            out |= {f"{name}.{inner}": label for inner, label in labels_of(part).items()}
+    return out
 
 
-def read_question(wanted: type[Asked], given: Mapping[str, Any]) -> Asked:
+def read_question(wanted: type[Asked], given: Mapping[str, Any], field: str = "", *, blank: bool = True) -> Asked:
     """Read a request: a query, an object or a command's options. LayoutError names the wrong field.
 
-    What is left out or blank is the default; what the API requires is read as it is.
+    What is left out is the default; what the API requires is read as it is. field: where the object stands in a body.
+    blank: whether blank text is left out, too, as forms send it.
     """
     options = options_of(wanted)
-    check_keys(given, options)
+    check_keys(given, options, field)
+    get: Callable[..., Any] = get_given if blank else dict.get
     values = {
-        name: option.parse(given.get(name) if option.required else get_given(given, name, option.default), name)
+        name: option.parse(
+            given.get(name) if option.required else get(given, name, option.default), f"{field}.{name}".lstrip(".")
+        )
         for name, option in options.items()
     }
     return wanted(**{to_python_name(name): value for name, value in values.items()})
+
+
+# questions inside a question ------------------------------------------------------------------------------------------
+
+
+class Field(NamedTuple):
+    """A field of an address or a command: its path in a body, and its option."""
+
+    path: str
+    option: Option
+
+
+def fields_of(
+    asked: type, query: Mapping[str, Any] | None = None, prefix: str = "", path: str = ""
+) -> dict[str, Field]:
+    """Return the fields of a question by the names that an address has: those of a question inside have its prefix.
+
+    Of several questions the query's `kind` chooses one; without a query they stay one field, as the command has it. One
+    that may be left out has no fields unless the query has one of them.
+    """
+    out = {}
+    for name, option in options_of(asked).items():
+        if not option.parts or (query is None and len(option.parts) > 1):
+            out[prefix + name] = Field(path + name, option)
+            continue
+        inside = prefix + option.prefix
+        if query is None or option.default != "" or any(one.startswith(inside) for one in query):
+            out |= fields_of(_choose_part(option.parts, query or {}, inside), query, inside, f"{path}{name}.")
+    return out
+
+
+def nest_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> Json:
+    """Return the object that an address's fields say.
+
+    >>> part = Option(label="", help="", parse=require_text)
+    >>> nest_fields({"s_mn": Field("slice.mn", part), "m": Field("m", part)}, {"s_mn": "8", "m": "64"})
+    {'slice': {'mn': '8'}, 'm': '64'}
+    """
+    out: Json = {}
+    for name, value in given.items():
+        *outer, last = fields[name].path.split(".") if name in fields else [name]
+        within = out
+        for step in outer:
+            within = within.setdefault(step, {})
+        within[last] = value
+    return out
+
+
+def _choose_part(parts: tuple[type, ...], query: Mapping[str, Any], prefix: str) -> type:
+    """Return the question that a query's `kind` names, the first where it names none."""
+    if len(parts) == 1:
+        return parts[0]
+    kind = str(query.get(f"{prefix}kind", "")).strip().lower()
+    return next((part for part in parts if _kind_of(part).lower() == kind), parts[0])
+
+
+def _kind_of(part: type) -> str:
+    return str(options_of(part)["kind"].default)
 
 
 def link_to(path: str, query: Mapping[str, object]) -> str:
@@ -179,7 +339,7 @@ class Control:
 
 def _format_note(error: LayoutError, label: str) -> str:
     """Return what stands beside a wrong field: what was given, by the field's label, and what is allowed."""
-    given = error.message.removeprefix(f"{error.field} is ")
+    given = error.message.removeprefix(f"{get_last_name(error.field)} is ")
     message = error.message if given == error.message else f"{label} is {given}"
     return f"{message} {error.hint}"
 
@@ -200,8 +360,8 @@ def form_of(
             option.label,
             str(given.get(name) or option.default),
             tuple((one, option.called.get(one, one)) for one in (choices or {}).get(name, option.words)),
-            _format_note(error, option.label) if error and error.field == name else "",
+            _format_note(error, option.label) if error and error.field == path else "",
             option,
         )
-        for name, option in options_of(asked).items()
+        for name, (path, option) in fields_of(asked, given).items()
     }

@@ -1,17 +1,16 @@
-"""Words and numbers: what the models of every feature's bodies are made of."""
+"""Models of what requests say: pydantic documents them, and never runs on a request."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from functools import cache
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
-from typing_extensions import TypeAliasType
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from lanescope.cute.layout import LONGEST
-from lanescope.inputs import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
+from lanescope.app.kit.enumerations import CuteText, Number, NumberText, PtxText
+from lanescope.app.kit.question import Option, options_of
 
-PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+__all__ = ["ClosedModel", "CuteText", "Number", "NumberText", "PtxText", "model_of"]
 
 
 class ClosedModel(BaseModel):
@@ -20,47 +19,34 @@ class ClosedModel(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
-CuteText = Annotated[str, Field(max_length=LONGEST)]
-PtxText = TypeAliasType(
-    "PtxText",
-    Annotated[
-        str,
-        WithJsonSchema(
-            {
-                "type": "string",
-                "maxLength": LONGEST_TEXT,
-                "description": (
-                    "An instruction as PTX spells it, with or without `.sync.aligned`; an operand list behind it is"
-                    " left out."
-                ),
-                "examples": [PTX, WGMMA],
-            }
-        ),
-    ],
-)
-_SPELLED = [
-    {"type": "integer", "minimum": 0, "maximum": (1 << 64) - 1},
-    {"type": "string", "pattern": PATTERN, "maxLength": LONGEST_NUMBER},
-]
-_NUMBERS = "in decimal, 0x… or 0b…, with _ or ' between digits and C's suffixes"
+@cache
+def model_of(asked: type) -> type[BaseModel]:
+    """Return the model of a question as the body of a request, under the name of its class."""
+    fields: dict[str, Any] = {name: _field_of(option) for name, option in options_of(asked).items()}
+    return create_model(asked.__name__, __base__=ClosedModel, __doc__=asked.__doc__, **fields)
 
 
-def _number_type(name: str, spellings: list[dict[str, Any]], says: str, *examples: int | str) -> Any:
-    schema = {"anyOf": spellings, "description": says, "examples": list(examples)}
-    return TypeAliasType(name, Annotated[int | str, WithJsonSchema(schema)])
+def _field_of(option: Option) -> Any:
+    default = ... if option.required else _default_of(option)
+    known = Field(default=default, description=option.help or None, examples=list(option.examples) or None)
+    return Annotated[_type_of(option, default), known], default
 
 
-Number = _number_type(
-    "Number",
-    _SPELLED,
-    f"An integer from 0: a JSON integer, or text {_NUMBERS}.",
-    4096,
-    "0x1000",
-    "0b1000",
-    "4'096ull",
-)
-NumberText = _number_type(
-    "NumberText", [*_SPELLED, {"const": ""}], f"An integer from 0 {_NUMBERS}; empty for the default.", "64", "0x40"
-)
-ByThread = Annotated[list[list[int]], Field(description="[thread][value]")]
-Grid = list[list[int]]
+def _type_of(option: Option, default: Any) -> Any:
+    """Return the type of a field: its own, or that of a number, a switch, one of its words, or text."""
+    if option.type is not None:
+        return option.type
+    if option.numeric:
+        return Number | None if default is None else Number
+    if option.flag:
+        return Number | bool
+    return Literal[option.words] if option.words else str
+
+
+def _default_of(option: Option) -> Any:
+    """Return the default of a field as JSON has it."""
+    if option.parts:
+        return model_of(option.parts[0])() if option.default == "{}" else None
+    if option.numeric or option.flag:
+        return int(option.default, 0) if option.default else None
+    return option.default

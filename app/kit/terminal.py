@@ -190,29 +190,35 @@ def write_output(made: bytes, output: str) -> None:
 _NEXT = re.compile(r"[,\s]+(?=[a-z_0-9]+=)")  # a CuTe layout has commas, too, but no `name=`
 
 
-def parse_storage_options(items: list[str] | None, major: str) -> dict[str, str]:
-    """name=value options as a storage: one an option, or several with commas between them."""
+def parse_pairs(items: Iterable[str], field: str) -> dict[str, str]:
+    """name=value options as an object: one an option, or several with commas between them."""
     from lanescope.errors import LayoutError
     from lanescope.inputs import shorten_value
 
-    spec: dict[str, str] = {}
-    for item in [part for text in items or ["kind=canonical"] for part in _NEXT.split(text)]:
+    found: dict[str, str] = {}
+    for item in [part for text in items for part in _NEXT.split(text)]:
         name, equals, value = item.partition("=")
         if not equals:
             raise LayoutError(
-                "bad_storage",
-                f"'{shorten_value(item)}' is not a storage option.",
+                f"bad_{field}",
+                f"'{shorten_value(item)}' is not a {field} option.",
                 "Write name=value, e.g. swizzle=128B.",
-                "storage",
+                field,
             )
-        if name.strip() in spec:
+        if name.strip() in found:
             raise LayoutError(
-                "bad_storage",
+                f"bad_{field}",
                 f"'{shorten_value(name)}' is given twice.",
                 "Give every name once.",
-                f"storage.{shorten_value(name)}",
+                f"{field}.{shorten_value(name)}",
             )
-        spec[name.strip()] = value.strip()
+        found[name.strip()] = value.strip()
+    return found
+
+
+def parse_storage_options(items: list[str] | None, major: str) -> dict[str, str]:
+    """name=value options as a storage."""
+    spec = parse_pairs(items or ["kind=canonical"], "storage")
     spec.setdefault("kind", "canonical")
     along = {"canonical": "major", "rows": "inner", "atoms": "inner"}.get(spec["kind"])
     if along:
