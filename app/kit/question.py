@@ -60,6 +60,7 @@ class Option:
     rows: int = 0  # lines of the control; 0: it is one line
     placeholder: str = ""  # in the empty control
     suggest: str = ""  # the list of words that the control offers
+    split: Callable[[str], Any] | None = None  # text of an address or a command → what a body has
     type: Any = None  # in the document of a body, where it is not that of a number, a switch, a word or text
     parts: tuple[type, ...] = ()  # the questions it may be; of several, `kind` chooses
     prefix: str = ""  # of their fields in an address
@@ -297,11 +298,12 @@ def nest_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> Json:
     """
     out: Json = {}
     for name, value in given.items():
-        *outer, last = fields[name].path.split(".") if name in fields else [name]
+        found = fields.get(name)
+        *outer, last = found.path.split(".") if found else [name]
         within = out
         for step in outer:
             within = within.setdefault(step, {})
-        within[last] = value
+        within[last] = (found and found.option.split and found.option.split(value)) or value
     return out
 
 
