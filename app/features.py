@@ -36,11 +36,13 @@ FEATURES: dict[str, dict[str, str]] = {
     },
     "tiles": {"tiles": ""},
     "layouts": {
-        "tiles": "",
+        "tiles": "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.",
         "cute": "CuTe's layout algebra, step by step: composition, complement, divides, products, inverses, coalesce,"
         " slices.",
-        "convert": "",
-        "feeds": "",
+        "convert": "What a conversion between two of Triton's layouts moves. Exit status 1 where elements change their"
+        " thread.",
+        "feeds": "The operands of mma and wgmma that a layout of threads already is. Exit status 1 where there is"
+        " none.",
     },
     "idesc": {"idesc": ""},
     "tmem": {"tmem": "Tensor memory of tcgen05."},

@@ -284,7 +284,7 @@ def _build_layout(
         "bases": format_bases(made.linear),
         "cute": cute,
         "cute_link": _link_cute(made, cute.layout),
-        "feeds": _find_feeds(made, int(known) if known else None) if made.of_threads else [],
+        "feeds": _find_feeds(made, made.element_bits if known else None) if made.of_threads else [],
         "hidden": [] if made.tensor_memory else list(build_plane(look, made.shape).fixed),
         "verdict": _format_verdict(made),
         "tile": _link_tile(made),
