@@ -77,7 +77,7 @@ class Option:
         if self.words:
             what, semicolon, more = says.partition(";")
             says = f"{what}: {join_words(self.words, 'or')}{semicolon}{more}"
-        return f"{says}; {self.default} when left out." if self.default else f"{says}."
+        return f"{says}; {self.default} when left out." if self.default and not self.required else f"{says}."
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -133,7 +133,7 @@ def word_field(
     allowed = tuple(words)
 
     def parse_word(given: Any, field: str) -> str:
-        return "" if given == default == "" else parse_choice(given, field, allowed, code)
+        return "" if default == "" and given in ("", None) else parse_choice(given, field, allowed, code)
 
     return parsed_field(
         parse or parse_word, label, help, allowed[0] if default is None else default, words=allowed, **more
