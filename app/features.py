@@ -20,7 +20,7 @@ FEATURES: dict[str, dict[str, str]] = {
         "smem": "A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step.",
         "descriptor": "",
     },
-    "dump": {"dump": ""},
+    "dump": {"dump": "Dumps of shared memory: what an instruction reads from them."},
     "capture": {"capture": ""},
     "check": {"check": ""},
     "diagram": {"diagram": ""},
@@ -34,7 +34,7 @@ FEATURES: dict[str, dict[str, str]] = {
         "banks": "Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are"
         " conflicts."
     },
-    "tiles": {"tiles": ""},
+    "tiles": {"tiles": "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts."},
     "layouts": {
         "tiles": "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.",
         "cute": "CuTe's layout algebra, step by step: composition, complement, divides, products, inverses, coalesce,"

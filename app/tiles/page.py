@@ -9,7 +9,19 @@ from starlette.responses import Response
 
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.tiles import bench, chains, facts, forms, main_loop_page, presets, state, tiled_copy_page, umma_page
+from lanescope.app.kit.question import labels_of
+from lanescope.app.tiles import (
+    bench,
+    chains,
+    forms,
+    main_loop_page,
+    presets,
+    questions,
+    state,
+    tiled_copy_page,
+    umma_page,
+)
+from lanescope.app.tiles.questions import TiledUmmaBody
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES
 from lanescope.tiles.bulk import is_tma
@@ -29,10 +41,11 @@ def mma_page(request: Request) -> Response:
         "at": "",
         "found": None,
         "presets": presets.list_presets(asked),
+        "L": labels_of(TiledUmmaBody),
     }
     code = 200
     try:
-        made = facts.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
+        made = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
         if isinstance(made, TiledUmma):
             asked = {**forms.UMMA, **forms.add_umma_fields(query)}
             return render_page(

@@ -1,11 +1,13 @@
-"""The verbs tiles mma, tiles chain, tiles copy and tiles loop."""
+"""The commands tiles mma, tiles chain, tiles copy and tiles loop."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
 
+from lanescope.app.kit.question import read_question
 from lanescope.app.kit.terminal import (
     AsJson,
     drop_empty,
@@ -17,9 +19,11 @@ from lanescope.app.kit.terminal import (
     print_json,
     write_output,
 )
-
-if TYPE_CHECKING:
-    from lanescope.tiles.mma import TileOperand
+from lanescope.app.tiles import facts, umma_page
+from lanescope.app.tiles.questions import TiledChainBody, TiledUmmaBody
+from lanescope.inputs import parse_integer, parse_pair
+from lanescope.tiles.mma import TiledMMA, TileOperand
+from lanescope.tiles.umma import TiledUmma, is_umma
 
 app, tiles_app = make_verb_group("tiles", "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.")
 
@@ -33,13 +37,9 @@ def _build_mma_body(atom: str, atom_layout: str, permutation: str, tile: str) ->
     return drop_empty(asked)
 
 
-@tiles_app.command("mma")
-def mma(
-    atom: Annotated[str, typer.Argument(help="PTX text or CUTLASS name.")],
+def run_mma(
+    words: dict[str, Any],
     *,
-    atom_layout: AtomLayout = "",
-    permutation: Permutation = "",
-    tile: Tile = "",
     operand: Annotated[str, typer.Option(help="a, b or c: of one operand alone.")] = "",
     at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
     thread: Annotated[str, typer.Option(help="What does this thread hold?")] = "",
@@ -47,67 +47,49 @@ def mma(
     output: Annotated[
         str, typer.Option("-o", "--output", help="FILE.{svg,png,pdf,tex,txt,md,csv,json}: a picture.")
     ] = "",
-    idesc: Annotated[
-        str, typer.Option(help="Of a tcgen05.mma in PTX: its instruction descriptor, or m=128,n=256.")
-    ] = "",
-    a_from: Annotated[str, typer.Option(help="Of a tcgen05.mma in PTX: shared or tensor.")] = "",
-    swizzle_a: Annotated[str, typer.Option(help="Of an UMMA atom: A's swizzle; the widest that fits.")] = "",
-    swizzle_b: Annotated[str, typer.Option(help="Of an UMMA atom: B's swizzle; the widest that fits.")] = "",
-    order: Annotated[str, typer.Option(help="Of an UMMA atom: mn or k, which way swizzle atoms are laid first.")] = "",
-    as_json: AsJson = False,
+    as_json: bool,
 ) -> None:
-    """A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit
-    status 1 where the tile does not fit tensor memory."""
-    from lanescope.app.tiles import facts, umma_page
-    from lanescope.inputs import parse_integer, parse_pair
-    from lanescope.tiles.umma import TiledUmma, is_umma
-
-    more = {"idesc": idesc, "a_from": a_from, "swizzle_a": swizzle_a, "swizzle_b": swizzle_b, "order": order}
+    """Print or draw a tile: threads, values, registers; of an UMMA atom descriptors and tensor memory."""
     if output:
-        from lanescope.app.tiles import figure
-
-        asked = {
-            "atom": atom,
-            "atom_layout": atom_layout,
-            "permutation": permutation,
-            "tile": tile,
-            "operand": operand,
-            "colour": colour,
-        }
-        if not is_umma(atom):
-            asked["legend"] = "1"
-        return write_output(figure.render_tiled_mma(parse_picture_form(output), drop_empty(asked | more))[0], output)
-    made = facts.parse_mma(_build_mma_body(atom, atom_layout, permutation, tile) | drop_empty(more))
+        return _draw_mma(words | drop_empty({"operand": operand, "colour": colour}), output)
+    made = read_question(TiledUmmaBody, words).tiled_mma
+    umma = made if isinstance(made, TiledUmma) else None
     if as_json:
         print_json(facts.build_mma(made))
-    elif isinstance(made, TiledUmma) and not (at or thread):
-        print("\n".join(umma_page.format_tile(made)))
-    if isinstance(made, TiledUmma) and made.faults:
+    elif umma and not (at or thread):
+        print("\n".join(umma_page.format_tile(umma)))
+    else:
+        sides = [made.operand(operand)] if operand else [made.a, made.b, made.c]
+        print("\n".join(_format_holders(made, sides, at) if at else _format_mma(made, sides, thread)))
+    if umma and umma.faults:
         raise typer.Exit(1)
-    if as_json or (isinstance(made, TiledUmma) and not (at or thread)):
-        return None
-    names = [made.operand(operand).name] if operand else ["a", "b", "c"]
-    if at:
-        for name in names:
-            op = made.operand(name)
-            row, col = parse_pair(at, "at", (op.row_count - 1, op.col_count - 1))
-            for held, value in op.owner(row, col):
-                lane = "" if isinstance(made, TiledUmma) else f" warp {held // 32} lane {held % 32}"
-                print(f"{name}[{row},{col}] {'CTA' if not lane else 'thread'} {held}{lane} value {value}")
-        return None
-    print(f"{made.atom.instruction.ptx}, atoms {made.atom_layout}, tile {'×'.join(map(str, made.tile))}")
-    print(
-        f"  {made.threads} threads, {made.registers} registers a thread, atom repeated {'×'.join(map(str, made.steps))}"
-    )
-    for name in names:
-        op = made.operand(name)
-        print(f"  {_format_operand(op)}")
+
+
+def _draw_mma(words: dict[str, Any], output: str) -> None:
+    from lanescope.app.tiles import figure  # which draws what this folder knows
+
+    more = {"tile": "x".join(words.get("tile", ()))} | ({} if is_umma(words["atom"]) else {"legend": "1"})
+    write_output(figure.render_tiled_mma(parse_picture_form(output), words | more)[0], output)
+
+
+def _format_holders(made: TiledMMA, sides: list[TileOperand], at: str) -> Iterator[str]:
+    """Yield who holds an element of each operand."""
+    for op in sides:
+        row, col = parse_pair(at, "at", (op.row_count - 1, op.col_count - 1))
+        for held, value in op.owner(row, col):
+            holder = f"thread {held} warp {held // 32} lane {held % 32}"
+            yield f"{op.name}[{row},{col}] {f'CTA {held}' if isinstance(made, TiledUmma) else holder} value {value}"
+
+
+def _format_mma(made: TiledMMA, sides: list[TileOperand], thread: str) -> Iterator[str]:
+    yield f"{made.atom.instruction.ptx}, atoms {made.atom_layout}, tile {'×'.join(map(str, made.tile))}"
+    repeated = "×".join(map(str, made.steps))
+    yield f"  {made.threads} threads, {made.registers} registers a thread, atom repeated {repeated}"
+    for op in sides:
+        yield f"  {_format_operand(op)}"
         if thread:
-            each = parse_integer(thread, "thread", 0, int(made.thread_ids[-1]))
-            print("    " + _format_thread(op, each))
-    for note in facts.list_notes(made):
-        print(f"  {note}")
-    return None
+            yield "    " + _format_thread(op, parse_integer(thread, "thread", 0, int(made.thread_ids[-1])))
+    yield from (f"  {note}" for note in facts.list_notes(made))
 
 
 def _format_operand(op: TileOperand) -> str:
@@ -138,14 +120,12 @@ def chain(
     as_json: AsJson = False,
 ) -> None:
     """Is C of the first product A of the second in registers? Exit status 1 where elements move between threads."""
-    from lanescope.app.tiles import facts
-
     one = _build_mma_body(first, atom_layout, "", tile)
     other = _build_mma_body(second or first, atom_layout, "", second_tile)
     if tile and not second_tile:
         mnk = parse_sizes(tile) or []
         other["tile"] = [*mnk[:2], *mnk[1:2]]
-    found = facts.build_chain({"first": one, "second": other})
+    found = facts.build_chain(read_question(TiledChainBody, {"first": one, "second": other}))
     if as_json:
         print_json(found)
     else:
