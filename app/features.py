@@ -34,7 +34,7 @@ FEATURES: dict[str, dict[str, str]] = {
         "banks": "Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are"
         " conflicts."
     },
-    "tiles": {"tiles": "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts."},
+    "tiles": {"tiles": ""},
     "layouts": {
         "tiles": "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.",
         "cute": "CuTe's layout algebra, step by step: composition, complement, divides, products, inverses, coalesce,"

@@ -5,17 +5,12 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.tiles import facts
 from lanescope.app.tiles.questions import TiledChainBody, TiledUmmaBody
-from lanescope.app.tiles.verbs import run_mma
 
 MMA = Tool(
     question=TiledUmmaBody,
     answer=facts.answer_mma,
     api="tiles/mma",
     body="TiledUmmaBody",
-    command="tiles mma",
-    help="A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit"
-    " status 1 where the tile does not fit tensor memory.",
-    run=run_mma,
     name="tiled_mma_api",
 )
 CHAIN = Tool(
@@ -27,7 +22,7 @@ CHAIN = Tool(
 )
 FEATURE = Feature(
     tools=(MMA, CHAIN),
-    written=("api", "page", "verbs"),
+    written=("api", "page"),
     menu=(
         Entry("Tiles", 1, "TiledMMA", "/tiles/mma", "which thread of a block holds which element"),
         Entry("Tiles", 2, "TiledCopy", "/tiles/copy", "who moves what, how wide, at which cost in banks and sectors"),

@@ -1,29 +1,20 @@
-"""The commands tiles mma, tiles chain, tiles copy and tiles loop."""
+"""The verbs tiles mma, tiles chain, tiles copy and tiles loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from lanescope.app.kit.question import read_question
 from lanescope.app.kit.terminal import (
     AsJson,
     drop_empty,
     make_verb_group,
-    parse_picture_form,
     parse_sizes,
     parse_storage_options,
     print_answer,
     print_json,
-    write_output,
 )
-from lanescope.app.tiles import facts, umma_page
-from lanescope.app.tiles.questions import TiledChainBody, TiledUmmaBody
-from lanescope.inputs import parse_integer, parse_pair
-from lanescope.tiles.mma import TiledMMA, TileOperand
-from lanescope.tiles.umma import TiledUmma, is_umma
 
 app, tiles_app = make_verb_group("tiles", "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.")
 
@@ -37,9 +28,13 @@ def _build_mma_body(atom: str, atom_layout: str, permutation: str, tile: str) ->
     return drop_empty(asked)
 
 
-def run_mma(
-    words: dict[str, Any],
+@tiles_app.command("mma")
+def mma(
+    atom: Annotated[str, typer.Argument(help="PTX text or CUTLASS name.")],
     *,
+    atom_layout: AtomLayout = "",
+    permutation: Permutation = "",
+    tile: Tile = "",
     operand: Annotated[str, typer.Option(help="a, b or c: of one operand alone.")] = "",
     at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
     thread: Annotated[str, typer.Option(help="What does this thread hold?")] = "",
@@ -47,67 +42,25 @@ def run_mma(
     output: Annotated[
         str, typer.Option("-o", "--output", help="FILE.{svg,png,pdf,tex,txt,md,csv,json}: a picture.")
     ] = "",
-    as_json: bool,
+    idesc: Annotated[
+        str, typer.Option(help="Of a tcgen05.mma in PTX: its instruction descriptor, or m=128,n=256.")
+    ] = "",
+    a_from: Annotated[str, typer.Option(help="Of a tcgen05.mma in PTX: shared or tensor.")] = "",
+    swizzle_a: Annotated[str, typer.Option(help="Of an UMMA atom: A's swizzle; the widest that fits.")] = "",
+    swizzle_b: Annotated[str, typer.Option(help="Of an UMMA atom: B's swizzle; the widest that fits.")] = "",
+    order: Annotated[str, typer.Option(help="Of an UMMA atom: mn or k, which way swizzle atoms are laid first.")] = "",
+    as_json: AsJson = False,
 ) -> None:
-    """Print or draw a tile: threads, values, registers; of an UMMA atom descriptors and tensor memory."""
+    """A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit
+    status 1 where the tile does not fit tensor memory."""
+    from lanescope.app.tiles import mma_command
+
+    more = {"idesc": idesc, "a_from": a_from, "swizzle_a": swizzle_a, "swizzle_b": swizzle_b, "order": order}
+    words = _build_mma_body(atom, atom_layout, permutation, tile) | drop_empty(more)
     if output:
-        return _draw_mma(words | drop_empty({"operand": operand, "colour": colour}), output)
-    made = read_question(TiledUmmaBody, words).tiled_mma
-    umma = made if isinstance(made, TiledUmma) else None
-    if as_json:
-        print_json(facts.build_mma(made))
-    elif umma and not (at or thread):
-        print("\n".join(umma_page.format_tile(umma)))
-    else:
-        sides = [made.operand(operand)] if operand else [made.a, made.b, made.c]
-        print("\n".join(_format_holders(made, sides, at) if at else _format_mma(made, sides, thread)))
-    if umma and umma.faults:
-        raise typer.Exit(1)
-
-
-def _draw_mma(words: dict[str, Any], output: str) -> None:
-    from lanescope.app.tiles import figure  # which draws what this folder knows
-
-    more = {"tile": "x".join(words.get("tile", ()))} | ({} if is_umma(words["atom"]) else {"legend": "1"})
-    write_output(figure.render_tiled_mma(parse_picture_form(output), words | more)[0], output)
-
-
-def _format_holders(made: TiledMMA, sides: list[TileOperand], at: str) -> Iterator[str]:
-    """Yield who holds an element of each operand."""
-    for op in sides:
-        row, col = parse_pair(at, "at", (op.row_count - 1, op.col_count - 1))
-        for held, value in op.owner(row, col):
-            holder = f"thread {held} warp {held // 32} lane {held % 32}"
-            yield f"{op.name}[{row},{col}] {f'CTA {held}' if isinstance(made, TiledUmma) else holder} value {value}"
-
-
-def _format_mma(made: TiledMMA, sides: list[TileOperand], thread: str) -> Iterator[str]:
-    yield f"{made.atom.instruction.ptx}, atoms {made.atom_layout}, tile {'×'.join(map(str, made.tile))}"
-    repeated = "×".join(map(str, made.steps))
-    yield f"  {made.threads} threads, {made.registers} registers a thread, atom repeated {repeated}"
-    for op in sides:
-        yield f"  {_format_operand(op)}"
-        if thread:
-            yield "    " + _format_thread(op, parse_integer(thread, "thread", 0, int(made.thread_ids[-1])))
-    yield from (f"  {note}" for note in facts.list_notes(made))
-
-
-def _format_operand(op: TileOperand) -> str:
-    place = "shared memory" if op.shared else f"{op.registers} registers"
-    copies = f", {op.copies} threads hold each element" if op.copies > 1 else ""
-    modes = ",".join(map(str, op.modes))
-    return f"{op.name.upper()} {op.row_count}×{op.col_count}: {op.values} values ({modes}), {place}{copies}"
-
-
-def _format_thread(op: TileOperand, thread: int) -> str:
-    """The elements of one thread, in the order of its values."""
-    ids = op.thread_ids.tolist()
-    each = thread - thread % 128 if op.shared else thread
-    if each not in ids:
-        return f"thread {thread} holds nothing"
-    at = ids.index(each)
-    pairs = zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True)
-    return " ".join(f"({row},{col})" for row, col in pairs)
+        return mma_command.draw_mma(words | drop_empty({"operand": operand, "colour": colour}), output)
+    mma_command.print_mma(words, operand, at, thread, as_json)
+    return None
 
 
 @tiles_app.command("chain")
@@ -120,6 +73,10 @@ def chain(
     as_json: AsJson = False,
 ) -> None:
     """Is C of the first product A of the second in registers? Exit status 1 where elements move between threads."""
+    from lanescope.app.kit.question import read_question
+    from lanescope.app.tiles import facts
+    from lanescope.app.tiles.questions import TiledChainBody
+
     one = _build_mma_body(first, atom_layout, "", tile)
     other = _build_mma_body(second or first, atom_layout, "", second_tile)
     if tile and not second_tile:
