@@ -164,13 +164,13 @@ def _parse_tile(given: Any, field: str) -> list[Any]:
 
 
 @question
-class TvQuestion:
+class TvBody:
     """A thread-value layout over a tile."""
 
     cute: str = parsed_field(
         require_text,
         "Layout (thread, value) → element",
-        "((4,8),(2,2)):((32,1),(16,8)), or in C++ or Python.",
+        "(thread, value) → element: ((4,8),(2,2)):((32,1),(16,8)), or in C++ or Python.",
         required=True,
         argument=True,
         type=CuteText,
@@ -211,7 +211,7 @@ class TvFacts:
     elements: Annotated[int, Description("Elements of the tile.")]
 
 
-def build_tv(asked: TvQuestion) -> TvFacts:
+def build_tv(asked: TvBody) -> TvFacts:
     """Any thread-value layout over a tile of rows × columns, the row running fastest."""
     found = asked.layout
     bases, why = None, None
@@ -250,7 +250,7 @@ def _parse_shape(given: Any, field: str) -> list[Any] | None:
 
 
 @question
-class TritonQuestion:
+class TritonBody:
     """A layout of Triton or Gluon over a tensor."""
 
     text: str = parsed_field(
@@ -284,7 +284,7 @@ class TritonQuestion:
 
 
 @question
-class ConvertQuestion(TritonQuestion):
+class ConvertBody(TritonBody):
     """Two layouts of threads over one tensor."""
 
     to: str = parsed_field(
@@ -357,7 +357,7 @@ class TritonFacts:
     ]
 
 
-def build_triton(asked: TritonQuestion) -> TritonFacts:
+def build_triton(asked: TritonBody) -> TritonFacts:
     """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
     layout, and the coordinates of every thread and register or the offset of every element."""
     found = asked.layout
@@ -430,7 +430,7 @@ class ConversionFacts:
     trip: ScratchTrip | None
 
 
-def build_conversion(asked: ConvertQuestion) -> ConversionFacts:
+def build_conversion(asked: ConvertBody) -> ConversionFacts:
     """What a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp, what goes
     through shared memory, and what that trip costs in banks."""
     source = asked.layout
@@ -487,7 +487,7 @@ class FeedsFacts:
     feeds: list[FedOperand]
 
 
-def build_feeds(asked: TritonQuestion) -> FeedsFacts:
+def build_feeds(asked: TritonBody) -> FeedsFacts:
     """The operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
     made = asked.layout
     if not made.of_threads:

@@ -13,11 +13,11 @@ from lanescope.app.kit.terminal import print_json
 from lanescope.app.layouts import cute, facts
 from lanescope.app.layouts.facts import (
     ConversionFacts,
-    ConvertQuestion,
+    ConvertBody,
     CuteQuestion,
     FeedsFacts,
-    TritonQuestion,
-    TvQuestion,
+    TritonBody,
+    TvBody,
 )
 from lanescope.inputs import parse_integer, parse_pair
 from lanescope.triton.gluon import TritonLayout
@@ -25,7 +25,7 @@ from lanescope.triton.gluon import TritonLayout
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
 
 
-def format_conversion(asked: ConvertQuestion, found: ConversionFacts) -> Iterator[str]:
+def format_conversion(asked: ConvertBody, found: ConversionFacts) -> Iterator[str]:
     """Yield the lines of the command convert."""
     yield f"{found.way}: of {found.places} registers {found.in_thread} find their element in the thread,"
     yield f"  {found.in_warp} in the warp, {found.in_block} in the block"
@@ -38,7 +38,7 @@ def format_conversion(asked: ConvertQuestion, found: ConversionFacts) -> Iterato
             yield f"  {trip.why}"
 
 
-def format_feeds(asked: TritonQuestion, found: FeedsFacts) -> Iterator[str]:
+def format_feeds(asked: TritonBody, found: FeedsFacts) -> Iterator[str]:
     """Yield the lines of the command feeds."""
     for one in found.feeds:
         order = "in order" if one.in_order else " ".join(map(str, one.registers))
@@ -52,7 +52,7 @@ def run_tv(
     as_json: bool,
 ) -> None:
     """Print what a layout covers, or who holds an element."""
-    asked = read_question(TvQuestion, words)
+    asked = read_question(TvBody, words)
     if at and not as_json:
         found = asked.layout
         row, col = parse_pair(at, "at", (found.row_count - 1, found.col_count - 1))
@@ -74,7 +74,7 @@ def run_triton(
     as_json: bool,
 ) -> None:
     """Print a layout's bases, or who holds an element."""
-    asked = read_question(TritonQuestion, words)
+    asked = read_question(TritonBody, words)
     if as_json:
         return print_json(facts.build_triton(asked))
     print("\n".join(_format_holders(asked.layout, at) if at else _format_triton(asked.layout)))
@@ -105,7 +105,7 @@ def _format_triton(found: TritonLayout) -> Iterator[str]:
 
 
 TV = Tool(
-    question=TvQuestion,
+    question=TvBody,
     answer=facts.build_tv,
     api="layouts/tv",
     body="TvBody",
@@ -115,7 +115,7 @@ TV = Tool(
     name="tv_api",
 )
 TRITON = Tool(
-    question=TritonQuestion,
+    question=TritonBody,
     answer=facts.build_triton,
     api="layouts/triton",
     body="TritonBody",
@@ -125,7 +125,7 @@ TRITON = Tool(
     name="triton_api",
 )
 CONVERT = Tool(
-    question=ConvertQuestion,
+    question=ConvertBody,
     answer=facts.build_conversion,
     api="layouts/triton/convert",
     body="ConvertBody",
@@ -135,7 +135,7 @@ CONVERT = Tool(
     name="convert_api",
 )
 FEEDS = Tool(
-    question=TritonQuestion,
+    question=TritonBody,
     answer=facts.build_feeds,
     api="layouts/triton/feeds",
     body="TritonBody",

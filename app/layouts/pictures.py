@@ -15,7 +15,7 @@ from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.kit.question import fields_of, nest_fields, read_question
 from lanescope.app.layouts import cute, triton, tv
-from lanescope.app.layouts.facts import CuteQuestion, TritonQuestion, TvQuestion, build_cute, build_triton, build_tv
+from lanescope.app.layouts.facts import CuteQuestion, TritonBody, TvBody, build_cute, build_triton, build_tv
 from lanescope.errors import LayoutError
 from lanescope.render.sheet import TileSheet, draw_sheets
 
@@ -68,7 +68,7 @@ KINDS = {
         },
         triton.build_sheets,
         "R",
-        lambda query: build_triton(_read(TritonQuestion, query)),
+        lambda query: build_triton(_read(TritonBody, query)),
         triton.build_staged_bench,
     ),
     "tv": LayoutPicture(
@@ -82,7 +82,7 @@ KINDS = {
         },
         tv.build_sheets,
         "V",
-        lambda query: build_tv(_read(TvQuestion, query)),
+        lambda query: build_tv(_read(TvBody, query)),
         tv.build_staged_bench,
     ),
     "cute": LayoutPicture(

@@ -62,7 +62,7 @@ class TiledMmaBody:
     atom_layout: str | None = parsed_field(
         parse_layout_text,
         "Atom layout (M, N, K)",
-        "AtomLayoutMNK: how many atoms stand side by side, e.g. (2,2,1) or (2,2,1):(2,1,0).",
+        "AtomLayoutMNK: how many atoms stand side by side, e.g. (2,2,1) or (2,2,1):(2,1,0); one where it is left out.",
         type=CuteText | list[int] | None,
         examples=("(2,2,1)",),
     )
